@@ -51,7 +51,7 @@ def follow_orders(hub):
 
 def main():
     hub = connect()
-    send(hub, "host.attach", name="example", can_focus=True)
+    send(hub, "host.attach", name="example", version=1, can_focus=True)
     surfaces = [{"surface_id": name, "workspace_id": "example", "title": name} for name in sys.argv[1:]]
     send(hub, "surface.opened", surfaces=surfaces)
     send(hub, "surface.looks", views=[])

@@ -8,6 +8,7 @@ mod desktop;
 mod hook;
 mod hub;
 mod idle;
+mod mcp;
 mod measure;
 mod notify;
 mod options;
@@ -15,11 +16,11 @@ mod redis;
 mod shell;
 mod start;
 mod store;
-mod ui;
 mod wake;
 
 use options::Options;
 
+use crate::binary::{self, Profile};
 use crate::failure::Failure;
 use crate::step::Step;
 use crate::step_times::StepTimes;
@@ -34,9 +35,11 @@ const BENCHES: &[Bench] = &[
     Bench { name: "start", run: start::run },
     Bench { name: "notify", run: notify::run },
     Bench { name: "hook", run: hook::run },
+    Bench { name: "mcp", run: mcp::run },
     Bench { name: "hub", run: hub::run },
     Bench { name: "store", run: store::run },
-    Bench { name: "ui", run: ui::run },
+    Bench { name: "ui", run: |options, times| in_terminal("ui", options, times) },
+    Bench { name: "run", run: |options, times| in_terminal("run", options, times) },
 ];
 
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
@@ -62,6 +65,14 @@ fn choose(names: &[String]) -> Result<Vec<&'static Bench>, Failure> {
 /// Measures inside one process, so it is an ordinary bench target that prints its own ratios.
 fn scanner(_: &Options, times: &mut StepTimes) -> Result<(), Failure> {
     Step::cargo("scanner", &["bench", "-p", "ringer-term", "--bench", "scanner"]).run(times)
+}
+
+/// `ringer` in a real terminal, as `cargo run --release` builds it.
+fn in_terminal(name: &'static str, options: &Options, times: &mut StepTimes) -> Result<(), Failure> {
+    let ringer = binary::ringer(Profile::Release, times)?;
+    let bench = Step::cargo(name, &["bench", "-p", "ringer", "--bench", name]);
+    let idle = options.idle.as_secs().to_string();
+    bench.env("RINGER", &ringer.to_string_lossy()).env("RINGER_BENCH_IDLE", &idle).run(times)
 }
 
 #[cfg(test)]

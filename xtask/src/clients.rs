@@ -1,4 +1,5 @@
-//! Real clients for the tests: installed from npm into the target folder, so that they never get into the repository.
+//! Real clients for the tests: installed from npm and by pip into the target folder, so that they never get into the
+//! repository.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -22,16 +23,24 @@ const CLIENTS: &[Client] = &[
     Client { package: "@openai/codex", version: "0.166.0", program: "codex" },
     Client { package: "@google/gemini-cli", version: "0.61.0", program: "gemini" },
     Client { package: "opencode-ai", version: "1.18.33", program: "opencode" },
+    Client { package: "@modelcontextprotocol/inspector", version: "2.12.0", program: "mcp-inspector" },
 ];
+
+/// The MCP client for Python, pinned like the others, and where its version is noted.
+const PYTHON_CLIENT: &str = "mcp==2.3.0";
+const PYTHON_CLIENT_INFO: &str = "python/mcp-2.3.0.dist-info";
 
 /// The oldest Node.js that all of them run on: Gemini CLI says so. Debian 12 has an older one.
 const OLDEST_NODE: u32 = 20;
 
 /// For building and running these tests in CI, all of which should take less than 45 minutes on 2 cores. On 2 busy ones
 /// this part took 8.
-const LIMIT_MINUTES: u32 = 15;
+const LIMIT_MINUTES: u32 = 20;
 
-const NPM: &[Part] = &[Part::new("npm", "npm", "so the real clients can be installed for their tests")];
+const INSTALLERS: &[Part] = &[
+    Part::new("npm", "npm", "so the real clients can be installed for their tests"),
+    Part::new("pip3", "python3-pip", "so the MCP client for Python can be installed for its tests"),
+];
 
 /// Runs the tests with real clients. They talk to stand-in servers on loopback; only installing needs the network.
 pub(crate) fn test(missing: Missing, arguments: &[String], times: &mut StepTimes) -> Result<(), Failure> {
@@ -43,7 +52,7 @@ pub(crate) fn test(missing: Missing, arguments: &[String], times: &mut StepTimes
 /// The same in CI: with a limit, and only where the clients can be had.
 pub(crate) fn test_in_ci(times: &mut StepTimes) -> Result<(), Failure> {
     let folder = binary::artifacts()?.join("clients");
-    if let Err(failure) = parts::ensure_these(NPM, Missing::Install, times) {
+    if let Err(failure) = parts::ensure_these(INSTALLERS, Missing::Install, times) {
         eprintln!("the tests with real clients were skipped: {failure}");
         return Ok(());
     }
@@ -85,7 +94,7 @@ fn why_not_here(folder: &Path, node: &str, registry: impl FnOnce() -> Result<(),
             node.trim()
         ));
     }
-    if CLIENTS.iter().all(|client| client.is_in(folder)) {
+    if lacking(folder).is_empty() {
         return None;
     }
     registry().err().map(|error| format!("npm does not reach its registry: {error}"))
@@ -127,24 +136,40 @@ fn with_ignored(arguments: &[String]) -> Vec<String> {
 }
 
 fn install(missing: Missing, folder: &Path, times: &mut StepTimes) -> Result<(), Failure> {
-    let lacking: Vec<String> =
-        CLIENTS.iter().filter(|client| !client.is_in(folder)).map(Client::spec).collect();
+    let lacking = lacking(folder);
     if lacking.is_empty() {
         return Ok(());
     }
     let command = ["install", "--no-audit", "--no-fund", "--save-exact", "--prefix"];
     if missing == Missing::Report {
-        let lacking = lacking.join(" ");
         return Err(Failure::unavailable(format!(
-            "clients that are needed are not here; install them with: npm {} {} {lacking}",
-            command.join(" "),
-            folder.display()
+            "clients that are needed are not here: {}; install them with: cargo xtask test --clients",
+            lacking.join(" ")
         )));
     }
-    parts::ensure_these(NPM, missing, times)?;
+    parts::ensure_these(INSTALLERS, missing, times)?;
     fs::create_dir_all(folder).map_err(|error| Failure::io(&folder.display().to_string(), &error))?;
     // All of them: npm takes away what it is not asked for.
-    Step::new("npm", "npm").args(command).args([folder]).args(CLIENTS.iter().map(Client::spec)).run(times)
+    if CLIENTS.iter().any(|client| !client.is_in(folder)) {
+        let npm = Step::new("npm", "npm").args(command).args([folder]);
+        npm.args(CLIENTS.iter().map(Client::spec)).run(times)?;
+    }
+    if !has_python_client(folder) {
+        let pip = ["-m", "pip", "install", "--quiet", "--upgrade", "--root-user-action=ignore", "--target"];
+        let pip = Step::new("pip", "python3").args(pip).args([folder.join("python")]);
+        pip.args([PYTHON_CLIENT]).run(times)?;
+    }
+    Ok(())
+}
+
+/// What is not there in its version.
+fn lacking(folder: &Path) -> Vec<String> {
+    let from_npm = CLIENTS.iter().filter(|client| !client.is_in(folder)).map(Client::spec);
+    from_npm.chain((!has_python_client(folder)).then(|| PYTHON_CLIENT.to_owned())).collect()
+}
+
+fn has_python_client(folder: &Path) -> bool {
+    folder.join(PYTHON_CLIENT_INFO).is_dir()
 }
 
 /// Where npm puts programs.
@@ -168,7 +193,7 @@ impl Client {
 
 #[cfg(test)]
 mod tests {
-    use super::{CLIENTS, Client, install, why_not_here, with_ignored};
+    use super::{CLIENTS, Client, PYTHON_CLIENT_INFO, install, why_not_here, with_ignored};
     use crate::parts::Missing;
     use crate::step_times::StepTimes;
     use std::fs;
@@ -215,14 +240,16 @@ mod tests {
             let outcome = install(Missing::Report, folder, &mut StepTimes::default());
             outcome.err().map(|failure| failure.to_string()).unwrap_or_default()
         };
-        let all = "@anthropic-ai/claude-code@2.1.325 @openai/codex@0.166.0 @google/gemini-cli@0.61.0 opencode-ai@1.18.33";
-        assert!(complaint(&folder).ends_with(all), "{}", complaint(&folder));
+        let all = "are not here: @anthropic-ai/claude-code@2.1.325 @openai/codex@0.166.0 @google/gemini-cli@0.61.0 \
+                   opencode-ai@1.18.33 @modelcontextprotocol/inspector@2.12.0 mcp==2.3.0; install them";
+        assert!(complaint(&folder).contains(all), "{}", complaint(&folder));
         for client in CLIENTS {
             put(client, client.version, &folder);
         }
+        fs::create_dir_all(folder.join(PYTHON_CLIENT_INFO)).expect("a folder");
         put(&CLIENTS[1], "0.165.9", &folder);
-        let one = format!("{} @openai/codex@0.166.0", folder.display());
-        assert!(complaint(&folder).ends_with(&one), "{}", complaint(&folder));
+        let one = "are not here: @openai/codex@0.166.0; install them";
+        assert!(complaint(&folder).contains(one), "{}", complaint(&folder));
         put(&CLIENTS[1], CLIENTS[1].version, &folder);
         assert_eq!(complaint(&folder), "");
         fs::remove_dir_all(&folder).expect("it was ours");

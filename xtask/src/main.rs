@@ -132,7 +132,7 @@ Examples:
   cargo xtask test                      everything
   cargo xtask test -p ringer-term       one crate
   cargo xtask test --no-install         name what is missing, install nothing
-  cargo xtask test --clients            real clients, installed from npm into target/
+  cargo xtask test --clients            real clients, installed from npm and PyPI into target/
   cargo xtask fresh                     the README's two commands on a bare Debian; needs root
   cargo xtask ci                        what has to pass before a change lands
   cargo xtask bench start               one benchmark

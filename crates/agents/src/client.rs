@@ -44,6 +44,7 @@ mod session_file;
 mod settings;
 mod status;
 mod text;
+mod vscode;
 
 use std::fmt;
 use std::io::Read;
@@ -67,9 +68,11 @@ pub use reply::HookReply;
 pub use report::{HookPoint, HookReport, ToolCall, WAITING};
 pub use request::MAX_LINE;
 pub use sequence::is_allowed_sequence;
-pub(crate) use session_file::{ReadSession, SessionActivity, SessionFile, SessionFiles, SessionStatus};
-pub use settings::{ClientPaths, Format};
-pub(crate) use settings::{HookEntryForm, InstalledHooks, PopupSetting, SettingsFile};
+pub(crate) use session_file::{
+    ReadSession, SessionActivity, SessionFile, SessionFiles, SessionStatus, TurnEnd,
+};
+pub use settings::{ClientPaths, Format, McpForm};
+pub(crate) use settings::{FilePlace, HookEntryForm, InstalledHooks, PopupSetting, SettingsFile};
 pub use status::Status;
 
 /// How much of a session's id is in the agent's.
@@ -93,12 +96,22 @@ pub enum Client {
     Copilot,
     /// aider. It has no hooks: it runs one command when it waits, and that command is `ringer notify`.
     Aider,
+    /// VS Code. It has no hooks, only MCP servers.
+    Vscode,
 }
 
 impl Client {
     /// Every client, in the order in which documents list them.
-    pub const ALL: [Self; 7] =
-        [Self::Claude, Self::Codex, Self::Gemini, Self::Opencode, Self::Cursor, Self::Copilot, Self::Aider];
+    pub const ALL: [Self; 8] = [
+        Self::Claude,
+        Self::Codex,
+        Self::Gemini,
+        Self::Opencode,
+        Self::Cursor,
+        Self::Copilot,
+        Self::Aider,
+        Self::Vscode,
+    ];
 
     /// The word for it.
     pub fn as_str(self) -> &'static str {
@@ -145,6 +158,7 @@ impl Client {
             Self::Cursor => &cursor::ADAPTER,
             Self::Copilot => &copilot::ADAPTER,
             Self::Aider => &aider::ADAPTER,
+            Self::Vscode => &vscode::ADAPTER,
         }
     }
 }
@@ -253,7 +267,7 @@ mod tests {
         assert_eq!("cursor-agent".parse(), Ok(Client::Cursor));
         assert_eq!(
             "emacs".parse::<Client>().unwrap_err().to_string(),
-            "unknown agent \"emacs\" (known: claude, codex, gemini, opencode, cursor, copilot, aider)"
+            "unknown agent \"emacs\" (known: claude, codex, gemini, opencode, cursor, copilot, aider, vscode)"
         );
     }
 

@@ -11,8 +11,8 @@ use ringer_core::Scope;
 use ringer_core::agent::{AgentState, AnswerMethod, Prompt, Signal};
 use ringer_core::message::{Agent, MessagePart};
 use ringer_journal::{
-    AgentEvent, AgentInfo, Claimed, Confirms, Error as JournalError, EventOutcome, IdSource, InboxRequest,
-    Journal, LockTimeout, Repository, RunningTools, spool_event,
+    AgentEvent, AgentInfo, Claimed, Confirms, EnteredPart, Error as JournalError, EventOutcome, IdSource,
+    InboxRequest, Journal, LockTimeout, ProcessStat, Repository, RunningTools, spool_event,
 };
 use ringer_turn::{Injection, InjectionBudget, RateTracker, render};
 
@@ -101,7 +101,11 @@ impl Call<'_> {
         let holds_turn = self.may_block(journal, &stamp).unwrap_or(false);
         let (budget, mono) = (self.budget(), event.mono);
         let agent = self.agent.clone();
-        let choose = move |pending: &[MessagePart]| choose(pending, &agent, &budget, mono);
+        let choose = move |pending: &[MessagePart], entered: &[EnteredPart]| {
+            let entered = entered.iter().map(|entered| (&entered.part, entered.age(stamp.unix_ms)));
+            let mut rates = RateTracker::of_entered(mono, &agent, entered);
+            budget.select_parts(mono, pending, &agent, &mut rates)
+        };
         let takes = holds_turn || self.takes_context();
         if takes {
             // What cannot be moved now stays for the next hook, or for the listener.
@@ -235,15 +239,8 @@ impl Call<'_> {
 
     /// What was claimed, as it enters.
     fn claimed_injections(&self, claimed: Option<&Claimed>) -> Vec<Injection> {
-        let parts = claimed.into_iter().flat_map(|claimed| &claimed.parts);
-        let injections: Vec<Injection> = parts.filter_map(|part| Injection::of(part, &self.agent)).collect();
-        // In the order of the choice; repeated messages become one with a count.
-        let chosen = self.budget().select(
-            (self.at.clock)(),
-            &injections.iter().collect::<Vec<_>>(),
-            &mut RateTracker::default(),
-        );
-        chosen.into_iter().map(|chosen| chosen.injection).collect()
+        let parts = claimed.map_or(&[][..], |claimed| &claimed.parts);
+        self.budget().blocks_of((self.at.clock)(), parts, &self.agent, &mut RateTracker::default())
     }
 
     /// Where the agent is. In the middle of a turn it is where it was.
@@ -268,6 +265,14 @@ impl Call<'_> {
         let scope =
             repository.as_ref().map_or_else(Scope::global, |found| found.scope(IdSource::now().number()));
         let origin = (self.at.origin)();
+        // In a terminal there is one session at a time. A process in the background may be a server of many.
+        let replaces_others = self.client.adapter().leaves_sessions_silently
+            && self.report.hook_point == HookPoint::SessionStarts
+            && self
+                .at
+                .process
+                .and_then(|(pid, _)| ProcessStat::of(pid))
+                .is_some_and(|stat| stat.is_in_foreground());
         AgentInfo {
             id: self.agent.clone(),
             client: self.client.to_string(),
@@ -283,6 +288,7 @@ impl Call<'_> {
             name: self.at.name.clone(),
             process: self.at.process,
             by_hooks: true,
+            replaces_others,
         }
     }
 
@@ -360,19 +366,6 @@ fn reply(moment: HookPoint, injections: &[Injection], session_context: Option<St
 fn write(out: &mut impl Write, client: Client, event: &str, reply: &HookReply) -> Result<(), HookError> {
     let Some(answer) = answer(client, event, reply) else { return Ok(()) };
     out.write_all(answer.as_bytes()).and_then(|()| out.flush()).map_err(HookError::Output)
-}
-
-/// Which of the pending ones enter now: all of them, unless there are too many.
-fn choose(pending: &[MessagePart], agent: &Agent, budget: &InjectionBudget, mono: Duration) -> Vec<usize> {
-    let injections: Vec<(usize, Injection)> = pending
-        .iter()
-        .enumerate()
-        .filter_map(|(index, part)| Some((index, Injection::of(part, agent)?)))
-        .collect();
-    let ready: Vec<&Injection> = injections.iter().map(|(_, injection)| injection).collect();
-    let chosen = budget.select(mono, &ready, &mut RateTracker::default());
-    let selected = chosen.into_iter().flat_map(|chosen| chosen.pending_range);
-    selected.filter_map(|at| injections.get(at).map(|(index, _)| *index)).collect()
 }
 
 fn text(path: &Path) -> String {

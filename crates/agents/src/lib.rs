@@ -6,6 +6,7 @@
 //! - [`push`]: what reaches an agent that is idle.
 //! - [`codex_server`]: what Codex asks its person, and answers to that, through its own server.
 //! - [`sessions`]: what a client says of its sessions where no hook does, such as an interruption.
+//! - [`unhooked`]: the same for clients whose hooks are not set up.
 //! - [`answering`]: gives an answer to an agent's prompt.
 //! - [`bootstrap`]: the instructions for a lead, given when its session begins.
 //!
@@ -26,6 +27,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod account;
 pub mod answering;
 pub mod bootstrap;
 pub mod client;
@@ -40,4 +42,5 @@ pub mod sessions;
 pub mod setup;
 mod shell_words;
 mod transcript;
+pub mod unhooked;
 mod waiting_hook;

@@ -13,7 +13,8 @@ use std::time::{Duration, Instant};
 use ringer_core::agent::{AgentState, BlockedOn};
 use ringer_core::message::{Agent, MessagePart};
 use ringer_journal::{
-    AgentInfo, Claimed, Consumer, Error as JournalError, Home, INTO_INBOX, IdSource, InboxUpdate, Journal,
+    AgentInfo, Claimed, Consumer, EnteredPart, Error as JournalError, Home, INTO_INBOX, IdSource,
+    InboxUpdate, Journal,
 };
 use ringer_turn::{Injection, render};
 
@@ -30,7 +31,9 @@ pub enum PushResult {
     Nothing,
     /// So many messages were handed over.
     Sent(usize),
-    /// It could not be reached; why, in words. What waits stays.
+    /// Its client takes no messages while it is idle; why, in words. What waits stays.
+    NoWay(String),
+    /// It could not be reached now; why, in words. What waits stays.
     Unreachable(String),
 }
 
@@ -54,15 +57,16 @@ pub fn push(home: &Home, endpoints: &ClientEndpoints, agent: &Agent) -> Result<P
         return Ok(PushResult::Nothing);
     }
     let Ok(client) = agent_info.client.parse::<Client>() else {
-        return Ok(PushResult::Unreachable(format!(
-            "nothing is known of how to reach {}",
-            agent_info.client
-        )));
+        return Ok(PushResult::NoWay(format!("nothing is known of how to reach {}", agent_info.client)));
     };
     match client.adapter().push {
         PushMethod::WaitingHook => return Ok(PushResult::Nothing),
         // What cannot be pushed stays for a listener.
-        PushMethod::Refused(_) => {}
+        PushMethod::Refused(why) => {
+            let is_waited_for = !journal.pending_for(agent, IdSource::now().unix_ms)?.is_empty();
+            let no_way = || PushResult::NoWay(why.to_owned());
+            return Ok(if is_waited_for { no_way() } else { PushResult::Nothing });
+        }
         _ => take_in_for_lead(&mut journal, &agent_info)?,
     }
     // A client may drop what is written to its socket, when too many come; its next prompts name the ones that arrived.
@@ -89,7 +93,7 @@ pub(crate) fn claim_everything(
 ) -> Result<Option<Claimed>, JournalError> {
     let stamp = IdSource::now();
     let lease = format!("{way}{}", stamp.message_id());
-    let everything = |pending: &[MessagePart]| (0..pending.len()).collect();
+    let everything = |pending: &[MessagePart], _: &[EnteredPart]| (0..pending.len()).collect();
     let claim = InboxUpdate { call_id: Some(&lease), choose: Some(&everything), ..InboxUpdate::default() };
     journal.claim_for(agent, &claim, &stamp)
 }
@@ -223,6 +227,11 @@ mod tests {
         (directory, home, endpoints)
     }
 
+    /// The file of the session that runs: this process is its client.
+    fn session_file(directory: &Path) -> std::path::PathBuf {
+        directory.join(format!(".claude/sessions/{}.json", std::process::id()))
+    }
+
     #[test]
     fn an_idle_session_of_claude_code_gets_it_through_its_inbox() {
         let (directory, home, endpoints) = prepare(AgentState::Ready);
@@ -230,8 +239,12 @@ mod tests {
         let socket = directory.path().join("inbox.sock");
         let listener = UnixListener::bind(&socket).unwrap();
         let session = json!({ "sessionId": "6be1e699-d2b2", "messagingSocketPath": socket });
+        // That of a client which was killed, with the socket that it had.
+        let old =
+            json!({ "sessionId": "6be1e699-d2b2", "messagingSocketPath": directory.path().join("old.sock") });
+        fs::write(directory.path().join(".claude/sessions/999999999.json"), old.to_string()).unwrap();
         fs::write(directory.path().join(".claude/sessions/1.json"), "not json").unwrap();
-        fs::write(directory.path().join(".claude/sessions/2.json"), session.to_string()).unwrap();
+        fs::write(session_file(directory.path()), session.to_string()).unwrap();
         assert_eq!(push(&home, &endpoints, &agent).unwrap(), PushResult::Sent(1));
         let mut line = String::new();
         BufReader::new(listener.accept().unwrap().0).read_line(&mut line).unwrap();
@@ -253,7 +266,7 @@ mod tests {
         let socket = directory.path().join("inbox.sock");
         let inbox = UnixListener::bind(&socket).unwrap();
         let session = json!({ "sessionId": "6be1e699-d2b2", "messagingSocketPath": socket });
-        fs::write(directory.path().join(".claude/sessions/2.json"), session.to_string()).unwrap();
+        fs::write(session_file(directory.path()), session.to_string()).unwrap();
         assert_eq!(push(&home, &endpoints, &agent).unwrap(), PushResult::Sent(1), "its own message");
 
         let worker = Sender::new("w1").unwrap();

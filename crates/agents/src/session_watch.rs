@@ -81,7 +81,7 @@ impl DialogWatch {
         };
         let status = (self.read)(&bytes).and_then(|session| session.status);
         match status.map(|status| status.activity) {
-            Some(SessionActivity::Waiting) => {
+            Some(SessionActivity::Waiting(_)) => {
                 self.was_shown = true;
                 DialogState::Shown
             }

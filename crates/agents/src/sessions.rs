@@ -14,15 +14,20 @@ use ringer_journal::{
 };
 
 use crate::client::{
-    Client, ClientPaths, ReadSession, SessionActivity, SessionFile, SessionFiles, SessionStatus,
+    Client, ClientPaths, ReadSession, SessionActivity, SessionFile, SessionFiles, SessionStatus, TurnEnd,
 };
 
 /// How many files are read at most. Far more than sessions run at once.
-const MAX_SESSIONS: usize = 1024;
+pub(crate) const MAX_SESSIONS: usize = 1024;
 /// The longest file that is read. They have a few hundred bytes.
 const MAX_BYTES: u64 = 64 * 1024;
-/// How long a session must have been in a status before that counts. A hook that says the same is on its way for less.
+/// How long a session must have been in a status before that counts, if a hook may say the same, or better: it is on its way for
+/// less.
 const SETTLED_MS: i64 = 700;
+
+/// How long after a session is idle its last message may take to be written. One that should have gone on was interrupted, and no
+/// hook tells of that.
+pub(crate) const LAST_MESSAGE_MS: i64 = 400;
 
 /// How old the file of a session must be before its first hook has surely been called.
 const FIRST_HOOK: Duration = Duration::from_secs(5);
@@ -45,42 +50,54 @@ pub(crate) fn find_session(client: Client, paths: &ClientPaths, session_id: &str
             let log = find_log(&settings.join(directory), session_id)?;
             let tail = tail_of(&log, MAX_TAIL).ok()?;
             let status = tail.rsplit(|byte| *byte == b'\n').find_map(read);
-            Some(SessionFile { session_id: session_id.to_owned(), socket: None, status })
+            Some(SessionFile { session_id: session_id.to_owned(), socket: None, cwd: None, status })
         }
     }
 }
 
-/// The file in which a client says what a session does now, and how it is read.
+/// The file in which a client says what a session does now, and how it is read. A client that was killed leaves its file
+/// behind, and the session may run again in another process: the file of a process that is gone does not count.
 pub(crate) fn find_state_file(
     client: Client,
     paths: &ClientPaths,
     session_id: &str,
 ) -> Option<(PathBuf, ReadSession)> {
     let adapter = client.adapter();
-    let Some(SessionFiles::States { directory, read }) = &adapter.sessions else { return None };
+    let Some(SessionFiles::States { directory, read, .. }) = &adapter.sessions else { return None };
     let settings = (adapter.settings.user_directory)(paths);
     let entries = fs::read_dir(settings.join(directory)).ok()?.flatten().take(MAX_SESSIONS);
-    let mut files = entries.filter_map(|entry| {
-        let is_small = entry.metadata().is_ok_and(|data| data.is_file() && data.len() <= MAX_BYTES);
-        let path = entry.path();
-        let session = is_small.then(|| read(&fs::read(&path).ok()?)).flatten()?;
-        Some((path, session))
-    });
-    let (path, _) = files.find(|(_, session)| session.session_id == session_id)?;
-    Some((path, *read))
+    let mut paths = entries.map(|entry| entry.path()).filter(|path| is_of_running_process(path));
+    let is_it = |path: &PathBuf| {
+        let session = read_small(path).and_then(|bytes| read(&bytes));
+        session.is_some_and(|session| session.session_id == session_id)
+    };
+    Some((paths.find(is_it)?, *read))
+}
+
+/// Whether the process that a file `PID.json` is named after runs.
+fn is_of_running_process(path: &Path) -> bool {
+    let pid = path.file_stem().and_then(|name| name.to_str()?.parse::<u32>().ok());
+    pid.is_some_and(|pid| ProcessStat::of(pid).is_some())
+}
+
+/// What is in a file about a session. Nothing else is read: what stands there under such a name may be endless.
+pub(crate) fn read_small(path: &Path) -> Option<Vec<u8>> {
+    let data = fs::symlink_metadata(path).ok()?;
+    (data.is_file() && data.len() <= MAX_BYTES).then(|| fs::read(path).ok()).flatten()
 }
 
 /// The ids of a client's sessions that run, where the client says which do: it has a file `PID.json` for each. One that began
 /// a moment ago is left out: its first hook may be on its way.
 pub fn running_sessions(client: Client, paths: &ClientPaths) -> Vec<String> {
     let adapter = client.adapter();
-    let Some(SessionFiles::States { directory, read }) = &adapter.sessions else { return Vec::new() };
+    let Some(SessionFiles::States { directory, read, .. }) = &adapter.sessions else { return Vec::new() };
     let settings = (adapter.settings.user_directory)(paths);
     let entries = fs::read_dir(settings.join(directory)).into_iter().flatten().flatten();
     let running = entries.take(MAX_SESSIONS).filter_map(|entry| {
         let path = entry.path();
-        let pid: u32 = path.file_stem()?.to_str()?.parse().ok()?;
-        ProcessStat::of(pid)?;
+        if !is_of_running_process(&path) {
+            return None;
+        }
         let data = entry.metadata().ok().filter(|data| data.is_file() && data.len() <= MAX_BYTES)?;
         let age = data.modified().ok()?.elapsed().ok()?;
         let bytes = fs::read(&path).ok().filter(|_| age >= FIRST_HOOK)?;
@@ -103,6 +120,18 @@ pub(crate) fn find_log(directory: &Path, session_id: &str) -> Option<PathBuf> {
     days.take(MAX_DAYS).flat_map(newest_first).find(is_it)
 }
 
+/// How the last turn of a session ended, if its last message tells; of a client that writes down which sessions run.
+pub(crate) fn turn_end(client: Client, paths: &ClientPaths, session_id: &str) -> Option<TurnEnd> {
+    let adapter = client.adapter();
+    let Some(SessionFiles::States { transcripts, .. }) = &adapter.sessions else { return None };
+    let settings = (adapter.settings.user_directory)(paths);
+    let projects = fs::read_dir(settings.join(transcripts.directory)).ok()?.flatten();
+    let name = format!("{session_id}.jsonl");
+    let path = projects.map(|project| project.path().join(&name)).find(|path| path.exists())?;
+    let tail = tail_of(&path, MAX_TAIL).ok()?;
+    tail.rsplit(|byte| *byte == b'\n').find_map(transcripts.read)
+}
+
 /// The end of a file, of so many bytes at most.
 pub(crate) fn tail_of(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let mut file = File::open(path)?;
@@ -118,7 +147,16 @@ pub(crate) fn tail_of(path: &Path, most: u64) -> io::Result<Vec<u8>> {
 pub struct SessionWatch {
     home: Home,
     paths: ClientPaths,
-    watched: HashMap<Agent, (Client, AgentInfo)>,
+    watched: HashMap<Agent, WatchedSession>,
+}
+
+/// The session of an agent in a turn.
+#[derive(Debug)]
+struct WatchedSession {
+    client: Client,
+    info: AgentInfo,
+    /// The last status that was compared with the agent's state. It says nothing new until one of them changes.
+    compared: Option<SessionStatus>,
 }
 
 impl SessionWatch {
@@ -141,27 +179,33 @@ impl SessionWatch {
         if let Ok(client) = info.client.parse::<Client>()
             && client.adapter().sessions.is_some()
         {
-            self.watched.insert(agent.clone(), (client, info));
+            self.watched.insert(agent.clone(), WatchedSession { client, info, compared: None });
         }
         Ok(())
     }
 
     /// Looks at the sessions, and writes down what their hooks did not say. Gives which agents that changed.
     pub fn look(&mut self, clock: &dyn Fn() -> Duration) -> Result<Vec<Agent>, JournalError> {
-        let mut journal = Journal::open(&self.home)?;
         let (mut changed, mut ended) = (Vec::new(), Vec::new());
-        for (agent, (client, info)) in &self.watched {
+        for (agent, WatchedSession { client, info, compared }) in &mut self.watched {
             // Before the file is read: a hook that comes after this is newer than what the file says.
             let mono = clock();
-            let Some(session) = find_session(*client, &self.paths, &info.session_id) else { continue };
+            let stamp = IdSource::now();
+            let session = find_session(*client, &self.paths, &info.session_id);
+            let Some(status) = session.and_then(|session| session.status) else { continue };
+            let end = || turn_end(*client, &self.paths, &info.session_id);
+            if compared.as_ref() == Some(&status) || !status.is_settled(stamp.unix_ms, end) {
+                continue;
+            }
+            let mut journal = Journal::open(&self.home)?;
             let Some((state, since_ms)) =
                 journal.agent_state_since(agent)?.filter(|(state, _)| is_in_turn(*state))
             else {
                 ended.push(agent.clone());
                 continue;
             };
-            let stamp = IdSource::now();
-            let signal = session.status.and_then(|status| signal_of(&status, state, since_ms, stamp.unix_ms));
+            let signal = signal_of(&status, state, since_ms);
+            *compared = Some(status);
             let Some(signal) = signal else { continue };
             let event = AgentEvent {
                 agent: info.clone(),
@@ -188,15 +232,30 @@ fn is_in_turn(state: AgentState) -> bool {
     state.is_busy() || matches!(state, AgentState::Blocked(_))
 }
 
+impl SessionStatus {
+    /// Whether no hook that says the same can be on its way. `end` tells how the last turn ended.
+    fn is_settled(&self, now_ms: i64, end: impl FnOnce() -> Option<TurnEnd>) -> bool {
+        let age_ms = now_ms.saturating_sub(self.since_ms);
+        match self.activity {
+            SessionActivity::Interrupted | SessionActivity::Failed(_) => true,
+            _ if age_ms >= SETTLED_MS => true,
+            SessionActivity::Idle => age_ms >= LAST_MESSAGE_MS && end() == Some(TurnEnd::Interrupted),
+            _ => false,
+        }
+    }
+}
+
 /// What the status of a session says that its agent's state does not. A status from before that state says nothing: the
 /// client writes it up to two seconds after its hooks.
-fn signal_of(status: &SessionStatus, state: AgentState, state_since_ms: i64, now_ms: i64) -> Option<Signal> {
+fn signal_of(status: &SessionStatus, state: AgentState, state_since_ms: i64) -> Option<Signal> {
     let SessionStatus { activity, since_ms } = status;
-    if *since_ms <= state_since_ms || now_ms < since_ms.saturating_add(SETTLED_MS) {
+    if *since_ms <= state_since_ms {
         return None;
     }
     match (activity, state) {
-        (SessionActivity::Idle, _) => Some(Signal::new(Authority::Hook, SignalContent::Interrupted)),
+        (SessionActivity::Idle | SessionActivity::Interrupted, _) => {
+            Some(Signal::new(Authority::Hook, SignalContent::Interrupted))
+        }
         (SessionActivity::Failed(why), _) => {
             Some(Signal::state(Authority::Hook, AgentState::Error).text(why))
         }
@@ -204,7 +263,7 @@ fn signal_of(status: &SessionStatus, state: AgentState, state_since_ms: i64, now
         (SessionActivity::Busy, AgentState::Blocked(_)) => {
             Some(Signal::state(Authority::Hook, AgentState::Working))
         }
-        (SessionActivity::Busy | SessionActivity::Waiting | SessionActivity::Other, _) => None,
+        (SessionActivity::Busy | SessionActivity::Waiting(_) | SessionActivity::Other, _) => None,
     }
 }
 
@@ -216,24 +275,30 @@ mod tests {
     #[test]
     fn what_a_status_says_that_no_hook_said() {
         use AgentState::{Blocked, Working};
-        use SessionActivity::{Busy, Failed, Idle, Waiting};
+        use SessionActivity::{Busy, Failed, Idle, Interrupted, Waiting};
         let permission = Blocked(BlockedOn::Permission);
         let check = |activity, since_ms, state, age_ms: i64, expected: Option<SignalContent>| {
             let status = SessionStatus { activity, since_ms };
-            let signal = signal_of(&status, state, 1000, since_ms + age_ms);
+            let is_settled = status.is_settled(since_ms + age_ms, || None);
+            let signal = is_settled.then(|| signal_of(&status, state, 1000)).flatten();
             assert_eq!(signal.map(|signal| signal.content), expected, "{status:?} {state:?} {age_ms}");
         };
         check(Idle, 2000, Working, 700, Some(SignalContent::Interrupted));
         check(Idle, 2000, permission, 700, Some(SignalContent::Interrupted));
-        check(Failed("500".into()), 2000, Working, 700, Some(SignalContent::State(AgentState::Error)));
+        check(Interrupted, 2000, Working, 0, Some(SignalContent::Interrupted));
+        check(Failed("500".into()), 2000, Working, 0, Some(SignalContent::State(AgentState::Error)));
         check(Busy, 2000, permission, 700, Some(SignalContent::State(Working)));
         check(Busy, 2000, Working, 700, None);
-        check(Waiting, 2000, permission, 700, None);
+        check(Waiting(Some(BlockedOn::Permission)), 2000, permission, 700, None);
         // It was idle before the prompt, and the file does not say yet that it works.
         check(Idle, 900, Working, 700, None);
         check(Idle, 1000, Working, 700, None);
-        // The hook that ends the turn may be on its way.
+        // The hook that ends the turn may be on its way, unless the last message says that there is none.
         check(Idle, 2000, Working, 699, None);
+        let idle = SessionStatus { activity: Idle, since_ms: 2000 };
+        assert!(idle.is_settled(2400, || Some(TurnEnd::Interrupted)));
+        assert!(!idle.is_settled(2399, || Some(TurnEnd::Interrupted)));
+        assert!(!idle.is_settled(2699, || Some(TurnEnd::Complete("done".into()))));
     }
 
     #[test]
@@ -258,12 +323,15 @@ mod tests {
         assert_eq!(status(&format!("{started}\n{other}\n")), expect(SessionActivity::Other, 10_999));
         assert_eq!(
             status(&format!("{started}\n{aborted}\n{other}\n")),
-            expect(SessionActivity::Idle, 14_999)
+            expect(SessionActivity::Interrupted, 14_999)
         );
         let all = format!("{started}\n{aborted}\n{started}\n{failed}\n");
         assert_eq!(status(&all), expect(SessionActivity::Failed("high demand".into()), 20_999));
         // A line that is written just now, and more output than is read.
-        assert_eq!(status(&format!("{aborted}\n{{\"type\":\"event")), expect(SessionActivity::Idle, 14_999));
+        assert_eq!(
+            status(&format!("{aborted}\n{{\"type\":\"event")),
+            expect(SessionActivity::Interrupted, 14_999)
+        );
         assert_eq!(status(&format!("{aborted}\n{}", "x".repeat(100_000))), None);
         assert_eq!(find_session(Client::Codex, &paths, "another"), None);
     }

@@ -11,13 +11,13 @@
 //!
 //! ```
 //! use std::path::Path;
-//! use ringer_agents::setup::{SetupAction, BackupTime, Client, ClientPaths, RingerProgram, SetupScope, SetupRecords, apply, plan, read_files};
+//! use ringer_agents::setup::{SetupAction, BackupTime, Client, ClientPaths, Entries, RingerProgram, SetupScope, SetupRecords, apply, plan, read_files};
 //!
 //! # let home = tempfile::tempdir()?;
 //! # let (home, state) = (home.path(), home.path().join("state"));
 //! let places = ClientPaths::new(home);
-//! let action = SetupAction::Setup(RingerProgram::new(Path::new("/usr/bin/ringer"))?);
-//! let files = read_files(Client::Claude, SetupScope::User, &places, &SetupRecords::load(&state)?)?;
+//! let action = SetupAction::Setup(RingerProgram::new(Path::new("/usr/bin/ringer"))?, Entries::Hooks);
+//! let files = read_files(Client::Claude, &action, SetupScope::User, &places, &SetupRecords::load(&state)?)?;
 //! let plan = plan(Client::Claude, &action, files)?;
 //! assert!(plan.changes[0].diff().contains("+        \"hooks\": ["));
 //! apply(&plan, &state, &BackupTime::new("20261115-060000")?)?;
@@ -25,12 +25,14 @@
 //! ```
 //!
 //! What it never does: write a file that it could not read wholly, change a byte that is not ours, overwrite a `notify`, a
-//! plugin or a notification command that is not Ringer's, read the clock or the environment, run a program.
+//! plugin, a notification command or an MCP server that is not Ringer's, read the environment, run a program, or the clock
+//! but to wait for a client that writes the same file.
 //!
 //! Bounds: files up to [`MAX_FILE`], nesting up to 128 levels, [`MAX_BACKUPS`] backups per file.
 
 mod apply;
 mod backup;
+mod client_lock;
 mod conf;
 mod dialect;
 mod disk;
@@ -40,6 +42,7 @@ mod error;
 mod find;
 mod hooks;
 mod jsonc;
+mod mcp;
 mod note;
 mod notify;
 mod obstacle;
@@ -49,17 +52,19 @@ mod popups;
 mod record;
 mod replace;
 mod splice;
+mod toml_text;
 
-pub use crate::client::{Client, ClientPaths, Format};
+pub use crate::client::{Client, ClientPaths, Format, McpForm};
 pub use apply::{Applied, MAX_BACKUPS, apply, apply_with_observer};
 pub use backup::{BackupTime, backups};
 pub(crate) use dialect::Dialect;
 pub use disk::{Before, MAX_FILE};
 pub use elsewhere::removals_elsewhere;
-pub use entries::RingerProgram;
+pub use entries::{Entries, RingerProgram};
 pub use error::SetupError;
 pub use find::{DetectedClient, SetupScope, Target, find};
 pub use jsonc::JsoncError;
+pub use mcp::has_mcp_server;
 pub use note::{Obstacle, ObstacleKind, SetupNote};
 pub use obstacle::obstacles;
 pub use plan::{CurrentFile, FileChange, FileHistory, Plan, SetupAction, plan, read_files};

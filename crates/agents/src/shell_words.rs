@@ -1,17 +1,5 @@
 //! Words of a shell's command line.
 
-/// A word as a shell reads it back.
-pub(crate) fn quote(word: &str) -> String {
-    let plain = |byte: u8| {
-        byte.is_ascii_alphanumeric() || matches!(byte, b'/' | b'.' | b'_' | b'-' | b'+' | b'@' | b',')
-    };
-    if !word.is_empty() && word.bytes().all(plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', "'\\''"))
-    }
-}
-
 /// The words of a line that was made of words by quoting them. `None` if a quote is not closed.
 pub(crate) fn split(line: &str) -> Option<Vec<String>> {
     let mut words = Vec::new();
@@ -55,6 +43,7 @@ pub(crate) fn split(line: &str) -> Option<Vec<String>> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use ringer_platform::shell_word;
 
     #[test]
     fn words_as_codex_quotes_them() {
@@ -73,7 +62,7 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_quoted_is_read_back(words in prop::collection::vec("(?s).{0,12}", 0..5)) {
-            let line = words.iter().map(|word| quote(word)).collect::<Vec<_>>().join(" ");
+            let line = words.iter().map(|word| shell_word(word)).collect::<Vec<_>>().join(" ");
             prop_assert_eq!(split(&line), Some(words));
         }
     }

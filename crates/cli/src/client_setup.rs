@@ -4,8 +4,8 @@ use std::env;
 use std::path::{Path, PathBuf};
 
 use ringer_agents::setup::{
-    Client, ClientPaths, FileChange, Format, Plan, RingerProgram, SetupAction, SetupError, SetupRecords,
-    SetupScope, plan, read_files,
+    Client, ClientPaths, Entries, FileChange, Format, Plan, RingerProgram, SetupAction, SetupError,
+    SetupRecords, SetupScope, plan, read_files,
 };
 use ringer_platform::path_variable;
 
@@ -39,11 +39,11 @@ pub(crate) fn program(project: bool) -> Result<RingerProgram, Failure> {
     RingerProgram::new(&path).map_err(|error| failure(&error))
 }
 
-/// What a setup of a client for this person would change. It changes nothing if the client's hooks call this program.
-pub(crate) fn user_plan(client: Client) -> Result<Result<Plan, SetupError>, Failure> {
-    let action = SetupAction::Setup(program(false)?);
+/// What a setup of a client for this person would change. It changes nothing if these entries call this program.
+pub(crate) fn user_plan(client: Client, entries: Entries) -> Result<Result<Plan, SetupError>, Failure> {
+    let action = SetupAction::Setup(program(false)?, entries);
     let records = SetupRecords::load(context::home()?.path()).map_err(|error| failure(&error))?;
-    let files = read_files(client, SetupScope::User, &setup_paths(false)?, &records);
+    let files = read_files(client, &action, SetupScope::User, &setup_paths(false)?, &records);
     Ok(files.and_then(|files| plan(client, &action, files)))
 }
 
@@ -97,15 +97,20 @@ pub(crate) fn entries_in_short(plan: &Plan) -> String {
 }
 
 fn entry(plan: &Plan, change: &FileChange) -> Option<String> {
-    Some(match change.target.format {
-        Format::Hooks => count(plan.client.hook_events().len(), "hook"),
+    let entries = plan.action.entries();
+    let hooks = match change.target.format {
+        _ if !entries.has_hooks() => None,
+        Format::Hooks => Some(count(plan.client.hook_events().len(), "hook")),
         // A `notify` of the person's stays, which is in the notes.
-        Format::CodexConfig if !change.notes.is_empty() => return None,
-        Format::CodexConfig => "notify".to_owned(),
-        Format::OpencodePlugin => "a plugin".to_owned(),
-        Format::AiderConf => "a notification command".to_owned(),
-        _ => return None,
-    })
+        Format::CodexConfig => change.notes.is_empty().then(|| "notify".to_owned()),
+        Format::OpencodePlugin => Some("a plugin".to_owned()),
+        Format::AiderConf => Some("a notification command".to_owned()),
+        _ => None,
+    };
+    let has_server = entries.has_mcp_server() && change.target.mcp.is_some();
+    let server = has_server.then(|| "the MCP server".to_owned());
+    let parts: Vec<String> = hooks.into_iter().chain(server).collect();
+    (!parts.is_empty()).then(|| parts.join(" and "))
 }
 
 /// How a failed setup ends.

@@ -2,6 +2,7 @@
 
 mod answer;
 mod ask;
+mod command_words;
 mod complete;
 mod completions;
 mod config;
@@ -19,6 +20,10 @@ mod listen;
 mod log;
 mod man;
 mod mark;
+mod mcp;
+mod mcp_backend;
+mod mcp_channels;
+mod mcp_proxy;
 mod mute;
 mod notify;
 mod nuke;
@@ -97,6 +102,8 @@ enum Command {
     Setup(setup::Args),
     Uninstall(uninstall::Args),
     Hook(hook::Args),
+    Mcp(mcp::Args),
+    McpProxy(mcp_proxy::Args),
     Lead(lead::Args),
     Statusline(statusline::Args),
     Hub(hub::Args),
@@ -154,6 +161,11 @@ pub(crate) fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
             Ok(code) => return code,
             Err(failure) => Err(failure),
         },
+        Some(Command::Mcp(arguments)) => mcp::run(&arguments),
+        Some(Command::McpProxy(arguments)) => match mcp_proxy::run(&arguments) {
+            Ok(code) => return code,
+            Err(failure) => Err(failure),
+        },
         Some(Command::LeadSession(arguments)) => match lead_session::run(&arguments) {
             Ok(code) => return code,
             Err(failure) => Err(failure),
@@ -191,6 +203,7 @@ fn parse_hot_command(arguments: &[OsString]) -> Option<Command> {
         "notify" => read(after_program).map(Command::Notify),
         "hook" => read(after_program).map(Command::Hook),
         "listen" => read(after_program).map(Command::Listen),
+        "mcp" => read(after_program).map(Command::Mcp),
         lead_session::NAME => read(after_program).map(Command::LeadSession),
         "ask" => read(after_program).map(Command::Ask),
         "statusline" => read(after_program).map(Command::Statusline),

@@ -5,7 +5,9 @@ use std::env;
 use ringer_core::message::Agent;
 use ringer_core::{Scope, Sender};
 use ringer_hub::Clock;
-use ringer_journal::{Home, IdSource, Journal, LockTimeout, Repair, Repository, SpoolStatus, monotonic};
+use ringer_journal::{
+    Caller, Home, IdSource, Journal, LockTimeout, Repair, Repository, SpoolStatus, monotonic,
+};
 use ringer_platform::path_variable;
 
 use crate::exit::Exit;
@@ -96,6 +98,15 @@ pub(crate) fn scope(repository: Option<&Repository>) -> Scope {
 /// The name that this process was given: `RINGER_AGENT`.
 pub(crate) fn given_name() -> Option<String> {
     env::var("RINGER_AGENT").ok().filter(|name| !name.is_empty())
+}
+
+/// The agent whose client started this process. A client whose hooks are not set up is known by its name or by its worktree.
+pub(crate) fn agent_of_client(journal: &mut Journal) -> Option<Agent> {
+    if let Ok(Caller::Agent(agent)) = journal.caller(std::process::id()) {
+        return Some(agent);
+    }
+    let sender = sender(None, None, journal, repository().as_ref()).ok()?;
+    sender.agent()
 }
 
 /// The sender: `--from`, `RINGER_AGENT`, the only live agent of this worktree, else `system`. A message to the agent of

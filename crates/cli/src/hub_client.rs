@@ -1,5 +1,8 @@
 //! The connection to the hub: sending it requests, and starting one when none runs.
 
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -25,6 +28,15 @@ const POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// How long a hub may take to answer where that is not worth waiting for: ten times what it takes while it is busy.
 const ANSWER_WITHIN: Duration = Duration::from_millis(300);
 
+/// Whether this process goes on for long after it has started a hub.
+static IS_SERVER: AtomicBool = AtomicBool::new(false);
+
+/// From now on, hubs are started by a process that ends. The hub of a server that a client runs would otherwise be below that
+/// client's agent, and what it starts for the person would count as the agent's; and when it ends, nothing would wait for it.
+pub(crate) fn start_by_another_process() {
+    IS_SERVER.store(true, Ordering::Relaxed);
+}
+
 /// Whether a hub may be started: `RINGER_HUB=off` forbids it.
 pub(crate) fn may_start() -> bool {
     std::env::var_os("RINGER_HUB").is_none_or(|value| value != "off")
@@ -33,18 +45,25 @@ pub(crate) fn may_start() -> bool {
 /// Starts a hub if the last append woke none. Does not wait for it. If it fails, the command does not: the message is
 /// in the journal.
 pub(crate) fn start_if_not_woken(journal: &Journal) {
-    if !journal.hub_was_woken() {
-        if may_start()
-            && let Some(failure) = context::home().ok().and_then(|home| last_failure(&home))
-        {
-            let words = failure_text(&failure);
-            eprint_line(&format!(
-                "warning: stored, but not shown yet: {words}\n\
-                 hint: ringer doctor   # the hub is being started again"
-            ));
-        }
-        start_in_background();
+    if let Some(warning) = start_unless_woken(journal) {
+        eprint_line(&warning);
     }
+}
+
+/// The same. Gives a warning if the last hub could not start.
+pub(crate) fn start_unless_woken(journal: &Journal) -> Option<String> {
+    if journal.hub_was_woken() {
+        return None;
+    }
+    let failure = context::home().ok().filter(|_| may_start()).and_then(|home| last_failure(&home));
+    start_in_background();
+    failure.map(|failure| {
+        let words = failure_text(&failure);
+        format!(
+            "warning: stored, but not shown yet: {words}\n\
+             hint: ringer doctor   # the hub is being started again"
+        )
+    })
 }
 
 /// Why the last hub could not start, if none has started since.
@@ -57,8 +76,25 @@ pub(crate) fn start_in_background() {
     if may_start()
         && let Ok(program) = std::env::current_exe()
     {
-        let _ = start_detached(&program);
+        if IS_SERVER.load(Ordering::Relaxed) {
+            thread::spawn(move || start_with_command(&program));
+        } else {
+            let _ = start_detached(&program);
+        }
     }
+}
+
+/// Starts a hub with `ringer hub start`, and waits for that.
+fn start_with_command(program: &Path) -> Result<(), StartError> {
+    let mut command = Command::new(program);
+    command.args(["hub", "start"]).stdin(Stdio::null());
+    let output = command.output()?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let why = said.lines().next().unwrap_or_default().trim_start_matches("error: ");
+    Err(StartError::Failed(why.trim_start_matches("the hub cannot start: ").to_owned()))
 }
 
 /// What a running hub says is wrong with Ringer itself. Nothing if none runs, or if it does not answer at once: what needs
@@ -159,7 +195,12 @@ fn start(home: &Home) -> Result<HubClient, ConnectError> {
             Failure::new(Exit::Unavailable, "cannot find the path of the ringer program").because(error);
         ConnectError::Failed(failure)
     })?;
-    start_and_wait(&program, START_TIMEOUT).map_err(|error| match error {
+    let started = if IS_SERVER.load(Ordering::Relaxed) {
+        start_with_command(&program)
+    } else {
+        start_and_wait(&program, START_TIMEOUT)
+    };
+    started.map_err(|error| match error {
         StartError::Failed(why) => ConnectError::CannotStart(why),
         error => ConnectError::Failed(
             Failure::new(Exit::Unavailable, "the hub did not start")

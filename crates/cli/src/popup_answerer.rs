@@ -1,4 +1,4 @@
-//! Gives the answers of popups to the agents that ask, for the hub.
+//! Gives the answers of popups and of chats to the agents that ask, for the hub.
 
 use ringer_agents::answering::{AnswerResult, give_answer};
 use ringer_core::Sender;
@@ -9,9 +9,12 @@ use ringer_hub::monotonic;
 use ringer_ipc::host::{AnswerOutcome, Answerer, Asked};
 use ringer_journal::{Decision, Error, Home, IdSource, Journal};
 use ringer_platform::path_variable;
+use ringer_turn::PermissionVerdict;
 
 use crate::answer_words::not_taken;
 use crate::client_paths::client_paths;
+
+const NO_JOURNAL: &str = "there is no journal any more";
 
 /// Gives answers in the name of the person: only they can press a button of a popup.
 pub(crate) struct PopupAnswerer {
@@ -25,10 +28,13 @@ impl PopupAnswerer {
 
     fn give(&self, asked: &Asked, answer: &PopupAnswer) -> Result<AnswerOutcome, Error> {
         let Some(mut journal) = Journal::open_existing(&self.home)? else {
-            return Ok(AnswerOutcome::NotTaken("there is no journal any more".to_owned()));
+            return Ok(AnswerOutcome::NotTaken(NO_JOURNAL.to_owned()));
         };
         match asked {
-            Asked::Prompt(key) => answer_prompt(&mut journal, key, answer),
+            Asked::Prompt(key) => {
+                let (by, with) = (Sender::person(), AnsweredWith::Popup);
+                answer_prompt(&mut journal, key, answer.words(), by, with)
+            }
             Asked::Question(id) => answer_question(&mut journal, id, answer),
         }
     }
@@ -40,15 +46,38 @@ impl Answerer for PopupAnswerer {
     }
 }
 
-fn answer_prompt(journal: &mut Journal, key: &str, answer: &PopupAnswer) -> Result<AnswerOutcome, Error> {
+/// Gives the answer of a sender of an MCP channel: one whom the person has let write, over a server that may answer.
+pub(crate) fn answer_of_channel(
+    home: &Home,
+    key: &str,
+    verdict: PermissionVerdict,
+    by: &Sender,
+) -> AnswerOutcome {
+    let word = match verdict {
+        PermissionVerdict::Allow => "allow",
+        PermissionVerdict::Deny => "deny",
+    };
+    let give = || match Journal::open_existing(home)? {
+        Some(mut journal) => answer_prompt(&mut journal, key, word, by.clone(), AnsweredWith::Channel),
+        None => Ok(AnswerOutcome::NotTaken(NO_JOURNAL.to_owned())),
+    };
+    give().unwrap_or_else(|error: Error| AnswerOutcome::NotTaken(error.to_string()))
+}
+
+fn answer_prompt(
+    journal: &mut Journal,
+    key: &str,
+    words: &str,
+    by: Sender,
+    with: AnsweredWith,
+) -> Result<AnswerOutcome, Error> {
     let Some(prompt) = journal.prompt(key)? else {
         return Ok(AnswerOutcome::NotTaken(not_taken(&AnswerResult::Over)));
     };
-    let answer = match prompt.prompt.content.read_answer(&[answer.words()]) {
+    let answer = match prompt.prompt.content.read_answer(&[words]) {
         Ok(answer) => answer,
         Err(error) => return Ok(AnswerOutcome::OnlyThere(error.to_string())),
     };
-    let (by, with) = (Sender::person(), AnsweredWith::Popup);
     let decision = Decision { answer, by, with, at_ms: IdSource::now().unix_ms };
     let paths = client_paths(path_variable("HOME").unwrap_or_default(), None);
     let result = give_answer(journal, &paths, &prompt, &decision, &MessageOrigin::default(), &monotonic)?;

@@ -1,6 +1,8 @@
 //! Pushes messages to idle agents for the hub, on one thread, because a client may be slow.
 
-use std::sync::mpsc::Receiver;
+use std::collections::HashMap;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::{Duration, Instant};
 
 use ringer_agents::push::{ClientEndpoints, PushResult, push};
 use ringer_core::message::Agent;
@@ -11,24 +13,70 @@ use ringer_platform::{path_variable, variable};
 use crate::agent_thread::AgentThread;
 use crate::client_paths::client_paths;
 
+/// After how long an agent that could not be reached is tried again, each time: its client may only just have started.
+const TRY_AGAIN: [Duration; 5] = [
+    Duration::from_secs(1),
+    Duration::from_secs(2),
+    Duration::from_secs(4),
+    Duration::from_secs(8),
+    Duration::from_secs(16),
+];
+
 /// Starts the thread. Without it, everything enters the agents' next turns.
-pub(crate) fn start(home: Home) -> AgentThread {
-    AgentThread::start("push", move |waiting| run(&home, waiting))
+pub(crate) fn start(home: Home, log: Log) -> AgentThread {
+    AgentThread::start("push", move |waiting| run(&home, &log, waiting))
 }
 
-fn run(home: &Home, waiting: &Receiver<Agent>) {
-    let log = Log::open(home.path().join("hub.log"), false);
+fn run(home: &Home, log: &Log, waiting: &Receiver<Agent>) {
     let user = path_variable("HOME").unwrap_or_default();
     let endpoints = ClientEndpoints {
         paths: client_paths(user, None),
         search_path: variable("PATH").unwrap_or_default(),
     };
-    while let Ok(agent) = waiting.recv() {
+    let mut unreachable = Unreachable::default();
+    while let Ok((agent, tries)) = unreachable.next(waiting) {
+        let name = agent.as_str();
         match push(home, &endpoints, &agent) {
             Ok(PushResult::Nothing) => {}
-            Ok(PushResult::Sent(count)) => log.line(format!("pushed {count} to {}", agent.as_str())),
-            Ok(PushResult::Unreachable(why)) => log.line(format!("cannot push to {}: {why}", agent.as_str())),
-            Err(error) => log.line(format!("cannot push to {}: {error}", agent.as_str())),
+            Ok(PushResult::Sent(count)) => log.line(format!("pushed {count} to {name}")),
+            Ok(PushResult::NoWay(why)) => log.line(format!("cannot push to {name}: {why}")),
+            Ok(PushResult::Unreachable(why)) => {
+                if tries == 0 {
+                    log.line(format!("cannot push to {name}: {why}"));
+                }
+                unreachable.try_again(agent, tries);
+            }
+            Err(error) => log.line(format!("cannot push to {name}: {error}")),
+        }
+    }
+}
+
+/// The agents that could not be reached.
+#[derive(Default)]
+struct Unreachable {
+    /// When each is tried again, and how often it was.
+    agents: HashMap<Agent, (Instant, usize)>,
+}
+
+impl Unreachable {
+    /// Waits for the next agent to try. Gives how often it was tried before without an event in between.
+    fn next(&mut self, waiting: &Receiver<Agent>) -> Result<(Agent, usize), RecvTimeoutError> {
+        let next = self.agents.iter().min_by_key(|(_, (at, _))| *at);
+        let Some((agent, (at, tries))) = next.map(|(agent, due)| (agent.clone(), *due)) else {
+            return Ok((waiting.recv()?, 0));
+        };
+        let (agent, tries) = match waiting.recv_timeout(at.saturating_duration_since(Instant::now())) {
+            Ok(changed) => (changed, 0),
+            Err(RecvTimeoutError::Timeout) => (agent, tries),
+            Err(gone @ RecvTimeoutError::Disconnected) => return Err(gone),
+        };
+        self.agents.remove(&agent);
+        Ok((agent, tries))
+    }
+
+    fn try_again(&mut self, agent: Agent, tries: usize) {
+        if let Some(wait) = TRY_AGAIN.get(tries) {
+            self.agents.insert(agent, (Instant::now() + *wait, tries + 1));
         }
     }
 }

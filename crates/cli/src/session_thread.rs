@@ -1,46 +1,54 @@
-//! Looks once a second at what clients write about the sessions of agents in a turn, for the hub.
+//! Looks several times a second at what clients write about the sessions of agents in a turn, for the hub.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use ringer_agents::sessions::SessionWatch;
+use ringer_agents::unhooked::UnhookedSessions;
 use ringer_core::message::Agent;
 use ringer_hub::{Log, monotonic};
-use ringer_journal::Home;
+use ringer_journal::{Error, Home};
 use ringer_platform::path_variable;
 
 use crate::agent_thread::AgentThread;
 use crate::client_paths::client_paths;
 
-/// How often sessions are looked at.
-const EVERY: Duration = Duration::from_secs(1);
+/// How often sessions are looked at: an agent that was interrupted is idle within a second.
+const EVERY: Duration = Duration::from_millis(200);
+
+/// How long after the journal could not be written the next try is.
+#[cfg(target_os = "linux")]
+const UNTOLD_AGAIN: Duration = Duration::from_secs(1);
 
 /// Starts the thread. Without it, an interrupted agent counts as working until its next prompt.
-pub(crate) fn start(home: Home) -> AgentThread {
-    AgentThread::start("sessions", move |changed| run(home, changed))
+pub(crate) fn start(home: Home, log: Log) -> AgentThread {
+    AgentThread::start("sessions", move |changed| run(home, &log, changed))
 }
 
-fn run(home: Home, changed: &Receiver<Agent>) {
-    let log = Log::open(home.path().join("hub.log"), false);
-    let user = path_variable("HOME").unwrap_or_default();
-    let mut watch = SessionWatch::new(home, client_paths(user, None));
+fn run(home: Home, log: &Log, changed: &Receiver<Agent>) {
+    let paths = client_paths(path_variable("HOME").unwrap_or_default(), None);
+    let mut unhooked = Unhooked::new(UnhookedSessions::new(home.clone(), paths.clone()));
+    let mut watch = SessionWatch::new(home, paths);
     let mut next_look = Instant::now();
     loop {
         // While no agent is in a turn, nothing wakes this thread.
-        let next = if watch.is_empty() {
+        let next = if watch.is_empty() && !unhooked.is_searching() {
             changed.recv().map_err(|_| RecvTimeoutError::Disconnected)
         } else {
             changed.recv_timeout(next_look.saturating_duration_since(Instant::now()))
         };
         let result = match next {
-            Ok(agent) => watch.agent_changed(&agent),
+            Ok(agent) => watch.agent_changed(&agent).and_then(|()| unhooked.agent_changed(&agent)),
             Err(RecvTimeoutError::Timeout) => {
                 next_look = Instant::now() + EVERY;
-                watch.look(&monotonic).map(|agents| {
+                let looked = watch.look(&monotonic).map(|agents| {
                     for agent in agents {
                         log.line(format!("{} went on or was interrupted, says its client", agent.as_str()));
                     }
-                })
+                });
+                looked.and_then(|()| unhooked.search())
             }
             Err(RecvTimeoutError::Disconnected) => return,
         };
@@ -48,4 +56,76 @@ fn run(home: Home, changed: &Receiver<Agent>) {
             log.line(format!("cannot look at the agents' sessions: {error}"));
         }
     }
+}
+
+/// The sessions without hooks. They are looked at when their files change, whatever their agents do.
+struct Unhooked {
+    sessions: Arc<Mutex<UnhookedSessions>>,
+    /// Follows the files.
+    follower: Option<thread::JoinHandle<()>>,
+}
+
+impl Unhooked {
+    fn new(sessions: UnhookedSessions) -> Self {
+        Self { sessions: Arc::new(Mutex::new(sessions)), follower: None }
+    }
+
+    fn is_searching(&self) -> bool {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner).is_searching()
+    }
+
+    fn agent_changed(&mut self, agent: &Agent) -> Result<(), Error> {
+        let result = {
+            let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+            sessions.agent_changed(agent, &monotonic)
+        };
+        self.follow();
+        result
+    }
+
+    fn search(&mut self) -> Result<(), Error> {
+        if !self.is_searching() {
+            return Ok(());
+        }
+        let result = self.sessions.lock().unwrap_or_else(PoisonError::into_inner).look(&monotonic);
+        self.follow();
+        result
+    }
+
+    /// Where the system tells of changes. Elsewhere files are looked at when their agents change.
+    #[cfg(target_os = "linux")]
+    fn follow(&mut self) {
+        use std::path::PathBuf;
+
+        use ringer_platform::DirectoryChanges;
+
+        if self.follower.as_ref().is_some_and(|follower| !follower.is_finished()) {
+            return;
+        }
+        let sessions = Arc::clone(&self.sessions);
+        let look = move || {
+            let mut sessions = sessions.lock().unwrap_or_else(PoisonError::into_inner);
+            let is_told = sessions.look(&monotonic).is_ok();
+            (!sessions.is_empty(), is_told)
+        };
+        let directories = self.sessions.lock().unwrap_or_else(PoisonError::into_inner).directories();
+        if directories.is_empty() {
+            return;
+        }
+        let Ok(changes) = DirectoryChanges::begin(directories.iter().map(PathBuf::as_path)) else { return };
+        let follower = thread::Builder::new().name("session files".to_owned());
+        let follow = move || loop {
+            match look() {
+                (false, _) => return,
+                (true, true) if changes.wait().is_err() => return,
+                (true, true) => {}
+                // The file of a dialog does not change until it is answered.
+                (true, false) => thread::sleep(UNTOLD_AGAIN),
+            }
+        };
+        self.follower = follower.spawn(follow).ok();
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn follow(&mut self) {}
 }

@@ -19,6 +19,8 @@ use crate::places::Places;
 
 /// Columns of an output that is no terminal and does not say how wide it is.
 const DEFAULT_WIDTH: usize = 100;
+/// Columns of a table that a program reads.
+const PROGRAM_WIDTH: usize = 240;
 /// The narrowest table. In a narrower terminal its lines wrap.
 const MIN_WIDTH: usize = 40;
 /// The widest label and the widest place.
@@ -57,6 +59,11 @@ impl Style {
 }
 
 impl Style {
+    /// For a program that reads the text: without colours, and wide enough that little is cut.
+    pub(crate) fn for_programs() -> Self {
+        Self { width: PROGRAM_WIDTH, colour: false }
+    }
+
     /// Columns of a line.
     pub(crate) fn width(self) -> usize {
         self.width

@@ -1,4 +1,4 @@
-//! What a file may have several of: hooks, webhooks, watches.
+//! What a file may have several of: hooks, webhooks, watches, channels.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -198,4 +198,28 @@ impl Watch {
     pub fn working_directory(&self) -> &Path {
         self.directory.as_deref().unwrap_or_else(|| self.source.directory())
     }
+}
+
+/// An MCP server whose messages enter an agent's conversation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename = "Channel", deny_unknown_fields)]
+pub struct ChannelEntry {
+    /// Unique name; the agent reads it as the source of each message.
+    #[schemars(length(min = 1))]
+    pub name: String,
+    /// The server's program and its arguments. It speaks MCP on standard input and output.
+    #[schemars(length(min = 1))]
+    pub command: Vec<String>,
+    /// Agent that receives the messages, by its name or id.
+    #[schemars(length(min = 1))]
+    pub to: String,
+    /// Senders that may write, by the `user` that the server gives; `ringer mcp pair` allows others.
+    #[schemars(default)]
+    pub allow: Vec<String>,
+    /// Whether it, and the senders that it brings, may allow or deny what the agent asks a permission for.
+    #[schemars(default)]
+    pub may_answer: bool,
+    /// Where it stands.
+    #[serde(skip)]
+    pub source: Source,
 }

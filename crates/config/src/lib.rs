@@ -38,14 +38,14 @@ mod word;
 #[cfg(test)]
 mod tests;
 
-pub use entry::{HookEntry, Origin, Source, Watch, WebhookEntry, WebhookKind, WebhookWhen};
+pub use entry::{ChannelEntry, HookEntry, Origin, Source, Watch, WebhookEntry, WebhookKind, WebhookWhen};
 pub use file::{Environment, MAX_FILE, REPOSITORY_FILE, load, load_repository, user_path};
 pub use last_good::{Change, LastGood};
 pub use notify::{Matcher, Notify, QuietHours, SoundSetting, TitleMark};
 pub use parse::{parse, parse_repository};
 pub use problem::{ConfigError, ConfigErrors, MAX_PROBLEMS};
 pub use schema::{schema, schema_text};
-pub use settings::{Config, RepositorySettings, Tmux};
+pub use settings::{Channels, Config, RepositorySettings, Tmux};
 pub use trust::{TrustError, Trusted};
 pub use trustable::Trustable;
 

@@ -10,13 +10,13 @@ use ringer_core::policy::RateLimit;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::entry::{DEFAULT_TIMEOUT, HookEntry, Origin, Source, Watch, WebhookEntry};
+use crate::entry::{ChannelEntry, DEFAULT_TIMEOUT, HookEntry, Origin, Source, Watch, WebhookEntry};
 use crate::notify::{Matcher, NotARate, Notify, QuietHours, SoundSetting, read_rate};
 use crate::page::{Item, Page, Section};
 use crate::problem::ConfigErrors;
-use crate::settings::{Config, RepositorySettings, Tmux};
+use crate::settings::{Channels, Config, RepositorySettings, Tmux};
 
-pub(crate) const ROOT: [&str; 11] = [
+pub(crate) const ROOT: [&str; 13] = [
     "preferred_channel",
     "idle_threshold_ms",
     "stuck_threshold_ms",
@@ -24,6 +24,8 @@ pub(crate) const ROOT: [&str; 11] = [
     "hook",
     "webhook",
     "watch",
+    "channels",
+    "channel",
     "keys",
     "theme",
     "tmux",
@@ -52,6 +54,10 @@ pub(crate) const MATCHER: [&str; 3] = ["agent", "scope", "kind"];
 pub(crate) const HOOK: [&str; 5] = ["id", "command", "timeout_ms", "on_failure", "enabled"];
 pub(crate) const WEBHOOK: [&str; 6] = ["id", "kind", "url", "secret_file", "kinds", "when"];
 pub(crate) const WATCH: [&str; 5] = ["paths", "command", "directory", "agent", "timeout_ms"];
+pub(crate) const CHANNELS: [&str; 1] = ["enabled"];
+pub(crate) const CHANNEL: [&str; 5] = ["name", "command", "to", "allow", "may_answer"];
+/// Each is a process and a thread of the hub.
+const MAX_CHANNELS: usize = 16;
 /// What a repository may set.
 const REPOSITORY: [&str; 3] = ["notify", "hook", "watch"];
 const REPOSITORY_NOTIFY: [&str; 1] = ["mute"];
@@ -84,13 +90,15 @@ pub fn parse(path: &Path, home: Option<&Path>, text: &str) -> Result<Config, Con
         hooks: hooks(&root, &source),
         webhooks: tables(&root, "webhook", webhook),
         watches: tables(&root, "watch", |section| watch(section, &source)),
+        channels: root.get("channels").and_then(|item| channels(&item)).unwrap_or_default(),
+        channel_servers: channel_servers(&root, &source),
         keys: root.get("keys").map(|item| texts(&item)).unwrap_or_default(),
         theme: root.get("theme").map(|item| texts(&item)).unwrap_or_default(),
         tmux: root.get("tmux").and_then(|item| tmux(&item)).unwrap_or_default(),
         relay: root.get("relay").map(|item| texts(&item)).unwrap_or_default(),
         path: path.to_owned(),
     };
-    unique_ids(&root, "webhook");
+    unique(&root, "webhook", "id");
     page.finish(config)
 }
 
@@ -227,7 +235,7 @@ fn tables<'a, 'i, T>(
 }
 
 fn hooks(root: &Section<'_, '_>, source: &Source) -> Vec<HookEntry> {
-    unique_ids(root, "hook");
+    unique(root, "hook", "id");
     tables(root, "hook", |section| hook(section, source))
 }
 
@@ -296,17 +304,50 @@ fn watch(section: &Section<'_, '_>, source: &Source) -> Option<Watch> {
     Some(Watch { paths: paths?, command: command?, directory, agent, timeout, source: source.clone() })
 }
 
-/// Tells of an id that an earlier table has.
-fn unique_ids(root: &Section<'_, '_>, name: &str) {
+fn channels(item: &Item<'_, '_>) -> Option<Channels> {
+    let section = item.section("a table")?.with_keys(&CHANNELS, |_| None);
+    Some(Channels { enabled: section.get("enabled").and_then(|item| item.boolean()).unwrap_or_default() })
+}
+
+fn channel_servers(root: &Section<'_, '_>, source: &Source) -> Vec<ChannelEntry> {
+    unique(root, "channel", "name");
+    let servers = tables(root, "channel", |section| channel_server(section, source));
+    if servers.len() > MAX_CHANNELS
+        && let Some(item) = root.get("channel")
+    {
+        return item
+            .wrong(format!("has {} tables; {MAX_CHANNELS} are possible", servers.len()), None)
+            .unwrap_or_default();
+    }
+    servers
+}
+
+fn channel_server(section: &Section<'_, '_>, source: &Source) -> Option<ChannelEntry> {
+    let section = section.clone().with_keys(&CHANNEL, |_| None);
+    let name = section.require("name").and_then(|item| item.name_text("name"));
+    let command = section.require("command").and_then(|item| item.program());
+    let to = section.require("to").and_then(|item| item.name_text("agent"));
+    let allow = section.get("allow").and_then(|item| item.list("a list of senders")).unwrap_or_default();
+    let allow = allow.iter().filter_map(|item| item.name_text("sender")).collect();
+    let may_answer = section.get("may_answer").and_then(|item| item.boolean()).unwrap_or_default();
+    Some(ChannelEntry { name: name?, command: command?, to: to?, allow, may_answer, source: source.clone() })
+}
+
+/// Tells of an id or a name that an earlier table has.
+fn unique(root: &Section<'_, '_>, name: &str, key: &str) {
     let Some(item) = root.get(name) else { return };
     let DeValue::Array(tables) = item.value() else { return };
     let mut seen: Vec<&str> = Vec::new();
     for (id, span) in tables.iter().filter_map(|table| {
-        let (_, id) = table.get_ref().as_table()?.iter().find(|(key, _)| key.get_ref() == "id")?;
+        let (_, id) = table.get_ref().as_table()?.iter().find(|(own, _)| own.get_ref() == key)?;
         Some((id.get_ref().as_str()?, id.span()))
     }) {
         if seen.contains(&id) {
-            item.page.wrong(&span, format!("{name}.id {id:?} is used twice; each id must be unique"), None);
+            item.page.wrong(
+                &span,
+                format!("{name}.{key} {id:?} is used twice; each {key} must be unique"),
+                None,
+            );
         }
         seen.push(id);
     }

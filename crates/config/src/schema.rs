@@ -20,7 +20,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::parse::{HOOK, MATCHER, NOTIFY, ROOT, TMUX, WATCH, WEBHOOK};
+    use crate::parse::{CHANNEL, CHANNELS, HOOK, MATCHER, NOTIFY, ROOT, TMUX, WATCH, WEBHOOK};
 
     #[test]
     fn the_committed_schema_is_today_s() {
@@ -52,6 +52,8 @@ mod tests {
         check(&schema["definitions"]["Hook"], &HOOK);
         check(&schema["definitions"]["Webhook"], &WEBHOOK);
         check(&schema["definitions"]["Watch"], &WATCH);
+        check(&schema["definitions"]["Channels"], &CHANNELS);
+        check(&schema["definitions"]["Channel"], &CHANNEL);
     }
 
     #[test]

@@ -8,12 +8,12 @@ use ringer_core::Preferences;
 use ringer_core::agent::AgentTimeouts;
 use ringer_core::attention::OnePane;
 use ringer_core::message::ShownKind;
-use ringer_core::policy::{DeliveryChannel, PopupMode, RuleSettings};
+use ringer_core::policy::{DeliveryChannel, McpChannel, McpChannels, PopupMode, RuleSettings};
 use ringer_term::Channel;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::entry::{HookEntry, Watch, WebhookEntry, WebhookWhen};
+use crate::entry::{ChannelEntry, HookEntry, Watch, WebhookEntry, WebhookWhen};
 use crate::notify::{Matcher, Notify, QuietHours};
 use crate::trust::Trusted;
 use crate::{milliseconds, word};
@@ -46,6 +46,11 @@ pub struct Config {
     /// Files to watch, and what to run when one changes.
     #[serde(rename = "watch")]
     pub watches: Vec<Watch>,
+    /// Whether MCP servers may push messages into agents' conversations.
+    pub channels: Channels,
+    /// MCP servers that do.
+    #[serde(rename = "channel")]
+    pub channel_servers: Vec<ChannelEntry>,
     /// Keys of the inbox: an action, and its key or keys.
     pub keys: BTreeMap<String, String>,
     /// How the inbox looks: `name` is `terminal`, `dark`, `light` or `none`; `mouse` is `on` or `off`.
@@ -70,6 +75,14 @@ pub struct Tmux {
     pub one_pane: OnePane,
 }
 
+/// Whether MCP servers may push messages into agents' conversations.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(default, deny_unknown_fields)]
+pub struct Channels {
+    /// The switch for all of them. When it is set to false, every server is stopped at once.
+    pub enabled: bool,
+}
+
 impl Default for Config {
     fn default() -> Self {
         let timeouts = AgentTimeouts::default();
@@ -81,6 +94,8 @@ impl Default for Config {
             hooks: Vec::new(),
             webhooks: Vec::new(),
             watches: Vec::new(),
+            channels: Channels::default(),
+            channel_servers: Vec::new(),
             keys: BTreeMap::new(),
             theme: BTreeMap::new(),
             tmux: Tmux::default(),
@@ -167,6 +182,22 @@ impl Config {
             (DeliveryChannel::Webhook, self.webhooks_of(WebhookWhen::Always).next().is_none()),
         ];
         nothing.into_iter().filter(|(_, closed)| *closed).map(|(way, _)| way).collect()
+    }
+
+    /// The MCP servers that push messages.
+    pub fn mcp_channels(&self) -> McpChannels {
+        let server = |entry: &ChannelEntry| McpChannel {
+            name: entry.name.clone(),
+            command: entry.command.clone(),
+            directory: entry.source.directory().to_owned(),
+            to: entry.to.clone(),
+            allow: entry.allow.clone(),
+            may_answer: entry.may_answer,
+        };
+        McpChannels {
+            enabled: self.channels.enabled,
+            servers: self.channel_servers.iter().map(server).collect(),
+        }
     }
 
     /// How long an agent is waited for.

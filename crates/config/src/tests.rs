@@ -260,11 +260,41 @@ fn problems_name_the_file() {
 }
 
 #[test]
+fn mcp_channels_are_off_unless_they_are_switched_on() {
+    let server = "[[channel]]\nname = \"slack\"\ncommand = [\"~/bin/slack\", \"-v\"]\nto = \"lead\"\n";
+    let channels = read(server).unwrap().mcp_channels();
+    assert!(!channels.enabled);
+    assert_eq!(channels.servers[0].command, ["/people/ada/bin/slack", "-v"]);
+    assert_eq!(channels.servers[0].directory, Path::new("/c"));
+    let on = read(&format!("[channels]\nenabled = true\n{server}allow = [\"U1\"]")).unwrap().mcp_channels();
+    assert!(on.enabled && on.servers[0].allow == ["U1"] && on.servers[0].to == "lead");
+    check(
+        "[[channel]]",
+        &["1:1: channel has no name", "1:1: channel has no command", "1:1: channel has no to"],
+    );
+    check(&format!("{server}allwo = []"), &["5:1: unknown key channel.allwo -- did you mean \"allow\"?"]);
+    check(
+        &format!("{server}allow = \"U1\""),
+        &["5:9: channel.allow is a string; expected a list of senders"],
+    );
+    check(
+        &format!("{server}{server}"),
+        &["6:8: channel.name \"slack\" is used twice; each name must be unique"],
+    );
+    check("[channels]\nenabled = 1", &["2:11: channels.enabled is a number; expected true or false"]);
+    let many: String =
+        (0..17).map(|number| server.replace("slack\"\nc", &format!("s{number}\"\nc"))).collect();
+    check(&many, &["1:1: channel has 17 tables; 16 are possible"]);
+}
+
+#[test]
 fn a_repository_may_set_little() {
     let user = "cannot be set by a repository; it belongs in your own config.toml";
     check_repository("[notify]\npopup = \"off\"\nmute = []", &[&format!("2:1: notify.popup {user}")]);
     check_repository("idle_threshold_ms = 1", &[&format!("1:1: idle_threshold_ms {user}")]);
     check_repository("[[webhook]]\nkind = \"ntfy\"", &[&format!("1:3: webhook {user}")]);
+    check_repository("[channels]\nenabled = true", &[&format!("1:2: channels {user}")]);
+    check_repository("[[channel]]\nname = \"x\"", &[&format!("1:3: channel {user}")]);
     check_repository("[notify]\nmuet = []", &["2:1: unknown key notify.muet -- did you mean \"mute\"?"]);
     check_repository("[[hook]]\nid = \"a\"", &["1:1: hook has no command"]);
 }

@@ -355,7 +355,12 @@ impl Engine {
             }
             Event::AgentOnSurface { surface, agent } => self.terminal_signals.set_agent(&surface, agent),
             Event::TerminalSignal { surface, signal } => self.terminal_signal(now, surface, signal, orders),
-            Event::Looks { host, views, present } => self.looks(now, host, views, present, orders),
+            Event::Looks { host, views, present, by_person } => {
+                if present && by_person && !views.is_empty() {
+                    self.presence.input(now.mono, host, false);
+                }
+                self.looks(now, host, views, present, orders);
+            }
             Event::Presence { host, present } => self.presence.set(now.mono, host, present),
             Event::Input { host } => self.presence.input(now.mono, host, true),
             Event::HostGone { host } => {

@@ -20,4 +20,4 @@ pub use names::{InvalidName, validate_name, validate_text};
 pub use part::{MAX_PART, MessagePart, part_count};
 pub use short_id::{IdReference, Named, ShortId, ShortIds};
 pub use shown_kind::{ShownKind, Urgency};
-pub use surface::{Place, SurfaceId, TmuxSurface, WorkspaceId};
+pub use surface::{Place, SurfaceId, TmuxSurface, TtySurface, WorkspaceId};

@@ -41,7 +41,7 @@ fn message(number: u64, surface: &str, body: &str) -> Event {
 
 fn looking(present: bool, surface: &str) -> Event {
     let view = View { client: "main".to_owned(), surface: SurfaceId::new(surface) };
-    Event::Looks { host: 1, views: vec![view], present }
+    Event::Looks { host: 1, views: vec![view], present, by_person: true }
 }
 
 fn hook(id: &str) -> Hook {

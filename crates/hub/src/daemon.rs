@@ -64,8 +64,10 @@ pub struct HubOptions {
     pub environment: Environment,
     /// How long it stays with nothing to do.
     pub idle_after: Duration,
-    /// Whether it tells its log to standard error as well.
+    /// Whether it runs in the foreground, and tells its log to standard error as well.
     pub foreground: bool,
+    /// The log of this process.
+    pub log: Log,
 }
 
 impl HubOptions {
@@ -88,7 +90,9 @@ impl HubOptions {
         let usual_bus = runtime.clone().unwrap_or_else(|| format!("/run/user/{own}").into()).join("bus");
         let system_bus = variable("DBUS_SYSTEM_BUS_ADDRESS");
         let system_bus = system_bus.map(|address| address.to_string_lossy().into_owned());
+        let log = Log::new(home.path().join(LOG), foreground);
         Self {
+            log,
             home,
             runtime,
             bus,
@@ -116,7 +120,7 @@ fn report(options: &HubOptions, error: &HubError) {
     let home = &options.home;
     // What another user owns is not written to, also not by root.
     if !matches!(error, HubError::Journal(JournalError::WrongOwner { .. })) {
-        Log::open(home.path().join(LOG), false).line(format!("the hub cannot run: {error}"));
+        options.log.quiet_line(format!("the hub cannot run: {error}"));
     }
     let failure = StartFailure { unix_ms: IdSource::now().unix_ms, why: error.to_string() };
     // Where even that cannot be written, the process that waits still gets the reason.
@@ -133,7 +137,7 @@ fn run_hub(options: &HubOptions, plug_ins: PlugIns) -> Result<(), HubError> {
         return Err(HubError::Running { pid: HubLock::owner(home).map(|owner| owner.pid) });
     };
     let store = HubStore::open(home)?;
-    let log = Log::open(home.path().join(LOG), options.foreground);
+    let log = options.log.clone();
     let socket = socket_path(home, options.runtime.as_deref()).map_err(HubError::Socket)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(HubError::Runtime)?;
@@ -213,6 +217,7 @@ async fn serve(
     let on_bus = SessionDesktop::new(desktop.clone(), options.usual_bus.clone());
     let executor =
         JobExecutor::new(setup, on_bus.clone(), inputs.clone(), on_desktop, home, plug_ins.answerer.take());
+    let settings_changes = report_settings(options, inputs.clone());
     let login_session = report_login_session(options, inputs.clone(), executor.deliveries());
     let channels = LoopChannels {
         jobs,
@@ -236,6 +241,7 @@ async fn serve(
         () = executor.run(queued, clicks) => {}
         () = signals => {}
         () = login_session => {}
+        () = settings_changes => {}
         _ = end => {}
     }
     loop_thread.join().unwrap_or_else(|panic| Err(HubError::Panicked(words_of(panic.as_ref()))))
@@ -249,6 +255,17 @@ async fn report_login_session(options: &HubOptions, inputs: mpsc::Sender<Input>,
     }
     #[cfg(target_os = "macos")]
     drop((options, inputs, deliveries));
+    std::future::pending::<()>().await;
+}
+
+/// Tells the loop when the settings change, where the system tells. Never ends by itself.
+async fn report_settings(options: &HubOptions, inputs: mpsc::Sender<Input>) {
+    #[cfg(target_os = "linux")]
+    if let Some(path) = ringer_config::user_path(&options.environment) {
+        crate::settings_watch::report(path, inputs).await;
+    }
+    #[cfg(not(target_os = "linux"))]
+    drop((options, inputs));
     std::future::pending::<()>().await;
 }
 

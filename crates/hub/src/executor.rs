@@ -150,7 +150,9 @@ impl JobExecutor {
                 let inputs = self.inputs.clone();
                 self.tasks.spawn(async move {
                     let result = pane.select().await;
-                    let _ = inputs.send(Input::Event(LoopEvent::FocusTried { id, result })).await;
+                    if let Some(id) = id {
+                        let _ = inputs.send(Input::Event(LoopEvent::FocusTried { id, result })).await;
+                    }
                 });
             }
             Job::Answer { id, asked, answer } => self.give_answer(id, asked, answer),

@@ -10,7 +10,7 @@ use crate::params::{one_or_several, read};
 #[derive(Debug)]
 pub(crate) enum HostRequest {
     /// The connection is a host from now on.
-    Attach { name: String, can_focus: bool },
+    Attach { name: String, abilities: HostAbilities },
     /// It has surfaces, or some of its surfaces changed.
     Opened(Vec<SurfaceParams>),
     /// A surface was closed.
@@ -25,13 +25,27 @@ pub(crate) enum HostRequest {
     Focused { surface_id: String, result: Result<(), String> },
 }
 
+/// What a host can do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct HostAbilities {
+    /// Whether it goes to a surface when it is asked to.
+    pub(crate) can_focus: bool,
+    /// Whether it shows rings. If not, a ring is what it would be without this host.
+    pub(crate) draws_rings: bool,
+}
+
 pub(crate) type Reader = fn(Value) -> Result<HostRequest, ApiError>;
 
 /// The methods of hosts: what they mean depends on the connection.
 const METHODS: &[(&str, Reader)] = &[
     (ATTACH, |params| {
-        let HostName { name, can_focus } = read(params)?;
-        Ok(HostRequest::Attach { name, can_focus })
+        let HostName { name, version, can_focus, draws_rings } = read(params)?;
+        if version != HOST_PROTOCOL {
+            let why =
+                format!("version {version} of the host protocol is unknown; this hub has {HOST_PROTOCOL}");
+            return Err(ApiError::params(why));
+        }
+        Ok(HostRequest::Attach { name, abilities: HostAbilities { can_focus, draws_rings } })
     }),
     ("surface.opened", |params| one_or_several(params, "surfaces").map(HostRequest::Opened)),
     ("surface.changed", |params| one_or_several(params, "surfaces").map(HostRequest::Opened)),
@@ -63,15 +77,24 @@ impl HostRequest {
     }
 }
 
+/// The version of what hosts and the hub send each other. New fields and orders need no other one: both ignore what they do not
+/// know.
+pub(crate) const HOST_PROTOCOL: u32 = 1;
+
 /// The method that makes a connection a host.
 pub(crate) const ATTACH: &str = "host.attach";
 
 #[derive(Debug, Deserialize)]
 struct HostName {
     name: String,
+    #[serde(default = "first_version")]
+    version: u32,
     /// Whether it goes to a surface when it is asked to.
     #[serde(default)]
     can_focus: bool,
+    /// Whether it shows rings. For a terminal of a host that does not, the hub marks the title.
+    #[serde(default = "yes")]
+    draws_rings: bool,
 }
 
 #[derive(Debug, Deserialize)]
@@ -108,10 +131,20 @@ pub(crate) struct SurfaceParams {
     /// Where it is, in words.
     #[serde(default)]
     pub(crate) place: Option<String>,
+    /// The surface that it is inside of, by its id; a terminal also as `tty:DEVICE@START`.
+    #[serde(default)]
+    pub(crate) parent: Option<String>,
+    /// Whether `surface.looks` would tell that this one is looked at.
+    #[serde(default = "yes")]
+    pub(crate) reports_looks: bool,
 }
 
 fn yes() -> bool {
     true
+}
+
+fn first_version() -> u32 {
+    1
 }
 
 /// Everything that the person looks at in a host.
@@ -124,10 +157,31 @@ pub(crate) struct LooksParams {
     /// Whether the person is there. A host that does not know leaves it out.
     #[serde(default)]
     pub(crate) present: Option<bool>,
+    /// Whether the person did something for it to change.
+    #[serde(default = "yes")]
+    pub(crate) by_person: bool,
 }
 
 #[derive(Debug, Deserialize)]
 pub(crate) struct ViewParams {
     pub(crate) client: String,
     pub(crate) surface_id: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_host_of_another_version_is_refused_and_told_which_there_is() {
+        let attach = |params: Value| HostRequest::reader(ATTACH).unwrap()(params);
+        assert!(attach(json!({ "name": "mine" })).is_ok());
+        assert!(attach(json!({ "name": "mine", "version": 1, "of a later one": true })).is_ok());
+        let refused = attach(json!({ "name": "mine", "version": 2 })).unwrap_err();
+        assert!(
+            refused.code == "invalid_params" && refused.message.ends_with("this hub has 1"),
+            "{refused:?}"
+        );
+    }
 }

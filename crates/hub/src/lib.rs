@@ -59,6 +59,8 @@ mod repository_probe;
 mod request;
 mod server;
 mod session_bus;
+#[cfg(target_os = "linux")]
+mod settings_watch;
 mod state;
 mod terminals;
 mod title_writer;

@@ -30,10 +30,10 @@ struct Shared {
 }
 
 impl Log {
-    /// Opens the log.
-    pub fn open(path: PathBuf, aloud: bool) -> Self {
-        let (file, length) = open(&path);
-        let shared = Shared { path, file, length, clock: Clock::local(), aloud };
+    /// A log in this file, which is opened with the first line. One process has one: another would write on into the old file
+    /// when this one begins a new one.
+    pub fn new(path: PathBuf, aloud: bool) -> Self {
+        let shared = Shared { path, file: None, length: 0, clock: Clock::local(), aloud };
         Self { shared: Arc::new(Mutex::new(shared)) }
     }
 
@@ -42,7 +42,14 @@ impl Log {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner).line(text.as_ref());
     }
 
-    /// The same for a panic, which may have happened while this very thread wrote a line: then it says nothing.
+    /// Writes a line to the file only: the person reads it elsewhere.
+    pub(crate) fn quiet_line(&self, text: impl AsRef<str>) {
+        let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        let line = shared.stamped(text.as_ref());
+        shared.write(line.as_bytes());
+    }
+
+    /// The same as [`Self::line`] for a panic, which may have happened while this very thread wrote a line: then it says nothing.
     pub(crate) fn line_unless_busy(&self, text: impl AsRef<str>) {
         match self.shared.try_lock() {
             Ok(mut shared) => shared.line(text.as_ref()),
@@ -54,17 +61,25 @@ impl Log {
 
 impl Shared {
     fn line(&mut self, text: &str) {
-        let stamp = self.clock.stamp(self.clock.now().wall_ms);
-        let line = format!("{stamp} {}\n", sanitise_line(text));
+        let line = self.stamped(text);
         if self.aloud {
             eprint!("{line}");
         }
         self.write(line.as_bytes());
     }
 
+    fn stamped(&self, text: &str) -> String {
+        let stamp = self.clock.stamp(self.clock.now().wall_ms);
+        format!("{stamp} {}\n", sanitise_line(text))
+    }
+
     fn write(&mut self, line: &[u8]) {
         if self.length > MAX_LOG {
             let _ = fs::rename(&self.path, self.path.with_extension("log.old"));
+            self.file = None;
+        }
+        if self.file.is_none() {
+            // At the first start of all there is no directory for it yet.
             (self.file, self.length) = open(&self.path);
         }
         if let Some(file) = &mut self.file
@@ -86,10 +101,21 @@ mod tests {
     use super::*;
 
     #[test]
+    fn it_is_written_as_soon_as_there_is_a_directory_for_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("home/hub.log");
+        let log = Log::new(path.clone(), false);
+        log.line("lost");
+        fs::create_dir(directory.path().join("home")).unwrap();
+        log.line("kept");
+        assert!(fs::read_to_string(&path).unwrap().ends_with(" kept\n"));
+    }
+
+    #[test]
     fn it_stays_bounded_and_one_line_is_one_line() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("hub.log");
-        let log = Log::open(path.clone(), false);
+        let log = Log::new(path.clone(), false);
         log.line("two\nlines \x1b[31m");
         assert_eq!(fs::read_to_string(&path).unwrap().lines().count(), 1);
         for _ in 0..3000 {

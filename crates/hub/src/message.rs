@@ -43,6 +43,8 @@ pub(crate) enum LoopEvent {
     Desktop(DesktopEvent),
     /// A watched file changed, and its command ran.
     WatchFinished(WatchOutcome),
+    /// The person's settings may have changed.
+    SettingsChanged,
     /// The process of an agent ended.
     ProcessEnded(Agent),
     /// tmux was asked to select the pane of a notification whose popup was clicked.
@@ -130,8 +132,8 @@ pub(crate) enum Job {
     UpdateSetup(Arc<DeliverySetup>),
     /// Set a mark in a terminal's title, or remove it.
     ChangeTitle(TitleMarkChange),
-    /// Let tmux select the pane where a notification rang.
-    FocusPane { id: MessageId, pane: TmuxPane },
+    /// Let tmux select a pane: one where a notification rang, or one around it, of which nothing is told.
+    FocusPane { id: Option<MessageId>, pane: TmuxPane },
 }
 
 /// What a delivery did.

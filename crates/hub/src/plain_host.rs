@@ -84,6 +84,7 @@ impl Host for PlainHost {
             host: self.name().to_owned(),
             title: None,
             place: None,
+            parent: None,
         };
         self.terminals.insert(surface.clone(), Heard { info, last: self.heard });
         Some(Event::Surface { surface: surface.clone(), workspace, tty, reports_focus: false })
@@ -96,9 +97,11 @@ impl Host for PlainHost {
         if TmuxPane::of(surface).is_some() {
             return FocusResult::AskTmux;
         }
-        let named = surface.as_str().strip_prefix("tty:").and_then(|rest| Some(rest.rsplit_once('@')?.0));
-        let tty = named.unwrap_or(surface.as_str());
-        FocusResult::Cannot(format!("it came from {tty}, and a terminal's window cannot be raised"))
+        let tty = surface.tty().map_or(surface.as_str(), |plain| plain.tty);
+        // An attached host is asked first: there is none that knows its window.
+        FocusResult::Cannot(format!(
+            "it came from {tty}, and Ringer does not know the window of that terminal (`ringer doctor` there says why)"
+        ))
     }
 
     fn rings_by_title(&self) -> bool {

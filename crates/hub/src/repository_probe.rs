@@ -269,7 +269,7 @@ mod tests {
     const NOW: Duration = Duration::from_hours(1);
 
     fn pool(directory: &Path) -> RepositoryProber {
-        RepositoryProber::new(None, Log::open(directory.join("hub.log"), false))
+        RepositoryProber::new(None, Log::new(directory.join("hub.log"), false))
     }
 
     /// A repository, and a directory in it.

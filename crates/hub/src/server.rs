@@ -15,6 +15,7 @@ use tokio::time::timeout;
 
 use crate::connection_slots::{ConnectionSlot, ConnectionSlots};
 use crate::event_log::Subscription;
+use crate::host_request::HOST_PROTOCOL;
 use crate::input::{Answered, Input, Reply};
 use crate::message::LoopEvent;
 use crate::request::ConnectionId;
@@ -270,7 +271,8 @@ impl Connection {
             Reply::Subscribed(subscription) => self.follow(id, subscription).await,
             Reply::Attached(orders) => {
                 self.orders = Some(orders);
-                self.write(&Response::to(id, Ok(json!({}))).without(behind).line()).await
+                self.write(&Response::to(id, Ok(json!({ "version": HOST_PROTOCOL }))).without(behind).line())
+                    .await
             }
         }
     }

@@ -40,6 +40,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ringer_config::Config;
 use ringer_core::{Event, MessageId, Now};
 use ringer_deliver::DesktopEvent;
 use ringer_journal::{Error, HubStore, IdSource, Journal, ReadPosition};
@@ -60,7 +61,7 @@ pub use notifications::MAX_READ;
 use notifications::Notifications;
 use problems::Problems;
 use request_queue::RequestQueue;
-use ringer_ipc::host::PlugIns;
+use ringer_ipc::host::{Extension, PlugIns};
 pub(crate) use settings::Settings;
 pub use settings::trust_file;
 use surfaces::Surfaces;
@@ -139,6 +140,12 @@ impl RandomSource {
     }
 }
 
+/// Tells an extension what of the settings is for it.
+fn set_extension(extension: &mut dyn Extension, config: &Config) {
+    extension.set_one_pane(config.tmux.one_pane);
+    extension.set_mcp_channels(&config.mcp_channels());
+}
+
 impl HubState {
     /// Goes on where the last hub stopped; [`HubState::recover`] is called next.
     pub(crate) fn new(
@@ -153,7 +160,7 @@ impl HubState {
         journal.prepare_to_count_lost_events();
         let mut title_marks = TitleMarks::default();
         title_marks.allow(&config);
-        plug_ins.extensions.iter_mut().for_each(|extension| extension.set_one_pane(config.tmux.one_pane));
+        plug_ins.extensions.iter_mut().for_each(|extension| set_extension(extension.as_mut(), &config));
         Ok(Self {
             notifications: Notifications::new(store, settings.preferences(&config)),
             ingest: Ingest::new(position),
@@ -208,6 +215,7 @@ impl HubState {
             LoopEvent::AnswerTried { id, answer, outcome } => self.answer_tried(now, id, &answer, outcome),
             LoopEvent::FocusTried { id, result } => self.focus_tried(now, &id, result),
             LoopEvent::WatchFinished(outcome) => self.watch_finished(now, &outcome),
+            LoopEvent::SettingsChanged => self.reload_settings(now),
             LoopEvent::ProcessEnded(agent) => self.process_ended(now, &agent),
             LoopEvent::Probed(results) => self.ingest_probed(now, &results),
             LoopEvent::Request { id, request } => {
@@ -218,9 +226,8 @@ impl HubState {
             }
             LoopEvent::HostGone(connection) => {
                 self.end_focus_of(now, connection);
-                for event in self.surfaces.detach(connection) {
-                    self.decide(now, event);
-                }
+                let after = self.surfaces.detach(connection);
+                self.after_host(now, after);
             }
             LoopEvent::Desktop(_) | LoopEvent::Stop => {}
         }
@@ -290,7 +297,8 @@ impl HubState {
             || self.notifications.engine().has_snoozed()
             || self.notifications.engine().has_escalations()
             || self.notifications.engine().has_digest()
-            || !self.journal_write_queue.is_empty();
+            || !self.journal_write_queue.is_empty()
+            || self.agents.need_hub();
         self.notifications.undecided() == 0 && !waits && self.deliveries.count() == 0
     }
 
@@ -406,7 +414,7 @@ impl HubState {
         self.settings.keep_revisions(&self.notifications.hook_revisions());
         self.surfaces.enable_flash(config.notify.flash);
         self.title_marks.allow(&config);
-        self.agents.extensions().for_each(|extension| extension.set_one_pane(config.tmux.one_pane));
+        self.agents.extensions().for_each(|extension| set_extension(extension.as_mut(), &config));
         self.agents.set_timeouts(config.agent_timeouts());
         self.execute(Job::UpdateSetup(Arc::new(DeliverySetup::of(&config, search_path()))));
         let watches = self.settings.trusted_watches(&config);

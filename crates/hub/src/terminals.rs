@@ -1,8 +1,6 @@
 //! Showing a notification in a terminal of another program: which terminal it is, by the environment of its session leader, and
 //! the bytes it gets.
 
-use std::fs;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::Duration;
 
@@ -10,7 +8,7 @@ use ringer_core::MessageId;
 use ringer_core::message::SurfaceId;
 use ringer_core::message::{self, ShownKind};
 use ringer_deliver::{Error, Note, Output, Program, terminal};
-use ringer_journal::{Home, ProcessStat};
+use ringer_journal::{Home, SessionLeader, SessionLeaderError};
 use ringer_term::outer::tmux_query;
 use ringer_term::{
     AppleBell, Channel, Detection, Env, Method, Multiplexer, NotificationId, OuterTerminal,
@@ -142,45 +140,12 @@ pub(crate) async fn write(surface: &SurfaceId, tty: &str, bytes: &[u8]) -> Resul
 
 /// The environment of the process that leads the terminal's session: it was started by the terminal itself.
 fn environment(surface: &SurfaceId, tty: &str) -> Result<Env, NotShown> {
-    if cfg!(target_os = "macos") {
-        return Err(NotShown::Failed(format!("{tty}: macOS does not tell which terminal that is")));
-    }
-    let gone = |why: &str| NotShown::Gone(format!("{tty} {why}"));
-    let device = fs::metadata(tty).map_err(|error| gone(&format!("cannot be used: {error}")))?.rdev();
-    let plain = surface.as_str().strip_prefix("tty:");
-    let began =
-        plain.and_then(|plain| plain.rsplit_once('@')).and_then(|(_, start)| start.parse::<u64>().ok());
-    let leader = Leader::of(device).ok_or_else(|| gone("is no longer used by any process"))?;
-    if began.is_some_and(|began| began != leader.started) {
-        return Err(gone("is now another terminal"));
-    }
-    let bytes = fs::read(format!("/proc/{}/environ", leader.pid))
-        .map_err(|error| NotShown::Failed(error.to_string()))?;
-    let text = String::from_utf8_lossy(&bytes);
-    let variables = text.split('\0').filter_map(|entry| entry.split_once('='));
-    let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let leader = SessionLeader::of(surface, tty).map_err(|error| match error {
+        SessionLeaderError::Unknown => NotShown::Failed(error.words(tty)),
+        _ => NotShown::Gone(error.words(tty)),
+    })?;
+    let variables = leader.variables().map_err(|error| NotShown::Failed(error.to_string()))?;
     Ok(Env::new(variables).tty(true).led_by_child_of(leader.parent))
-}
-
-/// The process that leads a terminal's session.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Leader {
-    pid: u32,
-    parent: u32,
-    started: u64,
-}
-
-impl Leader {
-    fn of(device: u64) -> Option<Self> {
-        let processes = fs::read_dir("/proc").ok()?;
-        let mut pids =
-            processes.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-        pids.find_map(|pid| {
-            let stat =
-                ProcessStat::of(pid).filter(|stat| stat.session == pid && u64::from(stat.tty) == device)?;
-            Some(Self { pid, parent: stat.parent, started: stat.started })
-        })
-    }
 }
 
 /// Asks tmux what is around it.

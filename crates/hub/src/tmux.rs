@@ -7,6 +7,7 @@ use std::time::Duration;
 use ringer_core::message::{SurfaceId, TmuxSurface};
 use ringer_deliver::{Output, Program};
 use ringer_journal::ProcessStat;
+use ringer_platform::shell_word;
 use ringer_term::{Env, sanitise_line};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
@@ -192,8 +193,8 @@ impl TmuxPane {
     fn attach(&self, session_name: &str) -> String {
         let default = format!("/tmp/tmux-{}/default", rustix::process::geteuid().as_raw());
         let socket =
-            if self.socket == default { String::new() } else { format!("-S {} ", quoted(&self.socket)) };
-        sanitise_line(&format!("tmux {socket}attach -t {}", quoted(session_name)))
+            if self.socket == default { String::new() } else { format!("-S {} ", shell_word(&self.socket)) };
+        sanitise_line(&format!("tmux {socket}attach -t {}", shell_word(session_name)))
     }
 
     /// The program that gives the pane's server a command.
@@ -226,16 +227,6 @@ fn best_client<'a>(clients: &'a str, session: &str) -> Option<&'a str> {
         (control != "1").then_some(((shown == session, activity.parse::<u64>().ok()), fields.next()?))
     });
     rows.max_by(|one, two| one.0.cmp(&two.0)).map(|(_, name)| name)
-}
-
-/// As one word of a shell.
-fn quoted(text: &str) -> String {
-    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "/._-+:@%".contains(letter);
-    if !text.is_empty() && text.chars().all(is_plain) {
-        text.to_owned()
-    } else {
-        format!("'{}'", text.replace('\'', r"'\''"))
-    }
 }
 
 #[cfg(test)]

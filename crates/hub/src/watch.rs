@@ -22,7 +22,7 @@ use crate::watch_outcome::WatchOutcome;
 use ringer_config::Watch;
 
 #[cfg(target_os = "linux")]
-use inotify::Changes;
+pub(crate) use inotify::Changes;
 #[cfg(not(target_os = "linux"))]
 use poll::Changes;
 

@@ -7,6 +7,7 @@ use ringer_core::Event;
 use ringer_core::agent::PopupAnswer;
 use ringer_core::attention::{Badge, OnePane};
 use ringer_core::message::{Agent, Place, QuestionId, SurfaceId, WorkspaceId};
+use ringer_core::policy::McpChannels;
 use ringer_core::toast::Toast;
 
 /// A surface, as its host knows it.
@@ -24,6 +25,9 @@ pub struct SurfaceInfo {
     pub title: Option<String>,
     /// Where it is, in words: `main:3`.
     pub place: Option<String>,
+    /// The surface that it is inside of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parent: Option<SurfaceId>,
 }
 
 /// What came of wanting to go to a place.
@@ -44,7 +48,7 @@ pub trait Extension: Send {
     /// A message for that agent is in the journal, or the agent has become idle with messages waiting.
     fn wake(&mut self, _agent: &Agent) {}
 
-    /// A notification came from a surface.
+    /// A notification came from a surface, or the state of an agent on it changed: its first hook comes before any notification.
     fn heard_from(&mut self, _surface: &SurfaceId) {}
 
     /// A server of tmux, by its socket, wants a host.
@@ -52,6 +56,20 @@ pub trait Extension: Send {
 
     /// How rings show in windows of tmux with one pane, from now on.
     fn set_one_pane(&mut self, _one_pane: OnePane) {}
+
+    /// The MCP servers that push messages, from now on.
+    fn set_mcp_channels(&mut self, _channels: &McpChannels) {}
+
+    /// An agent has started, has ended or is in another state.
+    fn agents_changed(&mut self) {}
+
+    /// The prompts of an agent, which are dialogs of its client, may have changed.
+    fn prompts_changed(&mut self) {}
+
+    /// Whether the hub has to run on for it.
+    fn needs_hub(&self) -> bool {
+        false
+    }
 }
 
 /// What a notification asks.

@@ -23,6 +23,7 @@
 mod client;
 pub mod discovery;
 pub mod host;
+mod host_connection;
 mod program_reports;
 mod protocol;
 mod spawn;
@@ -30,6 +31,7 @@ mod start_failure;
 
 pub use client::{HubClient, HubClientError, HubWriter, tell};
 pub use discovery::Presence;
+pub use host_connection::{HostConnection, connect_to_starting, listed_surfaces};
 pub use program_reports::ProgramReports;
 pub use protocol::{ApiError, MAX_LINE, RequestLine, Response, json_line, read_request};
 pub use spawn::{

@@ -15,6 +15,8 @@ pub struct ProgramReports {
     titles: TitleTracker,
     /// Whether a title or a status was that of an agent; the titles of other programs say nothing of a state.
     is_agent: bool,
+    /// The last status that the program reported of itself.
+    status: Option<StatusState>,
 }
 
 impl ProgramReports {
@@ -28,8 +30,14 @@ impl ProgramReports {
             TerminalEventKind::Bell => Some(json!({ "bell": true })),
             TerminalEventKind::Title(title) => self.title(now, title),
             TerminalEventKind::Status(status) => {
-                let signal = status_signal(status)?;
+                let before = self.status.replace(status.state);
+                let mut signal = status_signal(status)?;
                 self.is_agent = true;
+                // It reports it when a turn is complete, or has failed.
+                let was_in_turn = matches!(before, Some(StatusState::Working | StatusState::Blocked));
+                if was_in_turn && status.state == StatusState::Idle {
+                    signal.content = SignalContent::Interrupted;
+                }
                 Some(json!({ "signal": signal }))
             }
             _ => None,
@@ -38,7 +46,11 @@ impl ProgramReports {
 
     fn title(&mut self, now: Duration, title: &str) -> Option<Value> {
         let parsed = parse_title(title);
-        self.is_agent |= parsed.client.is_some() || parsed.meaning != TitleMeaning::Idle;
+        if !self.is_agent && (parsed.client.is_some() || parsed.meaning != TitleMeaning::Idle) {
+            self.is_agent = true;
+            // Those before were of its shell, or of the terminal.
+            self.titles = TitleTracker::default();
+        }
         let change = self.titles.observe(now, title).filter(|_| self.is_agent)?;
         Some(json!({ "signal": title_signal(change) }))
     }
@@ -127,6 +139,37 @@ mod tests {
                 r#""title" {"is":{"state":"ready"}} null"#,
                 r#""title" {"is":{"state":"working"}} "fix it""#,
                 r#""title" "turn_ended" "fix it""#,
+                r#""process" {"is":{"state":"exited"}} null"#,
+            ]
+        );
+    }
+
+    #[test]
+    fn an_agent_is_ready_with_its_first_title_whatever_the_title_was_before() {
+        assert_eq!(
+            reported(&["\x1b]2;~/src\x07", "\x1b]2;✳ Claude Code\x07"]),
+            [r#""title" {"is":{"state":"ready"}} null"#, r#""process" {"is":{"state":"exited"}} null"#]
+        );
+    }
+
+    #[test]
+    fn a_program_that_is_idle_without_being_done_was_interrupted() {
+        let status = |state: &str| format!("\x1b]7501;state={state}:app=codex\x07");
+        let told = reported(
+            &["idle", "working", "idle", "working", "done", "idle"]
+                .map(status)
+                .each_ref()
+                .map(String::as_str),
+        );
+        assert_eq!(
+            told,
+            [
+                r#""status" {"is":{"state":"ready"}} null"#,
+                r#""status" {"is":{"state":"working"}} null"#,
+                r#""status" "interrupted" null"#,
+                r#""status" {"is":{"state":"working"}} null"#,
+                r#""status" {"is":{"state":"done"}} null"#,
+                r#""status" {"is":{"state":"ready"}} null"#,
                 r#""process" {"is":{"state":"exited"}} null"#,
             ]
         );

@@ -11,7 +11,7 @@ use ringer_term::sanitise_line;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 /// What a hub may know of the environment of its first caller. Not its secrets, its sandbox or its terminal.
-const KEPT: [&str; 24] = [
+const KEPT: [&str; 25] = [
     "HOME",
     "USER",
     "LOGNAME",
@@ -36,6 +36,7 @@ const KEPT: [&str; 24] = [
     "RINGER_HOME",
     "RINGER_CONFIG",
     "RINGER_HUB_IDLE_MS",
+    "RINGER_WINDOWS",
 ];
 
 /// How the network is reached: webhooks and programs need it behind a proxy. Nothing of it is kept in a sandbox, whose proxy

@@ -1,6 +1,7 @@
 //! One SQLite file: its schema, its write lock, its migrations and its repair.
 
 pub(crate) mod column;
+pub(crate) mod connection;
 pub(crate) mod database;
 pub(crate) mod files;
 pub(crate) mod migrate;

@@ -27,6 +27,7 @@
 
 #![forbid(unsafe_code)]
 
+mod controlling_terminal;
 mod db;
 mod error;
 mod events;
@@ -44,6 +45,7 @@ mod runtime_directory;
 mod upgrade;
 mod wake;
 
+pub use controlling_terminal::ControllingTerminal;
 pub use db::database::Database;
 pub use db::repair::Repair;
 pub use db::repair_record::{Damage, RepairRecord};
@@ -58,11 +60,11 @@ pub use home::Home;
 pub use hub_store::store::{HubSchema, HubStore, StoredNotifications, UnreadableRecord};
 pub use hub_store::transaction::{DeadLetter, HubChanges, PendingDelivery, PlaceFlag, ShownPopup};
 pub use ids::{IdSource, Uptime, monotonic};
-pub use journal::agent::info::{AgentChange, AgentInfo, AgentUpdate};
+pub use journal::agent::info::{AgentChange, AgentInfo, AgentUpdate, TERMINAL_CLIENT};
 pub use journal::agent::update::LiveAgents;
 pub use journal::caller::Caller;
 pub use journal::consumer::Consumer;
-pub use journal::hook_waiter::{HookWaiter, HookWake};
+pub use journal::hook_waiter::{CLIENT_SERVER, HookWaiter, HookWake};
 pub use journal::hub_reader::HubLock;
 pub use journal::inbox::{
     CONFIRM_WITHIN, Choose, Claimed, EnteredPart, INTO_INBOX, InboxUpdate, LEASE, ReceiptRow,
@@ -76,8 +78,10 @@ pub use journal::retention::{PruneResult, RetentionLimits};
 pub use journal::schema::{Journal, JournalSchema};
 pub use journal::stats::{JournalStats, KnownAgent, RunningListener, UnreadCount};
 pub use journal::status_summary::StatusSummary;
+pub use lock::Lock;
 pub use position::{Age, CatchUp, Cursor, ReadPosition};
 pub use process::ProcessStat;
+pub use process::session_leader::{SessionLeader, SessionLeaderError};
 pub use repository::{Leftover, Repository};
 pub use running_tools::{NewestCalls, RunningTools};
 pub use runtime_directory::runtime_directories;

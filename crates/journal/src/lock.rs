@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 /// A lock that is held until it is dropped, or its process dies.
 #[derive(Debug)]
-pub(crate) struct Lock {
+pub struct Lock {
     file: File,
 }
 
@@ -23,7 +23,7 @@ impl Lock {
     /// Takes the lock, waiting until the deadline at most (`None`: for ever). `Ok(None)`: another process has it.
     ///
     /// Polls instead of blocking: a stopped process that holds the lock must not block others past their deadline.
-    pub(crate) fn take(path: &Path, deadline: Option<Instant>) -> io::Result<Option<Self>> {
+    pub fn take(path: &Path, deadline: Option<Instant>) -> io::Result<Option<Self>> {
         let mut pause = FIRST_PAUSE;
         let mut file = open(path)?;
         loop {

@@ -2,18 +2,30 @@
 
 #[cfg(target_os = "macos")]
 mod macos;
+pub(crate) mod session_leader;
 
 /// What is needed to know a process again and to find its terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProcessStat {
     /// The process that started it.
     pub parent: u32,
+    /// Its process group.
+    pub group: u32,
     /// The process that leads its session.
     pub session: u32,
     /// The kernel's number for its controlling terminal; 0 without one.
     pub tty: u32,
+    /// The process group that reads from that terminal; -1 without one.
+    pub foreground_group: i32,
     /// When it was started, in the kernel's unit: another process may have the same number by now.
     pub started: u64,
+}
+
+impl ProcessStat {
+    /// Whether it is what the person at its terminal types to.
+    pub fn is_in_foreground(&self) -> bool {
+        self.tty != 0 && u32::try_from(self.foreground_group) == Ok(self.group)
+    }
 }
 
 #[cfg(not(target_os = "macos"))]
@@ -32,9 +44,11 @@ impl ProcessStat {
         let mut fields = line.rsplit_once(')')?.1.split_ascii_whitespace();
         Some(Self {
             parent: fields.nth(1)?.parse().ok()?,
-            session: fields.nth(1)?.parse().ok()?,
+            group: fields.next()?.parse().ok()?,
+            session: fields.next()?.parse().ok()?,
             tty: fields.next()?.parse::<i32>().ok()?.cast_unsigned(),
-            started: fields.nth(14)?.parse().ok()?,
+            foreground_group: fields.next()?.parse().ok()?,
+            started: fields.nth(13)?.parse().ok()?,
         })
     }
 }
@@ -50,16 +64,97 @@ pub(crate) fn started(pid: u32) -> Option<u64> {
     ProcessStat::of(pid).map(|stat| stat.started)
 }
 
+/// Whether a process was killed and is about to end. Until its last thread is gone, its files are open and its locks held.
+#[cfg(target_os = "linux")]
+pub(crate) fn is_ending(pid: u32, started: Option<u64>) -> bool {
+    let read = |name: &str| std::fs::read_to_string(format!("/proc/{pid}/{name}")).unwrap_or_default();
+    // Where processes are numbered otherwise, as in a sandbox, it is another process, or none.
+    is_same_and_exiting(&read("stat"), started).is_some_and(|exits| exits || is_killed(&read("status")))
+}
+
+/// Where the kernel does not tell it.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn is_ending(_: u32, _: Option<u64>) -> bool {
+    false
+}
+
+/// Whether a process exits, in the words of the kernel. `None` if it is not the one that was started then.
+#[cfg(target_os = "linux")]
+fn is_same_and_exiting(stat: &str, started: Option<u64>) -> Option<bool> {
+    /// `PF_EXITING`.
+    const EXITING: u32 = 4;
+    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_ascii_whitespace().collect();
+    let (state, flags, own) = (*fields.first()?, fields.get(6)?.parse::<u32>().ok()?, fields.get(19)?);
+    let exits = matches!(state, "Z" | "X" | "x") || flags & EXITING != 0;
+    (own.parse().ok() == started).then_some(exits)
+}
+
+/// Whether a process has been sent SIGKILL and has not noticed yet.
+#[cfg(target_os = "linux")]
+fn is_killed(status: &str) -> bool {
+    const KILL: u64 = 1 << 8;
+    let pending = status.lines().filter_map(|line| {
+        line.strip_prefix("SigPnd:").or_else(|| line.strip_prefix("ShdPnd:")).map(str::trim)
+    });
+    pending.filter_map(|mask| u64::from_str_radix(mask, 16).ok()).any(|mask| mask & KILL != 0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
+    #[cfg(target_os = "linux")]
+    fn a_process_that_was_killed_is_about_to_end() {
+        let stat = |state: &str, flags: u32| {
+            format!("7 (a ) b) {state} 5 7 6 34817 7 {flags} 0 0 0 0 0 0 0 0 20 0 1 0 4711 0 0")
+        };
+        let check =
+            |line: &str, expected| assert_eq!(is_same_and_exiting(line, Some(4711)), expected, "{line}");
+        check(&stat("S", 4_194_304), Some(false));
+        check(&stat("R", 4_194_308), Some(true));
+        check(&stat("Z", 0), Some(true));
+        check("", None);
+        assert_eq!(is_same_and_exiting(&stat("Z", 0), Some(4712)), None, "another one has its number");
+        let status =
+            |thread: &str, process: &str| format!("Name:\tx\nSigPnd:\t{thread}\nShdPnd:\t{process}\n");
+        assert!(is_killed(&status("0000000000000100", "0000000000000000")));
+        assert!(is_killed(&status("0000000000000000", "0000000000000100")));
+        assert!(!is_killed(&status("0000000000000200", "0000000000004000")) && !is_killed(""));
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_process_that_runs_is_not_and_one_that_was_not_waited_for_is() {
+        assert!(!is_ending(std::process::id(), started(std::process::id())));
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        let began = started(child.id());
+        assert!(!is_ending(child.id(), began));
+        child.kill().unwrap();
+        // There is a moment in which it has noticed, and does not exit yet.
+        let end = std::time::Instant::now() + std::time::Duration::from_secs(30);
+        while !is_ending(child.id(), began) {
+            assert!(std::time::Instant::now() < end, "it was killed");
+            std::thread::yield_now();
+        }
+        child.wait().unwrap();
+        assert!(!is_ending(child.id(), began), "it is gone");
+    }
+
+    #[test]
     #[cfg(not(target_os = "macos"))]
     fn a_process_is_read_however_it_is_called() {
         let line = "7 (a ) b (c) S 5 7 6 34817 7 0 0 0 0 0 0 0 0 0 20 0 1 0 4711 0 0";
-        let stat = ProcessStat { parent: 5, session: 6, tty: 34_817, started: 4711 };
+        let stat =
+            ProcessStat { parent: 5, group: 7, session: 6, tty: 34_817, foreground_group: 7, started: 4711 };
         assert_eq!(ProcessStat::read(line), Some(stat));
+        assert!(stat.is_in_foreground());
+        for other in [
+            ProcessStat { foreground_group: 8, ..stat },
+            ProcessStat { tty: 0, foreground_group: -1, ..stat },
+        ] {
+            assert!(!other.is_in_foreground(), "{other:?}");
+        }
         for broken in ["", "7 (x", "7 (x) S", "7 (x) S 5"] {
             assert_eq!(ProcessStat::read(broken), None);
         }

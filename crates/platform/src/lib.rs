@@ -1,6 +1,6 @@
 //! What several crates need of the operating system, written once: replacing a file so that no reader sees half of it,
-//! changes in directories, finding a program on a search path, connecting to a socket, variables of the environment, and
-//! bytes as hex digits.
+//! changes in directories, finding a program on a search path, connecting to a socket, waking a loop that polls, variables of the
+//! environment, words of a shell, and bytes as hex digits.
 //!
 //! ```
 //! let directory = std::env::temp_dir();
@@ -21,7 +21,9 @@ mod environment;
 mod files;
 mod hex;
 mod program;
+mod shell_word;
 mod socket;
+mod wake;
 
 #[cfg(target_os = "linux")]
 pub use directory_changes::DirectoryChanges;
@@ -29,4 +31,8 @@ pub use environment::{path_variable, variable};
 pub use files::{Durability, replace_file, sync_directory};
 pub use hex::hex;
 pub use program::{find_program, is_program};
+pub use shell_word::shell_word;
+#[cfg(target_os = "linux")]
+pub use socket::connect_abstract_at_once;
 pub use socket::{connect_at_once, peer_uid};
+pub use wake::{clear_wakes, wake, wake_pair};

@@ -10,11 +10,20 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketType};
 /// Connects without waiting: a process that is stopped takes no connection, and those that wait for it are limited. The
 /// stream does not block.
 pub fn connect_at_once(socket: &Path) -> io::Result<UnixStream> {
-    let address = SocketAddrUnix::new(socket)?;
+    connect(&SocketAddrUnix::new(socket)?)
+}
+
+/// The same, for a socket with a name of the kernel's own instead of a file.
+#[cfg(target_os = "linux")]
+pub fn connect_abstract_at_once(name: &[u8]) -> io::Result<UnixStream> {
+    connect(&SocketAddrUnix::new_abstract_name(name)?)
+}
+
+fn connect(address: &SocketAddrUnix) -> io::Result<UnixStream> {
     let stream = rustix::net::socket(AddressFamily::UNIX, SocketType::STREAM, None)?;
     rustix::io::fcntl_setfd(&stream, FdFlags::CLOEXEC)?;
     rustix::io::ioctl_fionbio(&stream, true)?;
-    rustix::net::connect(&stream, &address)?;
+    rustix::net::connect(&stream, address)?;
     Ok(stream.into())
 }
 

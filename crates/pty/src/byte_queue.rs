@@ -4,7 +4,8 @@ use std::os::fd::AsFd;
 
 use rustix::io::Errno;
 
-/// From here on nothing more should be read for it.
+/// From here on nothing more should be read for it, until half of that has been written: so that a reader that is slower than the
+/// program costs few system calls.
 const FULL: usize = 64 * 1024;
 
 /// Bytes that wait to be written.
@@ -12,11 +13,13 @@ const FULL: usize = 64 * 1024;
 pub(crate) struct ByteQueue {
     bytes: Vec<u8>,
     written: usize,
+    is_full: bool,
 }
 
 impl ByteQueue {
     pub(crate) fn push(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
+        self.is_full |= self.waiting() >= FULL;
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -24,30 +27,43 @@ impl ByteQueue {
     }
 
     pub(crate) fn is_full(&self) -> bool {
-        self.bytes.len() - self.written >= FULL
+        self.is_full
+    }
+
+    fn waiting(&self) -> usize {
+        self.bytes.len() - self.written
     }
 
     pub(crate) fn clear(&mut self) {
         self.bytes.clear();
         self.written = 0;
+        self.is_full = false;
     }
 
     /// Writes as much as the descriptor takes now; it must not block.
     pub(crate) fn write_to(&mut self, to: impl AsFd) -> rustix::io::Result<()> {
         while let Some(rest) = self.bytes.get(self.written..).filter(|rest| !rest.is_empty()) {
             match rustix::io::write(&to, rest) {
-                Ok(written) => self.written += written,
-                Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => {
-                    // What is written would otherwise stay in front of what comes.
-                    self.bytes.drain(..self.written);
-                    self.written = 0;
-                    return Ok(());
+                Ok(written) => {
+                    let is_short = written < rest.len();
+                    self.written += written;
+                    if is_short {
+                        break;
+                    }
                 }
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => break,
                 Err(error) => return Err(error),
             }
         }
-        self.clear();
+        self.is_full &= self.waiting() > FULL / 2;
+        // Moving the rest for every few bytes that are taken would cost more than writing them.
+        if self.is_empty() {
+            self.clear();
+        } else if self.written > FULL {
+            self.bytes.drain(..self.written);
+            self.written = 0;
+        }
         Ok(())
     }
 }

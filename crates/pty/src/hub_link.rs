@@ -14,10 +14,9 @@ use std::time::Duration;
 
 use ringer_core::message::SurfaceId;
 use ringer_ipc::{HubClient, HubClientError, HubWriter};
+use ringer_platform::{clear_wakes, wake, wake_pair};
 use serde::Deserialize;
 use serde_json::{Value, json};
-
-use crate::signals::empty;
 
 /// The request that tells what a program said.
 pub(crate) const HEARD: &str = "surface.heard";
@@ -55,11 +54,34 @@ pub struct OwnSurface {
     pub marks_title: bool,
 }
 
-/// What the hub orders, as far as it is for a terminal.
+/// What the hub sends, as far as it is for a terminal.
 #[derive(Debug, Deserialize)]
-#[serde(tag = "event", content = "data", rename_all = "lowercase")]
-enum Order {
+#[serde(from = "AnyLine")]
+enum HubLine {
     Ring { surface_id: SurfaceId, lit: bool },
+    Answer { result: Option<Value> },
+    Other,
+}
+
+/// A line, which has an event if it is an order, and else answers a request.
+#[derive(Debug, Deserialize)]
+struct AnyLine {
+    event: Option<String>,
+    #[serde(default)]
+    data: Value,
+    result: Option<Value>,
+}
+
+impl From<AnyLine> for HubLine {
+    fn from(line: AnyLine) -> Self {
+        match (line.event.as_deref(), line.data["surface_id"].as_str()) {
+            (None, _) => Self::Answer { result: line.result },
+            (Some("ring"), Some(surface)) => {
+                Self::Ring { surface_id: SurfaceId::new(surface), lit: line.data["lit"] == true }
+            }
+            (Some(_), _) => Self::Other,
+        }
+    }
 }
 
 enum Said {
@@ -105,11 +127,6 @@ struct LastRequest {
 }
 
 impl Shared {
-    fn wake(&self) {
-        // If it is full, the loop is awake already.
-        let _ = rustix::io::write(&self.wakes, &[0]);
-    }
-
     fn last_request(&self) -> MutexGuard<'_, Option<LastRequest>> {
         self.last_request.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -125,9 +142,7 @@ pub(crate) struct HubLink {
 
 impl HubLink {
     pub(crate) fn start(surface: HubSurface) -> io::Result<Self> {
-        let (woken, wakes) = UnixStream::pair()?;
-        woken.set_nonblocking(true)?;
-        wakes.set_nonblocking(true)?;
+        let (woken, wakes) = wake_pair()?;
         let shared = Arc::new(Shared {
             connection: AtomicU64::new(0),
             is_lit: AtomicBool::new(false),
@@ -162,7 +177,7 @@ impl HubLink {
     }
 
     pub(crate) fn clear_wakes(&self) {
-        empty(&self.woken);
+        clear_wakes(&self.woken);
     }
 
     pub(crate) fn is_attached(&self) -> bool {
@@ -313,26 +328,28 @@ impl LinkThread {
         let (counts, said) = (Arc::clone(&self.counts), self.said.clone());
         shared.connection.store(number, Ordering::Relaxed);
         thread::spawn(move || {
-            // Answers and other orders are no rings.
             while let Ok(Some(line)) = reader.next_line() {
-                if line.starts_with("{\"id\":") {
-                    counts.answered.fetch_add(1, Ordering::Relaxed);
-                }
-                if let Ok(Order::Ring { surface_id, lit }) = serde_json::from_str(&line)
-                    && surface_id == surface
-                {
-                    shared.is_lit.store(lit, Ordering::Relaxed);
-                    shared.wake();
-                } else if line.contains("\"pong\":true")
-                    && let Some(last) = shared.last_request().take()
-                {
-                    let _ = last.done.send(());
+                match serde_json::from_str(&line) {
+                    Ok(HubLine::Ring { surface_id, lit }) if surface_id == surface => {
+                        shared.is_lit.store(lit, Ordering::Relaxed);
+                        wake(&shared.wakes);
+                    }
+                    Ok(HubLine::Answer { result }) => {
+                        counts.answered.fetch_add(1, Ordering::Relaxed);
+                        if result.is_some_and(|result| result["pong"] == true)
+                            && let Some(last) = shared.last_request().take()
+                        {
+                            let _ = last.done.send(());
+                        }
+                    }
+                    // Other orders, or for another surface.
+                    _ => {}
                 }
             }
             let ended = shared.connection.compare_exchange(number, 0, Ordering::Relaxed, Ordering::Relaxed);
             if ended.is_ok() {
                 shared.is_lit.store(false, Ordering::Relaxed);
-                shared.wake();
+                wake(&shared.wakes);
             }
             if !counts.is_all_answered() {
                 let _ = said.try_send(Said::Attach { may_start: true });

@@ -1,12 +1,13 @@
 //! Signals, as something to poll.
 
-use std::io::{self, Read};
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::process;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use ringer_platform::{clear_wakes, wake_pair};
 use rustix::process::{Resource, Rlimit, Signal, setrlimit};
 use signal_hook::consts::{SIGCHLD, SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGWINCH};
 use signal_hook::low_level::{emulate_default_handler, pipe};
@@ -32,9 +33,7 @@ pub(crate) struct Signals {
 
 impl Signals {
     pub(crate) fn new() -> io::Result<Self> {
-        let (wakes, write) = UnixStream::pair()?;
-        wakes.set_nonblocking(true)?;
-        write.set_nonblocking(true)?;
+        let (wakes, write) = wake_pair()?;
         let register = |signal: i32| {
             let flag = Arc::new(AtomicBool::new(false));
             signal_hook::flag::register(signal, Arc::clone(&flag))?;
@@ -55,7 +54,7 @@ impl Signals {
 
     /// To be called before the flags are read.
     pub(crate) fn clear_wakes(&self) {
-        empty(&self.wakes);
+        clear_wakes(&self.wakes);
     }
 
     pub(crate) fn take_size_change(&self) -> bool {
@@ -71,12 +70,6 @@ impl Signals {
         let came = self.forwarded.iter().filter(|(_, flag)| flag.swap(false, Ordering::Relaxed));
         came.map(|(signal, _)| *signal)
     }
-}
-
-/// Reads a stream empty that only wakes.
-pub(crate) fn empty(mut stream: &UnixStream) {
-    let mut room = [0; 64];
-    while stream.read(&mut room).is_ok_and(|read| read > 0) {}
 }
 
 /// Ends this process by a signal: a shell then knows how the program ended, and a script that was interrupted ends. Where that

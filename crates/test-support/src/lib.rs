@@ -1,6 +1,6 @@
 //! What the tests of all crates share: a test that cannot run where it is says so, and never passes. And a directory that
-//! hangs, a session bus, a notification server, a stand-in for logind, a web server, waiting with a deadline, and
-//! random numbers with a seed.
+//! hangs, a session bus, a screen, a notification server, a stand-in for logind, a web server, a stand-in for a
+//! model's server, waiting with a deadline, and random numbers with a seed.
 //!
 //! Rust's test runner has no result for a test that finds out while it runs that something is missing: a right, a
 //! version, a program. Such a test asks here, and returns if the answer is no:
@@ -28,11 +28,16 @@ mod background_runtime;
 mod hanging;
 #[cfg(feature = "desktop")]
 mod login_manager;
+#[cfg(feature = "model")]
+mod messages_api;
+#[cfg(feature = "model")]
+mod model;
 #[cfg(feature = "desktop")]
 mod notification_server;
 mod program;
 mod random;
 mod session_bus;
+mod virtual_screen;
 mod wait;
 mod web_server;
 
@@ -46,6 +51,10 @@ use std::{env, thread};
 pub use hanging::HangingDirectory;
 #[cfg(feature = "desktop")]
 pub use login_manager::LoginManager;
+#[cfg(feature = "model")]
+pub use messages_api::Messages;
+#[cfg(feature = "model")]
+pub use model::{Answer, Model, ModelRequest, Wire};
 #[cfg(feature = "desktop")]
 pub use notification_server::{
     BlockingNotificationServer, NotificationServer, NotifyCall, ServerBehaviour, ServerCall, in_time,
@@ -53,6 +62,7 @@ pub use notification_server::{
 pub use program::{copy_program, make_program};
 pub use random::Random;
 pub use session_bus::{SessionBus, first_line};
+pub use virtual_screen::VirtualScreen;
 pub use wait::{DEADLINE, until, until_within};
 pub use web_server::{WebRequest, WebResponse, serve};
 

@@ -51,16 +51,17 @@ fn badge(rings: &[PaneRing]) -> String {
         return String::new();
     }
     let kinds = rings.iter().filter_map(|ring| ring.kind);
-    let (sign, colour) = match kinds.max_by_key(|kind| (kind.urgency(), kind.is_prompt())) {
-        Some(ShownKind::Permission | ShownKind::Waiting) => ("!", "yellow"),
-        Some(ShownKind::Question) => ("?", "blue"),
-        Some(ShownKind::Error) => ("x", "red"),
-        Some(ShownKind::Stuck) => ("~", "magenta"),
-        Some(ShownKind::Complete) => ("+", "green"),
-        Some(ShownKind::Idle | ShownKind::Status) | None => (".", "default"),
+    // With a background of its own: the person's status line may be in any colour, and tmux's own is green.
+    let (sign, style) = match kinds.max_by_key(|kind| (kind.urgency(), kind.is_prompt())) {
+        Some(ShownKind::Permission | ShownKind::Waiting) => ("!", "#[fg=black]#[bg=yellow]"),
+        Some(ShownKind::Question) => ("?", "#[fg=white]#[bg=blue]"),
+        Some(ShownKind::Error) => ("x", "#[fg=white]#[bg=red]"),
+        Some(ShownKind::Stuck) => ("~", "#[fg=white]#[bg=magenta]"),
+        Some(ShownKind::Complete) => ("+", "#[fg=black]#[bg=green]"),
+        Some(ShownKind::Idle | ShownKind::Status) | None => (".", ""),
     };
     let number = if unread > 99 { "99+".to_owned() } else { unread.to_string() };
-    format!("#[fg={colour}]#[bold]{sign}{number}#[default]")
+    format!("{style}#[bold]{sign}{number}#[default]")
 }
 
 impl Drawing {
@@ -254,8 +255,8 @@ mod tests {
                 "begin Border @0",
                 "-pq -t %1 @ringer_ring 1",
                 "-pq -t %2 @ringer_ring 1",
-                "-wq -t @0 @ringer_badge #[fg=green]#[bold]+1#[default]",
-                "-wq -t @1 @ringer_badge #[fg=blue]#[bold]?1#[default]",
+                "-wq -t @0 @ringer_badge #[fg=black]#[bg=green]#[bold]+1#[default]",
+                "-wq -t @1 @ringer_badge #[fg=white]#[bg=blue]#[bold]?1#[default]",
             ],
             "a window with one pane has no border"
         );
@@ -265,7 +266,7 @@ mod tests {
             [
                 "-pq -t %0 @ringer_ring 1",
                 "-pqu -t %2 @ringer_ring",
-                "-wq -t @0 @ringer_badge #[fg=yellow]#[bold]!2#[default]",
+                "-wq -t @0 @ringer_badge #[fg=black]#[bg=yellow]#[bold]!2#[default]",
                 "-wqu -t @1 @ringer_badge",
             ]
         );
@@ -286,7 +287,7 @@ mod tests {
     #[test]
     fn a_badge_has_a_sign_and_at_most_two_digits() {
         let many = PaneRing { unread: 70, kind: Some(ShownKind::Error) };
-        assert_eq!(badge(&[many, many]), "#[fg=red]#[bold]x99+#[default]");
+        assert_eq!(badge(&[many, many]), "#[fg=white]#[bg=red]#[bold]x99+#[default]");
         assert_eq!(badge(&[PaneRing { unread: 0, kind: None }]), "");
     }
 }

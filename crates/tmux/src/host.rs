@@ -8,13 +8,13 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use ringer_core::attention::OnePane;
 use ringer_core::message::{SurfaceId, TmuxSurface};
-use ringer_ipc::HubClientError;
-use ringer_journal::Home;
-use serde_json::json;
+use ringer_ipc::{HostConnection, HubClientError};
+use ringer_journal::{ControllingTerminal, Home};
+use serde_json::{Value, json};
 
-use crate::connection::{Connection, Order};
 use crate::drawing::{Drawing, PaneRing, undraw};
-use crate::look::{FocusReports, Look, Pane, Views, commands};
+use crate::look::{FocusReports, Look, Views, commands};
+use crate::order::Order;
 use crate::scan::{Scanning, SeenClients};
 use crate::server::{DOORBELL, TmuxError, TmuxServer};
 use crate::setup;
@@ -56,7 +56,7 @@ pub(crate) enum Ended {
 struct Host {
     home: Home,
     server: TmuxServer,
-    connection: Connection,
+    connection: HostConnection,
     look: Look,
     /// What the hub was told.
     views: Option<Views>,
@@ -67,6 +67,8 @@ struct Host {
     one_pane: Arc<Mutex<OnePane>>,
     scanning: Arc<Scanning>,
     clients: SeenClients,
+    /// What the hub was told of each pane.
+    told: BTreeMap<String, Value>,
     looked: Option<Instant>,
     /// When to look again without being told to.
     look_at: Option<Instant>,
@@ -86,9 +88,13 @@ pub(crate) fn run(
     undraw(server)?;
     let (wake, wakeups) = channel();
     let of_hub = wake.clone();
-    let connection = Connection::attach(home, move |order| {
-        let _ = of_hub.send(order.map_or(Wakeup::HubGone, Wakeup::Order));
-    })?;
+    let connection = HostConnection::attach(
+        home,
+        &json!({ "name": "tmux", "version": 1 }),
+        move |order: Option<Order>| {
+            let _ = of_hub.send(order.map_or(Wakeup::HubGone, Wakeup::Order));
+        },
+    )?;
     start_waiting(server.clone(), wake);
     let mut host = Host {
         home: home.clone(),
@@ -102,6 +108,7 @@ pub(crate) fn run(
         one_pane: one_pane.clone(),
         scanning: scanning.clone(),
         clients: SeenClients::default(),
+        told: BTreeMap::new(),
         looked: None,
         look_at: Some(Instant::now()),
     };
@@ -196,7 +203,7 @@ impl Host {
         let (views, again) = self.reports.views(&self.look, now);
         self.look_at =
             again.map(|at| Instant::now() + Duration::from_secs(u64::try_from(at - now).unwrap_or(0)));
-        self.tell_panes(&before.panes)?;
+        self.tell_panes()?;
         // Where the person looks they heard it. Where something is unread it says nothing new, and may be the hub's own: it
         // rings the bell of terminals that show no notifications.
         let is_news = |pane: &&str| {
@@ -221,22 +228,30 @@ impl Host {
         Ok(true)
     }
 
-    fn tell_panes(&mut self, before: &BTreeMap<String, Pane>) -> Result<(), HostError> {
-        let changed = self.look.panes.iter().filter(|(id, pane)| before.get(*id) != Some(pane));
-        let changed: Vec<_> = changed
+    /// Tells the hub of panes that came, changed or went.
+    fn tell_panes(&mut self) -> Result<(), HostError> {
+        let mut terminals = Terminals::default();
+        let now: BTreeMap<String, Value> = self
+            .look
+            .panes
+            .iter()
             .map(|(id, pane)| {
                 let title = (!pane.title.is_empty()).then_some(cut(&pane.title));
-                json!({ "surface_id": self.surface(id), "tty": pane.tty, "title": title,
-                        "place": cut(&pane.place) })
+                let parent = self.look.client_of(pane).and_then(|client| terminals.of_process(client));
+                let told = json!({ "surface_id": self.surface(id), "tty": pane.tty, "title": title,
+                                   "place": cut(&pane.place), "parent": parent });
+                (id.clone(), told)
             })
             .collect();
+        let before = std::mem::replace(&mut self.told, now);
+        let changed = self.told.iter().filter(|(id, pane)| before.get(*id) != Some(pane));
+        let changed: Vec<&Value> = changed.map(|(_, pane)| pane).collect();
         for together in changed.chunks(MAX_TOGETHER) {
             self.connection.send("surface.opened", &json!({ "surfaces": together }))?;
         }
-        for id in before.keys().filter(|id| !self.look.panes.contains_key(*id)) {
+        for (id, pane) in before.iter().filter(|(id, _)| !self.told.contains_key(*id)) {
             self.rings.remove(id);
-            let surface = self.surface(id);
-            self.connection.send("surface.closed", &json!({ "surface_id": surface }))?;
+            self.connection.send("surface.closed", &json!({ "surface_id": pane["surface_id"] }))?;
         }
         Ok(())
     }
@@ -244,6 +259,20 @@ impl Host {
     fn surface(&self, pane: &str) -> SurfaceId {
         let socket = self.server.socket().to_string_lossy();
         TmuxSurface { socket: &socket, server: &self.look.pid, pane }.id()
+    }
+}
+
+/// The terminals in which clients run, each looked up once.
+#[derive(Default)]
+struct Terminals {
+    known: BTreeMap<u32, Option<String>>,
+}
+
+impl Terminals {
+    /// The surface around what a client shows: its terminal, which may be a pane of another server.
+    fn of_process(&mut self, client: u32) -> Option<String> {
+        let surface = || ControllingTerminal::of(client).map(|terminal| terminal.surface());
+        self.known.entry(client).or_insert_with(surface).clone()
     }
 }
 

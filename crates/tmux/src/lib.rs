@@ -4,11 +4,11 @@
 //! that the person went elsewhere. Instead tmux's own hooks ring a doorbell (`wait-for`), and then the state is read once.
 //! [`Servers`] runs one thread for each server; everything that decides is pure ([`look`](self), `drawing`, `setup`).
 
-mod connection;
 mod drawing;
 mod frame;
 mod host;
 mod look;
+mod order;
 mod program;
 mod scan;
 mod server;

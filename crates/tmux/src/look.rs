@@ -8,8 +8,7 @@ const TYPED_LATELY: i64 = 10;
 /// What is asked. Free text comes last in a line. (tmux prints tabs as underscores.)
 const SESSIONS: &str = "s #{session_id} #{session_name}";
 const PANES: &str = "p #{pane_id} #{window_id} #{window_panes} #{pane-border-status} #{pane_pid} #{pane_pipe} #{session_id} #{window_index} #{pane_tty} #{pane_title}";
-const CLIENTS: &str =
-    "c #{client_control_mode} #{client_created} #{client_activity} #{client_flags} #{pane_id} #{client_name}";
+const CLIENTS: &str = "c #{client_control_mode} #{client_created} #{client_activity} #{client_flags} #{pane_id} #{client_pid} #{session_id} #{client_name}";
 /// The home of the hub that is to be the host; clients that reported focus and windows in which a bell rang since the last look;
 /// clients that show the inbox in a popup.
 const OPTIONS: [&str; 4] =
@@ -38,6 +37,7 @@ pub(crate) struct Pane {
     pub(crate) pid: u32,
     /// Whether a program reads what is written to it.
     pub(crate) is_piped: bool,
+    session: String,
     /// Session and window, in words.
     pub(crate) place: String,
     pub(crate) tty: String,
@@ -53,6 +53,8 @@ struct Client {
     activity: i64,
     is_focused: bool,
     pane: String,
+    pid: u32,
+    session: String,
 }
 
 /// What a server was like.
@@ -121,6 +123,12 @@ impl Look {
         !identities(self).is_subset(&identities(before))
     }
 
+    /// The process of the client that shows a pane's session, of several the one that was used last.
+    pub(crate) fn client_of(&self, pane: &Pane) -> Option<u32> {
+        let clients = self.clients.iter().filter(|client| client.session == pane.session);
+        clients.max_by_key(|client| client.activity).map(|client| client.pid)
+    }
+
     /// The panes in which a bell rang. tmux names the window alone, so those in a window with others are not known.
     pub(crate) fn bells(&self) -> impl Iterator<Item = &str> {
         let alone = self.panes.iter().filter(|(_, pane)| pane.panes_in_window == 1);
@@ -143,6 +151,7 @@ impl Look {
             has_border_status: status != "off",
             pid: pid.parse().unwrap_or(0),
             is_piped: pipe != "0",
+            session: session.to_owned(),
             place,
             tty: tty.to_owned(),
             title: fields.next().unwrap_or_default().to_owned(),
@@ -151,8 +160,8 @@ impl Look {
 
     /// One in control mode is a program and shows nothing.
     fn add_client(&mut self, line: &str) {
-        let fields: Vec<&str> = line.splitn(6, ' ').collect();
-        let [control, created, activity, flags, pane, name] = fields[..] else { return };
+        let fields: Vec<&str> = line.splitn(8, ' ').collect();
+        let [control, created, activity, flags, pane, pid, session, name] = fields[..] else { return };
         if control == "1" {
             return;
         }
@@ -162,6 +171,8 @@ impl Look {
             activity: activity.parse().unwrap_or(0),
             is_focused: flags.split(',').any(|flag| flag == "focused"),
             pane: pane.to_owned(),
+            pid: pid.parse().unwrap_or(0),
+            session: session.to_owned(),
         });
     }
 }
@@ -206,8 +217,8 @@ mod tests {
 
     const TEXT: &str = "s $0 main\ns $1 my work\np %0 @0 2 off 11 0 $0 1 /dev/pts/1 vim a b\np %1 @0 2 off 11 0 $0 1 /dev/pts/2 \n\
                         p %1 @0 2 off 11 0 $1 7 /dev/pts/2 \np %2 @1 1 off 11 0 $1 3 /dev/pts/3 zsh\n\
-                        c 0 100 500 attached,focused,UTF-8 %0 /dev/pts/9\nc 0 100 500 attached,UTF-8 %2 /dev/pts/8\n\
-                        c 1 100 500 attached,focused %1 control\no 77 /my home\nf /dev/pts/9 /dev/pts/8 \nu \n";
+                        c 0 100 500 attached,focused,UTF-8 %0 21 $0 /dev/pts/9\nc 0 100 500 attached,UTF-8 %2 22 $1 /dev/pts/8\n\
+                        c 1 100 500 attached,focused %1 23 $0 control\no 77 /my home\nf /dev/pts/9 /dev/pts/8 \nu \n";
 
     fn views(reports: &mut FocusReports, look: &Look, now: i64) -> Vec<String> {
         reports
@@ -227,6 +238,19 @@ mod tests {
         assert_eq!(pane("%0"), ("main:1".into(), "vim a b".into()));
         assert_eq!(pane("%1"), ("main:1".into(), String::new()));
         assert_eq!(pane("%2"), ("my work:3".into(), "zsh".into()));
+    }
+
+    #[test]
+    fn a_pane_is_shown_by_the_client_that_was_used_last_in_its_session() {
+        let client_of = |text: &str, pane: &str| {
+            let look = Look::parse(text);
+            look.client_of(&look.panes[pane])
+        };
+        assert_eq!((client_of(TEXT, "%1"), client_of(TEXT, "%2")), (Some(21), Some(22)));
+        let other = TEXT
+            .replace("%2 22 $1", "%2 22 $0")
+            .replace("c 0 100 500 attached,UTF", "c 0 100 501 attached,UTF");
+        assert_eq!((client_of(&other, "%1"), client_of(&other, "%2")), (Some(22), None));
     }
 
     #[test]

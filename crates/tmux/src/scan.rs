@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use ringer_core::message::{SurfaceId, TmuxSurface};
+use ringer_platform::shell_word;
 
 use crate::look::Look;
 use crate::program::RunningClient;
@@ -12,6 +13,9 @@ use crate::server::{TmuxError, TmuxServer};
 
 /// The process that reads a pane.
 const MARK: &str = "@ringer_scan";
+
+/// How often it is tried to set it.
+const SET_TRIES: usize = 5;
 
 /// How panes are read.
 pub struct Scanning {
@@ -56,9 +60,8 @@ impl SeenClients {
 
 /// What tmux gives to a shell. It expands formats and times in it first.
 fn command(program: &Path, home: &Path, surface: &SurfaceId, pid: u32) -> String {
-    let word = |text: &str| format!("'{}'", text.replace('\'', r"'\''"));
-    let (home, program) = (word(&home.to_string_lossy()), word(&program.to_string_lossy()));
-    let surface = word(surface.as_str());
+    let (home, program) = (shell_word(&home.to_string_lossy()), shell_word(&program.to_string_lossy()));
+    let surface = shell_word(surface.as_str());
     let command = format!(
         "RINGER_HOME={home} exec {program} term scan --surface {surface} --while {pid} >/dev/null 2>&1"
     );
@@ -78,8 +81,10 @@ impl ScanMark {
         let TmuxSurface { socket, pane, .. } = surface.tmux()?;
         let mark = Self { server: TmuxServer::at(socket), pane: pane.to_owned() };
         let own = std::process::id().to_string();
-        // Without it, only `ringer setup tmux --remove` does not know of it.
-        let _ = mark.server.run(&["set-option", "-pq", "-t", &mark.pane, MARK, &own]);
+        let words = ["set-option", "-pq", "-t", &mark.pane, MARK, &own];
+        // A machine that has much to do may be late. Without the mark, only `ringer setup tmux --remove` does not know of it.
+        let mut tries = (0..SET_TRIES).map(|_| mark.server.run(&words));
+        tries.find(|set| !matches!(set, Err(TmuxError::Late)));
         Some(mark)
     }
 

@@ -9,22 +9,17 @@ use std::time::Duration;
 
 use ringer_core::attention::OnePane;
 use ringer_core::message::{SurfaceId, TmuxSurface};
-use ringer_ipc::HubClient;
 use ringer_ipc::host::Extension;
+use ringer_ipc::{connect_to_starting, listed_surfaces};
 use ringer_journal::Home;
-use serde_json::json;
 
 use crate::host::{self, Ended};
 use crate::scan::Scanning;
 use crate::server::TmuxServer;
 use crate::setup::is_installed;
 
-/// How long a hub may take until it can be connected to, and how often that is tried.
-const HUB_STARTS: (u32, Duration) = (100, Duration::from_millis(50));
 /// How long after a connection that was cut off the next one is tried.
 const ATTACH_AGAIN: Duration = Duration::from_secs(1);
-/// Notifications that are looked through for servers when a hub begins.
-const MAX_LISTED: usize = 1000;
 /// Servers that are heard of; a person has one or two.
 const MAX_HEARD: usize = 256;
 /// Takes what goes wrong.
@@ -97,33 +92,15 @@ impl Threads {
             self.serve(server);
         }
         // The socket of a server may be elsewhere.
-        for socket in self.listed_sockets() {
+        let surfaces = listed_surfaces(&self.home);
+        let sockets: BTreeSet<&str> =
+            surfaces.iter().filter_map(|surface| Some(surface.tmux()?.socket)).collect();
+        for socket in sockets {
             self.serve(TmuxServer::at(socket));
         }
         while let Ok(server) = finds.recv() {
             self.serve(server);
         }
-    }
-
-    /// Waits until the hub takes connections: its threads are there before its socket is.
-    fn connect(&self) -> Option<HubClient> {
-        let (tries, pause) = HUB_STARTS;
-        (0..tries).find_map(|_| {
-            let client = HubClient::connect(&self.home).ok();
-            if client.is_none() {
-                thread::sleep(pause);
-            }
-            client
-        })
-    }
-
-    /// The servers from which the newest notifications came.
-    fn listed_sockets(&self) -> BTreeSet<String> {
-        let list =
-            self.connect().map(|mut hub| hub.call("notification.list", &json!({ "limit": MAX_LISTED })));
-        let rows = list.and_then(Result::ok).and_then(|list| list.as_array().cloned()).unwrap_or_default();
-        let surfaces = rows.iter().filter_map(|row| row["surface"].as_str().map(SurfaceId::new));
-        surfaces.filter_map(|surface| Some(surface.tmux()?.socket.to_owned())).collect()
     }
 
     fn serve(&self, server: TmuxServer) {
@@ -132,7 +109,7 @@ impl Threads {
         }
         let own = self.clone();
         thread::spawn(move || {
-            while own.connect().is_some() {
+            while connect_to_starting(&own.home).is_some() {
                 match host::run(&own.home, &server, &own.one_pane, &own.scanning) {
                     Ok(Ended::Server) => {
                         own.end(&server);

@@ -122,8 +122,8 @@ pub enum Binding {
     Taken(String),
 }
 
-/// Binds a key after the prefix to the inbox, a program as a word of a shell, unless the person has bound it to something of their own. The inbox covers the
-/// pane behind it, so that one is not looked at meanwhile.
+/// Binds a key after the prefix to the inbox, unless the person has bound it to something of their own. The program is a word
+/// of a shell. The inbox covers the pane behind it, so that one is not looked at meanwhile.
 pub fn set_binding(server: &TmuxServer, key: &str, program: &str) -> Result<Binding, TmuxError> {
     // tmux says in an error that a key is not bound.
     let before = server.run(&["list-keys", "-T", "prefix", key]).unwrap_or_default();

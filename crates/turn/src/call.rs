@@ -1,6 +1,6 @@
 //! The ids of tool calls.
 //!
-//! To be used by the MCP crate (not built yet): its proxy appends to the result of a call.
+//! A harness knows by them which call a notification entered with.
 
 use std::fmt;
 

@@ -1,6 +1,4 @@
 //! An MCP server that asks to push messages into a conversation, and the policy it is checked against.
-//!
-//! To be used by the MCP crate (not built yet) before it registers a server.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -42,6 +40,8 @@ pub enum Auth {
     ApiKey,
     /// Not at all.
     SignedOut,
+    /// The client does not tie channels to an account.
+    NotRequired,
 }
 
 /// What kind of account it is.

@@ -1,6 +1,4 @@
 //! A message that came in over an MCP channel, and the element it stands in.
-//!
-//! To be used by the MCP crate (not built yet) for what the servers push that it is connected to.
 
 use std::collections::BTreeMap;
 

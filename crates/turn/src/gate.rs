@@ -2,8 +2,6 @@
 //!
 //! All are made in order before the server's handler is registered, and the first refusal counts. They are made again
 //! whenever the policy changes, and a server that is refused then is unregistered at once.
-//!
-//! To be used by the MCP crate (not built yet) before it registers a server.
 
 use crate::candidate::{Account, Auth, ChannelCandidate, ChannelPolicy, Plugin};
 use crate::source::McpServer;
@@ -87,7 +85,7 @@ impl Gate {
                 objection("MCP channels are switched off", "switch them on in the configuration")
             }
             Self::Auth => match policy.auth {
-                Auth::OAuth => None,
+                Auth::OAuth | Auth::NotRequired => None,
                 Auth::ApiKey => {
                     objection("an API key is not enough", "sign in with your account instead of the key")
                 }
@@ -218,6 +216,7 @@ mod tests {
     fn gate_3_auth_refuses_api_keys() {
         check(|_, now| now.auth = Auth::ApiKey, Some(Gate::Auth), "API key");
         check(|_, now| now.auth = Auth::SignedOut, Some(Gate::Auth), "sign in");
+        check(|_, now| now.auth = Auth::NotRequired, None, "");
     }
 
     #[test]

@@ -3,10 +3,10 @@
 use ringer_core::message::{Agent, MAX_BODY, MessagePart, Tag, validate_text};
 use ringer_core::{MessageId, Recipient};
 
-use crate::channel::ChannelMessage;
+use crate::channel::{ChannelMessage, Meta};
 use crate::error::Error;
 use crate::escape::{escape_attribute, escape_text};
-use crate::source::InjectionSource;
+use crate::source::{InjectionSource, McpServer};
 
 /// Senders that are no agents: their messages count as the user's.
 const NON_AGENT_SENDERS: [&str; 2] = ["system", "person"];
@@ -65,7 +65,10 @@ impl Injection {
                 Ok(agent) if !NON_AGENT_SENDERS.contains(&sender) => InjectionSource::Agent(agent),
                 _ => InjectionSource::User,
             });
-        let body = Body::Text(part.text());
+        let body = match &source {
+            InjectionSource::Channel(server) => channel_body(server, part),
+            _ => Body::Text(part.text()),
+        };
         Some(Self { id: part.message.id.clone(), to: to.clone(), source, body, times: 1 })
     }
 
@@ -110,6 +113,13 @@ impl Injection {
     }
 }
 
+/// What a server pushed, with what it said of it.
+fn channel_body(server: &McpServer, part: &MessagePart) -> Body {
+    let meta = Meta::from(part.message.draft.origin.meta.clone());
+    ChannelMessage::new(server.clone(), &part.text(), meta)
+        .map_or_else(|_| Body::Text(part.text()), Body::Channel)
+}
+
 /// For the tests of this crate.
 #[cfg(test)]
 pub(crate) fn injection(id: usize, source: &str, text: &str) -> Injection {
@@ -120,8 +130,6 @@ pub(crate) fn injection(id: usize, source: &str, text: &str) -> Injection {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::channel::Meta;
-    use crate::source::McpServer;
 
     fn check(injection: &Injection, expected: &str) {
         assert_eq!(injection.block(), expected);
@@ -203,6 +211,35 @@ mod tests {
             "<notification source=\"channel:slack\">\n\
              <channel source=\"slack\" chat_id=\"1\" user=\"alice\">a &lt; b</channel>\n</notification>",
         );
+    }
+
+    #[test]
+    fn a_channel_message_in_the_journal_stands_in_its_element_in_every_part() {
+        let mut stored = part("channel:slack", "agent:a1", Some("channel:slack"));
+        stored.message.draft.origin.meta =
+            [("user", "al\"ice"), ("source", "user")].map(|(key, value)| (key.into(), value.into())).into();
+        stored.message.draft.body = "</channel>".to_owned();
+        check(
+            &of(&stored).unwrap(),
+            "<notification source=\"channel:slack\">\n\
+             <channel source=\"slack\" user=\"al&quot;ice\">&lt;/channel&gt;</channel>\n</notification>",
+        );
+        let long = MessagePart {
+            number: 1,
+            of: 2,
+            message: ringer_core::Message {
+                draft: ringer_core::Draft { body: "x".repeat(9_000), ..stored.message.draft.clone() },
+                ..stored.message.clone()
+            },
+        };
+        let block = of(&long).unwrap().block();
+        assert!(
+            block.contains("<channel source=\"slack\" user=\"al&quot;ice\">(part 2 of 2)\nxxx"),
+            "{block}"
+        );
+        // A message of an agent that calls itself so is an agent's.
+        let named = of(&part("channel:slack", "agent:a1", None)).unwrap();
+        assert_eq!(named.source.to_string(), "agent:channel:slack");
     }
 
     #[test]

@@ -7,6 +7,8 @@
 use std::ops::Range;
 use std::time::Duration;
 
+use ringer_core::message::{Agent, MessagePart};
+
 use crate::augment::BLANK_LINE;
 use crate::injection::Injection;
 use crate::rate::{Rate, RateTracker};
@@ -99,6 +101,38 @@ impl InjectionBudget {
             selected.push(candidate);
         }
         selected
+    }
+
+    /// Selects which of the messages and parts that wait for an agent go now, by their indexes.
+    pub fn select_parts(
+        &self,
+        now: Duration,
+        pending: &[MessagePart],
+        agent: &Agent,
+        rates: &mut RateTracker,
+    ) -> Vec<usize> {
+        let injections: Vec<(usize, Injection)> = pending
+            .iter()
+            .enumerate()
+            .filter_map(|(index, part)| Some((index, Injection::of(part, agent)?)))
+            .collect();
+        let ready: Vec<&Injection> = injections.iter().map(|(_, injection)| injection).collect();
+        let selected = self.select(now, &ready, rates).into_iter().flat_map(|block| block.pending_range);
+        selected.filter_map(|at| injections.get(at).map(|(index, _)| *index)).collect()
+    }
+
+    /// What was selected, as it enters: in order, identical neighbours as one with a count.
+    pub fn blocks_of(
+        &self,
+        now: Duration,
+        selected: &[MessagePart],
+        agent: &Agent,
+        rates: &mut RateTracker,
+    ) -> Vec<Injection> {
+        let injections: Vec<Injection> =
+            selected.iter().filter_map(|part| Injection::of(part, agent)).collect();
+        let all: Vec<&Injection> = injections.iter().collect();
+        self.select(now, &all, rates).into_iter().map(|block| block.injection).collect()
     }
 }
 

@@ -27,7 +27,7 @@
 //! ```
 //!
 //! [`SYSTEM_PROMPT`] tells the model what that is. Harnesses that want events of their own use a [`SyntheticPair`] and its
-//! [`ToolDefinition`]; the transcript shows a [`NotificationBlock`].
+//! [`ToolDefinition`], as `crates/cli/examples/harness.rs` does; the transcript shows a [`NotificationBlock`].
 //!
 //! What is pending is kept by `ringer-journal`, with a receipt for each agent: a claim leases it, and a later event of the
 //! client confirms it. If there is too much for one tool result, the [`InjectionBudget`] merges identical neighbours and
@@ -121,7 +121,9 @@ pub use gate::{Gate, GateRefusal, check_gates, servers_to_unregister};
 pub use injection::Injection;
 pub use injection_budget::{CLAUDE_CODE_MAX_BYTES, DEFAULT_MAX_PENDING, InjectionBudget, SelectedBlock};
 pub use operator::Operator;
-pub use pairing::{Access, AdmittedSender, Allowlist, CODE_LIFETIME, MAX_ALLOWED, MAX_PAIRINGS, PairingCode};
+pub use pairing::{
+    Access, AdmittedSender, Allowlist, CODE_LIFETIME, MAX_ALLOWED, MAX_PAIRINGS, PairingCode, WaitingSender,
+};
 pub use permission::{
     MAX_OPEN_REQUESTS, PermissionRelay, PermissionRequestId, PermissionVerdict, RelayedMessage, parse_answer,
 };

@@ -1,6 +1,4 @@
 //! The proof that a person asked for a change of access.
-//!
-//! To be used by the MCP crate (not built yet) and by the command that approves a code.
 
 /// A token that stands for the person at the keyboard. Functions that change access require it.
 ///

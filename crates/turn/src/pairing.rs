@@ -2,8 +2,6 @@
 //!
 //! An unknown sender gets a code and gives it to the person at the keyboard, who types it in. The sender's message itself
 //! changes nothing: only a caller with an [`Operator`] token can change access.
-//!
-//! To be used by the MCP crate (not built yet) for the senders of a channel.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -64,6 +62,19 @@ impl fmt::Display for PairingCode {
     }
 }
 
+/// A sender who waits for approval, as the process that offered the code saves it for the one that approves. `until` is a
+/// time of the same clock in both, so it is only valid until the machine starts again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WaitingSender {
+    /// The code, as it is shown.
+    pub code: String,
+    /// Who waits.
+    pub sender: ChannelSender,
+    /// Until when the code is valid, in seconds.
+    pub until: u64,
+}
+
 #[derive(Debug, Clone)]
 struct Pairing {
     code: PairingCode,
@@ -71,8 +82,8 @@ struct Pairing {
     until: Duration,
 }
 
-/// The allowlist as it is saved in a file (0600, replaced by rename). Codes are not saved: their monotonic times are invalid
-/// after a restart, and a sender can ask for a new one.
+/// The allowlist as it is saved in a file (0600, replaced by rename). Codes are not in it: their times are invalid after a
+/// restart, and a sender can ask for a new one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Allowlist {
@@ -88,6 +99,8 @@ impl Allowlist {
 #[derive(Debug, Clone, Default)]
 pub struct Access {
     allowed: BTreeSet<ChannelSender>,
+    /// Those that the person's own settings name.
+    configured: BTreeSet<ChannelSender>,
     pairings: Vec<Pairing>,
 }
 
@@ -100,7 +113,38 @@ impl Access {
         if list.senders.len() > MAX_ALLOWED {
             return Err(Error::AllowlistFull { most: MAX_ALLOWED });
         }
-        Ok(Self { allowed: list.senders, pairings: Vec::new() })
+        Ok(Self { allowed: list.senders, ..Self::default() })
+    }
+
+    /// The same with the senders that wait for approval in another process.
+    pub fn with_waiting(mut self, now: Duration, waiting: Vec<WaitingSender>) -> Self {
+        let pairing = |waiting: WaitingSender| {
+            let code = PairingCode::typed(&waiting.code)?;
+            // No code is valid for longer, whatever the file says.
+            let until = Duration::from_secs(waiting.until).min(now.saturating_add(CODE_LIFETIME));
+            Some(Pairing { code, sender: waiting.sender, until })
+        };
+        self.pairings = waiting.into_iter().filter_map(pairing).take(MAX_PAIRINGS).collect();
+        self
+    }
+
+    /// Takes over the allowlist that another process saved. Who is on it waits no longer.
+    pub fn set_allowlist(&mut self, list: Allowlist) -> Result<(), Error> {
+        self.allowed = Self::restored(list)?.allowed;
+        self.forget_admitted();
+        Ok(())
+    }
+
+    /// These senders stand in the person's own settings, and no others. They are not saved with the allowlist.
+    pub fn set_configured(&mut self, senders: BTreeSet<ChannelSender>) {
+        self.configured = senders;
+        self.forget_admitted();
+    }
+
+    fn forget_admitted(&mut self) {
+        let Self { allowed, configured, pairings } = self;
+        pairings
+            .retain(|pairing| !allowed.contains(&pairing.sender) && !configured.contains(&pairing.sender));
     }
 
     /// The allowlist, to be saved.
@@ -110,7 +154,7 @@ impl Access {
 
     /// Whether a sender may write. Messages of other senders enter no conversation.
     pub fn admit<'a>(&self, sender: &'a ChannelSender) -> Option<AdmittedSender<'a>> {
-        self.allowed.contains(sender).then_some(AdmittedSender(sender))
+        (self.allowed.contains(sender) || self.configured.contains(sender)).then_some(AdmittedSender(sender))
     }
 
     /// A code for a sender who is not on the list, from the caller's random bytes. Asking again returns the same code with
@@ -161,9 +205,13 @@ impl Access {
     }
 
     /// The senders who wait for approval, with their codes.
-    pub fn waiting(&self, now: Duration) -> impl Iterator<Item = (PairingCode, &ChannelSender)> {
+    pub fn waiting(&self, now: Duration) -> impl Iterator<Item = WaitingSender> {
         let alive = self.pairings.iter().filter(move |pairing| now < pairing.until);
-        alive.map(|pairing| (pairing.code, &pairing.sender))
+        alive.map(|pairing| WaitingSender {
+            code: pairing.code.to_string(),
+            sender: pairing.sender.clone(),
+            until: pairing.until.as_secs(),
+        })
     }
 }
 
@@ -266,6 +314,39 @@ mod tests {
     }
 
     #[test]
+    fn another_process_approves_a_code() {
+        let mut access = Access::default();
+        let code = offer(&mut access, 100, "alice", 1).unwrap();
+        let waiting: Vec<WaitingSender> = access.waiting(at(200)).collect();
+        let saved = serde_json::to_string(&waiting).unwrap();
+        assert_eq!(saved, r#"[{"code":"010101","sender":{"server":"slack","user":"alice"},"until":3700}]"#);
+        let read = || serde_json::from_str::<Vec<WaitingSender>>(&saved).unwrap();
+        let mut other = Access::default().with_waiting(at(3700), read());
+        assert_eq!(approve(&mut other, 3700, &code), Err(Error::NoSuchCode(code.clone())), "after its hour");
+        let mut other = Access::default().with_waiting(at(200), read());
+        approve(&mut other, 200, &code).unwrap();
+        access.set_allowlist(other.allowlist()).unwrap();
+        assert!(access.admit(&sender("alice")).is_some());
+        assert_eq!(access.waiting(at(200)).count(), 0, "who is on the list waits no longer");
+        // A file that says otherwise does not make a code valid for longer.
+        let forged = vec![WaitingSender { until: u64::MAX, ..read().remove(0) }];
+        let other = Access::default().with_waiting(at(0), forged);
+        assert_eq!((other.waiting(at(3599)).count(), other.waiting(at(3600)).count()), (1, 0));
+    }
+
+    #[test]
+    fn senders_in_the_settings_are_admitted_and_not_saved() {
+        let mut access = Access::default();
+        offer(&mut access, 0, "alice", 1).unwrap();
+        access.set_configured([sender("alice")].into());
+        assert!(access.admit(&sender("alice")).is_some() && access.admit(&sender("bob")).is_none());
+        assert_eq!(access.waiting(at(0)).count(), 0);
+        assert_eq!(access.allowlist(), Access::default().allowlist());
+        access.set_configured(BTreeSet::new());
+        assert!(access.admit(&sender("alice")).is_none());
+    }
+
+    #[test]
     fn the_allowlist_is_bounded() {
         let senders: BTreeSet<ChannelSender> =
             (0..MAX_ALLOWED).map(|number| sender(&format!("u{number}"))).collect();
@@ -288,7 +369,7 @@ mod tests {
                 let _ = access.offer_code(at(now), &sender(&user), random);
                 prop_assert!(access.admit(&sender(&user)).is_none());
                 prop_assert!(access.waiting(at(now)).count() <= MAX_PAIRINGS);
-                let mut codes: Vec<String> = access.waiting(at(now)).map(|(code, _)| code.to_string()).collect();
+                let mut codes: Vec<String> = access.waiting(at(now)).map(|waiting| waiting.code).collect();
                 let all = codes.len();
                 codes.sort();
                 codes.dedup();

@@ -1,7 +1,6 @@
 //! Permission relay: a request that waits at the keyboard can be answered from a chat as well.
-//!
-//! To be used by the MCP crate (not built yet) for the permission requests that it relays.
 
+use std::collections::VecDeque;
 use std::fmt;
 
 use crate::error::Error;
@@ -11,6 +10,9 @@ use crate::pairing::AdmittedSender;
 /// How many requests may be open at once. Further ones are not relayed; they still wait at the keyboard. A person cannot
 /// oversee more.
 pub const MAX_OPEN_REQUESTS: usize = 32;
+
+/// How many closed requests are remembered, to tell a late answer from another text.
+const MAX_CLOSED: usize = 256;
 
 /// Letters of a request id: none that looks like a 1 or an I.
 const LETTERS: &[u8; 25] = b"abcdefghijkmnopqrstuvwxyz";
@@ -96,7 +98,7 @@ pub enum RelayedMessage {
         /// The answer.
         verdict: PermissionVerdict,
     },
-    /// An answer to a request that is closed or was never open. It has no effect.
+    /// An answer to a request that is closed. It has no effect.
     TooLate {
         /// The request it names.
         id: PermissionRequestId,
@@ -105,29 +107,33 @@ pub enum RelayedMessage {
     Message,
 }
 
-/// The requests that are open.
+/// The requests that are open, and the last ones that were.
 #[derive(Debug, Clone, Default)]
 pub struct PermissionRelay {
     open: Vec<PermissionRequestId>,
+    closed: VecDeque<PermissionRequestId>,
 }
 
 impl PermissionRelay {
     /// Opens a request with an unused id from the caller's random number.
     pub fn ask(&mut self, random: u32) -> Result<PermissionRequestId, Error> {
         let mut random = random;
-        while self.open.contains(&PermissionRequestId::new(random)) {
+        let is_used =
+            |id: &PermissionRequestId| self.open.iter().chain(&self.closed).any(|other| other == id);
+        while is_used(&PermissionRequestId::new(random)) {
             random = random.wrapping_add(1);
         }
         self.ask_as(PermissionRequestId::new(random))
     }
 
-    /// Opens a request under the id that the client gave it. Opening it twice is opening it once.
+    /// Opens a request under the id that the client gave it, or opens it again. Opening it twice is opening it once.
     pub fn ask_as(&mut self, id: PermissionRequestId) -> Result<PermissionRequestId, Error> {
         if !self.open.contains(&id) {
             if self.open.len() >= MAX_OPEN_REQUESTS {
                 return Err(Error::RequestsFull { most: MAX_OPEN_REQUESTS });
             }
             self.open.push(id.clone());
+            self.closed.retain(|closed| *closed != id);
         }
         Ok(id)
     }
@@ -136,9 +142,16 @@ impl PermissionRelay {
     pub fn receive(&mut self, _: AdmittedSender<'_>, text: &str) -> RelayedMessage {
         match parse_answer(text) {
             Some((id, verdict)) if self.close(&id) => RelayedMessage::Answer { id, verdict },
-            Some((id, _)) => RelayedMessage::TooLate { id },
-            None => RelayedMessage::Message,
+            Some((id, _)) if self.closed.contains(&id) => RelayedMessage::TooLate { id },
+            _ => RelayedMessage::Message,
         }
+    }
+
+    /// Takes the verdict of a server that has checked itself who answered. The first answer counts and closes the request.
+    pub fn receive_verdict(&mut self, id: &str, verdict: PermissionVerdict) -> Result<RelayedMessage, Error> {
+        let id = PermissionRequestId::parse(id)?;
+        let is_first = self.close(&id);
+        Ok(if is_first { RelayedMessage::Answer { id, verdict } } else { RelayedMessage::TooLate { id } })
     }
 
     /// Closes a request that was answered at the keyboard. Returns whether that was the first answer.
@@ -152,9 +165,13 @@ impl PermissionRelay {
     }
 
     fn close(&mut self, id: &PermissionRequestId) -> bool {
-        let before = self.open.len();
-        self.open.retain(|open| open != id);
-        self.open.len() < before
+        let Some(place) = self.open.iter().position(|open| open == id) else { return false };
+        let closed = self.open.remove(place);
+        if self.closed.len() == MAX_CLOSED {
+            self.closed.pop_front();
+        }
+        self.closed.push_back(closed);
+        true
     }
 }
 
@@ -223,9 +240,36 @@ mod tests {
         let id = relay.ask(7).unwrap();
         let answer = RelayedMessage::Answer { id: id.clone(), verdict: PermissionVerdict::Deny };
         assert_eq!(relay.receive(admitted, "do not do that"), RelayedMessage::Message);
+        assert_eq!(relay.receive(admitted, "no merge"), RelayedMessage::Message, "no request has that id");
         assert_eq!(relay.receive(admitted, &format!("no {id}")), answer);
         assert_eq!(relay.receive(admitted, &format!("yes {id}")), RelayedMessage::TooLate { id: id.clone() });
         assert!(!relay.settle(&Operator::at_the_keyboard(), &id), "the keyboard came second");
+    }
+
+    #[test]
+    fn the_verdict_of_a_server_counts_once() {
+        let mut relay = PermissionRelay::default();
+        let id = relay.ask(7).unwrap();
+        let answer = RelayedMessage::Answer { id: id.clone(), verdict: PermissionVerdict::Allow };
+        assert_eq!(relay.receive_verdict(id.as_str(), PermissionVerdict::Allow), Ok(answer));
+        let late = RelayedMessage::TooLate { id: id.clone() };
+        assert_eq!(relay.receive_verdict(id.as_str(), PermissionVerdict::Deny), Ok(late));
+        assert!(relay.receive_verdict("hello", PermissionVerdict::Allow).is_err());
+    }
+
+    #[test]
+    fn a_request_can_be_opened_again_and_ids_are_not_used_again() {
+        let mut relay = PermissionRelay::default();
+        let id = relay.ask(7).unwrap();
+        assert!(relay.withdraw(&id) && relay.ask(7).unwrap() != id);
+        assert_eq!(relay.ask_as(id.clone()), Ok(id.clone()));
+        let heard = relay.receive_verdict(id.as_str(), PermissionVerdict::Deny).unwrap();
+        assert_eq!(heard, RelayedMessage::Answer { id, verdict: PermissionVerdict::Deny });
+        for _ in 0..2 * MAX_CLOSED {
+            let id = relay.ask(7).unwrap();
+            relay.withdraw(&id);
+        }
+        assert_eq!(relay.closed.len(), MAX_CLOSED);
     }
 
     #[test]

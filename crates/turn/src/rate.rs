@@ -3,6 +3,9 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
+use ringer_core::message::{Agent, MessagePart};
+
+use crate::injection::Injection;
 use crate::source::InjectionSource;
 
 /// How many sources are tracked. At the limit the one that was silent longest is forgotten; the worst effect is that it
@@ -45,6 +48,26 @@ pub struct RateTracker {
 }
 
 impl RateTracker {
+    /// With what entered the turns of an agent, in order, and how long ago. Identical neighbours that entered together were one.
+    pub fn of_entered<'a>(
+        now: Duration,
+        agent: &Agent,
+        entered: impl IntoIterator<Item = (&'a MessagePart, Duration)>,
+    ) -> Self {
+        let (mut rates, mut last) = (Self::default(), None);
+        for (part, ago) in entered {
+            let Some(injection) = Injection::of(part, agent) else { continue };
+            let is_repeated = last.as_ref().is_some_and(|(before, then): &(Injection, _)| {
+                *then == ago && before.has_same_content(&injection)
+            });
+            if !is_repeated {
+                rates.record(now.saturating_sub(ago), &injection.source);
+            }
+            last = Some((injection, ago));
+        }
+        rates
+    }
+
     /// Whether a source may send now.
     pub fn allows(&self, now: Duration, source: &InjectionSource, rate: Rate) -> bool {
         self.free_at(source, rate) <= now
@@ -78,7 +101,8 @@ impl RateTracker {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ringer_core::message::Agent;
+    use ringer_core::message::Tag;
+    use ringer_core::{Draft, Kind, Message, MessageId, Scope, Sender};
 
     fn at(seconds: u64) -> Duration {
         Duration::from_secs(seconds)
@@ -100,6 +124,23 @@ mod tests {
         rates.record(at(10), &InjectionSource::User);
         assert!(!allows(&rates, 12, &InjectionSource::User), "no more than two in any ten seconds");
         assert!(allows(&rates, 13, &InjectionSource::User));
+    }
+
+    /// Twice the same in one result is one; the same in the next result is another one.
+    #[test]
+    fn what_entered_counts_as_it_was_shown() {
+        let agent = Agent::new("a1").unwrap();
+        let part = |text: &str, seq: i64| {
+            let sender = Sender::new("w1").unwrap();
+            let draft = Draft::tagged(Scope::global(), sender, Tag::Notice(Kind::Status), text);
+            let message = Message { seq, id: MessageId::new(0, [0; 10]), unix_ms: 0, draft, machine: None };
+            MessagePart { message, number: 0, of: 1 }
+        };
+        let parts = [part("x", 1), part("x", 2), part("y", 3), part("x", 4), part("x", 5)];
+        let entered = parts.iter().zip([at(9), at(9), at(9), at(9), at(5)]);
+        let rates = RateTracker::of_entered(at(100), &agent, entered);
+        let sent = rates.sent.values().next().unwrap();
+        assert_eq!(*sent, [at(91), at(91), at(91), at(95)]);
     }
 
     #[test]

@@ -1,6 +1,4 @@
 //! The sender of a message over an MCP channel.
-//!
-//! To be used by the MCP crate (not built yet) for the senders of a channel.
 
 use std::fmt;
 
@@ -23,6 +21,16 @@ impl ChannelSender {
     pub fn new(server: McpServer, user: &str) -> Result<Self, InvalidName> {
         validate_name("user", user)?;
         Ok(Self { server, user: user.to_owned() })
+    }
+
+    /// The server that the sender writes through.
+    pub fn server(&self) -> &McpServer {
+        &self.server
+    }
+
+    /// Who it is, as the server says.
+    pub fn user(&self) -> &str {
+        &self.user
     }
 
     /// The sender of a message: its server, and its `user`. A message that does not say has none.

@@ -1,7 +1,8 @@
 //! The synthetic pair, for harnesses in which a notification is a separate event of the conversation and not part of a
 //! tool result; and the system prompt that explains notifications to the model.
 //!
-//! To be used by the MCP crate (not built yet) for harnesses that embed it.
+//! The MCP server serves the system prompt as its instructions. The pair is for harnesses that embed this crate;
+//! `crates/cli/examples/harness.rs` is one.
 
 use serde::Serialize;
 

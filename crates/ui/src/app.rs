@@ -68,7 +68,7 @@ pub fn run(backend: &Arc<dyn Backend>, settings: Settings) -> io::Result<()> {
     }
     let screen = Terminal::new(CrosstermBackend::new(stdout()))?;
     let mut app = App { backend, settings, inbox, screen, owned, mailbox, loader };
-    app.run(waiter, &received)
+    app.run(&waiter, &received)
 }
 
 /// Where other threads leave what they have for the loop.
@@ -182,7 +182,7 @@ struct App<'a> {
 }
 
 impl App<'_> {
-    fn run(&mut self, mut waiter: Waiter, responses: &Receiver<Response>) -> io::Result<()> {
+    fn run(&mut self, waiter: &Waiter, responses: &Receiver<Response>) -> io::Result<()> {
         let mut minute = now_ms() / MINUTE_MS;
         let mut input = InputParser::default();
         // When the beginning of a sequence came, while its rest is missing.

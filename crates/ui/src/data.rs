@@ -1,5 +1,6 @@
 //! What is shown.
 
+use ringer_core::attention::ReadBy;
 use ringer_core::message::ShownKind;
 use ringer_core::toast::Colour;
 
@@ -45,8 +46,8 @@ pub struct Notification {
     pub place: String,
     /// Whether it was read.
     pub is_read: bool,
-    /// What made it read, in the word of the hub: `looking`.
-    pub read_by: Option<String>,
+    /// What made it read, or ended it.
+    pub read_by: Option<ReadBy>,
     /// When it comes back, if it was put off.
     pub snoozed_until_ms: Option<i64>,
 }

@@ -77,6 +77,10 @@ fn draw_header(buffer: &mut Buffer, area: Rect, inbox: &Inbox, theme: Theme, hea
     let mut spans = vec![Span::styled(" ringer ", theme.style(Role::Heading)), Span::raw("  ")];
     if inbox.is_loaded() {
         spans.extend(counts(inbox, theme));
+        // What does not fit is left out as a whole, the last one first.
+        while spans.len() > 3 && Line::from(spans.clone()).width() > usize::from(area.width) {
+            spans.pop();
+        }
     }
     let right = [header.machine.as_str(), header.time.as_str()];
     let right: Vec<&str> = right.into_iter().filter(|part| !part.is_empty()).collect();

@@ -53,7 +53,6 @@ pub struct Inbox {
     filter: String,
     view: View,
     note: FooterNote,
-    now_ms: i64,
     keys: KeyMap,
     size: (u16, u16),
     /// Whether the UI ends when it went somewhere, as in a popup of tmux.
@@ -74,7 +73,6 @@ impl Inbox {
             filter: String::new(),
             view: View::List,
             note: FooterNote::default(),
-            now_ms: 0,
             keys,
             size,
             leaves_when_gone,
@@ -123,7 +121,7 @@ impl Inbox {
     }
 
     pub(crate) fn toast(&self) -> Option<&FooterToast> {
-        self.note.at(self.now_ms).or(self.data.toast.as_ref())
+        self.note.current().or(self.data.toast.as_ref())
     }
 
     /// The screen has another size.
@@ -152,7 +150,7 @@ impl Inbox {
 
     /// The time has gone on: ages change, and sentences end.
     pub fn tick(&mut self, now_ms: i64) {
-        self.now_ms = now_ms;
+        self.note.tick(now_ms);
         self.list.refresh(&self.data, &self.filter, now_ms);
     }
 
@@ -213,7 +211,6 @@ impl Inbox {
     }
 
     fn say(&mut self, text: String, colour: Colour, now_ms: i64) {
-        self.now_ms = now_ms;
         self.note.say(text, colour, now_ms);
     }
 

@@ -1,5 +1,6 @@
 //! The rows of the inbox.
 
+use ringer_core::attention::ReadBy;
 use ringer_core::message::ShownKind;
 use ringer_term::sanitise_line;
 
@@ -122,19 +123,19 @@ impl Row {
 
 /// How a notification came to be read: `read in tmux`.
 fn how_read(of: &Notification) -> Option<String> {
-    let words = match of.read_by.as_deref().filter(|_| of.is_read)? {
-        "person" => "read by you",
-        "looking" => {
+    let words = match of.read_by.filter(|_| of.is_read)? {
+        ReadBy::Person => "read by you",
+        ReadBy::Looking => {
             let host = of.place.split(' ').next().filter(|host| !host.is_empty());
             return Some(host.map_or("seen".to_owned(), |host| format!("read in {host}")));
         }
-        "answer" => "answered",
-        "prompt" => "answered by prompt",
-        "newer" => "a newer one came",
-        "interruption" => "interrupted",
-        "agent" => "went on",
-        "session_end" => "session ended",
-        "expiry" => "expired",
+        ReadBy::Answer => "answered",
+        ReadBy::Prompt => "answered by prompt",
+        ReadBy::Newer => "a newer one came",
+        ReadBy::Interruption => "interrupted",
+        ReadBy::Agent => "went on",
+        ReadBy::SessionEnd => "session ended",
+        ReadBy::Expiry => "expired",
         _ => return None,
     };
     Some(words.to_owned())

@@ -1,6 +1,6 @@
 //! The terminal while the UI has it: raw, with its own screen; and waiting for it.
 
-use std::io::{self, Read, Write, stdin, stdout};
+use std::io::{self, Write, stdin, stdout};
 use std::os::unix::net::UnixStream;
 use std::panic;
 use std::time::Duration;
@@ -11,6 +11,7 @@ use crossterm::event::{
 };
 use crossterm::terminal::{EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode};
 use crossterm::{execute, queue};
+use ringer_platform::{clear_wakes, wake, wake_pair};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Signal, getpid, kill_process};
 use signal_hook::consts::{SIGHUP, SIGTERM, SIGWINCH};
@@ -105,8 +106,7 @@ pub(crate) struct Waker(UnixStream);
 
 impl Waker {
     pub(crate) fn wake(&self) {
-        // If it is full, the waiter is awake already.
-        let _ = (&self.0).write(&[0]);
+        wake(&self.0);
     }
 
     pub(crate) fn try_clone(&self) -> io::Result<Self> {
@@ -116,22 +116,16 @@ impl Waker {
 
 impl Waiter {
     pub(crate) fn new() -> io::Result<(Self, Waker)> {
-        let pair = || {
-            let (read, write) = UnixStream::pair()?;
-            read.set_nonblocking(true)?;
-            write.set_nonblocking(true)?;
-            io::Result::Ok((read, write))
-        };
-        let (size_changes, write) = pair()?;
+        let (size_changes, write) = wake_pair()?;
         pipe::register(SIGWINCH, write)?;
-        let (ends, write) = pair()?;
+        let (ends, write) = wake_pair()?;
         pipe::register(SIGHUP, write.try_clone()?)?;
         pipe::register(SIGTERM, write)?;
-        let (wakes, write) = pair()?;
+        let (wakes, write) = wake_pair()?;
         Ok((Self { size_changes, ends, wakes }, Waker(write)))
     }
 
-    pub(crate) fn wait(&mut self, at_most: Duration) -> io::Result<Woken> {
+    pub(crate) fn wait(&self, at_most: Duration) -> io::Result<Woken> {
         let terminal = stdin();
         let mut ready = [
             PollFd::new(&terminal, PollFlags::IN),
@@ -152,13 +146,8 @@ impl Waiter {
             |index: usize| ready.get(index).is_some_and(|one| one.revents().contains(PollFlags::IN));
         let is_gone = ready.first().is_some_and(|one| one.revents().contains(PollFlags::HUP));
         let woken = Woken { input: is_ready(0), resized: is_ready(1), ends: is_ready(2) || is_gone };
-        empty(&mut self.size_changes);
-        empty(&mut self.wakes);
+        clear_wakes(&self.size_changes);
+        clear_wakes(&self.wakes);
         Ok(woken)
     }
-}
-
-fn empty(stream: &mut UnixStream) {
-    let mut room = [0; 64];
-    while stream.read(&mut room).is_ok_and(|read| read > 0) {}
 }

@@ -63,7 +63,12 @@ pub(super) fn run(template: &Template, seed: u64, number: u64) -> Result<Outcome
     let complaint = round.run_after_damage(&victim, first)?;
     template.end_hubs();
     let complaint = match complaint {
-        Some(complaint) => Some(format!("{complaint}\n  its home: {}", template.keep(number)?.display())),
+        Some(complaint) => {
+            let place = template.keep(number)?;
+            // Where only the output of a run is kept, this is all that is left of it.
+            let log = fs::read_to_string(place.join("hub.log")).unwrap_or_default();
+            Some(format!("{complaint}\n  its home: {}\n  its hub.log:\n{log}", place.display()))
+        }
         None => None,
     };
     let under = if with_hub { "under a hub" } else { "without a hub" };

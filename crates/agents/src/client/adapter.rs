@@ -11,6 +11,10 @@ use super::settings::ClientSettings;
 
 /// One client program: data, and the two functions that read its hooks and answer them.
 #[derive(Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a fact about one client, independent of the others"
+)]
 pub(crate) struct Adapter {
     /// The word for it.
     pub(super) name: &'static str,
@@ -25,6 +29,8 @@ pub(crate) struct Adapter {
     /// Whether the beginning of a session's id is random. Otherwise its end is: Codex and opencode begin it with the time,
     /// and two sessions of one minute would be one agent. Of the others the documents do not say how an id begins.
     pub(super) session_id_begins_randomly: bool,
+    /// Whether it leaves a session for a new one in its terminal without a hook that says so.
+    pub(crate) leaves_sessions_silently: bool,
     /// Reads an input. An unknown event gives an empty report.
     pub(super) read: fn(event: &str, input: &HookInput) -> HookReport,
     /// The bytes for the hook's standard output; `None` for not a single one.
@@ -39,4 +45,32 @@ pub(crate) struct Adapter {
     pub(crate) push: PushMethod,
     /// Its settings, in which `ringer setup` writes.
     pub(crate) settings: ClientSettings,
+}
+
+impl Adapter {
+    /// A client without hooks, which Ringer was never run with.
+    pub(super) const fn without_hooks(
+        name: &'static str,
+        display_name: &'static str,
+        programs: &'static [&'static str],
+        takes_no_messages: &'static str,
+        settings: ClientSettings,
+    ) -> Self {
+        Self {
+            name,
+            display_name,
+            programs,
+            is_tested: false,
+            context_limit: None,
+            session_id_begins_randomly: false,
+            leaves_sessions_silently: false,
+            read: |_, _| HookReport::default(),
+            answer: |_, _| None,
+            reports_events: false,
+            sessions: None,
+            prompts: None,
+            push: PushMethod::Refused(takes_no_messages),
+            settings,
+        }
+    }
 }

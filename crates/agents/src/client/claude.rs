@@ -1,6 +1,7 @@
 //! Claude Code: the inputs of its hooks, recorded from version 2.1.325, and what it takes back.
 
 mod prompt;
+mod session;
 
 pub(crate) use prompt::DENIED;
 
@@ -8,7 +9,6 @@ use std::path::{Path, PathBuf};
 
 use ringer_core::agent::{AgentState, Authority, BlockedOn, SignalContent};
 use ringer_turn::escape_attribute;
-use serde::Deserialize;
 use serde_json::json;
 
 use super::adapter::Adapter;
@@ -20,9 +20,9 @@ use super::reply::HookReply;
 use super::report::{BackgroundTasks, HookPoint, HookReport};
 use super::request;
 use super::sequence::is_allowed_sequence;
-use super::session_file::{SessionActivity, SessionFile, SessionFiles, SessionStatus};
 use super::settings::{
-    ClientSettings, Format, HookCheck, HookEntryForm, HookFile, InstalledHooks, PopupSetting, SettingsFile,
+    ClientSettings, FilePlace, Format, HookCheck, HookEntryForm, HookFile, InstalledHooks, McpForm,
+    PopupSetting, SettingsFile,
 };
 use crate::setup::{Dialect, Obstacle};
 
@@ -51,16 +51,30 @@ pub(super) const ADAPTER: Adapter = Adapter {
     is_tested: true,
     context_limit: Some(CONTEXT_LIMIT),
     session_id_begins_randomly: true,
+    leaves_sessions_silently: false,
     read,
     answer: |event, reply| to_json(&answer(event, reply)),
     reports_events: true,
-    sessions: Some(SessionFiles::States { directory: "sessions", read: read_session }),
+    sessions: Some(session::FILES),
     prompts: Some(prompt::PROMPTS),
     push: PushMethod::SessionSocket { line: inbox_line },
     settings: ClientSettings {
         user_directory: |paths| paths.named_or_home(paths.claude_dir.as_ref(), ".claude"),
         project_directory: ".claude",
-        files: &[SettingsFile::new("settings.json", Format::Hooks)],
+        files: &[
+            SettingsFile::new("settings.json", Format::Hooks),
+            // It keeps its own state there as well. Under this lock it reads the file again before it writes, so an entry
+            // that was written under the lock stays; others get lost (both seen with 2.1.325, while it starts). Its own
+            // `claude mcp add` would show no difference before, and would not lead back to the bytes.
+            SettingsFile {
+                place: FilePlace::In(|paths| paths.claude_dir.clone().unwrap_or_else(|| paths.home.clone())),
+                lock: Some(".lock"),
+                ..SettingsFile::with_mcp_servers(
+                    ".claude.json",
+                    McpForm::Command { servers: "mcpServers", has_type: true },
+                )
+            },
+        ],
         hooks: Some(HookFile {
             events: &[
                 "SessionStart",
@@ -88,30 +102,6 @@ pub(super) const ADAPTER: Adapter = Adapter {
         }),
     },
 };
-
-/// What is read of `sessions/PID.json`.
-#[derive(Debug, Deserialize)]
-struct Session {
-    #[serde(rename = "sessionId")]
-    id: String,
-    #[serde(rename = "messagingSocketPath")]
-    socket: Option<PathBuf>,
-    status: Option<String>,
-    #[serde(rename = "statusUpdatedAt")]
-    since_ms: Option<i64>,
-}
-
-fn read_session(bytes: &[u8]) -> Option<SessionFile> {
-    let Session { id: session_id, socket, status, since_ms } = serde_json::from_slice(bytes).ok()?;
-    let activity = match status.as_deref() {
-        Some("busy") => Some(SessionActivity::Busy),
-        Some("waiting") => Some(SessionActivity::Waiting),
-        Some("idle") => Some(SessionActivity::Idle),
-        _ => None,
-    };
-    let status = activity.zip(since_ms).map(|(activity, since_ms)| SessionStatus { activity, since_ms });
-    Some(SessionFile { session_id, socket, status })
-}
 
 /// One line of JSON, in the form that its own sessions use among each other. With the ids, because it drops a message that
 /// reads like the last one of the same sender.

@@ -15,7 +15,8 @@ use super::report::{HookPoint, HookReport};
 use super::request;
 use super::session_file::{SessionActivity, SessionFiles, SessionStatus};
 use super::settings::{
-    ClientSettings, Format, HookCheck, HookEntryForm, HookFile, InstalledHooks, NextStep, SettingsFile,
+    ClientSettings, Format, HookCheck, HookEntryForm, HookFile, InstalledHooks, McpForm, NextStep,
+    SettingsFile,
 };
 use crate::setup::{Dialect, Obstacle};
 
@@ -34,6 +35,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
     is_tested: true,
     context_limit: None,
     session_id_begins_randomly: false,
+    leaves_sessions_silently: true,
     read,
     answer: |event, reply| to_json(&answer(event, reply)),
     reports_events: true,
@@ -49,7 +51,11 @@ pub(super) const ADAPTER: Adapter = Adapter {
         files: &[
             SettingsFile::new("hooks.json", Format::Hooks),
             // Codex reads `notify` from the person's own file only.
-            SettingsFile { in_projects: false, ..SettingsFile::new("config.toml", Format::CodexConfig) },
+            SettingsFile {
+                in_projects: false,
+                mcp: Some(McpForm::Table),
+                ..SettingsFile::new("config.toml", Format::CodexConfig)
+            },
         ],
         hooks: Some(HookFile {
             events: &[
@@ -107,7 +113,9 @@ fn read_log_line(line: &[u8]) -> Option<SessionStatus> {
         serde_json::from_slice::<LogLine>(line).ok()?.payload;
     let (activity, seconds) = match kind.as_str() {
         "task_started" => (SessionActivity::Other, started_at),
-        "turn_aborted" if reason.as_deref() == Some("interrupted") => (SessionActivity::Idle, completed_at),
+        "turn_aborted" if reason.as_deref() == Some("interrupted") => {
+            (SessionActivity::Interrupted, completed_at)
+        }
         "task_complete" => match error {
             Some(error) => {
                 let message = error.message.as_deref().and_then(request::shorten);

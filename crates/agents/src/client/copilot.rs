@@ -29,6 +29,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
     is_tested: false,
     context_limit: Some(CONTEXT_LIMIT),
     session_id_begins_randomly: false,
+    leaves_sessions_silently: false,
     read,
     answer: |event, reply| to_json(&answer(event, reply)),
     reports_events: true,

@@ -16,7 +16,7 @@ use super::push_method::PushMethod;
 use super::reply::HookReply;
 use super::report::{HookPoint, HookReport};
 use super::request;
-use super::settings::{ClientSettings, Format, HookEntryForm, HookFile, SettingsFile};
+use super::settings::{ClientSettings, Format, HookEntryForm, HookFile, McpForm, SettingsFile};
 
 /// How often it takes a follow-up of a `stop` hook in one conversation, unless the hook's entry says otherwise; ours does
 /// not.
@@ -30,6 +30,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
     is_tested: false,
     context_limit: None,
     session_id_begins_randomly: false,
+    leaves_sessions_silently: false,
     read,
     answer: |event, reply| to_json(&answer(event, reply)),
     reports_events: true,
@@ -39,7 +40,14 @@ pub(super) const ADAPTER: Adapter = Adapter {
     settings: ClientSettings {
         user_directory: |paths| paths.home.join(".cursor"),
         project_directory: ".cursor",
-        files: &[SettingsFile::new("hooks.json", Format::Hooks)],
+        files: &[
+            SettingsFile::new("hooks.json", Format::Hooks),
+            // As its page "Model Context Protocol" shows it (docs.cursor.com, a copy of 2026).
+            SettingsFile::with_mcp_servers(
+                "mcp.json",
+                McpForm::Command { servers: "mcpServers", has_type: false },
+            ),
+        ],
         hooks: Some(HookFile {
             events: &[
                 "sessionStart",

@@ -11,7 +11,7 @@ use super::reply::HookReply;
 use super::report::{HookPoint, HookReport};
 use super::request;
 use super::settings::{
-    ClientSettings, Format, HookCheck, HookEntryForm, HookFile, InstalledHooks, SettingsFile,
+    ClientSettings, Format, HookCheck, HookEntryForm, HookFile, InstalledHooks, McpForm, SettingsFile,
 };
 use crate::setup::{Dialect, Obstacle};
 
@@ -29,6 +29,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
     is_tested: true,
     context_limit: None,
     session_id_begins_randomly: true,
+    leaves_sessions_silently: false,
     read,
     answer: |event, reply| to_json(&answer(event, reply)),
     reports_events: true,
@@ -38,7 +39,10 @@ pub(super) const ADAPTER: Adapter = Adapter {
     settings: ClientSettings {
         user_directory: |paths| paths.home.join(".gemini"),
         project_directory: ".gemini",
-        files: &[SettingsFile::new("settings.json", Format::Hooks)],
+        files: &[SettingsFile {
+            mcp: Some(McpForm::Command { servers: "mcpServers", has_type: false }),
+            ..SettingsFile::new("settings.json", Format::Hooks)
+        }],
         hooks: Some(HookFile {
             events: &[
                 "SessionStart",

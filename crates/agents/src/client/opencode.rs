@@ -17,7 +17,7 @@ use super::push_method::PushMethod;
 use super::reply::HookReply;
 use super::report::{HookPoint, HookReport};
 use super::request;
-use super::settings::{ClientSettings, Format, SettingsFile};
+use super::settings::{ClientSettings, Format, McpForm, SettingsFile};
 
 /// Where the session's id may stand.
 const SESSION: [&str; 6] = [
@@ -37,6 +37,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
     is_tested: true,
     context_limit: None,
     session_id_begins_randomly: false,
+    leaves_sessions_silently: false,
     read,
     answer: |event, reply| to_json(&answer(event, reply)),
     reports_events: true,
@@ -46,7 +47,13 @@ pub(super) const ADAPTER: Adapter = Adapter {
     settings: ClientSettings {
         user_directory: |paths| paths.named_or_home(paths.config_home.as_ref(), ".config").join("opencode"),
         project_directory: ".opencode",
-        files: &[SettingsFile::new("plugins/ringer.js", Format::OpencodePlugin)],
+        files: &[
+            SettingsFile::new("plugins/ringer.js", Format::OpencodePlugin),
+            SettingsFile {
+                other_name: Some("opencode.jsonc"),
+                ..SettingsFile::with_mcp_servers("opencode.json", McpForm::CommandList { servers: "mcp" })
+            },
+        ],
         hooks: None,
         own_popups: None,
     },

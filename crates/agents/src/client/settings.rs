@@ -46,7 +46,7 @@ impl ClientPaths {
     }
 
     /// The directory that a variable names, or the one of this name in the home.
-    pub(super) fn named_or_home(&self, named: Option<&PathBuf>, name: &str) -> PathBuf {
+    pub(crate) fn named_or_home(&self, named: Option<&PathBuf>, name: &str) -> PathBuf {
         named.cloned().unwrap_or_else(|| self.home.join(name))
     }
 }
@@ -63,6 +63,28 @@ pub enum Format {
     OpencodePlugin,
     /// aider's `.aider.conf.yml`, of which only the notifications are changed.
     AiderConf,
+    /// A file in which Ringer has its MCP server at most.
+    McpServers,
+}
+
+/// How a client writes down an MCP server that it starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum McpForm {
+    /// In JSON, as a member of an object: `{"command": PROGRAM, "args": ["mcp"]}`.
+    Command {
+        /// The name of the object.
+        servers: &'static str,
+        /// Whether an entry says `"type": "stdio"`.
+        has_type: bool,
+    },
+    /// In JSON, as a member of an object: `{"type": "local", "command": [PROGRAM, "mcp"], "enabled": true}`.
+    CommandList {
+        /// The name of the object.
+        servers: &'static str,
+    },
+    /// In TOML: the table `mcp_servers.ringer`.
+    Table,
 }
 
 /// The settings of one client.
@@ -90,6 +112,17 @@ pub(crate) struct PopupSetting {
     pub(crate) terminals: &'static str,
 }
 
+/// Where a file is that a setup concerns.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum FilePlace {
+    /// In the directory of the settings.
+    Inside,
+    /// Beside it.
+    Beside,
+    /// In another directory of the person's.
+    In(fn(&ClientPaths) -> PathBuf),
+}
+
 /// A file that a setup concerns.
 #[derive(Debug)]
 pub(crate) struct SettingsFile {
@@ -97,14 +130,26 @@ pub(crate) struct SettingsFile {
     pub(crate) format: Format,
     /// Whether a project has it as well.
     pub(crate) in_projects: bool,
-    /// Whether it is beside the directory and not in it.
-    pub(crate) is_beside: bool,
+    /// Where it is.
+    pub(crate) place: FilePlace,
+    /// Another name that the client reads it under; it counts if only a file of that name is there.
+    pub(crate) other_name: Option<&'static str>,
+    /// The form of the person's MCP servers, if the client has them in this file.
+    pub(crate) mcp: Option<McpForm>,
+    /// What follows its name in that of the directory that the client makes while it writes the file.
+    pub(crate) lock: Option<&'static str>,
 }
 
 impl SettingsFile {
     /// A file in the directory, of the person and of projects.
     pub(crate) const fn new(name: &'static str, format: Format) -> Self {
-        Self { name, format, in_projects: true, is_beside: false }
+        let place = FilePlace::Inside;
+        Self { name, format, in_projects: true, place, other_name: None, mcp: None, lock: None }
+    }
+
+    /// A file of the person's in the directory, of which only the MCP server is Ringer's.
+    pub(crate) const fn with_mcp_servers(name: &'static str, form: McpForm) -> Self {
+        Self { in_projects: false, mcp: Some(form), ..Self::new(name, Format::McpServers) }
     }
 }
 

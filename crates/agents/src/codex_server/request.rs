@@ -1,6 +1,7 @@
 //! A request with which Codex waits for its person: what it asks, and the replies to it.
 
 use ringer_core::agent::{Answer, AnswerMethod, PermissionRequest, Prompt, PromptContent, PromptQuestion};
+use ringer_platform::shell_word;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -157,8 +158,7 @@ fn command(params: &Params) -> Option<Content> {
     let decisions = params.available_decisions.as_deref().unwrap_or_default();
     let always = decisions.iter().find_map(|decision| {
         let words = decision.get(ALWAYS)?.get("execpolicy_amendment")?.as_array()?;
-        let words: Option<Vec<String>> =
-            words.iter().map(|word| word.as_str().map(shell_words::quote)).collect();
+        let words: Option<Vec<String>> = words.iter().map(|word| word.as_str().map(shell_word)).collect();
         let words = words.filter(|words| !words.is_empty())?.join(" ");
         Some((decision.clone(), format!("commands that start with: {words}")))
     });

@@ -3,14 +3,16 @@
 //! For each file that changes, in this order: a dated backup beside it, the record ([`SetupRecords`]), the replacement. So a
 //! crash at any point leaves the old file or the new one, and a record that is true of both.
 
+use std::borrow::Cow;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
 use super::backup::{BackupTime, backups};
+use super::client_lock::ClientLock;
 use super::disk::read;
 use super::error::SetupError;
-use super::plan::{FileChange, Plan, SetupAction};
+use super::plan::{FileChange, Plan, SetupAction, read_targets};
 use super::record::{OriginalFile, SetupRecord, SetupRecords, fingerprint};
 use super::replace::{BeforeStep, Step, ask, replace, resolve, write_new};
 
@@ -51,7 +53,12 @@ pub fn apply_with_observer(
     let _lock = lock(state)?;
     let mut records = SetupRecords::load(state)?;
     let mut empty = Vec::new();
-    for change in plan.changes.iter().filter(|change| change.is_change()) {
+    for planned in plan.changes.iter().filter(|change| change.is_change()) {
+        let _client_lock = planned.target.lock.as_deref().map(ClientLock::take).transpose()?.flatten();
+        let change = &current(plan, planned, &records)?;
+        if !change.is_change() {
+            continue;
+        }
         let mut desk = FileUpdate {
             state,
             time,
@@ -61,8 +68,9 @@ pub fn apply_with_observer(
             before_step,
         };
         match plan.action {
-            SetupAction::Setup(_) => desk.set_up(change)?,
-            SetupAction::Remove => desk.remove(change)?,
+            SetupAction::Remove(_) if !change.keeps_entries => desk.remove(change)?,
+            // What is left of Ringer's is recorded as after a setup.
+            SetupAction::Setup(..) | SetupAction::Remove(_) => desk.set_up(change)?,
         }
     }
     // Only now: the files of one client share directories. The longest path is the deepest.
@@ -72,6 +80,21 @@ pub fn apply_with_observer(
         drop(fs::remove_dir(directory));
     }
     Ok(applied)
+}
+
+/// A change of a file as it is now. One that a client writes itself may be another than when the plan was made; what Ringer
+/// does to it stays the same.
+fn current<'a>(
+    plan: &Plan,
+    planned: &'a FileChange,
+    records: &SetupRecords,
+) -> Result<Cow<'a, FileChange>, SetupError> {
+    if planned.target.lock.is_none() {
+        return Ok(Cow::Borrowed(planned));
+    }
+    let files = read_targets(vec![planned.target.clone()], records)?;
+    let changes = super::plan::plan(plan.client, &plan.action, files)?.changes;
+    Ok(changes.into_iter().next().map_or(Cow::Borrowed(planned), Cow::Owned))
 }
 
 /// What the work on one file needs.

@@ -3,11 +3,13 @@
 
 use std::path::Path;
 
+use super::entries::Entries;
 use super::error::SetupError;
 use super::find::{SetupScope, Target};
 use super::plan::{Plan, SetupAction, plan, read_targets};
 use super::record::SetupRecords;
-use crate::client::Client;
+use super::replace::beside;
+use crate::client::{Client, SettingsFile};
 
 /// What removes Ringer from the recorded files besides `known`. A record has no client, but a file of one name has entries of
 /// one client only: its lines name it.
@@ -17,11 +19,15 @@ pub fn removals_elsewhere(records: &SetupRecords, known: &[Target]) -> Result<Ve
     for path in records.paths().filter(|path| !is_known(path)) {
         for client in Client::ALL {
             let mut files = client.adapter().settings.files.iter();
-            let Some(file) = files.find(|file| path.ends_with(file.name)) else { continue };
-            let target =
-                Target { client, scope: SetupScope::Project, format: file.format, path: path.to_owned() };
+            let is_named = |name: &&str| path.ends_with(name);
+            let is_it =
+                |file: &&SettingsFile| is_named(&file.name) || file.other_name.as_ref().is_some_and(is_named);
+            let Some(file) = files.find(is_it) else { continue };
+            let (scope, path) = (SetupScope::Project, path.to_owned());
+            let lock = file.lock.map(|end| beside(&path, "", end));
+            let target = Target { client, scope, format: file.format, mcp: file.mcp, path, lock };
             let files = read_targets(vec![target], records)?;
-            let plan = plan(client, &SetupAction::Remove, files)?;
+            let plan = plan(client, &SetupAction::Remove(Entries::All), files)?;
             if !plan.is_empty() {
                 plans.push(plan);
                 break;

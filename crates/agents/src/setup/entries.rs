@@ -5,10 +5,11 @@
 
 use std::path::Path;
 
+use ringer_platform::shell_word;
+
 use super::error::SetupError;
 use super::splice::NewValue;
-use crate::client::{Client, HookEntryForm};
-use crate::shell_words;
+use crate::client::{Client, Format, HookEntryForm};
 
 /// The end of every shell line that the setup writes.
 pub(crate) const MARKER: &str = "# ringer-hook";
@@ -22,7 +23,50 @@ const TIMEOUT_SECONDS: u32 = 5;
 /// The same for a hook that waits for the person.
 const WAITING_TIMEOUT_SECONDS: u32 = 24 * 60 * 60;
 
+/// The name of Ringer's MCP server.
+pub(crate) const MCP_SERVER: &str = "ringer";
+
+/// What the program is called with to be that server.
+pub(crate) const MCP_ARGUMENT: &str = "mcp";
+
+/// Whether a program and its first argument are Ringer's MCP server.
+pub(crate) fn runs_mcp_server(program: Option<&str>, argument: Option<&str>) -> bool {
+    program.is_some_and(is_ringer) && argument == Some(MCP_ARGUMENT)
+}
+
+/// Which entries of Ringer's a setup is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Entries {
+    /// What makes a client report its events: hooks, a plugin, a notification program.
+    Hooks,
+    /// The MCP server `ringer`, which a client starts for its agents.
+    McpServer,
+    /// Both.
+    All,
+}
+
+impl Entries {
+    /// Whether hooks and the like are among them.
+    pub fn has_hooks(self) -> bool {
+        self != Self::McpServer
+    }
+
+    /// Whether the MCP server is among them.
+    pub fn has_mcp_server(self) -> bool {
+        self != Self::Hooks
+    }
+}
+
 impl Client {
+    /// Whether there are entries of this kind for it.
+    pub fn takes(self, entries: Entries) -> bool {
+        let mut files = self.adapter().settings.files.iter();
+        files.any(|file| {
+            (entries.has_hooks() && file.format != Format::McpServers)
+                || (entries.has_mcp_server() && file.mcp.is_some())
+        })
+    }
+
     /// The events of its hook file; none for opencode, which has a plugin file, and aider, which has no hooks.
     pub fn hook_events(self) -> &'static [&'static str] {
         self.adapter().settings.hooks.as_ref().map_or(&[], |hooks| hooks.events)
@@ -158,7 +202,7 @@ impl RingerProgram {
     }
 
     fn line(&self, arguments: &str) -> String {
-        let program = shell_words::quote(&self.0);
+        let program = shell_word(&self.0);
         let test = if self.0.starts_with('/') {
             format!("[ -x {program} ]")
         } else {

@@ -85,6 +85,11 @@ pub enum SetupError {
 }
 
 impl SetupError {
+    /// For a file that is not JSON with comments, or not of the client's shape.
+    pub(crate) fn jsonc(path: &Path, source: JsoncError) -> Self {
+        Self::Jsonc { path: path.to_path_buf(), source }
+    }
+
     /// For `map_err`: an error of the file system with what was being done.
     pub(crate) fn io(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_path_buf();

@@ -5,8 +5,10 @@ use std::path::PathBuf;
 
 use ringer_platform::find_program;
 
+use super::entries::Entries;
 use super::error::SetupError;
-use crate::client::{Client, ClientPaths, Format, SettingsFile};
+use super::replace::beside;
+use crate::client::{Client, ClientPaths, FilePlace, Format, McpForm, SettingsFile};
 
 /// For whom a setup is: the person everywhere, or one repository.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,9 +38,18 @@ impl ClientPaths {
         let files = client.adapter().settings.files.iter();
         let files = files.filter(|file| scope == SetupScope::User || file.in_projects);
         let target = |file: &SettingsFile| {
-            let path =
-                if file.is_beside { directory.with_file_name(file.name) } else { directory.join(file.name) };
-            Target { client, scope, format: file.format, path }
+            let path = |name: &str| match file.place {
+                FilePlace::Inside => directory.join(name),
+                FilePlace::Beside => directory.with_file_name(name),
+                FilePlace::In(place) => place(self).join(name),
+            };
+            let usual = path(file.name);
+            let other = file.other_name.map(path).filter(|other| other.exists() && !usual.exists());
+            // A person's own servers only: those of a project are started for everyone who works in it.
+            let mcp = file.mcp.filter(|_| scope == SetupScope::User);
+            let path = other.unwrap_or(usual);
+            let lock = file.lock.map(|end| beside(&path, "", end));
+            Target { client, scope, format: file.format, mcp, path, lock }
         };
         Ok(files.map(target).collect())
     }
@@ -53,8 +64,25 @@ pub struct Target {
     pub scope: SetupScope,
     /// How it is written.
     pub format: Format,
+    /// The form of the MCP servers in it, where Ringer's may be among them.
+    pub mcp: Option<McpForm>,
     /// Where it is, or will be.
     pub path: PathBuf,
+    /// The directory that the client makes while it writes the file, if it does.
+    pub lock: Option<PathBuf>,
+}
+
+impl Target {
+    /// Whether it may have such entries.
+    pub(crate) fn has(&self, entries: Entries) -> bool {
+        (entries.has_hooks() && self.format != Format::McpServers)
+            || (entries.has_mcp_server() && self.mcp.is_some())
+    }
+
+    /// Whether Ringer has nothing there but its MCP server.
+    pub fn is_for_mcp_only(&self) -> bool {
+        self.format == Format::McpServers
+    }
 }
 
 /// What is known of a client on this machine.

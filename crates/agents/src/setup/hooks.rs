@@ -92,11 +92,9 @@ fn install_step(client: Client, program: &RingerProgram, text: &str) -> Result<O
         )
     };
     let Some(root) = &document.root else {
-        let gap =
-            if text.is_empty() || text.ends_with(['\n', '\u{feff}']) { "" } else { splice::newline_of(text) };
         let version = client.is_flat().then_some(("version", NewValue::Number(VERSION)));
         let members = version.into_iter().chain([("hooks", all())]).collect();
-        return Ok(Some(format!("{text}{gap}{}", splice::document(&NewValue::Object(members), &formatting))));
+        return Ok(Some(splice::document_after(text, &NewValue::Object(members), &formatting)));
     };
     if root.object().is_none() {
         return Err(JsoncError::at(text, root.span.start, "the document is not an object"));

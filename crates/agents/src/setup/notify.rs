@@ -5,10 +5,11 @@
 
 use std::ops::Range;
 
-use toml_edit::{Document, Item, Table, TomlError};
+use toml_edit::{Document, TomlError};
 
 use super::entries::{RingerProgram, is_ringer};
 use super::splice::{newline_of, split_bom};
+use super::toml_text::{basic_string, last_value, line_end};
 
 /// The name of the key.
 const KEY: &str = "notify";
@@ -42,7 +43,7 @@ pub(crate) fn install(program: &RingerProgram, text: &str) -> Result<Outcome, To
 
     let newline = newline_of(text);
     // A root key must stand before the first table: after the last one that is there, or at the very top.
-    let at = last_root_value(document.as_table()).map_or(0, |end| line_end(body, end));
+    let at = last_value(document.as_table()).map_or(0, |end| line_end(body, end));
     let (before, after) = body.split_at(at);
     let new = if before.is_empty() || before.ends_with('\n') {
         format!("{bom}{before}{KEY} = {value}{newline}{after}")
@@ -98,25 +99,6 @@ fn find(document: &Document<&str>) -> Option<NotifyEntry> {
         value,
         words,
     })
-}
-
-/// Where the last value that belongs to the root ends; `a.b = 1` belongs to it, `[a]` does not.
-fn last_root_value(table: &Table) -> Option<usize> {
-    let ends = table.iter().filter_map(|(_, item)| match item {
-        Item::Value(value) => value.span().map(|span| span.end),
-        Item::Table(dotted) if dotted.is_dotted() => last_root_value(dotted),
-        _ => None,
-    });
-    ends.max()
-}
-
-/// The end of the line of `at`, line end included.
-fn line_end(text: &str, at: usize) -> usize {
-    text[at..].find('\n').map_or(text.len(), |newline| at + newline + 1)
-}
-
-fn basic_string(word: &str) -> String {
-    toml_edit::Value::from(word).to_string().trim().to_owned()
 }
 
 #[cfg(test)]

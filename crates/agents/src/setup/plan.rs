@@ -9,11 +9,11 @@ use similar::TextDiff;
 
 use super::conf;
 use super::disk::{Before, read};
-use super::entries::RingerProgram;
+use super::entries::{Entries, RingerProgram};
 use super::error::SetupError;
 use super::find::{SetupScope, Target};
 use super::hooks::{self, ExistingParts};
-use super::jsonc::JsoncError;
+use super::mcp;
 use super::note::SetupNote;
 use super::notify::{self, Outcome};
 use super::plugin;
@@ -24,10 +24,19 @@ use crate::client::{Client, ClientPaths, Format};
 /// What to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SetupAction {
-    /// Make the client call this program.
-    Setup(RingerProgram),
-    /// Remove all of Ringer's entries.
-    Remove,
+    /// Make the client call this program, by these entries.
+    Setup(RingerProgram, Entries),
+    /// Remove these entries.
+    Remove(Entries),
+}
+
+impl SetupAction {
+    /// Which entries it is about.
+    pub fn entries(&self) -> Entries {
+        match self {
+            Self::Setup(_, entries) | Self::Remove(entries) => *entries,
+        }
+    }
 }
 
 /// A file as it is now, with its history.
@@ -63,6 +72,8 @@ pub struct FileChange {
     pub notes: Vec<SetupNote>,
     /// The file is as the setup left it, so replacing it loses nothing of the user's.
     pub(crate) untouched: bool,
+    /// A removal leaves other entries of Ringer's in it.
+    pub(crate) keeps_entries: bool,
 }
 
 impl FileChange {
@@ -105,12 +116,12 @@ impl Plan {
     /// Also turns off the client's own popups, where it has such a setting.
     pub fn turn_off_client_popups(&mut self) -> Result<(), SetupError> {
         let Some(setting) = &self.client.adapter().settings.own_popups else { return Ok(()) };
-        let is_setup = matches!(self.action, SetupAction::Setup(_));
+        let is_setup = matches!(self.action, SetupAction::Setup(..));
         let hook_files = self.changes.iter_mut().filter(|change| change.target.format == Format::Hooks);
         for change in hook_files.filter(|_| is_setup) {
             let text = text(&change.target.path, change.after.as_deref())?;
-            let off =
-                popups::turn_off(setting, text).map_err(|source| jsonc_error(&change.target.path, source))?;
+            let off = popups::turn_off(setting, text)
+                .map_err(|source| SetupError::jsonc(&change.target.path, source))?;
             change.after = Some(off.into_bytes());
         }
         Ok(())
@@ -130,14 +141,22 @@ impl Plan {
     }
 }
 
-/// Reads a client's files and what the record says of them.
+/// Reads the files of a client that an action is about, and what the record says of them.
 pub fn read_files(
     client: Client,
+    action: &SetupAction,
     scope: SetupScope,
     places: &ClientPaths,
     records: &SetupRecords,
 ) -> Result<Vec<CurrentFile>, SetupError> {
-    read_targets(places.targets(client, scope)?, records)
+    let mut targets = places.targets(client, scope)?;
+    targets.retain(|target| target.has(action.entries()));
+    if *action == SetupAction::Remove(Entries::All) {
+        // Else one that a client has for itself, and that may be large or broken, would stop a removal.
+        let is_known = |target: &Target| records.contains(&target.path) || mcp::is_in(target);
+        targets.retain(|target| !target.is_for_mcp_only() || is_known(target));
+    }
+    read_targets(targets, records)
 }
 
 pub(crate) fn read_targets(
@@ -155,8 +174,8 @@ pub(crate) fn read_targets(
 /// The plan for a client, from what [`read_files`] found.
 pub fn plan(client: Client, action: &SetupAction, files: Vec<CurrentFile>) -> Result<Plan, SetupError> {
     let changes = files.into_iter().map(|file| match action {
-        SetupAction::Setup(program) => setup(file, program),
-        SetupAction::Remove => remove(file),
+        SetupAction::Setup(program, entries) => setup(file, program, *entries),
+        SetupAction::Remove(entries) => remove(file, *entries),
     });
     Ok(Plan { client, action: action.clone(), changes: changes.collect::<Result<_, _>>()? })
 }
@@ -174,13 +193,43 @@ fn history(path: &Path, bytes: Option<&[u8]>, records: &SetupRecords) -> FileHis
     FileHistory { untouched: bytes.is_some_and(|bytes| record.left.contains(&fingerprint(bytes))), original }
 }
 
-fn setup(file: CurrentFile, program: &RingerProgram) -> Result<FileChange, SetupError> {
+fn setup(file: CurrentFile, program: &RingerProgram, entries: Entries) -> Result<FileChange, SetupError> {
     let CurrentFile { target, bytes: before, history } = file;
     let mut notes = Vec::new();
-    let text = text(&target.path, before.as_deref())?;
-    let after = match target.format {
+    let mut after = text(&target.path, before.as_deref())?.to_owned();
+    if entries.has_hooks() {
+        after = with_hooks(&target, program, before.as_ref().map(|_| after.as_str()), &mut notes)?;
+    }
+    if let Some(form) = target.mcp.filter(|_| entries.has_mcp_server()) {
+        match mcp::install(&target, form, program, &after)? {
+            Some(text) => after = text,
+            None => notes.push(foreign_server(&target)),
+        }
+    }
+    let after = Some(after.into_bytes()).filter(|after| before.is_some() || !after.is_empty());
+    if !target.client.is_tested() && before != after {
+        notes.push(untested(target.client, entries));
+    }
+    let settings = &target.client.adapter().settings;
+    let next_step = settings.hooks.as_ref().and_then(|hooks| hooks.after_change.as_ref());
+    let has_new_hooks = entries.has_hooks() && target.format == Format::Hooks && before != after;
+    if let Some(step) = next_step.filter(|_| has_new_hooks) {
+        notes.push(SetupNote { what: step.what.to_owned(), hint: step.hint.to_owned() });
+    }
+    Ok(FileChange { target, before, after, notes, untouched: history.untouched, keeps_entries: false })
+}
+
+/// A file with all that makes the client report its events.
+fn with_hooks(
+    target: &Target,
+    program: &RingerProgram,
+    before: Option<&str>,
+    notes: &mut Vec<SetupNote>,
+) -> Result<String, SetupError> {
+    let text = before.unwrap_or_default();
+    Ok(match target.format {
         Format::Hooks => hooks::install(target.client, program, text)
-            .map_err(|source| jsonc_error(&target.path, source))?,
+            .map_err(|source| SetupError::jsonc(&target.path, source))?,
         Format::CodexConfig => {
             match notify::install(program, text).map_err(|error| toml_error(&target.path, &error))? {
                 Outcome::Text(text) => text,
@@ -191,53 +240,81 @@ fn setup(file: CurrentFile, program: &RingerProgram) -> Result<FileChange, Setup
             }
         }
         Format::OpencodePlugin if before.is_some() && !plugin::is_ours(text) => {
-            return Err(SetupError::Foreign(target.path));
+            return Err(SetupError::Foreign(target.path.clone()));
         }
         Format::OpencodePlugin => plugin::source(program),
         Format::AiderConf => conf::install(program, text).map_err(|error| conf_error(&target.path, error))?,
-    };
-    let settings = &target.client.adapter().settings;
-    let after = Some(after.into_bytes());
-    if !target.client.is_tested() && before != after {
-        notes.push(untested(target.client));
-    }
-    let next_step = settings.hooks.as_ref().and_then(|hooks| hooks.after_change.as_ref());
-    if let Some(step) = next_step.filter(|_| target.format == Format::Hooks && before != after) {
-        notes.push(SetupNote { what: step.what.to_owned(), hint: step.hint.to_owned() });
-    }
-    Ok(FileChange { target, before, after, notes, untouched: history.untouched })
+        Format::McpServers => text.to_owned(),
+    })
 }
 
-fn remove(file: CurrentFile) -> Result<FileChange, SetupError> {
+fn remove(file: CurrentFile, entries: Entries) -> Result<FileChange, SetupError> {
     let CurrentFile { target, bytes: before, history } = file;
+    if let Some(bytes) = before.as_deref().filter(|_| entries != Entries::All) {
+        let left = stripped(&target, bytes, Some(&history.original), entries)?;
+        let all = |left: &[u8]| stripped(&target, left, Some(&history.original), Entries::All);
+        // With other entries of Ringer's in it, it is not yet what it was before the setup.
+        if left.as_deref().map(all).transpose()?.flatten() != left {
+            let untouched = history.untouched;
+            return Ok(FileChange {
+                target,
+                before,
+                after: left,
+                notes: Vec::new(),
+                untouched,
+                keeps_entries: true,
+            });
+        }
+    }
     let after = match (&before, history.untouched, &history.original) {
         (None, _, _) | (Some(_), true, Before::Absent) => None,
-        (Some(_), true, Before::Bytes(original)) => stripped(&target, original, None)?,
-        (Some(bytes), _, original) => stripped(&target, bytes, Some(original))?,
+        (Some(_), true, Before::Bytes(original)) => stripped(&target, original, None, Entries::All)?,
+        (Some(bytes), _, original) => stripped(&target, bytes, Some(original), Entries::All)?,
     };
-    Ok(FileChange { target, before, after, notes: Vec::new(), untouched: history.untouched })
+    let untouched = history.untouched;
+    Ok(FileChange { target, before, after, notes: Vec::new(), untouched, keeps_entries: false })
 }
 
 /// A file without Ringer's entries; `None` if nothing is left in it.
-fn stripped(target: &Target, bytes: &[u8], original: Option<&Before>) -> Result<Option<Vec<u8>>, SetupError> {
+fn stripped(
+    target: &Target,
+    bytes: &[u8],
+    original: Option<&Before>,
+    entries: Entries,
+) -> Result<Option<Vec<u8>>, SetupError> {
     let text = text(&target.path, Some(bytes))?;
+    let before = match original {
+        Some(Before::Bytes(bytes)) => Some(String::from_utf8_lossy(bytes)),
+        _ => None,
+    };
+    let mut left = text.to_owned();
+    if entries.has_hooks() {
+        if target.format == Format::OpencodePlugin {
+            return Ok((!plugin::is_ours(text)).then(|| left.into_bytes()));
+        }
+        left = without_hooks(target, text, original, before.as_deref())?;
+    }
+    if let Some(form) = target.mcp.filter(|_| entries.has_mcp_server()) {
+        left = mcp::strip(target, form, &left, before.as_deref())?;
+    }
+    let is_empty = match target.format {
+        Format::Hooks | Format::McpServers => hooks::has_no_hooks(target.client, &left),
+        _ => left.trim().is_empty(),
+    };
     let created_by_us = original == Some(&Before::Absent);
-    let left = match target.format {
-        Format::OpencodePlugin => (!plugin::is_ours(text)).then(|| text.to_owned()),
-        Format::AiderConf => {
-            Some(conf::strip(text)).filter(|left| !(created_by_us && left.trim().is_empty()))
-        }
-        Format::CodexConfig => {
-            let left = notify::strip(text).map_err(|error| toml_error(&target.path, &error))?;
-            Some(left).filter(|left| !(created_by_us && left.trim().is_empty()))
-        }
+    Ok((!(created_by_us && is_empty)).then(|| left.into_bytes()))
+}
+
+/// A file without what makes the client report its events. `before` is its text from before the setup.
+fn without_hooks(
+    target: &Target,
+    text: &str,
+    original: Option<&Before>,
+    before: Option<&str>,
+) -> Result<String, SetupError> {
+    match target.format {
         Format::Hooks => {
-            let kept = match original {
-                Some(Before::Bytes(bytes)) => {
-                    ExistingParts::of(target.client, &String::from_utf8_lossy(bytes))
-                }
-                _ => ExistingParts::default(),
-            };
+            let kept = before.map(|before| ExistingParts::of(target.client, before)).unwrap_or_default();
             let left = hooks::strip(target.client, text, &kept);
             let left = match (original, &target.client.adapter().settings.own_popups) {
                 (Some(original), Some(setting)) => {
@@ -245,19 +322,16 @@ fn stripped(target: &Target, bytes: &[u8], original: Option<&Before>) -> Result<
                 }
                 _ => left,
             };
-            let left = left.map_err(|source| jsonc_error(&target.path, source))?;
-            Some(left).filter(|left| !(created_by_us && hooks::has_no_hooks(target.client, left)))
+            left.map_err(|source| SetupError::jsonc(&target.path, source))
         }
-    };
-    Ok(left.map(String::into_bytes))
+        Format::CodexConfig => notify::strip(text).map_err(|error| toml_error(&target.path, &error)),
+        Format::AiderConf => Ok(conf::strip(text)),
+        Format::OpencodePlugin | Format::McpServers => Ok(text.to_owned()),
+    }
 }
 
 fn text<'a>(path: &Path, bytes: Option<&'a [u8]>) -> Result<&'a str, SetupError> {
     str::from_utf8(bytes.unwrap_or_default()).map_err(|_| SetupError::NotText(path.to_path_buf()))
-}
-
-fn jsonc_error(path: &Path, source: JsoncError) -> SetupError {
-    SetupError::Jsonc { path: path.to_path_buf(), source }
 }
 
 fn toml_error(path: &Path, error: &toml_edit::TomlError) -> SetupError {
@@ -272,10 +346,21 @@ fn conf_error(path: &Path, error: conf::ConfError) -> SetupError {
     }
 }
 
-fn untested(client: Client) -> SetupNote {
+fn untested(client: Client, entries: Entries) -> SetupNote {
+    let mcp = if entries == Entries::McpServer { " --mcp" } else { "" };
     SetupNote {
         what: format!("{client} support is experimental: written from its docs, not tested"),
-        hint: format!("ringer setup {client} --remove   # to undo it"),
+        hint: format!("ringer setup {client}{mcp} --remove   # to undo it"),
+    }
+}
+
+fn foreign_server(target: &Target) -> SetupNote {
+    SetupNote {
+        what: format!(
+            "{} has an MCP server \"ringer\" that is not Ringer's, which stays",
+            target.path.display()
+        ),
+        hint: format!("give it another name, then run: ringer setup {} --mcp", target.client),
     }
 }
 

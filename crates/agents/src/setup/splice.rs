@@ -13,6 +13,7 @@ use super::jsonc::{Body, Node, Slot};
 pub(crate) enum NewValue {
     Text(String),
     Number(u32),
+    True,
     Array(Vec<NewValue>),
     Object(Vec<(&'static str, NewValue)>),
 }
@@ -49,9 +50,10 @@ pub(crate) fn split_bom(text: &str) -> (&str, &str) {
     text.split_at(if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 })
 }
 
-/// A whole new document.
-pub(crate) fn document(fresh: &NewValue, formatting: &Formatting) -> String {
-    let mut out = String::new();
+/// A text that has no value in it, with a whole new document at its end.
+pub(crate) fn document_after(text: &str, fresh: &NewValue, formatting: &Formatting) -> String {
+    let gap = if text.is_empty() || text.ends_with(['\n', '\u{feff}']) { "" } else { newline_of(text) };
+    let mut out = format!("{text}{gap}");
     write(&mut out, fresh, formatting, Some(""));
     out.push_str(formatting.newline);
     out
@@ -182,6 +184,7 @@ fn write(out: &mut String, fresh: &NewValue, formatting: &Formatting, indent: Op
     match fresh {
         NewValue::Text(text) => out.push_str(&quoted(text)),
         NewValue::Number(number) => out.push_str(&number.to_string()),
+        NewValue::True => out.push_str("true"),
         NewValue::Array(items) => {
             let items: Vec<_> = items.iter().map(|item| (None, item)).collect();
             write_body(out, ['[', ']'], &items, formatting, indent);

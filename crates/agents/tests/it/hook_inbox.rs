@@ -10,7 +10,7 @@ use ringer_agents::hook::MAX_BLOCKS;
 use ringer_core::agent::AgentState;
 use ringer_core::message::{MessagePart, Tag};
 use ringer_core::{Draft, MessageId, Recipient, Scope, Sender};
-use ringer_journal::{CONFIRM_WITHIN, IdSource, InboxUpdate, LEASE};
+use ringer_journal::{CONFIRM_WITHIN, EnteredPart, IdSource, InboxUpdate, LEASE};
 use serde_json::{Value, json};
 
 use crate::hook::{AGENT, Closed, NOWHERE, SESSION, TestEnvironment, agent, block, entered, recorded};
@@ -216,7 +216,7 @@ fn millis(time: std::time::Duration) -> i64 {
 fn die_half_way(environment: &TestEnvironment, milliseconds_ago: i64) {
     let stamp = IdSource::now();
     let stamp = IdSource { unix_ms: stamp.unix_ms - milliseconds_ago, ..stamp };
-    let all = |pending: &[MessagePart]| (0..pending.len()).collect();
+    let all = |pending: &[MessagePart], _: &[EnteredPart]| (0..pending.len()).collect();
     let claim = InboxUpdate { call_id: Some("t0"), choose: Some(&all), ..InboxUpdate::default() };
     assert!(environment.journal().claim_for(&agent(), &claim, &stamp).unwrap().is_some());
 }
@@ -286,6 +286,20 @@ fn of_many_hooks_at_once_one_gets_it() {
     for text in &texts {
         assert_eq!(all.matches(text.as_str()).count(), 1, "{text}: {answers:?}");
     }
+}
+
+/// Each hook is a process of its own, and once began the rates anew.
+#[test]
+fn what_is_over_the_rate_of_its_source_waits_also_for_the_next_hook() {
+    let environment = working();
+    let ids: Vec<MessageId> =
+        (0..70).map(|number| environment.send(AGENT, &format!("number {number}"))).collect();
+    let next = |call: &str| entered(&environment.call(Client::Claude, "PostToolUse", &after_tool(call)));
+    assert_eq!(next("t0").matches("<notification ").count(), 30);
+    environment.send_to(Recipient::Agent(agent()), "w2", "another source");
+    assert_eq!(next("t1"), block("agent:w2", "another source"));
+    assert_eq!(next("t2"), "");
+    assert_eq!(environment.receipt(&ids[30]), "queued");
 }
 
 #[test]

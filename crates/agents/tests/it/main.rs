@@ -13,6 +13,7 @@ mod setup_aider;
 mod setup_apply;
 mod setup_configs;
 mod setup_kill;
+mod setup_mcp;
 mod setup_obstacles;
 mod setup_property;
 mod setup_shell;

@@ -8,8 +8,8 @@ use std::process::{Command, Stdio};
 
 use proptest::prelude::*;
 use ringer_agents::setup::{
-    Before, Client, CurrentFile, FileHistory, Format, RingerProgram, SetupAction, SetupError, SetupScope,
-    Target, plan,
+    Before, Client, CurrentFile, Entries, FileHistory, Format, RingerProgram, SetupAction, SetupError,
+    SetupScope, Target, plan,
 };
 use test_support::{make_program, started};
 
@@ -17,19 +17,26 @@ const PROGRAM: &str = "/opt/ringer é \"1\"/it's\\/ringer";
 
 fn planned(action: &SetupAction, text: &str, history: FileHistory) -> Result<Option<String>, SetupError> {
     let path = PathBuf::from("/nowhere/.aider.conf.yml");
-    let target = Target { client: Client::Aider, scope: SetupScope::User, format: Format::AiderConf, path };
+    let target = Target {
+        client: Client::Aider,
+        scope: SetupScope::User,
+        format: Format::AiderConf,
+        mcp: None,
+        lock: None,
+        path,
+    };
     let file = CurrentFile { target, bytes: Some(text.as_bytes().to_vec()), history };
     let after = plan(Client::Aider, action, vec![file])?.changes.remove(0).after;
     Ok(after.map(|bytes| String::from_utf8(bytes).unwrap()))
 }
 
 fn set_up(program: &str, text: &str) -> Result<String, SetupError> {
-    let action = SetupAction::Setup(RingerProgram::new(Path::new(program)).unwrap());
+    let action = SetupAction::Setup(RingerProgram::new(Path::new(program)).unwrap(), Entries::Hooks);
     planned(&action, text, FileHistory::default()).map(Option::unwrap)
 }
 
 fn removed(text: &str, untouched: bool, original: Before) -> Option<String> {
-    planned(&SetupAction::Remove, text, FileHistory { untouched, original }).unwrap()
+    planned(&SetupAction::Remove(Entries::All), text, FileHistory { untouched, original }).unwrap()
 }
 
 /// A line of a person's, as aider's sample has them and a little wilder.

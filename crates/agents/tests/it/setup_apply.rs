@@ -9,9 +9,9 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use ringer_agents::setup::{
-    Applied, BackupTime, Client, ClientPaths, FileChange, MAX_BACKUPS, Plan, RingerProgram, SetupAction,
-    SetupError, SetupRecords, SetupScope, Step, apply, apply_with_observer, find, plan, read_files,
-    removals_elsewhere,
+    Applied, BackupTime, Client, ClientPaths, Entries, FileChange, MAX_BACKUPS, Plan, RingerProgram,
+    SetupAction, SetupError, SetupRecords, SetupScope, Step, apply, apply_with_observer, find, plan,
+    read_files, removals_elsewhere,
 };
 
 /// A home in a temporary directory.
@@ -32,7 +32,7 @@ impl Home {
         self.directory.path().join("state")
     }
 
-    fn write(&self, path: &str, text: &str) -> PathBuf {
+    pub(crate) fn write(&self, path: &str, text: &str) -> PathBuf {
         let path = self.places.home.join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(&path, text).unwrap();
@@ -43,7 +43,7 @@ impl Home {
         plan(
             client,
             action,
-            read_files(client, SetupScope::User, &self.places, &SetupRecords::load(&self.state())?)?,
+            read_files(client, action, SetupScope::User, &self.places, &SetupRecords::load(&self.state())?)?,
         )
     }
 
@@ -57,7 +57,7 @@ impl Home {
     }
 
     /// Every file below the home, by name.
-    fn files(&self) -> Vec<String> {
+    pub(crate) fn files(&self) -> Vec<String> {
         fn walk(directory: &Path, found: &mut Vec<PathBuf>) {
             for entry in fs::read_dir(directory).unwrap().map(Result::unwrap) {
                 found.push(entry.path());
@@ -76,7 +76,7 @@ impl Home {
 }
 
 pub(crate) fn setup(program: &str) -> SetupAction {
-    SetupAction::Setup(RingerProgram::new(Path::new(program)).unwrap())
+    SetupAction::Setup(RingerProgram::new(Path::new(program)).unwrap(), Entries::Hooks)
 }
 
 const T1: &str = "20261115-060000";
@@ -84,15 +84,15 @@ const T2: &str = "20261115-070000";
 
 #[test]
 fn in_an_empty_home_nothing_is_left_after_removal() {
-    for client in Client::ALL {
+    for client in Client::ALL.into_iter().filter(|client| client.takes(Entries::Hooks)) {
         let home = Home::new();
         let applied = home.run(client, &setup("/bin/ringer"), T1).unwrap();
         assert_eq!(applied.backups, Vec::<PathBuf>::new());
         assert!(applied.written.iter().all(|path| path.is_file()) && !applied.written.is_empty());
-        let applied = home.run(client, &SetupAction::Remove, T2).unwrap();
+        let applied = home.run(client, &SetupAction::Remove(Entries::All), T2).unwrap();
         assert!(!applied.deleted.is_empty());
         assert_eq!(home.files(), Vec::<String>::new(), "{client}");
-        assert!(home.plan(client, &SetupAction::Remove).unwrap().is_empty());
+        assert!(home.plan(client, &SetupAction::Remove(Entries::All)).unwrap().is_empty());
     }
 }
 
@@ -118,7 +118,7 @@ fn a_hundred_runs_are_one_and_removal_restores_the_bytes() {
             .contains("notify = [\"/bin/ringer\", \"hook\", \"codex\", \"notify\"]\r\n")
     );
     for client in [Client::Claude, Client::Codex] {
-        home.run(client, &SetupAction::Remove, T2).unwrap();
+        home.run(client, &SetupAction::Remove(Entries::All), T2).unwrap();
     }
     assert_eq!(fs::read_to_string(settings_path).unwrap(), settings);
     assert_eq!(fs::read_to_string(config_path).unwrap(), config);
@@ -132,7 +132,7 @@ fn what_was_edited_since_keeps_the_edit() {
     let path = home.places.home.join(".gemini/settings.json");
     let edited = fs::read_to_string(&path).unwrap().replacen('{', "{\n  \"theme\": \"dark\", // new", 1);
     fs::write(&path, &edited).unwrap();
-    let applied = home.run(Client::Gemini, &SetupAction::Remove, T2).unwrap();
+    let applied = home.run(Client::Gemini, &SetupAction::Remove(Entries::All), T2).unwrap();
     assert_eq!(fs::read_to_string(&path).unwrap(), "{\n  \"theme\": \"dark\" // new\n}\n");
     assert_eq!(fs::read_to_string(&applied.backups[0]).unwrap(), edited);
 
@@ -141,7 +141,7 @@ fn what_was_edited_since_keeps_the_edit() {
     home.run(Client::Gemini, &setup("ringer"), T1).unwrap();
     let path = home.places.home.join(".gemini/settings.json");
     fs::write(&path, format!("{}\n\n", fs::read_to_string(&path).unwrap())).unwrap();
-    home.run(Client::Gemini, &SetupAction::Remove, T2).unwrap();
+    home.run(Client::Gemini, &SetupAction::Remove(Entries::All), T2).unwrap();
     assert!(!path.exists());
 }
 
@@ -159,7 +159,7 @@ fn backups_are_few_and_the_first_one_stays() {
     }
     let backups = backup_names(&home);
     assert!(backups.len() == 1 && backups[0].ends_with("-060000"), "{backups:?}");
-    home.run(Client::Claude, &SetupAction::Remove, T2).unwrap();
+    home.run(Client::Claude, &SetupAction::Remove(Entries::All), T2).unwrap();
     assert_eq!(fs::read_to_string(&path).unwrap(), "{}");
     assert!(!SetupRecords::load(&home.state()).unwrap().contains(&path));
     assert_eq!(backup_names(&home), Vec::<String>::new(), "the file is as it was");
@@ -183,7 +183,8 @@ fn what_was_set_up_elsewhere_is_found_by_its_record() {
     for (client, scope, places) in
         [(Client::Claude, SetupScope::User, &claude), (Client::Codex, SetupScope::Project, &codex)]
     {
-        let files = read_files(client, scope, places, &SetupRecords::load(&state).unwrap()).unwrap();
+        let files = read_files(client, &setup("ringer"), scope, places, &SetupRecords::load(&state).unwrap())
+            .unwrap();
         apply(&plan(client, &setup("ringer"), files).unwrap(), &state, &time).unwrap();
     }
     home.run(Client::Gemini, &setup("ringer"), T1).unwrap();
@@ -217,7 +218,7 @@ fn mode_and_link_are_kept() {
     for path in [&real, &applied.backups[0]] {
         assert_eq!(fs::metadata(path).unwrap().permissions().mode() & 0o7777, 0o640, "{}", path.display());
     }
-    home.run(Client::Claude, &SetupAction::Remove, T2).unwrap();
+    home.run(Client::Claude, &SetupAction::Remove(Entries::All), T2).unwrap();
     assert_eq!(fs::read_to_string(&link).unwrap(), "{}\n");
     assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
 
@@ -240,7 +241,7 @@ fn a_file_that_changed_after_the_plan_is_left_alone() {
     assert_eq!(fs::read_to_string(&path).unwrap(), "{\"new\": 1}\n");
     assert!(!home.files().iter().any(|name| name.contains("ringer-new")));
     home.run(Client::Claude, &setup("ringer"), T2).unwrap();
-    home.run(Client::Claude, &SetupAction::Remove, T2).unwrap();
+    home.run(Client::Claude, &SetupAction::Remove(Entries::All), T2).unwrap();
     assert_eq!(fs::read_to_string(&path).unwrap(), "{\"new\": 1}\n");
 }
 
@@ -268,7 +269,7 @@ fn a_broken_file_is_refused_and_nothing_is_touched() {
     }
     let home = Home::new();
     home.write(".claude/settings.json", "{\n  \"a\": 1\n  \"b\": 2\n}");
-    let error = home.plan(Client::Claude, &SetupAction::Remove).unwrap_err().to_string();
+    let error = home.plan(Client::Claude, &SetupAction::Remove(Entries::All)).unwrap_err().to_string();
     assert!(error.ends_with("line 3, column 3: a comma or the closing bracket was expected"), "{error}");
 }
 
@@ -284,7 +285,7 @@ fn somebody_elses_notify_stays_with_a_note() {
 
 #[test]
 fn what_was_never_run_says_so() {
-    for client in Client::ALL {
+    for client in Client::ALL.into_iter().filter(|client| client.takes(Entries::Hooks)) {
         let home = Home::new();
         let says = |plan: &Plan| {
             let mut notes = plan.changes.iter().flat_map(|change| &change.notes);
@@ -293,7 +294,7 @@ fn what_was_never_run_says_so() {
         assert_eq!(says(&home.plan(client, &setup("ringer")).unwrap()), !client.is_tested(), "{client}");
         home.run(client, &setup("ringer"), T1).unwrap();
         assert!(!says(&home.plan(client, &setup("ringer")).unwrap()), "nothing changes");
-        assert!(!says(&home.plan(client, &SetupAction::Remove).unwrap()));
+        assert!(!says(&home.plan(client, &SetupAction::Remove(Entries::All)).unwrap()));
     }
 }
 
@@ -328,13 +329,13 @@ fn a_failing_step_leaves_the_old_file_or_the_new_one() {
         home.run(Client::Claude, &setup("ringer"), T2).unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), new, "{step:?}");
 
-        let plan = home.plan(Client::Claude, &SetupAction::Remove).unwrap();
+        let plan = home.plan(Client::Claude, &SetupAction::Remove(Entries::All)).unwrap();
         let failed = apply_with_observer(&plan, &home.state(), &time, &mut watch).is_err();
         let is_taken = !matches!(step, Step::MakeDirectory | Step::WriteBackup | Step::WriteReceipt);
         assert_eq!(failed, is_taken, "{step:?}");
         let now = fs::read_to_string(&path).unwrap();
         assert!(now == old || now == new, "{step:?}: {now}");
-        home.run(Client::Claude, &SetupAction::Remove, T2).unwrap();
+        home.run(Client::Claude, &SetupAction::Remove(Entries::All), T2).unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), old, "{step:?}");
         assert!(!home.files().iter().any(|name| name.contains("ringer-new")));
     }
@@ -386,13 +387,15 @@ fn what_is_installed_is_found() {
         (Client::Cursor, Some(agent), false, true),
         (Client::Copilot, None, true, true),
         (Client::Aider, None, false, false),
+        (Client::Vscode, None, false, false),
     ];
     assert_eq!(short, expect);
 }
 
 #[test]
 fn popups_of_the_client_are_turned_off_and_on_again() {
-    let action = SetupAction::Setup(RingerProgram::new(Path::new("/usr/bin/ringer")).unwrap());
+    let action =
+        SetupAction::Setup(RingerProgram::new(Path::new("/usr/bin/ringer")).unwrap(), Entries::Hooks);
     let set_up = |home: &Home| {
         let mut plan = home.plan(Client::Claude, &action).unwrap();
         plan.turn_off_client_popups().unwrap();
@@ -408,15 +411,15 @@ fn popups_of_the_client_are_turned_off_and_on_again() {
     // A setup without the wish leaves it, and an edit of the person's survives its removal.
     assert!(home.plan(Client::Claude, &action).unwrap().is_empty());
     fs::write(&path, read(&path).replace("opus", "haiku")).unwrap();
-    home.run(Client::Claude, &SetupAction::Remove, "20261115-060001").unwrap();
+    home.run(Client::Claude, &SetupAction::Remove(Entries::All), "20261115-060001").unwrap();
     assert_eq!(read(&path), original.replace("opus", "haiku"));
     // Byte for byte where the file was not edited, also where there was none.
     fs::write(&path, original).unwrap();
     set_up(&home);
-    home.run(Client::Claude, &SetupAction::Remove, "20261115-060002").unwrap();
+    home.run(Client::Claude, &SetupAction::Remove(Entries::All), "20261115-060002").unwrap();
     assert_eq!(read(&path), original);
     let home = Home::new();
     set_up(&home);
-    home.run(Client::Claude, &SetupAction::Remove, "20261115-060003").unwrap();
+    home.run(Client::Claude, &SetupAction::Remove(Entries::All), "20261115-060003").unwrap();
     assert!(!home.places.home.join(".claude/settings.json").exists());
 }

@@ -9,8 +9,8 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use ringer_agents::setup::{
-    BackupTime, Client, ClientPaths, SetupAction, SetupRecords, SetupScope, Step, apply_with_observer, plan,
-    read_files,
+    BackupTime, Client, ClientPaths, Entries, SetupAction, SetupRecords, SetupScope, Step,
+    apply_with_observer, plan, read_files,
 };
 use rustix::process::{Signal, getpid, kill_process};
 
@@ -25,9 +25,10 @@ fn child() {
     let order = env::var(VARIABLE).unwrap();
     let [home, state, what, step] = order.split('\n').collect::<Vec<_>>()[..] else { panic!("{order}") };
     let (places, state) = (ClientPaths::new(home), PathBuf::from(state));
-    let action = if what == "setup" { setup("ringer") } else { SetupAction::Remove };
+    let action = if what == "setup" { setup("ringer") } else { SetupAction::Remove(Entries::All) };
     let files =
-        read_files(Client::Claude, SetupScope::User, &places, &SetupRecords::load(&state).unwrap()).unwrap();
+        read_files(Client::Claude, &action, SetupScope::User, &places, &SetupRecords::load(&state).unwrap())
+            .unwrap();
     let plan = plan(Client::Claude, &action, files).unwrap();
     let time = BackupTime::new("20261115-060000").unwrap();
     let mut watch = |at: Step| {
@@ -74,7 +75,7 @@ fn killed_half_way_it_is_the_old_file_or_the_new_one() {
         assert_eq!(killed(&home, "remove", step), is_taken);
         let now = fs::read_to_string(&path).unwrap();
         assert!(now == old || now == new, "{step:?}: {now}");
-        home.run(Client::Claude, &SetupAction::Remove, "20261115-060001").unwrap();
+        home.run(Client::Claude, &SetupAction::Remove(Entries::All), "20261115-060001").unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), old, "{step:?}: and removal restores the bytes");
     }
 }

@@ -5,12 +5,15 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ringer_agents::setup::{Client, ObstacleKind, RingerProgram, SetupAction, SetupScope, obstacles};
+use ringer_agents::setup::{
+    Client, Entries, ObstacleKind, RingerProgram, SetupAction, SetupScope, obstacles,
+};
 
 use crate::setup_apply::Home;
 
 fn set_up(home: &Home, client: Client) {
-    let action = SetupAction::Setup(RingerProgram::new(Path::new("/usr/bin/ringer")).unwrap());
+    let action =
+        SetupAction::Setup(RingerProgram::new(Path::new("/usr/bin/ringer")).unwrap(), Entries::Hooks);
     home.run(client, &action, "20261115-060000").unwrap();
 }
 
@@ -136,7 +139,7 @@ fn codex_has_to_trust_each_of_them() {
     check(&home, Codex, None, Some((SwitchedOff, "hooks are off in [features]")));
     // Another program makes others of them.
     fs::write(&config, &trusted).unwrap();
-    let action = SetupAction::Setup(RingerProgram::new(Path::new("/opt/ringer")).unwrap());
+    let action = SetupAction::Setup(RingerProgram::new(Path::new("/opt/ringer")).unwrap(), Entries::Hooks);
     home.run(Codex, &action, "20261115-060001").unwrap();
     check(&home, Codex, None, Some((Untrusted, "6 changed since they were trusted")));
 }

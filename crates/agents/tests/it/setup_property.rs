@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
 use ringer_agents::setup::{
-    Before, Client, CurrentFile, FileHistory, Format, RingerProgram, SetupAction, SetupError, SetupScope,
-    Target, plan,
+    Before, Client, CurrentFile, Entries, FileHistory, Format, McpForm, RingerProgram, SetupAction,
+    SetupError, SetupScope, Target, plan,
 };
 use serde_json::Value;
 
@@ -16,7 +16,14 @@ use crate::setup_configs::{Config, any_config, plain_json};
 const PROGRAM: &str = "/opt/ringer 1/ringer";
 
 fn target(client: Client, format: Format) -> Target {
-    Target { client, scope: SetupScope::User, format, path: PathBuf::from("/nowhere/settings.json") }
+    Target {
+        client,
+        scope: SetupScope::User,
+        format,
+        mcp: None,
+        lock: None,
+        path: PathBuf::from("/nowhere/settings.json"),
+    }
 }
 
 fn planned(
@@ -30,14 +37,14 @@ fn planned(
 }
 
 fn set_up(client: Client, text: &str) -> String {
-    let action = SetupAction::Setup(RingerProgram::new(Path::new(PROGRAM)).unwrap());
+    let action = SetupAction::Setup(RingerProgram::new(Path::new(PROGRAM)).unwrap(), Entries::Hooks);
     String::from_utf8(planned(client, &action, text.as_bytes(), FileHistory::default()).unwrap().unwrap())
         .unwrap()
 }
 
 fn removed(client: Client, text: &str, untouched: bool, original: Before) -> Option<String> {
     let history = FileHistory { untouched, original };
-    planned(client, &SetupAction::Remove, text.as_bytes(), history)
+    planned(client, &SetupAction::Remove(Entries::All), text.as_bytes(), history)
         .unwrap()
         .map(|bytes| String::from_utf8(bytes).unwrap())
 }
@@ -160,6 +167,35 @@ proptest! {
     }
 
     #[test]
+    fn the_mcp_server_comes_and_goes(config in any_config()) {
+        let planned = |action: &SetupAction, text: &str, history: FileHistory| {
+            let mcp = Some(McpForm::Command { servers: "mcpServers", has_type: true });
+            let target = Target { mcp, ..target(config.client, Format::Hooks) };
+            let file = CurrentFile { target, bytes: Some(text.as_bytes().to_vec()), history };
+            let after = plan(config.client, action, vec![file]).unwrap().changes.remove(0).after;
+            String::from_utf8(after.unwrap()).unwrap()
+        };
+        let add = SetupAction::Setup(RingerProgram::new(Path::new(PROGRAM)).unwrap(), Entries::McpServer);
+        let after = planned(&add, &config.text, FileHistory::default());
+        let value: Value = serde_json::from_str(&plain_json(&after)).unwrap();
+        prop_assert_eq!(&value["mcpServers"]["ringer"]["command"], PROGRAM);
+        prop_assert!(is_left_of(&config.text, &after), "bytes were lost:\n{}", after);
+        prop_assert_eq!(&planned(&add, &after, FileHistory::default()), &after, "a second run changes nothing");
+
+        // What is ours of the hooks stays.
+        let remove = SetupAction::Remove(Entries::McpServer);
+        let blind = planned(&remove, &after, FileHistory::default());
+        check_foreign(&config, &blind);
+        let plain = squeezed(&plain_json(&config.text));
+        if config.old_entries > 0 || (!plain.is_empty() && plain != "{}") {
+            prop_assert_eq!(&blind, &config.text);
+        }
+        let original = Before::Bytes(config.text.clone().into_bytes());
+        let back = planned(&remove, &after, FileHistory { untouched: true, original });
+        prop_assert_eq!(&back, &config.text);
+    }
+
+    #[test]
     fn a_torn_file_is_refused_or_whole(
         config in any_config(),
         at in any::<prop::sample::Index>(),
@@ -170,7 +206,7 @@ proptest! {
         while !config.text.is_char_boundary(at) {
             at -= 1;
         }
-        let action = SetupAction::Setup(RingerProgram::new(Path::new(PROGRAM)).unwrap());
+        let action = SetupAction::Setup(RingerProgram::new(Path::new(PROGRAM)).unwrap(), Entries::Hooks);
         let torn = planned(config.client, &action, &bytes[..at], FileHistory::default());
         if let Ok(Some(after)) = torn {
             let after = String::from_utf8_lossy(&after).into_owned();
@@ -178,7 +214,7 @@ proptest! {
         }
         bytes.insert(at, byte);
         drop(planned(config.client, &action, &bytes, FileHistory::default()));
-        drop(planned(config.client, &SetupAction::Remove, &bytes, FileHistory::default()));
+        drop(planned(config.client, &SetupAction::Remove(Entries::All), &bytes, FileHistory::default()));
     }
 
     #[test]
@@ -186,7 +222,7 @@ proptest! {
         bytes in proptest::collection::vec(any::<u8>(), 0..200),
         text in "[\\[\\]{}\",:/*\\\\ \n\r\t0-9a-e\u{feff}-]{0,60}",
     ) {
-        let action = SetupAction::Setup(RingerProgram::new(Path::new(PROGRAM)).unwrap());
+        let action = SetupAction::Setup(RingerProgram::new(Path::new(PROGRAM)).unwrap(), Entries::All);
         for bytes in [bytes.as_slice(), text.as_bytes()] {
             for (client, format) in [
                 (Client::Codex, Format::Hooks),
@@ -195,8 +231,9 @@ proptest! {
                 (Client::Opencode, Format::OpencodePlugin),
                 (Client::Aider, Format::AiderConf),
             ] {
-                for action in [&action, &SetupAction::Remove] {
-                    let target = target(client, format);
+                for action in [&action, &SetupAction::Remove(Entries::All)] {
+                    let mcp = Some(if client == Client::Codex { McpForm::Table } else { McpForm::CommandList { servers: "a" } });
+                    let target = Target { mcp, ..target(client, format) };
                     let file = CurrentFile { target, bytes: Some(bytes.to_vec()), history: FileHistory::default() };
                     drop(plan(client, action, vec![file]));
                 }

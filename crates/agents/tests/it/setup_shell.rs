@@ -14,7 +14,14 @@ use crate::setup_apply::setup;
 
 /// The text that a setup for `program` writes to a new file.
 fn written(client: Client, format: Format, program: &str) -> String {
-    let target = Target { client, scope: SetupScope::User, format, path: PathBuf::from("/nowhere") };
+    let target = Target {
+        client,
+        scope: SetupScope::User,
+        format,
+        mcp: None,
+        lock: None,
+        path: PathBuf::from("/nowhere"),
+    };
     let file = CurrentFile { target, bytes: None, history: FileHistory::default() };
     let mut plan = plan(client, &setup(program), vec![file]).unwrap();
     String::from_utf8(plan.changes.remove(0).after.unwrap()).unwrap()

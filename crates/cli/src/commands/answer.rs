@@ -150,7 +150,7 @@ pub(crate) fn answer_from_screen(id: &str, words: &[String]) -> Result<String, F
                 &IdSource::now(),
             )?;
             hub_client::start_if_not_woken(&journal);
-            Ok(format!("Answered. {} reads it.", question.asker.as_str()))
+            Ok(answered_text(question))
         }
         Target::Prompt(prompt) => {
             let (decision, result) = decide(&found, prompt, words, AnsweredWith::Screen, &mut journal)?;
@@ -161,6 +161,29 @@ pub(crate) fn answer_from_screen(id: &str, words: &[String]) -> Result<String, F
         }
         Target::Notification => Err(dialog_only(&found, NOT_TOLD)),
     }
+}
+
+/// Gives an agent's answer to a question of `ringer ask`. What a client asks in a dialog of its own is not answered: only a
+/// person may do that.
+pub(crate) fn answer_of_agent(id: &str, text: &str, from: Option<&str>) -> Result<String, Failure> {
+    let mut journal = context::journal()?;
+    context::ingest_spool(&mut journal);
+    let found = Found::read(Some(id), &mut journal)?;
+    let question = match &found.target {
+        Target::Question(question) => question,
+        Target::Prompt(prompt) => {
+            let what = format!("answer what {} asks", prompt.agent.as_str());
+            guard::only_a_person(&mut journal, &prompt.scope, &what)?;
+            return Err(Failure::new(Exit::NoPermission, format!("an agent must not {what}"))
+                .hint("only a person may do that, in a terminal of their own"));
+        }
+        Target::Notification => {
+            return Err(Failure::new(Exit::Data, format!("{} is no question of `ask`", found.id()))
+                .hint("ringer questions"));
+        }
+    };
+    let question = store_answer(&found, question, &[text.to_owned()], from, &mut journal)?;
+    Ok(answered_text(&question))
 }
 
 /// The id, if the words begin with one, and the answer. Words of an answer are never ids.
@@ -212,16 +235,7 @@ fn answer_question(
     arguments: &Args,
     mut journal: Journal,
 ) -> Outcome {
-    let text = (!words.is_empty()).then(|| question.as_prompt().read_choice(&words.join(" ")));
-    let text = text.transpose().map_err(|error| invalid(found, &error))?.map(|mut chosen| chosen.remove(0));
-    // An answer to the agent of this worktree is not from that agent.
-    let asker = question.asker.agent();
-    let repository = context::repository();
-    let sender =
-        context::sender(arguments.from.as_deref(), asker.as_ref(), &mut journal, repository.as_ref())?;
-    let question = journal.answer(&question.id, text.as_deref(), &sender, &IdSource::now())?;
-    hub_client::start_if_not_woken(&journal);
-    context::warn_if_repaired(&journal);
+    let question = store_answer(found, question, words, arguments.from.as_deref(), &mut journal)?;
     if arguments.json {
         print_json(&json!({
             "question_id": question.id.as_str(),
@@ -230,6 +244,34 @@ fn answer_question(
         }))?;
     }
     Ok(())
+}
+
+/// What is said of an answer that was stored.
+fn answered_text(question: &Question) -> String {
+    match question.asker.agent() {
+        Some(agent) => format!("Answered. {} reads it.", agent.as_str()),
+        None => "Answered.".to_owned(),
+    }
+}
+
+/// Answers a question of `ringer ask`, or closes it if there are no words.
+fn store_answer(
+    found: &Found,
+    question: &Question,
+    words: &[String],
+    from: Option<&str>,
+    journal: &mut Journal,
+) -> Result<Question, Failure> {
+    let text = (!words.is_empty()).then(|| question.as_prompt().read_choice(&words.join(" ")));
+    let text = text.transpose().map_err(|error| invalid(found, &error))?.map(|mut chosen| chosen.remove(0));
+    // An answer to the agent of this worktree is not from that agent.
+    let asker = question.asker.agent();
+    let repository = context::repository();
+    let sender = context::sender(from, asker.as_ref(), journal, repository.as_ref())?;
+    let question = journal.answer(&question.id, text.as_deref(), &sender, &IdSource::now())?;
+    hub_client::start_if_not_woken(journal);
+    context::warn_if_repaired(journal);
+    Ok(question)
 }
 
 fn answer_prompt(

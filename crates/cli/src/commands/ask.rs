@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
-use crate::output::{print_json, print_line};
+use crate::output::{eprint_line, print_json, print_line};
 use crate::time_arguments::parse_duration;
 use crate::{context, hub_client, origin};
 
@@ -58,14 +58,20 @@ struct Report<'a> {
 
 pub(crate) fn run(arguments: &Args) -> Outcome {
     let deadline = arguments.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
-    let (mut journal, mut asked) = send(arguments).map_err(Failure::while_sending)?;
+    let wait = arguments.wait.then_some(OnParentExit::Stop);
+    let name = arguments.from.clone().or_else(context::given_name);
+    let sent = send(&arguments.question, &arguments.option, arguments.from.as_deref(), name, wait);
+    let SentQuestion { mut journal, mut asked, warning, .. } = sent.map_err(Failure::while_sending)?;
+    if let Some(warning) = warning {
+        eprint_line(&warning);
+    }
     let id = asked.id.to_string();
     let id = id.as_str();
     if !arguments.wait {
         let report = Report { question_id: id, answered: None, answer: None };
         return if arguments.json { print_json(&report) } else { print_line(id) };
     }
-    let answered = journal.wait_for_answer(&mut asked, deadline)?;
+    let answered = journal.wait_for_answer(&mut asked, deadline, None)?;
     let answer = answered.as_ref().and_then(|question| question.answer.as_deref());
     if arguments.json {
         print_json(&Report { question_id: id, answered: Some(answered.is_some()), answer })?;
@@ -84,30 +90,47 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
     Ok(())
 }
 
-/// Stores the question and rings.
-fn send(arguments: &Args) -> Result<(Journal, PendingQuestion), Failure> {
+/// A question that is in the journal.
+#[derive(Debug)]
+pub(crate) struct SentQuestion {
+    pub(crate) journal: Journal,
+    pub(crate) asked: PendingQuestion,
+    /// Whether an agent asked, which gets the answer into its inbox.
+    pub(crate) by_agent: bool,
+    /// What the sender should know.
+    pub(crate) warning: Option<String>,
+}
+
+/// Stores the question and rings. A hub is started if none runs. `name` is what the person calls the sender.
+pub(crate) fn send(
+    question: &str,
+    options: &[String],
+    from: Option<&str>,
+    name: Option<String>,
+    wait: Option<OnParentExit>,
+) -> Result<SentQuestion, Failure> {
     let repository = context::repository();
     let scope = context::scope(repository.as_ref());
     let mut journal = context::journal()?;
-    let sender = context::sender(arguments.from.as_deref(), None, &mut journal, repository.as_ref())?;
-    let asks = match sender.agent() {
-        Some(agent) => format!("Agent {} asks: {}", agent.as_str(), arguments.question),
-        None => arguments.question.clone(),
+    let sender = context::sender(from, None, &mut journal, repository.as_ref())?;
+    let by_agent = sender.agent();
+    let asks = match &by_agent {
+        Some(agent) => format!("Agent {} asks: {question}", agent.as_str()),
+        None => question.to_owned(),
     };
     // The question by itself, so that an empty one is not hidden behind the words around it.
-    validate_text("question", &arguments.question, MAX_BODY)?;
+    validate_text("question", question, MAX_BODY)?;
     let mut draft = Draft::new(scope, sender, Kind::Question, &asks)?;
     draft.origin = origin::message_origin();
     draft.about = Some(About {
-        name: arguments.from.clone().or_else(context::given_name),
+        name,
         repository: repository.as_ref().and_then(Repository::name),
         branch: repository.as_ref().and_then(Repository::branch),
-        detail: Some(question_with_options(&arguments.question, &arguments.option)),
+        detail: Some(question_with_options(question, options)),
         ..About::default()
     });
-    let wait = arguments.wait.then_some(OnParentExit::Stop);
-    let asked = journal.ask(&draft, &arguments.question, &arguments.option, &IdSource::now(), wait)?;
-    hub_client::start_if_not_woken(&journal);
+    let asked = journal.ask(&draft, question, options, &IdSource::now(), wait)?;
+    let warning = hub_client::start_unless_woken(&journal);
     context::warn_if_repaired(&journal);
-    Ok((journal, asked))
+    Ok(SentQuestion { journal, asked, by_agent: by_agent.is_some(), warning })
 }

@@ -4,12 +4,15 @@ mod agents;
 mod channels;
 mod hub;
 mod hub_view;
+mod mcp_channels;
 mod programs;
 mod row;
 mod send;
 mod settings;
 mod terminal;
 mod tmux;
+#[cfg(target_os = "linux")]
+mod window;
 
 use std::time::Duration;
 
@@ -116,6 +119,8 @@ fn begin(send: bool) -> Vec<Check> {
     let settings = Settings::read(home.as_ref().ok());
     let config = settings.config.clone();
     let mut checks = vec![Check::begin("terminal", LOOK, move || terminal::rows(&config, send))];
+    #[cfg(target_os = "linux")]
+    checks.push(Check::begin("window", LOOK, window::rows));
     match home {
         Ok(home) => {
             let own = home.clone();
@@ -137,6 +142,11 @@ fn begin(send: bool) -> Vec<Check> {
     checks.push(Check::begin("config", LOOK, move || rows));
     checks.extend(channels::begin(&config, send, patience));
     checks.extend(programs::begin(settings.programs, send, patience));
+    if let Ok(home) = context::home()
+        && !config.channel_servers.is_empty()
+    {
+        checks.push(Check::begin("channels", LOOK, move || mcp_channels::rows(&home, &config)));
+    }
     checks.push(Check::begin("program", LOOK, program));
     checks.push(Check::begin("agents", LOOK, agents::rows));
     checks.push(Check::begin("repository", LOOK, repository));

@@ -17,7 +17,22 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ("Send", &["notify", "ask", "progress"]),
     ("Agents", &["run", "setup", "uninstall", "status", "show", "listen", "questions", "lead"]),
     ("Setup", &["doctor", "config", "trust", "completions", "man", "help"]),
-    ("Plumbing", &["hook", "hub", "term", "toast", "observe", "log", "watch", "statusline", "nuke"]),
+    (
+        "Plumbing",
+        &[
+            "hook",
+            "mcp",
+            "mcp-proxy",
+            "hub",
+            "term",
+            "toast",
+            "observe",
+            "log",
+            "watch",
+            "statusline",
+            "nuke",
+        ],
+    ),
 ];
 
 /// The exit codes of all commands; [`crate::exit::Exit`] is the same list.

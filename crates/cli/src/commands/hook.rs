@@ -53,7 +53,7 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
                 && home.check_owner().is_ok()
             {
                 // Only logged: a message or an exit code would disturb the agent.
-                let log = Log::open(home.path().join("hooks.log"), false);
+                let log = Log::new(home.path().join("hooks.log"), false);
                 log.line(format!("{} {}: {why}", arguments.client, arguments.event));
             }
             Ok(())

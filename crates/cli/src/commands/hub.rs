@@ -5,19 +5,23 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ringer_agents::setup::Client;
+use ringer_agents::account::account_of;
+use ringer_agents::setup::{Client, Entries};
 use ringer_hub::{HubError, HubOptions, Log, PlainHost};
-use ringer_ipc::host::PlugIns;
+use ringer_ipc::host::{Extension, PlugIns};
 use ringer_ipc::{HubClient, HubClientError, detach};
 use ringer_journal::{Home, HubLock};
+use ringer_mcp::channels::{Channels, ChannelsSetup};
+use ringer_platform::{path_variable, variable};
 use ringer_tmux::{Scanning, Servers};
 use serde_json::{Value, json};
 
+use crate::client_paths::client_paths;
 use crate::client_setup::{own_path, user_plan};
 use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
 use crate::output::{eprint_line, print_json, print_line};
-use crate::popup_answerer::PopupAnswerer;
+use crate::popup_answerer::{PopupAnswerer, answer_of_channel};
 use crate::{context, hub_client, push_thread, session_thread, tmux_setup};
 
 /// Manage the background service
@@ -94,28 +98,61 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
 fn serve(foreground: bool) -> Outcome {
     let home = context::home()?;
     let options = HubOptions::of_process(home.clone(), foreground);
-    let log = Log::open(home.path().join("hub.log"), false);
+    let log = options.log.clone();
     let directories = tmux_setup::socket_directories();
     let scanning = Scanning {
         program: own_path().unwrap_or_else(|_| "ringer".into()),
         is_needed: Box::new(|client| !has_hooks(client)),
     };
-    let tmux_servers = Servers::start(home.clone(), directories, scanning, move |line| log.line(line));
+    let own_log = log.clone();
+    let tmux_servers = Servers::start(home.clone(), directories, scanning, move |line| own_log.line(line));
+    let mut extensions: Vec<Box<dyn Extension>> = vec![
+        Box::new(push_thread::start(home.clone(), log.clone())),
+        Box::new(session_thread::start(home.clone(), log.clone())),
+        Box::new(tmux_servers),
+        Box::new(mcp_channels(&home, log.clone())),
+    ];
+    extensions.extend(windows(&home, log));
     let plug_ins = PlugIns {
         hosts: vec![Box::new(PlainHost::default())],
-        extensions: vec![
-            Box::new(push_thread::start(home.clone())),
-            Box::new(session_thread::start(home.clone())),
-            Box::new(tmux_servers),
-        ],
+        extensions,
         answerer: Some(Arc::new(PopupAnswerer::new(home))),
     };
     ringer_hub::run(&options, plug_ins).map_err(failure)
 }
 
+/// The MCP servers that push messages.
+fn mcp_channels(home: &Home, log: Log) -> Channels {
+    let paths = client_paths(path_variable("HOME").unwrap_or_default(), None);
+    let own_home = home.clone();
+    Channels::start(ChannelsSetup {
+        home: home.clone(),
+        search_path: variable("PATH").unwrap_or_default(),
+        find_account: Box::new(move |agent| {
+            account_of(&agent.client, agent.process.map(|(pid, _)| pid), &paths)
+        }),
+        answer: Box::new(move |key, verdict, by| answer_of_channel(&own_home, key, verdict, by)),
+        log: Box::new(move |line| log.line(line)),
+    })
+}
+
+/// The host of the windows of terminals, unless it is turned off.
+#[cfg(target_os = "linux")]
+fn windows(home: &Home, log: Log) -> Option<Box<dyn Extension>> {
+    let is_off = variable("RINGER_WINDOWS").is_some_and(|value| value == "off");
+    let start = || ringer_windows::Windows::start(home.clone(), move |line| log.line(line));
+    (!is_off).then(|| Box::new(start()) as Box<dyn Extension>)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn windows(_: &Home, _: Log) -> Option<Box<dyn Extension>> {
+    None
+}
+
 /// Whether the hooks of a client call Ringer, as far as its settings say.
 fn has_hooks(client: &str) -> bool {
-    Client::from_str(client).is_ok_and(|client| matches!(user_plan(client), Ok(Ok(plan)) if plan.is_empty()))
+    Client::from_str(client)
+        .is_ok_and(|client| matches!(user_plan(client, Entries::Hooks), Ok(Ok(plan)) if plan.is_empty()))
 }
 
 fn failure(error: HubError) -> Failure {

@@ -1,5 +1,6 @@
 //! `ringer list`.
 
+use ringer_core::Scope;
 use ringer_core::attention::Record;
 use ringer_hub::{Clock, view};
 use ringer_journal::{Filter, HubStore};
@@ -47,35 +48,42 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
     if arguments.all {
         return every_message(arguments, scope);
     }
-    let rows = match hub_client::connect()? {
-        Some(mut client) => {
-            let params = json!({
-                "unread": arguments.unread,
-                "limit": arguments.limit,
-                "scope": scope.as_ref().map(ringer_core::Scope::as_str),
-            });
-            hub_client::ask(&mut client, "notification.list", &params)?
-        }
-        None => without_hub(arguments, scope.as_ref())?,
-    };
+    let rows = listed(arguments.unread, scope.as_ref(), arguments.limit)?;
     // The table is made of safe texts, and may have colours.
     if arguments.json {
         print_json(&rows)
     } else {
-        print_bytes(format_text(&rows, arguments.unread).as_bytes())
+        print_bytes(format_text(&rows, arguments.unread, Style::of_stdout()).as_bytes())
     }
 }
 
-fn without_hub(arguments: &Args, scope: Option<&ringer_core::Scope>) -> Result<Value, Failure> {
-    let Some(mut journal) = context::existing_journal()? else { return Ok(json!([])) };
-    let wanted = |record: &Record| {
-        (!arguments.unread || !record.is_read) && scope.is_none_or(|scope| *record.scope == *scope.as_str())
-    };
-    let notifications = Notifications::read(&mut journal)?;
-    Ok(json!(notifications.newest(&Clock::local(), wanted, arguments.limit)))
+/// The table of the newest notifications, or a line that there are none.
+pub(crate) fn overview(unread: bool, here: bool, limit: usize, style: Style) -> Result<String, Failure> {
+    let scope = here.then(|| context::scope(context::repository().as_ref()));
+    Ok(format_text(&listed(unread, scope.as_ref(), limit)?, unread, style))
 }
 
-fn every_message(arguments: &Args, scope: Option<ringer_core::Scope>) -> Outcome {
+/// The newest notifications as the hub shows them.
+fn listed(unread: bool, scope: Option<&Scope>, limit: usize) -> Result<Value, Failure> {
+    match hub_client::connect()? {
+        Some(mut client) => {
+            let params = json!({ "unread": unread, "limit": limit, "scope": scope.map(Scope::as_str) });
+            hub_client::ask(&mut client, "notification.list", &params)
+        }
+        None => without_hub(unread, scope, limit),
+    }
+}
+
+fn without_hub(unread: bool, scope: Option<&Scope>, limit: usize) -> Result<Value, Failure> {
+    let Some(mut journal) = context::existing_journal()? else { return Ok(json!([])) };
+    let wanted = |record: &Record| {
+        (!unread || !record.is_read) && scope.is_none_or(|scope| *record.scope == *scope.as_str())
+    };
+    let notifications = Notifications::read(&mut journal)?;
+    Ok(json!(notifications.newest(&Clock::local(), wanted, limit)))
+}
+
+fn every_message(arguments: &Args, scope: Option<Scope>) -> Outcome {
     let clock = Clock::local();
     let home = context::home()?;
     let Some(mut journal) = context::existing_journal()? else {
@@ -103,11 +111,11 @@ fn every_message(arguments: &Args, scope: Option<ringer_core::Scope>) -> Outcome
     print_json(&rows)
 }
 
-fn format_text(rows: &Value, unread: bool) -> String {
+fn format_text(rows: &Value, unread: bool, style: Style) -> String {
     let rows = Row::all(rows.as_array().map_or(&[], Vec::as_slice));
     match (rows.is_empty(), unread) {
         (true, true) => "No unread notifications.\n".to_owned(),
         (true, false) => "No notifications.\n".to_owned(),
-        (false, _) => format_rows(&rows, true, Style::of_stdout()),
+        (false, _) => format_rows(&rows, true, style),
     }
 }

@@ -3,10 +3,11 @@
 use std::io::Read;
 use std::time::Duration;
 
-use ringer_core::message::{MAX_BODY, QuestionId, ShownKind};
-use ringer_core::{Draft, Recipient};
+use ringer_core::message::{MAX_BODY, MessageId, QuestionId, ShownKind};
+use ringer_core::{Draft, Recipient, Scope};
 use ringer_journal::{IdSource, Journal};
 use ringer_term::sanitise_line;
+use ringer_turn::InjectionSource;
 use serde::Serialize;
 
 use crate::exit::Exit;
@@ -26,6 +27,7 @@ use crate::{context, hub_client, origin};
 ///   ringer notify "the build is green"
 ///   ringer notify --kind complete --from worker-1 "Agent worker-1 completed its goal"
 ///   ringer notify --to worker-1 "the schema changed, pull first"
+///   ringer notify --to worker-1 --source background_task "make has ended: 0"
 ///   git log -1 | ringer notify --title "just merged" -
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
@@ -50,6 +52,9 @@ pub(crate) struct Args {
     /// Recipient: lead, person, all, or an agent's id or session id [default: lead and person]
     #[arg(long, value_name = "WHO")]
     to: Option<String>,
+    /// Source that the agent reads it under: background_task, ide_diagnostics or file_watcher; needs --to AGENT
+    #[arg(long, value_name = "SOURCE")]
+    source: Option<String>,
     /// Replace the previous notification with the same key
     #[arg(long)]
     key: Option<String>,
@@ -68,53 +73,121 @@ struct Report<'a> {
 }
 
 pub(crate) fn run(arguments: &Args) -> Outcome {
-    let body = body(&arguments.message)?;
-    let repository = context::repository();
-    let scope = context::scope(repository.as_ref());
-    let mut journal = context::journal()?;
-    let recipient = recipient(arguments.to.as_deref(), &mut journal)?;
-    let sender =
-        context::sender(arguments.from.as_deref(), recipient.agent(), &mut journal, repository.as_ref())?;
-    let (kind, category) = arguments.kind.stored();
-    let mut draft = Draft::new(scope, sender, kind, &body)?;
-    draft.category = category.map(str::to_owned);
-    draft.title.clone_from(&arguments.title);
-    draft.subtitle.clone_from(&arguments.subtitle);
-    draft.question_id = arguments.question_id.as_deref().map(QuestionId::parse).transpose()?;
-    draft.key.clone_from(&arguments.key);
-    draft.ttl = arguments.ttl;
-    draft.recipient = recipient;
-    draft.origin = origin::message_origin();
-    draft.check()?;
-    let id = journal.append(&draft, &IdSource::now())?;
-    hub_client::start_if_not_woken(&journal);
-    context::warn_if_repaired(&journal);
+    let sent = send(&Notice {
+        body: &body(&arguments.message)?,
+        from: arguments.from.as_deref(),
+        kind: arguments.kind,
+        question_id: arguments.question_id.as_deref(),
+        title: arguments.title.as_deref(),
+        subtitle: arguments.subtitle.as_deref(),
+        to: arguments.to.as_deref(),
+        source: arguments.source.as_deref(),
+        key: arguments.key.as_deref(),
+        ttl: arguments.ttl,
+    })?;
+    for warning in &sent.warnings {
+        eprint_line(warning);
+    }
     if arguments.json {
-        print_json(&Report { id: id.as_str(), scope: draft.scope.as_str() })?;
+        print_json(&Report { id: sent.id.as_str(), scope: sent.scope.as_str() })?;
     }
     Ok(())
 }
 
-/// Whom it is for. An agent that the journal does not know may still come: its message waits.
-fn recipient(to: Option<&str>, journal: &mut Journal) -> Result<Recipient, Failure> {
-    let Some(to) = to else { return Ok(Recipient::Default) };
+/// A message as it is given to be sent.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Notice<'a> {
+    pub(crate) body: &'a str,
+    pub(crate) from: Option<&'a str>,
+    pub(crate) kind: ShownKind,
+    pub(crate) question_id: Option<&'a str>,
+    pub(crate) title: Option<&'a str>,
+    pub(crate) subtitle: Option<&'a str>,
+    pub(crate) to: Option<&'a str>,
+    pub(crate) source: Option<&'a str>,
+    pub(crate) key: Option<&'a str>,
+    pub(crate) ttl: Option<Duration>,
+}
+
+/// A message that is in the journal.
+#[derive(Debug)]
+pub(crate) struct Sent {
+    pub(crate) id: MessageId,
+    pub(crate) scope: Scope,
+    /// What the sender should know, each a line for a person.
+    pub(crate) warnings: Vec<String>,
+}
+
+/// Stores a message and wakes those it is for. A hub is started if none runs.
+pub(crate) fn send(notice: &Notice<'_>) -> Result<Sent, Failure> {
+    let text = |text: Option<&str>| text.map(str::to_owned);
+    let repository = context::repository();
+    let scope = context::scope(repository.as_ref());
+    let mut journal = context::journal()?;
+    let (recipient, warning) = recipient(notice.to, &mut journal)?;
+    let sender = context::sender(notice.from, recipient.agent(), &mut journal, repository.as_ref())?;
+    let (kind, category) = notice.kind.stored();
+    let mut draft = Draft::new(scope, sender, kind, notice.body)?;
+    draft.category = match notice.source {
+        Some(source) => Some(sent_source(source, notice.kind, &recipient)?),
+        None => text(category),
+    };
+    draft.title = text(notice.title);
+    draft.subtitle = text(notice.subtitle);
+    draft.question_id = notice.question_id.map(QuestionId::parse).transpose()?;
+    draft.key = text(notice.key);
+    draft.ttl = notice.ttl;
+    draft.recipient = recipient;
+    draft.origin = origin::message_origin();
+    draft.check()?;
+    let id = journal.append(&draft, &IdSource::now())?;
+    let unshown = hub_client::start_unless_woken(&journal);
+    context::warn_if_repaired(&journal);
+    Ok(Sent { id, scope: draft.scope, warnings: warning.into_iter().chain(unshown).collect() })
+}
+
+/// The source that a message is sent under, as its category. The other sources follow from the sender, and cannot be
+/// given.
+fn sent_source(source: &str, kind: ShownKind, recipient: &Recipient) -> Result<String, Failure> {
+    let known = "background_task, ide_diagnostics, file_watcher";
+    let example = "ringer notify --to worker-1 --source background_task \"make has ended: 0\"";
+    let read: Result<InjectionSource, _> = source.parse();
+    let Ok(InjectionSource::BackgroundTask | InjectionSource::IdeDiagnostics | InjectionSource::FileWatcher) =
+        read
+    else {
+        let what = format!("unknown source {:?} (known: {known})", sanitise_line(source));
+        return Err(Failure::usage(what).hint(example));
+    };
+    if recipient.agent().is_none() {
+        return Err(Failure::usage("a source needs an agent as the recipient").hint(example));
+    }
+    if kind.stored().1.is_some() {
+        let what = format!("a message with a source cannot be of the kind {}", kind.as_str());
+        return Err(Failure::usage(what).hint(example));
+    }
+    Ok(source.to_owned())
+}
+
+/// Whom it is for. An agent that the journal does not know may still come: its message waits, and there is a warning.
+fn recipient(to: Option<&str>, journal: &mut Journal) -> Result<(Recipient, Option<String>), Failure> {
+    let Some(to) = to else { return Ok((Recipient::Default, None)) };
     let recipient = Recipient::parse(to)?;
     let named = recipient.agent().map(|agent| journal.agent_named(agent.as_str()));
     match (named.transpose()?.flatten(), recipient.agent()) {
-        (Some(id), _) => Ok(Recipient::parse(&format!("agent:{id}"))?),
+        (Some(id), _) => Ok((Recipient::parse(&format!("agent:{id}"))?, None)),
         (None, Some(agent)) => {
-            warn_of_unknown(agent.as_str(), journal)?;
-            Ok(recipient)
+            let warning = unknown_agent(agent.as_str(), journal)?;
+            Ok((recipient, Some(warning)))
         }
-        (None, None) => Ok(recipient),
+        (None, None) => Ok((recipient, None)),
     }
 }
 
 /// Agents that a warning names.
 const MAX_NAMED: usize = 12;
 
-/// Warns that no agent of that name is known: it may be a typing error, or an agent that starts later.
-fn warn_of_unknown(name: &str, journal: &mut Journal) -> Result<(), Failure> {
+/// The warning that no agent of that name is known: it may be a typing error, or an agent that starts later.
+fn unknown_agent(name: &str, journal: &mut Journal) -> Result<String, Failure> {
     let agents = journal.known_agents()?;
     let alive = agents.iter().filter(|agent| agent.state.as_deref() != Some("exited"));
     let mut names: Vec<&str> = alive.map(|agent| agent.name.as_deref().unwrap_or(&agent.id)).collect();
@@ -126,8 +199,7 @@ fn warn_of_unknown(name: &str, journal: &mut Journal) -> Result<(), Failure> {
         (false, more) => format!("known: {} and {more} more", names.join(", ")),
     };
     let line = format!("no agent named {name:?} is known yet ({known}); the message waits for it");
-    eprint_line(&format!("warning: {}", sanitise_line(&line)));
-    Ok(())
+    Ok(format!("warning: {}", sanitise_line(&line)))
 }
 
 fn body(message: &str) -> Result<String, Failure> {

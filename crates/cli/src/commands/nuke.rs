@@ -3,7 +3,7 @@
 use ringer_core::{Message, MessageId, Scope};
 use ringer_hub::Clock;
 use ringer_ipc::{HubClient, HubClientError};
-use ringer_journal::{Home, HubStore, Journal, Leftover, RunningListener};
+use ringer_journal::{CLIENT_SERVER, Home, HubStore, Journal, Leftover, RunningListener};
 use ringer_term::sanitise_line;
 use rustix::process::{Pid, Signal, kill_process};
 use serde::Serialize;
@@ -52,7 +52,7 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
     let home = context::home()?;
     let mut journal = Journal::open_existing(&home)?;
     let (unread, listeners) = match &mut journal {
-        Some(journal) => (journal.never_read(&scope)?, journal.listeners(Some(&scope))),
+        Some(journal) => (journal.never_read(&scope)?, without_servers(journal.listeners(Some(&scope)))),
         None => (Vec::new(), Vec::new()),
     };
     if let Some(journal) = &journal {
@@ -116,6 +116,16 @@ fn show(unread: &[Message], listeners: usize, worktree: &str) {
         "This deletes all messages of {worktree} and stops {}.",
         count(listeners, "listener")
     ));
+}
+
+/// The listeners without the servers of clients, which go on serving.
+fn without_servers(listeners: Vec<RunningListener>) -> Vec<RunningListener> {
+    let servers: Vec<u32> = listeners
+        .iter()
+        .filter(|listening| listening.owner.consumer == CLIENT_SERVER)
+        .map(|listening| listening.owner.pid)
+        .collect();
+    listeners.into_iter().filter(|listening| !servers.contains(&listening.owner.pid)).collect()
 }
 
 /// Ends a listener: the process that holds its lock, and no other that has its number by now.

@@ -57,16 +57,7 @@ struct View<'a> {
 }
 
 pub(crate) fn run(arguments: &Args) -> Outcome {
-    let scope = arguments.here.then(|| context::scope(context::repository().as_ref()));
-    let (questions, asked) = match context::existing_journal()? {
-        Some(mut journal) => {
-            let questions = journal.questions(scope.as_ref(), arguments.all)?;
-            let asked = if questions.is_empty() { Asked::default() } else { Asked::read(&mut journal)? };
-            context::warn_if_repaired(&journal);
-            (questions, asked)
-        }
-        None => Default::default(),
-    };
+    let (questions, asked) = read(arguments.all, arguments.here)?;
     let clock = Clock::local();
     if arguments.json {
         let short_ids: Vec<Option<String>> =
@@ -78,12 +69,39 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
         return print_json(&views);
     }
     if questions.is_empty() {
-        eprint_line(if arguments.all { "No questions." } else { "No open questions." });
+        eprint_line(none(arguments.all));
         return Ok(());
     }
-    let rows: Vec<Value> = questions.iter().map(|question| row(question, &asked, &clock)).collect();
     // The table is made of safe texts, and may have colours.
-    print_bytes(format_rows(&Row::all(&rows), false, Style::of_stdout()).as_bytes())
+    print_bytes(table(&questions, &asked, Style::of_stdout()).as_bytes())
+}
+
+/// The table of the questions, or a line that there are none.
+pub(crate) fn overview(all: bool, here: bool, style: Style) -> Result<String, Failure> {
+    let (questions, asked) = read(all, here)?;
+    if questions.is_empty() {
+        return Ok(none(all).to_owned());
+    }
+    Ok(table(&questions, &asked, style))
+}
+
+fn none(all: bool) -> &'static str {
+    if all { "No questions." } else { "No open questions." }
+}
+
+fn read(all: bool, here: bool) -> Result<(Vec<Question>, Asked), Failure> {
+    let scope = here.then(|| context::scope(context::repository().as_ref()));
+    let Some(mut journal) = context::existing_journal()? else { return Ok(Default::default()) };
+    let questions = journal.questions(scope.as_ref(), all)?;
+    let asked = if questions.is_empty() { Asked::default() } else { Asked::read(&mut journal)? };
+    context::warn_if_repaired(&journal);
+    Ok((questions, asked))
+}
+
+fn table(questions: &[Question], asked: &Asked, style: Style) -> String {
+    let clock = Clock::local();
+    let rows: Vec<Value> = questions.iter().map(|question| row(question, asked, &clock)).collect();
+    format_rows(&Row::all(&rows), false, style)
 }
 
 /// The notifications that asked.

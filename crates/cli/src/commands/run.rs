@@ -6,7 +6,6 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use clap::ValueHint;
 use ringer_config::{Config, TitleMark};
 use ringer_core::message::{Kind, MessageOrigin, Place, SurfaceId};
 use ringer_core::time::rounded_span_text;
@@ -17,6 +16,7 @@ use ringer_platform::{find_program, is_program, variable};
 use ringer_pty::{Ending, Finished, HubSurface, Launch, OwnSurface, die_by};
 use ringer_term::{Channel, EmulatedTerminal, Env, identity_variables};
 
+use super::command_words::CommandWords;
 use super::lead_session::cannot_run;
 use super::{config, lead_session};
 use crate::exit::Exit;
@@ -41,27 +41,20 @@ pub(crate) struct Args {
     /// What notifications call it [default: the name of the command]
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
-    /// The command and its arguments
-    #[arg(
-        required = true,
-        trailing_var_arg = true,
-        allow_hyphen_values = true,
-        value_name = "COMMAND",
-        value_hint = ValueHint::CommandWithArguments
-    )]
-    command: Vec<OsString>,
+    #[command(flatten)]
+    command: CommandWords,
 }
 
 pub(super) fn run(arguments: &Args) -> Result<ExitCode, Failure> {
     let sender = arguments.name.as_deref().map(Sender::new).transpose()?.unwrap_or_else(Sender::system);
-    let Some(program) = arguments.command.first() else { return Err(Failure::usage("which command?")) };
+    let (program, _) = arguments.command.split()?;
     check_program(program)?;
     let started_ms = unix_ms();
     let origin = origin::message_origin();
     let settings = settings();
     let launch = Launch {
-        leader: leader(&arguments.command)?,
-        command: arguments.command.clone(),
+        leader: leader(arguments.command.all())?,
+        command: arguments.command.all().to_vec(),
         variables: variables(&origin, arguments.name.as_deref()),
     };
     let finished = ringer_pty::run(&launch, hub_surface(&origin, &settings))

@@ -8,8 +8,9 @@ use std::env;
 use std::path::{Path, PathBuf};
 
 use ringer_agents::setup::{
-    Applied, BackupTime, Client, ClientPaths, DetectedClient, FileChange, ObstacleKind, Plan, SetupAction,
-    SetupError, SetupNote, SetupRecords, SetupScope, apply, find, obstacles, plan, read_files,
+    Applied, BackupTime, Client, ClientPaths, DetectedClient, Entries, FileChange, ObstacleKind, Plan,
+    SetupAction, SetupError, SetupNote, SetupRecords, SetupScope, apply, find, has_mcp_server, obstacles,
+    plan, read_files,
 };
 use ringer_hub::Clock;
 use ringer_journal::IdSource;
@@ -28,18 +29,20 @@ use crate::{context, hub_client};
 ///
 /// Finds the installed agents, lists what it will write, asks (`d` shows the changes),
 /// makes backups, writes, and sends a test notification. Other entries in the files
-/// are not changed.
+/// are not changed. `--mcp` registers `ringer mcp` instead, as the MCP server `ringer`.
 ///
 /// Examples:
 ///   ringer setup
 ///   ringer setup claude codex --dry-run
+///   ringer setup --mcp              # tools with which agents notify, ask and answer
 ///   ringer setup tmux               # rings, badges, what you look at is read
 ///   ringer setup --remove
 #[derive(Debug, Default, clap::Args)]
 #[command(verbatim_doc_comment)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch on the command line")]
 pub(crate) struct Args {
-    /// Agents: claude, codex, gemini, opencode; experimental: cursor, copilot, aider [default: all installed]; or tmux
+    /// Agents: claude, codex, gemini, opencode; experimental: cursor, copilot, aider [default: all installed]; or tmux.
+    /// With --mcp: claude, codex, gemini, opencode; experimental: cursor, vscode
     #[arg(value_name = "AGENT")]
     clients: Vec<String>,
     /// Skip the confirmation prompt
@@ -48,13 +51,16 @@ pub(crate) struct Args {
     /// Show the changes without writing them
     #[arg(long, conflicts_with = "yes")]
     dry_run: bool,
+    /// Register the MCP server `ringer` with the agents instead of adding hooks
+    #[arg(long, conflicts_with = "project")]
+    mcp: bool,
     /// Also turn off Claude Code's popups, so that each notification shows once
-    #[arg(long, conflicts_with = "remove")]
+    #[arg(long, conflicts_with_all = ["remove", "mcp"])]
     no_client_popups: bool,
     /// Write to this repository's settings, for everyone who works in it
     #[arg(long)]
     project: bool,
-    /// Undo: remove Ringer's entries
+    /// Undo: remove Ringer's entries; with --mcp only the MCP server
     #[arg(long)]
     remove: bool,
     /// Print one JSON object
@@ -63,13 +69,43 @@ pub(crate) struct Args {
 }
 
 impl Args {
+    /// Whether it says something that a setup of tmux does not take.
+    fn is_for_agents_only(&self) -> bool {
+        self.project || self.mcp || self.no_client_popups
+    }
+
     fn scope(&self) -> SetupScope {
         if self.project { SetupScope::Project } else { SetupScope::User }
     }
 
+    /// Which entries are written or removed. A setup of hooks keeps an MCP server that is registered up to date as well.
+    fn entries(&self) -> Entries {
+        match (self.mcp, self.remove) {
+            (true, _) => Entries::McpServer,
+            (false, true) => Entries::All,
+            (false, false) => Entries::Hooks,
+        }
+    }
+
+    fn action(&self, client: Client, client_paths: &ClientPaths) -> Result<SetupAction, Failure> {
+        let entries = match self.entries() {
+            Entries::Hooks if !self.project && has_mcp_server(client, client_paths) => Entries::All,
+            entries => entries,
+        };
+        if self.remove {
+            return Ok(SetupAction::Remove(entries));
+        }
+        Ok(SetupAction::Setup(program(self.project)?, entries))
+    }
+
     /// The command that skips the question.
     fn without_asking(&self) -> &'static str {
-        if self.remove { "ringer setup --remove --yes" } else { "ringer setup --yes" }
+        match (self.mcp, self.remove) {
+            (true, true) => "ringer setup --mcp --remove --yes",
+            (true, false) => "ringer setup --mcp --yes",
+            (false, true) => "ringer setup --remove --yes",
+            (false, false) => "ringer setup --yes",
+        }
     }
 }
 
@@ -84,7 +120,7 @@ pub(crate) fn run_in_screen() {
 
 pub(crate) fn run(arguments: &Args) -> Outcome {
     match &arguments.clients[..] {
-        [name] if name == "tmux" && !arguments.project && !arguments.no_client_popups => {
+        [name] if name == "tmux" && !arguments.is_for_agents_only() => {
             let Args { yes, dry_run, remove, json, .. } = *arguments;
             return tmux::run(tmux::Options { yes, dry_run, remove, json });
         }
@@ -101,7 +137,9 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
     if arguments.json || arguments.dry_run {
         return plain(arguments, &plans, &client_paths, &state);
     }
-    if !arguments.remove {
+    if arguments.mcp && !arguments.remove {
+        warn_of_place(false);
+    } else if !arguments.remove {
         // The terminal answers as keyboard input, so before anything is asked. The hub may show the test here and needs to
         // know what this terminal can show.
         let detection = detect_and_ask();
@@ -111,10 +149,10 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
     let changing: Vec<&Plan> = plans.iter().filter(|plan| !plan.is_empty()).collect();
     if changing.is_empty() {
         print_notes(&notes(arguments, &plans, &client_paths, false));
-        return print_line(nothing(arguments.remove));
+        return print_line(nothing(arguments, &plans));
     }
     screen::print_plans(&plans)?;
-    let question = screen::question(changing.len(), arguments.remove);
+    let question = screen::question(changing.len(), arguments.remove, arguments.mcp);
     let agreed =
         arguments.yes || confirm_or_show(&question, arguments.without_asking(), || print_diffs(&plans))?;
     if !agreed {
@@ -122,10 +160,13 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
         return Ok(());
     }
     let applied = apply_plans(&plans, &state)?;
-    screen::print_done(&applied, arguments.remove, arguments.project)?;
+    screen::print_done(&applied, undo(arguments))?;
     print_notes(&notes(arguments, &plans, &client_paths, true));
     if arguments.remove {
         return Ok(());
+    }
+    if arguments.mcp {
+        return print_line("Agents see the server when they start the next time.");
     }
     offer_one_popup(arguments, &changing, &client_paths, &state)?;
     let clients: Vec<Client> = plans.iter().map(|plan| plan.client).collect();
@@ -152,7 +193,7 @@ fn plain(arguments: &Args, plans: &[Plan], client_paths: &ClientPaths, state: &P
     if arguments.dry_run && !arguments.json {
         print_diffs(plans)?;
         print_notes(&notes(arguments, plans, client_paths, has_changes));
-        return if has_changes { Ok(()) } else { print_line(nothing(arguments.remove)) };
+        return if has_changes { Ok(()) } else { print_line(nothing(arguments, plans)) };
     }
     let mut applied = Applied::default();
     if has_changes && !arguments.dry_run {
@@ -163,7 +204,7 @@ fn plain(arguments: &Args, plans: &[Plan], client_paths: &ClientPaths, state: &P
         applied = apply_plans(plans, state)?;
     }
     let written: Vec<PathBuf> = [applied.written, applied.deleted].concat();
-    let in_the_way = if arguments.remove {
+    let in_the_way = if arguments.remove || arguments.mcp {
         Vec::new()
     } else {
         obstacle_notes(plans, arguments.scope(), client_paths, !written.is_empty())
@@ -172,11 +213,25 @@ fn plain(arguments: &Args, plans: &[Plan], client_paths: &ClientPaths, state: &P
 }
 
 /// What to say when nothing is to be done.
-fn nothing(remove: bool) -> &'static str {
-    if remove {
-        "Ringer is not set up in any agent; nothing to remove."
-    } else {
-        "Already set up; nothing to change."
+fn nothing(arguments: &Args, plans: &[Plan]) -> &'static str {
+    let has_notes = plans.iter().flat_map(|plan| &plan.changes).any(|change| !change.notes.is_empty());
+    match (arguments.mcp, arguments.remove) {
+        (true, true) => "The MCP server is not registered with any agent; nothing to remove.",
+        // A server of the person's has the name, which was told.
+        (true, false) if has_notes => "Nothing to change.",
+        (true, false) => "Already registered; nothing to change.",
+        (false, true) => "Ringer is not set up in any agent; nothing to remove.",
+        (false, false) => "Already set up; nothing to change.",
+    }
+}
+
+/// The command that takes a setup back.
+fn undo(arguments: &Args) -> Option<&'static str> {
+    match arguments {
+        Args { remove: true, .. } => None,
+        Args { mcp: true, .. } => Some("ringer setup --mcp --remove"),
+        Args { project: true, .. } => Some("ringer setup --project --remove"),
+        _ => Some("ringer setup --remove"),
     }
 }
 
@@ -186,13 +241,12 @@ fn make_plans(
     found: &[DetectedClient],
     state: &Path,
 ) -> Result<Vec<Plan>, Failure> {
-    let action =
-        if arguments.remove { SetupAction::Remove } else { SetupAction::Setup(program(arguments.project)?) };
     let records = SetupRecords::load(state).map_err(|error| failure(&error))?;
     let mut plans = Vec::new();
     for client in clients(arguments, found)? {
-        let files =
-            read_files(client, arguments.scope(), client_paths, &records).map_err(|error| failure(&error))?;
+        let action = arguments.action(client, client_paths)?;
+        let files = read_files(client, &action, arguments.scope(), client_paths, &records)
+            .map_err(|error| failure(&error))?;
         match plan(client, &action, files) {
             Ok(mut plan) => {
                 if arguments.no_client_popups {
@@ -211,11 +265,16 @@ fn make_plans(
 }
 
 fn clients(arguments: &Args, found: &[DetectedClient]) -> Result<Vec<Client>, Failure> {
+    let entries = arguments.entries();
     if !arguments.clients.is_empty() {
-        return arguments.clients.iter().map(|name| Ok(name.parse::<Client>()?)).collect();
+        let named = arguments.clients.iter().map(|name| {
+            let client = name.parse::<Client>()?;
+            if client.takes(entries) { Ok(client) } else { Err(not_for(client, arguments.mcp)) }
+        });
+        return named.collect();
     }
-    let here: Vec<Client> =
-        found.iter().filter(|found| found.is_installed()).map(|found| found.client).collect();
+    let here = found.iter().filter(|found| found.is_installed()).map(|found| found.client);
+    let here: Vec<Client> = here.filter(|client| client.takes(entries)).collect();
     if here.is_empty() && !arguments.remove {
         return Err(Failure::new(
             Exit::Unavailable,
@@ -224,6 +283,15 @@ fn clients(arguments: &Args, found: &[DetectedClient]) -> Result<Vec<Client>, Fa
         .hint("ringer setup claude   # to set one up anyway"));
     }
     Ok(if arguments.remove { Client::ALL.to_vec() } else { here })
+}
+
+fn not_for(client: Client, mcp: bool) -> Failure {
+    let name = client.display_name();
+    if mcp {
+        let what = format!("Ringer does not know how {name} takes MCP servers");
+        return Failure::usage(what).hint(format!("ringer setup {client}"));
+    }
+    Failure::usage(format!("{name} has no hooks")).hint(format!("ringer setup {client} --mcp"))
 }
 
 /// Hooks name the program by its path, so it has to stay where it is.
@@ -238,7 +306,7 @@ fn warn_of_place(project: bool) {
 fn notes(arguments: &Args, plans: &[Plan], client_paths: &ClientPaths, is_written: bool) -> Vec<SetupNote> {
     let of_files = plans.iter().flat_map(|plan| &plan.changes).flat_map(|change| change.notes.clone());
     let mut notes: Vec<SetupNote> = of_files.collect();
-    if arguments.remove {
+    if arguments.remove || arguments.mcp {
         return notes;
     }
     let is_offered = can_ask() && !arguments.yes && !arguments.dry_run;
@@ -314,7 +382,7 @@ fn offer_one_popup(arguments: &Args, plans: &[&Plan], client_paths: &ClientPaths
             continue;
         }
         let records = SetupRecords::load(state).map_err(|error| failure(&error))?;
-        let files = read_files(plan.client, arguments.scope(), client_paths, &records)
+        let files = read_files(plan.client, &plan.action, arguments.scope(), client_paths, &records)
             .map_err(|error| failure(&error))?;
         let mut silent =
             ringer_agents::setup::plan(plan.client, &plan.action, files).map_err(|error| failure(&error))?;

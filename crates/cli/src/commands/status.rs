@@ -103,13 +103,19 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
     if arguments.json {
         return print_json(&report);
     }
-    print_bytes(needs_you(&report).as_bytes())?;
+    print_bytes(needs_you(&report, Style::of_stdout()).as_bytes())?;
     print_text(&format!("\n{}", format_text(&report)))
 }
 
 /// What needs the person, and what the agents do: everywhere.
 pub(crate) fn overview() -> Result<String, Failure> {
-    Ok(needs_you(&collect(true)?))
+    Ok(needs_you(&collect(true)?, Style::of_stdout()))
+}
+
+/// All that `ringer status` shows, everywhere.
+pub(crate) fn whole(style: Style) -> Result<String, Failure> {
+    let report = collect(true)?;
+    Ok(format!("{}\n{}", needs_you(&report, style), format_text(&report)))
 }
 
 fn collect(everywhere: bool) -> Result<Report, Failure> {
@@ -211,7 +217,7 @@ fn views(stats: JournalStats, clock: &Clock) -> (Vec<ListenerView>, Vec<UnreadVi
 }
 
 /// The table of what needs the person, and a line about the agents that do not.
-fn needs_you(report: &Report) -> String {
+fn needs_you(report: &Report, style: Style) -> String {
     let rows = Row::all(&report.needs_you);
     let heading = match rows.len() {
         0 => "Nothing needs you.".to_owned(),
@@ -241,7 +247,7 @@ fn needs_you(report: &Report) -> String {
         format!("problem: {}\n   hint: {}\n", sanitise_line(&problem.text), sanitise_line(&problem.hint))
     };
     let problems: String = report.problems.iter().map(problem).collect();
-    format!("{heading}\n{}{agents}{muted}{problems}", format_rows(&rows, false, Style::of_stdout()))
+    format!("{heading}\n{}{agents}{muted}{problems}", format_rows(&rows, false, style))
 }
 
 /// The states of agents that do not need the person, and their words.

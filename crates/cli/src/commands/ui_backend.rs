@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use ringer_core::attention::ReadBy;
 use ringer_core::message::ShownKind;
 use ringer_core::toast::{Colour, ToastSpan};
 use ringer_hub::Clock;
@@ -12,6 +13,7 @@ use ringer_ipc::{HubClient, HubClientError};
 use ringer_journal::IdSource;
 use ringer_turn::Charset;
 use ringer_ui::{Agent, Backend, Data, FooterToast, Notification, Request, Response};
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{answer, setup, undo, why};
@@ -301,7 +303,7 @@ fn notification(row: &Value, places: &Places, clock: &Clock) -> Notification {
         sent_ms: row["ts"].as_str().and_then(|stamp| clock.parse_stamp(stamp)).unwrap_or(0),
         place: row["surface"].as_str().map(|surface| places.name(surface)).unwrap_or_default(),
         is_read: row["is_read"].as_bool().unwrap_or(true),
-        read_by: row["read_by"].as_str().map(str::to_owned),
+        read_by: ReadBy::deserialize(&row["read_by"]).ok(),
         snoozed_until_ms: row["snoozed_until"].as_str().and_then(|stamp| clock.parse_stamp(stamp)),
     }
 }

@@ -3,11 +3,11 @@
 mod state;
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use ringer_agents::setup::{
-    BackupTime, Client, ClientPaths, Plan, SetupAction, SetupError, SetupRecords, SetupScope, Target, apply,
-    backups, plan, read_files, removals_elsewhere,
+    BackupTime, Client, ClientPaths, Entries, Plan, SetupAction, SetupError, SetupRecords, SetupScope,
+    Target, apply, backups, plan, read_files, removals_elsewhere,
 };
 use ringer_config::user_path;
 use ringer_hub::Clock;
@@ -171,6 +171,12 @@ impl Traces {
         }
     }
 
+    /// Whether Ringer has nothing but its MCP server in a settings file.
+    fn has_only_mcp_server(&self, path: &Path) -> bool {
+        let mut changes = self.plans.iter().flat_map(|plan| &plan.changes);
+        changes.any(|change| change.path() == path && change.target.is_for_mcp_only())
+    }
+
     fn lines(&self) -> String {
         let removed = self.as_removed();
         let running: Vec<String> = [
@@ -183,8 +189,11 @@ impl Traces {
         .flatten()
         .collect();
         let paths = |paths: &[PathBuf]| paths.iter().map(|path| short_path(path)).collect::<Vec<_>>();
+        let (servers, hooks): (Vec<PathBuf>, Vec<PathBuf>) =
+            removed.settings.iter().cloned().partition(|path| self.has_only_mcp_server(path));
         let groups = [
-            ("hooks in", paths(&removed.settings)),
+            ("hooks in", paths(&hooks)),
+            ("MCP in", paths(&servers)),
             ("backups", paths(&removed.backups)),
             ("running", running),
             ("state", paths(&removed.state)),
@@ -275,13 +284,15 @@ fn settings(
         .into_iter()
         .chain(projects.map(|root| (SetupScope::Project, client_paths(own.home.clone(), Some(root)))))
         .collect();
+    let action = SetupAction::Remove(Entries::All);
     let (mut plans, mut targets) = (Vec::new(), Vec::new());
     for (scope, places) in &places {
         for client in Client::ALL {
-            let files = read_files(client, *scope, places, records).map_err(|error| failure(&error))?;
-            targets.extend(files.iter().map(|file| file.target.clone()));
+            targets.extend(places.targets(client, *scope).map_err(|error| failure(&error))?);
+            let files =
+                read_files(client, &action, *scope, places, records).map_err(|error| failure(&error))?;
             let names_us = files.iter().filter_map(|file| file.bytes.as_deref()).any(names_ringer);
-            match plan(client, &SetupAction::Remove, files) {
+            match plan(client, &action, files) {
                 Ok(plan) => plans.push(plan),
                 Err(error) if names_us => return Err(refused(&error)),
                 // It cannot be read, and has nothing of Ringer's in it.

@@ -1,8 +1,7 @@
 //! The Chat Completions API, as opencode 1.18.33 speaks it.
 
 use serde_json::{Value, json};
-
-use crate::model::{Answer, Wire};
+use test_support::{Answer, Wire};
 
 pub(crate) struct ChatCompletions;
 
@@ -21,7 +20,7 @@ impl Wire for ChatCompletions {
                 (json!({ "role": "assistant", "content": null, "tool_calls": [call] }), "tool_calls")
             }
             Answer::Text(text) => (json!({ "role": "assistant", "content": text }), "stop"),
-            Answer::Error { .. } => return Vec::new(),
+            Answer::Tools(_) | Answer::Error { .. } => return Vec::new(),
         };
         let chunk = |delta: Value, reason: Value| {
             json!({

@@ -4,11 +4,9 @@ use std::fs;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
-use test_support::until_within;
+use test_support::{Answer, Messages, Model, until_within};
 
 use crate::environment::{ClientEnvironment, DEADLINE, ended};
-use crate::messages::Messages;
-use crate::model::{Answer, Model};
 use crate::terminal::Terminal;
 
 /// Claude Code in a terminal that shows a dialog for this tool, with a hook that waits beside it.

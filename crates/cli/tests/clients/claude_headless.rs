@@ -1,10 +1,9 @@
 //! Claude Code without a terminal, `claude -p`.
 
 use serde_json::json;
+use test_support::{Answer, Messages, Model};
 
 use crate::environment::{ClientEnvironment, SENDER};
-use crate::messages::Messages;
-use crate::model::{Answer, Model};
 use crate::scenarios::{BLOCK, TEXT, check_after_tool, notifying};
 use crate::session::Session;
 

@@ -1,13 +1,12 @@
 //! Claude Code in a terminal.
 
 use std::fs;
+use std::path::PathBuf;
 
 use serde_json::{Value, json};
-use test_support::until_within;
+use test_support::{Answer, Messages, Model, until_within};
 
 use crate::environment::{ClientEnvironment, DEADLINE};
-use crate::messages::Messages;
-use crate::model::{Answer, Model};
 use crate::scenarios::check_waking;
 
 #[test]
@@ -137,6 +136,75 @@ fn a_permission_ends_when_it_is_refused_and_when_its_tool_runs() {
     fs::write(&go_on, "").expect("a file");
     model.request();
     model.answer(Answer::Text("made"));
+    environment.notified("complete");
+    assert_eq!(environment.kinds(), ["waiting", "waiting", "complete"]);
+    assert_eq!(environment.complaints(), "");
+}
+
+#[test]
+#[ignore = "needs real clients: cargo xtask test --clients"]
+fn escape_while_a_tool_runs_leaves_the_agent_idle() {
+    let model = Model::new(&Messages);
+    let environment = ClientEnvironment::for_claude(&model);
+    let mut terminal = environment.start_in_terminal("claude", &["--allowedTools", "Bash", "--", "hello"]);
+    model.request();
+    let started = environment.project().join("started");
+    let command = format!("touch '{}'; sleep 300", started.display());
+    model.answer(Answer::tool("Bash", json!({ "command": command, "description": "wait" })));
+    until_within(DEADLINE, "the tool runs", || started.exists());
+    environment.until_state("working");
+    terminal.press_until("\x1b", "the agent is idle", |_| environment.is_in_state("ready"));
+    assert!(environment.kinds().is_empty());
+    assert_eq!(environment.complaints(), "");
+}
+
+#[test]
+#[ignore = "needs real clients: cargo xtask test --clients"]
+fn a_server_that_is_left_running_does_not_hide_the_end_of_the_turn() {
+    let model = Model::new(&Messages);
+    let environment = ClientEnvironment::for_claude(&model);
+    let _terminal = environment.start_in_terminal("claude", &["--allowedTools", "Bash", "--", "hello"]);
+    model.request();
+    let server = json!({ "command": "sleep 300", "description": "serve", "run_in_background": true });
+    model.answer(Answer::tool("Bash", server));
+    model.request();
+    model.answer(Answer::Text("the server runs"));
+    let complete = environment.notified("complete");
+    let text = complete["msg"].as_str().unwrap_or_default();
+    assert!(text.contains("the server runs") && text.contains("1 background task runs on"), "{complete}");
+    environment.until_state("done");
+    assert_eq!(environment.kinds(), ["complete"]);
+    assert_eq!(environment.complaints(), "");
+}
+
+#[test]
+#[ignore = "needs real clients: cargo xtask test --clients"]
+fn each_of_two_permissions_at_once_ends_by_itself() {
+    let model = Model::new(&Messages);
+    let environment = ClientEnvironment::for_claude(&model);
+    let mut terminal =
+        environment.start_in_terminal("claude", &["--permission-mode", "default", "two files, please"]);
+    model.request();
+    let files = ["one", "two"].map(|name| environment.project().join(name));
+    let write = |file: &PathBuf| ("Write", json!({ "file_path": file, "content": "hi\n" }));
+    model.answer(Answer::Tools(files.iter().map(write).collect()));
+    environment.notified("waiting");
+    until_dialog(&environment);
+    terminal.press_until("\r", "the first one is written", |_| files[0].exists());
+    until_within(DEADLINE, "the second one is asked for", || {
+        environment.listed().iter().any(|row| {
+            row["is_open"] == true && row["body"].as_str().is_some_and(|text| text.contains("two"))
+        })
+    });
+    let first_is_open = environment
+        .listed()
+        .iter()
+        .any(|row| row["is_open"] == true && row["body"].as_str().is_some_and(|text| text.contains("one")));
+    assert!(!first_is_open, "{:?}", environment.listed());
+    terminal.press_until("\r", "the second one is written", |_| files[1].exists());
+    model.request();
+    assert_eq!(environment.until_open(0).as_deref(), Some("the agent went on"));
+    model.answer(Answer::Text("written"));
     environment.notified("complete");
     assert_eq!(environment.kinds(), ["waiting", "waiting", "complete"]);
     assert_eq!(environment.complaints(), "");

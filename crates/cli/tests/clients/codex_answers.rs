@@ -1,15 +1,16 @@
 //! Dialogs of Codex in a terminal that are answered from elsewhere, through its server.
 
-use std::fs;
+use std::fs::{self, OpenOptions};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use ringer_agents::client::ClientPaths;
 use ringer_agents::codex_server::pending_prompt;
 use serde_json::{Value, json};
-use test_support::until_within;
+use test_support::{Answer, Model, until_within};
 
 use crate::environment::{ClientEnvironment, DEADLINE};
-use crate::model::{Answer, Model};
 use crate::responses::Responses;
 use crate::terminal::Terminal;
 
@@ -184,4 +185,78 @@ fn without_its_server_it_can_only_be_answered_in_its_terminal() {
     let (code, said) = environment.try_ringer(&["answer", "last", "allow"]);
     assert!(code == 69 && said.contains("--no-daemon") && said.contains("ringer jump"), "{code}: {said}");
     environment.until_open(1);
+}
+
+/// An MCP server that pushes messages.
+struct ChatServer {
+    directory: PathBuf,
+}
+
+impl ChatServer {
+    /// Sets it for the agent, and waits until it is connected.
+    fn start(environment: &ClientEnvironment) -> Self {
+        let directory = environment.home().join("chat");
+        fs::create_dir(&directory).expect("a folder");
+        let made = Command::new("mkfifo").arg(directory.join("control")).status().expect("mkfifo runs");
+        assert!(made.success());
+        let script = directory.join("server.py");
+        fs::write(&script, include_str!("channel_server.py")).expect("a file");
+        let (command, to) = (json!(["/usr/bin/python3", script, directory]), environment.agent());
+        environment.add_settings(&format!(
+            "[channels]\nenabled = true\n[[channel]]\nname = \"chat\"\ncommand = {command}\nto = \"{to}\"\n\
+             allow = [\"alice\"]\nmay_answer = true\n"
+        ));
+        until_within(DEADLINE, "the server is connected", || {
+            environment.ringer(&["mcp", "status"]).contains("connected")
+        });
+        Self { directory }
+    }
+
+    /// The requests for a permission that it was told of.
+    fn requests(&self) -> Vec<Value> {
+        let heard = fs::read_to_string(self.directory.join("heard")).unwrap_or_default();
+        let lines = heard.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        let method = "notifications/claude/channel/permission_request";
+        lines.filter(|line| line["method"] == method).map(|line| line["params"].clone()).collect()
+    }
+
+    /// Alice writes this.
+    fn write(&self, text: &str) {
+        let params = json!({ "content": text, "meta": { "user": "alice" } });
+        let line = json!({ "jsonrpc": "2.0", "method": "notifications/claude/channel", "params": params });
+        let fifo = OpenOptions::new().read(true).write(true).open(self.directory.join("control"));
+        writeln!(fifo.expect("a FIFO"), "{line}").expect("it is written");
+    }
+}
+
+#[test]
+#[ignore = "needs real clients: cargo xtask test --clients"]
+fn a_command_is_allowed_and_another_refused_from_a_chat() {
+    let session = ServedSession::open();
+    let (allowed, refused) = (session.file("allowed"), session.file("refused"));
+    let chat = ChatServer::start(&session.environment);
+    session.ask("exec_command", making(&allowed));
+    until_within(DEADLINE, "the chat is told", || chat.requests().len() == 1);
+    let request = &chat.requests()[0];
+    let preview = request["input_preview"].as_str().expect("a text");
+    assert!(preview.contains(&format!("touch {}", allowed.display())), "{request}");
+    chat.write(&format!("yes {}", request["request_id"].as_str().expect("an id")));
+    session.model.request();
+    assert!(allowed.exists());
+    session.environment.until_open(0);
+
+    session.ask("exec_command", making(&refused));
+    until_within(DEADLINE, "the chat is told", || chat.requests().len() == 2);
+    chat.write(&format!("no {}", chat.requests()[1]["request_id"].as_str().expect("an id")));
+    let next = session.model.request();
+    assert_eq!(next.count_new("rejected by user"), 1, "{}", next.news());
+    session.environment.until_open(0);
+    // Anything else is a message for the agent.
+    chat.write("is main green?");
+    session.model.answer(Answer::Text("all done"));
+    let next = session.model.request();
+    assert_eq!(next.count_new("is main green?"), 1, "{}", next.news());
+    session.model.answer(Answer::Text("it is"));
+    session.environment.notified("complete");
+    assert!(!refused.exists());
 }

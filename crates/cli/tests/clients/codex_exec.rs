@@ -1,9 +1,9 @@
 //! Codex without a terminal, `codex exec`.
 
 use serde_json::json;
+use test_support::{Answer, Model};
 
 use crate::environment::{ClientEnvironment, SENDER};
-use crate::model::{Answer, Model};
 use crate::responses::Responses;
 use crate::scenarios::{BLOCK, TEXT, check_after_tool, escaped_block, notifying};
 

@@ -1,12 +1,22 @@
 //! Codex in a terminal.
 
 use serde_json::json;
+use test_support::{Answer, Model};
 
 use crate::environment::ClientEnvironment;
-use crate::model::{Answer, Model};
 use crate::responses::Responses;
 use crate::scenarios;
 use crate::terminal::Terminal;
+
+/// The options of a session that asks before it leaves its sandbox.
+pub(crate) const ASKING: [&str; 6] = [
+    "--no-daemon",
+    "--dangerously-bypass-hook-trust",
+    "--ask-for-approval",
+    "on-request",
+    "--sandbox",
+    "workspace-write",
+];
 
 /// A session with nothing to do, and something for it to do.
 fn check_waking(arguments: &[&str], open: impl FnOnce(&mut Terminal)) {
@@ -26,12 +36,16 @@ fn an_idle_session_is_woken_through_its_queue() {
 #[test]
 #[ignore = "needs real clients: cargo xtask test --clients"]
 fn a_session_in_its_daemon_whose_hooks_the_person_trusts_is_woken_as_well() {
-    check_waking(&["hello"], |terminal| {
-        terminal.until_drawn("hooks are new or changed");
-        // It draws its dialog before it reads keys.
-        terminal.press_until_drawn("2", "2. Trust all and continue");
-        terminal.press("\r");
-    });
+    check_waking(&["hello"], trust_hooks);
+}
+
+/// The person trusts the hooks, for which Codex asks.
+#[track_caller]
+pub(crate) fn trust_hooks(terminal: &mut Terminal) {
+    terminal.until_drawn("hooks are new or changed");
+    // It draws its dialog before it reads keys.
+    terminal.press_until_drawn("2", "2. Trust all and continue");
+    terminal.press("\r");
 }
 
 #[test]
@@ -62,16 +76,7 @@ fn escape_leaves_the_agent_idle_and_an_error_of_the_server_is_told() {
 fn escape_in_its_dialog_ends_the_permission() {
     let model = Model::new(&Responses);
     let environment = ClientEnvironment::for_codex(&model);
-    let arguments = [
-        "--no-daemon",
-        "--dangerously-bypass-hook-trust",
-        "--ask-for-approval",
-        "on-request",
-        "--sandbox",
-        "workspace-write",
-        "hello",
-    ];
-    let mut terminal = environment.start_in_terminal("codex", &arguments);
+    let mut terminal = environment.start_in_terminal("codex", &[&ASKING[..], &["hello"]].concat());
     assert_eq!(model.request().count_new("hello"), 1);
     let file = environment.project().join("made");
     let command = format!("touch {}", file.display());

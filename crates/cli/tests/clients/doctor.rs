@@ -5,10 +5,9 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::Stdio;
 
 use serde_json::{Value, json};
+use test_support::{Answer, Messages, Model};
 
 use crate::environment::ClientEnvironment;
-use crate::messages::Messages;
-use crate::model::{Answer, Model};
 use crate::responses::Responses;
 
 #[track_caller]

@@ -1,5 +1,6 @@
 //! The environment of a test: a home in which a client opens without a dialog, a repository, Ringer set up.
 
+use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -9,10 +10,9 @@ use std::time::Duration;
 use portable_pty::CommandBuilder;
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use test_support::until_within;
+use test_support::{Model, until_within};
 
 use crate::follower::Follower;
-use crate::model::Model;
 use crate::processes;
 use crate::session::Session;
 use crate::terminal::Terminal;
@@ -29,7 +29,7 @@ const KEY: &str = "sk-ant-dummy-key-000000000000000000";
 /// Who sends messages to agents in these tests.
 pub(crate) const SENDER: &str = "builder";
 
-const RINGER: &str = env!("CARGO_BIN_EXE_ringer");
+pub(crate) const RINGER: &str = env!("CARGO_BIN_EXE_ringer");
 
 /// What is the same in every environment.
 const FIXED: [(&str, &str); 18] = [
@@ -144,13 +144,19 @@ impl ClientEnvironment {
         for folder in ["home", "run", "tmp", "project"] {
             fs::create_dir(directories.root.join(folder)).expect("a folder");
         }
-        // Else the terminal in which a developer runs this would be told.
-        write(&directories.root.join("config.toml"), "[notify]\npopup = \"off\"\n");
+        // Else the terminal in which a developer runs this would be told. The end of what `ringer run` runs is always told.
+        write(&directories.root.join("config.toml"), "[notify]\npopup = \"off\"\nmin_turn = \"0s\"\n");
         run(directories.command("git", &["init", "--quiet"]));
         prepare(&directories.root.join("home"), &directories.project());
         run(directories.command(RINGER, &["setup", client, "--yes"]));
         let follower = Follower::start(directories.command(RINGER, &["log", "--follow", "--json"]));
         Self { client, follower, directories, _directory: directory }
+    }
+
+    /// The same without Ringer's hooks.
+    pub(crate) fn without_hooks(self) -> Self {
+        self.ringer(&["setup", self.client, "--remove", "--yes"]);
+        self
     }
 
     /// The home of the person who runs the client.
@@ -196,7 +202,18 @@ impl ClientEnvironment {
     /// Starts a client without a terminal.
     #[track_caller]
     pub(crate) fn start(&self, client: &str, arguments: &[&str]) -> Session {
-        Session::start(self.directories.command(client, arguments), self.directories.root.join("printed"))
+        self.start_command(self.directories.command(client, arguments))
+    }
+
+    /// Starts a command without a terminal.
+    #[track_caller]
+    pub(crate) fn start_command(&self, command: Command) -> Session {
+        Session::start(command, self.directories.root.join("printed"))
+    }
+
+    /// Where the packages for Python are, beside the clients.
+    pub(crate) fn python_packages(&self) -> PathBuf {
+        self.directories.clients.join("../../python")
     }
 
     /// Starts a client without a terminal and with another model behind it.
@@ -204,13 +221,20 @@ impl ClientEnvironment {
     pub(crate) fn start_with_model(&self, model: &Model, client: &str, arguments: &[&str]) -> Session {
         let mut command = self.directories.command(client, arguments);
         command.env("ANTHROPIC_BASE_URL", model.url());
-        Session::start(command, self.directories.root.join("printed"))
+        self.start_command(command)
     }
 
     /// Starts a client in a terminal.
     #[track_caller]
     pub(crate) fn start_in_terminal(&self, client: &str, arguments: &[&str]) -> Terminal {
-        let mut command = CommandBuilder::new(self.directories.clients.join(client));
+        let client = self.directories.clients.join(client);
+        self.open_terminal(client.to_str().expect("a path in UTF-8"), arguments)
+    }
+
+    /// Starts any program in a terminal.
+    #[track_caller]
+    pub(crate) fn open_terminal(&self, program: &str, arguments: &[&str]) -> Terminal {
+        let mut command = CommandBuilder::new(program);
         command.args(arguments);
         command.env_clear();
         for (name, value) in self.directories.variables() {
@@ -262,6 +286,13 @@ impl ClientEnvironment {
         agents[0]["id"].as_str().expect("an id").to_owned()
     }
 
+    /// Adds something to the settings, which have one table so far.
+    pub(crate) fn add_settings(&self, text: &str) {
+        let path = self.directories.root.join("config.toml");
+        let before = fs::read_to_string(&path).expect("the settings");
+        write(&path, &(before + text));
+    }
+
     /// Waits until the agent is in this state.
     #[track_caller]
     pub(crate) fn until_state(&self, state: &str) {
@@ -270,21 +301,45 @@ impl ClientEnvironment {
 
     /// Whether the agent is in this state.
     pub(crate) fn is_in_state(&self, state: &str) -> bool {
+        self.states().iter().any(|own| own == state)
+    }
+
+    /// The state of each agent. What only sent something has none.
+    pub(crate) fn states(&self) -> Vec<String> {
+        self.of_agents("state")
+    }
+
+    /// What is known of each agent.
+    pub(crate) fn of_agents(&self, what: &str) -> Vec<String> {
         let status: Value = serde_json::from_str(&self.ringer(&["status", "--json"])).expect("JSON");
-        status["agents"].as_array().is_some_and(|agents| agents.iter().any(|agent| agent["state"] == state))
+        let agents = status["agents"].as_array().expect("a list").iter();
+        agents.filter_map(|agent| Some(agent[what].as_str()?.to_owned())).collect()
+    }
+
+    /// What is listed, oldest first, but for what Ringer tells of itself. A report that was told again with more is left out: the
+    /// newer one has taken its place.
+    #[track_caller]
+    pub(crate) fn listed(&self) -> Vec<Value> {
+        let mut rows: Vec<Value> = serde_json::from_str(&self.ringer(&["list", "--json"])).expect("JSON");
+        rows.retain(|row| row["kind"] != "status");
+        let log = self.ringer(&["log", "--json", "--everywhere"]);
+        let messages: Vec<Value> =
+            log.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+        let mut episodes = HashSet::new();
+        rows.retain(|row| {
+            let message = messages.iter().find(|message| message["id"] == row["id"]).expect("its message");
+            message["key"].as_str().is_none_or(|key| episodes.insert(key.to_owned()))
+        });
+        rows.reverse();
+        rows
     }
 
     /// Waits until so many notifications of the agent are open. Gives what ended the newest one that is not.
     #[track_caller]
     pub(crate) fn until_open(&self, count: usize) -> Option<String> {
-        let list = || -> Vec<Value> {
-            let rows: Vec<Value> = serde_json::from_str(&self.ringer(&["list", "--json"])).expect("JSON");
-            // That Ringer is connected is told, too.
-            rows.into_iter().filter(|row| row["kind"] != "status").collect()
-        };
         let is_open = |row: &&Value| row["is_open"] == true;
-        until_within(DEADLINE, "they are resolved", || list().iter().filter(is_open).count() == count);
-        let ended = list().into_iter().find(|row| row["is_open"] == false)?;
+        until_within(DEADLINE, "they are resolved", || self.listed().iter().filter(is_open).count() == count);
+        let ended = self.listed().into_iter().rev().find(|row| row["is_open"] == false)?;
         let why = self.ringer(&["why", ended["id"].as_str().expect("an id")]);
         why.lines().find_map(|line| Some(line.split_once("over: ")?.1.to_owned()))
     }
@@ -366,6 +421,8 @@ impl Directories {
             ("RINGER_CONFIG", path("config.toml")),
             ("XDG_RUNTIME_DIR", path("run")),
             ("TMPDIR", path("tmp")),
+            ("TMUX_TMPDIR", path("run")),
+            ("SHELL", "/bin/sh".to_owned()),
             ("PATH", format!("{}:{programs}", self.clients.display())),
             ("ANTHROPIC_BASE_URL", self.model.clone()),
             ("GOOGLE_GEMINI_BASE_URL", self.model.clone()),

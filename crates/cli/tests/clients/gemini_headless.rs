@@ -1,10 +1,10 @@
 //! Gemini CLI without a terminal, `gemini -p`.
 
 use serde_json::json;
+use test_support::{Answer, Model};
 
 use crate::environment::{ClientEnvironment, SENDER};
 use crate::generate_content::GenerateContent;
-use crate::model::{Answer, Model};
 use crate::scenarios::{BLOCK, TEXT, check_after_tool, escaped_block, notifying};
 use crate::session::Session;
 

@@ -1,8 +1,7 @@
 //! The Gemini API, as Gemini CLI 0.61.0 speaks it.
 
 use serde_json::{Value, json};
-
-use crate::model::{Answer, Wire};
+use test_support::{Answer, Wire};
 
 pub(crate) struct GenerateContent;
 
@@ -18,7 +17,7 @@ impl Wire for GenerateContent {
                 json!({ "functionCall": { "id": format!("call_{number}"), "name": name, "args": input } })
             }
             Answer::Text(text) => json!({ "text": text }),
-            Answer::Error { .. } => return Vec::new(),
+            Answer::Tools(_) | Answer::Error { .. } => return Vec::new(),
         };
         vec![response(&part, number)]
     }

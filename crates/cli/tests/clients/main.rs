@@ -1,5 +1,5 @@
-//! Real clients, offline: Claude Code, Codex, Gemini CLI and opencode with Ringer's hooks, against stand-ins for their
-//! models' servers.
+//! Real clients, offline: Claude Code, Codex, Gemini CLI and opencode with Ringer's hooks or its MCP server, against stand-ins
+//! for their models' servers; and the MCP clients for Python and of the inspector.
 //!
 //! `cargo xtask test --clients` installs the clients, names their folder in `RINGER_CLIENTS` and runs these tests; every
 //! other run shows them as ignored.
@@ -10,8 +10,7 @@ mod chat_completions;
 mod environment;
 mod follower;
 mod generate_content;
-mod messages;
-mod model;
+mod hosts;
 mod opencode_server;
 mod processes;
 mod responses;
@@ -22,10 +21,16 @@ mod terminal;
 mod claude_answers;
 mod claude_headless;
 mod claude_in_terminal;
+mod claude_sessions;
+mod claude_under_hosts;
 mod codex_answers;
 mod codex_exec;
 mod codex_in_terminal;
+mod codex_sessions;
+mod codex_under_hosts;
 mod doctor;
 mod gemini_headless;
+mod mcp_clients;
+mod mcp_list;
 mod opencode_run;
 mod opencode_serve;

@@ -1,10 +1,10 @@
 //! opencode without a terminal, `opencode run`.
 
 use serde_json::json;
+use test_support::{Answer, Model};
 
 use crate::chat_completions::ChatCompletions;
 use crate::environment::{ClientEnvironment, SENDER};
-use crate::model::{Answer, Model};
 use crate::scenarios::{BLOCK, TEXT, check_after_tool, notifying};
 use crate::session::Session;
 

@@ -1,11 +1,10 @@
 //! opencode in which a session goes on after its turn, `opencode serve`.
 
 use serde_json::json;
-use test_support::until_within;
+use test_support::{Answer, Model, until_within};
 
 use crate::chat_completions::ChatCompletions;
 use crate::environment::{ClientEnvironment, DEADLINE, SENDER};
-use crate::model::{Answer, Model};
 use crate::opencode_server::Server;
 
 const TEXT: &str = "please also update the docs";

@@ -1,8 +1,7 @@
 //! The Responses API, as Codex 0.166.0 speaks it.
 
 use serde_json::{Value, json};
-
-use crate::model::{Answer, Wire};
+use test_support::{Answer, Wire};
 
 pub(crate) struct Responses;
 
@@ -14,15 +13,24 @@ impl Wire for Responses {
 
     fn events(&self, answer: &Answer, number: usize) -> Vec<Value> {
         let item = match answer {
-            Answer::Tool { name, input } => json!({
-                "type": "function_call", "id": format!("fc_{number}"), "call_id": format!("call_{number}"),
-                "name": name, "arguments": input.to_string(), "status": "completed",
-            }),
+            Answer::Tool { name, input } => {
+                let mut call = json!({
+                    "type": "function_call", "id": format!("fc_{number}"), "call_id": format!("call_{number}"),
+                    "name": name, "arguments": input.to_string(), "status": "completed",
+                });
+                // The tools of an MCP server are in a namespace.
+                let of_server = name.rsplit_once("__").filter(|_| name.starts_with("mcp__"));
+                if let Some((namespace, name)) = of_server {
+                    call["namespace"] = namespace.into();
+                    call["name"] = name.into();
+                }
+                call
+            }
             Answer::Text(text) => json!({
                 "type": "message", "id": format!("msg_{number}"), "role": "assistant", "status": "completed",
                 "content": [{ "type": "output_text", "text": text, "annotations": [] }],
             }),
-            Answer::Error { .. } => return Vec::new(),
+            Answer::Tools(_) | Answer::Error { .. } => return Vec::new(),
         };
         let response = |status: &str, output: Value| {
             json!({

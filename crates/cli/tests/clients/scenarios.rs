@@ -1,8 +1,17 @@
 //! What happens with every client alike.
 
-use crate::environment::{ClientEnvironment, SENDER};
-use crate::model::{Answer, Model};
+mod sessions;
+
+use std::time::Instant;
+
+use serde_json::Value;
+use test_support::{Answer, Model, until_within};
+
+use crate::environment::{ClientEnvironment, DEADLINE, SENDER};
+use crate::hosts::HostedClient;
 use crate::session::Session;
+
+pub(crate) use sessions::{SessionCommands, check_clear, check_fork, check_resume};
 
 /// What is sent in these tests, and how the model should see it.
 pub(crate) const TEXT: &str = "please also update the docs";
@@ -60,4 +69,99 @@ pub(crate) fn check_waking(environment: &ClientEnvironment, model: &Model, woken
     assert_eq!(environment.kinds(), ["complete"; 3]);
     assert!(!model.has_request(), "each was told once");
     assert_eq!(environment.complaints(), "");
+}
+
+/// A client in a host: a turn with a permission that is given, a turn that is interrupted, and its end.
+pub(crate) struct HostedTurns<'a> {
+    pub(crate) environment: &'a ClientEnvironment,
+    pub(crate) model: &'a Model,
+    pub(crate) client: HostedClient<'a>,
+    /// What the client draws when it takes a prompt.
+    pub(crate) ready: &'static str,
+    /// What makes the client ask for a permission, and a part of its dialog.
+    pub(crate) asks: Answer,
+    pub(crate) dialog: &'static str,
+}
+
+impl HostedTurns<'_> {
+    /// Each event is told once, and the state is the client's, with hooks and without.
+    #[track_caller]
+    pub(crate) fn check(mut self) {
+        self.client.terminal().until_drawn(self.ready);
+        self.prompt("go on, please");
+        self.until(Some("working"), &[]);
+        self.client.go_away();
+        self.model.answer(self.asks.clone());
+        self.until(Some("blocked"), &["permission, open"]);
+        self.until_rings(true);
+        // One opens no dialog while keys are pressed.
+        self.client.terminal().until_drawn(self.dialog);
+        self.client.go_there();
+        self.until_rings(false);
+        self.until(Some("blocked"), &["permission, open"]);
+        let model = self.model;
+        // A dialog takes no key in its first moment.
+        self.client.terminal().press_until("\r", "the tool has run", |_| model.has_request());
+        self.until(Some("working"), &["permission"]);
+
+        self.client.go_away();
+        self.model.answer(Answer::Text("all done"));
+        self.until(Some("done"), &["permission", "complete, open"]);
+        self.until_rings(true);
+        self.client.go_there();
+        self.until_rings(false);
+        self.until(Some("done"), &["permission", "complete"]);
+
+        self.prompt("once more, please");
+        self.until(Some("working"), &["permission", "complete"]);
+        self.client.terminal().press("\x1b");
+        self.until(Some("ready"), &["permission", "complete"]);
+
+        self.client.quit();
+        self.until(None, &["permission", "complete"]);
+        assert_eq!(self.environment.complaints(), "");
+    }
+
+    /// Gives the client a prompt, and waits until the model has it.
+    #[track_caller]
+    fn prompt(&mut self, text: &str) {
+        let model = self.model;
+        self.client.go_there();
+        self.client.terminal().press(text);
+        self.client.terminal().press_until("\r", "the model is asked", |_| model.has_request());
+    }
+
+    /// Waits until the only agent that has not ended is in this state, and exactly this is listed. How long that takes is printed.
+    #[track_caller]
+    fn until(&self, state: Option<&str>, listed: &[&str]) {
+        let start = Instant::now();
+        // It is read after all that was sent before it.
+        self.environment.ringer(&["notify", "--from", SENDER, "--kind", "status", "--key", "probe", "probe"]);
+        let mut last = String::new();
+        until_within(DEADLINE, &format!("{state:?} {listed:?}"), || {
+            let (mut states, rows) = (self.environment.states(), self.environment.listed());
+            states.retain(|state| state != "exited");
+            let rows: Vec<String> = rows.iter().map(short).collect();
+            let seen = format!("{states:?} {rows:?}");
+            if seen != last {
+                eprintln!("{seen}");
+                last = seen;
+            }
+            states.iter().map(String::as_str).eq(state) && rows == listed
+        });
+        eprintln!("{state:?} after {} ms", start.elapsed().as_millis());
+    }
+
+    #[track_caller]
+    fn until_rings(&self, rings: bool) {
+        until_within(DEADLINE, "its place shows that something is unread, or not", || {
+            self.client.rings() == rings
+        });
+    }
+}
+
+/// The kind of a notification, and whether it is open.
+fn short(row: &Value) -> String {
+    let open = if row["is_open"] == true { ", open" } else { "" };
+    format!("{}{open}", row["kind"].as_str().expect("a kind"))
 }

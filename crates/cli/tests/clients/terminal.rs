@@ -63,7 +63,7 @@ impl Terminal {
 
     /// Presses keys that may be pressed more than once, until something has happened.
     #[track_caller]
-    pub(crate) fn press_until(&mut self, keys: &str, what: &str, has_happened: impl Fn(&Self) -> bool) {
+    pub(crate) fn press_until(&mut self, keys: &str, what: &str, has_happened: impl Fn(&mut Self) -> bool) {
         let mut pressed: Option<Instant> = None;
         until_within(DEADLINE, what, || {
             if pressed.is_none_or(|at| at.elapsed() >= PRESS_EVERY) {
@@ -72,6 +72,11 @@ impl Terminal {
             }
             has_happened(self)
         });
+    }
+
+    /// Whether the program in it has ended.
+    pub(crate) fn has_ended(&mut self) -> bool {
+        self.child.try_wait().is_ok_and(|status| status.is_some())
     }
 
     /// Kills the client, as a crash would.

@@ -6,7 +6,7 @@ mod away;
 mod backlog;
 mod callers;
 mod commands;
-mod dialogs;
+pub(crate) mod dialogs;
 mod down;
 pub(crate) mod environment;
 mod example_host;
@@ -33,10 +33,14 @@ mod spool;
 mod starting;
 mod stopped;
 mod surroundings;
-mod tmux;
-mod tmux_client;
+pub(crate) mod tmux;
+pub(crate) mod tmux_client;
 mod tmux_host;
 mod tmux_scan;
 mod tmux_servers;
 mod trust;
 mod undo;
+#[cfg(target_os = "linux")]
+mod window_desk;
+#[cfg(target_os = "linux")]
+mod windows;

@@ -4,13 +4,17 @@
 
 mod background;
 mod half_printed;
+mod harness;
 mod home;
+mod mcp_client;
 mod pty;
 mod ringer;
 mod snapshot;
+mod stdio_client;
 mod trace;
 
 mod ask;
+mod channels;
 mod completions;
 mod doctor;
 mod durable;
@@ -24,11 +28,14 @@ mod idle_hook;
 mod lead_statusline;
 mod listen;
 mod log_status_nuke;
+mod mcp_proxy;
+mod mcp_server;
 mod notify_format;
 mod progress;
 mod race_windows;
 mod run;
 mod setup;
+mod setup_mcp;
 mod setup_truth;
 mod snapshots;
 mod term_detect;

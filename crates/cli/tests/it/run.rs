@@ -2,6 +2,7 @@
 
 mod bytes;
 mod ending;
+mod in_tmux;
 mod job_control;
 mod keys;
 mod multiplexers;

@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 use std::process::Command;
 
 use crate::home::TestEnvironment;
-use crate::pty::typed_in_terminal;
+use crate::pty::Pane;
 use crate::ringer::json;
 use crate::setup::UserHome;
 use crate::snapshot::Transcript;
@@ -23,10 +23,15 @@ fn commands(environment: &TestEnvironment) -> Vec<String> {
     let pages = fs::read_dir(pages).expect("pages").map(|page| page.expect("an entry").file_name());
     let names = pages.map(|page| page.into_string().expect("UTF-8"));
     let mut commands: Vec<String> = names
-        .filter_map(|name| Some(name.strip_prefix("ringer-")?.strip_suffix(".1")?.replace('-', " ")))
+        .filter_map(|name| Some(command_of(name.strip_prefix("ringer-")?.strip_suffix(".1")?)))
         .collect();
     commands.sort();
     commands
+}
+
+/// A command by the name of its page: its words are joined by hyphens there, and one has a hyphen of its own.
+fn command_of(page: &str) -> String {
+    page.replace('-', " ").replace("mcp proxy", "mcp-proxy")
 }
 
 #[test]
@@ -42,7 +47,7 @@ fn help() {
     for file in fs::read_dir(files).expect("the snapshots") {
         let name = file.expect("an entry").file_name().into_string().expect("UTF-8");
         let command = name.strip_prefix("help-").and_then(|name| name.strip_suffix(".snap"));
-        let is_known = command.is_none_or(|command| commands.contains(&command.replace('-', " ")));
+        let is_known = command.is_none_or(|command| commands.contains(&command_of(command)));
         assert!(is_known, "{name} is of a command that there is no more: delete it");
     }
     for command in commands {
@@ -220,13 +225,16 @@ fn setup_in_a_terminal() {
         variables.push(("TZ", "UTC".to_owned()));
         let variables: Vec<(&str, &str)> =
             variables.iter().map(|(name, value)| (*name, value.as_str())).collect();
-        let (shown, _) = typed_in_terminal(arguments, &variables, user.environment.path(), typed);
-        // The terminal repeats what is typed: ahead of the screen, or behind its question.
+        let argv = [&[env!("CARGO_BIN_EXE_ringer")], arguments].concat();
+        let mut pane = Pane::start(&argv, &variables, Some(user.environment.path()));
+        // The terminal repeats what is typed. Only behind its question it is known where.
+        for (index, line) in typed.lines().enumerate() {
+            pane.wait_for_times("] ", index + 1);
+            pane.type_bytes(format!("{line}\n").as_bytes());
+        }
+        let shown = String::from_utf8_lossy(&pane.end().0).into_owned();
         let shown =
-            typed.lines().fold(shown, |shown, line| match shown.strip_prefix(&format!("{line}\r\n")) {
-                Some(rest) => rest.to_owned(),
-                None => shown.replacen(&format!("] {line}\r\n"), "] ", 1),
-            });
+            typed.lines().fold(shown, |shown, line| shown.replacen(&format!("] {line}\r\n"), "] ", 1));
         transcript.add(&format!("ringer {}", arguments.join(" ")), &shown);
     }
     transcript.check("setup-terminal");

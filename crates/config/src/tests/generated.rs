@@ -121,17 +121,38 @@ fn configs() -> impl Strategy<Value = Config> {
                 timeout,
                 source: source(),
             });
+    let senders = prop::collection::vec("[a-z@]{1,5}", 0..3);
+    let channels = (commands(1), "[a-z]{1,5}", senders, any::<bool>());
+    let channels = channels.prop_map(move |(command, to, allow, may_answer)| ChannelEntry {
+        name: String::new(),
+        command,
+        to,
+        allow,
+        may_answer,
+        source: source(),
+    });
     let many = 0..3usize;
     let texts = prop::collection::btree_map("[a-z .\"]{0,5}", "[a-zä \n]{0,5}", many.clone());
     (
         (words_of::<Channel>(), times(), notifies(), words_of::<OnePane>()),
+        (any::<bool>(), prop::collection::vec(channels, many.clone())),
         prop::collection::vec(hooks, many.clone()),
         prop::collection::vec(webhooks, many.clone()),
         prop::collection::vec(watches, many),
         texts,
     )
         .prop_map(
-            |((preferred_channel, stuck_threshold, notify, one_pane), mut hooks, webhooks, watches, keys)| {
+            |(
+                (preferred_channel, stuck_threshold, notify, one_pane),
+                (enabled, mut channel_servers),
+                mut hooks,
+                webhooks,
+                watches,
+                keys,
+            )| {
+                for (index, channel) in channel_servers.iter_mut().enumerate() {
+                    channel.name = format!("channel {index}");
+                }
                 for (index, hook) in hooks.iter_mut().enumerate() {
                     hook.id = format!("hook {index}");
                 }
@@ -143,6 +164,8 @@ fn configs() -> impl Strategy<Value = Config> {
                     hooks,
                     webhooks,
                     watches,
+                    channels: Channels { enabled },
+                    channel_servers,
                     theme: keys.clone(),
                     tmux: Tmux { one_pane },
                     relay: keys.clone(),

@@ -6,6 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::notice::{AgentChanges, AgentNotice, Episode, notice_for};
 use super::open_notices::OpenNotices;
+use super::reported::Reported;
+use super::timeouts::AgentTimeouts;
 use super::unattended::UnattendedRequests;
 use crate::agent::{AgentState, Authority, BlockedOn, Signal, SignalContent};
 use crate::message::{IDLE_PROMPT, Kind};
@@ -13,30 +15,10 @@ use crate::message::{IDLE_PROMPT, Kind};
 /// How long a signal overrides a contradicting one of a less reliable source. After that the hooks are taken to be silent
 /// and the other signal counts: Escape, for example, ends a turn without any hook. A choice, not a measurement.
 pub const AUTHORITY_HOLD: Duration = Duration::from_secs(5);
-/// The default of [`AgentTimeouts::stuck`].
-const STUCK_AFTER: Duration = Duration::from_mins(10);
-/// The default of [`AgentTimeouts::idle`].
-const IDLE_AFTER: Duration = Duration::from_mins(1);
-
 /// How long after an interruption an agent's report that it is idle belongs to it.
 const AFTER_INTERRUPTION: Duration = Duration::from_secs(2);
 /// The number before those of notices that came late. An agent has far fewer episodes.
 const FIRST_LATE_EPISODE: u64 = 1 << 32;
-
-/// The timeouts that settings can change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct AgentTimeouts {
-    /// How long an agent may work without any signal before it counts as stuck.
-    pub stuck: Duration,
-    /// How long an agent may wait for its user before that makes a notice (`notify.idle_reminder`); `None` for ever.
-    pub idle: Option<Duration>,
-}
-
-impl Default for AgentTimeouts {
-    fn default() -> Self {
-        Self { stuck: STUCK_AFTER, idle: Some(IDLE_AFTER) }
-    }
-}
 
 /// The state machine of one agent.
 ///
@@ -97,20 +79,6 @@ pub struct AgentMachine {
     /// When its turn began, the present or the last one. An older version did not note it.
     #[serde(default)]
     turn_began: Option<Duration>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-struct Reported {
-    kind: Kind,
-    /// Whether the kind was known, not guessed.
-    certain: bool,
-    has_text: bool,
-}
-
-impl Reported {
-    fn detail(self) -> (bool, bool) {
-        (self.certain, self.has_text)
-    }
 }
 
 impl AgentMachine {
@@ -346,6 +314,11 @@ impl AgentMachine {
         self.state.is_busy() && (signal.by_person || !in_turn)
     }
 
+    /// It counts as done because its turn ended; that may have been a prompt, or an interruption.
+    fn is_guess(&self) -> bool {
+        self.state == AgentState::Done && self.reported.is_some_and(|reported| !reported.certain)
+    }
+
     /// Done, with nothing running: the agent waits for its user.
     fn is_waiting(&self) -> bool {
         self.state == AgentState::Done && !self.pending
@@ -361,7 +334,7 @@ impl AgentMachine {
             | SignalContent::UnattendedPermission => None,
             SignalContent::Interrupted => {
                 let in_turn = self.state.is_busy() || matches!(self.state, AgentState::Blocked(_));
-                in_turn.then_some(AgentState::Ready)
+                (in_turn || self.is_guess()).then_some(AgentState::Ready)
             }
             // Only a turn can end. A blocked agent stays blocked: the title is the same for done and for blocked.
             SignalContent::TurnEnded => self.state.is_busy().then_some(AgentState::Done),
@@ -380,7 +353,9 @@ impl AgentMachine {
     }
 
     fn overrides(&self, now: Duration, signal: &Signal, state: AgentState) -> bool {
-        let contradicts = state != self.state;
+        // What a terminal shows comes in its order, unlike what hooks report beside it.
+        let is_in_order = signal.is_blocked() && self.decided_by != Authority::Hook;
+        let contradicts = state != self.state && !is_in_order;
         contradicts
             && state != AgentState::Exited
             && signal.authority > self.decided_by
@@ -388,7 +363,10 @@ impl AgentMachine {
     }
 
     fn enter(&mut self, now: Duration, state: AgentState, signal: &Signal) -> AgentChanges {
-        let ended = self.open.end_by(state, signal);
+        let mut ended = self.open.end_by(state, signal);
+        if self.is_guess() && signal.content == SignalContent::Interrupted {
+            ended.extend(self.open.end_guess(self.episode));
+        }
         AgentChanges { notices: self.change_state(now, state, signal).into_iter().collect(), ended }
     }
 
@@ -412,7 +390,10 @@ impl AgentMachine {
                 known => known.is_none(),
             }
         } else {
-            state != before && !both_blocked
+            let explains = before == AgentState::Done
+                && signal.is_blocked()
+                && self.reported.is_some_and(|reported| !reported.certain);
+            state != before && !both_blocked && !explains
         };
         if is_new {
             self.episode.0 += 1;
@@ -427,12 +408,14 @@ impl AgentMachine {
         }
         let (kind, category) = notice_for(before, state)?;
         let certain = !matches!(signal.content, SignalContent::TurnEnded);
-        let reported = Reported { kind, certain, has_text: signal.text.is_some() };
-        let upgrade = self.reported.is_some();
-        if self.reported.is_some_and(|earlier| reported.detail() <= earlier.detail()) {
+        // A title names the task, which says nothing of its end.
+        let has_text = signal.text.is_some() && signal.authority != Authority::Title;
+        let reported = Reported { kind, certain, has_text };
+        let earlier = self.reported.replace(reported.with(self.reported));
+        let upgrade = earlier.is_some();
+        if earlier.is_some_and(|earlier| !reported.adds_to(earlier)) {
             return None;
         }
-        self.reported = Some(reported);
         let (episode, text, running) = (self.episode, signal.text.clone(), self.running);
         let turn = self.ended_turn();
         let notice = AgentNotice { episode, upgrade, kind, category, text, running, turn };

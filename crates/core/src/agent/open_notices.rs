@@ -78,10 +78,12 @@ impl Reason {
 }
 
 impl OpenNotices {
-    /// Adds a notice that is sent. One that adds to an earlier notice of its episode is that one.
+    /// Adds a notice that is sent. One that adds to an earlier notice of its episode is that one, and may know the reason
+    /// better.
     pub(super) fn add(&mut self, notice: &AgentNotice, state: AgentState, call: Option<&str>) {
         let Some(reason) = Reason::of(notice, state) else { return };
-        if self.notices.iter().any(|open| open.episode == notice.episode) {
+        if let Some(open) = self.notices.iter_mut().find(|open| open.episode == notice.episode) {
+            open.reason = reason;
             return;
         }
         if self.notices.len() == MAX_OPEN {
@@ -135,6 +137,11 @@ impl OpenNotices {
             _ => ResolvedBy::WentOn,
         };
         self.take(by, |open| open.reason.ends(state, signal))
+    }
+
+    /// The turn that was reported as complete was interrupted.
+    pub(super) fn end_guess(&mut self, episode: Episode) -> Vec<EndedEpisode> {
+        self.take(ResolvedBy::Interrupted, |open| open.episode == episode)
     }
 
     fn take(&mut self, by: ResolvedBy, ends: impl Fn(&OpenNotice) -> bool) -> Vec<EndedEpisode> {

@@ -54,6 +54,18 @@ pub struct Ring {
     pub kind: Option<ShownKind>,
 }
 
+impl Ring {
+    /// The ring of two surfaces that are shown as one.
+    #[must_use]
+    pub fn with(self, other: Self) -> Self {
+        let kinds = self.kind.into_iter().chain(other.kind);
+        Self {
+            unread: self.unread + other.unread,
+            kind: kinds.max_by_key(|kind| (kind.urgency(), kind.is_prompt())),
+        }
+    }
+}
+
 /// The number on a workspace.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]

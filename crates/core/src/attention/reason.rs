@@ -174,6 +174,8 @@ pub enum AnsweredWith {
     Popup,
     /// The screen of `ringer`.
     Screen,
+    /// A chat, over an MCP channel.
+    Channel,
     /// Something that a newer version writes.
     #[serde(other)]
     Other,
@@ -186,13 +188,14 @@ impl AnsweredWith {
             Self::Command => "command",
             Self::Popup => "popup",
             Self::Screen => "screen",
+            Self::Channel => "channel",
             Self::Other => "other",
         }
     }
 
     /// Reads the word of the journal.
     pub fn named(word: &str) -> Self {
-        let known = [Self::Command, Self::Popup, Self::Screen];
+        let known = [Self::Command, Self::Popup, Self::Screen, Self::Channel];
         known.into_iter().find(|with| with.as_str() == word).unwrap_or(Self::Other)
     }
 }
@@ -203,6 +206,7 @@ impl fmt::Display for AnsweredWith {
             Self::Command => "`ringer answer`",
             Self::Popup => "a button of its popup",
             Self::Screen => "the screen of `ringer`",
+            Self::Channel => "an MCP channel",
             Self::Other => "another program",
         })
     }

@@ -2,7 +2,7 @@
 
 use super::Engine;
 use super::terminal_signals::{BELL_CATEGORY, DelayedSignal};
-use crate::agent::{Authority, Signal, SignalContent};
+use crate::agent::{Authority, Signal, SignalContent, client_notification};
 use crate::arrival::{DuplicateVerdict, EventReport};
 use crate::engine::{Order, TerminalSignal};
 use crate::message::{Place, SurfaceId};
@@ -35,7 +35,7 @@ impl Engine {
 
     fn accept(&mut self, received: DelayedSignal, orders: &mut Vec<Order>) {
         let DelayedSignal { received_at, surface, signal } = received;
-        let agent = self.terminal_signals.agent_on(&surface).cloned();
+        let (agent, by_hooks) = self.terminal_signals.agent_on(&surface).cloned().unzip();
         let (title, body, is_bell) = match signal {
             TerminalSignal::Agent(signal) => {
                 return orders.push(Order::ApplySignal { surface, agent, signal });
@@ -62,8 +62,15 @@ impl Engine {
         }
         if agent.is_some() {
             // The agent's state machine decides: a client sends its notification seconds after the event it is about.
-            let text = (!is_bell).then(|| title.map_or(body.clone(), |title| format!("{title}: {body}")));
-            let signal = Signal { text, ..Signal::new(Authority::Notification, SignalContent::Notified) };
+            let mut signal = if is_bell {
+                Signal::new(Authority::Notification, SignalContent::Notified)
+            } else {
+                client_notification(title.as_deref(), &body)
+            };
+            // Its hooks have said more of its state by then, and what they said last may be newer.
+            if by_hooks == Some(true) {
+                signal.content = SignalContent::Notified;
+            }
             orders.push(Order::ApplySignal { surface, agent, signal });
         } else {
             let category = is_bell.then(|| BELL_CATEGORY.to_owned());

@@ -26,9 +26,6 @@ impl Engine {
         present: bool,
         orders: &mut Vec<Order>,
     ) {
-        if present && !views.is_empty() {
-            self.presence.input(now.mono, host, false);
-        }
         let new = self.focus.set(host, views, present);
         // What is shown to a person who is away is read when they come back.
         if !self.is_away() {
@@ -229,12 +226,9 @@ impl Engine {
         }
     }
 
-    /// The ring of a surface, if it is lit.
-    pub fn ring_of(&self, surface: &SurfaceId) -> Option<Ring> {
-        self.lit_rings
-            .iter()
-            .find(|(place, _)| place.surface.as_ref() == Some(surface))
-            .map(|(_, ring)| *ring)
+    /// The surfaces with a ring.
+    pub fn lit_rings(&self) -> impl Iterator<Item = (&SurfaceId, Ring)> {
+        self.lit_rings.iter().filter_map(|(place, ring)| Some((place.surface.as_ref()?, *ring)))
     }
 
     /// Redraws every place that has or had a ring or a badge, after a change that may concern any of them.

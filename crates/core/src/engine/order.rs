@@ -95,6 +95,8 @@ pub enum Event {
         views: Vec<View>,
         /// Whether the person is there, as far as the host knows. If they are not, the views count for nothing.
         present: bool,
+        /// Whether the person did something for it to change. Otherwise it says nothing of whether they are away.
+        by_person: bool,
     },
     /// A host says whether the person is there, or does not know it any more.
     Presence {

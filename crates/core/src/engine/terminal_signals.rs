@@ -42,9 +42,9 @@ impl TerminalSignals {
         }
     }
 
-    /// The agent of a surface.
-    pub(super) fn agent_on(&self, surface: &SurfaceId) -> Option<&Agent> {
-        self.agents.get(surface).map(|(agent, _)| agent)
+    /// The agent of a surface, and whether it reports by hooks.
+    pub(super) fn agent_on(&self, surface: &SurfaceId) -> Option<&(Agent, bool)> {
+        self.agents.get(surface)
     }
 
     /// Delays a signal if the agent of its surface reports by hooks; else gives it back.

@@ -55,7 +55,7 @@ fn message(number: u64, surface: &str, body: &str) -> Event {
 /// The clients of one host show these surfaces, and no others.
 fn looks(surfaces: &[&str]) -> Event {
     let view = |surface: &&str| View { client: format!("on {surface}"), surface: SurfaceId::new(surface) };
-    Event::Looks { host: 1, views: surfaces.iter().map(view).collect(), present: true }
+    Event::Looks { host: 1, views: surfaces.iter().map(view).collect(), present: true, by_person: true }
 }
 
 /// Settings of a revision with hooks of the person's own.

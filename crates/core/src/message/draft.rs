@@ -1,5 +1,6 @@
 //! The message, before and after it is in the journal.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -40,6 +41,9 @@ pub struct MessageOrigin {
     /// The workspace, where the sender knows it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub workspace: Option<String>,
+    /// What an MCP channel says of it beside its text: `chat_id`, `user`, …
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub meta: BTreeMap<String, String>,
 }
 
 /// A message that is not in the journal yet.

@@ -63,7 +63,14 @@ pub struct TmuxSurface<'a> {
     pub pane: &'a str,
 }
 
-impl TmuxSurface<'_> {
+impl<'a> TmuxSurface<'a> {
+    /// The pane of a process, by its variables `TMUX` (`SOCKET,PID,SESSION`) and `TMUX_PANE`.
+    pub fn of_variables(tmux: &'a str, pane: &'a str) -> Option<Self> {
+        let mut fields = tmux.rsplitn(3, ',');
+        let (_session, server, socket) = (fields.next()?, fields.next()?, fields.next()?);
+        (!socket.is_empty()).then_some(Self { socket, server, pane })
+    }
+
     /// The id.
     pub fn id(self) -> SurfaceId {
         SurfaceId::new(&format!("tmux:{}:{}:{}", self.socket, self.server, self.pane))
@@ -78,6 +85,30 @@ impl SurfaceId {
         let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
         let is_pane = is_number(server) && pane.strip_prefix('%').is_some_and(is_number);
         is_pane.then_some(TmuxSurface { socket, server, pane })
+    }
+}
+
+/// What the id of a plain terminal says: `tty:<device>@<when the leader of its session was started>`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TtySurface<'a> {
+    /// The device.
+    pub tty: &'a str,
+    /// When the leader of its session was started, in the kernel's unit: devices are used again.
+    pub leader_started: u64,
+}
+
+impl TtySurface<'_> {
+    /// The id.
+    pub fn id(self) -> SurfaceId {
+        SurfaceId::new(&format!("tty:{}@{}", self.tty, self.leader_started))
+    }
+}
+
+impl SurfaceId {
+    /// What it says, if it is the id of a plain terminal.
+    pub fn tty(&self) -> Option<TtySurface<'_>> {
+        let (tty, started) = self.as_str().strip_prefix("tty:")?.rsplit_once('@')?;
+        Some(TtySurface { tty, leader_started: started.parse().ok()? })
     }
 }
 
@@ -122,5 +153,17 @@ impl Place {
     /// Whether another place is this one or lies in it.
     pub fn covers(&self, other: &Self) -> bool {
         self.workspace == other.workspace && (self.surface.is_none() || self.surface == other.surface)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pane_of_tmux_is_named_by_its_server() {
+        let id = |tmux| TmuxSurface::of_variables(tmux, "%3").map(|pane| pane.id().to_string());
+        assert_eq!(id("/tmp/tmux-0/a,b,12,0").as_deref(), Some("tmux:/tmp/tmux-0/a,b:12:%3"));
+        assert_eq!((id("oops"), id(",12,0")), (None, None));
     }
 }

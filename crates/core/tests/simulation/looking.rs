@@ -29,7 +29,7 @@ impl Looking {
         let present = random.below(4) > 0;
         let looked_at = views.iter().map(|view| view.surface.clone()).filter(|_| present).collect();
         self.hosts.insert(host, looked_at);
-        Event::Looks { host, views, present }
+        Event::Looks { host, views, present, by_person: true }
     }
 
     pub(crate) fn is_at(&self, place: &Place) -> bool {

@@ -4,7 +4,7 @@ use std::process::{Child, Command, Stdio};
 
 use ringer_core::agent::{PermissionRequest, PopupAnswer, PromptContent};
 use ringer_deliver::{Desktop, DesktopEvent, DisplayedPopup, Error, Popup, PreviousPopup};
-use test_support::{DEADLINE, SessionBus, first_line, in_time, started};
+use test_support::{DEADLINE, SessionBus, VirtualScreen, in_time, started};
 
 use crate::wait::{id, popup, until};
 
@@ -42,25 +42,20 @@ async fn displayed(bus: &SessionBus, expected: &str) {
 }
 
 /// Starts dunst on a screen of its own, with this in its `[global]` section.
-fn dunst(bus: &SessionBus, global: &str) -> [Running; 2] {
-    let mut screen = start(
-        Command::new("Xvfb")
-            .args(["-displayfd", "1", "-nolisten", "tcp", "-screen", "0", "640x480x24"])
-            .stdout(Stdio::piped()),
-    );
-    let display = format!(":{}", first_line(&mut screen.0, "Xvfb"));
+fn dunst(bus: &SessionBus, global: &str) -> (Running, VirtualScreen) {
+    let screen = VirtualScreen::start();
     let config = bus
         .file("dunstrc", &format!("[global]\nidle_threshold = 0\n{global}[urgency_normal]\ntimeout = 0\n"));
     let dunst = start(
         Command::new("dunst")
             .arg("-config")
             .arg(config)
-            .env("DISPLAY", display)
+            .env("DISPLAY", screen.display())
             .env_remove("WAYLAND_DISPLAY")
             .env("DBUS_SESSION_BUS_ADDRESS", bus.address())
             .stdout(Stdio::null()),
     );
-    [dunst, screen]
+    (dunst, screen)
 }
 
 /// Shows a popup as soon as dunst is there.

@@ -1,11 +1,13 @@
 //! Agents, as the hub learns of them: from their terminals, from their processes, and as time passes.
 
+use std::collections::HashSet;
+
 use ringer_core::agent::{AgentState, Authority, Signal};
 use ringer_core::hash::fnv1a_32;
 use ringer_core::message::{Agent, SurfaceId, Tag};
 use ringer_core::toast::{Observation, SourceNotification};
 use ringer_core::{Draft, Event, Kind, Now, Recipient, Scope, Sender};
-use ringer_journal::{AgentInfo, AgentUpdate, Error};
+use ringer_journal::{AgentInfo, AgentUpdate, Error, TERMINAL_CLIENT};
 use serde_json::json;
 
 use super::{HubState, RETRY_AFTER};
@@ -112,9 +114,15 @@ impl HubState {
     /// Looks at the agents, which may have changed with what was read: publishes what changed, wakes those that became
     /// idle, and watches their processes.
     pub(super) fn refresh_agents(&mut self, now: Now) -> Result<(), Error> {
-        let live = self.journal.live_agents(now.mono, self.agents.timeouts())?;
+        let mut live = self.journal.live_agents(now.mono, self.agents.timeouts())?;
+        for guess in take_guesses(&mut live.agents) {
+            self.end_quietly(now, &guess)?;
+        }
         self.agents.set_next_deadline(live.deadline);
         let changes = self.agents.update(live.agents);
+        if !changes.changed.is_empty() || !changes.unwatch.is_empty() {
+            self.agents.tell_changed();
+        }
         for agent in changes.unwatch {
             self.act(Action::UnwatchProcess(agent));
         }
@@ -127,8 +135,18 @@ impl HubState {
         Ok(())
     }
 
+    /// What was known of an agent by its terminal alone is over: its hooks report now.
+    fn end_quietly(&mut self, now: Now, info: &AgentInfo) -> Result<(), Error> {
+        let signals = [Signal::state(Authority::Process, AgentState::Exited)];
+        let timeouts = self.agents.timeouts();
+        let update = AgentUpdate { agent: info, signals: &signals, mono: now.mono, timeouts, notify: false };
+        let ids = self.ids(now);
+        self.journal.update_agent(&update, None, &ids).map(drop)
+    }
+
     fn agent_changed(&mut self, now: Now, info: &AgentInfo, state: AgentState) {
         if let Some(surface) = info.surface.as_deref().map(SurfaceId::new) {
+            self.agents.heard_from(&surface);
             let agent = Some((info.id.clone(), info.by_hooks));
             self.decide(now, Event::AgentOnSurface { surface, agent });
         }
@@ -164,6 +182,7 @@ impl HubState {
                 self.act(Action::RetryProcessEnd(agent.clone()));
             }
         }
+        self.agents.tell_changed();
         self.ingest.schedule();
     }
 
@@ -187,6 +206,18 @@ impl HubState {
     }
 }
 
+/// Takes the agents that are known by their terminals alone, where another one on the same terminal reports by hooks: each is
+/// that one. A client that calls its first hook with the first prompt was seen before.
+fn take_guesses(live: &mut Vec<(AgentInfo, AgentState)>) -> Vec<AgentInfo> {
+    let hooked: HashSet<String> =
+        live.iter().filter(|(info, _)| info.by_hooks).filter_map(|(info, _)| info.surface.clone()).collect();
+    let is_guess = |info: &AgentInfo| {
+        info.client == TERMINAL_CLIENT
+            && info.surface.as_ref().is_some_and(|surface| hooked.contains(surface))
+    };
+    live.extract_if(.., |(info, _)| is_guess(info)).map(|(info, _)| info).collect()
+}
+
 /// An agent without hooks, of which only the terminal is known. Its name comes from the whole surface: those of two
 /// terminals often end alike.
 fn unknown_agent(surface: &SurfaceId) -> Option<AgentInfo> {
@@ -195,7 +226,7 @@ fn unknown_agent(surface: &SurfaceId) -> Option<AgentInfo> {
         surface: Some(surface.to_string()),
         ..AgentInfo::new(
             Agent::new(&format!("terminal-{hash:08x}")).ok()?,
-            "terminal",
+            TERMINAL_CLIENT,
             surface.to_string(),
             Scope::global(),
         )

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use ringer_core::agent::{AgentState, AgentTimeouts};
-use ringer_core::message::Agent;
+use ringer_core::message::{Agent, SurfaceId};
 use ringer_journal::AgentInfo;
 
 use ringer_ipc::host::Extension;
@@ -73,6 +73,11 @@ impl AgentTracker {
         self.next_deadline.is_some_and(|due| due <= now)
     }
 
+    /// A notification or an agent's hook came from a surface.
+    pub(super) fn heard_from(&mut self, surface: &SurfaceId) {
+        self.extensions.iter_mut().for_each(|extension| extension.heard_from(surface));
+    }
+
     pub(super) fn extensions(&mut self) -> impl Iterator<Item = &mut Box<dyn Extension>> {
         self.extensions.iter_mut()
     }
@@ -87,6 +92,21 @@ impl AgentTracker {
         for agent in self.tracked.keys() {
             self.extensions.iter_mut().for_each(|extension| extension.wake(agent));
         }
+    }
+
+    /// An agent is not what it was.
+    pub(super) fn tell_changed(&mut self) {
+        self.extensions.iter_mut().for_each(|extension| extension.agents_changed());
+    }
+
+    /// The prompts of an agent may have changed.
+    pub(super) fn tell_prompts_changed(&mut self) {
+        self.extensions.iter_mut().for_each(|extension| extension.prompts_changed());
+    }
+
+    /// Whether an extension needs the hub.
+    pub(super) fn need_hub(&self) -> bool {
+        self.extensions.iter().any(|extension| extension.needs_hub())
     }
 
     pub(super) fn has_any(&self) -> bool {

@@ -9,8 +9,13 @@ use ringer_core::message::{Place, Scope, SurfaceId, WorkspaceId};
 use ringer_ipc::ApiError;
 use ringer_ipc::host::SurfaceInfo;
 
-use crate::host_request::{HostRequest, LooksParams, SurfaceParams, ViewParams};
+use crate::host_request::{HostAbilities, HostRequest, LooksParams, SurfaceParams, ViewParams};
 use crate::request::ConnectionId;
+
+mod nesting;
+mod nesting_index;
+
+use nesting_index::NestingIndex;
 
 /// Surfaces that one host may have: more than a person opens. The engine knows as many of all hosts.
 const MAX_SURFACES: usize = 4096;
@@ -26,8 +31,13 @@ struct AttachedHost {
     surfaces: BTreeMap<SurfaceId, AttachedSurface>,
     /// Whether it said what the person looks at, and would know of all of it. Otherwise its surfaces may be looked at unnoticed.
     reports_focus: bool,
-    /// Whether it goes to a surface when it is asked to.
-    can_focus: bool,
+    abilities: HostAbilities,
+    /// What it shows to the person.
+    views: Vec<View>,
+    /// Whether the person is there, as far as it knows.
+    is_present: bool,
+    /// What the engine was told: the views around which everything is looked at, and whether the person is there.
+    told: (Vec<View>, bool),
 }
 
 /// A surface, as an attached host knows it.
@@ -37,9 +47,25 @@ struct AttachedSurface {
     tty: Option<String>,
     title: Option<String>,
     place: Option<String>,
+    /// The surface around it, as its host names it.
+    parent: Option<SurfaceId>,
+    /// Whether the host would know that it is looked at.
+    reports_looks: bool,
 }
 
 impl AttachedHost {
+    fn new(name: String, abilities: HostAbilities) -> Self {
+        Self {
+            name,
+            abilities,
+            surfaces: BTreeMap::new(),
+            reports_focus: false,
+            views: Vec::new(),
+            is_present: true,
+            told: (Vec::new(), true),
+        }
+    }
+
     fn info(&self, surface: &SurfaceId, elsewhere: Option<SurfaceInfo>) -> Option<SurfaceInfo> {
         let own = self.surfaces.get(surface)?;
         let workspace = own.workspace.clone().or(elsewhere.map(|info| info.workspace));
@@ -50,6 +76,7 @@ impl AttachedHost {
             host: self.name.clone(),
             title: own.title.clone(),
             place: own.place.clone(),
+            parent: own.parent.clone(),
         })
     }
 }
@@ -65,12 +92,15 @@ pub(super) struct HostChanges {
     pub(super) gone: Vec<SurfaceId>,
     /// A surface that is unread, and whether it was so in the session before.
     pub(super) unread: Option<(SurfaceId, bool)>,
+    /// Surfaces around others that came, went or moved: their rings follow.
+    pub(super) around: BTreeSet<SurfaceId>,
 }
 
 /// The hosts that are connected.
 #[derive(Debug, Default)]
 pub(super) struct AttachedHosts {
     hosts: BTreeMap<ConnectionId, AttachedHost>,
+    nesting: NestingIndex,
 }
 
 impl AttachedHosts {
@@ -81,19 +111,21 @@ impl AttachedHosts {
         request: HostRequest,
     ) -> Result<HostChanges, ApiError> {
         match request {
-            HostRequest::Attach { name, can_focus } => {
+            HostRequest::Attach { name, abilities } => {
                 check_name("name", &name)?;
-                let surfaces = BTreeMap::new();
-                let host = AttachedHost { name, surfaces, reports_focus: false, can_focus };
-                self.hosts.entry(connection).or_insert(host);
+                self.hosts.entry(connection).or_insert(AttachedHost::new(name, abilities));
                 Ok(HostChanges::default())
             }
             HostRequest::Opened(surfaces) => self.open(connection, surfaces),
             HostRequest::Closed { surface_id } => {
                 let surface = SurfaceId::new(&surface_id);
-                self.host(connection)?.surfaces.remove(&surface);
-                let gone = if self.host_of(&surface).is_none() { vec![surface] } else { Vec::new() };
-                Ok(HostChanges { gone, ..HostChanges::default() })
+                let around = self.around_all([&surface]);
+                if let Some(own) = self.host(connection)?.surfaces.remove(&surface) {
+                    let key = (surface.clone(), connection);
+                    self.nesting.remove(&key, own.parent.as_ref(), own.tty.as_deref());
+                }
+                let events = self.changed_views(None);
+                Ok(HostChanges { events, around, ..self.without([surface]) })
             }
             HostRequest::Looks(params) => self.looks(connection, params),
             HostRequest::Unread { surface_id, is_restored } => {
@@ -120,26 +152,39 @@ impl AttachedHosts {
         connection: ConnectionId,
         opened: Vec<SurfaceParams>,
     ) -> Result<HostChanges, ApiError> {
-        let host = self.host(connection)?;
+        self.host(connection)?;
         for params in &opened {
             check_name("surface_id", &params.surface_id)?;
-            for (what, text) in
-                [("workspace_id", &params.workspace_id), ("title", &params.title), ("place", &params.place)]
-            {
+            for (what, text) in [
+                ("workspace_id", &params.workspace_id),
+                ("title", &params.title),
+                ("place", &params.place),
+                ("parent", &params.parent),
+            ] {
                 text.as_deref().map_or(Ok(()), |text| check_name(what, text))?;
             }
         }
         let ids: Vec<SurfaceId> = opened.iter().map(|params| SurfaceId::new(&params.surface_id)).collect();
+        let mut around = self.around_all(&ids);
+        let Some(host) = self.hosts.get_mut(&connection) else { return Ok(HostChanges::default()) };
         let new: BTreeSet<&SurfaceId> = ids.iter().filter(|id| !host.surfaces.contains_key(*id)).collect();
         if host.surfaces.len() + new.len() > MAX_SURFACES {
             return Err(ApiError::new("busy", format!("a host has at most {MAX_SURFACES} surfaces")));
         }
         for (id, params) in ids.iter().zip(opened) {
             let workspace = params.workspace_id.as_deref().map(WorkspaceId::new);
-            let SurfaceParams { tty, title, place, .. } = params;
-            host.surfaces.insert(id.clone(), AttachedSurface { workspace, tty, title, place });
+            let parent = params.parent.as_deref().map(SurfaceId::new);
+            let SurfaceParams { tty, title, place, reports_looks, .. } = params;
+            let own = AttachedSurface { workspace, tty, title, place, parent, reports_looks };
+            let key = (id.clone(), connection);
+            if let Some(before) = host.surfaces.get(id) {
+                self.nesting.remove(&key, before.parent.as_ref(), before.tty.as_deref());
+            }
+            self.nesting.add(key, own.parent.as_ref(), own.tty.as_deref());
+            host.surfaces.insert(id.clone(), own);
         }
-        Ok(HostChanges { changed: ids, ..HostChanges::default() })
+        around.extend(self.around_all(&ids));
+        Ok(HostChanges { changed: ids, around, events: self.changed_views(None), ..HostChanges::default() })
     }
 
     fn looks(&mut self, connection: ConnectionId, params: LooksParams) -> Result<HostChanges, ApiError> {
@@ -155,20 +200,32 @@ impl AttachedHosts {
         let changed =
             if before == params.is_complete { Vec::new() } else { host.surfaces.keys().cloned().collect() };
         let view = |view: ViewParams| View { client: view.client, surface: SurfaceId::new(&view.surface_id) };
-        let views = params.views.into_iter().map(view).collect();
-        let present = params.present.unwrap_or(true);
+        host.views = params.views.into_iter().map(view).collect();
+        host.is_present = params.present.unwrap_or(true);
         // The views first: what a person who comes back sees at once is not in the digest.
-        let looks = Event::Looks { host: connection.0, views, present };
-        let events = vec![looks, Event::Presence { host: connection.0, present: params.present }];
+        let mut events = self.changed_views(params.by_person.then_some(connection));
+        events.push(Event::Presence { host: connection.0, present: params.present });
         Ok(HostChanges { changed, events, ..HostChanges::default() })
     }
 
     /// A connection has ended, whether it was a host or not.
     pub(super) fn detach(&mut self, connection: ConnectionId) -> HostChanges {
-        let Some(host) = self.hosts.remove(&connection) else { return HostChanges::default() };
-        let gone = host.surfaces.into_keys().filter(|surface| self.host_of(surface).is_none()).collect();
-        let events = vec![Event::HostGone { host: connection.0 }];
-        HostChanges { events, gone, ..HostChanges::default() }
+        let Some(host) = self.hosts.get(&connection) else { return HostChanges::default() };
+        let around = self.around_all(host.surfaces.keys());
+        let surfaces = self.hosts.remove(&connection).map(|host| host.surfaces).unwrap_or_default();
+        for (surface, own) in &surfaces {
+            let key = (surface.clone(), connection);
+            self.nesting.remove(&key, own.parent.as_ref(), own.tty.as_deref());
+        }
+        let mut events = vec![Event::HostGone { host: connection.0 }];
+        events.extend(self.changed_views(None));
+        HostChanges { events, around, ..self.without(surfaces.into_keys()) }
+    }
+
+    /// A host no longer has these surfaces. Of those that another one has, less may be known.
+    fn without(&self, surfaces: impl IntoIterator<Item = SurfaceId>) -> HostChanges {
+        let (changed, gone) = surfaces.into_iter().partition(|surface| self.host_of(surface).is_some());
+        HostChanges { changed, gone, ..HostChanges::default() }
     }
 
     /// All connected hosts.
@@ -181,10 +238,21 @@ impl AttachedHosts {
         self.hosts.values().flat_map(|host| host.surfaces.keys())
     }
 
-    /// The host that has a surface.
+    /// The hosts that have a surface.
+    fn hosts_of(&self, surface: &SurfaceId) -> impl Iterator<Item = (ConnectionId, &AttachedHost)> {
+        let hosts = self.hosts.iter().map(|(connection, host)| (*connection, host));
+        hosts.filter(|(_, host)| host.surfaces.contains_key(surface))
+    }
+
+    /// The host that has a surface; of two, the one that shows its ring: `ringer run` in a terminal whose window another
+    /// one knows.
     pub(super) fn host_of(&self, surface: &SurfaceId) -> Option<ConnectionId> {
-        let mut hosts = self.hosts.iter();
-        hosts.find(|(_, host)| host.surfaces.contains_key(surface)).map(|(connection, _)| *connection)
+        self.drawing(surface).or_else(|| self.hosts_of(surface).next().map(|(connection, _)| connection))
+    }
+
+    /// The host that shows the ring of a surface.
+    pub(super) fn drawing(&self, surface: &SurfaceId) -> Option<ConnectionId> {
+        self.hosts_of(surface).find(|(_, host)| host.abilities.draws_rings).map(|(connection, _)| connection)
     }
 
     /// A surface of one of these hosts. `elsewhere` is what another one knows of it: a host may leave out the workspace.
@@ -192,11 +260,9 @@ impl AttachedHosts {
         self.hosts.get(&self.host_of(surface)?)?.info(surface, elsewhere)
     }
 
-    /// The host that goes to a surface when it is asked to: its connection and its name.
-    pub(super) fn focusing(&self, surface: &SurfaceId) -> Option<(ConnectionId, &str)> {
-        let connection = self.host_of(surface)?;
-        let host = self.hosts.get(&connection).filter(|host| host.can_focus)?;
-        Some((connection, &host.name))
+    /// The host that goes to a surface when it is asked to.
+    pub(super) fn focusing(&self, surface: &SurfaceId) -> Option<ConnectionId> {
+        self.hosts_of(surface).find(|(_, host)| host.abilities.can_focus).map(|(connection, _)| connection)
     }
 
     /// The name of an attached host.
@@ -206,14 +272,19 @@ impl AttachedHosts {
 
     /// Whether the host of a surface says in which workspace it stands.
     pub(super) fn names_workspace(&self, surface: &SurfaceId) -> bool {
-        let host = self.host_of(surface).and_then(|connection| self.hosts.get(&connection));
-        host.and_then(|host| host.surfaces.get(surface)).is_some_and(|own| own.workspace.is_some())
+        self.known(surface).next().is_some_and(|own| own.workspace.is_some())
     }
 
-    /// Whether the host of a surface says what the person looks at.
+    /// Whether a host of a surface says when the person looks at it.
     pub(super) fn reports_focus(&self, surface: &SurfaceId) -> bool {
-        let host = self.host_of(surface).and_then(|connection| self.hosts.get(&connection));
-        host.is_some_and(|host| host.reports_focus)
+        let reports = |own: &AttachedSurface| own.reports_looks;
+        self.hosts_of(surface)
+            .any(|(_, host)| host.reports_focus && host.surfaces.get(surface).is_some_and(reports))
+    }
+
+    /// A surface as each host knows it that has it.
+    fn known<'a>(&'a self, surface: &'a SurfaceId) -> impl Iterator<Item = &'a AttachedSurface> {
+        self.hosts.values().filter_map(|host| host.surfaces.get(surface))
     }
 
     fn host(&mut self, connection: ConnectionId) -> Result<&mut AttachedHost, ApiError> {
@@ -241,14 +312,25 @@ mod tests {
     const TWO: ConnectionId = ConnectionId(2);
 
     fn attach(hosts: &mut AttachedHosts, connection: ConnectionId) {
-        hosts
-            .handle(connection, HostRequest::Attach { name: "scripted".to_owned(), can_focus: false })
-            .unwrap();
+        attach_with(hosts, connection, HostAbilities { can_focus: false, draws_rings: true });
+    }
+
+    fn attach_with(hosts: &mut AttachedHosts, connection: ConnectionId, abilities: HostAbilities) {
+        hosts.handle(connection, HostRequest::Attach { name: "scripted".to_owned(), abilities }).unwrap();
     }
 
     fn surface_of(id: &str) -> SurfaceParams {
         let workspace_id = Some("w".to_owned());
-        SurfaceParams { surface_id: id.to_owned(), workspace_id, tty: None, title: None, place: None }
+        let surface_id = id.to_owned();
+        SurfaceParams {
+            surface_id,
+            workspace_id,
+            tty: None,
+            title: None,
+            place: None,
+            parent: None,
+            reports_looks: true,
+        }
     }
 
     fn open(hosts: &mut AttachedHosts, connection: ConnectionId, surface: &str) -> Vec<SurfaceId> {
@@ -257,7 +339,12 @@ mod tests {
 
     fn looks(surface: &str) -> HostRequest {
         let view = ViewParams { client: "main".to_owned(), surface_id: surface.to_owned() };
-        HostRequest::Looks(LooksParams { views: vec![view], is_complete: true, present: None })
+        HostRequest::Looks(LooksParams {
+            views: vec![view],
+            is_complete: true,
+            present: None,
+            by_person: true,
+        })
     }
 
     #[test]
@@ -271,12 +358,34 @@ mod tests {
         assert_eq!(hosts.handle(ONE, looks("a")).unwrap().changed, std::slice::from_ref(&surface));
         assert!(hosts.reports_focus(&surface));
         assert_eq!(hosts.handle(ONE, looks("a")).unwrap().changed, []);
-        let incomplete = LooksParams { views: Vec::new(), is_complete: false, present: None };
+        let incomplete =
+            LooksParams { views: Vec::new(), is_complete: false, present: None, by_person: true };
         assert_eq!(
             hosts.handle(ONE, HostRequest::Looks(incomplete)).unwrap().changed,
             std::slice::from_ref(&surface)
         );
         assert!(!hosts.reports_focus(&surface), "a terminal does not report");
+    }
+
+    #[test]
+    fn of_two_hosts_of_a_surface_each_does_what_it_can() {
+        let mut hosts = AttachedHosts::default();
+        attach_with(&mut hosts, ONE, HostAbilities { can_focus: true, draws_rings: false });
+        let surface = SurfaceId::new("a");
+        let unknown = SurfaceParams { reports_looks: false, ..surface_of("a") };
+        hosts.handle(ONE, HostRequest::Opened(vec![unknown])).unwrap();
+        hosts.handle(ONE, looks("b")).unwrap();
+        assert!(!hosts.reports_focus(&surface), "not of this surface");
+        assert_eq!((hosts.host_of(&surface), hosts.drawing(&surface)), (Some(ONE), None));
+        attach(&mut hosts, TWO);
+        open(&mut hosts, TWO, "a");
+        assert_eq!((hosts.host_of(&surface), hosts.drawing(&surface)), (Some(TWO), Some(TWO)));
+        assert_eq!(hosts.focusing(&surface), Some(ONE));
+        hosts.handle(TWO, looks("a")).unwrap();
+        assert!(hosts.reports_focus(&surface));
+        let changes = hosts.detach(TWO);
+        assert_eq!((changes.changed, changes.gone), (vec![surface.clone()], Vec::new()));
+        assert!(!hosts.reports_focus(&surface));
     }
 
     #[test]
@@ -296,6 +405,7 @@ mod tests {
             host: "terminal".to_owned(),
             title: None,
             place: None,
+            parent: None,
         };
         assert_eq!(workspace(Some(elsewhere)), "repo:x");
         assert_eq!(hosts.info(&surface, None).unwrap().title.as_deref(), Some("vim"));
@@ -328,11 +438,8 @@ mod tests {
         assert_eq!(hosts.handle(ONE, one_more).unwrap_err().code, "busy");
         let many = |count: usize| {
             let view = |_| ViewParams { client: "c".to_owned(), surface_id: "0".to_owned() };
-            HostRequest::Looks(LooksParams {
-                views: (0..count).map(view).collect(),
-                is_complete: true,
-                present: None,
-            })
+            let views = (0..count).map(view).collect();
+            HostRequest::Looks(LooksParams { views, is_complete: true, present: None, by_person: true })
         };
         assert!(hosts.handle(ONE, many(MAX_VIEWS)).is_ok());
         assert_eq!(hosts.handle(ONE, many(MAX_VIEWS + 1)).unwrap_err().code, "invalid_params");

@@ -1,7 +1,7 @@
 //! Going to where something happened, and what came of it.
 
 use ringer_core::attention::MarkTarget;
-use ringer_core::message::{Mark, SurfaceId};
+use ringer_core::message::{Mark, Place, SurfaceId};
 use ringer_core::{MessageId, Now};
 use serde_json::Value;
 
@@ -12,7 +12,7 @@ use super::journal_writes::mark_draft;
 use super::request_queue::Continuation;
 use super::surfaces::FocusOutcome;
 use crate::host_order::{HostOrder, SentOrder};
-use crate::message::{Action, Answer};
+use crate::message::{Action, Answer, Job};
 use crate::request::{ConnectionId, TargetParams};
 use crate::tmux::Unreachable;
 use crate::view;
@@ -21,10 +21,25 @@ use crate::view;
 type Focused = std::result::Result<String, Unreachable>;
 
 impl HubState {
+    /// Begins to go to a place: first to the surfaces around it, from the outside in. What comes of those is not waited for.
+    pub(super) fn focus(&mut self, place: &Place) -> FocusOutcome {
+        let around = place.surface.as_ref().map(|surface| self.surfaces.around(surface)).unwrap_or_default();
+        for outer in around.into_iter().rev() {
+            match self.surfaces.focus(&Place::surface(place.workspace.clone(), outer)) {
+                FocusOutcome::NeedsTmux(pane) => self.execute(Job::FocusPane { id: None, pane }),
+                FocusOutcome::NeedsHost(host, surface_id) => {
+                    self.tell_hosts([SentOrder { host, order: HostOrder::Focus { surface_id } }]);
+                }
+                FocusOutcome::Known(_) => {}
+            }
+        }
+        self.surfaces.focus(place)
+    }
+
     /// Goes to a surface.
     pub(super) fn focus_surface(&mut self, target: &TargetParams) -> Result<Handled> {
         let place = self.place(target)?;
-        Ok(match self.surfaces.focus(&place) {
+        Ok(match self.focus(&place) {
             FocusOutcome::Known(result) => Handled::AfterIngest(Continuation::Value(view::focus(result))),
             FocusOutcome::NeedsTmux(pane) => {
                 Handled::AfterIngest(Continuation::Focus { pane, notification: None })
@@ -39,7 +54,7 @@ impl HubState {
     pub(super) fn open(&mut self, now: Now, id: &MessageId) -> Result<Handled> {
         let record = self.record(id)?;
         let notification = self.notifications.view(&record, &self.clock);
-        Ok(match self.surfaces.focus(&record.place) {
+        Ok(match self.focus(&record.place) {
             FocusOutcome::Known(result) => {
                 let opened = self.opened(now, (id, &notification), result)?;
                 Handled::AfterIngest(Continuation::Value(opened))

@@ -266,6 +266,10 @@ impl HubState {
             (None, None, true) => TerminalSignal::Bell,
             (None, None, false) => return Err(ApiError::params("bell, body or signal is missing")),
         };
+        // What is inside tells it itself, and it would come twice. Of a bell, its host may not know the pane.
+        if signal != TerminalSignal::Bell && self.surfaces.shows_others(&surface) {
+            return Ok(json!({}));
+        }
         self.publish(now, "surface.heard", heard);
         self.decide(now, Event::TerminalSignal { surface, signal });
         Ok(json!({}))

@@ -7,6 +7,7 @@ use serde_json::json;
 
 use super::HubState;
 use super::handlers::{Handled, value};
+use super::surfaces::AfterHost;
 use crate::host_order::{HostOrder, SentOrder};
 use crate::host_request::HostRequest;
 use crate::message::Answer;
@@ -30,24 +31,34 @@ impl HubState {
             self.end_focus(now, waiting, &result);
         }
         let attaches = matches!(request, HostRequest::Attach { .. });
-        let opened = match &request {
+        let opened: Vec<SurfaceId> = match &request {
             HostRequest::Opened(surfaces) => {
                 surfaces.iter().map(|params| SurfaceId::new(&params.surface_id)).collect()
             }
             _ => Vec::new(),
         };
-        for event in self.surfaces.handle_host(host, request)? {
-            self.decide(now, event);
+        let after = self.surfaces.handle_host(host, request)?;
+        self.after_host(now, after);
+        for surface in opened {
+            // What rang before its host came; also that nothing does, for a host that kept a ring while the hub was away.
+            let ring = self.surfaces.shown_ring(&surface, self.notifications.engine().lit_rings());
+            self.tell_hosts([SentOrder { host, order: HostOrder::ring(&surface, ring) }]);
         }
         if attaches {
             return Ok(Handled::Done(Answer::Attach { host, orders: self.first_orders() }));
         }
-        for surface in opened {
-            // What rang before its host came; also that nothing does, for a host that kept a ring while the hub was away.
-            let ring = self.notifications.engine().ring_of(&surface);
-            self.tell_hosts([SentOrder { host, order: HostOrder::ring(&surface, ring) }]);
-        }
         Ok(value(json!({})))
+    }
+
+    /// What follows from what a host said, or from its end.
+    pub(super) fn after_host(&mut self, now: Now, after: AfterHost) {
+        for event in after.events {
+            self.decide(now, event);
+        }
+        for outer in &after.around {
+            self.agents.heard_from(outer);
+        }
+        self.tell_rings(after.around);
     }
 
     /// What a new host has to show.
@@ -56,7 +67,7 @@ impl HubState {
             .indicators
             .iter()
             .map(|(key, text)| HostOrder::Indicator { key: key.clone(), text: text.clone() });
-        let toast = self.notifications.engine().toast().map(|toast| HostOrder::toast(Some(toast)));
+        let toast = self.host_toast().map(|toast| HostOrder::toast(Some(&toast)));
         indicators.chain(toast).collect()
     }
 }

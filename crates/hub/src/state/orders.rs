@@ -2,7 +2,7 @@
 
 use ringer_core::attention::Record;
 use ringer_core::engine::Delivery;
-use ringer_core::message::Place;
+use ringer_core::message::{Place, SurfaceId};
 use ringer_core::policy::DeliveryChannel;
 use ringer_core::{Event, MessageId, Now, Order};
 use ringer_deliver::DisplayedPopup;
@@ -55,8 +55,11 @@ impl HubState {
                 self.execute(Job::Withdraw(id));
             }
             Order::Ring { place, ring } => {
-                let told = self.surfaces.ring(&place, ring);
-                self.tell_hosts(told);
+                self.surfaces.ring(&place, ring);
+                if let Some(surface) = &place.surface {
+                    let around = self.surfaces.around(surface);
+                    self.tell_rings([surface.clone()].into_iter().chain(around));
+                }
                 self.ring_title(&place, ring.is_some());
                 let mut data = json!(ring.unwrap_or_default());
                 data["place"] = json!(place);
@@ -75,8 +78,7 @@ impl HubState {
             }
             Order::Reorder(workspace) => self.publish(now, "reorder", json!({ "workspace": workspace })),
             Order::ShowToast(toast) => {
-                let told = self.surfaces.toast(toast.as_ref());
-                self.tell_hosts(told);
+                self.tell_host_toast();
                 let data = toast.map(|toast| json!({ "key": toast.key, "text": toast.text() }));
                 self.publish(now, "toast", data.unwrap_or(Value::Null));
             }
@@ -94,6 +96,14 @@ impl HubState {
         }
     }
 
+    /// Tells hosts the rings of these surfaces, with what rings inside them.
+    pub(super) fn tell_rings(&mut self, surfaces: impl IntoIterator<Item = SurfaceId>) {
+        let engine = self.notifications.engine();
+        let order = |surface: SurfaceId| self.surfaces.ring_order(&surface, engine.lit_rings());
+        let told: Vec<SentOrder> = surfaces.into_iter().filter_map(order).collect();
+        self.tell_hosts(told);
+    }
+
     pub(super) fn tell_hosts(&mut self, orders: impl IntoIterator<Item = SentOrder>) {
         self.actions.extend(orders.into_iter().map(Action::Tell));
     }
@@ -104,7 +114,7 @@ impl HubState {
 
     pub(super) fn save_record(&mut self, now: Now, record: Record, is_new: bool) {
         if let Some(surface) = record.place.surface.as_ref().filter(|_| is_new) {
-            self.agents.extensions().for_each(|extension| extension.heard_from(surface));
+            self.agents.heard_from(surface);
         }
         let data = self.notifications.view(&record, &self.clock);
         let event = if is_new { "notification.created" } else { "notification.updated" };

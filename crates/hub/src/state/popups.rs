@@ -109,12 +109,12 @@ impl HubState {
         let outcome = match self.record(&id) {
             // It came from no terminal: the popup is all there is to see, and the person saw it.
             Ok(record) if record.place.surface.is_none() => FocusOutcome::Known(Ok("desktop".to_owned())),
-            Ok(record) => self.surfaces.focus(&record.place),
+            Ok(record) => self.focus(&record.place),
             Err(error) => FocusOutcome::Known(Err(Unreachable::new(error.message))),
         };
         match outcome {
             FocusOutcome::Known(result) => self.focus_tried(now, &id, result.map(drop)),
-            FocusOutcome::NeedsTmux(pane) => self.execute(Job::FocusPane { id, pane }),
+            FocusOutcome::NeedsTmux(pane) => self.execute(Job::FocusPane { id: Some(id), pane }),
             FocusOutcome::NeedsHost(host, surface) => {
                 self.ask_host(now, host, surface, FocusWaiter::Popup(id));
             }

@@ -1,8 +1,9 @@
-//! Finds what is wrong with Ringer itself, and says so in the log. Toasts about it come from the engine.
+//! Finds what is wrong with Ringer itself, and says so in the log, and to hosts until it is gone.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use ringer_core::toast::Toast;
 use ringer_core::{Event, Now};
 use serde_json::{Value, json};
 
@@ -58,17 +59,37 @@ impl HubState {
         self.problems.list().map(row).collect()
     }
 
+    /// What hosts show as a toast: the one that is shown now, else what is wrong, until it is gone.
+    pub(super) fn host_toast(&self) -> Option<Toast> {
+        self.notifications.toast().cloned().or_else(|| self.problems.toast())
+    }
+
+    pub(super) fn tell_host_toast(&mut self) {
+        let toast = self.host_toast();
+        let told = self.surfaces.toast(toast.as_ref());
+        self.tell_hosts(told);
+    }
+
     fn set_problem(&mut self, key: &str, problem: Problem) {
         let line = format!("problem: {}", problem.text);
         if self.problems.set(key, problem) {
             self.log(line);
+            self.problems_changed();
         }
     }
 
     fn clear_problem(&mut self, now: Now, key: &str) {
         if let Some(problem) = self.problems.clear(key) {
             self.log(format!("no longer a problem: {}", problem.text));
+            self.problems_changed();
             self.decide(now, Event::RemoveToast(key.to_owned()));
+        }
+    }
+
+    /// While another toast is shown, hosts are told when that one ends.
+    fn problems_changed(&mut self) {
+        if self.notifications.toast().is_none() {
+            self.tell_host_toast();
         }
     }
 }

@@ -3,6 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use ringer_core::toast::{Priority, Toast};
+
 /// Problems that are kept. More would not be read.
 const MAX_PROBLEMS: usize = 100;
 
@@ -42,6 +44,17 @@ impl Problems {
         self.by_key.keys().filter(|key| key.starts_with(beginning)).cloned().collect()
     }
 
+    /// The first problem in one line, with what to type; how many more there are.
+    pub(super) fn toast(&self) -> Option<Toast> {
+        let Problem { text, hint } = self.by_key.values().next()?;
+        let line = match self.by_key.len() - 1 {
+            0 => format!("{text} ({hint})"),
+            1 => format!("{text}, and 1 more problem (ringer status)"),
+            more => format!("{text}, and {more} more problems (ringer status)"),
+        };
+        Some(Toast::new("problems", Priority::Low, line))
+    }
+
     /// All problems, in the order of their keys.
     pub(super) fn list(&self) -> impl Iterator<Item = (&String, &Problem)> {
         self.by_key.iter()
@@ -65,6 +78,19 @@ mod tests {
         assert_eq!(problems.clear("settings"), Some(problem("line 2")));
         assert_eq!(problems.clear("settings"), None);
         assert!(problems.set("settings", problem("line 2")), "it is back");
+    }
+
+    #[test]
+    fn one_line_says_what_is_wrong_and_how_much_more() {
+        let mut problems = Problems::default();
+        let line = |problems: &Problems| problems.toast().map(|toast| toast.text());
+        assert_eq!(line(&problems), None);
+        problems.set("b", problem("two"));
+        assert_eq!(line(&problems).as_deref(), Some("two (ringer doctor)"));
+        problems.set("a", problem("one"));
+        assert_eq!(line(&problems).as_deref(), Some("one, and 1 more problem (ringer status)"));
+        problems.set("c", problem("three"));
+        assert_eq!(line(&problems).as_deref(), Some("one, and 2 more problems (ringer status)"));
     }
 
     #[test]

@@ -116,6 +116,9 @@ impl HubState {
         self.ingest.set_more_to_read(messages.len() == BATCH);
         // A ring without a message is a change, too: that of an agent's state.
         self.maintenance.add_changes(messages.len().max(usize::from(rang)));
+        if rang || !messages.is_empty() {
+            self.agents.tell_prompts_changed();
+        }
         let targets = self.probe_targets(&messages);
         if targets.is_empty() {
             return self.ingest_batch(now, messages, &[]);

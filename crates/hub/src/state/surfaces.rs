@@ -1,5 +1,7 @@
 //! Surfaces and who owns them: the hosts that the program plugged in.
 
+use std::collections::BTreeSet;
+
 use ringer_core::attention::{Badge, Ring};
 use ringer_core::message::{Place, SurfaceId, WorkspaceId};
 use ringer_core::toast::Toast;
@@ -28,6 +30,15 @@ pub(super) enum FocusOutcome {
     NeedsTmux(TmuxPane),
     /// An attached host has to be asked to go to this surface.
     NeedsHost(ConnectionId, SurfaceId),
+}
+
+/// What follows from what a host said, or from its end.
+#[derive(Debug, Default)]
+pub(super) struct AfterHost {
+    /// What the engine has to know.
+    pub(super) events: Vec<Event>,
+    /// Surfaces around others that came, went or moved: their rings follow.
+    pub(super) around: BTreeSet<SurfaceId>,
 }
 
 /// The hosts, and the processes that sent the last messages.
@@ -65,20 +76,20 @@ impl Surfaces {
         &mut self,
         connection: ConnectionId,
         request: HostRequest,
-    ) -> Result<Vec<Event>, ApiError> {
+    ) -> Result<AfterHost, ApiError> {
         let changes = self.attached.handle(connection, request)?;
         Ok(self.after_host(changes))
     }
 
     /// The connection of a host ended. Gives what the engine has to know.
-    pub(super) fn detach(&mut self, connection: ConnectionId) -> Vec<Event> {
+    pub(super) fn detach(&mut self, connection: ConnectionId) -> AfterHost {
         let changes = self.attached.detach(connection);
         self.after_host(changes)
     }
 
     /// A surface that an attached host no longer has may still be known to another one.
-    fn after_host(&self, changes: HostChanges) -> Vec<Event> {
-        let HostChanges { changed, events, gone, unread } = changes;
+    fn after_host(&self, changes: HostChanges) -> AfterHost {
+        let HostChanges { changed, events, gone, unread, around } = changes;
         let unread = unread.and_then(|(surface, is_restored)| {
             let place = Place { workspace: self.info(&surface)?.workspace, surface: Some(surface) };
             Some(if is_restored { Event::Restored(place) } else { Event::Activity(place) })
@@ -93,7 +104,29 @@ impl Surfaces {
             None => Event::SurfaceGone(surface),
         };
         let gone: Vec<Event> = gone.into_iter().map(known).collect();
-        changed.into_iter().map(known).chain(events).chain(gone).chain(unread).collect()
+        let events = changed.into_iter().map(known).chain(events).chain(gone).chain(unread).collect();
+        AfterHost { events, around }
+    }
+
+    /// The surfaces around a surface, the nearest first.
+    pub(super) fn around(&self, surface: &SurfaceId) -> Vec<SurfaceId> {
+        self.attached.around(surface)
+    }
+
+    /// Whether what is written to a surface comes from surfaces of another host inside it, which tells what they say.
+    pub(super) fn shows_others(&self, surface: &SurfaceId) -> bool {
+        self.attached.has_inside(surface)
+    }
+
+    /// The ring that a surface shows, out of all that are lit: its own, and those of the surfaces inside it.
+    pub(super) fn shown_ring<'a>(
+        &self,
+        surface: &SurfaceId,
+        lit: impl Iterator<Item = (&'a SurfaceId, Ring)>,
+    ) -> Option<Ring> {
+        let inside = self.attached.inside(surface);
+        let shown = lit.filter(|(lit, _)| *lit == surface || inside.contains(*lit));
+        shown.map(|(_, ring)| ring).reduce(Ring::with)
     }
 
     /// The workspace in which a surface stands, if a host has it.
@@ -143,17 +176,25 @@ impl Surfaces {
         }
     }
 
-    /// Draws a ring. Gives what attached hosts are told.
-    pub(super) fn ring(&mut self, place: &Place, ring: Option<Ring>) -> Option<SentOrder> {
+    /// Draws a ring in the hosts that the program plugged in.
+    pub(super) fn ring(&mut self, place: &Place, ring: Option<Ring>) {
         self.hosts.iter_mut().for_each(|host| host.ring(place, ring.is_some()));
-        let surface = place.surface.as_ref()?;
-        Some(SentOrder { host: self.attached.host_of(surface)?, order: HostOrder::ring(surface, ring) })
+    }
+
+    /// What the attached host of a surface is told of its ring, with these lit.
+    pub(super) fn ring_order<'a>(
+        &self,
+        surface: &SurfaceId,
+        lit: impl Iterator<Item = (&'a SurfaceId, Ring)>,
+    ) -> Option<SentOrder> {
+        let host = self.attached.host_of(surface)?;
+        Some(SentOrder { host, order: HostOrder::ring(surface, self.shown_ring(surface, lit)) })
     }
 
     /// Whether the ring of a surface is a mark in the title of its terminal, which the hub writes. An attached host of a plain
-    /// terminal sets the mark itself.
+    /// terminal that shows rings sets the mark itself.
     pub(super) fn rings_by_title(&self, surface: &SurfaceId) -> bool {
-        let is_drawn = self.attached.host_of(surface).is_some() && surface.tmux().is_none();
+        let is_drawn = self.attached.drawing(surface).is_some() && surface.tmux().is_none();
         !is_drawn && self.hosts.iter().any(|host| host.owns(surface) && host.rings_by_title())
     }
 
@@ -197,7 +238,7 @@ impl Surfaces {
     /// Brings a place to the front.
     pub(super) fn focus(&mut self, place: &Place) -> FocusOutcome {
         if let Some(surface) = &place.surface
-            && let Some((host, _)) = self.attached.focusing(surface)
+            && let Some(host) = self.attached.focusing(surface)
         {
             return FocusOutcome::NeedsHost(host, surface.clone());
         }
@@ -240,7 +281,7 @@ impl Surfaces {
     pub(super) fn terminal_of(&self, surface: &SurfaceId) -> Option<Terminal> {
         let tty = self.info(surface).and_then(|info| info.tty);
         // After a restart no terminal is known until it speaks, but its id says which it is.
-        let named = || Some(surface.as_str().strip_prefix("tty:")?.rsplit_once('@')?.0.to_owned());
+        let named = || surface.tty().map(|plain| plain.tty.to_owned());
         let tty = tty.or_else(named);
         (tty.is_some() || TmuxPane::of(surface).is_some()).then(|| Terminal { tty, surface: surface.clone() })
     }

@@ -7,13 +7,13 @@ use tokio::io::unix::AsyncFd;
 
 /// A queue that tells of changes in the directories of all files.
 #[derive(Debug)]
-pub(super) struct Changes {
+pub(crate) struct Changes {
     queue: AsyncFd<DirectoryChanges>,
 }
 
 impl Changes {
     /// From here on no change is missed.
-    pub(super) fn begin<'a>(paths: impl Iterator<Item = &'a PathBuf>) -> Option<Self> {
+    pub(crate) fn begin<'a>(paths: impl Iterator<Item = &'a PathBuf>) -> Option<Self> {
         // Editors replace a file rather than write it, so its directory is watched, and names are compared.
         let directories = paths.filter_map(|path| path.parent());
         let queue = DirectoryChanges::begin(directories).ok()?;
@@ -26,7 +26,7 @@ impl Changes {
     }
 
     /// Waits for changes and gives the files, as far as the queue tells; others of those directories, too.
-    pub(super) async fn next(&mut self) -> Option<Vec<PathBuf>> {
+    pub(crate) async fn next(&mut self) -> Option<Vec<PathBuf>> {
         let mut ready = self.queue.readable().await.ok()?;
         // Before the look: what comes after it makes it ready again.
         ready.clear_ready();

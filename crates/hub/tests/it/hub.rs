@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use ringer_config::Environment;
 use ringer_core::message::MessageOrigin;
 use ringer_core::{Draft, Kind, MessageId, Scope, Sender};
-use ringer_hub::{HubError, HubOptions, PlainHost, run};
+use ringer_hub::{HubError, HubOptions, Log, PlainHost, run};
 use ringer_ipc::host::PlugIns;
 use ringer_ipc::{HubClient, Presence};
 use ringer_journal::{Home, HubStore, IdSource, Journal};
@@ -57,6 +57,7 @@ impl TestHub {
             environment: Environment { ringer_config: Some(config), ..Environment::default() },
             idle_after,
             foreground: false,
+            log: Log::new(directory.path().join("home/hub.log"), false),
         };
         let mut hub = Self { directory, options, thread: None };
         hub.begin();

@@ -8,6 +8,7 @@ use ringer_platform::sync_directory;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, MAIN_DB, OpenFlags, Transaction, TransactionBehavior};
 
+use crate::db::connection::FileConnection;
 use crate::db::migrate;
 use crate::db::repair::{self, Repair};
 use crate::db::repair_record::{self, Damage, RepairRecord};
@@ -21,7 +22,7 @@ use crate::lock::FileId;
 #[derive(Debug)]
 pub struct Database<S> {
     pub(crate) home: Home,
-    connection: Connection,
+    connection: FileConnection,
     /// The file that was opened, to notice when another one has taken its name. Only its number, and not a descriptor:
     /// closing one would drop the locks that SQLite holds on the file.
     file: FileId,
@@ -211,10 +212,12 @@ impl<S: Schema> Database<S> {
                 }
                 Err(error) => return Err(home.error("looking for the database", error)),
             };
-            let connection = connect(&path, lock_timeout)?;
+            let mut connection = connect(&path, lock_timeout)?;
+            connection.note_index(&path, file);
             // Read before the check, because SQLite opens the log when it first reads: a process that quarantined the file
             // in the meantime may have put another one and its log there. Then try again.
             let version = migrate::version(&connection);
+            connection.note_index(&path, file);
             if FileId::of(&path).ok() == Some(file) {
                 break (file, connection, version);
             }
@@ -373,10 +376,10 @@ impl<S: Schema> Database<S> {
     }
 }
 
-fn connect(path: &std::path::Path, lock_timeout: LockTimeout) -> Result<Connection, Error> {
+fn connect(path: &std::path::Path, lock_timeout: LockTimeout) -> Result<FileConnection, Error> {
     let failed = |error| Error::database(path, lock_timeout.0, error);
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = Connection::open_with_flags(path, flags).map_err(failed)?;
+    let connection = FileConnection::new(Connection::open_with_flags(path, flags).map_err(failed)?);
     if connection.is_readonly(MAIN_DB).map_err(failed)? {
         return Err(Error::only_readable(path));
     }

@@ -61,7 +61,14 @@ mod tests {
     /// Process N is the child of N - 1, and was started at 10 N.
     #[expect(clippy::unnecessary_wraps, reason = "as the kernel's is read")]
     fn stat(pid: u32) -> Option<ProcessStat> {
-        Some(ProcessStat { parent: pid - 1, session: pid, tty: 0, started: u64::from(pid) * 10 })
+        Some(ProcessStat {
+            parent: pid - 1,
+            group: pid,
+            session: pid,
+            tty: 0,
+            foreground_group: -1,
+            started: u64::from(pid) * 10,
+        })
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! A hook that sleeps at a doorbell of its own until something about its agent may have changed.
+//! A hook, or a server of a client, that sleeps at a doorbell of its own until something about its agent may have changed.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Instant;
@@ -11,6 +11,9 @@ use crate::home::Home;
 use crate::journal::schema::Journal;
 use crate::wake::subscription::Topic;
 use crate::wake::waiter::{OnParentExit, Waiter, WakeReason};
+
+/// What a server of a client reads as. It does more than wait: ending it would take its tools from the client.
+pub const CLIENT_SERVER: &str = "mcp";
 
 /// A process that waits. It keeps no database open meanwhile.
 #[derive(Debug)]
@@ -40,7 +43,24 @@ impl Journal {
     pub fn wait_for_messages(&mut self, agent: &Agent) -> Result<Option<HookWaiter>, Error> {
         let Some(info) = self.agent_info(agent)? else { return Ok(None) };
         let topic = Topic::Inbox { agent: info.id.as_str().to_owned(), name: info.name };
-        HookWaiter::register(self, topic, &info.scope, "inbox").map(Some)
+        HookWaiter::register(self, topic, &info.scope, "inbox", OnParentExit::Stop).map(Some)
+    }
+
+    /// Makes this process wait for messages to an agent, known or not, whichever process is its parent. Without an agent, it is woken by
+    /// every message: one of them may be for the agent that it turns out to be. The scope is that of an agent that is not
+    /// known.
+    pub fn wait_for_messages_of_client(
+        &mut self,
+        agent: Option<&Agent>,
+        scope: &Scope,
+    ) -> Result<HookWaiter, Error> {
+        let info = agent.map(|agent| self.agent_info(agent)).transpose()?.flatten();
+        let scope = info.as_ref().map_or(scope, |info| &info.scope);
+        let topic = agent.map_or(Topic::Everything, |agent| Topic::Inbox {
+            agent: agent.as_str().to_owned(),
+            name: info.as_ref().and_then(|info| info.name.clone()),
+        });
+        HookWaiter::register(self, topic, scope, CLIENT_SERVER, OnParentExit::Continue)
     }
 }
 
@@ -50,8 +70,9 @@ impl HookWaiter {
         topic: Topic,
         scope: &Scope,
         what: &str,
+        parent: OnParentExit,
     ) -> Result<Self, Error> {
-        let (waiter, ()) = Waiter::register(journal, topic, scope, what, OnParentExit::Stop, |_| Ok(()))?;
+        let (waiter, ()) = Waiter::register(journal, topic, scope, what, parent, |_| Ok(()))?;
         let removal = waiter.doorbell().removal();
         Ok(Self { home: journal.home.clone(), waiter, removal })
     }

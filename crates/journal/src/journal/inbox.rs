@@ -7,7 +7,7 @@ use std::fmt;
 use std::time::Duration;
 
 use ringer_core::message::{Agent, MessagePart};
-use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
+use rusqlite::{Connection, OptionalExtension, Row, Rows, ToSql, Transaction, params};
 
 use crate::db::text::text;
 use crate::error::Error;
@@ -23,10 +23,16 @@ pub const LEASE: Duration = Duration::from_secs(10);
 /// choice, not a measurement.
 pub const CONFIRM_WITHIN: Duration = Duration::from_mins(15);
 /// Messages, or parts of them, that one claim may look at. More wait for the next. Far more than fit into a turn (10,000 characters).
-const MAX_LOOKED_AT: i64 = 512;
+const MAX_LOOKED_AT: u32 = 512;
+/// Of those, from one sender, while others wait behind it.
+const MAX_OF_ONE: u32 = 256;
 
-/// Selects which of the pending messages and parts enter a turn now, by their indexes.
-pub type Choose<'a> = &'a dyn Fn(&[MessagePart]) -> Vec<usize>;
+/// How far back it is looked at what entered before: the time of a rate.
+const RECENT: Duration = Duration::from_mins(1);
+
+/// Selects which of the pending messages and parts enter a turn now, by their indexes. It is given those that are pending, and
+/// those that entered in the last minute.
+pub type Choose<'a> = &'a dyn Fn(&[MessagePart], &[EnteredPart]) -> Vec<usize>;
 
 /// What an event of an agent's turn does to its inbox: it confirms what was delivered before, and may claim more.
 #[derive(Default)]
@@ -91,6 +97,13 @@ pub struct EnteredPart {
     pub seen_ms: Option<i64>,
 }
 
+impl EnteredPart {
+    /// How long ago it was delivered.
+    pub fn age(&self, unix_ms: i64) -> Duration {
+        Duration::from_millis(u64::try_from(unix_ms.saturating_sub(self.delivered_ms)).unwrap_or(0))
+    }
+}
+
 /// Pending: never claimed, or claimed and not confirmed in time.
 const PENDING: &str = "(receipt.state = 'queued' OR (receipt.state <> 'seen' AND receipt.leased_until < ?2))";
 /// Delivered with another call, and confirmed by this event: because the client goes on, or because it shows it.
@@ -116,14 +129,7 @@ impl Journal {
                  WHERE agent = ?1 AND delivered IS NOT NULL AND NOT {PENDING} ORDER BY seq DESC, part DESC LIMIT ?3"
             ))?;
             let after = statement.column_count() - 4;
-            let mut rows = statement.query(params![agent.as_str(), unix_ms, most])?;
-            let mut entered = Vec::new();
-            while let Some(row) = rows.next()? {
-                let Some(part) = read_part(row, after)? else { continue };
-                let (delivered_ms, seen_ms) = (row.get(after + 2)?, row.get(after + 3)?);
-                entered.push(EnteredPart { part, delivered_ms, seen_ms });
-            }
-            Ok(entered)
+            read_entered(statement.query(params![agent.as_str(), unix_ms, most])?, after)
         })?;
         entered.reverse();
         // Budgets and leases finish out of order.
@@ -169,6 +175,28 @@ impl Journal {
                 update.execute(params![agent.as_str(), seq, claimed.call_id, number])?;
             }
             Ok(())
+        })
+    }
+
+    /// The agent has read these messages by other means than a claim. Gives the ids of those that are or were in its inbox.
+    pub fn mark_seen(&mut self, agent: &Agent, ids: &[String], unix_ms: i64) -> Result<Vec<String>, Error> {
+        // Plain data: it cannot fail to be written.
+        let ids = serde_json::to_string(ids).unwrap_or_default();
+        self.write(|transaction| {
+            transaction
+                .prepare(
+                    "UPDATE receipt SET state = 'seen', seen = ?3, delivered = coalesce(delivered, ?3), leased_until = NULL
+                     WHERE agent = ?1 AND state <> 'seen'
+                     AND seq IN (SELECT seq FROM message WHERE id IN (SELECT value FROM json_each(?2)))",
+                )?
+                .execute(params![agent.as_str(), ids, unix_ms])?;
+            transaction
+                .prepare(
+                    "SELECT DISTINCT message.id FROM message JOIN receipt USING (seq)
+                     WHERE agent = ?1 AND message.id IN (SELECT value FROM json_each(?2))",
+                )?
+                .query_map(params![agent.as_str(), ids], |row| text(row, 0))?
+                .collect()
         })
     }
 
@@ -261,7 +289,11 @@ pub(crate) fn claim(
         .execute(params![agent, stamp.unix_ms, claim.call_id, claim.confirmed_ids_json()])?;
     let Some(choose) = claim.choose else { return Ok(None) };
     let pending = pending(transaction, agent, stamp.unix_ms)?;
-    let chosen = if pending.is_empty() { Vec::new() } else { choose(&pending) };
+    let chosen = if pending.is_empty() {
+        Vec::new()
+    } else {
+        choose(&pending, &entered_recently(transaction, agent, stamp.unix_ms)?)
+    };
     let pending = pending.into_iter().enumerate();
     let parts: Vec<MessagePart> =
         pending.filter(|(index, _)| chosen.contains(index)).map(|(_, part)| part).collect();
@@ -280,17 +312,65 @@ pub(crate) fn claim(
 }
 
 fn pending(connection: &Connection, agent: &str, unix_ms: i64) -> rusqlite::Result<Vec<MessagePart>> {
-    let mut statement = connection.prepare(&format!(
-        "SELECT {COLUMNS}, part, parts FROM receipt JOIN message USING (seq)
-         WHERE agent = ?1 AND {PENDING} AND {CURRENT} ORDER BY seq, part LIMIT ?3"
-    ))?;
+    let from = format!("FROM receipt JOIN message USING (seq) WHERE agent = ?1 AND {PENDING} AND {CURRENT}");
+    let oldest = format!("SELECT {COLUMNS}, part, parts {from} ORDER BY seq, part LIMIT ?3");
+    let parts = read_parts(connection, &oldest, params![agent, unix_ms, MAX_LOOKED_AT])?;
+    if parts.len() < MAX_LOOKED_AT as usize {
+        return Ok(parts);
+    }
+    // One sender may have sent all of them, and must not keep back what others sent after it.
+    let of_each = format!(
+        "WITH waiting AS (
+             SELECT seq, part, row_number() OVER (PARTITION BY sender, category ORDER BY seq, part) AS place {from})
+         SELECT {COLUMNS}, part, parts FROM waiting JOIN receipt USING (seq, part) JOIN message USING (seq)
+         WHERE agent = ?1 ORDER BY place > ?4, seq, part LIMIT ?3"
+    );
+    let mut parts = read_parts(connection, &of_each, params![agent, unix_ms, MAX_LOOKED_AT, MAX_OF_ONE])?;
+    parts.sort_by_key(|part| (part.message.seq, part.number));
+    Ok(parts)
+}
+
+fn read_parts(
+    connection: &Connection,
+    query: &str,
+    parameters: &[&dyn ToSql],
+) -> rusqlite::Result<Vec<MessagePart>> {
+    let mut statement = connection.prepare(query)?;
     let after = statement.column_count() - 2;
-    let mut rows = statement.query(params![agent, unix_ms, MAX_LOOKED_AT])?;
+    let mut rows = statement.query(parameters)?;
     let mut parts = Vec::new();
     while let Some(row) = rows.next()? {
         parts.extend(read_part(row, after)?);
     }
     Ok(parts)
+}
+
+/// What entered in the last minute, in order, and what another call is about to hand over.
+fn entered_recently(
+    connection: &Connection,
+    agent: &str,
+    unix_ms: i64,
+) -> rusqlite::Result<Vec<EnteredPart>> {
+    let mut statement = connection.prepare(&format!(
+        "SELECT {COLUMNS}, part, parts, coalesce(delivered, ?2) AS entered, seen FROM receipt JOIN message USING (seq)
+         WHERE agent = ?1 AND (delivered BETWEEN ?3 AND ?2 OR (state = 'leased' AND leased_until >= ?2))
+         ORDER BY entered DESC, seq DESC, part DESC LIMIT ?4"
+    ))?;
+    let (after, since) = (statement.column_count() - 4, unix_ms.saturating_sub(millis(RECENT)));
+    let mut entered = read_entered(statement.query(params![agent, unix_ms, since, MAX_LOOKED_AT])?, after)?;
+    entered.reverse();
+    Ok(entered)
+}
+
+/// Reads what entered, with its part from that column on.
+fn read_entered(mut rows: Rows<'_>, after: usize) -> rusqlite::Result<Vec<EnteredPart>> {
+    let mut entered = Vec::new();
+    while let Some(row) = rows.next()? {
+        let Some(part) = read_part(row, after)? else { continue };
+        let (delivered_ms, seen_ms) = (row.get(after + 2)?, row.get(after + 3)?);
+        entered.push(EnteredPart { part, delivered_ms, seen_ms });
+    }
+    Ok(entered)
 }
 
 /// A message and which part of it, from that column on. A damaged row is skipped: it must not block the messages after it.

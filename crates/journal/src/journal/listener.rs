@@ -78,7 +78,7 @@ impl<'a> Listener<'a> {
                 return Ok(ListenOutcome::Delivered(taken));
             }
             let until = [deadline, look_again].into_iter().flatten().min();
-            match self.waiter.wait(self.journal, until)? {
+            match self.waiter.wait(self.journal, &[], until)? {
                 WakeReason::Rung | WakeReason::Other => {}
                 WakeReason::TimedOut if until != deadline => {}
                 WakeReason::TimedOut => return Ok(ListenOutcome::TimedOut),

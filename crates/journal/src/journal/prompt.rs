@@ -20,6 +20,7 @@ use crate::journal::hook_waiter::{HookWaiter, HookWake};
 use crate::journal::schema::Journal;
 use crate::wake::doorbell;
 use crate::wake::subscription::{self, Topic};
+use crate::wake::waiter::OnParentExit;
 
 /// A prompt in the journal.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -183,7 +184,7 @@ impl Journal {
             return Ok(None);
         };
         let topic = Topic::Prompt(key.clone());
-        let waiter = HookWaiter::register(self, topic, &prompt.scope, "prompt")?;
+        let waiter = HookWaiter::register(self, topic, &prompt.scope, "prompt", OnParentExit::Stop)?;
         Ok(Some(PromptWaiter { key, waiter }))
     }
 }

@@ -1,5 +1,6 @@
 //! Questions: asked once, open until they are answered or closed.
 
+use std::os::fd::BorrowedFd;
 use std::time::Instant;
 
 use ringer_core::agent::PromptQuestion;
@@ -113,11 +114,12 @@ impl Journal {
         }
     }
 
-    /// Waits for the answer. `None` when the deadline passed or the parent process has ended.
+    /// Waits for the answer. `None` when the deadline passed, the parent process has ended, or `stop` can be read or is hung up.
     pub fn wait_for_answer(
         &mut self,
         asked: &mut PendingQuestion,
         deadline: Option<Instant>,
+        stop: Option<BorrowedFd<'_>>,
     ) -> Result<Option<Question>, Error> {
         let Some(waiter) = &mut asked.waiter else { return Ok(None) };
         loop {
@@ -126,9 +128,9 @@ impl Journal {
             if let Some(question) = question.filter(|question| question.answered_ms.is_some()) {
                 return Ok(Some(question));
             }
-            match waiter.wait(self, deadline)? {
-                WakeReason::Rung | WakeReason::Other => {}
-                WakeReason::TimedOut | WakeReason::Orphaned => return Ok(None),
+            match waiter.wait(self, stop.as_slice(), deadline)? {
+                WakeReason::Rung => {}
+                WakeReason::Other | WakeReason::TimedOut | WakeReason::Orphaned => return Ok(None),
             }
         }
     }

@@ -205,7 +205,7 @@ impl<'a> JournalFollower<'a> {
             if !messages.is_empty() {
                 return Ok(messages);
             }
-            if self.waiter.wait(self.journal, deadline)? != WakeReason::Rung {
+            if self.waiter.wait(self.journal, &[], deadline)? != WakeReason::Rung {
                 return Ok(Vec::new());
             }
         }

@@ -141,7 +141,7 @@ impl Journal {
 
     /// Wakes the hub alone: something changed that only the hub reads.
     pub(crate) fn wake_hub(&mut self) {
-        self.schema.hub_was_woken = doorbell::wake(&doorbell::named(&self.home, doorbell::HUB));
+        self.schema.hub_was_woken = doorbell::wake_hub(&self.home);
     }
 
     /// Wakes all waiting processes: something was spooled, and each of them can apply it.

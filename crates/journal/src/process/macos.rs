@@ -24,8 +24,10 @@ impl ProcessStat {
         let info = info(pid)?;
         Some(Self {
             parent: info.pbi_ppid.0,
+            group: info.pbi_pgid,
             session: session(&info),
             tty: if info.e_tdev == NO_DEVICE { 0 } else { info.e_tdev },
+            foreground_group: info.e_tpgid.cast_signed(),
             // Microseconds since 1970.
             started: info.pbi_start_tvsec.saturating_mul(1_000_000).saturating_add(info.pbi_start_tvusec),
         })

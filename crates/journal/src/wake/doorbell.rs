@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::home::Home;
 use crate::lock::{Lock, is_at, is_held};
-use crate::process::started;
+use crate::process::{is_ending, started};
 
 /// The name of the hub's doorbell. There is one hub, and every writer wakes it.
 pub(crate) const HUB: &str = "hub";
@@ -148,13 +148,19 @@ pub(crate) fn wake_named(home: &Home, names: &[String]) {
     }
 }
 
+/// Wakes the hub. Gives whether one reads it: not one that was killed a moment ago, although its doorbell is still open.
+pub(crate) fn wake_hub(home: &Home) -> bool {
+    let hub = named(home, HUB);
+    wake(&hub) && !owner(&hub).is_some_and(|owner| is_ending(owner.pid, owner.started))
+}
+
 /// Wakes every doorbell of a home, registered or not. Gives whether a hub is there.
 pub(crate) fn wake_all(home: &Home) -> bool {
     let hub = named(home, HUB);
     all(home).iter().filter(|bell| **bell != hub).for_each(|bell| {
         wake(bell);
     });
-    wake(&hub)
+    wake_hub(home)
 }
 
 /// The doorbell of that name.

@@ -109,18 +109,20 @@ impl Waiter {
         Ok(anew)
     }
 
-    /// Waits until another process writes to the doorbell, the deadline passes or the parent ends.
+    /// Waits until another process writes to the doorbell, one of `others` can be read or is hung up, the deadline passes or
+    /// the parent ends.
     ///
     /// If the database was quarantined in the meantime, this doorbell was registered nowhere: then it returns at once.
     pub(crate) fn wait<S: Schema>(
         &mut self,
         journal: &mut Database<S>,
+        others: &[BorrowedFd<'_>],
         deadline: Option<Instant>,
     ) -> Result<WakeReason, Error> {
         if self.register_again(journal)? {
             return Ok(WakeReason::Rung);
         }
-        let reason = self.sleep(&[], None, deadline);
+        let reason = self.sleep(others, None, deadline);
         reason.map_err(|error| journal.home.error("waiting at the doorbell", error.into()))
     }
 

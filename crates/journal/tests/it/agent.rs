@@ -5,7 +5,7 @@ use std::time::Duration;
 use ringer_core::agent::{AgentState, AgentTimeouts, Authority, BlockedOn, Signal, SignalContent};
 use ringer_core::message::{Agent, Mark, MessagePart, Tag};
 use ringer_core::{Draft, Kind, Message, Recipient};
-use ringer_journal::{AgentChange, AgentInfo, AgentUpdate, HubLock, InboxUpdate, Journal};
+use ringer_journal::{AgentChange, AgentInfo, AgentUpdate, EnteredPart, HubLock, InboxUpdate, Journal};
 use rusqlite::Connection;
 
 use crate::home::{TestHome, append, at, draft, scope};
@@ -121,6 +121,25 @@ fn a_new_agent_is_written_down_with_all_that_is_seen_of_it() {
     JournalAt::at(&mut journal, 7).working(&moved);
     assert_eq!(format!("{:?}", journal.agent_info(&agent("a")).unwrap()), format!("{:?}", Some(moved)));
     assert!(journal.agent_info(&agent("nobody")).unwrap().is_none());
+}
+
+#[test]
+fn a_session_that_replaces_others_ends_those_of_its_process() {
+    let test = TestHome::new();
+    let mut journal = test.open();
+    let in_process = |id: &str, process| AgentInfo { process: Some(process), ..agent_info(id) };
+    for (id, process) in [("left", (7, 99)), ("elsewhere", (8, 99)), ("before it", (7, 98))] {
+        JournalAt::at(&mut journal, 1).hook(&in_process(id, process), AgentState::Done);
+    }
+    let other = AgentInfo { client: "another".to_owned(), ..in_process("another", (7, 99)) };
+    JournalAt::at(&mut journal, 1).hook(&other, AgentState::Done);
+    let state = |id: &str| row(&test, id).0;
+    JournalAt::at(&mut journal, 2).hook(&in_process("beside it", (7, 99)), AgentState::Ready);
+    assert_eq!(state("left"), "done", "a server may have many sessions");
+    let new = AgentInfo { replaces_others: true, ..in_process("new", (7, 99)) };
+    JournalAt::at(&mut journal, 3).hook(&new, AgentState::Ready);
+    let states = ["left", "beside it", "elsewhere", "before it", "another", "new"].map(state);
+    assert_eq!(states, ["exited", "exited", "done", "done", "done", "ready"]);
 }
 
 #[test]
@@ -407,7 +426,7 @@ fn what_waits_for_an_agent_enters_its_turn_in_the_same_transaction() {
     let watcher = test.connection();
     let of = agent_info("a");
     JournalAt::at(&mut journal, 0).working(&of);
-    let everything = |parts: &[MessagePart]| (0..parts.len()).collect();
+    let everything = |parts: &[MessagePart], _: &[EnteredPart]| (0..parts.len()).collect();
     let takes = |call_id| InboxUpdate { call_id, choose: Some(&everything), ..InboxUpdate::default() };
     let only_confirms = |call_id| InboxUpdate { call_id, ..InboxUpdate::default() };
     // Others have something; it has not.

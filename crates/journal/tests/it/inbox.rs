@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ringer_core::message::{Agent, MessagePart, Tag};
 use ringer_core::{Kind, MessageId, Recipient, Scope, Sender};
-use ringer_journal::{CONFIRM_WITHIN, Choose, Claimed, INTO_INBOX, InboxUpdate, Journal, LEASE};
+use ringer_journal::{CONFIRM_WITHIN, Choose, Claimed, EnteredPart, INTO_INBOX, InboxUpdate, Journal, LEASE};
 
 use crate::home::{TestHome, at, draft};
 
@@ -27,15 +27,15 @@ fn send(journal: &mut Journal, body: &str, unix_ms: i64) -> MessageId {
     send_to(journal, "a", body, unix_ms)
 }
 
-fn everything(parts: &[MessagePart]) -> Vec<usize> {
+fn everything(parts: &[MessagePart], _: &[EnteredPart]) -> Vec<usize> {
     (0..parts.len()).collect()
 }
 
-fn first(parts: &[MessagePart]) -> Vec<usize> {
+fn first(parts: &[MessagePart], _: &[EnteredPart]) -> Vec<usize> {
     (0..parts.len().min(1)).collect()
 }
 
-fn nothing(_: &[MessagePart]) -> Vec<usize> {
+fn nothing(_: &[MessagePart], _: &[EnteredPart]) -> Vec<usize> {
     Vec::new()
 }
 
@@ -221,7 +221,7 @@ fn what_is_chosen_enters_in_the_order_it_was_sent_and_the_rest_waits() {
     for body in ["one", "two", "three"] {
         send(&mut journal, body, 0);
     }
-    let backwards = |parts: &[MessagePart]| -> Vec<usize> {
+    let backwards = |parts: &[MessagePart], _: &[EnteredPart]| -> Vec<usize> {
         assert_eq!(texts(parts), ["one", "two", "three"], "all of them can be chosen from");
         vec![2, 0, 9]
     };
@@ -232,6 +232,60 @@ fn what_is_chosen_enters_in_the_order_it_was_sent_and_the_rest_waits() {
     assert_eq!(texts(&next.parts), ["two"]);
 }
 
+/// What entered a minute ago counts for a rate no longer; what waits again has not entered.
+#[test]
+fn a_choice_knows_what_entered_in_the_last_minute() {
+    let test = TestHome::new();
+    let mut journal = test.open();
+    for (body, sent, delivered) in [("old", 0, 1_000), ("one", 30_000, 31_000), ("two", 61_000, 62_000)] {
+        send(&mut journal, body, sent);
+        let claimed = event(&mut journal, Some(body), Some(&everything), sent).expect("one waits");
+        journal.mark_delivered(&agent("a"), &claimed, delivered).expect("delivered");
+    }
+    send(&mut journal, "next", 62_000);
+    let check = |_: &[MessagePart], entered: &[EnteredPart]| -> Vec<usize> {
+        let entered: Vec<_> = entered
+            .iter()
+            .map(|one| (one.part.message.draft.body.as_str(), one.age(62_000).as_secs()))
+            .collect();
+        assert_eq!(entered, [("one", 31), ("two", 0)]);
+        vec![0]
+    };
+    let claimed = event(&mut journal, Some("call"), Some(&check), 62_000).expect("one waits");
+    assert_eq!(texts(&claimed.parts), ["next"]);
+}
+
+/// However much one sender has sent, what others sent after it can be chosen, and what entered is known.
+#[test]
+fn a_flood_of_one_sender_hides_neither_others_nor_what_entered() {
+    let test = TestHome::new();
+    let mut journal = test.open();
+    for number in 0..600 {
+        send(&mut journal, &format!("flood {number}"), 0);
+    }
+    let thirty = |parts: &[MessagePart], _: &[EnteredPart]| (0..parts.len().min(30)).collect();
+    let claimed = event(&mut journal, Some("call-1"), Some(&thirty), 1).expect("many wait");
+    let in_flight = |_: &[MessagePart], entered: &[EnteredPart]| -> Vec<usize> {
+        assert_eq!(entered.len(), 30, "another call is about to hand them over");
+        Vec::new()
+    };
+    assert_eq!(event(&mut journal, Some("call-2"), Some(&in_flight), 1), None);
+    journal.mark_delivered(&agent("a"), &claimed, 2).expect("delivered");
+    let mut other = draft("of another");
+    other.sender = Sender::new("another").expect("a name");
+    other.recipient = Recipient::Agent(agent("a"));
+    journal.append(&other, &at(3)).expect("appended");
+    let last = |parts: &[MessagePart], entered: &[EnteredPart]| -> Vec<usize> {
+        assert_eq!(entered.len(), 30);
+        let bodies = texts(parts);
+        assert_eq!(bodies.len(), 512);
+        assert_eq!((bodies[0], bodies[510], bodies[511]), ("flood 30", "flood 540", "of another"));
+        vec![511]
+    };
+    let claimed = event(&mut journal, Some("call-3"), Some(&last), 4).expect("one is chosen");
+    assert_eq!(texts(&claimed.parts), ["of another"]);
+}
+
 #[test]
 fn a_budget_that_takes_nothing_claims_nothing() {
     let test = TestHome::new();
@@ -240,7 +294,9 @@ fn a_budget_that_takes_nothing_claims_nothing() {
     assert_eq!(event(&mut journal, Some("call-1"), Some(&nothing), 0), None);
     assert_eq!(event(&mut journal, Some("call-2"), None, 0), None);
     assert_eq!(state(&mut journal, &id), "queued");
-    let asked = |_: &[MessagePart]| -> Vec<usize> { panic!("nothing waits, so nothing is chosen") };
+    let asked = |_: &[MessagePart], _: &[EnteredPart]| -> Vec<usize> {
+        panic!("nothing waits, so nothing is chosen")
+    };
     let claim = InboxUpdate { choose: Some(&asked), ..InboxUpdate::default() };
     assert_eq!(journal.claim_for(&agent("nobody"), &claim, &at(0)).unwrap(), None);
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 use ringer_core::message::{Agent, MessagePart};
 use ringer_core::{MessageId, Recipient};
-use ringer_journal::{CONFIRM_WITHIN, Claimed, InboxUpdate, Journal, LEASE};
+use ringer_journal::{CONFIRM_WITHIN, Claimed, EnteredPart, InboxUpdate, Journal, LEASE};
 
 use crate::home::{TestHome, at, draft};
 
@@ -70,7 +70,7 @@ impl InboxModel<'_> {
             }
             Step::InboxUpdate { call, most } => {
                 let before = self.pending();
-                let choose = |parts: &[MessagePart]| (0..parts.len().min(most)).collect();
+                let choose = |parts: &[MessagePart], _: &[EnteredPart]| (0..parts.len().min(most)).collect();
                 let claimed = self.event(call, Some(&choose))?;
                 if let Some(claimed) = claimed {
                     let ids: Vec<&MessageId> = claimed.parts.iter().map(|part| &part.message.id).collect();

@@ -8,6 +8,7 @@ use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::style::{Color, Modifier};
 use ringer_core::agent::{PermissionRequest, PromptContent, PromptQuestion};
+use ringer_core::attention::ReadBy;
 use ringer_core::message::ShownKind;
 
 use super::*;
@@ -30,7 +31,7 @@ fn notification(id: &str, label: &str, kind: ShownKind, text: &str, seconds: i64
         sent_ms: NOW - seconds * 1000,
         place: "tmux main:3".to_owned(),
         is_read: kind == ShownKind::Error,
-        read_by: (kind == ShownKind::Error).then(|| "looking".to_owned()),
+        read_by: (kind == ShownKind::Error).then_some(ReadBy::Looking),
         snoozed_until_ms: None,
     }
 }

@@ -66,8 +66,7 @@ impl Inbox {
         let is_long = input.is_some_and(|input| width(&input.text()) > room);
         let hint = self.editor.as_ref().filter(|_| is_long);
         let hint = hint.map(|editor| format!("{EDITOR_KEY} goes on in {}", sanitise_line(editor)));
-        self.now_ms = now_ms;
-        self.note.set_hint(hint.as_deref(), now_ms);
+        self.note.set_hint(hint, now_ms);
     }
 
     /// The room for a dialog.

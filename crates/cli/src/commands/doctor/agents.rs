@@ -1,13 +1,16 @@
 //! How agents are connected.
 
 use ringer_agents::sessions::running_sessions;
-use ringer_agents::setup::{Client, Obstacle, ObstacleKind, SetupError, SetupScope, find, obstacles};
+use ringer_agents::setup::{
+    Client, ClientPaths, Entries, Obstacle, ObstacleKind, SetupError, SetupRecords, SetupScope, find,
+    has_mcp_server, obstacles,
+};
 use ringer_hub::Clock;
 use ringer_journal::Journal;
 use ringer_ui::age;
 
 use super::row::Row;
-use crate::client_setup::{TAKEN, entries_in_short, setup_paths, user_plan};
+use crate::client_setup::{TAKEN, entries, entries_in_short, setup_paths, user_plan};
 use crate::context;
 
 /// One row for each agent that is installed: whether its hooks call us, and the `ringer setup` that makes them.
@@ -15,11 +18,39 @@ pub(super) fn rows() -> Vec<Row> {
     let Ok(places) = setup_paths(false) else { return Vec::new() };
     let found = find(&std::env::var_os("PATH").unwrap_or_default(), &places);
     let heard = heard();
-    found
-        .iter()
-        .filter(|found| found.is_installed())
-        .map(|found| row(found.client, heard.iter().find(|(client, _)| client == found.client.as_str())))
-        .collect()
+    let mut rows = Vec::new();
+    for client in found.iter().filter(|found| found.is_installed()).map(|found| found.client) {
+        if client.takes(Entries::Hooks) {
+            rows.push(row(client, heard.iter().find(|(name, _)| name == client.as_str())));
+        }
+        rows.extend(mcp_row(client, &places));
+    }
+    rows
+}
+
+/// A row for the MCP server in an agent's settings, if it was registered there.
+fn mcp_row(client: Client, places: &ClientPaths) -> Option<Row> {
+    let is_there = has_mcp_server(client, places);
+    let part = format!("{client} mcp");
+    let setup = format!("ringer setup {client} --mcp");
+    match user_plan(client, Entries::McpServer).ok()? {
+        Ok(plan) if is_there && plan.is_empty() => {
+            Some(Row::ok(part, format!("{}{}", entries(&plan), untested(client))))
+        }
+        Ok(_) if is_there => Some(Row::warn(part, "the MCP server runs another ringer binary").fix(setup)),
+        Ok(_) => None,
+        // The server was not set up there, or the row of the hooks tells of that file already.
+        Err(_) if !was_registered(client, places) => None,
+        Err(error) => Some(Row::broken(part, error.to_string()).fix(setup)),
+    }
+}
+
+/// Whether a setup has written the file that has only MCP servers.
+fn was_registered(client: Client, places: &ClientPaths) -> bool {
+    let records = context::home().ok().and_then(|home| SetupRecords::load(home.path()).ok());
+    let targets = places.targets(client, SetupScope::User).unwrap_or_default();
+    let mut targets = targets.iter().filter(|target| target.is_for_mcp_only());
+    records.is_some_and(|records| targets.any(|target| records.contains(&target.path)))
 }
 
 /// When each client last called, as far as the journal knows.
@@ -51,9 +82,7 @@ fn row(client: Client, heard: Option<&(String, i64)>) -> Row {
             }
         }
         Ok(Look::SetUp { what, obstacle: None }) => {
-            let untested =
-                if client.is_tested() { "" } else { "; experimental (written from its docs, not tested)" };
-            let what = format!("{what}{untested}");
+            let what = format!("{what}{}", untested(client));
             match (called, silent_sessions(client)) {
                 (_, 1..) if client.reports_events() => {
                     Row::warn(part, format!("{what}, but a session that runs has never called"))
@@ -67,6 +96,10 @@ fn row(client: Client, heard: Option<&(String, i64)>) -> Row {
         }
         Err(why) => Row::broken(part, why).fix(setup),
     }
+}
+
+fn untested(client: Client) -> &'static str {
+    if client.is_tested() { "" } else { "; experimental (written from its docs, not tested)" }
 }
 
 /// How many sessions of a client run of which the journal knows nothing.
@@ -93,7 +126,7 @@ enum Look {
 fn looked_at(client: Client) -> Result<Look, String> {
     let words = |failure: crate::failure::Failure| failure.to_string();
     let places = setup_paths(false).map_err(words)?;
-    let plan = match user_plan(client).map_err(words)? {
+    let plan = match user_plan(client, Entries::Hooks).map_err(words)? {
         Ok(plan) => plan,
         Err(error @ SetupError::Taken { .. }) => return Ok(Look::Taken(error.to_string())),
         Err(error) => return Err(error.to_string()),

@@ -1,13 +1,13 @@
 //! tmux: what Ringer set in each server, and whether that is still so.
 
 use ringer_core::message::SurfaceId;
-use ringer_ipc::HubClient;
 use ringer_journal::Home;
 use ringer_tmux::{Inspection, TmuxServer, inspect};
 use serde_json::Value;
 
 use super::row::Row;
 use crate::client_setup::own_path;
+use crate::hub_client;
 use crate::output::short_path;
 use crate::tmux_setup::{ConfigChange, KEY, installed_servers, server_around};
 
@@ -106,8 +106,7 @@ fn server_rows(
 
 /// The sockets of the servers of which a hub is the host now; `None` if no hub runs.
 fn attached_servers(home: &Home) -> Option<Vec<String>> {
-    let surfaces =
-        HubClient::connect(home).and_then(|mut hub| hub.call("surface.list", &Value::Null)).ok()?;
+    let surfaces = hub_client::call_running(home, "surface.list", &Value::Null).ok()?;
     let surfaces = surfaces.as_array()?.iter().filter(|surface| surface["host"] == "tmux");
     let ids = surfaces.filter_map(|surface| surface["surface"].as_str().map(SurfaceId::new));
     Some(ids.filter_map(|id| Some(id.tmux()?.socket.to_owned())).collect())

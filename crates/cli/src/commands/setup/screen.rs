@@ -1,6 +1,6 @@
 //! What `ringer setup` shows: what was found, a line for each client, the question and how it went.
 
-use ringer_agents::setup::{Applied, DetectedClient, Plan, SetupAction};
+use ringer_agents::setup::{Applied, DetectedClient, Entries, Plan, SetupAction};
 use ringer_term::{Detection, sanitise_line};
 
 use crate::client_setup::entries;
@@ -37,9 +37,13 @@ pub(super) fn print_plans(plans: &[Plan]) -> Outcome {
 
 fn words(plan: &Plan) -> Option<String> {
     match plan.action {
-        SetupAction::Setup(_) if plan.is_empty() => Some("connected already".to_owned()),
-        SetupAction::Setup(_) => Some(entries(plan)),
-        SetupAction::Remove => {
+        SetupAction::Setup(_, Entries::McpServer) if plan.is_empty() => {
+            let is_taken = plan.changes.iter().any(|change| !change.notes.is_empty());
+            Some(if is_taken { "not registered: the name is taken" } else { "registered already" }.to_owned())
+        }
+        SetupAction::Setup(..) if plan.is_empty() => Some("connected already".to_owned()),
+        SetupAction::Setup(..) => Some(entries(plan)),
+        SetupAction::Remove(_) => {
             let changing = plan.changes.iter().filter(|change| change.is_change());
             let paths: Vec<String> = changing.map(|change| short_path(change.path())).collect();
             (!paths.is_empty()).then(|| paths.join(", "))
@@ -48,8 +52,13 @@ fn words(plan: &Plan) -> Option<String> {
 }
 
 /// The question about so many clients.
-pub(super) fn question(clients: usize, remove: bool) -> String {
-    let verb = if remove { "Disconnect" } else { "Connect" };
+pub(super) fn question(clients: usize, remove: bool, mcp: bool) -> String {
+    let verb = match (mcp, remove) {
+        (true, true) => "Remove the MCP server from",
+        (true, false) => "Register the MCP server with",
+        (false, true) => "Disconnect",
+        (false, false) => "Connect",
+    };
     match clients {
         1 => format!("{verb} it?"),
         2 => format!("{verb} both?"),
@@ -59,14 +68,10 @@ pub(super) fn question(clients: usize, remove: bool) -> String {
 }
 
 /// Prints how it went and how to undo it.
-pub(super) fn print_done(applied: &Applied, remove: bool, project: bool) -> Outcome {
+pub(super) fn print_done(applied: &Applied, undo: Option<&str>) -> Outcome {
     let backups: Vec<String> = applied.backups.iter().map(|path| short_path(path)).collect();
     let backups =
         if backups.is_empty() { String::new() } else { format!(" Backups: {}.", backups.join(", ")) };
-    let undo = match (remove, project) {
-        (true, _) => "",
-        (false, true) => " Undo: ringer setup --project --remove",
-        (false, false) => " Undo: ringer setup --remove",
-    };
+    let undo = undo.map(|command| format!(" Undo: {command}")).unwrap_or_default();
     print_line(&format!("Done.{backups}{undo}"))
 }

@@ -12,7 +12,7 @@ use crate::failure::{Failure, Outcome};
 use crate::output::short_path;
 
 /// What names of files in the home begin with. Databases have others beside them, and logs an older one.
-const FILES: [&str; 12] = [
+const FILES: [&str; 15] = [
     "ringer.db",
     "hub.db",
     "hub.json",
@@ -24,6 +24,9 @@ const FILES: [&str; 12] = [
     "lost-events",
     "setup.",
     "trusted.json",
+    "channels.json",
+    "channels.lock",
+    "channel-status.json",
     "write.lock",
 ];
 /// The same of the files that hold the history.

@@ -24,7 +24,7 @@ pub(super) fn ask(environment: &HubEnvironment, tool: &str, tool_input: &Value) 
 
 /// Waits until this many hooks wait beside their dialogs: an answer that comes before that is not taken.
 #[track_caller]
-pub(super) fn until_hooks_wait(environment: &HubEnvironment, count: usize) {
+pub(crate) fn until_hooks_wait(environment: &HubEnvironment, count: usize) {
     let home = Home::new(environment.base.home());
     let mut journal = Journal::open(&home).expect("a journal");
     until("the hooks wait", || {

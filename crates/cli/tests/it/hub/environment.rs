@@ -45,7 +45,7 @@ impl HubEnvironment {
     }
 
     /// Changes the settings.
-    pub(super) fn set(&self, settings: &str) {
+    pub(crate) fn set(&self, settings: &str) {
         fs::write(self.config(), settings).expect("a file");
     }
 
@@ -68,6 +68,8 @@ impl HubEnvironment {
             .env_remove("RINGER_HUB")
             // A locked screen on this machine must not hold popups back.
             .env("DBUS_SYSTEM_BUS_ADDRESS", "unix:path=/nowhere/bus")
+            // The window in which the tests run is looked at now and then.
+            .env("RINGER_WINDOWS", "off")
             .env("XDG_RUNTIME_DIR", self.runtime.path())
             .env("RINGER_CONFIG", self.config())
             .env("TZ", "UTC");
@@ -194,10 +196,14 @@ pub(crate) fn kill(pid: u32) {
     until("it is gone", || !runs(pid));
 }
 
-/// Whether a process runs. A zombie does not: in a container it may never be reaped.
+/// Whether a thread of a process runs: the others hold its files open when the first one is gone already. A zombie does not
+/// run: in a container it may never be reaped.
 pub(crate) fn runs(pid: u32) -> bool {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    threads.into_iter().any(|thread| {
+        let stat = fs::read_to_string(thread.path().join("stat")).unwrap_or_default();
+        stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
+    })
 }
 
 /// A connection to a hub, line by line.

@@ -2,8 +2,10 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread;
 
-use test_support::started;
+use test_support::{DEADLINE, started};
 
 use super::environment::HubEnvironment;
 use crate::ringer::check;
@@ -12,7 +14,7 @@ const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/host.
 
 struct Host {
     child: Child,
-    lines: std::io::Lines<BufReader<std::process::ChildStdout>>,
+    lines: Receiver<String>,
 }
 
 impl Host {
@@ -20,13 +22,15 @@ impl Host {
         let mut command: Command = environment.program("/usr/bin/python3");
         command.args([EXAMPLE, "a", "b"]).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = started("python3", command.spawn());
-        let lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
+        let output = BufReader::new(child.stdout.take().expect("a pipe"));
+        let (drawn, lines) = channel();
+        thread::spawn(move || output.lines().map_while(Result::ok).try_for_each(|line| drawn.send(line)));
         Self { child, lines }
     }
 
     #[track_caller]
     fn draws(&mut self, line: &str) {
-        assert_eq!(self.lines.next().expect("a line").expect("a line"), line);
+        assert_eq!(self.lines.recv_timeout(DEADLINE).expect("a line"), line);
     }
 
     fn look_at(&mut self, surface: &str) {
@@ -76,5 +80,5 @@ fn it_draws_rings_and_going_there_ends_them() {
     other.draws("b (( question 1 ))");
     // It ends with its hub.
     environment.run(&["hub", "stop"]);
-    assert!(host.lines.next().is_none());
+    assert_eq!(host.lines.recv_timeout(DEADLINE), Err(RecvTimeoutError::Disconnected));
 }

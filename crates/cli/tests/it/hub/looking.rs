@@ -25,6 +25,13 @@ impl Desktop {
         Self { environment, server, bus }
     }
 
+    /// A program whose hub shows popups on this desktop.
+    pub(super) fn program(&self, program: &str) -> Command {
+        let mut command = self.environment.program(program);
+        command.env("DBUS_SESSION_BUS_ADDRESS", self.bus.address());
+        command
+    }
+
     /// A command in a pane.
     pub(super) fn on(&self, pane: &str, arguments: &[&str]) -> Command {
         let mut command = self.environment.ringer(arguments);

@@ -5,7 +5,8 @@ use std::fs;
 use serde_json::{Value, json};
 use test_support::until;
 
-use super::environment::HubEnvironment;
+use super::environment::{HubEnvironment, Socket};
+use super::looking::attach;
 
 const QUIET: &str = "[notify]\nrate_limit = \"off\"\npopup = \"off\"\n";
 
@@ -38,6 +39,48 @@ fn a_broken_file_is_a_problem_until_it_is_mended() {
     set(&environment, QUIET);
     until_status(&environment, "problem", false);
     assert!(environment.log().contains("no longer a problem: "), "{}", environment.log());
+}
+
+/// Reads what a host is told, until its toast is this one.
+#[track_caller]
+fn until_toast(host: &mut Socket, is_right: impl Fn(&Value) -> bool) {
+    loop {
+        let order = host.line().expect("an order");
+        if order["event"] == "toast" && is_right(&order["data"]["text"]) {
+            return;
+        }
+    }
+}
+
+#[test]
+fn hosts_show_what_is_wrong_until_it_is_gone() {
+    let environment = HubEnvironment::new();
+    environment.notify(&["hello"]);
+    environment.settled_hub();
+    let mut host = attach(&environment, &[]);
+    let is_problem = |text: &Value| text.as_str().is_some_and(|text| text.ends_with("(ringer config check)"));
+    set(&environment, "[notify]\npopup = 7\n");
+    until_status(&environment, "notify.popup is a number", true);
+    until_toast(&mut host, is_problem);
+    // Another toast is shown in its place, and it comes back.
+    environment.run(&[
+        "toast",
+        "--key",
+        "build",
+        "--priority",
+        "immediate",
+        "--timeout",
+        "1h",
+        "the build is red",
+    ]);
+    until_toast(&mut host, |text| text == "the build is red");
+    environment.run(&["toast", "--remove", "build"]);
+    until_toast(&mut host, is_problem);
+    // A host that comes later is told, too.
+    until_toast(&mut attach(&environment, &[]), is_problem);
+    set(&environment, QUIET);
+    until_status(&environment, "problem", false);
+    until_toast(&mut host, Value::is_null);
 }
 
 #[test]

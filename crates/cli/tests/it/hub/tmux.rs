@@ -9,20 +9,20 @@ use test_support::started;
 use super::environment::HubEnvironment;
 
 /// A tmux server in an environment. It ends with the test.
-pub(super) struct Tmux<'a> {
+pub(crate) struct Tmux<'a> {
     environment: &'a HubEnvironment,
     name: &'static str,
     configuration: &'static str,
 }
 
 impl<'a> Tmux<'a> {
-    pub(super) fn start(environment: &'a HubEnvironment, configuration: &str) -> Self {
+    pub(crate) fn start(environment: &'a HubEnvironment, configuration: &str) -> Self {
         fs::write(environment.base.path().join("tmux.conf"), configuration).expect("a file");
         Self::named(environment, "ringer", "tmux.conf")
     }
 
     /// With a name of its own, and the file of the environment that it reads.
-    pub(super) fn named(
+    pub(crate) fn named(
         environment: &'a HubEnvironment,
         name: &'static str,
         configuration: &'static str,
@@ -33,23 +33,23 @@ impl<'a> Tmux<'a> {
     }
 
     /// What a process in one of its panes has in its environment.
-    pub(super) fn variable(&self) -> String {
+    pub(crate) fn variable(&self) -> String {
         self.tell(&["display-message", "-p", "#{socket_path},#{pid},0"])
     }
 
     #[track_caller]
-    pub(super) fn tell(&self, arguments: &[&str]) -> String {
+    pub(crate) fn tell(&self, arguments: &[&str]) -> String {
         let output = started("tmux", self.command(arguments).output());
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8_lossy(&output.stdout).trim().to_owned()
     }
 
-    pub(super) fn socket(&self) -> String {
+    pub(crate) fn socket(&self) -> String {
         self.tell(&["display-message", "-p", "#{socket_path}"])
     }
 
     /// Stops the server's process. It answers nothing until it goes on at the end of what this gives.
-    pub(super) fn stop(&self) -> Stopped {
+    pub(crate) fn stop(&self) -> Stopped {
         let server = self.tell(&["display-message", "-p", "#{pid}"]);
         let server = Pid::from_raw(server.parse().expect("a number")).expect("a pid");
         kill_process(server, Signal::STOP).expect("it runs");
@@ -73,7 +73,7 @@ impl Drop for Tmux<'_> {
 }
 
 /// A server that was stopped.
-pub(super) struct Stopped(Pid);
+pub(crate) struct Stopped(Pid);
 
 impl Drop for Stopped {
     fn drop(&mut self) {

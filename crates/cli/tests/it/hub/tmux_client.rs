@@ -9,14 +9,14 @@ use super::environment::HubEnvironment;
 use super::tmux::Tmux;
 
 /// A terminal that shows the server, and reports whether it has the focus.
-pub(super) struct TmuxClient {
+pub(crate) struct TmuxClient {
     child: Box<dyn Child + Send + Sync>,
     writer: Box<dyn Write + Send>,
     _master: Box<dyn MasterPty + Send>,
 }
 
 impl TmuxClient {
-    pub(super) fn attach(tmux: &Tmux<'_>) -> Self {
+    pub(crate) fn attach(tmux: &Tmux<'_>) -> Self {
         let size = PtySize { rows: 24, cols: 80, pixel_width: 0, pixel_height: 0 };
         let pair = native_pty_system().openpty(size).expect("a terminal");
         let mut command = CommandBuilder::new("tmux");
@@ -31,7 +31,7 @@ impl TmuxClient {
         Self { child, writer, _master: pair.master }
     }
 
-    pub(super) fn set_focus(&mut self, focused: bool) {
+    pub(crate) fn set_focus(&mut self, focused: bool) {
         let report: &[u8] = if focused { b"\x1b[I" } else { b"\x1b[O" };
         self.writer.write_all(report).and_then(|()| self.writer.flush()).expect("it is typed");
     }
@@ -45,7 +45,7 @@ impl Drop for TmuxClient {
     }
 }
 
-pub(super) fn setup(environment: &HubEnvironment, arguments: &[&str]) {
+pub(crate) fn setup(environment: &HubEnvironment, arguments: &[&str]) {
     let mut command = environment.ringer(&[&["setup", "tmux", "--yes"], arguments].concat());
     command.env("TMUX_TMPDIR", environment.base.path()).env("HOME", environment.base.path());
     let output = command.output().expect("it runs");
@@ -53,7 +53,7 @@ pub(super) fn setup(environment: &HubEnvironment, arguments: &[&str]) {
 }
 
 /// A program in a pane tells something.
-pub(super) fn tell_from(environment: &HubEnvironment, tmux: &Tmux<'_>, pane: &str, text: &str) {
+pub(crate) fn tell_from(environment: &HubEnvironment, tmux: &Tmux<'_>, pane: &str, text: &str) {
     let mut command = environment.ringer(&["notify", "--kind", "complete", text]);
     let status = command.env("TMUX", tmux.variable()).env("TMUX_PANE", pane).status().expect("it runs");
     assert!(status.success());

@@ -30,6 +30,18 @@ struct Pane<'a> {
     environment: &'a HubEnvironment,
 }
 
+/// Says what is seen there, if the test fails.
+impl Drop for Pane<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let processes = "#{pane_pid} #{pane_pipe} #{pane_current_command} #{pane_title} #{@ringer_scan}";
+            eprintln!("pane: {}", self.tmux.tell(&["display-message", "-p", "-t", "%0", processes]));
+            eprintln!("{}", self.tmux.tell(&["capture-pane", "-p", "-t", "%0"]));
+            eprintln!("hub.log:\n{}", self.environment.log());
+        }
+    }
+}
+
 impl Pane<'_> {
     fn option(&self, name: &str) -> String {
         self.tmux.tell(&["show-options", "-pqv", "-t", "%0", name])

@@ -133,7 +133,7 @@ fn two_servers_ring_each_in_its_own_panes() {
 }
 
 #[test]
-fn in_a_server_inside_a_pane_of_another_what_is_looked_at_through_both_is_read() {
+fn a_server_inside_a_pane_of_another_rings_through_both_and_is_read_through_both() {
     let environment = HubEnvironment::new();
     let outer = Tmux::start(&environment, "");
     let inner = Tmux::named(&environment, "inner", "tmux.conf");
@@ -163,11 +163,33 @@ fn in_a_server_inside_a_pane_of_another_what_is_looked_at_through_both_is_read()
     focused(&inner, false, "elsewhere");
     tell_from(&environment, &inner, "%0", "inside");
     until("a ring", || ring(&inner, "%0") == "1");
+    until("a ring around it", || ring(&outer, "%1") == "1");
     assert_eq!((ring(&outer, "%0"), unread()), (String::new(), 1));
     // Going to the pane around it is looking at the one in it.
     outer.tell(&["select-pane", "-t", "%1"]);
     focused(&inner, true, "here");
-    until("no ring", || ring(&inner, "%0").is_empty() && unread() == 0);
+    until("no ring", || ring(&inner, "%0").is_empty() && ring(&outer, "%1").is_empty() && unread() == 0);
+    // Jumping goes to both.
+    outer.tell(&["select-pane", "-t", "%0"]);
+    focused(&inner, false, "elsewhere again");
+    tell_from(&environment, &inner, "%0", "come here");
+    until("a ring around it", || ring(&outer, "%1") == "1");
+    environment.run(&["jump"]);
+    until("the pane around it", || {
+        outer.tell(&["display-message", "-p", "-t", "main:0", "#{pane_id}"]) == "%1"
+    });
+    until("no ring", || ring(&outer, "%1").is_empty() && unread() == 0);
+    focused(&inner, true, "jumped");
+    // A server that is shown nowhere any more rings by itself alone.
+    outer.tell(&["select-pane", "-t", "%0"]);
+    focused(&inner, false, "elsewhere at last");
+    tell_from(&environment, &inner, "%0", "still here");
+    until("a ring around it", || ring(&outer, "%1") == "1");
+    inner.tell(&["detach-client", "-s", "main"]);
+    until("no ring around it", || ring(&outer, "%1").is_empty());
+    assert_eq!((ring(&inner, "%0"), unread()), ("1".to_owned(), 1));
+    outer.tell(&["split-window", "-t", "main:0", &attach]);
+    until("it is read there", || unread() == 0);
     // Not when the terminal loses the focus.
     client.set_focus(false);
     focused(&inner, false, "away");

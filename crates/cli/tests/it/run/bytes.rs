@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use super::pane::{Pane, RINGER, output_of};
+use super::pane::{RINGER, output_of, run_script};
 
 /// Recordings of real clients.
 pub(super) fn recordings() -> Vec<PathBuf> {
@@ -33,7 +33,7 @@ fn a_binary_flood_arrives_byte_for_byte() {
     flood.extend("✳é😀".bytes().cycle().take(1_000_001));
     fs::write(&file, &flood).expect("a file");
     // Without the terminal's own changes: newlines stay newlines.
-    let pane = Pane::run(&format!("stty raw -echo; cat {}", file.display()));
+    let pane = run_script(&format!("stty raw -echo; cat {}", file.display()));
     let (written, status) = pane.end();
     assert!(status.success());
     assert!(written == flood, "{} bytes of {}", written.len(), flood.len());
@@ -41,7 +41,7 @@ fn a_binary_flood_arrives_byte_for_byte() {
 
 #[test]
 fn an_escape_alone_arrives() {
-    let mut pane = Pane::run("stty -echo; printf '\\033'; read line; echo end");
+    let mut pane = run_script("stty -echo; printf '\\033'; read line; echo end");
     pane.wait_for("\x1b");
     pane.type_bytes(b"\n");
     pane.wait_for("end");
@@ -49,7 +49,7 @@ fn an_escape_alone_arrives() {
 
 #[test]
 fn the_last_output_arrives_although_another_process_keeps_the_terminal() {
-    let pane = Pane::run("trap '' HUP; sleep 30 & echo the last words");
+    let pane = run_script("trap '' HUP; sleep 30 & echo the last words");
     let (written, status) = pane.end();
     assert!(status.success());
     assert!(String::from_utf8_lossy(&written).contains("the last words"));

@@ -6,11 +6,12 @@ use std::process::Command;
 use rustix::process::{Pid, Signal, kill_process};
 use test_support::until;
 
-use super::pane::{Pane, RINGER};
+use super::pane::{RINGER, run_script};
+use crate::pty::Pane;
 
 #[track_caller]
 fn check_exit(script: &str, code: u32) {
-    assert_eq!(Pane::run(script).end().1.exit_code(), code, "{script}");
+    assert_eq!(run_script(script).end().1.exit_code(), code, "{script}");
 }
 
 #[test]
@@ -43,7 +44,7 @@ fn a_signal_to_run_reaches_the_command() {
     for (signal, name) in
         [(Signal::TERM, "TERM"), (Signal::INT, "INT"), (Signal::HUP, "HUP"), (Signal::USR1, "USR1")]
     {
-        let pane = Pane::run(&format!(
+        let pane = run_script(&format!(
             "trap 'echo got {name}; exit 7' {name}; echo ready; while :; do read line; done"
         ));
         pane.wait_for("ready");

@@ -1,6 +1,7 @@
 //! Ctrl-Z, fg and bg, in a real shell; sizes.
 
-use super::pane::{Pane, RINGER};
+use super::pane::{RINGER, run_script};
+use crate::pty::Pane;
 
 /// An interactive shell with `run` as a command.
 fn shell() -> Pane {
@@ -87,7 +88,7 @@ fn a_job_inside_is_stopped_without_run() {
 /// No shell could continue it.
 #[test]
 fn where_no_shell_is_around_the_command_goes_on_after_ctrl_z() {
-    let mut pane = Pane::run("echo started; exec cat");
+    let mut pane = run_script("echo started; exec cat");
     pane.wait_for("started");
     pane.type_bytes(b"ready\n");
     pane.wait_for_times("ready", 2);
@@ -104,7 +105,7 @@ fn where_no_shell_is_around_the_command_goes_on_after_ctrl_z() {
 
 #[test]
 fn sizes_arrive_however_often_they_change() {
-    let mut pane = Pane::run("trap 'stty size' WINCH; stty size; while :; do read line && exit; done");
+    let mut pane = run_script("trap 'stty size' WINCH; stty size; while :; do read line && exit; done");
     pane.wait_for("24 80\r\n");
     for columns in 100..300 {
         pane.resize(50, columns);

@@ -1,6 +1,7 @@
 //! What is typed arrives as it is typed.
 
-use super::pane::{Pane, RINGER};
+use super::pane::RINGER;
+use crate::pty::Pane;
 
 /// Keys of all sorts: Ctrl-C as a byte, UTF-8, arrows, kitty's keyboard, mouse, a paste with an escape in it, an answer.
 const KEYS: &[&[u8]] = &[

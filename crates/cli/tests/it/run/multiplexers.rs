@@ -3,7 +3,8 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use super::pane::{Pane, RINGER};
+use super::pane::RINGER;
+use crate::pty::Pane;
 
 #[test]
 fn it_works_in_screen() {

@@ -3,7 +3,8 @@
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-use super::pane::{Pane, RINGER};
+use super::pane::RINGER;
+use crate::pty::Pane;
 
 /// Runs a line of shell without any terminal. Gives its output.
 #[track_caller]

@@ -1,117 +1,18 @@
-//! A terminal with a program in it, which a test reads and types into.
+//! `ringer run` in a terminal.
 
-use std::io::{Read, Write};
-use std::path::Path;
-use std::sync::{Arc, Mutex};
-use std::thread;
-
-use portable_pty::{Child, CommandBuilder, ExitStatus, MasterPty, PtySize, native_pty_system};
-use test_support::DEADLINE;
-
-pub(super) struct Pane {
-    master: Box<dyn MasterPty + Send>,
-    keyboard: Box<dyn Write + Send>,
-    child: Box<dyn Child + Send + Sync>,
-    written: Arc<Mutex<Vec<u8>>>,
-    reader: Option<thread::JoinHandle<()>>,
-}
+use crate::pty::Pane;
 
 pub(super) const RINGER: &str = env!("CARGO_BIN_EXE_ringer");
 
-pub(super) fn size(rows: u16, cols: u16) -> PtySize {
-    PtySize { rows, cols, ..PtySize::default() }
-}
+/// Without a hub, and with no terminal that could report focus.
+const ALONE: [(&str, &str); 2] = [("RINGER_HUB", "off"), ("HOME", "/nowhere")];
 
-impl Pane {
-    /// Starts a program in a terminal, with only these variables beside `PATH`.
-    pub(super) fn start<S: AsRef<str>>(
-        argv: &[&str],
-        variables: &[(S, S)],
-        directory: Option<&Path>,
-    ) -> Self {
-        let mut command = CommandBuilder::new(argv[0]);
-        command.args(&argv[1..]);
-        command.env_clear();
-        command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
-        for (name, value) in variables {
-            command.env(name.as_ref(), value.as_ref());
-        }
-        command.cwd(directory.unwrap_or(Path::new("/")));
-        let pty = native_pty_system().openpty(size(24, 80)).expect("a PTY");
-        let child = pty.slave.spawn_command(command).expect("the program starts");
-        drop(pty.slave);
-        let mut output = pty.master.try_clone_reader().expect("a reader");
-        let written = Arc::new(Mutex::new(Vec::new()));
-        let shared = Arc::clone(&written);
-        let reader = thread::spawn(move || {
-            let mut room = vec![0; 64 * 1024];
-            // On Linux a PTY without a process at its other end reads as an error, after all its bytes.
-            while let Ok(read) = output.read(&mut room) {
-                if read == 0 {
-                    return;
-                }
-                shared.lock().expect("not poisoned").extend_from_slice(&room[..read]);
-            }
-        });
-        let keyboard = pty.master.take_writer().expect("a writer");
-        Self { master: pty.master, keyboard, child, written, reader: Some(reader) }
-    }
-
-    /// `ringer run` of a shell script, without a hub and with no terminal that could report focus.
-    pub(super) fn run(script: &str) -> Self {
-        Self::start(
-            &[RINGER, "run", "--", "sh", "-c", script],
-            &[("RINGER_HUB", "off"), ("HOME", "/nowhere")],
-            None,
-        )
-    }
-
-    pub(super) fn written(&self) -> Vec<u8> {
-        self.written.lock().expect("not poisoned").clone()
-    }
-
-    pub(super) fn text(&self) -> String {
-        String::from_utf8_lossy(&self.written()).into_owned()
-    }
-
-    /// Waits until the program has written this, so often.
-    #[track_caller]
-    pub(super) fn wait_for_times(&self, text: &str, times: usize) {
-        let end = std::time::Instant::now() + DEADLINE;
-        while self.text().matches(text).count() < times {
-            assert!(std::time::Instant::now() < end, "no {text:?} in the terminal: {:?}", self.text());
-            thread::park_timeout(std::time::Duration::from_millis(5));
-        }
-    }
-
-    #[track_caller]
-    pub(super) fn wait_for(&self, text: &str) {
-        self.wait_for_times(text, 1);
-    }
-
-    pub(super) fn type_bytes(&mut self, bytes: &[u8]) {
-        self.keyboard.write_all(bytes).expect("the terminal takes it");
-    }
-
-    pub(super) fn resize(&self, rows: u16, cols: u16) {
-        self.master.resize(size(rows, cols)).expect("another size");
-    }
-
-    pub(super) fn pid(&self) -> i32 {
-        i32::try_from(self.child.process_id().expect("it runs")).expect("a pid")
-    }
-
-    /// Waits for the end. Gives all that was written.
-    pub(super) fn end(mut self) -> (Vec<u8>, ExitStatus) {
-        let status = self.child.wait().expect("it ends");
-        if let Some(reader) = self.reader.take() {
-            reader.join().expect("it reads to the end");
-        }
-        (self.written(), status)
-    }
+/// `ringer run` of a shell script.
+pub(super) fn run_script(script: &str) -> Pane {
+    Pane::start(&[RINGER, "run", "--", "sh", "-c", script], &ALONE, None)
 }
 
 /// What a program writes to a terminal of its own.
 pub(super) fn output_of(argv: &[&str]) -> Vec<u8> {
-    Pane::start(argv, &[("RINGER_HUB", "off"), ("HOME", "/nowhere")], None).end().0
+    Pane::start(argv, &ALONE, None).end().0
 }

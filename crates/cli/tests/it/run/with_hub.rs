@@ -1,13 +1,13 @@
 //! With a hub: notifications are its own, and what the person looks at is read.
 
 use ringer_term::{NotificationFilter, TerminalEventKind};
-use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 use test_support::until;
 
 use super::bytes::recordings;
-use super::pane::{Pane, RINGER, output_of};
-use crate::hub::environment::HubEnvironment;
+use super::pane::{RINGER, output_of};
+use crate::hub::environment::{HubEnvironment, kill};
+use crate::pty::Pane;
 
 /// `ringer run` of a shell script in an environment, in a terminal that can report focus; the hub knows it.
 fn attached(environment: &HubEnvironment, options: &[&str], script: &str) -> Pane {
@@ -124,9 +124,7 @@ fn the_program_notices_nothing_when_the_hub_is_killed_and_the_next_one_hears_it(
     pane.type_bytes(b"one\n");
     pane.wait_for("<one>");
     until("one is listed", || environment.bodies(&[]) == ["one"]);
-    let hub = Pid::from_raw(i32::try_from(environment.hub()).expect("a pid")).expect("a pid");
-    kill_process(hub, Signal::KILL).expect("it runs");
-    until("it is gone", || environment.hubs().is_empty());
+    kill(environment.hub());
     pane.type_bytes(b"two\n");
     pane.wait_for("<two>");
     until("two is listed", || environment.bodies(&[]) == ["two", "one"]);
@@ -170,9 +168,10 @@ fn an_agent_whose_hooks_report_is_not_told_twice() {
         )
     };
     let script = format!("{}; {}; {}", hook("SessionStart"), hook("UserPromptSubmit"), hook("Stop"));
-    let pane = attached(&environment, &[], &format!("{script}; sleep 0.2"));
-    assert!(pane.end().1.success());
+    let mut pane = attached(&environment, &[], &format!("{script}; read line"));
     until("the agent's own report is listed", || !environment.list(&[]).is_empty());
+    pane.type_bytes(b"\n");
+    assert!(pane.end().1.success());
     let rows = environment.list(&[]);
     assert_eq!(rows.len(), 1, "{rows:?}");
 }
@@ -180,15 +179,16 @@ fn an_agent_whose_hooks_report_is_not_told_twice() {
 #[test]
 fn the_title_of_an_agent_tells_its_state() {
     let environment = HubEnvironment::new();
-    let titles = "printf '\\033]0;✳ Claude Code\\007'; read go; printf '\\033]0;⠂ fix it\\007'; read line";
+    let titles = "while printf '\\033]0;✳ Claude Code\\007'; read go && printf '\\033]0;⠂ fix it\\007' && read go; do :; done";
     let mut pane = attached(&environment, &[], titles);
     let state = || environment.connect().call("agent.list", &json!({}))["result"][0]["state"].clone();
     until("the agent is known", || state() == "ready");
-    // A spinner in the first three seconds may be the client's start.
-    std::thread::sleep(std::time::Duration::from_secs(3)); // tidy: sleep is the thing under test
-    pane.type_bytes(b"\n");
-    until("the agent works", || state() == "working");
-    pane.type_bytes(b"\n");
+    // A spinner in the first three seconds may be the client's start: it goes on and off until it counts.
+    until("the agent works", || {
+        pane.type_bytes(b"\n");
+        state() == "working"
+    });
+    pane.type_bytes(b"\x04");
     assert!(pane.end().1.success());
     until("the agent has ended", || state() != "working");
 }

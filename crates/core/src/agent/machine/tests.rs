@@ -91,7 +91,23 @@ fn a_signal_with_more_detail_upgrades_the_notice() {
     let blocked = hook(Blocked(BlockedOn::Permission)).text("rm");
     let signals =
         [(1, title(SignalContent::State(Working))), (20, title(SignalContent::TurnEnded)), (21, blocked)];
-    check(&signals, &["complete", "waiting"], Blocked(BlockedOn::Permission));
+    check(&signals, &["complete", "+waiting"], Blocked(BlockedOn::Permission));
+}
+
+#[test]
+fn what_a_title_left_open_is_told_again_as_what_it_was() {
+    let ended = [title(SignalContent::State(Working)), title(SignalContent::TurnEnded)];
+    let asks = Signal::state(Authority::Notification, Blocked(BlockedOn::Permission));
+    assert_eq!(
+        life(&[&ended[..], std::slice::from_ref(&asks), &ended[..]].concat()),
+        ["+1 complete", "+1 waiting", "-1 went_on", "+3 complete"]
+    );
+    let interrupted = Signal::new(Authority::Status, SignalContent::Interrupted);
+    assert_eq!(life(&[&ended[..], &[interrupted]].concat()), ["+1 complete", "-1 interrupted"]);
+    // A title overrides a notification for a while, unless it left open what happened.
+    let [works, ended] = ended;
+    let blocked = Blocked(BlockedOn::Permission);
+    check(&[(1, works), (20, ended), (21, asks)], &["complete", "+waiting"], blocked);
 }
 
 #[test]

@@ -159,6 +159,7 @@ fn an_event_that_is_saved_can_be_read_back() {
             host: 7,
             views: vec![View { client: "main".to_owned(), surface: surface() }],
             present: true,
+            by_person: false,
         },
         Event::Presence { host: 7, present: Some(false) },
         Event::Presence { host: 7, present: None },

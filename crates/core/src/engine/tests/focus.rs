@@ -1,6 +1,7 @@
 //! What the person looks at, and what they know without a popup.
 
 use super::*;
+use crate::attention::DesktopSession;
 use crate::message::{About, IDLE_PROMPT, PERMISSION_PROMPT};
 
 const POPUP: &str = "Desktop";
@@ -76,7 +77,7 @@ fn looking_counts_only_while_the_person_is_present() {
     let mut engine = engine(&[]);
     let shows = |present| {
         let view = View { client: "main".to_owned(), surface: SurfaceId::new("a") };
-        Event::Looks { host: 1, views: vec![view], present }
+        Event::Looks { host: 1, views: vec![view], present, by_person: true }
     };
     engine.handle(at(0), shows(false));
     assert!(pops_up(&engine.handle(at(1), message(1, "a", "x"))));
@@ -86,10 +87,26 @@ fn looking_counts_only_while_the_person_is_present() {
 }
 
 #[test]
+fn what_changes_without_the_person_does_not_bring_them_back() {
+    let shows = |by_person| {
+        let view = View { client: "main".to_owned(), surface: SurfaceId::new("a") };
+        Event::Looks { host: 1, views: vec![view], present: true, by_person }
+    };
+    let idle = Event::Desktop(Some(DesktopSession { is_locked: false, is_idle: true, reports_idle: true }));
+    for (by_person, is_away) in [(false, true), (true, false)] {
+        let mut engine = engine(&[]);
+        engine.handle(at(0), idle.clone());
+        engine.handle(at(10), message(1, "a", "x"));
+        engine.handle(at(20), shows(by_person));
+        assert_eq!(!is_read(&engine, 1), is_away, "by the person: {by_person}");
+    }
+}
+
+#[test]
 fn a_host_that_is_gone_shows_nothing() {
     let mut engine = engine(&[]);
     engine.handle(at(0), looks(&["a"]));
-    engine.handle(at(1), Event::Looks { host: 1, views: Vec::new(), present: true });
+    engine.handle(at(1), Event::Looks { host: 1, views: Vec::new(), present: true, by_person: true });
     assert!(pops_up(&engine.handle(at(2), message(1, "a", "x"))));
 }
 

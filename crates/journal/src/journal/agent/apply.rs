@@ -110,8 +110,7 @@ pub(crate) fn apply_signals(
     }
     let since_ms = if machine.state() == before { since_ms } else { stamp.unix_ms };
     save(transaction, update, &machine, since_ms, stamp.unix_ms, time)?;
-    let mut bells = Vec::new();
-    let mut sent = 0;
+    let (mut sent, mut bells) = end_replaced(transaction, update, stamp)?;
     let is_told = !changes.is_empty() || (asked && !machine.asks());
     let of = if is_told { told_about(transaction, update)? } else { update.agent.clone() };
     if !changes.notices.is_empty() {
@@ -129,6 +128,32 @@ pub(crate) fn apply_signals(
     }
     if asked && !machine.asks() {
         bells.extend(agent_question::close(transaction, &of, None, stamp)?);
+    }
+    Ok((sent, bells))
+}
+
+/// Ends the sessions that were left for this one in its process, where the client does not say so itself.
+fn end_replaced(
+    transaction: &Transaction<'_>,
+    update: &AgentUpdate<'_>,
+    stamp: &mut IdSource,
+) -> rusqlite::Result<(usize, Vec<String>)> {
+    let (mut sent, mut bells) = (0, Vec::new());
+    let of = update.agent;
+    let Some((pid, started)) = of.process.filter(|_| of.replaces_others) else { return Ok((sent, bells)) };
+    let left: Vec<Option<AgentInfo>> = transaction
+        .prepare(&format!(
+            "SELECT {AGENT_INFO} FROM agent
+             WHERE pid = ?1 AND started = ?2 AND client = ?3 AND id <> ?4 AND state <> 'exited'"
+        ))?
+        .query_map(params![pid, i64::try_from(started).unwrap_or(0), of.client, of.id.as_str()], agent_info)?
+        .collect::<rusqlite::Result<_>>()?;
+    for agent in left.iter().flatten() {
+        let signals = [Signal::state(Authority::Hook, AgentState::Exited)];
+        let left = AgentUpdate { agent, signals: &signals, ..*update };
+        let (more, rung) = apply_signals(transaction, &left, stamp, None)?;
+        sent += more;
+        bells.extend(rung);
     }
     Ok((sent, bells))
 }

@@ -14,6 +14,9 @@ use crate::journal::inbox::Claimed;
 pub(super) const AGENT_INFO: &str =
     "id, client, session_id, scope, worktree, cwd, surface, manager, name, pid, started, by_hooks";
 
+/// The client of an agent without hooks, of which only the terminal is known.
+pub const TERMINAL_CLIENT: &str = "terminal";
+
 /// What is known about an agent: who it is and where it runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentInfo {
@@ -48,6 +51,9 @@ pub struct AgentInfo {
     pub process: Option<(u32, u64)>,
     /// Whether it reports by hooks.
     pub by_hooks: bool,
+    /// Whether the other sessions of its process have been left for it. Known to its hooks only, and not stored with the agent.
+    #[serde(default)]
+    pub replaces_others: bool,
 }
 
 impl AgentInfo {
@@ -68,6 +74,7 @@ impl AgentInfo {
             name: None,
             process: None,
             by_hooks: false,
+            replaces_others: false,
         }
     }
 }
@@ -126,5 +133,6 @@ pub(super) fn agent_info(row: &Row<'_>) -> rusqlite::Result<Option<AgentInfo>> {
         name: optional_text(row, 8)?,
         process: pid.zip(started.and_then(|started| started.try_into().ok())),
         by_hooks: row.get(11)?,
+        replaces_others: false,
     }))
 }

@@ -7,37 +7,48 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::environment::DEADLINE;
+/// How long a client may take until it asks. Nothing is expected to come near it.
+const DEADLINE: Duration = Duration::from_secs(90);
 
 /// The longest request that is read. A client's system prompt and tools have about 100 KiB.
 const MAX_REQUEST: u64 = 16 << 20;
 
 /// What the model answers to one request.
 #[derive(Debug, Clone)]
-pub(crate) enum Answer {
+pub enum Answer {
+    /// These words.
     Text(&'static str),
+    /// A call of a tool.
     Tool {
+        /// The tool.
         name: &'static str,
+        /// What it is called with.
         input: Value,
     },
+    /// Several calls at once. Only the Messages API has a use for it here.
+    Tools(Vec<(&'static str, Value)>),
     /// Also to all that the client tries until the next answer.
     Error {
+        /// The status of HTTP.
         status: u16,
+        /// What the server calls it.
         kind: &'static str,
     },
 }
 
 impl Answer {
-    pub(crate) fn tool(name: &'static str, input: Value) -> Self {
+    /// A call of one tool.
+    pub fn tool(name: &'static str, input: Value) -> Self {
         Self::Tool { name, input }
     }
 }
 
 /// What a model's server and its clients say to each other.
-pub(crate) trait Wire: Send + Sync {
+pub trait Wire: Send + Sync {
     /// Whether a request is for the agent's own turn, and not for a title or a count.
     fn is_turn(&self, path: &str, body: &Value) -> bool;
     /// The events of a stream. The `type` of each is its name, if it has one.
@@ -48,19 +59,26 @@ pub(crate) trait Wire: Send + Sync {
     fn news(&self, body: &Value) -> Vec<Value>;
 }
 
-/// What the model would have seen: what has come since its last answer.
-pub(crate) struct Request {
+/// What the model would have seen.
+#[derive(Debug)]
+pub struct ModelRequest {
+    body: Value,
     news: Vec<Value>,
 }
 
-impl Request {
+impl ModelRequest {
+    /// The whole request.
+    pub fn body(&self) -> &Value {
+        &self.body
+    }
+
     /// How often this text is in what has come since the model's last answer.
-    pub(crate) fn count_new(&self, text: &str) -> usize {
+    pub fn count_new(&self, text: &str) -> usize {
         self.news.iter().map(|part| count(part, text)).sum()
     }
 
     /// What has come since the model's last answer, for a test that has failed.
-    pub(crate) fn news(&self) -> String {
+    pub fn news(&self) -> String {
         self.news.iter().map(|part| format!("{part:#}\n")).collect()
     }
 }
@@ -75,17 +93,25 @@ fn count(value: &Value, text: &str) -> usize {
 }
 
 /// A server of its own for each test. Requests wait for their answer; answers may be given ahead.
-pub(crate) struct Model {
+#[derive(Debug)]
+pub struct Model {
     address: SocketAddr,
-    requests: Receiver<Request>,
+    requests: Receiver<ModelRequest>,
     answers: Sender<Answer>,
     over: Arc<AtomicBool>,
 }
 
 impl Model {
-    pub(crate) fn new(wire: &'static dyn Wire) -> Self {
-        let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
-        let address = listener.local_addr().expect("an address");
+    /// A server that speaks this.
+    ///
+    /// # Panics
+    ///
+    /// If it finds no port.
+    pub fn new(wire: &'static dyn Wire) -> Self {
+        let bound =
+            TcpListener::bind(("127.0.0.1", 0)).and_then(|listener| Ok((listener.local_addr()?, listener)));
+        let (address, listener) =
+            bound.unwrap_or_else(|error| panic!("the stand-in server finds no port: {error}"));
         let (sender, requests) = channel();
         let (answers, given) = channel();
         let over = Arc::new(AtomicBool::new(false));
@@ -99,13 +125,17 @@ impl Model {
     }
 
     /// Where clients find it, without a path.
-    pub(crate) fn url(&self) -> String {
+    pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
     /// The next request of the agent's turn.
+    ///
+    /// # Panics
+    ///
+    /// If none comes in time.
     #[track_caller]
-    pub(crate) fn request(&self) -> Request {
+    pub fn request(&self) -> ModelRequest {
         match self.requests.recv_timeout(DEADLINE) {
             Ok(request) => request,
             Err(RecvTimeoutError::Timeout) => panic!("the client asked the model nothing in time"),
@@ -114,14 +144,18 @@ impl Model {
     }
 
     /// Whether a request has come that the test has not looked at.
-    pub(crate) fn has_request(&self) -> bool {
+    pub fn has_request(&self) -> bool {
         self.requests.try_recv().is_ok()
     }
 
     /// Answers the oldest request that has none, or the next one.
+    ///
+    /// # Panics
+    ///
+    /// If the server has ended.
     #[track_caller]
-    pub(crate) fn answer(&self, answer: Answer) {
-        self.answers.send(answer).expect("the server runs");
+    pub fn answer(&self, answer: Answer) {
+        assert!(self.answers.send(answer).is_ok(), "the stand-in server has ended");
     }
 }
 
@@ -136,7 +170,7 @@ impl Drop for Model {
 /// What the connections share.
 struct ServerState {
     wire: &'static dyn Wire,
-    requests: Sender<Request>,
+    requests: Sender<ModelRequest>,
     answers: Mutex<Answers>,
     answered: AtomicUsize,
 }
@@ -169,7 +203,7 @@ impl ServerState {
             };
         }
         let news = self.wire.news(&body);
-        let asked = self.requests.send(Request { news });
+        let asked = self.requests.send(ModelRequest { body, news });
         // Without one the test has ended.
         let (Ok(()), Some(answer)) = (asked, self.answer()) else { return Ok(()) };
         let number = self.answered.fetch_add(1, Ordering::Relaxed);

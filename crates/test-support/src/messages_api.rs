@@ -4,7 +4,9 @@ use serde_json::{Value, json};
 
 use crate::model::{Answer, Wire};
 
-pub(crate) struct Messages;
+/// The Messages API, as Claude Code and other clients of it speak it.
+#[derive(Debug)]
+pub struct Messages;
 
 impl Wire for Messages {
     fn is_turn(&self, path: &str, body: &Value) -> bool {
@@ -17,25 +19,24 @@ impl Wire for Messages {
             "id": format!("msg_{number}"), "type": "message", "role": "assistant", "model": "stand-in",
             "content": [], "stop_reason": null, "stop_sequence": null, "usage": usage(),
         } })];
-        let start =
-            |block: Value| json!({ "type": "content_block_start", "index": 0, "content_block": block });
-        let delta = |delta: Value| json!({ "type": "content_block_delta", "index": 0, "delta": delta });
         let reason = match answer {
             Answer::Tool { name, input } => {
-                let id = format!("toolu_{number}");
-                events.push(start(json!({ "type": "tool_use", "id": id, "name": name, "input": {} })));
-                events.push(delta(json!({ "type": "input_json_delta", "partial_json": input.to_string() })));
+                events.extend(tool_call(number, 0, name, input));
+                "tool_use"
+            }
+            Answer::Tools(calls) => {
+                let calls = calls.iter().enumerate();
+                events.extend(calls.flat_map(|(index, (name, input))| tool_call(number, index, name, input)));
                 "tool_use"
             }
             Answer::Text(text) => {
-                events.push(start(json!({ "type": "text", "text": "" })));
                 let words = text.split_inclusive(' ');
-                events.extend(words.map(|word| delta(json!({ "type": "text_delta", "text": word }))));
+                let words = words.map(|word| json!({ "type": "text_delta", "text": word }));
+                events.extend(block(0, &json!({ "type": "text", "text": "" }), words));
                 "end_turn"
             }
             Answer::Error { .. } => return Vec::new(),
         };
-        events.push(json!({ "type": "content_block_stop", "index": 0 }));
         let end = json!({ "stop_reason": reason, "stop_sequence": null });
         events.push(json!({ "type": "message_delta", "delta": end, "usage": { "output_tokens": 10 } }));
         events.push(json!({ "type": "message_stop" }));
@@ -58,6 +59,20 @@ impl Wire for Messages {
         let last = messages.iter().rposition(|message| message["role"] == "assistant");
         messages[last.map_or(0, |at| at + 1)..].to_vec()
     }
+}
+
+fn tool_call(number: usize, index: usize, name: &str, input: &Value) -> Vec<Value> {
+    let call =
+        json!({ "type": "tool_use", "id": format!("toolu_{number}_{index}"), "name": name, "input": {} });
+    block(index, &call, [json!({ "type": "input_json_delta", "partial_json": input.to_string() })])
+}
+
+/// A block of an answer, piece by piece.
+fn block(index: usize, begun: &Value, pieces: impl IntoIterator<Item = Value>) -> Vec<Value> {
+    let start = json!({ "type": "content_block_start", "index": index, "content_block": begun });
+    let piece = |delta| json!({ "type": "content_block_delta", "index": index, "delta": delta });
+    let stop = json!({ "type": "content_block_stop", "index": index });
+    [start].into_iter().chain(pieces.into_iter().map(piece)).chain([stop]).collect()
 }
 
 fn usage() -> Value {

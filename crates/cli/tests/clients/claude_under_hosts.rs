@@ -1,0 +1,45 @@
+//! Claude Code under `ringer run` and in a pane of tmux, with hooks and without.
+
+use serde_json::json;
+use test_support::{Answer, Messages, Model};
+
+use crate::environment::ClientEnvironment;
+use crate::hosts::{Host, HostedClient};
+use crate::scenarios::HostedTurns;
+
+#[track_caller]
+fn check(model: &Model, environment: &ClientEnvironment, host: Host) {
+    let client = HostedClient::start(environment, host, &["claude", "--permission-mode", "default"]);
+    let file = environment.project().join("hello.txt");
+    let asks = Answer::tool("Write", json!({ "file_path": file, "content": "hi\n" }));
+    HostedTurns { environment, model, client, ready: "Claude Code", asks, dialog: "Yes" }.check();
+    assert!(file.exists());
+}
+
+#[test]
+#[ignore = "needs real clients: cargo xtask test --clients"]
+fn turns_under_run_with_hooks_are_told_once_each() {
+    let model = Model::new(&Messages);
+    check(&model, &ClientEnvironment::for_claude(&model), Host::Run);
+}
+
+#[test]
+#[ignore = "needs real clients: cargo xtask test --clients"]
+fn turns_under_run_without_hooks_are_told_once_each() {
+    let model = Model::new(&Messages);
+    check(&model, &ClientEnvironment::for_claude(&model).without_hooks(), Host::Run);
+}
+
+#[test]
+#[ignore = "needs real clients: cargo xtask test --clients"]
+fn turns_in_tmux_with_hooks_are_told_once_each() {
+    let model = Model::new(&Messages);
+    check(&model, &ClientEnvironment::for_claude(&model), Host::Tmux);
+}
+
+#[test]
+#[ignore = "needs real clients: cargo xtask test --clients"]
+fn turns_in_tmux_without_hooks_are_told_once_each() {
+    let model = Model::new(&Messages);
+    check(&model, &ClientEnvironment::for_claude(&model).without_hooks(), Host::Tmux);
+}

@@ -1,0 +1,50 @@
+//! Codex under `ringer run` and in a pane of tmux, with hooks and without.
+
+use serde_json::json;
+use test_support::{Answer, Model};
+
+use crate::codex_in_terminal::ASKING;
+use crate::environment::ClientEnvironment;
+use crate::hosts::{Host, HostedClient};
+use crate::responses::Responses;
+use crate::scenarios::HostedTurns;
+
+#[track_caller]
+fn check(model: &Model, environment: &ClientEnvironment, host: Host) {
+    let client = HostedClient::start(environment, host, &[&["codex"], &ASKING[..]].concat());
+    let file = environment.project().join("made");
+    let command = format!("touch {}", file.display());
+    let input =
+        json!({ "cmd": command, "sandbox_permissions": "require_escalated", "justification": "May I?" });
+    let asks = Answer::tool("exec_command", input);
+    HostedTurns { environment, model, client, ready: "OpenAI Codex", asks, dialog: "to cancel" }.check();
+    assert!(file.exists());
+}
+
+#[test]
+#[ignore = "needs real clients: cargo xtask test --clients"]
+fn turns_under_run_with_hooks_are_told_once_each() {
+    let model = Model::new(&Responses);
+    check(&model, &ClientEnvironment::for_codex(&model), Host::Run);
+}
+
+#[test]
+#[ignore = "needs real clients: cargo xtask test --clients"]
+fn turns_under_run_without_hooks_are_told_once_each() {
+    let model = Model::new(&Responses);
+    check(&model, &ClientEnvironment::for_codex(&model).without_hooks(), Host::Run);
+}
+
+#[test]
+#[ignore = "needs real clients: cargo xtask test --clients"]
+fn turns_in_tmux_with_hooks_are_told_once_each() {
+    let model = Model::new(&Responses);
+    check(&model, &ClientEnvironment::for_codex(&model), Host::Tmux);
+}
+
+#[test]
+#[ignore = "needs real clients: cargo xtask test --clients"]
+fn turns_in_tmux_without_hooks_are_told_once_each() {
+    let model = Model::new(&Responses);
+    check(&model, &ClientEnvironment::for_codex(&model).without_hooks(), Host::Tmux);
+}

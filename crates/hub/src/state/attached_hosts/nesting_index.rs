@@ -1,0 +1,70 @@
+//! Which surfaces lie inside which, as their hosts say, and which has which device.
+
+use std::borrow::Borrow;
+use std::collections::{BTreeMap, BTreeSet};
+
+use ringer_core::message::SurfaceId;
+
+use crate::request::ConnectionId;
+
+/// A surface of a host. Several hosts may have the same one.
+pub(super) type Key = (SurfaceId, ConnectionId);
+
+/// Who named what around a surface, and which surface has which device; to find either without looking at all of them.
+#[derive(Debug, Default)]
+pub(super) struct NestingIndex {
+    inside: BTreeMap<SurfaceId, BTreeSet<Key>>,
+    devices: BTreeMap<String, BTreeSet<Key>>,
+}
+
+impl NestingIndex {
+    /// A surface of a host has this parent and this device.
+    pub(super) fn add(&mut self, key: Key, parent: Option<&SurfaceId>, device: Option<&str>) {
+        if let Some(parent) = parent {
+            self.inside.entry(parent.clone()).or_default().insert(key.clone());
+        }
+        if let Some(device) = device {
+            self.devices.entry(device.to_owned()).or_default().insert(key);
+        }
+    }
+
+    /// It has them no more.
+    pub(super) fn remove(&mut self, key: &Key, parent: Option<&SurfaceId>, device: Option<&str>) {
+        if let Some(parent) = parent {
+            remove_from(&mut self.inside, parent, key);
+        }
+        if let Some(device) = device {
+            remove_from(&mut self.devices, device, key);
+        }
+    }
+
+    /// The surfaces whose hosts say that they are inside this one.
+    pub(super) fn named_inside(&self, surface: &SurfaceId) -> impl Iterator<Item = &SurfaceId> {
+        self.inside.get(surface).into_iter().flatten().map(|(inner, _)| inner)
+    }
+
+    /// The terminals that others are inside of, and that have this device.
+    pub(super) fn terminals_at(&self, device: &str) -> impl Iterator<Item = &SurfaceId> {
+        let first = SurfaceId::new(&format!("tty:{device}@"));
+        let later = self.inside.range(first.clone()..).map(|(outer, _)| outer);
+        later.take_while(move |outer| outer.as_str().starts_with(first.as_str()))
+    }
+
+    /// The surface that has a device.
+    pub(super) fn surface_at(&self, device: &str) -> Option<&SurfaceId> {
+        self.devices.get(device)?.first().map(|(surface, _)| surface)
+    }
+}
+
+fn remove_from<N: Ord + Borrow<Q>, Q: Ord + ?Sized>(
+    map: &mut BTreeMap<N, BTreeSet<Key>>,
+    name: &Q,
+    key: &Key,
+) {
+    if let Some(keys) = map.get_mut(name) {
+        keys.remove(key);
+        if keys.is_empty() {
+            map.remove(name);
+        }
+    }
+}

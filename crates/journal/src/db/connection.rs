@@ -1,0 +1,143 @@
+//! A connection that is closed only when that harms no other one of this process.
+//!
+//! SQLite locks the index of a log (`-shm`) for the whole process, and the kernel drops all locks of a process on a file when
+//! the process closes any descriptor of that file. Two databases have the same index when a copy took the place of a file
+//! that is open, and its log stayed. If the old one was closed then, the next process to open the file would find the index
+//! unused and truncate it, and this process would be killed (SIGBUS) when it looks there.
+
+use std::ops::{Deref, DerefMut};
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+
+use rusqlite::Connection;
+
+use crate::home::beside;
+use crate::lock::FileId;
+
+/// A connection to one file.
+#[derive(Debug)]
+pub(crate) struct FileConnection {
+    /// `None` only while it is dropped.
+    connection: Option<Connection>,
+    index: Option<IndexUse>,
+}
+
+/// The index of the log that a connection uses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct IndexUse {
+    database: FileId,
+    index: FileId,
+}
+
+/// The indexes that the connections of this process use, once for each connection.
+static IN_USE: Mutex<Vec<IndexUse>> = Mutex::new(Vec::new());
+
+impl FileConnection {
+    pub(crate) fn new(connection: Connection) -> Self {
+        Self { connection: Some(connection), index: None }
+    }
+
+    /// Notes which index is used. To be called before something is read, because SQLite opens the index then and no other
+    /// thread may close it; and after that, because SQLite makes the index where there is none.
+    pub(crate) fn note_index(&mut self, path: &Path, database: FileId) {
+        let mut in_use = IN_USE.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(before) = self.index.take() {
+            remove(&mut in_use, before);
+        }
+        self.index = FileId::of(&beside(path, "-shm")).ok().map(|index| IndexUse { database, index });
+        in_use.extend(self.index);
+    }
+}
+
+fn remove(in_use: &mut Vec<IndexUse>, one: IndexUse) {
+    if let Some(place) = in_use.iter().position(|other| *other == one) {
+        in_use.swap_remove(place);
+    }
+}
+
+impl Deref for FileConnection {
+    type Target = Connection;
+
+    #[expect(clippy::expect_used, reason = "only drop takes it")]
+    fn deref(&self) -> &Connection {
+        self.connection.as_ref().expect("open")
+    }
+}
+
+impl DerefMut for FileConnection {
+    #[expect(clippy::expect_used, reason = "only drop takes it")]
+    fn deref_mut(&mut self) -> &mut Connection {
+        self.connection.as_mut().expect("open")
+    }
+}
+
+impl Drop for FileConnection {
+    fn drop(&mut self) {
+        let Some(used) = self.index else { return };
+        let mut in_use = IN_USE.lock().unwrap_or_else(PoisonError::into_inner);
+        remove(&mut in_use, used);
+        let is_shared = |other: &IndexUse| other.index == used.index && other.database != used.database;
+        if in_use.iter().any(is_shared) {
+            // It stays open until the process ends: two or three descriptors for each copy that a person puts in place.
+            std::mem::forget(self.connection.take());
+        } else {
+            // Closed under the lock: another thread may be about to open the same index.
+            drop(self.connection.take());
+        }
+    }
+}
+
+#[cfg(test)]
+#[cfg(target_os = "linux")]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::MetadataExt as _;
+    use std::path::PathBuf;
+
+    use super::*;
+    use crate::home::Home;
+    use crate::journal::schema::Journal;
+
+    /// Whether a process has locked the index, as SQLite does while it uses one.
+    fn is_locked(index: &Path) -> bool {
+        let inode = format!(":{}", fs::metadata(index).unwrap().ino());
+        let locks = fs::read_to_string("/proc/locks").unwrap();
+        locks.lines().any(|line| line.split_whitespace().any(|word| word.ends_with(&inode)))
+    }
+
+    /// Puts a copy in the place of the file, as a person does who restores one.
+    fn replace_by_copy(home: &Home) -> PathBuf {
+        let (file, copy) = (home.database(), home.path().join("copy"));
+        fs::copy(&file, &copy).unwrap();
+        fs::rename(&copy, &file).unwrap();
+        beside(&file, "-shm")
+    }
+
+    /// Each of these closed the old file and lost the locks on the index of the new one.
+    #[test]
+    fn the_index_stays_locked_when_a_copy_takes_the_place_of_the_file() {
+        let directory = tempfile::tempdir().unwrap();
+        let home = Home::new(directory.path());
+        let mut journals: Vec<Journal> = (0..3).map(|_| Journal::open(&home).unwrap()).collect();
+        for _ in 0..3 {
+            let index = replace_by_copy(&home);
+            for journal in &mut journals {
+                journal.refresh().unwrap();
+                assert!(is_locked(&index));
+            }
+        }
+    }
+
+    /// What is closed gives its descriptors back, unless another file has the same index.
+    #[test]
+    fn the_last_one_to_be_closed_unlocks_the_index() {
+        let directory = tempfile::tempdir().unwrap();
+        let home = Home::new(directory.path());
+        let journals = (Journal::open(&home).unwrap(), Journal::open(&home).unwrap());
+        let index = beside(&home.database(), "-shm");
+        drop(journals.0);
+        assert!(is_locked(&index));
+        drop(journals.1);
+        assert!(!is_locked(&index));
+    }
+}

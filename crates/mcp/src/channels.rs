@@ -1,0 +1,206 @@
+//! MCP servers that push messages into an agent's conversation: an extension of the hub, with a thread for each server.
+
+mod connection;
+mod files;
+mod gates;
+mod intake;
+mod permissions;
+mod process;
+mod protocol;
+mod senders;
+mod shared;
+mod status_file;
+
+use std::collections::BTreeMap;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::{self, JoinHandle};
+
+use ringer_core::message::Agent;
+use ringer_core::policy::{McpChannel, McpChannels};
+use ringer_ipc::host::Extension;
+use ringer_platform::{wake, wake_pair};
+
+use shared::Shared;
+
+pub use files::{AccessError, ChannelState, ChannelStatus, ChannelsStatus, pair, unpair};
+pub use shared::{ChannelsSetup, FindAccount, GiveAnswer};
+
+/// The servers that push messages, for the hub. All of them end when this is dropped.
+pub struct Channels {
+    changes: Option<Sender<Change>>,
+    /// Whether a server is to run.
+    is_needed: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// What the threads are told.
+enum Change {
+    /// Other servers are set.
+    Servers(McpChannels),
+    /// An agent is not what it was.
+    Agents,
+    /// The prompts of an agent may have changed.
+    Prompts,
+}
+
+impl Channels {
+    /// Starts the thread that starts and ends the others.
+    pub fn start(setup: ChannelsSetup) -> Self {
+        let (changes, received) = channel();
+        let is_needed = Arc::new(AtomicBool::new(false));
+        let mut manager = Manager {
+            shared: Arc::new(Shared::new(setup)),
+            threads: BTreeMap::new(),
+            is_needed: Arc::clone(&is_needed),
+        };
+        let thread = thread::Builder::new().name("channels".to_owned()).spawn(move || manager.run(&received));
+        Self { changes: Some(changes), is_needed, thread: thread.ok() }
+    }
+
+    fn tell(&self, change: Change) {
+        // Without its thread there are no channels.
+        let _ = self.changes.as_ref().map(|changes| changes.send(change));
+    }
+}
+
+impl Extension for Channels {
+    fn set_mcp_channels(&mut self, channels: &McpChannels) {
+        self.tell(Change::Servers(channels.clone()));
+    }
+
+    fn agents_changed(&mut self) {
+        self.tell(Change::Agents);
+    }
+
+    fn prompts_changed(&mut self) {
+        if self.needs_hub() {
+            self.tell(Change::Prompts);
+        }
+    }
+
+    fn needs_hub(&self) -> bool {
+        self.is_needed.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Channels {
+    fn drop(&mut self) {
+        self.changes = None;
+        // The servers have ended when the thread has.
+        let _ = self.thread.take().map(JoinHandle::join);
+    }
+}
+
+/// The thread of a server.
+struct ServerThread {
+    server: McpChannel,
+    /// The agent whose circumstances were checked.
+    target: Agent,
+    /// The thread looks at the prompts of the agent when something is written here, and ends when it is closed.
+    waker: UnixStream,
+    thread: JoinHandle<()>,
+}
+
+/// Decides which servers run.
+struct Manager {
+    shared: Arc<Shared>,
+    threads: BTreeMap<String, ServerThread>,
+    is_needed: Arc<AtomicBool>,
+}
+
+impl Manager {
+    fn run(&mut self, received: &Receiver<Change>) {
+        while let Ok(change) = received.recv() {
+            // What came together is looked at once.
+            let (mut servers, mut prompts) = (false, false);
+            for change in std::iter::once(change).chain(received.try_iter()) {
+                match change {
+                    Change::Servers(channels) => {
+                        self.shared.set(channels);
+                        servers = true;
+                    }
+                    Change::Agents => (servers, prompts) = (true, true),
+                    Change::Prompts => prompts = true,
+                }
+            }
+            if servers {
+                self.look();
+            }
+            if prompts {
+                let told = self.threads.values().filter(|thread| thread.server.may_answer);
+                told.for_each(|thread| wake(&thread.waker));
+            }
+        }
+        let all = std::mem::take(&mut self.threads);
+        stop(all.into_values().collect());
+    }
+
+    /// Stops what may not run any more, and starts what may.
+    fn look(&mut self) {
+        let McpChannels { servers, .. } = self.shared.settings();
+        let (mut wanted, mut refused) = (BTreeMap::new(), Vec::new());
+        for server in servers {
+            let target = match self.shared.target(&server) {
+                Ok(target) => target,
+                // The journal is not there for a moment: what runs is left as it is.
+                Err(error) => {
+                    self.shared.log(format!("MCP channel {}: {error}", server.name));
+                    if let Some(thread) = self.threads.get(&server.name) {
+                        wanted.insert(server.name.clone(), (server, thread.target.clone()));
+                    }
+                    continue;
+                }
+            };
+            match (self.shared.refusal_for(&server, target.as_ref(), true), target) {
+                (None, Some(agent)) => drop(wanted.insert(server.name.clone(), (server, agent.id))),
+                (Some(refusal), _) => refused.push((server, refusal)),
+                (None, None) => {}
+            }
+        }
+        let is_wanted = |_: &String, own: &mut ServerThread| {
+            let wanted = wanted.get(&own.server.name);
+            wanted.is_some_and(|(server, target)| *server == own.server && *target == own.target)
+        };
+        let unwanted = self.threads.extract_if(.., |name, own| !is_wanted(name, own));
+        stop(unwanted.map(|(_, thread)| thread).collect());
+        for (server, refusal) in refused {
+            self.shared.status_file().refused(&server, &refusal);
+        }
+        for (name, (server, target)) in wanted {
+            if !self.threads.contains_key(&name) {
+                self.begin(server, target);
+            }
+        }
+        self.is_needed.store(!self.threads.is_empty(), Ordering::Relaxed);
+    }
+
+    fn begin(&mut self, server: McpChannel, target: Agent) {
+        let Ok((woken, waker)) = wake_pair() else { return };
+        let (shared, own) = (Arc::clone(&self.shared), server.clone());
+        let builder = thread::Builder::new().name(format!("channel {}", server.name));
+        match builder.spawn(move || connection::run(&shared, &own, &woken)) {
+            Ok(thread) => {
+                self.threads.insert(server.name.clone(), ServerThread { server, target, waker, thread });
+            }
+            Err(error) => self.shared.log(format!("MCP channel {}: no thread: {error}", server.name)),
+        }
+    }
+}
+
+/// Ends threads and their servers, all at the same time.
+fn stop(threads: Vec<ServerThread>) {
+    let waiting: Vec<JoinHandle<()>> = threads
+        .into_iter()
+        .map(|ServerThread { waker, thread, .. }| {
+            drop(waker);
+            thread
+        })
+        .collect();
+    for thread in waiting {
+        // One that panicked has ended.
+        let _ = thread.join();
+    }
+}

@@ -1,0 +1,263 @@
+//! The thread of one server: starts it, reads what it pushes, and starts it again when it ends.
+
+use std::io::{self, Read as _};
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use ringer_core::policy::McpChannel;
+use ringer_turn::{GateRefusal, McpServer};
+
+use super::intake::Intake;
+use super::process::{ServerProcess, Waited, wait_for};
+use super::protocol::{ServerLine, initialize, initialized, read_line};
+use super::shared::Shared;
+use super::status_file::Counted;
+use crate::line_splitter::{LineSplitter, Piece};
+
+/// How long a server may take to answer `initialize`. The first start of one from a registry downloads it.
+const ANSWERS_WITHIN: Duration = Duration::from_mins(1);
+/// The longest pause before a server is started again. One that ran for longer is started again after a second.
+const LONGEST_PAUSE: Duration = Duration::from_mins(1);
+/// Lines and chunks that are read in a second. A server that writes more waits, and the hub does not work for it alone.
+const PER_SECOND: u32 = 1_000;
+
+/// When the prompts of the agent are read again after that failed.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+/// How a connection ended.
+enum Ended {
+    /// It was told to.
+    Stopped,
+    /// A gate refuses the server.
+    Refused(GateRefusal),
+    /// The server ended, or what went wrong.
+    Failed(String),
+}
+
+/// Serves until `woken` is closed. What is written there says that the prompts of the agent may have changed.
+pub(super) fn run(shared: &Arc<Shared>, server: &McpChannel, woken: &UnixStream) {
+    let Ok(name) = McpServer::new(&server.name) else { return };
+    let mut pause = Duration::from_secs(1);
+    let mut intake = Intake::new(Arc::clone(shared), server.clone(), name);
+    loop {
+        let begun = Instant::now();
+        let mut connection =
+            Connection { shared, server, woken, intake: &mut intake, initialized: false, look_at: None };
+        let ended = connection.run().unwrap_or_else(|error| Ended::Failed(error.to_string()));
+        match ended {
+            Ended::Stopped => return,
+            Ended::Refused(refusal) => {
+                shared.log(refusal.to_string());
+                shared.status_file().refused(server, &refusal);
+                // Until something changes, when another thread is started.
+                let _ = wait_until_stopped(woken, None);
+                return;
+            }
+            Ended::Failed(why) => {
+                if begun.elapsed() > LONGEST_PAUSE {
+                    pause = Duration::from_secs(1);
+                }
+                shared.log(format!("MCP channel {}: {why}; again in {} s", server.name, pause.as_secs()));
+                shared.status_file().failed(server, why, pause);
+                match wait_until_stopped(woken, Some(Instant::now() + pause)) {
+                    Ok(false) => {}
+                    _ => return,
+                }
+                pause = (pause * 2).min(LONGEST_PAUSE);
+            }
+        }
+    }
+}
+
+/// Waits until the connection is to end, for so long at most. Gives whether it is.
+fn wait_until_stopped(woken: &UnixStream, until: Option<Instant>) -> io::Result<bool> {
+    loop {
+        match wait_for(woken, Vec::new(), until)? {
+            Waited::Woken if read_told(woken)? == Told::Stop => return Ok(true),
+            Waited::Woken | Waited::Ready => {}
+            Waited::TimedOut => return Ok(false),
+        }
+    }
+}
+
+/// What another thread told this one.
+#[derive(PartialEq)]
+enum Told {
+    Nothing,
+    PromptsChanged,
+    Stop,
+}
+
+fn read_told(mut woken: &UnixStream) -> io::Result<Told> {
+    let (mut bytes, mut told) = ([0; 64], Told::Nothing);
+    loop {
+        match woken.read(&mut bytes) {
+            Ok(0) => return Ok(Told::Stop),
+            Ok(_) => told = Told::PromptsChanged,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(told),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+struct Connection<'a> {
+    shared: &'a Shared,
+    server: &'a McpChannel,
+    woken: &'a UnixStream,
+    intake: &'a mut Intake,
+    /// The server answered and passed all gates: its messages are taken.
+    initialized: bool,
+    /// When to look at the prompts of the agent, which may have changed.
+    look_at: Option<Instant>,
+}
+
+impl Connection<'_> {
+    fn run(&mut self) -> io::Result<Ended> {
+        let mut process = match ServerProcess::start(self.server) {
+            Ok(process) => process,
+            Err(error) => return Ok(Ended::Failed(format!("the server cannot be started: {error}"))),
+        };
+        self.shared.status_file().starting(self.server, process.pid());
+        self.intake.begin();
+        process.write(&initialize())?;
+        let answers_until = Instant::now() + ANSWERS_WITHIN;
+        let (mut splitter, mut throttle) = (LineSplitter::default(), Throttle::new());
+        loop {
+            self.look_if_due();
+            for line in self.intake.take_unsent() {
+                process.write(&line)?;
+            }
+            // Also one that writes all the time has to answer.
+            if !self.initialized && Instant::now() >= answers_until {
+                let seconds = ANSWERS_WITHIN.as_secs();
+                return Ok(Ended::Failed(format!("the server did not answer within {seconds} s")));
+            }
+            let bytes = match process.read() {
+                Ok([]) => return Ok(Ended::Failed(process.end_in_words())),
+                Ok(bytes) => bytes.to_vec(),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    let unwritten = self.shared.status_file().write_if_due();
+                    let until = if self.initialized {
+                        [unwritten, self.look_at].into_iter().flatten().min()
+                    } else {
+                        Some(answers_until)
+                    };
+                    match process.wait(self.woken, until)? {
+                        Waited::Woken if self.is_stopped()? => return Ok(Ended::Stopped),
+                        Waited::Woken | Waited::TimedOut | Waited::Ready => continue,
+                    }
+                }
+                Err(error) => return Err(error),
+            };
+            let mut lines = Vec::new();
+            let fed: Result<(), io::Error> = splitter.feed(&bytes, |piece| {
+                match piece {
+                    Piece::Line(line) => lines.push(Some(read_line(line))),
+                    // Its end; what came before is forgotten.
+                    Piece::Part(part) if part.ends_with(b"\n") => lines.push(None),
+                    Piece::Part(_) => {}
+                }
+                Ok(())
+            });
+            fed?;
+            throttle.count(1);
+            for line in lines {
+                if let Some(ended) = self.handle(line.unwrap_or(ServerLine::Invalid), &mut process)? {
+                    return Ok(ended);
+                }
+                throttle.count(1);
+                if let Some(until) = throttle.pause() {
+                    self.shared.status_file().write_if_due();
+                    // Nothing is read meanwhile, so that the server waits, too.
+                    while let Waited::Woken = wait_for(self.woken, Vec::new(), Some(until))? {
+                        if self.is_stopped()? {
+                            return Ok(Ended::Stopped);
+                        }
+                    }
+                }
+            }
+            // What stops it comes before what the server wrote next.
+            if self.is_stopped()? {
+                return Ok(Ended::Stopped);
+            }
+        }
+    }
+
+    /// Whether the connection is to end.
+    fn is_stopped(&mut self) -> io::Result<bool> {
+        let told = read_told(self.woken)?;
+        if told == Told::PromptsChanged {
+            self.look_at = Some(Instant::now());
+        }
+        Ok(told == Told::Stop)
+    }
+
+    /// Looks at the prompts of the agent, if they may have changed. Where that fails, it is tried again.
+    fn look_if_due(&mut self) {
+        if !self.initialized || self.look_at.is_none_or(|at| at > Instant::now()) {
+            return;
+        }
+        self.look_at = self.intake.look_at_prompts().err().map(|error| {
+            self.shared.log(format!("MCP channel {}: prompts cannot be read: {error}", self.server.name));
+            Instant::now() + LOOK_AGAIN
+        });
+    }
+
+    fn handle(&mut self, line: ServerLine, process: &mut ServerProcess) -> io::Result<Option<Ended>> {
+        match line {
+            ServerLine::Initialized { declares_channel, relays_permissions } if !self.initialized => {
+                if let Some(refusal) = self.shared.refusal(self.server, declares_channel) {
+                    return Ok(Some(Ended::Refused(refusal)));
+                }
+                process.write(&initialized())?;
+                self.initialized = true;
+                self.intake.connected(relays_permissions);
+                self.look_at = Some(Instant::now());
+                self.shared.status_file().connected(self.server);
+                self.shared.log(format!("MCP channel {} is connected", self.server.name));
+            }
+            ServerLine::Refused(why) if !self.initialized => {
+                let why: String = why.chars().take(200).collect();
+                return Ok(Some(Ended::Failed(format!("the server refused to be initialised: {why}"))));
+            }
+            ServerLine::Message(message) if self.initialized => self.intake.take(message),
+            ServerLine::Verdict { request_id, verdict } if self.initialized => {
+                self.intake.take_verdict(&request_id, verdict);
+            }
+            ServerLine::Request(answer) => process.write(&answer)?,
+            ServerLine::Invalid => self.shared.status_file().count(self.server, Counted::Invalid),
+            ServerLine::Initialized { .. }
+            | ServerLine::Refused(_)
+            | ServerLine::Message(_)
+            | ServerLine::Verdict { .. }
+            | ServerLine::Other => {}
+        }
+        Ok(None)
+    }
+}
+
+/// How much was read in this second.
+struct Throttle {
+    since: Instant,
+    count: u32,
+}
+
+impl Throttle {
+    fn new() -> Self {
+        Self { since: Instant::now(), count: 0 }
+    }
+
+    fn count(&mut self, more: u32) {
+        if self.since.elapsed() >= Duration::from_secs(1) {
+            *self = Self::new();
+        }
+        self.count += more;
+    }
+
+    /// Until when nothing more is to be read.
+    fn pause(&self) -> Option<Instant> {
+        (self.count >= PER_SECOND).then(|| self.since + Duration::from_secs(1))
+    }
+}

@@ -1,0 +1,257 @@
+//! The files of channels in the home: who may write, which only the person changes, and how the servers are, which only the
+//! hub writes.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use ringer_journal::{Home, HubLock, Lock, Uptime};
+use ringer_platform::{Durability, replace_file};
+use ringer_turn::{Access, Allowlist, ChannelSender, Error, Operator, WaitingSender};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+/// The largest file that is read: a full allowlist is smaller.
+const MAX_FILE: u64 = 4 * 1024 * 1024;
+
+/// How long another command may take to change the list. It takes milliseconds.
+const LOCKED_WITHIN: Duration = Duration::from_secs(5);
+
+/// Why access could not be changed.
+#[derive(Debug, thiserror::Error)]
+pub enum AccessError {
+    /// What was asked for is not possible.
+    #[error(transparent)]
+    Refused(#[from] Error),
+    /// The file cannot be read or written, or is not what was written.
+    #[error("{path}: {error}")]
+    File {
+        /// Which.
+        path: String,
+        /// Why.
+        error: io::Error,
+    },
+}
+
+/// The allowlist.
+pub(super) fn allowlist_path(home: &Home) -> PathBuf {
+    home.path().join("channels.json")
+}
+
+pub(super) fn status_path(home: &Home) -> PathBuf {
+    home.path().join("channel-status.json")
+}
+
+/// How a server is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ChannelState {
+    /// It is started, and has not answered yet.
+    Starting,
+    /// Its messages are taken.
+    Connected,
+    /// A gate refuses it, and it does not run.
+    Refused,
+    /// It ended or could not be started, and is started again later.
+    Failed,
+}
+
+/// A server, and what came of it since it was first started.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChannelStatus {
+    /// Its name.
+    pub name: String,
+    /// The agent that it is for.
+    pub to: String,
+    /// How it is.
+    pub state: ChannelState,
+    /// The gate that refuses it, counted from 1.
+    pub gate: Option<u8>,
+    /// What is wrong.
+    pub why: Option<String>,
+    /// What to do about it.
+    pub remedy: Option<String>,
+    /// Its process.
+    pub pid: Option<u32>,
+    /// How often it was started.
+    pub starts: u64,
+    /// Messages that went to the agent.
+    pub messages: u64,
+    /// Messages of senders that may not write.
+    pub refused: u64,
+    /// Messages over the limit of the rate.
+    pub over_rate: u64,
+    /// Lines that were no message, or too long.
+    pub invalid: u64,
+    /// Answers to what the agent asked a permission for.
+    #[serde(default)]
+    pub answers: u64,
+    /// Such answers that came too late, or to nothing that was asked.
+    #[serde(default)]
+    pub late_answers: u64,
+}
+
+/// How all of them are.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChannelsStatus {
+    /// The hub's process.
+    pub(super) hub: u32,
+    /// The boot in which the times are valid.
+    pub(super) boot: String,
+    /// The servers.
+    pub servers: Vec<ChannelStatus>,
+    /// Senders that wait for the person.
+    pub waiting: Vec<WaitingSender>,
+}
+
+impl ChannelsStatus {
+    /// What the hub that runs says; `None` if none runs.
+    pub fn read(home: &Home) -> Option<Self> {
+        let hub = HubLock::owner(home)?.pid;
+        let now = Uptime::now();
+        let mut status =
+            read::<Self>(&status_path(home)).ok().flatten().filter(|status| status.hub == hub)?;
+        status.waiting.retain(|waiting| status.boot == now.boot && waiting.until > now.since_boot.as_secs());
+        Some(status)
+    }
+}
+
+/// Lets the sender write that waits with this code.
+pub fn pair(home: &Home, operator: &Operator, code: &str) -> Result<ChannelSender, AccessError> {
+    let _lock = lock_allowlist(home)?;
+    let now = Uptime::now();
+    let path = status_path(home);
+    let status: ChannelsStatus = read(&path).map_err(|error| wrong(&path, error))?.unwrap_or_default();
+    let waiting = if status.boot == now.boot { status.waiting } else { Vec::new() };
+    let mut access = Access::restored(load(home)?)?.with_waiting(now.since_boot, waiting);
+    let sender = access.approve(now.since_boot, operator, code)?;
+    save(home, &access)?;
+    Ok(sender)
+}
+
+/// Takes a sender off the allowlist. Gives whether it was on it.
+pub fn unpair(home: &Home, operator: &Operator, sender: &ChannelSender) -> Result<bool, AccessError> {
+    let _lock = lock_allowlist(home)?;
+    let mut access = Access::restored(load(home)?)?;
+    let was_on_it = access.revoke(operator, sender);
+    if was_on_it {
+        save(home, &access)?;
+    }
+    Ok(was_on_it)
+}
+
+/// Two commands that change the list at the same moment change it one after the other.
+fn lock_allowlist(home: &Home) -> Result<Lock, AccessError> {
+    let path = home.path().join("channels.lock");
+    let taken = Lock::take(&path, Some(Instant::now() + LOCKED_WITHIN))
+        .and_then(|lock| lock.ok_or_else(|| io::Error::other("another command is changing who may write")));
+    taken.map_err(|error| wrong(&path, error))
+}
+
+pub(super) fn load(home: &Home) -> Result<Allowlist, AccessError> {
+    let path = allowlist_path(home);
+    let list = read(&path).map_err(|error| wrong(&path, error))?;
+    Ok(list.unwrap_or_else(|| Access::default().allowlist()))
+}
+
+fn save(home: &Home, access: &Access) -> Result<(), AccessError> {
+    let path = allowlist_path(home);
+    let written = serde_json::to_vec(&access.allowlist()).map_err(io::Error::from);
+    let written = written.and_then(|bytes| replace_file(&path, &bytes, Durability::Synced));
+    written.map_err(|error| wrong(&path, error))
+}
+
+fn wrong(path: &Path, error: io::Error) -> AccessError {
+    AccessError::File { path: path.display().to_string(), error }
+}
+
+/// A file that is not there is none.
+fn read<T: DeserializeOwned>(path: &Path) -> io::Result<Option<T>> {
+    let mut bytes = Vec::new();
+    match File::open(path).and_then(|file| file.take(MAX_FILE).read_to_end(&mut bytes)) {
+        Ok(_) => Ok(Some(serde_json::from_slice(&bytes)?)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Which version of the allowlist lies there: another one has another number, or another time.
+pub(super) fn allowlist_stamp(home: &Home) -> Option<(u64, std::time::SystemTime)> {
+    use std::os::unix::fs::MetadataExt;
+    let file = fs::metadata(allowlist_path(home)).ok()?;
+    Some((file.ino(), file.modified().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ringer_turn::McpServer;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn commands_at_the_same_moment_lose_nothing() {
+        let sender = |number: usize| {
+            ChannelSender::new(McpServer::new("slack").unwrap(), &format!("user {number}")).unwrap()
+        };
+        let code = |number: usize| format!("a1b2c{number}");
+        for _ in 0..30 {
+            let directory = tempfile::tempdir().unwrap();
+            let home = Home::new(directory.path());
+            let now = Uptime::now();
+            let until = now.since_boot.as_secs() + 60;
+            let waiting =
+                (0..3).map(|number| WaitingSender { code: code(number), sender: sender(number), until });
+            let status =
+                ChannelsStatus { boot: now.boot, waiting: waiting.collect(), ..ChannelsStatus::default() };
+            fs::write(status_path(&home), serde_json::to_vec(&status).unwrap()).unwrap();
+            let together = std::sync::Barrier::new(3);
+            std::thread::scope(|scope| {
+                for number in 0..3 {
+                    let (home, code, together) = (&home, code(number), &together);
+                    scope.spawn(move || {
+                        together.wait();
+                        pair(home, &Operator::at_the_keyboard(), &code).unwrap();
+                    });
+                }
+            });
+            let access = Access::restored(load(&home).unwrap()).unwrap();
+            assert!((0..3).all(|number| access.admit(&sender(number)).is_some()));
+        }
+    }
+
+    #[test]
+    fn a_sender_is_paired_once_and_can_be_taken_off() {
+        let directory = tempfile::tempdir().unwrap();
+        let home = Home::new(directory.path());
+        let operator = Operator::at_the_keyboard();
+        let sender = ChannelSender::new(McpServer::new("slack").unwrap(), "alice").unwrap();
+        let now = Uptime::now();
+        let waiting = |until| WaitingSender { code: "a1b2c3".to_owned(), sender: sender.clone(), until };
+        let write = |status: &ChannelsStatus| {
+            fs::write(status_path(&home), serde_json::to_vec(status).unwrap()).unwrap();
+        };
+        let of = |boot: &str, until| ChannelsStatus {
+            boot: boot.to_owned(),
+            waiting: vec![waiting(until)],
+            ..ChannelsStatus::default()
+        };
+        let later = now.since_boot.as_secs() + 60;
+        assert!(pair(&home, &operator, "a1b2c3").is_err(), "nobody waits");
+        write(&of("another boot", later));
+        assert!(pair(&home, &operator, "a1b2c3").is_err());
+        write(&of(&now.boot, now.since_boot.as_secs().saturating_sub(1)));
+        assert!(pair(&home, &operator, "a1b2c3").is_err(), "its hour is over");
+        write(&of(&now.boot, later));
+        assert!(pair(&home, &operator, "a1b2c4").is_err());
+        assert!(!allowlist_path(&home).exists());
+        assert_eq!(pair(&home, &operator, " A1B2C3 ").unwrap(), sender);
+        let mode = fs::metadata(allowlist_path(&home)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        assert!(Access::restored(load(&home).unwrap()).unwrap().admit(&sender).is_some());
+        assert!(unpair(&home, &operator, &sender).unwrap() && !unpair(&home, &operator, &sender).unwrap());
+        fs::write(allowlist_path(&home), "{").unwrap();
+        let error = pair(&home, &operator, "a1b2c3").unwrap_err().to_string();
+        assert!(error.contains("channels.json: EOF"), "{error}");
+    }
+}

@@ -1,0 +1,193 @@
+//! The six gates, with what the hub knows: the pure checks are those of `ringer-turn`.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use ringer_core::message::InvalidName;
+use ringer_core::policy::McpChannel;
+use ringer_platform::find_program;
+use ringer_turn::{
+    Account, Auth, ChannelCandidate, ChannelPolicy, Gate, GateRefusal, McpServer, Plugin, check_gates,
+};
+
+/// Stands for the person's own settings where a marketplace is named.
+const OWN_SETTINGS: &str = "config.toml";
+
+/// What is known of a server and of the agent that it is for.
+#[derive(Debug, Clone)]
+pub(super) struct Circumstances {
+    /// The kill switch.
+    pub(super) enabled: bool,
+    /// How the person is signed in with the client of the agent. `None` if no such agent is running.
+    pub(super) account: Option<(Auth, Account)>,
+    /// A file of the command that other people can change.
+    pub(super) changeable: Option<PathBuf>,
+    /// Whether the server declares that it pushes messages. Before it was asked, that counts as yes: it is only started if all
+    /// else is right.
+    pub(super) declares_channel: bool,
+}
+
+/// Which gate refuses the server, if one does.
+pub(super) fn refusal(
+    server: &McpChannel,
+    circumstances: &Circumstances,
+) -> Result<Option<GateRefusal>, InvalidName> {
+    let name = McpServer::new(&server.name)?;
+    let plugin = Plugin { marketplace: OWN_SETTINGS.to_owned(), name: server.name.clone() };
+    let (auth, account) = circumstances.account.unwrap_or((Auth::NotRequired, Account::Personal));
+    let policy = ChannelPolicy {
+        channels_enabled: circumstances.enabled,
+        auth,
+        account,
+        opted_in: circumstances.account.map(|_| name.clone()).into_iter().collect(),
+        verified: circumstances.changeable.is_none().then(|| OWN_SETTINGS.to_owned()).into_iter().collect(),
+        // Who writes a command into their own settings has approved it; those of a repository cannot name one.
+        approved: [plugin.clone()].into(),
+    };
+    let declares_channel = circumstances.declares_channel;
+    let candidate = ChannelCandidate { server: name, declares_channel, plugin: Some(plugin) };
+    Ok(check_gates(&candidate, &policy).err().map(|refusal| in_words(refusal, server, circumstances)))
+}
+
+/// The same refusal, in terms of the settings that decide here.
+fn in_words(refusal: GateRefusal, server: &McpChannel, circumstances: &Circumstances) -> GateRefusal {
+    let (why, remedy) = match refusal.gate {
+        Gate::RuntimeFlag => (refusal.why, "set enabled = true under [channels] in config.toml".to_owned()),
+        Gate::Auth => (refusal.why, format!("{}, with /login in Claude Code", refusal.remedy)),
+        Gate::SessionOptIn => (
+            format!("no agent {:?} is running", server.to),
+            "start it, or name a running agent as `to`; `ringer status` lists them".to_owned(),
+        ),
+        Gate::Allowlist => {
+            let file = circumstances.changeable.clone().unwrap_or_default();
+            let file = file.display();
+            (format!("other people can change {file}, which it runs"), format!("chmod go-w {file}"))
+        }
+        Gate::Capability | Gate::OrgPolicy => (refusal.why, refusal.remedy),
+    };
+    GateRefusal { why, remedy, ..refusal }
+}
+
+/// The first file of a command that people other than this user and root can change: the program, or an argument that is the
+/// path of a file. A group may be the person's own, so only a file that all users may write counts, or one of another user.
+pub(super) fn changeable_file(command: &[String], search_path: &OsStr) -> Option<PathBuf> {
+    let (program, arguments) = command.split_first()?;
+    let program = find_program(search_path, program);
+    let arguments = arguments.iter().map(PathBuf::from).filter(|path| path.is_absolute());
+    program.into_iter().chain(arguments).find(|path| is_changeable(path))
+}
+
+fn is_changeable(path: &Path) -> bool {
+    let Ok(file) = fs::metadata(path) else { return false };
+    let own = rustix::process::geteuid().as_raw();
+    file.is_file() && (file.mode() & 0o002 != 0 || ![0, own].contains(&file.uid()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    fn server() -> McpChannel {
+        McpChannel {
+            name: "slack".to_owned(),
+            command: vec!["slack".to_owned()],
+            directory: PathBuf::new(),
+            to: "worker".to_owned(),
+            allow: Vec::new(),
+            may_answer: false,
+        }
+    }
+
+    const OPEN: Circumstances = Circumstances {
+        enabled: true,
+        account: Some((Auth::OAuth, Account::Personal)),
+        changeable: None,
+        declares_channel: true,
+    };
+
+    #[test]
+    fn each_gate_refuses_in_words_and_the_first_counts() {
+        let check = |circumstances: Circumstances, expected: &str| {
+            let refusal = refusal(&server(), &circumstances).unwrap();
+            assert_eq!(refusal.map(|refusal| refusal.to_string()).unwrap_or_default(), expected);
+        };
+        let account = |auth, account| Circumstances { account: Some((auth, account)), ..OPEN };
+        let managed = |channels_enabled| Account::Managed { channels_enabled };
+        check(OPEN, "");
+        check(account(Auth::NotRequired, Account::Personal), "");
+        check(account(Auth::OAuth, managed(Some(true))), "");
+        check(
+            Circumstances { declares_channel: false, ..OPEN },
+            "MCP channel slack refused at gate 1 (capability): the server does not declare \
+             experimental[\"claude/channel\"]; use a version of it that does, or add the capability if it is yours",
+        );
+        check(
+            Circumstances { enabled: false, ..OPEN },
+            "MCP channel slack refused at gate 2 (runtime flag): MCP channels are switched off; \
+             set enabled = true under [channels] in config.toml",
+        );
+        check(
+            account(Auth::ApiKey, Account::Personal),
+            "MCP channel slack refused at gate 3 (auth): an API key is not enough; \
+             sign in with your account instead of the key, with /login in Claude Code",
+        );
+        check(
+            account(Auth::SignedOut, Account::Personal),
+            "MCP channel slack refused at gate 3 (auth): you are not signed in; \
+             sign in with your account, with /login in Claude Code",
+        );
+        for channels_enabled in [None, Some(false)] {
+            check(
+                account(Auth::OAuth, managed(channels_enabled)),
+                "MCP channel slack refused at gate 4 (org policy): the organisation has not enabled MCP channels; \
+                 ask its administrator to set `channelsEnabled: true`",
+            );
+        }
+        check(
+            Circumstances { account: None, ..OPEN },
+            "MCP channel slack refused at gate 5 (session opt-in): no agent \"worker\" is running; \
+             start it, or name a running agent as `to`; `ringer status` lists them",
+        );
+        check(
+            Circumstances { changeable: Some("/tmp/x".into()), ..OPEN },
+            "MCP channel slack refused at gate 6 (allowlist): other people can change /tmp/x, which it runs; \
+             chmod go-w /tmp/x",
+        );
+        // All at once: the first one.
+        let shut = Circumstances {
+            enabled: false,
+            account: Some((Auth::ApiKey, managed(None))),
+            changeable: Some("/tmp/x".into()),
+            declares_channel: true,
+        };
+        assert_eq!(refusal(&server(), &shut).unwrap().unwrap().gate, Gate::RuntimeFlag);
+    }
+
+    #[test]
+    fn files_that_everybody_can_change() {
+        let directory = tempfile::tempdir().unwrap();
+        let (own, open) = (directory.path().join("own"), directory.path().join("open"));
+        for (path, mode) in [(&own, 0o775), (&open, 0o777)] {
+            fs::write(path, "#!/bin/sh\n").unwrap();
+            fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+        }
+        let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+        let check = |command: &[&str], expected: Option<&PathBuf>| {
+            assert_eq!(
+                changeable_file(&words(command), directory.path().as_os_str()).as_ref(),
+                expected,
+                "{command:?}"
+            );
+        };
+        let (own_path, open_path) = (own.to_str().unwrap(), open.to_str().unwrap());
+        check(&[own_path], None);
+        check(&["own"], None);
+        check(&["open"], Some(&open));
+        check(&[own_path, "-x", open_path], Some(&open));
+        check(&["nowhere", "open"], None);
+        check(&[], None);
+    }
+}

@@ -1,0 +1,262 @@
+//! What the agent asks a permission for, as a chat was told of it, and the answers that come back.
+
+use std::collections::BTreeMap;
+
+use ringer_core::agent::{AnswerMethod, PromptContent};
+use ringer_core::message::Agent;
+use ringer_journal::StoredPrompt;
+use ringer_term::escape_hidden;
+use ringer_turn::{
+    AdmittedSender, Error, PermissionRelay, PermissionRequestId, PermissionVerdict, RelayedMessage,
+};
+
+use super::protocol::permission_request;
+
+/// The longest request that a chat is told of, in bytes. What cannot be read in full must not be allowed, and Discord, for one,
+/// cuts messages at 2,000 characters.
+const MAX_REQUEST: usize = 1_500;
+/// Its most lines, and its longest run of blanks: what is below or beyond them may not be seen.
+const MAX_LINES: usize = 30;
+const MAX_BLANKS: usize = 40;
+/// How many requests a chat is told of at once. The others follow when one is over.
+const MAX_TOLD: usize = 8;
+
+/// The requests that one server was told of.
+#[derive(Debug, Default)]
+pub(super) struct PermissionRequests {
+    relay: PermissionRelay,
+    /// By the key of the prompt, until that is over.
+    ids: BTreeMap<String, PermissionRequestId>,
+}
+
+/// An answer that is to be given to the agent.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct RelayedAnswer {
+    /// The key of the prompt.
+    pub(super) key: String,
+    pub(super) verdict: PermissionVerdict,
+}
+
+/// What a message or a verdict was.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Relayed {
+    /// The first answer to a request.
+    Answer(RelayedAnswer),
+    /// An answer to a request that is over.
+    TooLate,
+    /// No answer.
+    Message,
+}
+
+impl PermissionRequests {
+    /// These prompts are open. Gives the lines that tell the server of those it does not know.
+    pub(super) fn update(
+        &mut self,
+        agent: &Agent,
+        open: &[StoredPrompt],
+        mut random: impl FnMut() -> u32,
+    ) -> Vec<Vec<u8>> {
+        let open: Vec<Shown<'_>> =
+            open.iter().filter(|prompt| prompt.agent == *agent).filter_map(Shown::of).collect();
+        let relay = &mut self.relay;
+        self.ids.retain(|key, id| {
+            let prompt = open.iter().find(|shown| shown.prompt.key == *key);
+            match prompt {
+                // An answer that the client did not take was withdrawn: another one may be given.
+                Some(shown) if shown.prompt.decision.is_none() => drop(relay.ask_as(id.clone())),
+                _ => drop(relay.withdraw(id)),
+            }
+            prompt.is_some()
+        });
+        let mut lines = Vec::new();
+        for Shown { prompt, tool, request } in open {
+            if prompt.decision.is_some() || self.ids.contains_key(&prompt.key) || self.ids.len() >= MAX_TOLD {
+                continue;
+            }
+            let Ok(id) = self.relay.ask(random()) else { break };
+            lines.push(permission_request(&id, &tool, &request));
+            self.ids.insert(prompt.key.clone(), id);
+        }
+        lines
+    }
+
+    /// A sender who may write wrote this.
+    pub(super) fn receive(&mut self, sender: AdmittedSender<'_>, text: &str) -> Relayed {
+        let heard = self.relay.receive(sender, text);
+        self.relayed(heard)
+    }
+
+    /// The server says what was answered.
+    pub(super) fn receive_verdict(
+        &mut self,
+        request_id: &str,
+        verdict: PermissionVerdict,
+    ) -> Result<Relayed, Error> {
+        let heard = self.relay.receive_verdict(request_id, verdict)?;
+        Ok(self.relayed(heard))
+    }
+
+    fn relayed(&self, heard: RelayedMessage) -> Relayed {
+        match heard {
+            RelayedMessage::Answer { id, verdict } => {
+                let key = self.ids.iter().find(|(_, own)| **own == id).map(|(key, _)| key.clone());
+                key.map_or(Relayed::TooLate, |key| Relayed::Answer(RelayedAnswer { key, verdict }))
+            }
+            RelayedMessage::TooLate { .. } => Relayed::TooLate,
+            RelayedMessage::Message => Relayed::Message,
+        }
+    }
+}
+
+/// A prompt as a chat is told of it: the tool, and all that it is to do, with what is hidden made visible.
+struct Shown<'a> {
+    prompt: &'a StoredPrompt,
+    tool: String,
+    request: String,
+}
+
+impl<'a> Shown<'a> {
+    /// `None` for anything but a permission that can be read in full, and answered.
+    fn of(prompt: &'a StoredPrompt) -> Option<Self> {
+        let PromptContent::Permission(request) = &prompt.prompt.content else { return None };
+        let tool = escape_hidden(&request.tool).into_owned();
+        let lines: Vec<String> =
+            request.request.split('\n').map(|line| escape_hidden(line).into_owned()).collect();
+        let text = lines.join("\n");
+        // The tool is there twice.
+        let fits = 2 * tool.len() + text.len() <= MAX_REQUEST && lines.len() <= MAX_LINES;
+        let is_shown = request.whole && fits && longest_blanks(&text) <= MAX_BLANKS;
+        let can_be_answered = prompt.prompt.method != AnswerMethod::DialogOnly;
+        (is_shown && can_be_answered).then_some(Self { prompt, tool, request: text })
+    }
+}
+
+/// The length of the longest run of blanks.
+fn longest_blanks(text: &str) -> usize {
+    let (mut longest, mut run) = (0, 0);
+    for character in text.chars() {
+        run = if character.is_whitespace() { run + 1 } else { 0 };
+        longest = longest.max(run);
+    }
+    longest
+}
+
+#[cfg(test)]
+mod tests {
+    use ringer_core::agent::{Answer, PermissionRequest, Prompt};
+    use ringer_core::attention::AnsweredWith;
+    use ringer_core::{Scope, Sender};
+    use ringer_journal::Decision;
+    use serde_json::Value;
+
+    use super::*;
+
+    fn prompt(key: &str, agent: &str, request: &str) -> StoredPrompt {
+        let content = PromptContent::Permission(PermissionRequest {
+            tool: "Bash".to_owned(),
+            request: request.to_owned(),
+            whole: true,
+            always: Vec::new(),
+        });
+        StoredPrompt {
+            key: key.to_owned(),
+            agent: Agent::new(agent).unwrap(),
+            scope: Scope::global(),
+            call: key.to_owned(),
+            asked_ms: 1,
+            prompt: Prompt { content, method: AnswerMethod::WaitingHook, transcript: None },
+            decision: None,
+            handed_ms: None,
+            ended_ms: None,
+        }
+    }
+
+    fn decided() -> Decision {
+        let (by, with) = (Sender::person(), AnsweredWith::Command);
+        Decision { answer: Answer::Allow, by, with, at_ms: 2 }
+    }
+
+    /// Tells the requests of these prompts. Gives the ids and texts that the server is told.
+    fn update(requests: &mut PermissionRequests, open: &[StoredPrompt]) -> Vec<(String, String)> {
+        let lines = requests.update(&Agent::new("a").unwrap(), open, || 7);
+        let read = |line: &Vec<u8>| serde_json::from_slice::<Value>(line).unwrap()["params"].clone();
+        let text = |params: &Value, name: &str| params[name].as_str().unwrap().to_owned();
+        let told = lines.iter().map(read);
+        told.map(|params| (text(&params, "request_id"), text(&params, "input_preview"))).collect()
+    }
+
+    fn answer(key: &str, verdict: PermissionVerdict) -> Relayed {
+        Relayed::Answer(RelayedAnswer { key: key.to_owned(), verdict })
+    }
+
+    #[test]
+    fn each_request_is_told_once_and_answered_once() {
+        let mut requests = PermissionRequests::default();
+        let open = [prompt("1", "a", "make"), prompt("2", "b", "no"), prompt("3", "a", "rm \u{202e}x")];
+        let told = update(&mut requests, &open);
+        assert_eq!(told.iter().map(|(_, text)| text.as_str()).collect::<Vec<_>>(), ["make", "rm \\u{202e}x"]);
+        assert_eq!(update(&mut requests, &open), []);
+        let (first, second) = (&told[0].0, &told[1].0);
+        let allow = PermissionVerdict::Allow;
+        assert_eq!(requests.receive_verdict(second, allow), Ok(answer("3", allow)));
+        assert_eq!(requests.receive_verdict(second, allow), Ok(Relayed::TooLate));
+        // The other one is answered at the keyboard, and is over.
+        assert_eq!(update(&mut requests, &open[2..]), []);
+        assert_eq!(requests.receive_verdict(first, allow), Ok(Relayed::TooLate));
+        // The same dialog comes back, as after a hub was away: it is another request.
+        let again = update(&mut requests, &open[..1]);
+        assert!(again.len() == 1 && again[0].0 != *first && again[0].0 != *second);
+    }
+
+    #[test]
+    fn what_is_decided_elsewhere_is_closed_and_opened_again_when_that_is_withdrawn() {
+        let mut requests = PermissionRequests::default();
+        let mut open = [prompt("1", "a", "make")];
+        let told = update(&mut requests, &open);
+        let deny = PermissionVerdict::Deny;
+        open[0].decision = Some(decided());
+        assert_eq!(update(&mut requests, &open), []);
+        assert_eq!(requests.receive_verdict(&told[0].0, deny), Ok(Relayed::TooLate));
+        open[0].decision = None;
+        assert_eq!(update(&mut requests, &open), [], "the chat has its id");
+        assert_eq!(requests.receive_verdict(&told[0].0, deny), Ok(answer("1", deny)));
+    }
+
+    #[test]
+    fn only_what_can_be_read_in_full_and_answered_is_told() {
+        let mut requests = PermissionRequests::default();
+        let mut cut = prompt("1", "a", "make");
+        if let PromptContent::Permission(request) = &mut cut.prompt.content {
+            request.whole = false;
+        }
+        let mut dialog = prompt("2", "a", "make");
+        dialog.prompt.method = AnswerMethod::DialogOnly;
+        let mut plan = prompt("3", "a", "");
+        plan.prompt.content = PromptContent::Plan { text: "1. all".to_owned(), whole: true };
+        let mut long_tool = prompt("4", "a", "make");
+        if let PromptContent::Permission(request) = &mut long_tool.prompt.content {
+            request.tool = "x".repeat(MAX_REQUEST);
+        }
+        let long = prompt("5", "a", &"x".repeat(MAX_REQUEST));
+        let tall = prompt("6", "a", &"x\n".repeat(MAX_LINES));
+        let wide = prompt("7", "a", &format!("make{}; rm -rf /", " ".repeat(MAX_BLANKS + 1)));
+        assert_eq!(update(&mut requests, &[cut, dialog, plan, long_tool, long, tall, wide]), []);
+        assert!(requests.receive_verdict("no id", PermissionVerdict::Allow).is_err());
+        let mut hidden = prompt("8", "a", "make");
+        if let PromptContent::Permission(request) = &mut hidden.prompt.content {
+            request.tool = "Read\n\u{202e}".to_owned();
+        }
+        let lines = requests.update(&Agent::new("a").unwrap(), &[hidden], || 7);
+        let told: Value = serde_json::from_slice(&lines[0]).unwrap();
+        assert_eq!(told["params"]["tool_name"], "Read\\u{a}\\u{202e}");
+    }
+
+    #[test]
+    fn a_few_are_told_at_once_and_the_others_when_one_is_over() {
+        let mut requests = PermissionRequests::default();
+        let open: Vec<StoredPrompt> =
+            (0..MAX_TOLD + 2).map(|number| prompt(&format!("{number:02}"), "a", "make")).collect();
+        assert_eq!(update(&mut requests, &open).len(), MAX_TOLD);
+        assert_eq!(update(&mut requests, &open[1..]).len(), 1);
+    }
+}

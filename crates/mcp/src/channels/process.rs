@@ -1,0 +1,158 @@
+//! The process of a server that pushes messages.
+
+use std::io::{self, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use ringer_core::policy::McpChannel;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+
+use crate::proxy::{pid_of, watch_end};
+
+/// As much as a pipe holds.
+const CHUNK: usize = 64 * 1024;
+/// How long a server may take to end by itself.
+const ENDS_WITHIN: Duration = Duration::from_millis(300);
+
+/// What a wait ended with.
+pub(super) enum Waited {
+    /// Another thread woke this one.
+    Woken,
+    /// The time is over.
+    TimedOut,
+    /// There may be something to read.
+    Ready,
+}
+
+/// A server, and all that it started in its process group. They end when this is dropped.
+pub(super) struct ServerProcess {
+    child: Child,
+    group: Pid,
+    stdin: Option<ChildStdin>,
+    stdout: ChildStdout,
+    /// Readable when the server has ended; what it started may live on and hold its output.
+    ended: UnixStream,
+    chunk: Vec<u8>,
+}
+
+impl ServerProcess {
+    pub(super) fn start(server: &McpChannel) -> io::Result<Self> {
+        let Some((program, arguments)) = server.command.split_first() else {
+            return Err(io::Error::other("no program is named"));
+        };
+        let mut command = Command::new(program);
+        command.args(arguments).current_dir(&server.directory).process_group(0);
+        // An agent may have started the hub: what it set for its own programs is not for this one.
+        command.env_remove("RINGER_AGENT");
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.spawn()?;
+        let group = pid_of(&child)?;
+        match (child.stdin.take(), child.stdout.take(), watch_end(&child)) {
+            (Some(stdin), Some(stdout), Ok(ended)) => {
+                let process = Self { child, group, stdin: Some(stdin), stdout, ended, chunk: vec![0; CHUNK] };
+                process.unblock()?;
+                Ok(process)
+            }
+            (_, _, ended) => {
+                let _ = kill_process_group(group, Signal::KILL);
+                let _ = child.wait();
+                Err(ended.err().unwrap_or_else(|| io::Error::other("it has no input and output")))
+            }
+        }
+    }
+
+    /// A server that does not read, or writes nothing, must not hold up its thread.
+    fn unblock(&self) -> io::Result<()> {
+        fcntl_setfl(&self.stdout, fcntl_getfl(&self.stdout)? | OFlags::NONBLOCK)?;
+        if let Some(stdin) = &self.stdin {
+            fcntl_setfl(stdin, fcntl_getfl(stdin)? | OFlags::NONBLOCK)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Writes a line. One that does not fit at once is an error: the server does not read.
+    pub(super) fn write(&mut self, line: &[u8]) -> io::Result<()> {
+        let stdin = self.stdin.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
+        stdin.write_all(line)
+    }
+
+    /// What the server wrote; nothing at its end. `WouldBlock`: there is nothing yet.
+    pub(super) fn read(&mut self) -> io::Result<&[u8]> {
+        let read = loop {
+            match self.stdout.read(&mut self.chunk) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                // What was left in the pipe has been read.
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock && self.has_ended() => break 0,
+                read => break read?,
+            }
+        };
+        Ok(&self.chunk[..read])
+    }
+
+    fn has_ended(&self) -> bool {
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        poll(&mut [PollFd::new(&self.ended, PollFlags::IN)], Some(&now)).is_ok_and(|ready| ready > 0)
+    }
+
+    /// Waits until there is something to read, or the server has ended, or another thread wakes this one.
+    pub(super) fn wait(&self, woken: &UnixStream, until: Option<Instant>) -> io::Result<Waited> {
+        let own = [&self.ended].map(|stream| PollFd::new(stream, PollFlags::IN));
+        let output = PollFd::new(&self.stdout, PollFlags::IN);
+        wait_for(woken, own.into_iter().chain([output]).collect(), until)
+    }
+
+    /// How it ended, in words. It can still be waited for: until then its number is its own.
+    pub(super) fn end_in_words(&self) -> String {
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        let status = waitid(WaitId::Pid(self.group), options).ok().flatten();
+        let ended = status.map(|status| (status.exit_status(), status.terminating_signal()));
+        match ended {
+            Some((Some(code), _)) => format!("the server ended with exit code {code}"),
+            Some((_, Some(signal))) => format!("the server was ended by signal {signal}"),
+            _ => "the server closed its output".to_owned(),
+        }
+    }
+}
+
+impl Drop for ServerProcess {
+    fn drop(&mut self) {
+        // The end of its input tells a server to end; the signal is for all that it started.
+        self.stdin = None;
+        let _ = kill_process_group(self.group, Signal::TERM);
+        let until = Instant::now() + ENDS_WITHIN;
+        let _ = wait_for(&self.ended, Vec::new(), Some(until));
+        // Before it is waited for, its number is its own.
+        let _ = kill_process_group(self.group, Signal::KILL);
+        let _ = self.child.wait();
+    }
+}
+
+/// Waits until one of these is readable, the first of which says that another thread wakes this one.
+pub(super) fn wait_for(
+    woken: &UnixStream,
+    others: Vec<PollFd<'_>>,
+    until: Option<Instant>,
+) -> io::Result<Waited> {
+    let mut waits = vec![PollFd::new(woken, PollFlags::IN)];
+    waits.extend(others);
+    loop {
+        let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+        let timeout = left.and_then(|left| Timespec::try_from(left).ok());
+        match poll(&mut waits, timeout.as_ref()) {
+            Ok(0) => return Ok(Waited::TimedOut),
+            Ok(_) if !waits[0].revents().is_empty() => return Ok(Waited::Woken),
+            Ok(_) => return Ok(Waited::Ready),
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}

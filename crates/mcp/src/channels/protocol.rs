@@ -1,0 +1,242 @@
+//! What is written to a server that pushes messages, and what its lines mean.
+
+use std::collections::BTreeMap;
+
+use ringer_turn::{PermissionRequestId, PermissionVerdict};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+/// The version that is asked for. Any that the server answers with is accepted: nothing is used that differs between them.
+const VERSION: &str = "2025-11-25";
+/// The id of the one request that is made.
+const INITIALIZE: u64 = 1;
+/// The capability of a server that pushes messages.
+const CAPABILITY: &str = "claude/channel";
+/// The capability of a server that passes requests for a permission on to a chat, and brings the answers.
+const PERMISSION_CAPABILITY: &str = "claude/channel/permission";
+/// The notification of a message.
+const METHOD: &str = "notifications/claude/channel";
+/// The notification of an answer to a request for a permission.
+const VERDICT: &str = "notifications/claude/channel/permission";
+/// The notification of such a request, to the server.
+const REQUEST: &str = "notifications/claude/channel/permission_request";
+
+/// A line of a server.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum ServerLine {
+    /// The answer to `initialize`: whether it declares that it pushes messages, and that it relays permissions.
+    Initialized { declares_channel: bool, relays_permissions: bool },
+    /// It refused to be initialised; the text says why.
+    Refused(String),
+    /// A message.
+    Message(PushedMessage),
+    /// What a person in the chat answered to a request for a permission.
+    Verdict { request_id: String, verdict: PermissionVerdict },
+    /// A request, and the answer to it, which is a line.
+    Request(Vec<u8>),
+    /// Something that is not for us: another notification, an answer to nothing.
+    Other,
+    /// No message of the protocol, or a push without a text.
+    Invalid,
+}
+
+/// A message, as it was pushed.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct PushedMessage {
+    pub(super) content: String,
+    /// Values that are no text are left out.
+    pub(super) meta: BTreeMap<String, String>,
+}
+
+#[derive(Deserialize)]
+struct Line<'a> {
+    #[serde(borrow)]
+    id: Option<&'a RawValue>,
+    method: Option<String>,
+    #[serde(borrow)]
+    params: Option<&'a RawValue>,
+    result: Option<Initialized>,
+    error: Option<RequestError>,
+}
+
+#[derive(Deserialize)]
+struct Initialized {
+    #[serde(default)]
+    capabilities: Capabilities,
+}
+
+#[derive(Deserialize, Default)]
+struct Capabilities {
+    #[serde(default)]
+    experimental: BTreeMap<String, Value>,
+}
+
+#[derive(Deserialize)]
+struct RequestError {
+    #[serde(default)]
+    message: String,
+}
+
+#[derive(Deserialize)]
+struct VerdictParams {
+    request_id: String,
+    behavior: Behavior,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Behavior {
+    Allow,
+    Deny,
+}
+
+#[derive(Deserialize)]
+struct Params {
+    content: String,
+    #[serde(default)]
+    meta: Option<BTreeMap<String, Value>>,
+}
+
+/// The request with which a connection begins.
+pub(super) fn initialize() -> Vec<u8> {
+    let client = json!({ "name": "ringer", "version": env!("CARGO_PKG_VERSION") });
+    let params = json!({ "protocolVersion": VERSION, "capabilities": {}, "clientInfo": client });
+    line(&json!({ "jsonrpc": "2.0", "id": INITIALIZE, "method": "initialize", "params": params }))
+}
+
+/// What follows the answer to it.
+pub(super) fn initialized() -> Vec<u8> {
+    line(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }))
+}
+
+/// Tells the server that the agent asks for a permission: the tool, and all that it is to do.
+pub(super) fn permission_request(id: &PermissionRequestId, tool: &str, request: &str) -> Vec<u8> {
+    let description = if tool.is_empty() { "The agent asks for a permission" } else { tool };
+    let params = json!({
+        "request_id": id.as_str(), "tool_name": tool, "description": description, "input_preview": request,
+    });
+    line(&json!({ "jsonrpc": "2.0", "method": REQUEST, "params": params }))
+}
+
+fn line(message: &Value) -> Vec<u8> {
+    format!("{message}\n").into_bytes()
+}
+
+/// Reads a line.
+pub(super) fn read_line(bytes: &[u8]) -> ServerLine {
+    let Ok(line) = serde_json::from_slice::<Line<'_>>(bytes) else { return ServerLine::Invalid };
+    match (line.id, line.method.as_deref()) {
+        (None, Some(METHOD)) => read_message(line.params).map_or(ServerLine::Invalid, ServerLine::Message),
+        (None, Some(VERDICT)) => read_verdict(line.params).unwrap_or(ServerLine::Invalid),
+        (Some(id), Some(method)) => ServerLine::Request(answer(id, method)),
+        (Some(id), None) if id.get() == INITIALIZE.to_string() => match (line.result, line.error) {
+            (Some(result), _) => {
+                let declares = |name| result.capabilities.experimental.contains_key(name);
+                let (declares_channel, relays_permissions) =
+                    (declares(CAPABILITY), declares(PERMISSION_CAPABILITY));
+                ServerLine::Initialized { declares_channel, relays_permissions }
+            }
+            (None, Some(error)) => ServerLine::Refused(error.message),
+            (None, None) => ServerLine::Invalid,
+        },
+        (None, Some(_)) | (Some(_), None) => ServerLine::Other,
+        (None, None) => ServerLine::Invalid,
+    }
+}
+
+fn read_message(params: Option<&RawValue>) -> Option<PushedMessage> {
+    let params: Params = serde_json::from_str(params?.get()).ok()?;
+    let texts = params.meta.unwrap_or_default().into_iter().filter_map(|(key, value)| match value {
+        Value::String(text) => Some((key, text)),
+        _ => None,
+    });
+    Some(PushedMessage { content: params.content, meta: texts.collect() })
+}
+
+fn read_verdict(params: Option<&RawValue>) -> Option<ServerLine> {
+    let VerdictParams { request_id, behavior } = serde_json::from_str(params?.get()).ok()?;
+    let verdict = match behavior {
+        Behavior::Allow => PermissionVerdict::Allow,
+        Behavior::Deny => PermissionVerdict::Deny,
+    };
+    Some(ServerLine::Verdict { request_id, verdict })
+}
+
+/// A server may ask whether its client is there. All else needs capabilities that were not declared.
+fn answer(id: &RawValue, method: &str) -> Vec<u8> {
+    let id = id.get();
+    let outcome = match method {
+        "ping" => r#""result":{}"#,
+        _ => r#""error":{"code":-32601,"message":"method not found"}"#,
+    };
+    format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},{outcome}}}\n").into_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_a_server() {
+        let check =
+            |line: &str, expected: ServerLine| assert_eq!(read_line(line.as_bytes()), expected, "{line}");
+        let declares =
+            |declares_channel| ServerLine::Initialized { declares_channel, relays_permissions: false };
+        check(r#"{"id":1,"result":{"capabilities":{"experimental":{"claude/channel":{}}}}}"#, declares(true));
+        check(r#"{"id":1,"result":{"capabilities":{"tools":{}}}}"#, declares(false));
+        check(r#"{"id":1,"result":{}}"#, declares(false));
+        check(r#"{"id":1,"error":{"code":1,"message":"no"}}"#, ServerLine::Refused("no".to_owned()));
+        check(r#"{"id":2,"result":{}}"#, ServerLine::Other);
+        check(r#"{"method":"notifications/progress","params":{}}"#, ServerLine::Other);
+        let refusal = "{\"jsonrpc\":\"2.0\",\"id\":\"a\",\"error\":{\"code\":-32601,\"message\":\"method not found\"}}\n";
+        check(r#"{"id":"a","method":"sampling/createMessage"}"#, ServerLine::Request(refusal.into()));
+        let pong = "{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{}}\n";
+        check(r#"{"id":7,"method":"ping"}"#, ServerLine::Request(pong.into()));
+        for line in ["", "no JSON", "[]", "3", r#"{"jsonrpc":"2.0"}"#, r#"{"id":1}"#, "{\"method\":3}"] {
+            check(line, ServerLine::Invalid);
+        }
+    }
+
+    #[test]
+    fn permissions() {
+        let both = r#"{"id":1,"result":{"capabilities":{"experimental":
+            {"claude/channel":{},"claude/channel/permission":{}}}}}"#;
+        let initialized = ServerLine::Initialized { declares_channel: true, relays_permissions: true };
+        assert_eq!(read_line(both.as_bytes()), initialized);
+        let verdict = |params: &str| {
+            let method = "notifications/claude/channel/permission";
+            read_line(format!(r#"{{"method":"{method}","params":{params}}}"#).as_bytes())
+        };
+        for (behavior, expected) in [("allow", PermissionVerdict::Allow), ("deny", PermissionVerdict::Deny)] {
+            let line = verdict(&format!(r#"{{"request_id":"abcde","behavior":"{behavior}"}}"#));
+            assert_eq!(line, ServerLine::Verdict { request_id: "abcde".to_owned(), verdict: expected });
+        }
+        for params in
+            ["{}", "null", r#"{"request_id":"abcde"}"#, r#"{"request_id":"abcde","behavior":"always"}"#]
+        {
+            assert_eq!(verdict(params), ServerLine::Invalid, "{params}");
+        }
+        let id = PermissionRequestId::new(0);
+        let request: Value = serde_json::from_slice(&permission_request(&id, "Bash", "make\n\"x\"")).unwrap();
+        let params = json!({
+            "request_id": "aaaaa", "tool_name": "Bash", "description": "Bash", "input_preview": "make\n\"x\"",
+        });
+        assert_eq!(request["params"], params);
+        assert_eq!(request["method"], "notifications/claude/channel/permission_request");
+    }
+
+    #[test]
+    fn messages() {
+        let push = |params: &str| {
+            read_line(format!(r#"{{"method":"notifications/claude/channel","params":{params}}}"#).as_bytes())
+        };
+        let meta = [("user".to_owned(), "a".to_owned())].into();
+        let message = ServerLine::Message(PushedMessage { content: "x\0".to_owned(), meta });
+        assert_eq!(push(r#"{"content":"x\u0000","meta":{"user":"a","n":3,"o":{}},"more":1}"#), message);
+        for params in ["{}", "null", "[]", r#"{"content":3}"#, r#"{"content":"x","meta":[]}"#] {
+            assert_eq!(push(params), ServerLine::Invalid, "{params}");
+        }
+        assert_eq!(read_line(br#"{"method":"notifications/claude/channel"}"#), ServerLine::Invalid);
+    }
+}

@@ -1,0 +1,122 @@
+//! What the threads of all servers use.
+
+use std::ffi::OsString;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use ringer_core::Sender;
+use ringer_core::agent::AgentState;
+use ringer_core::message::Agent;
+use ringer_core::policy::{McpChannel, McpChannels};
+use ringer_ipc::host::AnswerOutcome;
+use ringer_journal::{AgentInfo, Error, Home, Journal, LockTimeout};
+use ringer_turn::{Account, Auth, GateRefusal, PermissionVerdict};
+
+use super::gates::{self, Circumstances, changeable_file};
+use super::senders::Senders;
+use super::status_file::StatusFile;
+
+/// Finds out how the person is signed in with the client of an agent.
+pub type FindAccount = Box<dyn Fn(&AgentInfo) -> (Auth, Account) + Send + Sync>;
+
+/// Gives an answer to the prompt with this key, in the name of this sender, and waits until it is taken.
+pub type GiveAnswer = Box<dyn Fn(&str, PermissionVerdict, &Sender) -> AnswerOutcome + Send + Sync>;
+
+/// What the program around the hub gives to the channels.
+pub struct ChannelsSetup {
+    /// The home of the hub.
+    pub home: Home,
+    /// `PATH`.
+    pub search_path: OsString,
+    /// Finds out how the person is signed in.
+    pub find_account: FindAccount,
+    /// Gives answers to agents.
+    pub answer: GiveAnswer,
+    /// Takes what happens, in lines.
+    pub log: Box<dyn Fn(String) + Send + Sync>,
+}
+
+/// What all threads use.
+pub(super) struct Shared {
+    setup: ChannelsSetup,
+    settings: Mutex<McpChannels>,
+    status_file: Mutex<StatusFile>,
+    senders: Mutex<Senders>,
+}
+
+impl Shared {
+    pub(super) fn new(setup: ChannelsSetup) -> Self {
+        let status_file = Mutex::new(StatusFile::new(setup.home.clone()));
+        let senders = Mutex::new(Senders::new(setup.home.clone()));
+        Self { setup, settings: Mutex::default(), status_file, senders }
+    }
+
+    pub(super) fn home(&self) -> &Home {
+        &self.setup.home
+    }
+
+    pub(super) fn log(&self, line: String) {
+        (self.setup.log)(line);
+    }
+
+    pub(super) fn answer(&self, key: &str, verdict: PermissionVerdict, by: &Sender) -> AnswerOutcome {
+        (self.setup.answer)(key, verdict, by)
+    }
+
+    pub(super) fn status_file(&self) -> MutexGuard<'_, StatusFile> {
+        self.status_file.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn senders(&self) -> MutexGuard<'_, Senders> {
+        self.senders.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn settings(&self) -> McpChannels {
+        self.settings.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// These servers are set, and no others.
+    pub(super) fn set(&self, channels: McpChannels) {
+        self.senders().set_configured(&channels);
+        self.status_file().keep(&channels.servers);
+        *self.settings.lock().unwrap_or_else(PoisonError::into_inner) = channels;
+    }
+
+    /// The running agent that a server is for.
+    pub(super) fn target(&self, server: &McpChannel) -> Result<Option<AgentInfo>, Error> {
+        let mut journal = Journal::open_without_repair(self.home(), LockTimeout::COMMAND)?;
+        match running_agent(&mut journal, &server.to)? {
+            Some(agent) => journal.agent_info(&agent),
+            None => Ok(None),
+        }
+    }
+
+    /// Which gate refuses a server now.
+    pub(super) fn refusal(&self, server: &McpChannel, declares_channel: bool) -> Option<GateRefusal> {
+        let target = self.target(server).ok().flatten();
+        self.refusal_for(server, target.as_ref(), declares_channel)
+    }
+
+    pub(super) fn refusal_for(
+        &self,
+        server: &McpChannel,
+        target: Option<&AgentInfo>,
+        declares_channel: bool,
+    ) -> Option<GateRefusal> {
+        let circumstances = Circumstances {
+            enabled: self.settings().enabled,
+            account: target.map(|agent| (self.setup.find_account)(agent)),
+            changeable: changeable_file(&server.command, &self.setup.search_path),
+            declares_channel,
+        };
+        // The names of the settings were checked when they were read.
+        gates::refusal(server, &circumstances).ok().flatten()
+    }
+}
+
+/// The agent of a name or an id, if it has not ended.
+pub(super) fn running_agent(journal: &mut Journal, name: &str) -> Result<Option<Agent>, Error> {
+    let Some(id) = journal.agent_named(name)? else { return Ok(None) };
+    let Ok(agent) = Agent::new(&id) else { return Ok(None) };
+    let state = journal.agent_state(&agent)?;
+    Ok(state.filter(|state| *state != AgentState::Exited).map(|_| agent))
+}

@@ -1,0 +1,157 @@
+//! How the servers are, as the hub knows it: the one owner of the file that `ringer mcp status` reads.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use ringer_core::policy::McpChannel;
+use ringer_journal::{Home, Uptime};
+use ringer_platform::{Durability, replace_file};
+use ringer_turn::{GateRefusal, WaitingSender};
+
+use super::files::{ChannelState, ChannelStatus, ChannelsStatus, status_path};
+
+/// Counts are written this often at most.
+const WRITE_EVERY: Duration = Duration::from_secs(1);
+
+/// What is counted.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Counted {
+    Message,
+    Refused,
+    OverRate,
+    Invalid,
+    /// An answer to what the agent asked a permission for.
+    Answer,
+    /// One that came too late.
+    LateAnswer,
+}
+
+#[derive(Debug)]
+pub(super) struct StatusFile {
+    home: Home,
+    servers: BTreeMap<String, ChannelStatus>,
+    waiting: Vec<WaitingSender>,
+    /// When the file was written last, and whether something is not in it.
+    written: Option<Instant>,
+    is_stale: bool,
+}
+
+impl StatusFile {
+    pub(super) fn new(home: Home) -> Self {
+        Self { home, servers: BTreeMap::new(), waiting: Vec::new(), written: None, is_stale: false }
+    }
+
+    /// These servers are set, and no others.
+    pub(super) fn keep(&mut self, servers: &[McpChannel]) {
+        let before = self.servers.len();
+        self.servers.retain(|name, _| servers.iter().any(|server| server.name == *name));
+        if self.servers.len() != before {
+            self.write();
+        }
+    }
+
+    pub(super) fn starting(&mut self, server: &McpChannel, pid: u32) {
+        let status = self.status(server);
+        status.starts += 1;
+        set(status, ChannelState::Starting, None, None);
+        status.pid = Some(pid);
+        self.write();
+    }
+
+    pub(super) fn connected(&mut self, server: &McpChannel) {
+        let status = self.status(server);
+        status.state = ChannelState::Connected;
+        self.write();
+    }
+
+    pub(super) fn refused(&mut self, server: &McpChannel, refusal: &GateRefusal) {
+        let status = self.status(server);
+        let before = status.clone();
+        set(status, ChannelState::Refused, Some(refusal.why.clone()), Some(refusal.remedy.clone()));
+        status.gate = Some(refusal.gate.number());
+        if *status != before {
+            self.write();
+        }
+    }
+
+    pub(super) fn failed(&mut self, server: &McpChannel, why: String, again_in: Duration) {
+        let remedy = format!("it is started again in {} s", again_in.as_secs());
+        set(self.status(server), ChannelState::Failed, Some(why), Some(remedy));
+        self.write();
+    }
+
+    /// Counts something. It is written with the next [`Self::write_if_due`].
+    pub(super) fn count(&mut self, server: &McpChannel, what: Counted) {
+        let status = self.status(server);
+        let count = match what {
+            Counted::Message => &mut status.messages,
+            Counted::Refused => &mut status.refused,
+            Counted::OverRate => &mut status.over_rate,
+            Counted::Invalid => &mut status.invalid,
+            Counted::Answer => &mut status.answers,
+            Counted::LateAnswer => &mut status.late_answers,
+        };
+        *count = count.saturating_add(1);
+        self.is_stale = true;
+    }
+
+    /// These senders wait for the person.
+    pub(super) fn set_waiting(&mut self, waiting: Vec<WaitingSender>) {
+        if self.waiting != waiting {
+            self.waiting = waiting;
+            self.write();
+        }
+    }
+
+    /// Writes what is not written yet, unless that was done a moment ago: then it gives when to try again.
+    pub(super) fn write_if_due(&mut self) -> Option<Instant> {
+        if !self.is_stale {
+            return None;
+        }
+        let due = self.written.map(|written| written + WRITE_EVERY).filter(|due| *due > Instant::now());
+        if due.is_none() {
+            self.write();
+        }
+        due
+    }
+
+    /// Writes the file. Without it `ringer mcp status` knows less, and all else works.
+    fn write(&mut self) {
+        let status = ChannelsStatus {
+            hub: std::process::id(),
+            boot: Uptime::now().boot,
+            servers: self.servers.values().cloned().collect(),
+            waiting: self.waiting.clone(),
+        };
+        if let Ok(bytes) = serde_json::to_vec(&status) {
+            let _ = replace_file(&status_path(&self.home), &bytes, Durability::Unsynced);
+        }
+        (self.written, self.is_stale) = (Some(Instant::now()), false);
+    }
+
+    fn status(&mut self, server: &McpChannel) -> &mut ChannelStatus {
+        let status = self.servers.entry(server.name.clone()).or_insert_with(|| ChannelStatus {
+            name: server.name.clone(),
+            to: String::new(),
+            state: ChannelState::Starting,
+            gate: None,
+            why: None,
+            remedy: None,
+            pid: None,
+            starts: 0,
+            messages: 0,
+            refused: 0,
+            over_rate: 0,
+            invalid: 0,
+            answers: 0,
+            late_answers: 0,
+        });
+        status.to.clone_from(&server.to);
+        status
+    }
+}
+
+fn set(status: &mut ChannelStatus, state: ChannelState, why: Option<String>, remedy: Option<String>) {
+    (status.state, status.why, status.remedy) = (state, why, remedy);
+    (status.gate, status.pid) = (None, None);
+}

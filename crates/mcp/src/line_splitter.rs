@@ -1,0 +1,113 @@
+//! Lines out of bytes as they come. What is too long for a line to be kept is passed on in pieces.
+
+/// A line that is longer is not kept until its end: nothing in it is read.
+pub(crate) const MAX_LINE: usize = 4 * 1024 * 1024;
+
+/// A piece of what was written. All pieces together are what came in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Piece<'a> {
+    /// A whole line, with its end.
+    Line(&'a [u8]),
+    /// Part of one that is too long, or the last bytes without an end.
+    Part(&'a [u8]),
+}
+
+impl<'a> Piece<'a> {
+    pub(crate) fn bytes(self) -> &'a [u8] {
+        match self {
+            Self::Line(bytes) | Self::Part(bytes) => bytes,
+        }
+    }
+}
+
+/// What has been read of a line that has no end yet.
+#[derive(Debug, Default)]
+pub(crate) struct LineSplitter {
+    kept: Vec<u8>,
+    /// The beginning of this line was passed on already.
+    is_too_long: bool,
+}
+
+impl LineSplitter {
+    /// Takes bytes, and gives the pieces that they complete.
+    pub(crate) fn feed<E>(
+        &mut self,
+        bytes: &[u8],
+        mut piece: impl FnMut(Piece<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut rest = bytes;
+        while let Some(end) = memchr::memchr(b'\n', rest) {
+            let (line, after) = rest.split_at(end + 1);
+            rest = after;
+            if self.is_too_long {
+                self.is_too_long = false;
+                piece(Piece::Part(line))?;
+            } else if self.kept.is_empty() {
+                piece(Piece::Line(line))?;
+            } else {
+                self.kept.extend_from_slice(line);
+                let whole = std::mem::take(&mut self.kept);
+                piece(Piece::Line(&whole))?;
+            }
+        }
+        if self.is_too_long {
+            return if rest.is_empty() { Ok(()) } else { piece(Piece::Part(rest)) };
+        }
+        self.kept.extend_from_slice(rest);
+        if self.kept.len() > MAX_LINE {
+            self.is_too_long = true;
+            let long = std::mem::take(&mut self.kept);
+            piece(Piece::Part(&long))?;
+        }
+        Ok(())
+    }
+
+    /// What came after the last end of a line.
+    pub(crate) fn finish(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.kept)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn split(chunks: &[&[u8]]) -> (Vec<Vec<u8>>, Vec<u8>) {
+        let (mut splitter, mut lines, mut all) = (LineSplitter::default(), Vec::new(), Vec::new());
+        for chunk in chunks {
+            let fed: Result<(), ()> = splitter.feed(chunk, |piece| {
+                all.extend_from_slice(piece.bytes());
+                if let Piece::Line(line) = piece {
+                    lines.push(line.to_vec());
+                }
+                Ok(())
+            });
+            fed.unwrap();
+        }
+        all.extend(splitter.finish());
+        (lines, all)
+    }
+
+    #[test]
+    fn a_line_that_is_too_long_is_passed_on_and_the_next_one_is_read() {
+        let long = vec![b'x'; MAX_LINE + 1];
+        let (lines, all) = split(&[b"one\n", &long, b"more\ntwo\n", b"three"]);
+        assert_eq!(lines, [b"one\n".to_vec(), b"two\n".to_vec()]);
+        assert_eq!(all, [b"one\n", &long[..], b"more\ntwo\nthree"].concat());
+    }
+
+    proptest! {
+        #[test]
+        fn any_split_gives_the_same_lines(bytes in prop::collection::vec(prop_oneof![Just(b'\n'), any::<u8>()], 0..200),
+                                          cuts in prop::collection::vec(0_usize..200, 0..6)) {
+            let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut.min(bytes.len())).collect();
+            cuts.extend([0, bytes.len()]);
+            cuts.sort_unstable();
+            let chunks: Vec<&[u8]> = cuts.windows(2).map(|cut| &bytes[cut[0]..cut[1]]).collect();
+            let (lines, all) = split(&chunks);
+            prop_assert_eq!(&all, &bytes);
+            prop_assert_eq!(lines, split(&[&bytes]).0);
+        }
+    }
+}

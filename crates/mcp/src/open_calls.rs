@@ -1,0 +1,135 @@
+//! The tool calls that a client made and that have not been answered.
+
+use std::borrow::Cow;
+use std::collections::VecDeque;
+
+use memchr::memmem;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+/// Calls that are kept. A client has a few; a server that never answers must not fill the memory.
+const MAX_OPEN: usize = 1024;
+
+/// The ids of open calls, as they were written: `1` and `"1"` are two.
+#[derive(Debug, Default)]
+pub(crate) struct OpenCalls {
+    ids: VecDeque<String>,
+    calls: u64,
+}
+
+/// What is read of a request or a notification of a client.
+#[derive(Deserialize)]
+struct Request<'a> {
+    #[serde(borrow)]
+    method: Cow<'a, str>,
+    #[serde(borrow)]
+    id: Option<&'a RawValue>,
+    #[serde(borrow)]
+    params: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Cancelled<'a> {
+    #[serde(borrow, rename = "requestId")]
+    request_id: &'a RawValue,
+}
+
+impl OpenCalls {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.ids.is_empty()
+    }
+
+    /// How many calls were made.
+    pub(crate) fn calls(&self) -> u64 {
+        self.calls
+    }
+
+    /// Reads a line of the client. What is no JSON, or nothing of a tool, changes nothing.
+    pub(crate) fn read_request(&mut self, line: &[u8]) {
+        let is_of_calls = |word: &str| memmem::find(line, word.as_bytes()).is_some();
+        if !is_of_calls("tools/call") && !is_of_calls("notifications/cancelled") {
+            return;
+        }
+        let Ok(line) = std::str::from_utf8(line) else { return };
+        for message in messages(line) {
+            let Ok(request) = serde_json::from_str::<Request<'_>>(message) else { continue };
+            match (request.method.as_ref(), request.id, request.params) {
+                ("tools/call", Some(id), _) => {
+                    if self.ids.len() == MAX_OPEN {
+                        self.ids.pop_front();
+                    }
+                    self.ids.push_back(id.get().to_owned());
+                    self.calls += 1;
+                }
+                ("notifications/cancelled", None, Some(params)) => {
+                    if let Ok(cancelled) = serde_json::from_str::<Cancelled<'_>>(params.get()) {
+                        self.close(cancelled.request_id.get());
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// A call has been answered. Gives whether it was open.
+    pub(crate) fn close(&mut self, id: &str) -> bool {
+        let at = self.ids.iter().position(|open| open == id);
+        at.and_then(|at| self.ids.remove(at)).is_some()
+    }
+}
+
+/// The messages of a line: one, or those of a batch.
+pub(crate) fn messages(line: &str) -> Vec<&str> {
+    if !line.trim_start().starts_with('[') {
+        return vec![line];
+    }
+    let batch: Vec<&RawValue> = serde_json::from_str(line).unwrap_or_default();
+    batch.into_iter().map(RawValue::get).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn open_after(lines: &[&str]) -> Vec<String> {
+        let mut calls = OpenCalls::default();
+        for line in lines {
+            calls.read_request(line.as_bytes());
+        }
+        calls.ids.into()
+    }
+
+    #[test]
+    fn calls_are_open_until_they_are_answered_or_cancelled() {
+        let call = |id: &str| format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{}}}}"#);
+        let cancel = r#"{"method":"notifications/cancelled","params":{"requestId":"1"}}"#;
+        assert_eq!(open_after(&[&call("1"), &call("\"1\""), cancel]), ["1"]);
+        assert_eq!(open_after(&[&format!("[{},{}]", call("7"), call("8"))]), ["7", "8"]);
+        let mut calls = OpenCalls::default();
+        calls.read_request(call("1").as_bytes());
+        assert!(calls.close("1") && !calls.close("1") && calls.is_empty());
+    }
+
+    #[test]
+    fn what_is_no_call_opens_none() {
+        assert!(
+            open_after(&[
+                r#"{"id":1,"method":"tools/list"}"#,
+                r#"{"id":1,"method":"prompts/get","params":{"name":"tools/call"}}"#,
+                r#"{"method":"tools/call"}"#,
+                r#"{"id":1,"method":"tools/call""#,
+                "tools/call",
+                "[tools/call",
+            ])
+            .is_empty()
+        );
+    }
+
+    #[test]
+    fn memory_is_bounded() {
+        let lines: Vec<String> =
+            (0..3000).map(|id| format!(r#"{{"id":{id},"method":"tools/call"}}"#)).collect();
+        let open = open_after(&lines.iter().map(String::as_str).collect::<Vec<_>>());
+        assert_eq!((open.len(), open[0].as_str()), (MAX_OPEN, "1976"));
+    }
+}

@@ -1,0 +1,83 @@
+//! `ringer mcp`: Ringer as an MCP server on standard input and output.
+
+mod arguments;
+mod backend;
+mod handler;
+mod plain_text;
+mod push;
+mod results;
+mod tools;
+mod transport;
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rmcp::ServiceExt;
+use rmcp::service::ServerInitializeError;
+use rmcp::transport::io::stdio_pipes;
+use tokio::runtime::Builder;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
+
+use crate::agent_inbox::AgentInbox;
+use handler::{Handler, MAX_ASKING};
+use push::Pushes;
+use results::ResultWriter;
+use transport::StdioTransport;
+
+pub use backend::{AskResult, Backend, ToolText};
+pub use push::PushSource;
+pub use tools::{AnswerArguments, AskArguments, ListArguments, NotifyArguments, QuestionsArguments};
+
+/// Threads for what blocks: those that wait for answers, and as many for the other tools, so that these never wait for those.
+const MAX_THREADS: usize = 2 * MAX_ASKING;
+/// How long the end waits for threads that were told to stop. One that reads the input may not notice.
+const STOP_WITHIN: Duration = Duration::from_millis(200);
+
+/// Serves a client on standard input and output, until that ends or a signal comes.
+pub fn run_server(
+    backend: impl Backend,
+    inbox: AgentInbox,
+    pushes: PushSource,
+    version: &'static str,
+) -> io::Result<()> {
+    let runtime = Builder::new_current_thread().enable_all().max_blocking_threads(MAX_THREADS).build()?;
+    let served = runtime.block_on(serve(Arc::new(backend), inbox, pushes, version));
+    runtime.shutdown_timeout(STOP_WITHIN);
+    served
+}
+
+async fn serve(
+    backend: Arc<dyn Backend>,
+    inbox: AgentInbox,
+    pushes: PushSource,
+    version: &'static str,
+) -> io::Result<()> {
+    let pushes = Arc::new(Pushes::new(pushes)?);
+    let (ended, is_ended) = watch::channel(false);
+    let (read, write) = stdio_pipes();
+    let results = ResultWriter::new(inbox, Arc::clone(&backend), Arc::clone(&pushes));
+    let transport = StdioTransport::new(read, write, results, ended.clone());
+    let handler = Handler::new(backend, pushes, version, is_ended);
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut hang_up = signal(SignalKind::hangup())?;
+    tokio::spawn(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+            _ = hang_up.recv() => {}
+        }
+        // The transport ends, and with it what is served.
+        ended.send_replace(true);
+    });
+    match handler.serve(transport).await {
+        Ok(service) => service.waiting().await.map(drop).map_err(io::Error::other),
+        // The client went before it had said who it is.
+        Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::TransportError { .. }) => {
+            Ok(())
+        }
+        Err(error) => Err(io::Error::other(error)),
+    }
+}

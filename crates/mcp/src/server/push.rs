@@ -1,0 +1,213 @@
+//! Messages that come for the agent, sent to the client at once as channel messages.
+//!
+//! Only a client that was told to shows them, so nothing is marked: a message waits on until a result or a hook brings it, or
+//! the agent says that it has read it.
+
+use std::collections::VecDeque;
+use std::io::Read;
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use ringer_core::message::{Agent, MessageId, MessagePart, Tag};
+use ringer_core::{Message, Scope};
+use ringer_journal::{Error, Home, HookWake, IdSource, Journal};
+use ringer_platform::{wake, wake_pair};
+use ringer_turn::escape_attribute;
+use rmcp::model::{CustomNotification, ServerNotification};
+use rmcp::{Peer, RoleServer};
+use serde_json::json;
+use tokio::sync::mpsc;
+use tokio::task::spawn_blocking;
+
+use super::plain_text::without_elements;
+use crate::agent_inbox::{FindAgent, take_in_for_lead};
+
+/// The notification of a channel message.
+const METHOD: &str = "notifications/claude/channel";
+/// Messages whose ids are remembered, so that each is sent once. More than wait for an agent at any time.
+const MAX_REMEMBERED: usize = 1024;
+/// Messages that may wait to be written. If the client does not read, the thread waits.
+const MAX_QUEUED: usize = 16;
+
+/// Where messages for the client's agent are found.
+pub struct PushSource {
+    /// The home of the journal.
+    pub home: Home,
+    /// Finds the agent.
+    pub find_agent: FindAgent,
+    /// The scope of an agent that the journal does not know.
+    pub scope: fn() -> Scope,
+}
+
+/// The thread that waits for messages. It ends when this is dropped.
+pub(super) struct Pushes {
+    /// What the thread needs, until it is started.
+    source: Mutex<Option<(PushSource, UnixStream)>>,
+    waker: UnixStream,
+    registered: Arc<Mutex<Option<Agent>>>,
+}
+
+impl Pushes {
+    pub(super) fn new(source: PushSource) -> std::io::Result<Self> {
+        let (woken, waker) = wake_pair()?;
+        Ok(Self { source: Mutex::new(Some((source, woken))), waker, registered: Arc::default() })
+    }
+
+    /// Starts the thread, once.
+    pub(super) fn start(&self, peer: &Peer<RoleServer>) {
+        let source = self.source.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some((source, woken)) = source else { return };
+        let (sender, mut queued) = mpsc::channel(MAX_QUEUED);
+        let mut thread = PushThread {
+            source,
+            woken,
+            registered: Arc::clone(&self.registered),
+            pushed: VecDeque::new(),
+            sender,
+        };
+        spawn_blocking(move || thread.run());
+        let peer = peer.clone();
+        tokio::spawn(async move {
+            while let Some(message) = queued.recv().await {
+                let push = CustomNotification::new(METHOD, Some(channel_message(&message)));
+                if peer.send_notification(ServerNotification::CustomNotification(push)).await.is_err() {
+                    return;
+                }
+            }
+        });
+    }
+
+    /// This is the agent now. If the thread waits for the messages of another one, it looks again.
+    pub(super) fn agent_is(&self, agent: Option<&Agent>) {
+        let registered = self.registered.lock().unwrap_or_else(PoisonError::into_inner);
+        if agent.is_some() && registered.as_ref() != agent {
+            wake(&self.waker);
+        }
+    }
+}
+
+/// A message as the parameters of the notification. The client makes an element of it, which no text can end.
+fn channel_message(message: &Message) -> serde_json::Value {
+    let content = MessagePart::whole(message.clone()).text();
+    json!({
+        "content": without_elements(&content),
+        "meta": {
+            "message_id": message.id.as_str(),
+            "sender": escape_attribute(message.draft.sender.as_str()),
+            "kind": message.draft.tag.as_str(),
+        },
+    })
+}
+
+struct PushThread {
+    source: PushSource,
+    /// Read when another agent may have to be waited for; at its end the thread ends.
+    woken: UnixStream,
+    /// The agent whose messages are waited for.
+    registered: Arc<Mutex<Option<Agent>>>,
+    /// The newest messages that were sent.
+    pushed: VecDeque<MessageId>,
+    sender: mpsc::Sender<Message>,
+}
+
+/// Why the messages of an agent are no longer waited for.
+enum Stopped {
+    /// The server ends.
+    Ended,
+    /// The agent is another one.
+    LookAgain,
+    /// There is no journal, or its home is being removed: the doorbell is gone. This thread does not create it again, because
+    /// nothing can wait in it.
+    NoJournal,
+}
+
+impl PushThread {
+    fn run(&mut self) {
+        let mut has_looked_again = false;
+        loop {
+            match self.push_for_agent() {
+                Ok(Stopped::Ended) => return,
+                Ok(Stopped::LookAgain) => has_looked_again = false,
+                // The journal cannot be used. The next call of a tool wakes this thread; one that created the journal before
+                // that is noted here does not, so the thread looks once more before it sleeps.
+                Ok(Stopped::NoJournal) | Err(_) => {
+                    self.set_registered(None);
+                    if has_looked_again && self.wait_for_wake() {
+                        return;
+                    }
+                    has_looked_again = !has_looked_again;
+                }
+            }
+        }
+    }
+
+    fn push_for_agent(&mut self) -> Result<Stopped, Error> {
+        let Some(mut journal) = Journal::open_existing(&self.source.home)? else {
+            return Ok(Stopped::NoJournal);
+        };
+        let agent = (self.source.find_agent)(&mut journal);
+        let mut waiter = journal.wait_for_messages_of_client(agent.as_ref(), &(self.source.scope)())?;
+        drop(journal);
+        self.set_registered(agent.clone());
+        loop {
+            let Some(mut journal) = waiter.journal()? else { return Ok(Stopped::NoJournal) };
+            if (self.source.find_agent)(&mut journal) != agent {
+                return Ok(Stopped::LookAgain);
+            }
+            let pending = match &agent {
+                Some(agent) => {
+                    take_in_for_lead(&mut journal, agent);
+                    journal.pending_for(agent, IdSource::now().unix_ms)?
+                }
+                None => Vec::new(),
+            };
+            // It is not kept open while nothing happens.
+            drop(journal);
+            for part in pending {
+                if !self.push(part) {
+                    return Ok(Stopped::Ended);
+                }
+            }
+            let reason = waiter.sleep(&[self.woken.as_fd()], None, None)?;
+            if reason == HookWake::Other && self.has_ended() {
+                return Ok(Stopped::Ended);
+            }
+        }
+    }
+
+    /// Sends a message, if it was not sent before. Gives whether the server still runs.
+    fn push(&mut self, part: MessagePart) -> bool {
+        let message = part.message;
+        if self.pushed.contains(&message.id) || !matches!(message.draft.tag, Tag::Notice(_)) {
+            return true;
+        }
+        if self.pushed.len() == MAX_REMEMBERED {
+            self.pushed.pop_front();
+        }
+        self.pushed.push_back(message.id.clone());
+        self.sender.blocking_send(message).is_ok()
+    }
+
+    fn set_registered(&self, agent: Option<Agent>) {
+        *self.registered.lock().unwrap_or_else(PoisonError::into_inner) = agent;
+    }
+
+    /// Reads what woke this thread. Gives whether the server has ended.
+    fn has_ended(&mut self) -> bool {
+        let mut room = [0; 64];
+        loop {
+            match self.woken.read(&mut room) {
+                Ok(0) => return true,
+                Ok(_) => {}
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(error) => return error.kind() != std::io::ErrorKind::WouldBlock,
+            }
+        }
+    }
+
+    /// Waits until this thread is woken. Gives whether the server has ended.
+    fn wait_for_wake(&mut self) -> bool {
+        crate::proxy::wait_readable(&self.woken).is_err() || self.has_ended()
+    }
+}

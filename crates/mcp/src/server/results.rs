@@ -1,0 +1,162 @@
+//! The results of tools: what waits for the agent is added to each when it is written, and noted as delivered after it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rmcp::model::{CallToolResult, ContentBlock, MetaObject};
+use serde_json::Value;
+use tokio::sync::{Mutex, OwnedMutexGuard};
+use tokio::task::spawn_blocking;
+
+use super::backend::{Backend, ToolText};
+use super::plain_text::without_elements;
+use super::push::Pushes;
+use crate::agent_inbox::AgentInbox;
+use crate::proxy::PendingNotifications;
+
+/// Where a result says what else is done when it is written. It is taken out before: clients do not see it.
+const WHEN_WRITTEN: &str = "ringer/when-written";
+
+/// What else is done when a result is written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum WhenWritten {
+    /// Nothing.
+    Nothing,
+    /// It is the result of `inbox`: everything that waits is its text.
+    Inbox,
+    /// It has the answer to this question.
+    AnswerRead(String),
+}
+
+/// A result of a tool. Its own text cannot look like a notification.
+pub(super) fn result(text: ToolText, when_written: &WhenWritten) -> CallToolResult {
+    let (text, is_error) = match text {
+        Ok(text) => (text, false),
+        Err(text) => (text, true),
+    };
+    let content = vec![ContentBlock::text(without_elements(text.trim_end()))];
+    let result = if is_error { CallToolResult::error(content) } else { CallToolResult::success(content) };
+    let mark = match when_written {
+        WhenWritten::Nothing => return result,
+        WhenWritten::Inbox => Value::Bool(true),
+        WhenWritten::AnswerRead(question) => Value::String(question.clone()),
+    };
+    let mut meta = MetaObject::new();
+    meta.insert(WHEN_WRITTEN.to_owned(), mark);
+    result.with_meta(Some(meta))
+}
+
+fn take_when_written(result: &mut CallToolResult) -> WhenWritten {
+    match result.meta.take().and_then(|mut meta| meta.remove(WHEN_WRITTEN)) {
+        Some(Value::String(question)) => WhenWritten::AnswerRead(question),
+        Some(_) => WhenWritten::Inbox,
+        None => WhenWritten::Nothing,
+    }
+}
+
+/// Writes the results of tools, one after the other.
+#[derive(Clone)]
+pub(super) struct ResultWriter {
+    inbox: Arc<Mutex<AgentInbox>>,
+    backend: Arc<dyn Backend>,
+    pushes: Arc<Pushes>,
+}
+
+impl ResultWriter {
+    pub(super) fn new(inbox: AgentInbox, backend: Arc<dyn Backend>, pushes: Arc<Pushes>) -> Self {
+        Self { inbox: Arc::new(Mutex::new(inbox)), backend, pushes }
+    }
+
+    /// A result with what waits for the agent at its end. No other is given until it is said whether this one was written.
+    pub(super) async fn add_pending(
+        &self,
+        mut result: CallToolResult,
+        calls: &AtomicU64,
+    ) -> (CallToolResult, TakenNotifications) {
+        let when_written = take_when_written(&mut result);
+        let mut inbox = Arc::clone(&self.inbox).lock_owned().await;
+        let (backend, calls) = (Arc::clone(&self.backend), calls.load(Ordering::Relaxed));
+        let taken = spawn_blocking(move || {
+            if let WhenWritten::AnswerRead(question) = &when_written {
+                backend.mark_answer_read(question);
+            }
+            let is_inbox = when_written == WhenWritten::Inbox;
+            let added = if is_inbox { everything(&mut inbox, calls) } else { Ok(inbox.take(calls)) };
+            (inbox, is_inbox, added)
+        });
+        let Ok((inbox, is_inbox, added)) = taken.await else { return (result, TakenNotifications(None)) };
+        self.pushes.agent_is(inbox.agent());
+        match added {
+            Ok(Some(text)) => {
+                append(&mut result, &text);
+                return (result, TakenNotifications(Some(inbox)));
+            }
+            Ok(None) if is_inbox => append(&mut result, "Nothing waits for you."),
+            Ok(None) => {}
+            Err(why) => {
+                append(&mut result, &why);
+                result.is_error = Some(true);
+            }
+        }
+        (result, TakenNotifications(None))
+    }
+}
+
+/// What was added to a result, if something was.
+#[must_use]
+pub(super) struct TakenNotifications(Option<OwnedMutexGuard<AgentInbox>>);
+
+impl TakenNotifications {
+    /// Notes whether the result was written.
+    pub(super) async fn written(self, is_written: bool) {
+        if let Some(mut inbox) = self.0 {
+            // What is not noted waits again when its lease is over.
+            let _ = spawn_blocking(move || inbox.written(is_written)).await;
+        }
+    }
+}
+
+fn everything(inbox: &mut AgentInbox, calls: u64) -> Result<Option<String>, String> {
+    let taken = inbox.take_everything(calls);
+    let taken = taken.map_err(|error| {
+        format!("error: your messages cannot be read now: {error}\nhint: call `inbox` again")
+    })?;
+    Ok(taken.map(|taken| {
+        let more = if taken.has_more { "\n\nMore messages wait: call `inbox` again." } else { "" };
+        taken.text + more
+    }))
+}
+
+/// Adds a text at the end of the last one, after a blank line.
+fn append(result: &mut CallToolResult, text: &str) {
+    let last = result.content.iter().rev().find_map(ContentBlock::as_text).map(|last| last.text.clone());
+    let whole = match last {
+        Some(last) if !last.is_empty() => format!("{last}\n\n{text}"),
+        _ => text.to_owned(),
+    };
+    result.content = vec![ContentBlock::text(whole)];
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_done_when_it_is_written_is_taken_out() {
+        for when in [WhenWritten::Nothing, WhenWritten::Inbox, WhenWritten::AnswerRead("q-1".to_owned())] {
+            let mut made = result(Ok("x\n".to_owned()), &when);
+            assert_eq!(take_when_written(&mut made), when);
+            assert_eq!(made, CallToolResult::success(vec![ContentBlock::text("x")]));
+        }
+    }
+
+    #[test]
+    fn a_text_is_added_after_a_blank_line() {
+        let added = |text: &str| {
+            let mut made = result(Ok(text.to_owned()), &WhenWritten::Nothing);
+            append(&mut made, "more");
+            made.content[0].as_text().map(|text| text.text.clone()).unwrap_or_default()
+        };
+        assert_eq!((added("one").as_str(), added("").as_str()), ("one\n\nmore", "more"));
+    }
+}

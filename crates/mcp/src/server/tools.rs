@@ -1,0 +1,216 @@
+//! The tools: their names, their parameters, and what a model reads of them.
+
+use rmcp::handler::server::common::schema_for_input;
+use rmcp::model::{JsonObject, Tool, ToolAnnotations};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+/// How long `ask` waits if the call does not say so. Clients end a call after 60 seconds by default.
+pub(super) const DEFAULT_ASK_SECONDS: u64 = 50;
+
+/// The parameters of `notify`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+pub struct NotifyArguments {
+    /// The text of the message, at most 64 KiB.
+    pub message: String,
+    /// What kind of news it is. `complete`: your task is done. `waiting`: you need something from the person before you can go on. `error`: it failed. `stuck`: you make no progress. `status` (the default): anything else. `permission`, `idle` and `question` are as the clients report them.
+    #[schemars(extend("enum" = ["complete", "waiting", "permission", "idle", "question", "stuck", "error", "status"]))]
+    pub kind: Option<String>,
+    /// A short title, shown above the message.
+    pub title: Option<String>,
+    /// Who gets it: `person`, `lead` (the lead agent of this repository), `all`, or the id or name of an agent as `status` shows it. Without it: the person and the lead agent.
+    pub to: Option<String>,
+    /// A name for what this message is about. A later message with the same key replaces the earlier notification.
+    pub key: Option<String>,
+    /// What the message reports, if it does not come from you yourself: the end of a background task, diagnostics of an editor, or a changed file. Only for a message to an agent (`to`), which then reads it under that source.
+    #[schemars(extend("enum" = ["background_task", "ide_diagnostics", "file_watcher"]))]
+    pub source: Option<String>,
+}
+
+/// The parameters of `ask`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+pub struct AskArguments {
+    /// The question, with all that is needed to answer it.
+    pub question: String,
+    /// Answers to choose from. With them, the answer is one of them; without, it is any text.
+    #[serde(default)]
+    pub options: Vec<String>,
+    /// How many seconds to wait for the answer, at most 3600; 0 asks and does not wait. Default: 50, because many clients end a tool call after 60.
+    #[schemars(range(min = 0, max = 3600))]
+    pub timeout_seconds: Option<u64>,
+}
+
+/// The parameters of `questions`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct QuestionsArguments {
+    /// Include questions that have their answer.
+    pub all: bool,
+    /// Only questions that were asked in this repository.
+    pub here: bool,
+}
+
+/// The parameters of `answer`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+pub struct AnswerArguments {
+    /// The id of the question, as `questions` shows it.
+    pub id: String,
+    /// The answer: one of the question's options or its number, or a text if it has none.
+    pub answer: String,
+}
+
+/// The parameters of `inbox`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(default)]
+pub(super) struct InboxArguments {
+    /// The `message_id` of each channel message that you have read, so that it does not come once more.
+    pub(super) seen: Vec<String>,
+}
+
+/// The parameters of `list`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct ListArguments {
+    /// Only those that the person has not read.
+    pub unread: bool,
+    /// Only those of this repository.
+    pub here: bool,
+    /// At most this many, the newest first. Default: 50.
+    #[schemars(range(min = 1, max = 500))]
+    pub limit: Option<u64>,
+}
+
+/// The parameters of `status`: none.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+pub(super) struct StatusArguments {}
+
+/// A tool, by its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ToolName {
+    Notify,
+    Ask,
+    Questions,
+    Answer,
+    Inbox,
+    List,
+    Status,
+}
+
+impl ToolName {
+    pub(super) const ALL: [Self; 7] =
+        [Self::Notify, Self::Ask, Self::Questions, Self::Answer, Self::Inbox, Self::List, Self::Status];
+
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::Notify => "notify",
+            Self::Ask => "ask",
+            Self::Questions => "questions",
+            Self::Answer => "answer",
+            Self::Inbox => "inbox",
+            Self::List => "list",
+            Self::Status => "status",
+        }
+    }
+
+    pub(super) fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|tool| tool.as_str() == name)
+    }
+
+    fn description(self) -> &'static str {
+        match self {
+            Self::Notify => {
+                "Send a notification to the person you work for, or a message to another agent. Use it when your task is \
+                 done, failed, or needs the person, who may be looking elsewhere. It is stored before the call returns, \
+                 and an agent that is not running gets it later."
+            }
+            Self::Ask => {
+                "Ask the person (or this repository's lead agent) a question and wait for the answer. Use it before a \
+                 decision that is not yours to make. If nobody answers in time, the question stays open and its answer \
+                 comes with a later tool result, so go on with other work."
+            }
+            Self::Questions => {
+                "List the open questions that agents asked with `ask`, oldest first, with their ids."
+            }
+            Self::Answer => {
+                "Answer a question that an agent asked with `ask`. It does not answer permission dialogs or other \
+                 prompts of a client: only the person does that."
+            }
+            Self::Inbox => {
+                "Read everything that waits for you: messages of the person and of other agents, and answers to your \
+                 questions. Most of it comes by itself at the end of tool results; call this when you have nothing else \
+                 to do, or to say which channel messages you have read."
+            }
+            Self::List => "List the person's notifications, newest first.",
+            Self::Status => {
+                "Show what needs the person, which agents run and what they do, and whether Ringer itself works. It \
+                 shows the ids and names that `notify` takes in `to`."
+            }
+        }
+    }
+
+    /// The schema of its parameters.
+    pub(super) fn schema(self) -> JsonObject {
+        let schema = match self {
+            Self::Notify => schema_for_input::<NotifyArguments>(),
+            Self::Ask => schema_for_input::<AskArguments>(),
+            Self::Questions => schema_for_input::<QuestionsArguments>(),
+            Self::Answer => schema_for_input::<AnswerArguments>(),
+            Self::Inbox => schema_for_input::<InboxArguments>(),
+            Self::List => schema_for_input::<ListArguments>(),
+            Self::Status => schema_for_input::<StatusArguments>(),
+        };
+        // The type of each is an object, which is all that is checked there.
+        let mut schema = schema.map(|schema| JsonObject::clone(&schema)).unwrap_or_default();
+        schema.remove("$schema");
+        simplify(&mut schema);
+        schema
+    }
+
+    /// The tool as clients list it.
+    pub(super) fn tool(self) -> Tool {
+        let reads = matches!(self, Self::Questions | Self::List | Self::Status);
+        let hints = ToolAnnotations::new().read_only(reads).destructive(false).open_world(false);
+        Tool::new(self.as_str(), self.description(), std::sync::Arc::new(self.schema()))
+            .with_annotations(hints)
+    }
+}
+
+/// Some clients and models take one type for a parameter and no list of types. That it may be left out is said by `required`.
+fn simplify(schema: &mut JsonObject) {
+    let Some(Value::Object(parameters)) = schema.get_mut("properties") else {
+        // A client may look for it.
+        schema.insert("properties".to_owned(), Value::Object(JsonObject::new()));
+        return;
+    };
+    for parameter in parameters.values_mut().filter_map(Value::as_object_mut) {
+        let kind = parameter.get("type").and_then(Value::as_array).and_then(|kinds| kinds.first()).cloned();
+        if let Some(kind) = kind {
+            parameter.insert("type".to_owned(), kind);
+        }
+        // A width of Rust's numbers, and the value of what was left out.
+        parameter.remove("format");
+        parameter.remove("default");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_tool_and_parameter_is_described() {
+        for name in ToolName::ALL {
+            let tool = name.tool();
+            assert!(tool.description.is_some_and(|text| text.len() > 30), "{name:?}");
+            assert_eq!(ToolName::parse(name.as_str()), Some(name));
+            assert_eq!(tool.input_schema["type"], "object", "{name:?}");
+            for (parameter, schema) in tool.input_schema["properties"].as_object().unwrap() {
+                assert!(schema["description"].as_str().is_some_and(|text| text.len() > 10), "{parameter}");
+                assert!(schema["type"].is_string(), "{parameter}: {schema}");
+            }
+        }
+        assert_eq!(ToolName::Notify.schema()["required"], serde_json::json!(["message"]));
+        assert_eq!(ToolName::Ask.schema()["required"], serde_json::json!(["question"]));
+    }
+}

@@ -1,0 +1,178 @@
+//! The answer to a tool call: where text can be added to it. All else stays as it was written, byte for byte.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::open_calls::{OpenCalls, messages};
+
+/// What is read of an answer of a server.
+#[derive(Deserialize)]
+struct Answer<'a> {
+    #[serde(borrow)]
+    id: &'a RawValue,
+    #[serde(borrow)]
+    result: Option<&'a RawValue>,
+    /// A request of the server's own may have the same id.
+    #[serde(borrow)]
+    method: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct ToolResult<'a> {
+    #[serde(borrow)]
+    content: &'a RawValue,
+    /// Where there is some, clients give it to the model instead of the text.
+    #[serde(borrow, rename = "structuredContent")]
+    structured: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct ContentItem<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: &'a RawValue,
+    #[serde(borrow)]
+    text: Option<&'a RawValue>,
+}
+
+/// Where text can be added to a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum InsertionPoint {
+    /// To the end of the last text: before this byte, which closes it.
+    InText(usize),
+    /// As a text of its own: before this byte, which closes the list.
+    InList { at: usize, is_first: bool },
+}
+
+impl InsertionPoint {
+    /// The line with that text.
+    pub(crate) fn insert(self, line: &str, text: &str) -> String {
+        let (at, added) = match self {
+            Self::InText(at) => (at, escaped(&format!("\n\n{text}"))),
+            Self::InList { at, is_first } => {
+                let comma = if is_first { "" } else { "," };
+                (at, format!(r#"{comma}{{"type":"text","text":"{}"}}"#, escaped(text)))
+            }
+        };
+        [&line[..at], &added, &line[at..]].concat()
+    }
+}
+
+/// Reads a line of the server: closes the calls that it answers. Gives where text can be added, if it has the result of a call
+/// that was open; of several, the first.
+pub(crate) fn read_answer(line: &str, open: &mut OpenCalls) -> Option<InsertionPoint> {
+    let mut point = None;
+    for message in messages(line) {
+        let Ok(answer) = serde_json::from_str::<Answer<'_>>(message) else { continue };
+        if answer.method.is_none() && open.close(answer.id.get()) {
+            point = point.or_else(|| insertion_point(line, answer.result?));
+        }
+    }
+    point
+}
+
+fn insertion_point(line: &str, result: &RawValue) -> Option<InsertionPoint> {
+    let ToolResult { content, structured } = serde_json::from_str(result.get()).ok()?;
+    if structured.is_some() {
+        return None;
+    }
+    let items: Vec<&RawValue> = serde_json::from_str(content.get()).ok()?;
+    Some(match items.iter().rev().find_map(|item| text_of(item)) {
+        Some(text) => InsertionPoint::InText(end_in(line, text.get()) - 1),
+        None => InsertionPoint::InList { at: end_in(line, content.get()) - 1, is_first: items.is_empty() },
+    })
+}
+
+/// The text of an item, with its quotes.
+fn text_of(item: &RawValue) -> Option<&RawValue> {
+    let item: ContentItem<'_> = serde_json::from_str(item.get()).ok()?;
+    item.text.filter(|text| item.kind.get() == "\"text\"" && text.get().starts_with('"'))
+}
+
+/// Where a part of a line ends in it.
+fn end_in(line: &str, part: &str) -> usize {
+    part.as_ptr().addr() - line.as_ptr().addr() + part.len()
+}
+
+/// As it stands between the quotes of a JSON string.
+fn escaped(text: &str) -> String {
+    // A string cannot fail to be written.
+    let quoted = serde_json::to_string(text).unwrap_or_default();
+    quoted.trim_start_matches('"').strip_suffix('"').unwrap_or_default().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::{Value, json};
+
+    fn with_text(line: &str, text: &str) -> Option<String> {
+        let mut open = OpenCalls::default();
+        open.read_request(br#"{"id":1,"method":"tools/call"}"#);
+        read_answer(line, &mut open).map(|point| point.insert(line, text))
+    }
+
+    #[test]
+    fn a_notification_stands_at_the_end_of_the_last_text_and_all_else_is_as_it_was() {
+        let line = "{\"jsonrpc\" : \"2.0\",\"result\":{ \"isError\":false, \"content\":[{\"text\":\"one\",\"type\":\"text\"},\
+                    {\"type\":\"text\",\"text\":\"t\\u0077o\"} , {\"type\":\"image\",\"data\":\"\"}]},\"id\":1, \"z\":0.10}\r\n";
+        let expected = line.replace(r"t\u0077o", r#"t\u0077o\n\n<a b=\"c\">"#);
+        assert_eq!(with_text(line, "<a b=\"c\">").unwrap(), expected);
+    }
+
+    #[test]
+    fn a_result_without_text_gets_one() {
+        let check = |content: &str, expected: &str| {
+            let line = |content: &str| format!(r#"{{"id":1,"result":{{"content":{content}}}}}"#);
+            assert_eq!(with_text(&line(content), "\"x").unwrap(), line(expected));
+        };
+        check("[]", r#"[{"type":"text","text":"\"x"}]"#);
+        check(r#"[{"type":"image"} ]"#, r#"[{"type":"image"} ,{"type":"text","text":"\"x"}]"#);
+        check(
+            r#"[{"type":"text","text":null}]"#,
+            r#"[{"type":"text","text":null},{"type":"text","text":"\"x"}]"#,
+        );
+    }
+
+    #[test]
+    fn what_is_no_answer_to_an_open_call_is_left_alone() {
+        for line in [
+            r#"{"id":2,"result":{"content":[]}}"#,
+            r#"{"id":"1","result":{"content":[]}}"#,
+            r#"{"id":1,"method":"sampling/createMessage","result":{"content":[]}}"#,
+            r#"{"id":1,"error":{"code":-32000,"message":"no"}}"#,
+            r#"{"id":1,"result":{"structuredContent":{}}}"#,
+            r#"{"id":1,"result":{"content":[{"type":"text","text":"{}"}],"structuredContent":{}}}"#,
+            r#"{"id":1,"result":{"content":"text"}}"#,
+            r#"{"id":1,"result":{"content":[]},"result":{"content":[]}}"#,
+            "not JSON",
+            "",
+        ] {
+            assert_eq!(with_text(line, "x"), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn of_a_batch_the_first_result_gets_it() {
+        let line = r#"[{"id":9,"result":{"content":[]}},{"id":1,"result":{"content":[]}}]"#;
+        let expected = r#"[{"id":9,"result":{"content":[]}},{"id":1,"result":{"content":[{"type":"text","text":"x"}]}}]"#;
+        assert_eq!(with_text(line, "x").unwrap(), expected);
+    }
+
+    proptest! {
+        #[test]
+        fn the_result_is_the_same_but_for_the_text(texts in prop::collection::vec(".*", 1..4), added in ".*", other in ".*") {
+            let content: Vec<Value> = texts.iter().map(|text| json!({ "type": "text", "text": text })).collect();
+            let mut answer = json!({ "id": 1, "result": { "content": content, "_meta": { "other": other } } });
+            let changed = with_text(&answer.to_string(), &added).unwrap();
+            let last = texts.len() - 1;
+            answer["result"]["content"][last]["text"] = json!(format!("{}\n\n{added}", texts[last]));
+            prop_assert_eq!(serde_json::from_str::<Value>(&changed).unwrap(), answer);
+        }
+
+        #[test]
+        fn whatever_a_server_writes_is_no_panic(line in "[\\[{]?.{0,100}") {
+            with_text(&line, "x");
+        }
+    }
+}

@@ -1,0 +1,261 @@
+//! One display of X11: which window is active, which window a terminal is in, and making one active.
+
+use std::os::fd::{AsFd, BorrowedFd};
+
+use ringer_platform::connect_at_once;
+use x11rb::connection::Connection;
+use x11rb::errors::ReplyError;
+use x11rb::protocol::xproto::{
+    AtomEnum, ChangeWindowAttributesAux, ClientMessageEvent, ConnectionExt, EventMask, GetPropertyReply,
+};
+use x11rb::protocol::{ErrorKind, Event};
+use x11rb::rust_connection::RustConnection;
+use x11rb::x11_utils::X11Error;
+use x11rb::{CURRENT_TIME, NONE};
+
+use crate::display_name::DisplayName;
+use crate::stream::DeadlineStream;
+
+/// The number of a window on a display.
+pub(crate) type WindowId = u32;
+
+/// Windows between the one that a terminal names and the root: a terminal's own, its top-level one, the window manager's frame.
+const MAX_DEPTH: usize = 16;
+/// The most that is read of a property, in units of four bytes. A window manager supports about a hundred things.
+const MAX_PROPERTY: u32 = 4096;
+/// A request of a program that does what the person wants, as a taskbar does. Window managers may ignore those of others.
+const BY_THE_PERSON: u32 = 2;
+
+x11rb::atom_manager! {
+    pub(crate) Atoms: AtomsCookie {
+        _NET_ACTIVE_WINDOW,
+        _NET_SUPPORTED,
+        _NET_SUPPORTING_WM_CHECK,
+        _NET_WM_NAME,
+        _NET_WM_PID,
+        WM_STATE,
+    }
+}
+
+/// Why a display cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct DisplayError(String);
+
+impl DisplayError {
+    fn of(error: impl std::error::Error) -> Self {
+        Self(error.to_string())
+    }
+}
+
+/// The window that the person looks at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ActiveWindow {
+    /// No window manager tells.
+    Unknown,
+    /// This one; 0 for none.
+    Known(WindowId),
+}
+
+/// What happened on a display.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum DisplayEvent {
+    /// Another window is active.
+    Active,
+    /// The title of a watched window changed.
+    Title(WindowId),
+    /// A watched window was closed.
+    Closed(WindowId),
+}
+
+/// The top-level window of a terminal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct TopLevel {
+    pub(crate) id: WindowId,
+    /// The process that it says it belongs to.
+    pub(crate) pid: Option<u32>,
+    /// The class of its program: `XTerm`.
+    pub(crate) class: String,
+}
+
+/// A connection to a display.
+#[derive(Debug)]
+pub(crate) struct Display {
+    connection: RustConnection<DeadlineStream>,
+    root: WindowId,
+    atoms: Atoms,
+    /// The window by which the window manager shows that it runs. Without one, the properties of the root may be old.
+    manager: Option<WindowId>,
+    active: ActiveWindow,
+}
+
+impl Display {
+    pub(crate) fn connect(name: &DisplayName) -> Result<Self, DisplayError> {
+        let stream =
+            connect_at_once(&name.socket()).and_then(DeadlineStream::new).map_err(DisplayError::of)?;
+        let cookie = name.cookie();
+        let connection =
+            RustConnection::connect_to_stream_with_auth_info(stream, name.screen(), cookie.kind, cookie.data)
+                .map_err(DisplayError::of)?;
+        let screen = connection.setup().roots.get(name.screen());
+        let root = screen.ok_or_else(|| DisplayError("it has no such screen".to_owned()))?.root;
+        let atoms = Atoms::new(&connection).map_err(DisplayError::of)?.reply().map_err(DisplayError::of)?;
+        let mut display = Self { connection, root, atoms, manager: None, active: ActiveWindow::Unknown };
+        display.select(root, EventMask::PROPERTY_CHANGE)?;
+        display.read_manager()?;
+        Ok(display)
+    }
+
+    pub(crate) fn active(&self) -> ActiveWindow {
+        self.active
+    }
+
+    /// The top-level window around a window, if that is there.
+    pub(crate) fn top_level(&self, window: WindowId) -> Result<Option<TopLevel>, DisplayError> {
+        let mut id = window;
+        for _ in 0..MAX_DEPTH {
+            let Some(state) = self.property(id, self.atoms.WM_STATE, AtomEnum::ANY.into())? else {
+                return Ok(None);
+            };
+            let tree = self.connection.query_tree(id).map_err(DisplayError::of)?.reply();
+            let Some(tree) = unless_gone(tree)? else { return Ok(None) };
+            // Without a window manager no window has a state.
+            if state.type_ != NONE || tree.parent == self.root {
+                return self.describe(id).map(Some);
+            }
+            if tree.parent == NONE {
+                return Ok(None);
+            }
+            id = tree.parent;
+        }
+        Ok(None)
+    }
+
+    fn describe(&self, id: WindowId) -> Result<TopLevel, DisplayError> {
+        let class = self.property(id, AtomEnum::WM_CLASS.into(), AtomEnum::STRING.into())?;
+        let class = class.map(|class| class.value).unwrap_or_default();
+        let class = class.split(|byte| *byte == 0).nth(1).unwrap_or_default();
+        Ok(TopLevel { id, pid: self.pid(id)?, class: String::from_utf8_lossy(class).into_owned() })
+    }
+
+    /// The process that a window says it belongs to.
+    pub(crate) fn pid(&self, window: WindowId) -> Result<Option<u32>, DisplayError> {
+        self.number(window, self.atoms._NET_WM_PID, AtomEnum::CARDINAL)
+    }
+
+    /// Learns when a window is closed, and if wanted when its title changes.
+    pub(crate) fn watch(&self, window: WindowId, titles: bool) -> Result<(), DisplayError> {
+        let title = if titles { EventMask::PROPERTY_CHANGE } else { EventMask::NO_EVENT };
+        self.select(window, EventMask::STRUCTURE_NOTIFY | title)
+    }
+
+    /// Asks the window manager to bring a window to the front. Gives why not, if it cannot be asked.
+    pub(crate) fn activate(&self, window: WindowId) -> Result<Result<(), &'static str>, DisplayError> {
+        if self.manager.is_none() {
+            return Ok(Err("no window manager runs that brings windows to the front (_NET_ACTIVE_WINDOW)"));
+        }
+        let data = [BY_THE_PERSON, CURRENT_TIME, 0, 0, 0];
+        let message = ClientMessageEvent::new(32, window, self.atoms._NET_ACTIVE_WINDOW, data);
+        let mask = EventMask::SUBSTRUCTURE_REDIRECT | EventMask::SUBSTRUCTURE_NOTIFY;
+        self.connection.send_event(false, self.root, mask, message).map_err(DisplayError::of)?;
+        self.connection.flush().map_err(DisplayError::of)?;
+        Ok(Ok(()))
+    }
+
+    /// What happened since the last call. To be called before waiting for the connection: events may have come with answers.
+    pub(crate) fn events(&mut self) -> Result<Vec<DisplayEvent>, DisplayError> {
+        let mut events = Vec::new();
+        let (mut read_active, mut read_manager) = (false, false);
+        while let Some(event) = self.connection.poll_for_event().map_err(DisplayError::of)? {
+            match event {
+                Event::PropertyNotify(change) if change.window == self.root => {
+                    read_active |= change.atom == self.atoms._NET_ACTIVE_WINDOW;
+                    read_manager |= [self.atoms._NET_SUPPORTED, self.atoms._NET_SUPPORTING_WM_CHECK]
+                        .contains(&change.atom);
+                }
+                Event::PropertyNotify(change)
+                    if [self.atoms._NET_WM_NAME, AtomEnum::WM_NAME.into()].contains(&change.atom) =>
+                {
+                    events.push(DisplayEvent::Title(change.window));
+                }
+                Event::DestroyNotify(closed) if Some(closed.window) == self.manager => read_manager = true,
+                Event::DestroyNotify(closed) => events.push(DisplayEvent::Closed(closed.window)),
+                _ => {}
+            }
+        }
+        let before = self.active;
+        if read_manager {
+            self.read_manager()?;
+        } else if read_active {
+            self.read_active()?;
+        }
+        if self.active != before {
+            events.push(DisplayEvent::Active);
+        }
+        Ok(events)
+    }
+
+    fn read_manager(&mut self) -> Result<(), DisplayError> {
+        let check = self.atoms._NET_SUPPORTING_WM_CHECK;
+        let named = self.number(self.root, check, AtomEnum::WINDOW)?;
+        // A window manager that was killed leaves its properties behind, but not its window.
+        let runs = match named {
+            Some(window) => self.number(window, check, AtomEnum::WINDOW)? == named,
+            None => false,
+        };
+        let supported = self.property(self.root, self.atoms._NET_SUPPORTED, AtomEnum::ATOM.into())?;
+        let mut supported = supported.iter().filter_map(GetPropertyReply::value32).flatten();
+        self.manager = named.filter(|_| runs && supported.any(|atom| atom == self.atoms._NET_ACTIVE_WINDOW));
+        if let Some(window) = self.manager {
+            self.watch(window, false)?;
+        }
+        self.read_active()
+    }
+
+    fn read_active(&mut self) -> Result<(), DisplayError> {
+        let active = self.number(self.root, self.atoms._NET_ACTIVE_WINDOW, AtomEnum::WINDOW)?;
+        self.active = match self.manager {
+            Some(_) => ActiveWindow::Known(active.unwrap_or(NONE)),
+            None => ActiveWindow::Unknown,
+        };
+        Ok(())
+    }
+
+    fn select(&self, window: WindowId, mask: EventMask) -> Result<(), DisplayError> {
+        let wanted = ChangeWindowAttributesAux::new().event_mask(mask);
+        let asked = self.connection.change_window_attributes(window, &wanted).map_err(DisplayError::of)?;
+        unless_gone(asked.check()).map(drop)
+    }
+
+    /// The first number of a property.
+    fn number(&self, window: WindowId, atom: u32, kind: AtomEnum) -> Result<Option<u32>, DisplayError> {
+        let property = self.property(window, atom, kind.into())?;
+        Ok(property.and_then(|property| property.value32()?.next()))
+    }
+
+    /// A property; none if the window is gone. One that is not set has no type.
+    fn property(
+        &self,
+        window: WindowId,
+        atom: u32,
+        kind: u32,
+    ) -> Result<Option<GetPropertyReply>, DisplayError> {
+        let asked = self.connection.get_property(false, window, atom, kind, 0, MAX_PROPERTY);
+        unless_gone(asked.map_err(DisplayError::of)?.reply())
+    }
+}
+
+impl AsFd for Display {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.connection.stream().as_fd()
+    }
+}
+
+/// An answer about a window that may be gone by now.
+fn unless_gone<T>(answer: Result<T, ReplyError>) -> Result<Option<T>, DisplayError> {
+    match answer {
+        Ok(answer) => Ok(Some(answer)),
+        Err(ReplyError::X11Error(X11Error { error_kind: ErrorKind::Window, .. })) => Ok(None),
+        Err(error) => Err(DisplayError::of(error)),
+    }
+}

@@ -1,0 +1,109 @@
+//! Whether Ringer sees when the person looks at a terminal, and can go there: for `ringer doctor`.
+
+use ringer_core::message::SurfaceId;
+
+use crate::display::{ActiveWindow, Display};
+use crate::kitty_listing::KittyWindow;
+use crate::terminal::Terminal;
+use crate::terminal_window::{NotOwn, TerminalWindow};
+
+/// What makes kitty usable.
+const KITTY_FIX: &str = "in kitty.conf: allow_remote_control socket-only, and listen_on unix:/tmp/kitty-{kitty_pid}; then restart kitty";
+
+/// What is known of the window of a terminal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WindowReport {
+    /// Which window, in words: `XTerm window 0x40000c`.
+    pub name: String,
+    /// Whether Ringer sees when the person looks at it.
+    pub sees: bool,
+    /// Whether Ringer can bring it to the front.
+    pub goes: bool,
+    /// Why one of these is not so.
+    pub why: Option<String>,
+    /// What to do about that, if something can be done.
+    pub fix: Option<String>,
+}
+
+impl WindowReport {
+    fn without(name: impl Into<String>, why: impl Into<String>) -> Self {
+        Self { name: name.into(), sees: false, goes: false, why: Some(why.into()), fix: None }
+    }
+
+    fn fix(self, fix: &str) -> Self {
+        Self { fix: Some(fix.to_owned()), ..self }
+    }
+}
+
+/// Looks at the window of a terminal. None where there is none: over SSH, in a pane of tmux, on a console.
+pub fn inspect(surface: &SurfaceId) -> Option<WindowReport> {
+    let terminal = Terminal::of(surface)?;
+    if let Some(address) = &terminal.kitty {
+        let why = match address.list() {
+            Ok(listing) => match listing.led_by(terminal.leader.pid) {
+                Some(window) => return Some(in_kitty(&terminal, window)),
+                // The variable is inherited by terminals that are started in kitty.
+                None => None,
+            },
+            Err(error) => Some(format!("kitty at {address}: {error}")),
+        };
+        if let Some(why) = why {
+            return Some(WindowReport::without("kitty", why).fix(KITTY_FIX));
+        }
+    }
+    if terminal.is_kitty && terminal.kitty.is_none() {
+        return Some(WindowReport::without("kitty", "its remote control is not on a socket").fix(KITTY_FIX));
+    }
+    let found = terminal.window.map(|window| in_window(&terminal, window));
+    let wayland = || {
+        let why = "under Wayland only kitty tells Ringer of its windows";
+        terminal.is_wayland.then(|| WindowReport::without("a window of Wayland", why))
+    };
+    found.flatten().or_else(wayland)
+}
+
+fn in_kitty(terminal: &Terminal, window: &KittyWindow) -> WindowReport {
+    let active = terminal.display.as_ref().and_then(|name| Some(Display::connect(name).ok()?.active()));
+    let is_followed = window.os_window.is_some() && matches!(active, Some(ActiveWindow::Known(_)));
+    let why = if !is_followed {
+        Some("no display of X11 tells when you leave it, so popups come while you look at it, too")
+    } else if !window.has_own_title {
+        Some("another of its windows has the same title, so Ringer does not see when you switch")
+    } else {
+        None
+    };
+    WindowReport {
+        name: format!("kitty window {}", window.id),
+        sees: why.is_none(),
+        goes: true,
+        why: why.map(str::to_owned),
+        fix: None,
+    }
+}
+
+fn in_window(terminal: &Terminal, window: u32) -> Option<WindowReport> {
+    let name = terminal.display.as_ref()?;
+    let claimed = format!("window {window:#x} of display {name}");
+    let asked = Display::connect(name)
+        .and_then(|display| Ok((TerminalWindow::find(&display, terminal, window)?, display.active())));
+    Some(match asked {
+        Err(error) => WindowReport::without(claimed, error.to_string())
+            .fix("check DISPLAY and XAUTHORITY, and open a new terminal"),
+        Ok((Err(NotOwn::Closed), _)) => WindowReport::without(claimed, "it was closed; WINDOWID is old"),
+        Ok((Err(NotOwn::Other), _)) => {
+            WindowReport::without(claimed, "it belongs to another terminal; WINDOWID was inherited from it")
+        }
+        Ok((Ok(found), active)) => {
+            let has_manager = active != ActiveWindow::Unknown;
+            let why = if !has_manager {
+                Some("no window manager tells which window is active (_NET_ACTIVE_WINDOW)".to_owned())
+            } else if found.is_alone {
+                None
+            } else {
+                Some("it may have tabs, and Ringer does not see which one you look at".to_owned())
+            };
+            let name = format!("{} window {:#x}", found.class, found.id);
+            WindowReport { name, sees: why.is_none(), goes: has_manager, why, fix: None }
+        }
+    })
+}

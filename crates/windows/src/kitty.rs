@@ -1,0 +1,149 @@
+//! kitty, by the socket of its remote control: questions with a deadline.
+
+use std::ffi::OsStr;
+use std::fmt;
+use std::io::{self, Read, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use ringer_platform::{connect_abstract_at_once, connect_at_once, peer_uid};
+use serde_json::{Value, json};
+
+use crate::kitty_answer::{AnswerError, AnswerReader, request};
+use crate::kitty_listing::Listing;
+
+/// How long kitty may take for an answer: tens of milliseconds unless it hangs.
+const DEADLINE: Duration = Duration::from_secs(1);
+
+/// Where kitty listens.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum KittyAddress {
+    Path(PathBuf),
+    /// A name of the kernel's own, which no file has.
+    Abstract(String),
+}
+
+/// Why kitty did not do it.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum KittyError {
+    /// Nothing listens there, or it takes no connection.
+    #[error("its socket takes no connection: {0}")]
+    Connect(io::Error),
+    #[error("its socket belongs to another user")]
+    Foreign,
+    #[error("it does not answer: {0}")]
+    Silent(io::Error),
+    #[error(transparent)]
+    Answer(#[from] AnswerError),
+    #[error("{0}")]
+    Refused(String),
+}
+
+impl KittyAddress {
+    /// The address in `KITTY_LISTEN_ON`. None for TCP: whose process that is cannot be checked.
+    pub(crate) fn parse(listen_on: &str) -> Option<Self> {
+        let address = listen_on.strip_prefix("unix:")?;
+        match address.strip_prefix('@') {
+            Some("") => None,
+            Some(name) => Some(Self::Abstract(name.to_owned())),
+            None => Path::new(address).is_absolute().then(|| Self::Path(address.into())),
+        }
+    }
+
+    /// Asks for all windows.
+    pub(crate) fn list(&self) -> Result<Listing, KittyError> {
+        let listed = self.ask("ls", &json!({}))?;
+        let text = listed.as_ref().and_then(Value::as_str).unwrap_or_default();
+        Listing::parse(text).map_err(|_| AnswerError::NotOfKitty.into())
+    }
+
+    /// Makes a window the active one of its tab, and its tab the active one.
+    pub(crate) fn focus(&self, window: u64) -> Result<(), KittyError> {
+        self.ask("focus-window", &json!({ "match": format!("id:{window}") })).map(drop)
+    }
+
+    fn ask(&self, command: &str, payload: &Value) -> Result<Option<Value>, KittyError> {
+        let end = Instant::now() + DEADLINE;
+        let mut stream = self.connect()?;
+        limit(&stream, end).map_err(KittyError::Silent)?;
+        stream.write_all(&request(command, payload)).map_err(KittyError::Silent)?;
+        let mut answer = AnswerReader::default();
+        let mut piece = vec![0; 64 * 1024];
+        loop {
+            limit(&stream, end).map_err(KittyError::Silent)?;
+            let read = match stream.read(&mut piece) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Ok(0) => return Err(KittyError::Silent(io::ErrorKind::UnexpectedEof.into())),
+                read => read.map_err(KittyError::Silent)?,
+            };
+            if let Some(answer) = answer.feed(&piece[..read])? {
+                return answer.result().map_err(KittyError::Refused);
+            }
+        }
+    }
+
+    fn connect(&self) -> Result<UnixStream, KittyError> {
+        let stream = match self {
+            Self::Path(path) => connect_at_once(path),
+            Self::Abstract(name) => connect_abstract_at_once(OsStr::new(name).as_bytes()),
+        };
+        let stream = stream.map_err(KittyError::Connect)?;
+        let uid = peer_uid(&stream).map_err(KittyError::Connect)?;
+        if uid != rustix::process::geteuid().as_raw() {
+            return Err(KittyError::Foreign);
+        }
+        stream.set_nonblocking(false).map_err(KittyError::Connect)?;
+        Ok(stream)
+    }
+}
+
+/// Lets reads and writes take until then.
+fn limit(stream: &UnixStream, end: Instant) -> io::Result<()> {
+    let left = end.saturating_duration_since(Instant::now());
+    if left.is_zero() {
+        return Err(io::ErrorKind::TimedOut.into());
+    }
+    stream.set_read_timeout(Some(left))?;
+    stream.set_write_timeout(Some(left))
+}
+
+impl fmt::Display for KittyAddress {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Path(path) => write!(formatter, "unix:{}", path.display()),
+            Self::Abstract(name) => write!(formatter, "unix:@{name}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::net::UnixListener;
+
+    #[test]
+    fn only_sockets_of_this_machine_are_used() {
+        let address = |listen_on: &str| KittyAddress::parse(listen_on).map(|address| address.to_string());
+        for used in ["unix:/tmp/kitty-7", "unix:@kitty-7"] {
+            assert_eq!(address(used).as_deref(), Some(used));
+        }
+        for other in ["", "tcp:localhost:5000", "unix:", "unix:@", "unix:kitty", "/tmp/kitty"] {
+            assert_eq!(address(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn a_socket_that_takes_a_connection_and_says_nothing_is_waited_for_a_second() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("kitty");
+        let listener = UnixListener::bind(&path).unwrap();
+        let address = KittyAddress::Path(path);
+        let begin = Instant::now();
+        assert!(matches!(address.list(), Err(KittyError::Silent(_))));
+        assert!(begin.elapsed() < DEADLINE * 5, "{:?}", begin.elapsed());
+        drop(listener);
+        assert!(matches!(address.list(), Err(KittyError::Connect(_))));
+    }
+}
