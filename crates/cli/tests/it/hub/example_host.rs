@@ -54,9 +54,10 @@ fn it_draws_rings_and_going_there_ends_them() {
     let mut host = Host::start(&environment);
     host.draws("a quiet");
     host.draws("b quiet");
-    let tell = |kind: &str, text: &str| {
-        check(environment.ringer(&["notify", "--kind", kind, text]).env("RINGER_SURFACE", "b"), 0);
+    let tell_in = |surface: &str, kind: &str, text: &str| {
+        check(environment.ringer(&["notify", "--kind", kind, text]).env("RINGER_SURFACE", surface), 0);
     };
+    let tell = |kind: &str, text: &str| tell_in("b", kind, text);
     tell("error", "main is red");
     host.draws("b (( error 1 ))");
     // Where the person looks, the ring is brief.
@@ -65,7 +66,11 @@ fn it_draws_rings_and_going_there_ends_them() {
     tell("complete", "done");
     host.draws("b (( None 0 ))");
     host.draws("b quiet");
-    host.look_at("");
+    // That the person looks elsewhere is known once what was unread there is read.
+    tell_in("a", "error", "main is red, too");
+    host.draws("a (( error 1 ))");
+    host.look_at("a");
+    host.draws("a quiet");
     tell("question", "Which one?");
     host.draws("b (( question 1 ))");
     // It goes there when it is asked to.
