@@ -95,6 +95,7 @@ fn a_hub_with_something_to_tell_stays_until_the_person_is_back() {
     hub.end();
     // The next one has no client, and is away until something else is known.
     hub.begin();
+    hub.let_go();
     TestHub::ending("", None, std::time::Duration::from_millis(50)).wait_for_end();
     assert!(!hub.has_ended(), "one with nothing to tell has ended");
     hub.mark_read(&id);

@@ -162,6 +162,7 @@ fn a_hub_with_a_popup_on_the_screen_stays_to_hear_the_click() {
     let id = hub.send("hello");
     server.next_popup();
     hub.wait_for_step(&id, "desktop: ");
+    hub.let_go();
     // One that began later and has nothing on the screen ends first.
     TestHub::ending("", None, SOON).wait_for_end();
     TestHub::ending("", None, SOON).wait_for_end();

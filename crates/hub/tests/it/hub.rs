@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -22,6 +23,9 @@ pub(crate) struct TestHub {
     directory: TempDir,
     options: HubOptions,
     thread: Option<JoinHandle<Result<(), HubError>>>,
+    /// Whether a client stays connected, so that a hub that ends by itself does not do so before the test is ready for it.
+    is_held: bool,
+    client: Mutex<Option<HubClient>>,
 }
 
 impl TestHub {
@@ -31,20 +35,24 @@ impl TestHub {
     }
 
     pub(crate) fn with_bus(settings: &str, bus: Option<String>) -> Self {
-        Self::ending(settings, bus, Duration::from_mins(10))
+        Self::of(settings, (bus, None), None)
     }
 
-    /// One that ends after so long with nothing to do.
+    /// One that ends after so long with nothing to do, once it is let go.
     pub(crate) fn ending(settings: &str, bus: Option<String>, idle_after: Duration) -> Self {
-        Self::of(settings, (bus, None), idle_after)
+        Self::of(settings, (bus, None), Some(idle_after))
     }
 
     /// One with a login manager on this bus, which is also its session bus.
     pub(crate) fn with_login_manager(settings: &str, bus: &str) -> Self {
-        Self::of(settings, (Some(bus.to_owned()), Some(bus.to_owned())), Duration::from_mins(10))
+        Self::of(settings, (Some(bus.to_owned()), Some(bus.to_owned())), None)
     }
 
-    fn of(settings: &str, (bus, system_bus): (Option<String>, Option<String>), idle_after: Duration) -> Self {
+    fn of(
+        settings: &str,
+        (bus, system_bus): (Option<String>, Option<String>),
+        ends_after: Option<Duration>,
+    ) -> Self {
         let directory = tempfile::tempdir().expect("a directory");
         let config = directory.path().join("config.toml");
         fs::write(&config, settings).expect("a file");
@@ -55,31 +63,50 @@ impl TestHub {
             usual_bus: None,
             system_bus,
             environment: Environment { ringer_config: Some(config), ..Environment::default() },
-            idle_after,
+            idle_after: ends_after.unwrap_or(Duration::from_mins(10)),
             foreground: false,
             log: Log::new(directory.path().join("home/hub.log"), false),
         };
-        let mut hub = Self { directory, options, thread: None };
+        let is_held = ends_after.is_some();
+        let mut hub = Self { directory, options, thread: None, is_held, client: Mutex::new(None) };
         hub.begin();
         hub
     }
 
     /// Begins, or begins again.
     pub(crate) fn begin(&mut self) {
+        self.spawn();
+        until("the hub answers", || {
+            if self.has_ended() {
+                assert!(self.is_held, "the hub ended at once");
+                // Nobody was connected in time, so it ended by itself.
+                self.spawn();
+            }
+            let Ok(mut client) = HubClient::connect(self.home()) else { return false };
+            let answers = client.call("ping", &Value::Null).is_ok();
+            if answers && self.is_held {
+                *self.client.lock().expect("no panic") = Some(client);
+            }
+            answers
+        });
+    }
+
+    fn spawn(&mut self) {
         let options = self.options.clone();
         self.thread = Some(thread::spawn(move || {
             run(&options, PlugIns { hosts: vec![Box::new(PlainHost::default())], ..PlugIns::default() })
         }));
-        until("the hub answers", || {
-            let ended = self.thread.as_ref().is_some_and(JoinHandle::is_finished);
-            assert!(!ended, "the hub ended at once");
-            HubClient::connect(self.home()).is_ok_and(|mut client| client.call("ping", &Value::Null).is_ok())
-        });
+    }
+
+    /// From now on it may end by itself.
+    pub(crate) fn let_go(&self) {
+        self.client.lock().expect("no panic").take();
     }
 
     /// Waits until it ends by itself.
     #[track_caller]
     pub(crate) fn wait_for_end(&self) {
+        self.let_go();
         until("the hub ends by itself", || self.has_ended());
     }
 
@@ -94,6 +121,7 @@ impl TestHub {
 
     /// Ends it, and waits for its end.
     pub(crate) fn end(&mut self) {
+        self.let_go();
         if let Ok(mut client) = HubClient::connect(self.home()) {
             let _ = client.call("hub.stop", &Value::Null);
         }
