@@ -73,6 +73,8 @@ async fn a_terminal_that_is_not_read_gives_up_in_the_middle() {
 #[tokio::test]
 async fn a_terminal_that_is_gone_is_an_error() {
     let (pair, path) = pty();
+    // While it is open, no other terminal gets its number.
+    let _tty = fs::File::open(&path).expect("the terminal");
     drop(pair);
     let error = write(&path, b"\x07", SHORT).await.expect_err("it is gone");
     assert!(matches!(error, Error::Terminal { .. }), "{error}");
