@@ -9,7 +9,7 @@ use ringer_core::MessageId;
 use ringer_core::agent::{PopupAnswer, PromptContent};
 use ringer_core::engine::{Delivery, Ticket};
 use ringer_core::policy::{DeliveryChannel, HookAnswer, HookInput};
-use ringer_deliver::{DesktopEvent, Error as DesktopError, HookProgram, MAX_QUEUED, Note, Popup, Webhook};
+use ringer_deliver::{DesktopEvent, Error as DesktopError, HookProgram, Note, Popup, Webhook};
 use ringer_ipc::host::{AnswerOutcome, Answerer, Asked};
 use ringer_journal::Home;
 use ringer_term::Channel;
@@ -26,9 +26,9 @@ use crate::title_writer::{RETRY_AFTER, TitleMarkChange, TitleOutcome};
 /// Programs of one kind that may run at once; the others wait. Enough for a burst, and few enough for a laptop when
 /// each is a shell script.
 const MAX_AT_ONCE: usize = 16;
-/// Popups that may be asked for at once; the others wait. Half of the desktop's queue, so that the other half is free
-/// for withdrawals.
-const MAX_POPUPS_AT_ONCE: usize = MAX_QUEUED / 2;
+/// Popups that may be asked for at once; the others wait. The desktop shows one after the other, and the time of each runs from
+/// when it is asked for: of a few even the last one is shown in time by a slow desktop.
+const MAX_POPUPS_AT_ONCE: usize = 16;
 /// How long a popup or a terminal may take before the next channel is tried: just below the 5 s after which the desktop
 /// gives up by itself, so that this side decides and the popup is withdrawn.
 const POPUP_DEADLINE: Duration = Duration::from_millis(4500);

@@ -262,7 +262,7 @@ impl RunningProbe {
 mod tests {
     use std::fs;
 
-    use test_support::HangingDirectory;
+    use test_support::{DEADLINE, HangingDirectory};
 
     use super::*;
 
@@ -292,16 +292,20 @@ mod tests {
         ProbeTarget::Around { scope: "0a0a0a0a".to_owned(), cwd, known: known.cloned() }
     }
 
-    /// Sends a prober to these, and waits until it is back or hung.
-    async fn ask(pool: &mut RepositoryProber, targets: Vec<ProbeTarget>) -> (Vec<ProbeResult>, usize) {
+    /// Sends a prober to these, and waits until it is back, or for so long.
+    async fn ask(
+        pool: &mut RepositoryProber,
+        targets: Vec<ProbeTarget>,
+        within: Duration,
+    ) -> (Vec<ProbeResult>, usize) {
         let mut probe = pool.send(targets, NOW).expect("a thread");
-        let _ = tokio::time::timeout(PROBE_TIMEOUT, probe.finished()).await;
+        let _ = tokio::time::timeout(within, probe.finished()).await;
         let (found, left) = pool.end(probe, NOW);
         (found.into_iter().map(|(_, result)| result).collect(), left.len())
     }
 
     async fn look_at(pool: &mut RepositoryProber, target: ProbeTarget) -> ProbeResult {
-        let (mut found, _) = ask(pool, vec![target]).await;
+        let (mut found, _) = ask(pool, vec![target], DEADLINE).await;
         found.pop().expect("an answer")
     }
 
@@ -374,11 +378,11 @@ mod tests {
         set(&root, "x");
         let targets =
             vec![around(&root, None), around(&hanging.path(), None), around(&root.join("deep"), None)];
-        let (found, left) = ask(&mut pool, targets.clone()).await;
+        let (found, left) = ask(&mut pool, targets.clone(), Duration::from_secs(3)).await;
         assert!(matches!(found.as_slice(), [ProbeResult::Settings(_)]), "{found:?}");
         assert_eq!(left, 1, "what is behind it was not looked at");
         // That directory is left alone, and another thread looks at the rest.
-        let (found, left) = ask(&mut pool, targets).await;
+        let (found, left) = ask(&mut pool, targets, DEADLINE).await;
         assert!(
             matches!(found.as_slice(), [ProbeResult::Settings(_), ProbeResult::Settings(_)]) && left == 0,
             "{found:?}"

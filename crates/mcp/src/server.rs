@@ -32,8 +32,10 @@ pub use tools::{AnswerArguments, AskArguments, ListArguments, NotifyArguments, Q
 
 /// Threads for what blocks: those that wait for answers, and as many for the other tools, so that these never wait for those.
 const MAX_THREADS: usize = 2 * MAX_ASKING;
-/// How long the end waits for threads that were told to stop. One that reads the input may not notice.
-const STOP_WITHIN: Duration = Duration::from_millis(200);
+/// How long the end waits for threads that were told to stop, so that they leave nothing behind.
+const STOP_WITHIN: Duration = Duration::from_secs(2);
+/// The same after a signal: the thread that reads the input does not notice, because that has not ended.
+const STOP_WITHIN_AFTER_SIGNAL: Duration = Duration::from_millis(200);
 
 /// Serves a client on standard input and output, until that ends or a signal comes.
 pub fn run_server(
@@ -44,8 +46,16 @@ pub fn run_server(
 ) -> io::Result<()> {
     let runtime = Builder::new_current_thread().enable_all().max_blocking_threads(MAX_THREADS).build()?;
     let served = runtime.block_on(serve(Arc::new(backend), inbox, pushes, version));
-    runtime.shutdown_timeout(STOP_WITHIN);
-    served
+    let is_input_open = served.as_ref().is_ok_and(|end| *end == End::Signal);
+    runtime.shutdown_timeout(if is_input_open { STOP_WITHIN_AFTER_SIGNAL } else { STOP_WITHIN });
+    served.map(drop)
+}
+
+/// What ended the server.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    Client,
+    Signal,
 }
 
 async fn serve(
@@ -53,7 +63,7 @@ async fn serve(
     inbox: AgentInbox,
     pushes: PushSource,
     version: &'static str,
-) -> io::Result<()> {
+) -> io::Result<End> {
     let pushes = Arc::new(Pushes::new(pushes)?);
     let (ended, is_ended) = watch::channel(false);
     let (read, write) = stdio_pipes();
@@ -63,7 +73,7 @@ async fn serve(
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut hang_up = signal(SignalKind::hangup())?;
-    tokio::spawn(async move {
+    let signals = tokio::spawn(async move {
         tokio::select! {
             _ = terminate.recv() => {}
             _ = interrupt.recv() => {}
@@ -73,11 +83,10 @@ async fn serve(
         ended.send_replace(true);
     });
     match handler.serve(transport).await {
-        Ok(service) => service.waiting().await.map(drop).map_err(io::Error::other),
+        Ok(service) => service.waiting().await.map(drop).map_err(io::Error::other)?,
         // The client went before it had said who it is.
-        Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::TransportError { .. }) => {
-            Ok(())
-        }
-        Err(error) => Err(io::Error::other(error)),
+        Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::TransportError { .. }) => {}
+        Err(error) => return Err(io::Error::other(error)),
     }
+    Ok(if signals.is_finished() { End::Signal } else { End::Client })
 }

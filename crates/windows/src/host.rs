@@ -27,6 +27,8 @@ use crate::wakeup::{Order, Waker, Wakeup};
 const MAX_SURFACES: usize = 256;
 /// How long a surface without a window that can be used is not looked at again, and how many of them are remembered.
 const UNUSABLE_FOR: Duration = Duration::from_mins(1);
+/// The same where kitty did not answer in time.
+const UNANSWERED_FOR: Duration = Duration::from_secs(5);
 const MAX_UNUSABLE: usize = 1024;
 /// How long going to a surface may take. The hub waits for two seconds.
 const GO_WITHIN: Duration = Duration::from_millis(1500);
@@ -55,7 +57,7 @@ pub(crate) struct Host {
     logged: BTreeSet<String>,
     hub: HubSide,
     surfaces: BTreeMap<SurfaceId, Surface>,
-    /// Surfaces without a window that can be used, and when that was found out.
+    /// Surfaces without a window that can be used, and until when they are not looked at.
     unusable: BTreeMap<SurfaceId, Instant>,
     displays: BTreeMap<DisplayName, Display>,
     kitties: Kitties,
@@ -168,7 +170,7 @@ impl Host {
             }
             return;
         }
-        let is_unusable = self.unusable.get(&surface).is_some_and(|since| since.elapsed() < UNUSABLE_FOR);
+        let is_unusable = self.unusable.get(&surface).is_some_and(|until| *until > Instant::now());
         if is_unusable || self.surfaces.len() >= MAX_SURFACES {
             return;
         }
@@ -182,10 +184,20 @@ impl Host {
     }
 
     fn set_unusable(&mut self, surface: SurfaceId) {
+        self.set_unusable_for(surface, UNUSABLE_FOR);
+    }
+
+    fn set_unusable_for(&mut self, surface: SurfaceId, time: Duration) {
         if self.unusable.len() >= MAX_UNUSABLE {
             self.unusable.clear();
         }
-        self.unusable.insert(surface, Instant::now());
+        self.unusable.insert(surface, Instant::now() + time);
+    }
+
+    /// The person is at a surface that the hub asked for. The hub is told first that they look there.
+    fn arrived(&mut self, surface: &SurfaceId) {
+        self.tell_hub();
+        self.hub.focused(surface, &Ok(()));
     }
 
     fn add(&mut self, surface: SurfaceId, terminal: Terminal, seen_in: SeenIn) {
@@ -286,8 +298,9 @@ impl Host {
                 let is_there = |going: &Going| {
                     going.window.as_ref().is_some_and(|(on, wanted)| on == name && *wanted == window)
                 };
-                for going in self.going.extract_if(.., |going| is_there(going)) {
-                    self.hub.focused(&going.surface, &Ok(()));
+                let arrived: Vec<Going> = self.going.extract_if(.., |going| is_there(going)).collect();
+                for going in arrived {
+                    self.arrived(&going.surface);
                 }
             }
             DisplayEvent::Title(window) if active == ActiveWindow::Known(window) => {
@@ -334,13 +347,19 @@ impl Host {
                     let display = terminal.display.clone();
                     self.add(surface, terminal, SeenIn::Kitty { kitty: address.clone(), display, pid });
                 }
-                // A kitty that did not answer in time is asked again later, and not taken for a window without tabs.
-                None => self.find_window(surface, terminal, |class| is_known || class != "kitty"),
+                None if is_known => self.find_window(surface, terminal, |_| true),
+                // A kitty that did not answer in time is asked again soon, and not taken for a window without tabs.
+                None => {
+                    self.find_window(surface.clone(), terminal, |class| class != "kitty");
+                    if self.unusable.contains_key(&surface) {
+                        self.set_unusable_for(surface, UNANSWERED_FOR);
+                    }
+                }
             }
         }
         self.glanced.insert(address.clone());
         let mut watched = BTreeSet::new();
-        let mut closed = Vec::new();
+        let (mut closed, mut arrived) = (Vec::new(), Vec::new());
         for (id, surface) in &self.surfaces {
             let SeenIn::Kitty { kitty, display, pid } = &surface.seen_in else { continue };
             if kitty != address {
@@ -354,9 +373,7 @@ impl Host {
             }
             if window.is_some_and(|window| window.is_focused) {
                 let is_there = |going: &Going| going.surface == *id && going.window.is_none();
-                for going in self.going.extract_if(.., |going| is_there(going)) {
-                    self.hub.focused(&going.surface, &Ok(()));
-                }
+                arrived.extend(self.going.extract_if(.., |going| is_there(going)));
             }
         }
         for surface in closed {
@@ -364,6 +381,9 @@ impl Host {
         }
         for (display, window) in watched {
             self.on_display(&display, |display| display.watch(window, true));
+        }
+        for going in arrived {
+            self.arrived(&going.surface);
         }
     }
 
@@ -412,9 +432,7 @@ impl Host {
         match asked {
             None => self.hub.focused(&surface, &Err(format!("display {name} does not answer"))),
             Some((_, Err(why))) => self.hub.focused(&surface, &Err(why.to_owned())),
-            Some((active, Ok(()))) if active == ActiveWindow::Known(window) => {
-                self.hub.focused(&surface, &Ok(()));
-            }
+            Some((active, Ok(()))) if active == ActiveWindow::Known(window) => self.arrived(&surface),
             Some(_) => self.going.push(Going { surface, window: Some((name, window)), deadline }),
         }
     }

@@ -69,9 +69,11 @@ fn an_idle_session_is_woken_through_its_inbox() {
     let _terminal = environment.start_in_terminal("claude", &["hello"]);
     check_waking(&environment, &model, |sent| {
         let sent: Value = serde_json::from_str(sent).expect("JSON");
-        let why = environment.ringer(&["why", "--json", sent["id"].as_str().expect("an id")]);
-        let why: Value = serde_json::from_str(&why).expect("JSON");
-        assert_eq!(why["receipts"][0]["state"], "seen", "its prompt says that it arrived: {why}");
+        let why = || environment.ringer(&["why", "--json", sent["id"].as_str().expect("an id")]);
+        until_within(DEADLINE, "its prompt says that it arrived", || {
+            let why: Value = serde_json::from_str(&why()).expect("JSON");
+            why["receipts"][0]["state"] == "seen"
+        });
     });
 }
 

@@ -48,7 +48,7 @@ impl ServedSession {
         let home = self.environment.home();
         let thread = thread_in(&home.join(".codex/sessions")).expect("a session");
         until_within(DEADLINE, "the dialog is open", || {
-            pending_prompt(&ClientPaths::new(&home), &thread).expect("the server answers").is_some()
+            pending_prompt(&ClientPaths::new(&home), &thread).is_ok_and(|found| found.is_some())
         });
     }
 

@@ -1,9 +1,9 @@
 //! Codex' sessions: one that is left for a new one, resumed or forked.
 
-use test_support::{Answer, Model};
+use test_support::{Answer, Model, until_within};
 
 use crate::codex_in_terminal::trust_hooks;
-use crate::environment::ClientEnvironment;
+use crate::environment::{ClientEnvironment, DEADLINE};
 use crate::responses::Responses;
 use crate::scenarios::{SessionCommands, check_clear, check_fork, check_resume};
 
@@ -53,6 +53,6 @@ fn two_sessions_of_one_daemon_are_two_agents() {
     model.request();
     model.answer(Answer::Text("good evening"));
     environment.notified("complete");
-    assert_eq!(environment.states(), ["done", "done"]);
+    until_within(DEADLINE, "both are done", || environment.states() == ["done", "done"]);
     assert_eq!(environment.complaints(), "");
 }

@@ -146,7 +146,7 @@ fn a_hub_that_does_not_answer_is_broken() {
         }
     });
     says(&doctor(&environment, "", &[], 0), "hub", "warn", "version 0.0.1", "ringer hub stop");
-    asked.try_recv().expect("it was asked");
+    asked.recv_timeout(DEADLINE).expect("it was asked");
 }
 
 #[test]

@@ -4,7 +4,6 @@ use std::fs;
 use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
 
 use ringer_core::message::Agent;
 use ringer_journal::{Home, IdSource, Journal, LEASE};
@@ -17,8 +16,6 @@ use crate::ringer::{check, json, leave_unread_if_it_waits};
 
 pub(crate) const SESSION: &str = "6be1e699-d2b2-442c-995b-a5ac36193cd6";
 pub(crate) const AGENT: &str = "claude-6be1e699";
-/// Far more than the patience of a hook, far less than that of any other command.
-const SOON: Duration = Duration::from_secs(3);
 
 /// A recorded input, of the usual session, in this repository.
 pub(crate) fn recorded(environment: &TestEnvironment, name: &str) -> Value {
@@ -305,9 +302,8 @@ fn the_leads_hook_does_not_wait_for_a_listener_that_is_stuck() {
     second["session_id"] = json!("77777777-aaaa");
     hook_with(&environment, "claude_SessionStart", &second, &[]);
     let listener = HalfPrinted::begin(&environment);
-    let start = Instant::now();
+    // A hook that waited for the listener would wait for ever.
     assert_eq!(play(&environment, "claude_PostToolUse_Bash"), "");
-    assert!(start.elapsed() < SOON, "{:?}", start.elapsed());
     assert!(listener.finish().contains("\\\"\\\""));
     assert_eq!(play(&environment, "claude_PostToolUse_Bash"), "", "the listener had it");
 }

@@ -4,7 +4,6 @@ use std::fs::{self, File};
 
 use ringer_journal::{Home, Journal};
 use serde_json::{Value, json};
-use test_support::until;
 
 use crate::background::Background;
 use crate::home::TestEnvironment;
@@ -34,9 +33,7 @@ impl IdleSession {
         fs::write(&input, input_of(&self.environment, &json!({})).to_string()).expect("a file");
         let mut command = self.environment.ringer(&["hook", "opencode", "session.waiting"]);
         command.stdin(File::open(input).expect("a file"));
-        let waiting = Background::start(command);
-        until("it waits", || self.journal.listeners(None).iter().any(|one| one.owner.consumer == "inbox"));
-        waiting
+        self.environment.start(command)
     }
 
     fn send(&self, text: &str) -> String {

@@ -40,12 +40,12 @@ fn without_a_timeout_it_waits_until_something_comes() {
 #[test]
 fn what_came_while_it_stood_still_is_there_also_after_its_time() {
     let environment = TestEnvironment::new();
-    let listener = environment.listen(&["--timeout", "2"]);
+    let listener = environment.listen(&["--timeout", "6"]);
     listener.stop();
     environment.notify("in the meantime");
     // The second listener's timeout passes, and with it that of the first.
     let (out, _) =
-        check(&mut environment.ringer(&["listen", "--as", "other", "--from-now", "--timeout", "2.2"]), 0);
+        check(&mut environment.ringer(&["listen", "--as", "other", "--from-now", "--timeout", "6.2"]), 0);
     assert_eq!(out, "");
     listener.signal(Signal::CONT);
     assert_eq!(texts(&listener.messages()), ["in the meantime"]);

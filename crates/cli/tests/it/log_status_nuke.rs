@@ -100,7 +100,9 @@ fn log_follow_in_a_fresh_home_waits_for_the_first() {
 fn log_follow_ends_when_its_reader_has_gone() {
     let environment = TestEnvironment::new();
     let mut command = environment.program("sh");
-    command.args(["-c", "\"$RINGER\" log --follow --json | head -n 1"]);
+    // It closes the pipe before it prints what came.
+    let reader = "{ read -r line; exec <&-; printf '%s\\n' \"$line\"; }";
+    command.args(["-c", &format!("\"$RINGER\" log --follow --json | {reader}")]);
     let pipeline = Background::start(command);
     environment.wait_until("it follows", |status| !status["listeners"].as_array().unwrap().is_empty());
     environment.notify("one");

@@ -13,8 +13,10 @@ use crate::stdio_client::{self, StdioClient, receipt};
 
 /// A server whose only tool writes what it is told to: `answer` with the text, `raw` as it is, `long` so many bytes.
 const SERVER: &str = r#"
-import json, os, signal, sys
-signal.signal(signal.SIGTERM, lambda *_: os._exit(7))
+import json, os, signal, sys, threading
+# A handler would not run if the signal came right before a read.
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
+threading.Thread(target=lambda: (signal.sigwait([signal.SIGTERM]), os._exit(7)), daemon=True).start()
 for line in sys.stdin:
     try:
         request = json.loads(line)

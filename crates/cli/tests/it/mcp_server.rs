@@ -202,7 +202,10 @@ fn a_home_that_is_removed_comes_back_only_with_a_message() {
     let mut client = Client::start(&environment, "worker");
     // After that it reads nothing until the next message.
     client.notification("notifications/claude/channel");
-    fs::remove_dir_all(environment.home()).expect("it is there");
+    // In one step: a thread that looks while the files go one after the other would open what is left of the journal.
+    let removed = environment.path().join("removed");
+    fs::rename(environment.home(), &removed).expect("it is there");
+    fs::remove_dir_all(removed).expect("it is there");
     // A thread that made it again would do so before this is answered, or be seen below.
     assert!(client.request("ping", &json!({})).get("result").is_some());
     assert!(!environment.home().exists());
@@ -253,9 +256,13 @@ fn a_client_that_wants_it_is_told_that_a_question_waits() {
 #[test]
 fn what_waits_rides_on_the_next_result_once_and_is_then_seen() {
     let environment = TestEnvironment::new();
+    environment.notify("there is a journal");
     let (mut worker, mut other) =
         (Client::start(&environment, "worker"), Client::start(&environment, "other"));
     let id = tell(&environment, "worker", "the build is <red>");
+    // Both wait for messages now, and write no more than what is looked at here.
+    until("both wait", || doorbells(&environment) == 2);
+    worker.notification("notifications/claude/channel");
     assert!(!other.call("status", &json!({})).contains("the build"), "it is for another agent");
     // A result that is an error carries it, too.
     let (failed, text) = worker.try_call("answer", &json!({ "id": "q-0-000000", "answer": "x" }));

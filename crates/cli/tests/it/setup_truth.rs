@@ -39,7 +39,7 @@ fn claude_code_does_not_read_a_file_with_comments() {
     let stop =
         value!({ "hook_event_name": "Stop", "session_id": "0123456789", "cwd": user.environment.path() });
     check_with_input(&mut hook, stop.to_string().as_bytes());
-    check_row(&user, "claude", "ok", "12 hooks; called just now", "");
+    check_row(&user, "claude", "ok", "12 hooks; called ", "");
 
     let mut settings: Value = serde_json::from_str(&plain).expect("JSON");
     settings["disableAllHooks"] = true.into();
@@ -67,12 +67,12 @@ fn a_session_of_claude_code_that_runs_and_never_called_is_told() {
     let mut hook = user.environment.ringer(&["hook", "claude", "Stop"]);
     let stop = value!({ "session_id": "0123456789", "cwd": user.environment.path() });
     check_with_input(&mut hook, stop.to_string().as_bytes());
-    check_row(&user, "claude", "ok", "12 hooks; called just now", "");
+    check_row(&user, "claude", "ok", "12 hooks; called ", "");
     // The process of the other one is gone.
     user.write(".claude/sessions/999999999.json", "{\"sessionId\": \"another\"}");
     let other = File::options().write(true).open(user.file(".claude/sessions/999999999.json"));
     other.and_then(|file| file.set_modified(long_ago)).expect("a time");
-    check_row(&user, "claude", "ok", "12 hooks; called just now", "");
+    check_row(&user, "claude", "ok", "12 hooks; called ", "");
 }
 
 /// The settings of the repository in which doctor runs count there.

@@ -83,12 +83,12 @@ async fn a_large_notification_arrives_whole_on_stdin_and_cut_in_the_environment(
 
 #[tokio::test]
 async fn failures_are_told_in_words() {
-    let short = |script| HookProgram { timeout: Duration::from_millis(1500), ..hook(script) };
+    let short = |script| HookProgram { timeout: Duration::from_secs(5), ..hook(script) };
     for (hook, expected) in [
         (hook("printf 'no \\033[31mconfig\\n' >&2; exit 4"), "exit status: 4: no [31mconfig"),
         (hook("kill -9 $$"), "signal: 9 (SIGKILL)"),
-        (short("echo busy >&2; exec sleep 600"), "no end after 1.5s: busy"),
-        (short("trap '' TERM; while :; do sleep 600; done"), "no end after 1.5s"),
+        (short("echo busy >&2; exec sleep 600"), "no end after 5s: busy"),
+        (short("trap '' TERM; while :; do sleep 600; done"), "no end after 5s"),
         (hook("exec yes '{}'"), "too much output"),
         (hook("echo 'all good'"), "its answer is no patch: it is not a JSON object"),
     ] {

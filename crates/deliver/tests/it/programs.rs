@@ -10,7 +10,7 @@ use test_support::{DEADLINE, HangingDirectory, in_time};
 use crate::wait::{pid_in, runs, until};
 
 /// Long enough for a shell to start and say something, however busy the machine.
-const SHORT: Duration = Duration::from_millis(1500);
+const SHORT: Duration = Duration::from_secs(5);
 
 fn shell(script: &str, directory: &Path) -> Program {
     Program {

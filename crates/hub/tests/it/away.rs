@@ -106,10 +106,12 @@ fn a_hub_with_something_to_tell_stays_until_the_person_is_back() {
 fn a_host_that_reports_typing_and_had_none_is_away() {
     let hub = TestHub::start("[notify]\naway_after = \"1s\"\n");
     let mut host = host(&hub);
-    host.call("surface.typed", &Value::Null).expect("told");
-    let at_once = hub.send("at once");
-    let trail = hub.wait_for_step(&at_once, "channels: ");
-    assert!(!trail.iter().any(|step| step.starts_with(HELD_BACK)), "{trail:?}");
+    // On a busy machine a second may pass before the message is decided.
+    until("present", || {
+        host.call("surface.typed", &Value::Null).expect("told");
+        let trail = hub.wait_for_step(&hub.send("at once"), "channels: ");
+        !trail.iter().any(|step| step.starts_with(HELD_BACK))
+    });
     until("away", || hub.memory().away().expect("readable").is_some_and(|away| away.until_ms.is_none()));
     hub.wait_for_step(&hub.send("later"), HELD_BACK);
     host.call("surface.typed", &Value::Null).expect("told");

@@ -47,9 +47,10 @@ fn the_next_of_the_same_surface_takes_its_place_even_in_another_hub() {
     let second = hub.send_from("tmux:s1", "second");
     assert_eq!(server.next_popup().replaces, 1, "the same popup, with another text");
     hub.wait_for_step(&second, "desktop: ");
-    hub.send_from("tmux:s2", "elsewhere");
+    let elsewhere = hub.send_from("tmux:s2", "elsewhere");
     let other = server.next_popup();
     assert_eq!((other.replaces, other.body.as_str()), (0, "elsewhere"));
+    hub.wait_for_step(&elsewhere, "desktop: ");
     assert!(hub.is_read(&first) && !hub.is_read(&second), "one unread for each surface");
 
     hub.end();

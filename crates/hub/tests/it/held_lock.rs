@@ -3,17 +3,13 @@
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
-use std::time::Duration;
 
 use serde_json::{Value, json};
-use test_support::until;
+use test_support::{DEADLINE, until};
 
 use crate::hub::TestHub;
 
 const SETTINGS: &str = "[notify]\npopup = \"off\"\nrate_limit = \"off\"\n";
-/// How long a client waits for an answer here. The loop may wait for each of two locks for a tenth of a second.
-const ANSWER_DEADLINE: Duration = Duration::from_secs(1);
-
 fn hold(hub: &TestHub, lock: &str) -> File {
     let path = hub.home().path().join(lock);
     let file = OpenOptions::new().append(true).create(true).open(path).expect("a lock");
@@ -21,11 +17,11 @@ fn hold(hub: &TestHub, lock: &str) -> File {
     file
 }
 
-/// Asks for something, and fails if the answer takes longer than a second. Gives the whole answer.
+/// Asks for something. The lock is held for longer than the answer is waited for. Gives the whole answer.
 #[track_caller]
 fn ask(hub: &TestHub, method: &str, params: &Value) -> Value {
     let mut stream = UnixStream::connect(hub.socket()).expect("it listens");
-    stream.set_read_timeout(Some(ANSWER_DEADLINE)).expect("a timeout");
+    stream.set_read_timeout(Some(DEADLINE)).expect("a timeout");
     let line = json!({ "id": "1", "method": method, "params": params });
     stream.write_all(format!("{line}\n").as_bytes()).expect("it reads");
     let mut answer = String::new();

@@ -76,8 +76,9 @@ fn a_terminal_that_was_stopped() {
     hub.append(&other.says("another terminal"));
     other.wait_for("another terminal");
     all_arrive(&hub, &sink);
-    let trail = hub.wait_for_step(&stuck, "terminal failed: ");
-    assert!(sink.lines().contains(&"hangs".to_owned()), "its own command ran as well: {trail:?}");
+    hub.wait_for_step(&stuck, "terminal failed: ");
+    // Its own command ran as well.
+    sink.wait_for(&["hangs"]);
     assert!(terminal.told().is_empty());
 }
 

@@ -1,6 +1,7 @@
 //! File watches.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -35,6 +36,7 @@ impl Watched {
             watch(directory.path(), agent, &script)
         });
         let hub = TestHub::start(&watches.collect::<String>());
+        until_watched(directory.path());
         Self { directory, hub }
     }
 
@@ -67,6 +69,19 @@ fn messages(hub: &TestHub, count: usize) -> Vec<Draft> {
     });
     found.sort_by_key(|draft: &Draft| draft.recipient.to_string());
     found
+}
+
+/// Waits until a watch of a directory has begun, which the hub does not wait for without end. It is in this process, whose
+/// watches the kernel tells.
+fn until_watched(directory: &Path) {
+    let inode = format!(" ino:{:x} ", fs::metadata(directory).expect("a directory").ino());
+    let has_watch =
+        |text: String| text.lines().any(|line| line.starts_with("inotify ") && line.contains(&inode));
+    until("it is watched", || {
+        // Other systems have no such list.
+        let Ok(descriptors) = fs::read_dir("/proc/self/fdinfo") else { return true };
+        descriptors.flatten().any(|one| fs::read_to_string(one.path()).is_ok_and(has_watch))
+    });
 }
 
 /// Waits until a message of another repository has come, whose settings made the hub apply others.
@@ -159,6 +174,7 @@ fn a_watch_stays_as_it_is_while_those_of_worktrees_take_turns() {
         hub.wait_for_step(&id, "channels: ");
     }
     // The last one that spoke is watched.
+    until_watched(&roots[1]);
     fs::write(roots[1].join("flake.nix"), "x").expect("a file");
     watched.write("go");
     let told = watched.messages(2);
@@ -194,6 +210,7 @@ fn trust_that_is_withdrawn_ends_the_command() {
     trusted.save(&trust_file(hub.home())).expect("it is written");
     let id = hub.append(&from(&root, "hello"));
     hub.wait_for_step(&id, "channels: ");
+    until_watched(&root);
     fs::write(root.join("flake.nix"), "x").expect("a file");
     let pid = || fs::read_to_string(root.join("pid")).unwrap_or_default().trim().to_owned();
     until("the command runs", || !pid().is_empty());

@@ -268,6 +268,17 @@ impl TestAgent {
         output["hookSpecificOutput"]["additionalContext"].as_str().unwrap_or_default().to_owned()
     }
 
+    /// The same, of something that is there. A hook that finds the journal busy leaves it to the next one.
+    #[track_caller]
+    pub(super) fn until_inbox(&mut self) -> String {
+        let mut text = String::new();
+        until("something waits", || {
+            text = self.inbox();
+            !text.is_empty()
+        });
+        text
+    }
+
     pub(super) fn end(&mut self) {
         self.input = None;
         self.shell.wait().expect("it ends");

@@ -154,8 +154,9 @@ fn what_a_hub_cannot_write_on_a_full_disk_it_writes_when_there_is_room() {
         let log = mounts.program("cat").arg(environment.home().join("hub.log")).output().expect("cat runs");
         String::from_utf8_lossy(&log.stdout).contains("cannot write down what happened: no space left")
     });
-    let listed = ask(&["list", "--json", "--limit", "1000"]);
-    assert_eq!(listed.as_array().map(Vec::len), Some(MESSAGES), "it has decided them");
+    until("it has decided them", || {
+        ask(&["list", "--json", "--limit", "1000"]).as_array().map(Vec::len) == Some(MESSAGES)
+    });
     assert!(!path("told").exists(), "nothing goes out that is not written down");
     mounts.sh("rm \"$RINGER_HOME/filler\"");
     let told = || {

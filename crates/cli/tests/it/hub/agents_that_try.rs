@@ -56,6 +56,14 @@ fn asked() -> (HubEnvironment, Background) {
     (environment, waiting)
 }
 
+/// The person can still deny it. On a busy machine the command may end before the hook has taken it.
+#[track_caller]
+fn check_denied(environment: &HubEnvironment, arguments: &[&str], waiting: Background) {
+    let exit = environment.ringer(arguments).output().expect("it runs").status.code();
+    assert!(matches!(exit, Some(0 | 75)), "{exit:?}");
+    assert_eq!(decision(waiting)["behavior"], "deny", "the person still can");
+}
+
 #[test]
 fn an_agent_is_refused_from_a_background_task_too_and_with_a_cleaned_environment() {
     let (environment, waiting) = asked();
@@ -67,8 +75,7 @@ fn an_agent_is_refused_from_a_background_task_too_and_with_a_cleaned_environment
     let refused = |what: &str| told.iter().any(|body| body.contains(what));
     assert!(refused("claude-fedcba98 tried to answer what claude-01234567 asks"), "{told:?}");
     until_hooks_wait(&environment, 1);
-    environment.run(&["answer", &id, "deny"]);
-    assert_eq!(decision(waiting)["behavior"], "deny", "the person still can");
+    check_denied(&environment, &["answer", &id, "deny"], waiting);
 }
 
 /// Every method gets everything that could name the prompt and an answer to it.
@@ -104,6 +111,5 @@ fn no_method_of_the_socket_answers_what_an_agent_asks() {
     }
     environment.fails(&["notify", "--kind", "decision", "allow"], 64);
     until_hooks_wait(&environment, 1);
-    environment.run(&["answer", "deny"]);
-    assert_eq!(decision(waiting)["behavior"], "deny", "the person still can");
+    check_denied(&environment, &["answer", "deny"], waiting);
 }

@@ -1,10 +1,12 @@
 //! The commands that ask the hub for something.
 
+use ringer_core::message::Agent;
+use ringer_journal::{Home, Journal};
 use serde_json::{Value, json};
 use test_support::until;
 
 use super::environment::HubEnvironment;
-use crate::ringer::{check, check_with_input};
+use crate::ringer::{check, check_with_input, json as json_of};
 
 #[test]
 fn the_list_has_every_field_and_is_newest_first() {
@@ -194,21 +196,38 @@ fn what_claude_code_says_of_its_model_is_told_when_it_changes() {
             begins.to_string().as_bytes(),
         );
     }
-    redraw("aaaaaaaa", "Opus", false);
+    let agents = || environment.json(&["status", "--json"])["agents"].clone();
+    until("both are known", || agents().as_array().is_some_and(|agents| agents.len() == 2));
+    // What is told is noted after that, if the journal can be written at once.
+    let mut journal = Journal::open(&Home::new(environment.base.home())).expect("a journal");
+    let mut until_noted = |session: &str, model: &str, fast: bool| {
+        let agent = Agent::new(&format!("claude-{session}")).expect("a name");
+        until("it is noted", || {
+            redraw(session, model, fast);
+            let note = journal.agent_note(&agent).expect("a journal").map(|note| json_of(&note));
+            note.is_some_and(|note| (&note["model"], &note["fast"]) == (&json!(model), &json!(fast)))
+        });
+    };
+    until_noted("aaaaaaaa", "Opus", false);
     environment.run(&["hub", "stop"]);
     // Without a hub nothing is told, and nothing is forgotten.
     redraw("aaaaaaaa", "Haiku", false);
     environment.run(&["hub", "start"]);
     assert_eq!(toast(), Value::Null);
-    redraw("aaaaaaaa", "Haiku", false);
+    until_noted("aaaaaaaa", "Haiku", false);
     // The status line does not wait until the hub has heard it.
     let becomes = |text: &str| until(text, || toast() == text);
     becomes("claude-aaaaaaaa: the model changed from Opus to Haiku");
-    environment.run(&["toast", "--remove", "model-migration"]);
+    // It may have been told more than once before it was noted.
+    until("it is removed, and not told again", || {
+        environment.run(&["toast", "--remove", "model-migration"]);
+        redraw("aaaaaaaa", "Haiku", false);
+        toast() == Value::Null
+    });
     redraw("aaaaaaaa", "Haiku", false);
-    redraw("bbbbbbbb", "Opus", false);
+    until_noted("bbbbbbbb", "Opus", false);
     assert_eq!(toast(), Value::Null, "nothing changed");
-    redraw("bbbbbbbb", "Opus", true);
+    until_noted("bbbbbbbb", "Opus", true);
     becomes("claude-bbbbbbbb is in fast mode");
 }
 

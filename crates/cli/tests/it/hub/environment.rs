@@ -173,10 +173,15 @@ impl HubEnvironment {
     /// Connects to the socket by hand.
     #[track_caller]
     pub(crate) fn connect(&self) -> Socket {
-        let presence = self.presence().expect("a hub");
-        let stream = UnixStream::connect(presence["socket"].as_str().expect("a path")).expect("it listens");
+        self.try_connect().expect("a hub that listens")
+    }
+
+    /// The same, if a hub is there.
+    pub(crate) fn try_connect(&self) -> Option<Socket> {
+        let presence = self.presence()?;
+        let stream = UnixStream::connect(presence["socket"].as_str()?).ok()?;
         stream.set_read_timeout(Some(DEADLINE)).expect("a timeout");
-        Socket(BufReader::new(stream))
+        Some(Socket(BufReader::new(stream)))
     }
 }
 
@@ -223,6 +228,13 @@ impl Socket {
             0 => None,
             _ => Some(json(&line)),
         }
+    }
+
+    /// Whether the hub answers. It may have ended.
+    pub(crate) fn is_answered(&mut self) -> bool {
+        let mut line = String::new();
+        self.0.get_mut().write_all(b"{\"method\":\"ping\"}\n").is_ok()
+            && self.0.read_line(&mut line).is_ok_and(|read| read > 0)
     }
 
     #[track_caller]

@@ -26,7 +26,9 @@ fn the_reason_is_in_the_log_and_every_command_can_say_it() {
     let environment = broken();
     let (_, silent) = check(&mut environment.ringer(&["notify", "first"]), 0);
     assert_eq!(silent, "", "no start has failed yet");
-    until("it has failed", || environment.log().contains(WHY));
+    // The log has the reason before the commands do.
+    until("it has failed", || environment.run(&["hub", "status"]).contains("the hub could not start ("));
+    assert!(environment.log().contains(WHY), "{}", environment.log());
     let home = environment.base.home();
     for arguments in [&["hub", "status"][..], &["status"], &["doctor"]] {
         let output = environment.ringer(arguments).output().expect("it runs");

@@ -78,6 +78,13 @@ fn a_given_name_comes_first() {
     assert_eq!((&row["body"], &row["label"]), (&"Which database? (Postgres)".into(), &"painter".into()));
 }
 
+/// The lines of an overview. The last column of a row is its age, which changes.
+fn without_ages(words: &str) -> Vec<String> {
+    let row = |line: &str| line.rsplit_once(' ').map(|(row, _)| row.trim_end().to_owned());
+    let line = |line: &str| row(line).filter(|_| line.starts_with(' ')).unwrap_or_else(|| line.to_owned());
+    words.lines().map(line).collect()
+}
+
 #[test]
 fn what_needs_a_person_comes_first_and_the_rest_is_counted() {
     let environment = HubEnvironment::new();
@@ -94,12 +101,14 @@ fn what_needs_a_person_comes_first_and_the_rest_is_counted() {
         .rev()
         .map(|row| row["short_id"].as_str().expect("one").to_owned())
         .collect();
-    let overview = format!(
-        "2 need you\n {}  ci       error     main is red    now\n {}  painter  question  Which colour?  now\n1 working\n",
-        ids[0], ids[1]
-    );
-    assert_eq!(environment.run::<&str>(&[]), overview, "in a pipe");
-    assert!(environment.run(&["status"]).starts_with(&overview));
+    let overview = [
+        "2 need you".to_owned(),
+        format!(" {}  ci       error     main is red", ids[0]),
+        format!(" {}  painter  question  Which colour?", ids[1]),
+        "1 working".to_owned(),
+    ];
+    assert_eq!(without_ages(&environment.run::<&str>(&[])), overview, "in a pipe");
+    assert!(without_ages(&environment.run(&["status"])).starts_with(&overview));
     let needs: Vec<Value> =
         environment.json(&["status", "--json"])["needs_you"].as_array().expect("rows").clone();
     assert_eq!(needs.len(), 2);

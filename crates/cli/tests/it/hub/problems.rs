@@ -14,13 +14,28 @@ fn set(environment: &HubEnvironment, settings: &str) {
     fs::write(environment.base.path().join("config.toml"), settings).expect("a file");
 }
 
-/// Sends a message, with which the hub looks at its settings, until `status` has, or has not, a line with these words.
+/// Sends a message, with which the hub looks at its settings, until `status` has a line with these words.
 #[track_caller]
-fn until_status(environment: &HubEnvironment, words: &str, has: bool) {
+fn until_status(environment: &HubEnvironment, words: &str) {
     until(words, || {
         environment.notify(&["look again"]);
-        environment.run(&["status"]).contains(words) == has
+        environment.run(&["status"]).contains(words)
     });
+}
+
+/// The same until the hub has no problem, and `status` none. A hub that is late has none in `status`, so it is asked itself.
+#[track_caller]
+fn until_mended(environment: &HubEnvironment) {
+    until("no problem", || {
+        environment.notify(&["look again"]);
+        problems(environment) == json!([]) && !environment.run(&["status"]).contains("problem")
+    });
+}
+
+/// The problems, according to the hub.
+#[track_caller]
+fn problems(environment: &HubEnvironment) -> Value {
+    environment.json(&["hub", "status", "--json"])["problems"].clone()
 }
 
 #[test]
@@ -28,17 +43,25 @@ fn a_broken_file_is_a_problem_until_it_is_mended() {
     let environment = HubEnvironment::new();
     environment.notify(&["hello"]);
     environment.settled_hub();
+    assert_eq!(problems(&environment), json!([]));
     assert!(!environment.run(&["status"]).contains("problem"));
     set(&environment, "[notify]\npopup = 7\n");
-    until_status(&environment, "config.toml:2:9: notify.popup is a number", true);
-    let words = environment.run::<&str>(&[]);
-    assert!(words.contains("\nproblem: ") && words.contains("\n   hint: ringer config check\n"), "{words}");
-    let problems = environment.json(&["status", "--json"])["problems"].clone();
-    assert_eq!((&problems[0]["key"], problems.as_array().map(Vec::len)), (&json!("settings"), Some(1)));
+    until_status(&environment, "config.toml:2:9: notify.popup is a number");
+    // Each command shows none where the hub is late.
+    until("the problem and what to type", || {
+        let words = environment.run::<&str>(&[]);
+        words.contains("\nproblem: ") && words.contains("\n   hint: ringer config check\n")
+    });
+    let mut shown = Value::Null;
+    until("the problem as JSON", || {
+        shown = environment.json(&["status", "--json"])["problems"].clone();
+        !shown.is_null()
+    });
+    assert_eq!((&shown[0]["key"], shown.as_array().map(Vec::len)), (&json!("settings"), Some(1)));
     assert!(environment.log().contains("problem: ") && !environment.log().contains("no longer a problem"));
     set(&environment, QUIET);
-    until_status(&environment, "problem", false);
-    assert!(environment.log().contains("no longer a problem: "), "{}", environment.log());
+    until_mended(&environment);
+    until("it is told", || environment.log().contains("no longer a problem: "));
 }
 
 /// Reads what a host is told, until its toast is this one.
@@ -60,7 +83,7 @@ fn hosts_show_what_is_wrong_until_it_is_gone() {
     let mut host = attach(&environment, &[]);
     let is_problem = |text: &Value| text.as_str().is_some_and(|text| text.ends_with("(ringer config check)"));
     set(&environment, "[notify]\npopup = 7\n");
-    until_status(&environment, "notify.popup is a number", true);
+    until_status(&environment, "notify.popup is a number");
     until_toast(&mut host, is_problem);
     // Another toast is shown in its place, and it comes back.
     environment.run(&[
@@ -79,7 +102,7 @@ fn hosts_show_what_is_wrong_until_it_is_gone() {
     // A host that comes later is told, too.
     until_toast(&mut attach(&environment, &[]), is_problem);
     set(&environment, QUIET);
-    until_status(&environment, "problem", false);
+    until_mended(&environment);
     until_toast(&mut host, Value::is_null);
 }
 
@@ -88,17 +111,18 @@ fn a_hook_that_fails_is_a_problem_until_it_works() {
     let hook = |program: &str| format!("{QUIET}[[hook]]\nid = \"triage\"\ncommand = [\"{program}\"]\n");
     let environment = HubEnvironment::with_settings(&hook("false"));
     let failing = "problem: notification hook triage fails: ";
-    until_status(&environment, failing, true);
-    let doctor = environment.ringer(&["doctor"]).output().expect("it runs");
-    let doctor = String::from_utf8_lossy(&doctor.stdout).into_owned();
-    assert!(doctor.contains("notification hook triage fails"), "{doctor}");
+    until_status(&environment, failing);
+    until("doctor says so", || {
+        let doctor = environment.ringer(&["doctor"]).output().expect("it runs");
+        String::from_utf8_lossy(&doctor.stdout).contains("notification hook triage fails")
+    });
     set(&environment, &hook("true"));
-    until_status(&environment, failing, false);
+    until_mended(&environment);
     set(&environment, &hook("false"));
-    until_status(&environment, failing, true);
+    until_status(&environment, failing);
     // One that is no longer in the file cannot fail.
     set(&environment, QUIET);
-    until_status(&environment, failing, false);
+    until_mended(&environment);
 }
 
 #[test]
@@ -107,10 +131,10 @@ fn programs_of_a_repository_are_a_problem_until_they_are_trusted() {
     let file = environment.base.repository().join(".ringer.toml");
     fs::write(file, "[[hook]]\nid = \"format\"\ncommand = [\"true\"]\n").expect("a file");
     let words = "problem: not trusted, so not run: 1 program in ";
-    until_status(&environment, words, true);
-    assert!(environment.run::<&str>(&[]).contains("\n   hint: ringer trust\n"));
+    until_status(&environment, words);
+    until("what to type", || environment.run::<&str>(&[]).contains("\n   hint: ringer trust\n"));
     environment.run(&["trust", "--yes"]);
-    until_status(&environment, words, false);
+    until_mended(&environment);
 }
 
 #[test]

@@ -12,7 +12,7 @@ fn a_snoozed_notification_loses_its_popup_and_pops_up_again_later() {
     let desktop = Desktop::new("");
     let environment = &desktop.environment;
     desktop.check_pops_up("ws:a", "the build is broken");
-    let said = environment.run(&["snooze", "last", "2s"]);
+    let said = environment.run(&["snooze", "last", "1h"]);
     assert!(said.contains(" snoozed until ") && said.ends_with(": the build is broken\n"), "{said}");
     let ServerCall::Close(_) = desktop.server.next_call() else { panic!("its popup is withdrawn") };
     let row = desktop.row("the build is broken");
@@ -20,11 +20,13 @@ fn a_snoozed_notification_loses_its_popup_and_pops_up_again_later() {
     assert!(row["snoozed_until"].is_string(), "{row}");
     assert!(environment.run(&["list"]).contains("snoozed until"), "the list says so");
     assert!(environment.run(&["status"]).starts_with("Nothing needs you."), "until then");
+    // Sooner, now that all that has been seen.
+    environment.run(&["snooze", "last", "1s"]);
     assert_eq!(desktop.popup(), "the build is broken");
     let row = desktop.row("the build is broken");
     assert_eq!((&row["is_read"], row.get("snoozed_until")), (&json!(false), None));
     let why = desktop.why(&row);
-    assert!(why.contains("snoozed by you for 2s") && why.contains("came back"), "{why}");
+    assert!(why.contains("snoozed by you for 60m") && why.contains("came back"), "{why}");
 }
 
 #[test]
@@ -127,7 +129,8 @@ fn do_not_disturb_lets_the_allowed_kinds_through_and_ends_by_itself() {
     desktop.notify("ws:b", "an error");
     check(&mut desktop.on("ws:c", &["notify", "--kind", "question", "which?"]), 0);
     assert_eq!(desktop.popup(), "which?");
-    assert_eq!(environment.run(&["dnd", "1s"]).matches("everything").count(), 1, "it replaces the other");
+    assert_eq!(environment.run(&["dnd", "1h"]).matches("everything").count(), 1, "it replaces the other");
+    environment.run(&["dnd", "1s"]);
     test_support::until("it has ended", || environment.run(&["mute", "--list"]) == "Nothing is muted.\n");
     desktop.check_pops_up("ws:b", "after");
     environment.run(&["dnd"]);

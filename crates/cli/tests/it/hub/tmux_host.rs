@@ -85,7 +85,7 @@ fn a_pane_rings_until_the_person_goes_there_and_everything_is_as_before_after_re
     // What comes where they look is read; a window with one pane has a badge.
     tell_from(&environment, &tmux, "%1", "seen");
     tell_from(&environment, &tmux, "%2", "elsewhere");
-    until("a ring", || ring("%2") == "1");
+    until("a ring and a badge", || ring("%2") == "1" && !option("main:1", "@ringer_badge").is_empty());
     assert_eq!(list(), 1);
     setup(&environment, &["--remove"]);
     drop(client);

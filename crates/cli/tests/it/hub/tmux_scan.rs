@@ -114,10 +114,11 @@ fn an_agent_with_hooks_and_a_pane_that_is_piped_already_are_not_read() {
     look("piped");
     assert!(pane.is_piped() && pane.option("@ringer_scan").is_empty());
 
-    tmux.tell(&["pipe-pane", "-t", "%0"]);
     let mut hooks = environment.ringer(&["setup", "claude", "--yes"]);
     let output = hooks.env("HOME", environment.base.path()).output().expect("it runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    // Only now: without hooks, it would be read.
+    tmux.tell(&["pipe-pane", "-t", "%0"]);
     pane.start(program);
     look("hooked");
     assert!(!pane.is_piped() && pane.option("@ringer_scan").is_empty());

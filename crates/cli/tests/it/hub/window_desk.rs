@@ -191,9 +191,22 @@ impl WindowDesk {
         let repository = self.desktop.environment.base.repository();
         let input = json!({ "hook_event_name": "SessionStart", "session_id": terminal.name, "cwd": repository,
                             "source": "startup" });
-        terminal.run(&format!("\"$RINGER\" hook claude SessionStart <<'END' >/dev/null\n{input}\nEND"));
         let tty = terminal.tty();
-        until("its window is known", || self.known().contains(&tty));
+        // Where a terminal or the display did not answer in time, it is asked again with the next one.
+        until("its window is known", || {
+            terminal.run(&format!("\"$RINGER\" hook claude SessionStart <<'END' >/dev/null\n{input}\nEND"));
+            self.known().contains(&tty)
+        });
+    }
+
+    /// The person goes to what needs them. Where a terminal or the display did not answer in time, it stays unread, and they
+    /// try it again.
+    #[track_caller]
+    pub(super) fn jump(&self) {
+        until("gone there", || {
+            let tried = self.desktop.environment.ringer(&["jump"]).output().expect("it runs");
+            tried.status.success()
+        });
     }
 
     /// The text of the next popup.

@@ -33,7 +33,7 @@ fn jump_and_a_click_on_a_popup_bring_the_window_to_the_front() {
     desk.look_at(&mut one);
     two.notify("come here");
     assert_eq!(desk.popup(), "come here");
-    desk.desktop.environment.run(&["jump"]);
+    desk.jump();
     assert_eq!(desk.active(), Some(two.window));
     assert_eq!(desk.unread(), [""; 0]);
     one.notify("and back");
@@ -73,7 +73,7 @@ fn going_to_a_pane_of_tmux_brings_its_window_to_the_front() {
     desk.look_at(&mut other);
     tell_from(environment, &tmux, "%0", "come here");
     assert_eq!(desk.popup(), "come here");
-    environment.run(&["jump"]);
+    desk.jump();
     assert_eq!(desk.unread(), [""; 0]);
     until("it is in front", || desk.active() == Some(around.window));
 }
@@ -119,7 +119,7 @@ fn a_terminal_that_may_have_tabs_is_gone_to_but_not_looked_at() {
     tabbed.notify("which tab");
     assert_eq!(desk.popup(), "which tab");
     assert_eq!(desk.unread(), ["which tab"]);
-    desk.desktop.environment.run(&["jump"]);
+    desk.jump();
     assert_eq!(desk.unread(), [""; 0]);
 }
 
@@ -150,14 +150,14 @@ fn a_tab_of_kitty_is_looked_at_and_gone_to() {
     two.notify("in the second tab");
     one.notify("in the first tab");
     assert_eq!(desk.popup(), "in the first tab");
-    desk.desktop.environment.run(&["jump"]);
+    desk.jump();
     assert_eq!(desk.unread(), [""; 0], "the second tab was looked at, the first one was gone to");
     two.notify("now behind");
     assert_eq!(desk.popup(), "now behind");
     one.notify("in front");
     until("it is read", || desk.unread() == ["now behind"]);
     desk.look_at(&mut other);
-    desk.desktop.environment.run(&["jump"]);
+    desk.jump();
     assert_eq!((desk.active(), desk.unread().len()), (Some(two.window), 0));
 }
 
@@ -177,7 +177,7 @@ fn a_kitty_of_which_no_display_tells_is_asked_when_something_is_heard() {
     desk.activate(one.window);
     one.notify("come here");
     assert_eq!(desk.popup(), "come here");
-    desk.desktop.environment.run(&["jump"]);
+    desk.jump();
     assert_eq!(desk.unread(), [""; 0], "the window was in front, and now the tab is");
     one.notify("here you are");
     assert_eq!(desk.popup(), "here you are", "whether they still were was not known");

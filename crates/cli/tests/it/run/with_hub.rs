@@ -139,7 +139,13 @@ fn the_program_notices_nothing_when_the_hub_is_killed_and_the_next_one_hears_it(
 fn the_end_is_told_unless_the_person_looks() {
     let environment =
         HubEnvironment::with_settings("[notify]\nrate_limit = \"off\"\npopup = \"off\"\nmin_turn = \"0s\"\n");
-    attached(&environment, &["--name", "build"], "read go < /dev/null; exec sleep 0.3; exit 2").end();
+    // A key would count as looking.
+    let fifo = environment.base.path().join("go");
+    rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR)
+        .expect("a FIFO");
+    let pane = attached(&environment, &["--name", "build"], &format!("read go < '{}'", fifo.display()));
+    std::fs::write(&fifo, "go\n").expect("it reads");
+    pane.end();
     let run = |script: &str, typed: &[u8], code: u32| {
         let mut pane = attached(&environment, &["--name", "build"], script);
         pane.wait_for("\x1b[?1004h");
