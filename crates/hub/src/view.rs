@@ -57,7 +57,7 @@ pub fn notification(record: &Record, short_id: Option<&str>, clock: &Clock) -> V
         is_read: record.is_read,
         is_open: !record.is_resolved,
         read_by: record.read_by.filter(|_| record.is_read).map(ReadBy::as_str),
-        snoozed_until: record.snoozed_until.map(|until_ms| clock.stamp(until_ms)),
+        snoozed_until: record.snoozed_until.get().map(|until_ms| clock.stamp(until_ms)),
         question_id: record.open_question.as_ref().map(ringer_core::message::QuestionId::as_str),
     })
 }

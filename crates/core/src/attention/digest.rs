@@ -135,7 +135,7 @@ mod tests {
         assert!(!Digest::includes(&Record { is_read: true, is_resolved: true, ..done }, 0));
         let asked = Record { is_read: true, ..record(ShownKind::Permission, 10) };
         assert!(Digest::includes(&asked, 0), "an agent still waits");
-        assert!(!Digest::includes(&Record { snoozed_until: Some(20), ..asked.clone() }, 0));
+        assert!(!Digest::includes(&Record { snoozed_until: Some(20).into(), ..asked.clone() }, 0));
         assert!(!Digest::includes(&Record { is_resolved: true, ..asked }, 0));
         assert_eq!(record(ShownKind::Error, 1).kind, Kind::Error);
     }

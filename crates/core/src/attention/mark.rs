@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use crate::attention::{ReadReason, Record};
+use crate::attention::{OptionalTime, ReadReason, Record};
 use crate::message::{EPISODE_KEY, Mark, MessageId, Place, SurfaceId, WorkspaceId};
 
 /// What a mark is about. It is written as the key of the message that carries it.
@@ -65,19 +65,21 @@ pub fn apply_mark(mark: Mark, target: &MarkTarget, text: &str, records: &mut Vec
             for record in records.iter_mut().filter(|record| meant(record)) {
                 record.is_read = mark == Mark::Read;
                 record.is_resolved |= record.is_read && record.ends_when_read(&ReadReason::Person);
-                record.snoozed_until = record.snoozed_until.filter(|_| record.is_read && !record.is_resolved);
+                if !record.is_read || record.is_resolved {
+                    record.snoozed_until = OptionalTime::NONE;
+                }
             }
         }
         Mark::Resolve => {
             for record in records.iter_mut().filter(|record| meant(record)) {
                 (record.is_read, record.is_resolved) = (true, true);
-                record.snoozed_until = None;
+                record.snoozed_until = OptionalTime::NONE;
             }
         }
         Mark::Snooze => {
             let Some(until_ms) = snooze_end(text) else { return };
             for record in records.iter_mut().filter(|record| meant(record) && !record.is_resolved) {
-                (record.is_read, record.snoozed_until) = (true, Some(until_ms));
+                (record.is_read, record.snoozed_until) = (true, Some(until_ms).into());
             }
         }
         // What a command changed is known to the engine only. A decision ends nothing: the agent that takes it does. A mute

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::attention::{Cause, ReadBy, ReadReason, Trail, UndoKind};
+use crate::attention::{Cause, OptionalTime, ReadBy, ReadReason, Trail, UndoKind};
 use crate::message::{
     About, EPISODE_KEY, Kind, Message, MessageId, Place, QuestionId, Recipient, ShownKind, Tag, Urgency,
 };
@@ -51,8 +51,8 @@ pub struct Record {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open_question: Option<QuestionId>,
     /// When it ends by itself, in milliseconds since 1970.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub expires_ms: Option<i64>,
+    #[serde(default, skip_serializing_if = "OptionalTime::is_none")]
+    pub expires_ms: OptionalTime,
     /// Whether it was read.
     pub is_read: bool,
     /// Whether what it is about has ended. Until then it is open.
@@ -62,11 +62,11 @@ pub struct Record {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_by: Option<ReadBy>,
     /// Until when it is out of the way, in milliseconds since 1970. Only what is read and open is snoozed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub snoozed_until: Option<i64>,
+    #[serde(default, skip_serializing_if = "OptionalTime::is_none")]
+    pub snoozed_until: OptionalTime,
     /// When the person is told by other means if it is still open, in milliseconds since 1970.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub escalates_ms: Option<i64>,
+    #[serde(default, skip_serializing_if = "OptionalTime::is_none")]
+    pub escalates_ms: OptionalTime,
     /// Whether its pane is to flash.
     pub pane_flash: bool,
     /// Whether it had a popup, or is to have one.
@@ -109,7 +109,7 @@ impl Record {
             category: draft.category.as_deref().map(Arc::from),
             key: draft.key.as_deref().map(Arc::from),
             open_question: draft.question_id.clone().filter(|_| kind == Kind::Question),
-            expires_ms: ttl_ms.map(|ttl| message.unix_ms.saturating_add(ttl)),
+            expires_ms: ttl_ms.map(|ttl| message.unix_ms.saturating_add(ttl)).into(),
             ..record
         }
     }
@@ -187,12 +187,12 @@ impl Record {
             category: None,
             key: None,
             open_question: None,
-            expires_ms: None,
+            expires_ms: OptionalTime::NONE,
             is_read: false,
             is_resolved: false,
             read_by: None,
-            snoozed_until: None,
-            escalates_ms: None,
+            snoozed_until: OptionalTime::NONE,
+            escalates_ms: OptionalTime::NONE,
             pane_flash: true,
             had_popup: false,
             trail: Trail::default(),

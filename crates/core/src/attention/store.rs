@@ -13,10 +13,10 @@ mod supersede;
 
 use std::collections::HashMap;
 
-use crate::attention::{Cause, ReadReason, Record, ResolvedBy};
+use crate::attention::{Cause, OptionalTime, ReadReason, Record, ResolvedBy};
 use crate::message::{IdReference, MessageId, Named, Place, QuestionId, SurfaceId, WorkspaceId};
 use index::Index;
-use ordered::{HOLE, Slot};
+use ordered::{HOLE, Number, Slot};
 use shared_text::SharedTexts;
 use slot_by_id::SlotById;
 
@@ -25,9 +25,9 @@ struct Entry {
     /// Boxed, so that free slots are small.
     record: Box<Record>,
     /// Its number in the order of arrival.
-    arrival: u64,
+    arrival: Number,
     /// Its number in the order in which records became read, or unread.
-    change: u64,
+    change: Number,
 }
 
 /// What adding a notification did.
@@ -65,7 +65,7 @@ pub struct NotificationStore {
     index: Index,
     texts: SharedTexts,
     /// The last number that was given to an arrival or a change.
-    last_number: u64,
+    last_number: Number,
 }
 
 impl NotificationStore {
@@ -319,8 +319,8 @@ impl NotificationStore {
         cause: Cause,
     ) -> bool {
         // What is unread or over is not snoozed any more.
-        let snoozed_until = self.get(id).and_then(|record| record.snoozed_until);
-        let snoozed_until = snoozed_until.filter(|_| state == (true, false));
+        let snoozed_until = self.get(id).map_or(OptionalTime::NONE, |record| record.snoozed_until);
+        let snoozed_until = if state == (true, false) { snoozed_until } else { OptionalTime::NONE };
         self.set_state_until(id, state, snoozed_until, unix_ms, cause)
     }
 
@@ -328,7 +328,7 @@ impl NotificationStore {
         &mut self,
         id: &MessageId,
         state: (bool, bool),
-        snoozed_until: Option<i64>,
+        snoozed_until: OptionalTime,
         unix_ms: i64,
         cause: Cause,
     ) -> bool {
@@ -427,9 +427,32 @@ impl NotificationStore {
         slots.filter_map(|slot| self.at(slot)).map(|record| record.id.clone()).collect()
     }
 
-    fn next_number(&mut self) -> u64 {
+    fn next_number(&mut self) -> Number {
+        if self.last_number == Number::MAX {
+            self.renumber();
+        }
         self.last_number += 1;
         self.last_number
+    }
+
+    /// Numbers all records anew, in the same orders, after 4 billion changes. Only then the indexes are built again.
+    fn renumber(&mut self) {
+        let mut slots: Vec<Slot> = self.index.everything.slots().collect();
+        (self.index, self.last_number) = (Index::default(), 0);
+        for (number, slot) in (1..).zip(&slots) {
+            if let Some(entry) = self.slots[*slot as usize].as_mut() {
+                entry.arrival = number;
+                self.index.add(&entry.record, *slot, number);
+            }
+        }
+        slots.sort_by_key(|slot| self.slots[*slot as usize].as_ref().map(|entry| entry.change));
+        for (number, slot) in (1..).zip(&slots) {
+            if let Some(entry) = self.slots[*slot as usize].as_mut() {
+                entry.change = number;
+                self.index.add_state(&entry.record, *slot, number);
+                self.last_number = number;
+            }
+        }
     }
 
     fn mark_these_read(&mut self, mut ids: Vec<MessageId>, unix_ms: i64, by: &ReadReason) -> Vec<MessageId> {

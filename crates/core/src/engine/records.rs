@@ -48,7 +48,7 @@ impl Engine {
         record.is_read = !plan.unread;
         record.is_resolved = record.is_read && record.ends_when_read(&ReadReason::Looked);
         record.pane_flash = plan.flash;
-        record.escalates_ms = self.escalation_of(now, shown_kind, effects).filter(|_| !is_old);
+        record.escalates_ms = self.escalation_of(now, shown_kind, effects).filter(|_| !is_old).into();
         self.leave_out_disabled(&mut plan, shown_kind);
         record.had_popup = plan.fallback_groups.iter().flatten().any(|channel| is_popup(*channel));
         let decided = Cause::Decided {

@@ -83,7 +83,8 @@ impl Engine {
         let UndoItem { number, kind, before, has_ended, .. } = self.undo_log.take(id)?;
         orders.push(Order::DeleteUndo(number));
         let Before::Notification(before) = before else { return None };
-        let is_over = !before.is_resolved && before.expires_ms.is_some_and(|expires| expires <= now.wall_ms);
+        let is_over =
+            !before.is_resolved && before.expires_ms.get().is_some_and(|expires| expires <= now.wall_ms);
         if has_ended || is_over {
             return None;
         }

@@ -60,7 +60,7 @@ impl Away {
     }
 
     pub(crate) fn saved(&mut self, record: &Record) {
-        if record.snoozed_until.is_some() {
+        if !record.snoozed_until.is_none() {
             // It comes back as new.
             self.escalated.remove(&record.id);
         }

@@ -49,7 +49,7 @@ impl Quiet {
         let came_back = record.trail.steps().filter(|step| step.cause == Cause::SnoozeEnded).count();
         let snoozed = record.trail.steps().filter(|step| matches!(step.cause, Cause::Snoozed { .. })).count();
         assert!(came_back <= snoozed, "it comes back once");
-        match (before, record.snoozed_until) {
+        match (before, record.snoozed_until.get()) {
             (_, Some(until_ms)) => {
                 assert!(record.is_read && !record.is_resolved, "only what is read and open is snoozed");
                 self.snoozed.insert(record.id.clone(), until_ms);

@@ -19,7 +19,8 @@ impl NotificationStore {
     pub(crate) fn set_escalation(&mut self, id: &MessageId, escalates_ms: Option<i64>) {
         let Some(slot) = self.slot_of(id) else { return };
         let Some(entry) = self.slots[slot as usize].as_mut() else { return };
-        if let Some(before) = std::mem::replace(&mut entry.record.escalates_ms, escalates_ms) {
+        let before = std::mem::replace(&mut entry.record.escalates_ms, escalates_ms.into());
+        if let Some(before) = before.get() {
             self.index.escalating.remove(&(before, slot));
         }
         if let Some(escalates_ms) = escalates_ms.filter(|_| !entry.record.is_resolved) {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use super::ordered::{Ordered, Slot};
+use super::ordered::{Number, Ordered, Slot};
 use crate::attention::Record;
 use crate::message::{Place, ShortIds, WorkspaceId};
 
@@ -53,7 +53,7 @@ impl Index {
     }
 
     /// Enters a record that arrived, without its state.
-    pub(super) fn add(&mut self, record: &Record, slot: Slot, arrival: u64) {
+    pub(super) fn add(&mut self, record: &Record, slot: Slot, arrival: Number) {
         let place = &record.place;
         self.everything.push(arrival, slot);
         self.short_ids.insert(&record.id, slot);
@@ -65,7 +65,7 @@ impl Index {
     }
 
     /// Removes it. A place with no records is removed.
-    pub(super) fn remove(&mut self, record: &Record, slot: Slot, arrival: u64) {
+    pub(super) fn remove(&mut self, record: &Record, slot: Slot, arrival: Number) {
         let place = &record.place;
         self.everything.remove(arrival);
         self.short_ids.remove(&record.id, slot);
@@ -90,7 +90,7 @@ impl Index {
     }
 
     /// Enters whether a record is read, and what it is open for.
-    pub(super) fn add_state(&mut self, record: &Record, slot: Slot, change: u64) {
+    pub(super) fn add_state(&mut self, record: &Record, slot: Slot, change: Number) {
         self.each_of_state(record, |ordered| {
             ordered.push(change, slot);
         });
@@ -103,19 +103,19 @@ impl Index {
         if let Some(key) = &record.key {
             self.keys.entry(Arc::clone(key)).or_default().push(slot);
         }
-        if let Some(expires_ms) = record.expires_ms {
+        if let Some(expires_ms) = record.expires_ms.get() {
             self.expiring.insert((expires_ms, slot));
         }
-        if let Some(until_ms) = record.snoozed_until {
+        if let Some(until_ms) = record.snoozed_until.get() {
             self.snoozed.insert((until_ms, slot));
         }
-        if let Some(escalates_ms) = record.escalates_ms {
+        if let Some(escalates_ms) = record.escalates_ms.get() {
             self.escalating.insert((escalates_ms, slot));
         }
     }
 
     /// Removes that, before it changes.
-    pub(super) fn remove_state(&mut self, record: &Record, slot: Slot, change: u64) {
+    pub(super) fn remove_state(&mut self, record: &Record, slot: Slot, change: Number) {
         self.each_of_state(record, |ordered| {
             ordered.remove(change);
         });
@@ -128,13 +128,13 @@ impl Index {
                 self.keys.remove(key);
             }
         }
-        if let Some(expires_ms) = record.expires_ms {
+        if let Some(expires_ms) = record.expires_ms.get() {
             self.expiring.remove(&(expires_ms, slot));
         }
-        if let Some(until_ms) = record.snoozed_until {
+        if let Some(until_ms) = record.snoozed_until.get() {
             self.snoozed.remove(&(until_ms, slot));
         }
-        if let Some(escalates_ms) = record.escalates_ms {
+        if let Some(escalates_ms) = record.escalates_ms.get() {
             self.escalating.remove(&(escalates_ms, slot));
         }
     }

@@ -4,6 +4,9 @@ use std::collections::VecDeque;
 
 /// Where the store keeps a record. Half as large as an id, of which every index would have one.
 pub(super) type Slot = u32;
+/// The place of a record in an order. Half as large as a count that never ends; [`super::NotificationStore`] begins anew when it
+/// does.
+pub(super) type Number = u32;
 
 /// A list of records by numbers that only grow, so that a binary search finds one. Removing a record leaves a hole. There are
 /// never more holes than records, and never one at either end.
@@ -12,9 +15,7 @@ pub(super) type Slot = u32;
 /// made marking a notification as read cost 1.9 times what it costs with ten.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Ordered {
-    /// Beside `slots` and not in one list with it: a pair of both would be a third larger.
-    numbers: VecDeque<u64>,
-    slots: VecDeque<Slot>,
+    entries: VecDeque<(Number, Slot)>,
     len: usize,
 }
 
@@ -34,35 +35,31 @@ impl Ordered {
 
     /// The records, oldest first.
     pub(super) fn slots(&self) -> impl DoubleEndedIterator<Item = Slot> {
-        self.slots.iter().copied().filter(|slot| *slot != HOLE)
+        self.entries.iter().map(|(_, slot)| *slot).filter(|slot| *slot != HOLE)
     }
 
     /// Adds a record at the end. Its number is larger than all before it.
-    pub(super) fn push(&mut self, number: u64, slot: Slot) {
-        self.numbers.push_back(number);
-        self.slots.push_back(slot);
+    pub(super) fn push(&mut self, number: Number, slot: Slot) {
+        self.entries.push_back((number, slot));
         self.len += 1;
     }
 
     /// Removes the record of a number, if it is there.
-    pub(super) fn remove(&mut self, number: u64) {
-        let Ok(at) = self.numbers.binary_search(&number) else { return };
-        if std::mem::replace(&mut self.slots[at], HOLE) == HOLE {
+    pub(super) fn remove(&mut self, number: Number) {
+        let Ok(at) = self.entries.binary_search_by_key(&number, |(number, _)| *number) else { return };
+        if std::mem::replace(&mut self.entries[at].1, HOLE) == HOLE {
             return;
         }
         self.len -= 1;
-        while self.slots.front() == Some(&HOLE) {
-            self.slots.pop_front();
-            self.numbers.pop_front();
+        let is_hole = |entry: Option<&(Number, Slot)>| entry.is_some_and(|(_, slot)| *slot == HOLE);
+        while is_hole(self.entries.front()) {
+            self.entries.pop_front();
         }
-        while self.slots.back() == Some(&HOLE) {
-            self.slots.pop_back();
-            self.numbers.pop_back();
+        while is_hole(self.entries.back()) {
+            self.entries.pop_back();
         }
-        if self.slots.len() > 2 * self.len {
-            let mut slots = self.slots.iter();
-            self.numbers.retain(|_| slots.next() != Some(&HOLE));
-            self.slots.retain(|slot| *slot != HOLE);
+        if self.entries.len() > 2 * self.len {
+            self.entries.retain(|(_, slot)| *slot != HOLE);
         }
     }
 }
@@ -74,11 +71,11 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_is_what_a_sorted_map_is(steps in prop::collection::vec((any::<bool>(), 0u64..40), 0..200)) {
+        fn it_is_what_a_sorted_map_is(steps in prop::collection::vec((any::<bool>(), 0u32..40), 0..200)) {
             let (mut ordered, mut expected) = (Ordered::default(), std::collections::BTreeMap::new());
             for (number, (is_added, which)) in (0..).zip(steps) {
                 if is_added {
-                    let slot = Slot::try_from(number).unwrap() + 7;
+                    let slot = number + 7;
                     ordered.push(number, slot);
                     expected.insert(number, slot);
                 } else {
@@ -90,7 +87,7 @@ mod tests {
                 prop_assert!(ordered.slots().eq(expected.values().copied()));
                 prop_assert!(ordered.slots().rev().eq(expected.values().rev().copied()));
                 prop_assert_eq!((ordered.len(), ordered.is_empty()), (expected.len(), expected.is_empty()));
-                prop_assert!(ordered.slots.len() <= 2 * ordered.len);
+                prop_assert!(ordered.entries.len() <= 2 * ordered.len);
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use super::NotificationStore;
 use super::ordered::Slot;
-use crate::attention::{Cause, Record};
+use crate::attention::{Cause, OptionalTime, Record};
 use crate::message::MessageId;
 
 impl NotificationStore {
@@ -20,7 +20,7 @@ impl NotificationStore {
     /// Takes one out of the way until a moment. What is over is left as it is. Returns whether that changed it.
     pub(crate) fn snooze(&mut self, id: &MessageId, until_ms: i64, unix_ms: i64, cause: Cause) -> bool {
         let is_open = self.get(id).is_some_and(|record| !record.is_resolved);
-        is_open && self.set_state_until(id, (true, false), Some(until_ms), unix_ms, cause)
+        is_open && self.set_state_until(id, (true, false), Some(until_ms).into(), unix_ms, cause)
     }
 
     /// Makes one read or not, resolved or not, and snoozed or not, as it was before. Returns whether that changed it.
@@ -34,7 +34,7 @@ impl NotificationStore {
         if self.get(id).is_none_or(|record| record.snoozed_until.is_none()) {
             return;
         }
-        self.set_state_until(id, state, None, unix_ms, Cause::SnoozeEnded);
+        self.set_state_until(id, state, OptionalTime::NONE, unix_ms, Cause::SnoozeEnded);
     }
 
     /// The open ones that reading changes although they are read: those that need the person, and those that are snoozed.

@@ -9,7 +9,12 @@ const PLACES: [Option<&str>; 4] = [None, Some("a"), Some("b"), Some("c")];
 fn record(number: u64, surface: Option<&str>, is_read: bool) -> Record {
     let place = Place { workspace: WorkspaceId::new("w"), surface: surface.map(SurfaceId::new) };
     let record = Record::new(id(number), place, Kind::Complete, "x", 0);
-    Record { is_read, is_resolved: is_read, expires_ms: number.is_multiple_of(3).then_some(50), ..record }
+    Record {
+        is_read,
+        is_resolved: is_read,
+        expires_ms: number.is_multiple_of(3).then_some(50).into(),
+        ..record
+    }
 }
 
 fn changes(orders: &[Order]) -> Vec<String> {

@@ -18,7 +18,7 @@ fn of_kind(number: u64, surface: &str, kind: Kind) -> Event {
 /// Whether it is read, whether it is over, and until when it is snoozed.
 fn state(engine: &Engine, number: u64) -> (bool, bool, Option<i64>) {
     let record = engine.attention().store().get(&id(number)).unwrap();
-    (record.is_read, record.is_resolved, record.snoozed_until)
+    (record.is_read, record.is_resolved, record.snoozed_until.get())
 }
 
 fn steps(orders: &[Order], number: u64) -> Vec<String> {

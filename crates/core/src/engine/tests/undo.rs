@@ -70,7 +70,8 @@ fn what_has_ended_since_does_not_come_back() {
     for (command, rest) in [(Mark::Read, vec![(1, true, true)]), (Mark::Clear, vec![])] {
         let mut engine = engine(&[]);
         let expires_ms = Some(10);
-        let records = [record(1, None, false), Record { expires_ms, ..record(2, None, false) }];
+        let records =
+            [record(1, None, false), Record { expires_ms: expires_ms.into(), ..record(2, None, false) }];
         engine.restore(at(0), records, []);
         engine.restore(at(0), [record(3, None, false)], []);
         engine.handle(at(1), mark(command, "all", "c"));

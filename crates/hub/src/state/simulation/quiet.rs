@@ -51,7 +51,11 @@ impl Simulation {
     pub(super) fn check_snoozes(&mut self) {
         for id in self.sent.clone() {
             if let Some(record) = self.store.notification(id.as_str()).unwrap() {
-                assert_eq!((record.snoozed_until, record.is_resolved), (None, true), "{id} is still snoozed");
+                assert_eq!(
+                    (record.snoozed_until.get(), record.is_resolved),
+                    (None, true),
+                    "{id} is still snoozed"
+                );
             }
             let mut is_snoozed = false;
             for step in self.store.trail(id.as_str()).unwrap().steps() {
