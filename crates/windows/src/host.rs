@@ -21,15 +21,11 @@ use crate::kitty_worker::{KittyNews, KittyWorker};
 use crate::looks::{Looks, SeenIn, looks};
 use crate::terminal::Terminal;
 use crate::terminal_window::TerminalWindow;
+use crate::unusable_surfaces::UnusableSurfaces;
 use crate::wakeup::{Order, Waker, Wakeup};
 
 /// Surfaces that are followed; each takes a descriptor.
 const MAX_SURFACES: usize = 256;
-/// How long a surface without a window that can be used is not looked at again, and how many of them are remembered.
-const UNUSABLE_FOR: Duration = Duration::from_mins(1);
-/// The same where kitty did not answer in time.
-const UNANSWERED_FOR: Duration = Duration::from_secs(5);
-const MAX_UNUSABLE: usize = 1024;
 /// How long going to a surface may take. The hub waits for two seconds.
 const GO_WITHIN: Duration = Duration::from_millis(1500);
 /// Different things that are logged.
@@ -57,8 +53,7 @@ pub(crate) struct Host {
     logged: BTreeSet<String>,
     hub: HubSide,
     surfaces: BTreeMap<SurfaceId, Surface>,
-    /// Surfaces without a window that can be used, and until when they are not looked at.
-    unusable: BTreeMap<SurfaceId, Instant>,
+    unusable: UnusableSurfaces,
     displays: BTreeMap<DisplayName, Display>,
     kitties: Kitties,
     going: Vec<Going>,
@@ -74,7 +69,7 @@ impl Host {
             log,
             logged: BTreeSet::new(),
             surfaces: BTreeMap::new(),
-            unusable: BTreeMap::new(),
+            unusable: UnusableSurfaces::default(),
             displays: BTreeMap::new(),
             kitties: Kitties::default(),
             going: Vec::new(),
@@ -170,8 +165,7 @@ impl Host {
             }
             return;
         }
-        let is_unusable = self.unusable.get(&surface).is_some_and(|until| *until > Instant::now());
-        if is_unusable || self.surfaces.len() >= MAX_SURFACES {
+        if self.unusable.contains(&surface) || self.surfaces.len() >= MAX_SURFACES {
             return;
         }
         match Terminal::of(&surface) {
@@ -179,19 +173,8 @@ impl Host {
                 Some(kitty) => self.kitties.add(&kitty, (surface, terminal), &self.waker),
                 None => self.find_window(surface, terminal, |_| true),
             },
-            None => self.set_unusable(surface),
+            None => self.unusable.add(surface),
         }
-    }
-
-    fn set_unusable(&mut self, surface: SurfaceId) {
-        self.set_unusable_for(surface, UNUSABLE_FOR);
-    }
-
-    fn set_unusable_for(&mut self, surface: SurfaceId, time: Duration) {
-        if self.unusable.len() >= MAX_UNUSABLE {
-            self.unusable.clear();
-        }
-        self.unusable.insert(surface, Instant::now() + time);
     }
 
     /// The person is at a surface that the hub asked for. The hub is told first that they look there.
@@ -211,14 +194,14 @@ impl Host {
                 self.unusable.remove(&surface);
                 self.surfaces.insert(surface, Surface { tty: terminal.tty, seen_in, end });
             }
-            None => self.set_unusable(surface),
+            None => self.unusable.add(surface),
         }
     }
 
     /// Looks for the window of X11 that a terminal names, and uses it if its class is right.
     fn find_window(&mut self, surface: SurfaceId, terminal: Terminal, is_right: impl Fn(&str) -> bool) {
         let (Some(name), Some(window)) = (terminal.display.clone(), terminal.window) else {
-            return self.set_unusable(surface);
+            return self.unusable.add(surface);
         };
         let found = self.on_display(&name, |display| {
             let found = TerminalWindow::find(display, &terminal, window)?;
@@ -226,7 +209,7 @@ impl Host {
             Ok(found)
         });
         let found = found.and_then(Result::ok).filter(|window| is_right(&window.class));
-        let Some(TerminalWindow { id, is_alone, .. }) = found else { return self.set_unusable(surface) };
+        let Some(TerminalWindow { id, is_alone, .. }) = found else { return self.unusable.add(surface) };
         let seen_in = SeenIn::Window { display: name, window: id, is_alone };
         self.add(surface, terminal, seen_in);
     }
@@ -263,7 +246,7 @@ impl Host {
             self.surfaces.iter().filter(|(_, own)| lost(own)).map(|(id, _)| id.clone()).collect();
         for surface in lost {
             self.surfaces.remove(&surface);
-            self.set_unusable(surface);
+            self.unusable.add(surface);
         }
         self.log_once(format!("display {name}: {error}"));
     }
@@ -351,9 +334,7 @@ impl Host {
                 // A kitty that did not answer in time is asked again soon, and not taken for a window without tabs.
                 None => {
                     self.find_window(surface.clone(), terminal, |class| class != "kitty");
-                    if self.unusable.contains_key(&surface) {
-                        self.set_unusable_for(surface, UNANSWERED_FOR);
-                    }
+                    self.unusable.shorten(&surface);
                 }
             }
         }

@@ -27,6 +27,7 @@ mod looks;
 mod stream;
 mod terminal;
 mod terminal_window;
+mod unusable_surfaces;
 mod wakeup;
 mod windows;
 

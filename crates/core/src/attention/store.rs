@@ -5,6 +5,7 @@
 
 mod escalating;
 mod index;
+mod numbering;
 mod ordered;
 mod shared_text;
 mod slot_by_id;
@@ -425,34 +426,6 @@ impl NotificationStore {
 
     fn ids(&self, slots: impl Iterator<Item = Slot>) -> Vec<MessageId> {
         slots.filter_map(|slot| self.at(slot)).map(|record| record.id.clone()).collect()
-    }
-
-    fn next_number(&mut self) -> Number {
-        if self.last_number == Number::MAX {
-            self.renumber();
-        }
-        self.last_number += 1;
-        self.last_number
-    }
-
-    /// Numbers all records anew, in the same orders, after 4 billion changes. Only then the indexes are built again.
-    fn renumber(&mut self) {
-        let mut slots: Vec<Slot> = self.index.everything.slots().collect();
-        (self.index, self.last_number) = (Index::default(), 0);
-        for (number, slot) in (1..).zip(&slots) {
-            if let Some(entry) = self.slots[*slot as usize].as_mut() {
-                entry.arrival = number;
-                self.index.add(&entry.record, *slot, number);
-            }
-        }
-        slots.sort_by_key(|slot| self.slots[*slot as usize].as_ref().map(|entry| entry.change));
-        for (number, slot) in (1..).zip(&slots) {
-            if let Some(entry) = self.slots[*slot as usize].as_mut() {
-                entry.change = number;
-                self.index.add_state(&entry.record, *slot, number);
-                self.last_number = number;
-            }
-        }
     }
 
     fn mark_these_read(&mut self, mut ids: Vec<MessageId>, unix_ms: i64, by: &ReadReason) -> Vec<MessageId> {

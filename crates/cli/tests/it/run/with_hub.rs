@@ -29,6 +29,9 @@ fn wait_until_attached(environment: &HubEnvironment) {
 
 #[test]
 fn the_notifications_of_real_clients_are_the_hubs_and_the_rest_is_the_terminals() {
+    // A mark in front of the title would come between what the client writes.
+    let settings = "[notify]\nrate_limit = \"off\"\npopup = \"off\"\ntitle_mark = \"off\"\n";
+    let mut compared = 0;
     for recording in recordings() {
         let file = recording.to_str().expect("a path");
         let straight = output_of(&["cat", file]);
@@ -43,21 +46,31 @@ fn the_notifications_of_real_clients_are_the_hubs_and_the_rest_is_the_terminals(
                 }
             },
         );
-        if said.is_empty() || straight.windows(7).any(|seven| seven == b"\x1b[?1004") {
+        if said.is_empty() {
             continue;
         }
-        let environment = HubEnvironment::new();
+        compared += 1;
+        let environment = HubEnvironment::with_settings(settings);
         let script = format!("stty -echo; read go; printf '<<'; cat {file}; printf '>>'; read line");
         let mut pane = attached(&environment, &[], &script);
         pane.type_bytes(b"\n");
         pane.wait_for(">>");
         let written = pane.written();
-        let text = |bytes: &[u8]| bytes.escape_ascii().to_string();
+        // Focus is reported to `run`, whether the client asks for it or not.
+        let text = |bytes: &[u8]| {
+            let text = bytes.escape_ascii().to_string();
+            text.replace("\\x1b[?1004h", "").replace("\\x1b[?1004l", "")
+        };
         let (written, expected) = (text(&written), text(&expected));
         let after = written.split_once("<<").expect("it began").1;
         assert_eq!(after.rsplit_once(">>").expect("it ended").0, expected, "{file}");
+        // The hub's list may have more words, and one in place of several.
+        until("one is listed", || {
+            environment.bodies(&["--all"]).iter().any(|body| said.iter().any(|said| body.contains(said)))
+        });
         pane.type_bytes(b"\n");
     }
+    assert!(compared > 0, "some of the recorded clients notify");
 }
 
 #[test]
