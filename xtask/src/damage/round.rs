@@ -21,7 +21,7 @@ const DATABASES: [&str; 4] = ["ringer.db", "ringer.db-wal", "hub.db", "hub.db-wa
 /// The commands of a round that may start a hub.
 const MAX_HUBS: usize = 6;
 /// For a process to go that has ended.
-const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
+const EXIT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What comes first after the damage.
 const FIRST: [&[&str]; 8] = [

@@ -16,7 +16,7 @@ use crate::random::Random;
 /// How long these hubs stay.
 const IDLE_MS: u64 = 20;
 /// With no hub left, nothing can come any more; a new one that was just started is not in sight yet.
-const GRACE: Duration = Duration::from_secs(2);
+const GRACE: Duration = Duration::from_secs(10);
 
 pub(super) fn run(plan: &Plan, ringer: &Path, results: &mut HubStressResults) -> Result<(), Failure> {
     let environment = HubEnvironment::new("hubendings", ringer, None)?.idle_after(IDLE_MS);
