@@ -96,7 +96,7 @@ const TASKS: &[Task] = &[
     Task {
         name: "killpoints",
         arguments: "[--profile NAME]",
-        summary: "kill notify and listen before every system call",
+        summary: "kill notify, listen and hooks before every system call",
         run: killpoints::run,
     },
     Task {
@@ -138,7 +138,7 @@ Examples:
   cargo xtask bench start               one benchmark
   cargo xtask stress --kill             64 writers, 5 listeners, killed at random
   cargo xtask hubstress --kills 1000    the hub, killed at random moments under load
-  cargo xtask killpoints                notify and listen, killed before every system call
+  cargo xtask killpoints                notify, listen and hooks, killed before every system call
   cargo xtask damage --rounds 10000     files of a home damaged, under a hub and without one
   cargo xtask tidy
 ";

@@ -42,5 +42,17 @@ mod tmux_setup;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    if cfg!(panic = "abort") {
+        exit_when_it_panics();
+    }
     commands::run(std::env::args_os())
+}
+
+/// What is built to abort when it panics exits with the code of internal errors instead, which callers know.
+fn exit_when_it_panics() {
+    let before = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info| {
+        before(info);
+        std::process::exit(exit::Exit::Software as i32);
+    }));
 }

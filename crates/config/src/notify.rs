@@ -42,7 +42,7 @@ pub struct Notify {
     pub quiet_hours: Vec<QuietHours>,
     /// What to mute.
     pub mute: Vec<Matcher>,
-    /// Maximum rate per sender, like `30/min` (`s`, `min`, `h`) or `off`. The rest is listed, but makes no popup or sound.
+    /// Maximum rate per sender, like `30/min` (`s`, `min`, `h`) or `off`. The rest is listed as unread only.
     #[serde(serialize_with = "write_rate")]
     #[schemars(schema_with = "rate_schema")]
     pub rate_limit: Option<RateLimit>,

@@ -27,8 +27,9 @@ use crate::title_writer::{RETRY_AFTER, TitleMarkChange, TitleOutcome};
 /// each is a shell script.
 const MAX_AT_ONCE: usize = 16;
 /// Popups that may be asked for at once; the others wait. The desktop shows one after the other, and the time of each runs from
-/// when it is asked for: of a few even the last one is shown in time by a slow desktop.
-const MAX_POPUPS_AT_ONCE: usize = 16;
+/// when it is asked for: of a few even the last one is shown in time by a slow desktop. With one that hangs, each such group falls
+/// through to the terminal after [`POPUP_DEADLINE`].
+const MAX_POPUPS_AT_ONCE: usize = 32;
 /// How long a popup or a terminal may take before the next channel is tried: just below the 5 s after which the desktop
 /// gives up by itself, so that this side decides and the popup is withdrawn.
 const POPUP_DEADLINE: Duration = Duration::from_millis(4500);

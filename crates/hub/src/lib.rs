@@ -17,10 +17,10 @@
 //!
 //! # Inside
 //!
-//! `daemon` takes the lock, binds the socket and starts two threads. One runs the `event_loop`, the only place that waits: it
+//! `daemon` takes the lock, binds the socket and starts the thread of the `event_loop`, the only place that waits: it
 //! hands every event to `state::HubState`, which owns the journal, the engine and everything else, and does the actions that
-//! it gets back. The other thread serves the socket (`server`) and executes what can hang (`executor`, `terminals`, `tmux`,
-//! `session_bus`, `watch`). What goes between them is plain data (`message`, `request`). A third thread probes the
+//! it gets back. Its own thread serves the socket (`server`) and executes what can hang (`executor`, `terminals`, `tmux`,
+//! `session_bus`, `watch`). What goes between them is plain data (`message`, `request`). Another thread probes the
 //! repositories from which messages come (`repository_probe`).
 //!
 //! # What it never does
@@ -30,8 +30,8 @@
 //!
 //! # Bounds
 //!
-//! Connections: 256, lines of 1 MiB, 500 requests a second each. Deliveries under way: 1024, then messages wait in the
-//! journal. In memory: what is unread, and 10,000 of the rest.
+//! Connections: 256, lines of 1 MiB, 500 requests a second each after a burst of 1,000. Deliveries: 256 of each channel at
+//! once. The others wait, up to 100,000; then messages stay in the journal. In memory: what is unread, and 10,000 of the rest.
 
 #![deny(unsafe_code)]
 
@@ -47,6 +47,7 @@ mod file_stamp;
 mod host_order;
 mod host_request;
 mod input;
+mod lines;
 mod log;
 #[cfg(not(target_os = "macos"))]
 mod login_session;

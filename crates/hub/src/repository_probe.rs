@@ -273,6 +273,9 @@ mod tests {
     }
 
     /// A repository, and a directory in it.
+    /// For the first of several targets on a busy machine; the second one hangs in any case.
+    const LONG_ENOUGH: Duration = Duration::from_secs(3);
+
     fn repository(directory: &Path, name: &str) -> PathBuf {
         let root = directory.join(name);
         fs::create_dir_all(root.join(".git/objects")).unwrap();
@@ -378,7 +381,7 @@ mod tests {
         set(&root, "x");
         let targets =
             vec![around(&root, None), around(&hanging.path(), None), around(&root.join("deep"), None)];
-        let (found, left) = ask(&mut pool, targets.clone(), Duration::from_secs(3)).await;
+        let (found, left) = ask(&mut pool, targets.clone(), LONG_ENOUGH).await;
         assert!(matches!(found.as_slice(), [ProbeResult::Settings(_)]), "{found:?}");
         assert_eq!(left, 1, "what is behind it was not looked at");
         // That directory is left alone, and another thread looks at the rest.

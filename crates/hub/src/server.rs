@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::io::AsyncWriteExt;
+use tokio::net::unix::OwnedWriteHalf;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
@@ -17,6 +17,7 @@ use crate::connection_slots::{ConnectionSlot, ConnectionSlots};
 use crate::event_log::Subscription;
 use crate::host_request::HOST_PROTOCOL;
 use crate::input::{Answered, Input, Reply};
+use crate::lines::{Lines, TooLong};
 use crate::message::LoopEvent;
 use crate::request::ConnectionId;
 use crate::session_bus::SessionDesktop;
@@ -43,8 +44,6 @@ const BURST: f64 = 1000.0;
 const PER_SECOND: f64 = 500.0;
 /// How often those who follow hear that the hub is alive.
 const HEARTBEAT: Duration = Duration::from_secs(30);
-/// What is read at once.
-const READ_CHUNK: usize = 16 * 1024;
 
 /// Listens on a socket that only its owner can open.
 pub(crate) fn listen(path: &Path) -> io::Result<UnixListener> {
@@ -156,6 +155,8 @@ struct Connection {
     id: ConnectionId,
     /// What this connection is sent if it is a host. It may be silent for as long as it likes.
     orders: Option<mpsc::Receiver<Vec<u8>>>,
+    /// Whether a host has gone, or takes no answers any more.
+    reads_nothing: bool,
 }
 
 /// Why a connection ends.
@@ -170,9 +171,20 @@ impl Connection {
         id: ConnectionId,
     ) -> Self {
         let (read, out) = stream.into_split();
-        let lines = Lines { read, held: Vec::new(), searched: 0 };
+        let lines = Lines::of(read);
         let rate_limiter = RateLimiter { left: BURST, at: Instant::now() };
-        Self { lines, out, inputs, desktop, rate_limiter, slot, allowed, id, orders: None }
+        Self {
+            lines,
+            out,
+            inputs,
+            desktop,
+            rate_limiter,
+            slot,
+            allowed,
+            id,
+            orders: None,
+            reads_nothing: false,
+        }
     }
 
     async fn run(mut self) {
@@ -192,7 +204,7 @@ impl Connection {
                 next = timeout(deadline, self.lines.next()) => next,
                 order = next_order(&mut self.orders) => match order {
                     Some(order) if self.write(&order).await.is_ok() => continue,
-                    // It did not keep up, or is gone.
+                    // It did not keep up.
                     _ => return,
                 },
                 // Never after the first line.
@@ -217,7 +229,8 @@ impl Connection {
             if self.answer(&line).await.is_err() || self.allowed != Allowed::Everything {
                 return;
             }
-            deadline = if self.orders.is_some() { Duration::MAX } else { IDLE_DEADLINE };
+            let stays = self.orders.is_some() && !self.reads_nothing;
+            deadline = if stays { Duration::MAX } else { IDLE_DEADLINE };
         }
     }
 
@@ -314,8 +327,11 @@ impl Connection {
     async fn write(&mut self, bytes: &[u8]) -> Result<(), Disconnected> {
         match timeout(WRITE_DEADLINE, self.out.write_all(bytes)).await {
             Ok(Ok(())) => Ok(()),
-            // A host that has gone: what it said before its end still counts.
-            Ok(Err(_)) if self.orders.is_some() => Ok(()),
+            // What a host said before its end still counts, although it takes no answers any more.
+            Ok(Err(_)) if self.orders.is_some() => {
+                self.reads_nothing = true;
+                Ok(())
+            }
             _ => Err(Disconnected),
         }
     }
@@ -326,44 +342,6 @@ async fn next_order(orders: &mut Option<mpsc::Receiver<Vec<u8>>>) -> Option<Vec<
     match orders {
         Some(orders) => orders.recv().await,
         None => std::future::pending().await,
-    }
-}
-
-/// A line was longer than [`MAX_LINE`].
-#[derive(Debug, PartialEq, Eq)]
-struct TooLong;
-
-/// Lines out of a stream, of a bounded length.
-struct Lines {
-    read: OwnedReadHalf,
-    held: Vec<u8>,
-    /// So much of what is held has no end of a line in it.
-    searched: usize,
-}
-
-impl Lines {
-    /// The next line. `None` at the end. Can be cancelled: what was read stays.
-    async fn next(&mut self) -> Result<Option<Vec<u8>>, TooLong> {
-        loop {
-            if let Some(at) = self.held[self.searched..].iter().position(|byte| *byte == b'\n') {
-                let rest = self.held.split_off(self.searched + at + 1);
-                let mut line = std::mem::replace(&mut self.held, rest);
-                line.pop();
-                self.searched = 0;
-                return Ok(Some(line));
-            }
-            self.searched = self.held.len();
-            if self.held.len() > MAX_LINE {
-                self.held = Vec::new();
-                self.searched = 0;
-                return Err(TooLong);
-            }
-            self.held.reserve(READ_CHUNK);
-            match self.read.read_buf(&mut self.held).await {
-                Ok(0) | Err(_) => return Ok(None),
-                Ok(_) => {}
-            }
-        }
     }
 }
 
@@ -381,27 +359,6 @@ mod tests {
         assert_eq!(at_once, 1000);
         let later = begin + Duration::from_secs(1);
         assert_eq!((0..5000).filter(|_| rate_limiter.take(later)).count(), 500);
-    }
-
-    #[tokio::test]
-    async fn lines_come_whole_however_they_were_cut() {
-        let (one, two) = UnixStream::pair().unwrap();
-        let (read, _out) = one.into_split();
-        let mut lines = Lines { read, held: Vec::new(), searched: 0 };
-        let (_read, mut out) = two.into_split();
-        for piece in ["ab", "c\nde", "\n\nf", "g\n"] {
-            out.write_all(piece.as_bytes()).await.unwrap();
-        }
-        for expected in ["abc", "de", "", "fg"] {
-            assert_eq!(lines.next().await.unwrap().unwrap(), expected.as_bytes());
-        }
-        let flood = tokio::spawn(async move {
-            let piece = vec![b'x'; 64 * 1024];
-            while out.write_all(&piece).await.is_ok() {}
-        });
-        assert_eq!(lines.next().await, Err(TooLong));
-        drop(lines);
-        flood.abort();
     }
 
     /// A connection behind which no hub is, and its other end.

@@ -16,7 +16,7 @@
 //! # What it never does
 //!
 //! It believes no socket that another user could have made, and no process of another user behind one. It waits for an
-//! answer for 5 s at most, and a hook for 50 ms.
+//! answer for 5 s at most, and a hook for 50 ms; only a host and a subscriber wait for their next line without a limit.
 
 #![deny(unsafe_code)]
 

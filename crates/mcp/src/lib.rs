@@ -5,6 +5,9 @@
 //!
 //! [`run_proxy`] passes everything on as it is, both ways. Only the answers to open `tools/call` requests are read, and only
 //! while something waits for the agent is one of them changed: the notifications are added to the end of its text.
+//!
+//! [`channels`] is the other direction: an extension of the hub that runs the MCP servers of the settings, each on a thread,
+//! and puts what they push into the inbox of an agent.
 
 #![forbid(unsafe_code)]
 

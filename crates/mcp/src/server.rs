@@ -11,6 +11,7 @@ mod transport;
 
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use rmcp::ServiceExt;
@@ -34,8 +35,8 @@ pub use tools::{AnswerArguments, AskArguments, ListArguments, NotifyArguments, Q
 const MAX_THREADS: usize = 2 * MAX_ASKING;
 /// How long the end waits for threads that were told to stop, so that they leave nothing behind.
 const STOP_WITHIN: Duration = Duration::from_secs(2);
-/// The same after a signal: the thread that reads the input does not notice, because that has not ended.
-const STOP_WITHIN_AFTER_SIGNAL: Duration = Duration::from_millis(200);
+/// The same while the input is open, as after a signal: the thread that reads it may not notice the end.
+const STOP_WITHIN_WITH_INPUT: Duration = Duration::from_millis(200);
 
 /// Serves a client on standard input and output, until that ends or a signal comes.
 pub fn run_server(
@@ -45,17 +46,11 @@ pub fn run_server(
     version: &'static str,
 ) -> io::Result<()> {
     let runtime = Builder::new_current_thread().enable_all().max_blocking_threads(MAX_THREADS).build()?;
-    let served = runtime.block_on(serve(Arc::new(backend), inbox, pushes, version));
-    let is_input_open = served.as_ref().is_ok_and(|end| *end == End::Signal);
-    runtime.shutdown_timeout(if is_input_open { STOP_WITHIN_AFTER_SIGNAL } else { STOP_WITHIN });
-    served.map(drop)
-}
-
-/// What ended the server.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum End {
-    Client,
-    Signal,
+    let input_ended = Arc::new(AtomicBool::new(false));
+    let served = runtime.block_on(serve(Arc::new(backend), inbox, pushes, version, Arc::clone(&input_ended)));
+    let has_ended = input_ended.load(Ordering::Relaxed);
+    runtime.shutdown_timeout(if has_ended { STOP_WITHIN } else { STOP_WITHIN_WITH_INPUT });
+    served
 }
 
 async fn serve(
@@ -63,17 +58,18 @@ async fn serve(
     inbox: AgentInbox,
     pushes: PushSource,
     version: &'static str,
-) -> io::Result<End> {
+    input_ended: Arc<AtomicBool>,
+) -> io::Result<()> {
     let pushes = Arc::new(Pushes::new(pushes)?);
     let (ended, is_ended) = watch::channel(false);
     let (read, write) = stdio_pipes();
     let results = ResultWriter::new(inbox, Arc::clone(&backend), Arc::clone(&pushes));
-    let transport = StdioTransport::new(read, write, results, ended.clone());
+    let transport = StdioTransport::new(read, write, results, ended.clone(), input_ended);
     let handler = Handler::new(backend, pushes, version, is_ended);
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut hang_up = signal(SignalKind::hangup())?;
-    let signals = tokio::spawn(async move {
+    tokio::spawn(async move {
         tokio::select! {
             _ = terminate.recv() => {}
             _ = interrupt.recv() => {}
@@ -83,10 +79,11 @@ async fn serve(
         ended.send_replace(true);
     });
     match handler.serve(transport).await {
-        Ok(service) => service.waiting().await.map(drop).map_err(io::Error::other)?,
+        Ok(service) => service.waiting().await.map(drop).map_err(io::Error::other),
         // The client went before it had said who it is.
-        Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::TransportError { .. }) => {}
-        Err(error) => return Err(io::Error::other(error)),
+        Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::TransportError { .. }) => {
+            Ok(())
+        }
+        Err(error) => Err(io::Error::other(error)),
     }
-    Ok(if signals.is_finished() { End::Signal } else { End::Client })
 }

@@ -9,7 +9,7 @@
 //!
 //! # What it never does
 //!
-//! It answers no query, changes no byte of a key or a paste, and buffers no more than a few KiB: a program that writes faster
+//! It answers no query, changes no byte of a key or a paste, and buffers about 64 KiB each way: a program that writes faster
 //! than its terminal reads waits, as it would without.
 
 #![forbid(unsafe_code)]

@@ -24,7 +24,8 @@ use crate::title_ring::TitleRing;
 const READ: usize = 64 * 1024;
 /// How long an ESC at the end of a read may be the beginning of a notification. A program writes a sequence at once.
 const ESCAPE_WAIT: Duration = Duration::from_millis(5);
-/// How long after the program's end the last output may take to arrive, if another process still has the PTY open.
+/// How long nothing may have come after the program's end, if another process still has the PTY open: the last output may be on
+/// its way.
 const LAST_OUTPUT: Duration = Duration::from_millis(500);
 /// How often it is checked whether the shell has put this process into the foreground: it need not send a signal for it.
 const FOREGROUND_CHECK: Duration = Duration::from_millis(250);

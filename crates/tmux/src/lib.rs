@@ -2,7 +2,8 @@
 //!
 //! Nothing here is a client of tmux that stays: one in control mode counts as focused, and programs inside no longer learn
 //! that the person went elsewhere. Instead tmux's own hooks ring a doorbell (`wait-for`), and then the state is read once.
-//! [`Servers`] runs one thread for each server; everything that decides is pure ([`look`](self), `drawing`, `setup`).
+//! [`Servers`] has for each server a thread that is its host and one that waits for the doorbell. What is looked at (`look`) and
+//! what is to be drawn (`Drawing::steps`) is decided without tmux.
 
 mod drawing;
 mod frame;

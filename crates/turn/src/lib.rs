@@ -54,7 +54,7 @@
 //! let message = ChannelMessage::new(McpServer::new("slack")?, "yes aaaaa", meta)?;
 //! assert_eq!(message.wrapped(), r#"<channel source="slack" chat_id="C1" user="alice">yes aaaaa</channel>"#);
 //!
-//! // The sender is not on the list: she gets a code, and the person at the keyboard types it in.
+//! // The sender is not on the list: there is a code for her, and the person at the keyboard types it in.
 //! let (mut access, now) = (Access::default(), Duration::ZERO);
 //! let sender = ChannelSender::of(&message).ok_or("a message without a user")?;
 //! assert!(access.admit(&sender).is_none());

@@ -177,7 +177,8 @@ impl Host {
         }
     }
 
-    /// The person is at a surface that the hub asked for. The hub is told first that they look there.
+    /// The person is at a surface that the hub asked for. The hub is told first what they look at, as far as that is known: a kitty
+    /// lists its windows a moment later.
     fn arrived(&mut self, surface: &SurfaceId) {
         self.tell_hub();
         self.hub.focused(surface, &Ok(()));
@@ -334,7 +335,7 @@ impl Host {
                 // A kitty that did not answer in time is asked again soon, and not taken for a window without tabs.
                 None => {
                     self.find_window(surface.clone(), terminal, |class| class != "kitty");
-                    self.unusable.shorten(&surface);
+                    self.unusable.ask_again_soon(&surface);
                 }
             }
         }

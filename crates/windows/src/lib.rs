@@ -2,7 +2,7 @@
 //!
 //! A terminal tells the programs in it which window they are in: `WINDOWID` on a display of X11, `KITTY_LISTEN_ON` for the
 //! socket of kitty. [`Windows`] is a thread of the hub's process that reads this from the environment of the session's leader,
-//! follows which window is active, and says so on the hub's socket. It is attached only while it knows a window, and sleeps
+//! follows which window is active, and says so on the hub's socket. Each kitty is asked on a thread of its own, because it may hang. It is attached only while it knows a window, and sleeps
 //! while nothing changes.
 //!
 //! # What it never does

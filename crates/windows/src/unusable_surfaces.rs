@@ -25,6 +25,7 @@ impl UnusableSurfaces {
         self.until.get(surface).is_some_and(|until| *until > Instant::now())
     }
 
+    /// Leaves a surface alone for a while.
     pub(crate) fn add(&mut self, surface: SurfaceId) {
         if self.until.len() >= MAX {
             self.until.clear();
@@ -32,13 +33,14 @@ impl UnusableSurfaces {
         self.until.insert(surface, Instant::now() + UNUSABLE_FOR);
     }
 
-    /// Its terminal did not answer in time: it is asked again soon.
-    pub(crate) fn shorten(&mut self, surface: &SurfaceId) {
+    /// The terminal of a surface did not answer in time. If it was added for want of a window, it is looked at again sooner.
+    pub(crate) fn ask_again_soon(&mut self, surface: &SurfaceId) {
         if let Some(until) = self.until.get_mut(surface) {
             *until = Instant::now() + UNANSWERED_FOR;
         }
     }
 
+    /// It has a window now.
     pub(crate) fn remove(&mut self, surface: &SurfaceId) {
         self.until.remove(surface);
     }

@@ -1,5 +1,5 @@
-//! What differs between clients. A new client is a file with an [`Adapter`], a [`Client`](super::Client) and its line in
-//! `adapter()`.
+//! What differs between clients. A new client is a file with an [`Adapter`], a [`Client`](super::Client), its place in
+//! `Client::ALL` and its line in `adapter()`.
 
 use super::input::HookInput;
 use super::prompt::PromptHooks;

@@ -11,8 +11,8 @@ use crate::output::{print_json, print_line};
 /// Jump to the session that needs you and mark its notification read
 ///
 /// Goes to the most urgent unread notification, and of several to the oldest. Panes of
-/// tmux can be reached, and what a host on the socket goes to (docs/protocol.md); windows
-/// of other terminals cannot. If the session cannot be reached, the notification stays
+/// tmux, windows of X11 and kitty, and what a host on the socket goes to can be reached
+/// (docs/windows.md, docs/protocol.md). If the session cannot be reached, the notification stays
 /// unread and the exit code is 69.
 ///
 /// Examples:

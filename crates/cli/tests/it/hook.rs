@@ -4,6 +4,7 @@ use std::fs;
 use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 use ringer_core::message::Agent;
 use ringer_journal::{Home, IdSource, Journal, LEASE};
@@ -302,8 +303,10 @@ fn the_leads_hook_does_not_wait_for_a_listener_that_is_stuck() {
     second["session_id"] = json!("77777777-aaaa");
     hook_with(&environment, "claude_SessionStart", &second, &[]);
     let listener = HalfPrinted::begin(&environment);
-    // A hook that waited for the listener would wait for ever.
+    // It waits for 20 ms; without that limit it would wait until the listener ends.
+    let begun = Instant::now();
     assert_eq!(play(&environment, "claude_PostToolUse_Bash"), "");
+    assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
     assert!(listener.finish().contains("\\\"\\\""));
     assert_eq!(play(&environment, "claude_PostToolUse_Bash"), "", "the listener had it");
 }

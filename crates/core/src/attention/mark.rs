@@ -90,7 +90,7 @@ pub fn apply_mark(mark: Mark, target: &MarkTarget, text: &str, records: &mut Vec
 
 /// Until when a mark snoozes, by its text.
 pub(crate) fn snooze_end(text: &str) -> Option<i64> {
-    text.parse().ok()
+    text.parse().ok().filter(|until_ms| *until_ms > 0)
 }
 
 impl fmt::Display for MarkTarget {

@@ -1,6 +1,6 @@
 //! The notification store: read and unread notifications, with an index for each question that is asked of it.
 //!
-//! Every index is updated with each change and never rebuilt: adding, reading and removing one costs about the same with
+//! Every index is updated with each change and not rebuilt, but for once in 4 billion changes (`numbering`): adding, reading and removing one costs about the same with
 //! ten notifications as with a million, and clearing costs time in proportion to what it clears.
 
 mod escalating;

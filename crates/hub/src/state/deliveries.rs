@@ -6,8 +6,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use ringer_core::MessageId;
 use ringer_core::policy::DeliveryChannel;
 
-/// Deliveries of one channel that are in flight at once. Each is a task of the executor; four times the popups that the
-/// desktop is asked for at once.
+/// Deliveries of one channel that are in flight at once. Each is a task of the executor.
 const MAX_IN_FLIGHT: usize = 256;
 /// With so many waiting no more messages are read; they stay in the journal. About 10 MB of ids.
 const MAX_WAITING: usize = 100_000;

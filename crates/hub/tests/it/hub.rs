@@ -78,8 +78,9 @@ impl TestHub {
         self.spawn();
         until("the hub answers", || {
             if self.has_ended() {
-                assert!(self.is_held, "the hub ended at once");
-                // Nobody was connected in time, so it ended by itself.
+                let ended = self.thread.take().expect("a thread").join();
+                assert!(self.is_held && matches!(ended, Ok(Ok(()))), "the hub ended at once: {ended:?}");
+                // It had nothing to do before this test connected.
                 self.spawn();
             }
             let Ok(mut client) = HubClient::connect(self.home()) else { return false };

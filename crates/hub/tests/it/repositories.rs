@@ -190,6 +190,7 @@ fn its_hook_sees_the_first_message_and_none_after_it_changed() {
     let root = worktree(&hub, "checkout");
     set_hook(&root, "theirs", r#"echo '{"notification":{"title":"patched"}}'"#);
     trust(&hub, &root);
+    // Whether that changes something is not certain: the hub watches its settings, and may have looked already.
     hub.call("hub.reload", &Value::Null);
     let id = hub.append(&from(&root, "first"));
     hub.wait_for_step(&id, "hook theirs changed it");

@@ -71,8 +71,8 @@ fn messages(hub: &TestHub, count: usize) -> Vec<Draft> {
     found
 }
 
-/// Waits until a watch of a directory has begun, which the hub does not wait for without end. It is in this process, whose
-/// watches the kernel tells.
+/// Waits until a directory is watched. The hub may answer before that. It runs in this process, so /proc/self/fdinfo lists its
+/// watches.
 fn until_watched(directory: &Path) {
     let inode = format!(" ino:{:x} ", fs::metadata(directory).expect("a directory").ino());
     let has_watch =

@@ -109,7 +109,7 @@ impl Handler {
     ) -> Result<CallToolResult, String> {
         let Ok(_permit) = self.asking.try_acquire() else {
             return Err(format!(
-                "error: {MAX_ASKING} questions wait already\nhint: ask again when one of them has its answer, or with timeout_seconds 0"
+                "error: {MAX_ASKING} questions wait already\nhint: ask again when one of them has its answer"
             ));
         };
         let within = Duration::from_secs(arguments.timeout_seconds.unwrap_or(DEFAULT_ASK_SECONDS));

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use rmcp::RoleServer;
 use rmcp::model::{
@@ -63,6 +63,8 @@ pub(super) struct StdioTransport<R, W> {
     /// Before the first request, nothing else is passed on: rmcp would end.
     has_request: bool,
     at_end: bool,
+    /// The same, for whoever ends the server.
+    input_ended: Arc<AtomicBool>,
     /// How many calls of tools have been made.
     calls: Arc<AtomicU64>,
     refusals: Arc<Semaphore>,
@@ -75,8 +77,14 @@ where
     R: AsyncRead + Send + Unpin,
     W: AsyncWrite + Send + Unpin + 'static,
 {
-    /// The transport. `ended` becomes true when the client is gone.
-    pub(super) fn new(read: R, write: W, results: ResultWriter, ended: watch::Sender<bool>) -> Self {
+    /// The transport. `ended` becomes true when the client is gone, `input_ended` when it has closed the input.
+    pub(super) fn new(
+        read: R,
+        write: W,
+        results: ResultWriter,
+        ended: watch::Sender<bool>,
+        input_ended: Arc<AtomicBool>,
+    ) -> Self {
         Self {
             read,
             splitter: LineSplitter::default(),
@@ -84,6 +92,7 @@ where
             received: VecDeque::new(),
             has_request: false,
             at_end: false,
+            input_ended,
             calls: Arc::default(),
             refusals: Arc::new(Semaphore::new(MAX_REFUSALS)),
             output: Arc::new(Output { write: Mutex::new(write), ended }),
@@ -204,6 +213,7 @@ where
                 return Some(message);
             }
             if self.at_end {
+                self.input_ended.store(true, Ordering::Relaxed);
                 // Questions that wait for their answers stop waiting.
                 self.output.ended.send_replace(true);
                 return None;

@@ -244,3 +244,18 @@ fn only_a_host_says_what_the_person_looks_at() {
         "{refused}"
     );
 }
+
+#[test]
+fn what_a_host_said_before_its_end_is_heard() {
+    let environment = HubEnvironment::new();
+    environment.run(&["hub", "start"]);
+    let mut host = attach(&environment, &["ws:a"]);
+    let heard = |number: usize| {
+        let params = json!({ "surface_id": "ws:a", "body": format!("word {number}") });
+        json!({ "id": number, "method": "surface.heard", "params": params }).to_string()
+    };
+    // It reads no answer.
+    host.send(&(0..20).map(heard).collect::<Vec<String>>().join("\n"));
+    drop(host);
+    until("all are listed", || environment.bodies(&["--all", "--limit", "100"]).len() == 20);
+}

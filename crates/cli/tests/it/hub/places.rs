@@ -99,7 +99,7 @@ fn a_tmux_that_hangs_holds_no_table_up() {
     for command in ["list", "status"] {
         let begin = Instant::now();
         let table = environment.run(&[command]);
-        // It waits for 0.3 s, and would wait for ever. The rest is for a busy machine.
+        // It waits for 0.3 s; without that limit it would wait for ever.
         assert!(begin.elapsed() < Duration::from_secs(20), "{command}: {:?}", begin.elapsed());
         assert!(table.contains(&format!("  tmux {}\n", pane.id)), "{table}");
     }

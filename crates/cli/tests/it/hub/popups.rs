@@ -1,5 +1,7 @@
 //! What agents ask, answered with the buttons of popups: from the hook that waits to the notification server and back.
 
+use std::time::{Duration, Instant};
+
 use serde_json::{Value, json};
 use test_support::{BlockingNotificationServer, NotifyCall, ServerBehaviour, ServerCall, SessionBus, until};
 
@@ -90,15 +92,17 @@ fn allow_on_a_popup_lets_the_waiting_hook_allow() {
     assert!(popup.summary.ends_with(" · needs permission"), "{}", popup.summary);
     assert_eq!(popup.body, "Bash: make a &amp;&amp; \\\nmake b", "all of it");
     desk.until_hooks_wait(1);
+    let clicked = Instant::now();
     desk.server.report_clicked(1, "allow");
     assert_eq!(decision(waiting)["behavior"], "allow");
     hook(&desk.environment, "PostToolUse", &ran("make a && \\\nmake b"));
+    let is_in_time = clicked.elapsed() < Duration::from_millis(1500);
     assert_eq!(desk.next_close(), 1, "the agent went on");
     desk.until_told("answered by person with a button of its popup: allow");
     // On a busy machine the agent may go on later than the hub waits for.
     until("the hub says so", || {
         let log = desk.environment.log();
-        log.contains("was answered with its popup") || log.contains("not confirmed")
+        log.contains("was answered with its popup") || (!is_in_time && log.contains("not confirmed"))
     });
 }
 

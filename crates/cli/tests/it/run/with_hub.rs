@@ -1,5 +1,10 @@
 //! With a hub: notifications are its own, and what the person looks at is read.
 
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
 use ringer_term::{NotificationFilter, TerminalEventKind};
 use serde_json::json;
 use test_support::until;
@@ -41,7 +46,9 @@ fn the_notifications_of_real_clients_are_the_hubs_and_the_rest_is_the_terminals(
             true,
             |bytes| expected.extend_from_slice(bytes),
             |event| {
-                if let TerminalEventKind::Notification(notification) = event.kind {
+                if let TerminalEventKind::Notification(notification) = event.kind
+                    && !notification.body.is_empty()
+                {
                     said.push(notification.body);
                 }
             },
@@ -153,11 +160,9 @@ fn the_end_is_told_unless_the_person_looks() {
     let environment =
         HubEnvironment::with_settings("[notify]\nrate_limit = \"off\"\npopup = \"off\"\nmin_turn = \"0s\"\n");
     // A key would count as looking.
-    let fifo = environment.base.path().join("go");
-    rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR)
-        .expect("a FIFO");
+    let fifo = make_fifo(&environment);
     let pane = attached(&environment, &["--name", "build"], &format!("read go < '{}'", fifo.display()));
-    std::fs::write(&fifo, "go\n").expect("it reads");
+    go_on(&fifo);
     pane.end();
     let run = |script: &str, typed: &[u8], code: u32| {
         let mut pane = attached(&environment, &["--name", "build"], script);
@@ -174,6 +179,42 @@ fn the_end_is_told_unless_the_person_looks() {
     let body = rows[0]["body"].as_str().expect("a text");
     assert!(body.starts_with("exit status 2 after "), "{body}");
     assert!(rows[1]["body"].as_str().expect("a text").starts_with("finished after "));
+}
+
+/// A program that reads from this FIFO goes on.
+fn go_on(fifo: &Path) {
+    // Without a reader it cannot be opened like this.
+    let open = || {
+        OpenOptions::new()
+            .write(true)
+            .custom_flags(rustix::fs::OFlags::NONBLOCK.bits().cast_signed())
+            .open(fifo)
+    };
+    until("it reads", || open().is_ok_and(|mut file| file.write_all(b"go\n").is_ok()));
+}
+
+fn make_fifo(environment: &HubEnvironment) -> PathBuf {
+    let fifo = environment.base.path().join("go");
+    rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR)
+        .expect("a FIFO");
+    fifo
+}
+
+#[test]
+fn the_end_of_an_agent_that_is_known_by_its_title_is_told() {
+    let environment =
+        HubEnvironment::with_settings("[notify]\nrate_limit = \"off\"\npopup = \"off\"\nmin_turn = \"0s\"\n");
+    let fifo = make_fifo(&environment);
+    let script = format!("printf '\\033]0;⠂ Fix the build\\007'; read go < '{}'", fifo.display());
+    let pane = attached(&environment, &["--name", "build"], &script);
+    until("it is an agent", || {
+        environment.json(&["status", "--json"])["agents"].as_array().is_some_and(|all| !all.is_empty())
+    });
+    go_on(&fifo);
+    assert!(pane.end().1.success());
+    until("its end is listed", || {
+        environment.bodies(&[]).iter().any(|body| body.starts_with("finished after "))
+    });
 }
 
 /// Its own report says more than that its process ended.

@@ -19,7 +19,7 @@ pub(super) struct Group {
     pub(super) stays_unread: Ordered,
 }
 
-/// All indexes. Every change of a record is entered here before and after it, so none is ever rebuilt.
+/// All indexes. Every change of a record is entered here before and after it, so none has to be rebuilt.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Index {
     /// By arrival.

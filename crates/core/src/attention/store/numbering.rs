@@ -13,7 +13,7 @@ impl NotificationStore {
         self.last_number
     }
 
-    /// Numbers all records anew, in the same orders, after 4 billion changes. Only then the indexes are built again.
+    /// Numbers all records anew, in the same orders, after 4 billion changes. The only place that rebuilds the indexes.
     fn renumber(&mut self) {
         let mut slots: Vec<Slot> = self.index.everything.slots().collect();
         (self.index, self.last_number) = (Index::default(), 0);

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 /// Where the store keeps a record. Half as large as an id, of which every index would have one.
 pub(super) type Slot = u32;
-/// The place of a record in an order. Half as large as a count that never ends; [`super::NotificationStore`] begins anew when it
-/// does.
+/// The place of a record in an order. 32 bits are half of what a count without end would take; the store numbers its records anew
+/// before they overflow.
 pub(super) type Number = u32;
 
 /// A list of records by numbers that only grow, so that a binary search finds one. Removing a record leaves a hole. There are
