@@ -1,6 +1,6 @@
 //! What several crates need of the operating system, written once: replacing a file so that no reader sees half of it,
-//! changes in directories, finding a program on a search path, connecting to a socket, waking a loop that polls, variables of the
-//! environment, words of a shell, and bytes as hex digits.
+//! changes in directories, finding a program on a search path, connecting to a socket, waking a loop that polls, how much memory
+//! threads take, variables of the environment, words of a shell, and bytes as hex digits.
 //!
 //! ```
 //! let directory = std::env::temp_dir();
@@ -13,8 +13,9 @@
 //!
 //! It knows nothing of Ringer, starts no process and no thread, and keeps nothing.
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
+mod allocator;
 #[cfg(target_os = "linux")]
 mod directory_changes;
 mod environment;
@@ -25,6 +26,7 @@ mod shell_word;
 mod socket;
 mod wake;
 
+pub use allocator::share_one_heap;
 #[cfg(target_os = "linux")]
 pub use directory_changes::DirectoryChanges;
 pub use environment::{path_variable, variable};
