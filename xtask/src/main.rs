@@ -77,7 +77,7 @@ const TASKS: &[Task] = &[
     },
     Task {
         name: "bench",
-        arguments: "[NAME...] [--no-install] …",
+        arguments: "[NAME...] [--no-install] [--installed] …",
         summary: "measure, as ratios",
         run: bench::run,
     },

@@ -9,7 +9,7 @@ use super::options::Options;
 use super::shell::Shell;
 use super::{baseline, desktop, idle, redis, wake};
 use crate::background::{BackgroundProcess, START_TIMEOUT, until};
-use crate::binary::{self, Profile};
+use crate::binary;
 use crate::environment::{TestEnvironment, failed};
 use crate::failure::Failure;
 use crate::parts;
@@ -22,13 +22,14 @@ const TEXT: &str =
 /// A second each for the shell, which waits that long for a reader.
 const STALLS: Rounds = Rounds { warm_ups: 0, measured: 5, pause: Duration::from_millis(5) };
 
-/// Sending a message and being woken by one, whole processes, as shipped, against what else one could use.
+/// Sending a message and being woken by one, whole processes, as shipped or as `cargo install` builds it, against what else one
+/// could use.
 pub(crate) fn run(options: &Options, times: &mut StepTimes) -> Result<(), Failure> {
     let rivals = redis::PARTS.into_iter().chain(desktop::PARTS);
     if let Err(failure) = parts::ensure_these(&rivals.collect::<Vec<_>>(), options.missing, times) {
         eprintln!("{failure}\ngoing on without them");
     }
-    let ringer = binary::ringer(Profile::Dist, times)?;
+    let ringer = binary::ringer(options.profile, times)?;
     let empty = baseline::build("empty", times)?;
     let append = baseline::build("append", times)?;
     let fifo = baseline::build("fifo", times)?;

@@ -1,6 +1,7 @@
 use std::time::Duration;
 
 use super::measure::Rounds;
+use crate::binary::Profile;
 use crate::failure::Failure;
 use crate::flags;
 use crate::parts::Missing;
@@ -14,11 +15,18 @@ pub(super) struct Options {
     pub(super) measured: usize,
     /// About programs to compare with.
     pub(super) missing: Missing,
+    /// How `ringer` is built.
+    pub(super) profile: Profile,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { idle: Duration::from_mins(1), measured: 500, missing: Missing::Install }
+        Self {
+            idle: Duration::from_mins(1),
+            measured: 500,
+            missing: Missing::Install,
+            profile: Profile::Dist,
+        }
     }
 }
 
@@ -35,8 +43,12 @@ impl Options {
                 }
                 "--rounds" => options.measured = flags::value(word, words.next(), 1..=1_000_000)?,
                 "--no-install" => options.missing = Missing::Report,
+                "--installed" => options.profile = Profile::Release,
                 flag if flag.starts_with('-') => {
-                    return Err(flags::unknown(flag, "names, --idle-seconds N, --rounds N, --no-install"));
+                    return Err(flags::unknown(
+                        flag,
+                        "names, --idle-seconds N, --rounds N, --no-install, --installed",
+                    ));
                 }
                 _ => names.push(word.clone()),
             }
@@ -52,6 +64,7 @@ impl Options {
 #[cfg(test)]
 mod tests {
     use super::Options;
+    use crate::binary::Profile;
     use crate::parts::Missing;
     use std::time::Duration;
 
@@ -61,8 +74,13 @@ mod tests {
             let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
             Options::parse(&words).map_err(|failure| failure.code())
         };
-        let chosen = Options { idle: Duration::from_secs(5), measured: 9, missing: Missing::Report };
-        let line = "--idle-seconds 5 notify --rounds 9 start --no-install";
+        let chosen = Options {
+            idle: Duration::from_secs(5),
+            measured: 9,
+            missing: Missing::Report,
+            profile: Profile::Release,
+        };
+        let line = "--idle-seconds 5 notify --rounds 9 start --no-install --installed";
         assert_eq!(parse(line), Ok((chosen, vec!["notify".to_owned(), "start".to_owned()])));
         assert_eq!(parse(""), Ok((Options::default(), Vec::new())));
         for wrong in ["--idle", "--rounds", "--rounds 0", "--idle-seconds x"] {
