@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use ringer_core::message::About;
-use ringer_journal::{Journal, KnownAgent, Repository};
+use ringer_journal::{AgentSummary, Journal, Repository};
 use ringer_term::sanitise_line;
 use ringer_ui::state_word;
 
@@ -16,10 +16,10 @@ const MAX_LISTED: usize = 12;
 
 /// The agent of an id, a session, a name, or a piece of its id, its name or its label. Without words, the only one that runs
 /// in this repository.
-pub(crate) fn find(words: Option<&str>) -> Result<(KnownAgent, Journal), Failure> {
+pub(crate) fn find(words: Option<&str>) -> Result<(AgentSummary, Journal), Failure> {
     let none = || Failure::new(Exit::Data, "no agent has reported yet").hint("ringer setup");
     let mut journal = context::existing_journal()?.ok_or_else(none)?;
-    let agents = journal.known_agents()?;
+    let agents = journal.agent_summaries()?;
     if agents.is_empty() {
         return Err(none());
     }
@@ -30,19 +30,19 @@ pub(crate) fn find(words: Option<&str>) -> Result<(KnownAgent, Journal), Failure
     Ok((agent, journal))
 }
 
-fn named(words: &str, agents: &[KnownAgent], journal: &mut Journal) -> Result<KnownAgent, Failure> {
+fn named(words: &str, agents: &[AgentSummary], journal: &mut Journal) -> Result<AgentSummary, Failure> {
     let id = journal.agent_named(words)?;
     if let Some(agent) = agents.iter().find(|agent| id.as_deref() == Some(&agent.id)) {
         return Ok(agent.clone());
     }
     let has = |text: &str| text.to_lowercase().contains(&words.to_lowercase());
-    let is_meant = |agent: &&KnownAgent| {
+    let is_meant = |agent: &&AgentSummary| {
         has(&agent.id)
             || agent.name.as_deref().is_some_and(has)
             || label(agent).is_some_and(|label| has(&label))
     };
-    let meant: Vec<&KnownAgent> = agents.iter().filter(is_meant).collect();
-    let running: Vec<&KnownAgent> = meant.iter().copied().filter(|agent| runs(agent)).collect();
+    let meant: Vec<&AgentSummary> = agents.iter().filter(is_meant).collect();
+    let running: Vec<&AgentSummary> = meant.iter().copied().filter(|agent| runs(agent)).collect();
     // One that runs is meant rather than those that have ended.
     match (running.as_slice(), meant.as_slice()) {
         ([one], _) | ([], [one]) => Ok((*one).clone()),
@@ -51,27 +51,27 @@ fn named(words: &str, agents: &[KnownAgent], journal: &mut Journal) -> Result<Kn
             Err(Failure::new(Exit::Data, what).hint("ringer status"))
         }
         ([], several) | (several, _) => {
-            let several: Vec<KnownAgent> = several.iter().map(|agent| (*agent).clone()).collect();
+            let several: Vec<AgentSummary> = several.iter().map(|agent| (*agent).clone()).collect();
             Err(several_fit(&format!("{words:?} fits {} agents", several.len()), &several))
         }
     }
 }
 
-fn only_one_here(agents: &[KnownAgent]) -> Result<KnownAgent, Failure> {
+fn only_one_here(agents: &[AgentSummary]) -> Result<AgentSummary, Failure> {
     let scope = context::scope(context::repository().as_ref());
-    let is_here = |agent: &&KnownAgent| agent.scope == scope.as_str() && runs(agent);
-    let here: Vec<&KnownAgent> = agents.iter().filter(is_here).collect();
+    let is_here = |agent: &&AgentSummary| agent.scope == scope.as_str() && runs(agent);
+    let here: Vec<&AgentSummary> = agents.iter().filter(is_here).collect();
     match here.as_slice() {
         [one] => Ok((*one).clone()),
         [] => Err(several_fit("no agent runs in this repository; others are", agents)),
         here => {
-            let here: Vec<KnownAgent> = here.iter().map(|agent| (*agent).clone()).collect();
+            let here: Vec<AgentSummary> = here.iter().map(|agent| (*agent).clone()).collect();
             Err(several_fit(&format!("{} agents run in this repository", here.len()), &here))
         }
     }
 }
 
-fn several_fit(what: &str, agents: &[KnownAgent]) -> Failure {
+fn several_fit(what: &str, agents: &[AgentSummary]) -> Failure {
     let first = agents.iter().find(|agent| runs(agent)).or(agents.first());
     let first = first.map(|agent| agent.name.clone().unwrap_or_else(|| agent.id.clone())).unwrap_or_default();
     Failure::usage(format!("{what}:{}", listed(agents)))
@@ -79,10 +79,10 @@ fn several_fit(what: &str, agents: &[KnownAgent]) -> Failure {
 }
 
 /// The agents, a line for each: those that run, or the last ones that did.
-fn listed(agents: &[KnownAgent]) -> String {
-    let running: Vec<&KnownAgent> = agents.iter().filter(|agent| runs(agent)).collect();
+fn listed(agents: &[AgentSummary]) -> String {
+    let running: Vec<&AgentSummary> = agents.iter().filter(|agent| runs(agent)).collect();
     let shown = if running.is_empty() { agents.iter().collect() } else { running };
-    let line = |agent: &&KnownAgent| {
+    let line = |agent: &&AgentSummary| {
         let name = agent.name.as_deref().map(|name| format!("  {name}")).unwrap_or_default();
         let label = label(agent).map(|label| format!("  {label}")).unwrap_or_default();
         let state = agent.state.as_deref().map(|state| state_word(state, None)).unwrap_or_default();
@@ -95,12 +95,12 @@ fn listed(agents: &[KnownAgent]) -> String {
     }
 }
 
-fn runs(agent: &KnownAgent) -> bool {
+fn runs(agent: &AgentSummary) -> bool {
     agent.state.as_deref() != Some("exited")
 }
 
 /// The repository and branch that an agent works in.
-fn label(agent: &KnownAgent) -> Option<String> {
+fn label(agent: &AgentSummary) -> Option<String> {
     agent.cwd.as_deref().and_then(|cwd| label_of(Path::new(cwd)))
 }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use ringer_core::message::{Agent, MessagePart, ShownKind};
 use ringer_hub::{Clock, agents};
-use ringer_journal::{EnteredPart, IdSource, Journal, KnownAgent, Repository};
+use ringer_journal::{AgentSummary, EnteredPart, IdSource, Journal, Repository};
 use ringer_term::sanitise_line;
 use ringer_turn::{
     Charset, ConversationMessage, Injection, InjectionSource, NotificationBlock, TranscriptView, collapse,
@@ -39,7 +39,7 @@ pub(crate) struct PageStyle {
 /// What is known of an agent.
 #[derive(Debug)]
 pub(crate) struct AgentPage {
-    agent: KnownAgent,
+    agent: AgentSummary,
     label: String,
     repository: Option<Repository>,
     manager: Option<String>,
@@ -57,7 +57,7 @@ pub(crate) struct AgentPage {
 
 impl AgentPage {
     /// Reads it.
-    pub(crate) fn read(agent: KnownAgent, journal: &mut Journal) -> Result<Self, Failure> {
+    pub(crate) fn read(agent: AgentSummary, journal: &mut Journal) -> Result<Self, Failure> {
         let (clock, now_ms) = (Clock::local(), IdSource::now().unix_ms);
         let id = Agent::new(&agent.id)?;
         let sender = agent.name.clone().unwrap_or_else(|| agent.id.clone());

@@ -11,7 +11,7 @@ use std::time::Duration;
 use ringer_config::Environment;
 use ringer_deliver::{Desktop, PopupHandle, PreviousPopup, REPLY_DEADLINE};
 use ringer_ipc::discovery::socket_path;
-use ringer_ipc::{Presence, StartFailure};
+use ringer_ipc::{HubAddress, StartFailure};
 use ringer_journal::{
     Error as JournalError, Home, HubLock, HubStore, IdSource, Journal, ReadPosition, SpoolStatus,
 };
@@ -141,15 +141,15 @@ fn run_hub(options: &HubOptions, plug_ins: PlugIns) -> Result<(), HubError> {
     let socket = socket_path(home, options.runtime.as_deref()).map_err(HubError::Socket)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(HubError::Runtime)?;
-    let presence =
-        Presence { socket, pid: std::process::id(), version: env!("CARGO_PKG_VERSION").to_owned() };
-    log.line(format!("hub {} begins, pid {}", presence.version, presence.pid));
+    let address =
+        HubAddress { socket, pid: std::process::id(), version: env!("CARGO_PKG_VERSION").to_owned() };
+    log.line(format!("hub {} begins, pid {}", address.version, address.pid));
     log_panics(&log);
     let files = (journal, store);
-    let exit = runtime.block_on(serve(options, &presence, files, lock, plug_ins, &log));
+    let exit = runtime.block_on(serve(options, &address, files, lock, plug_ins, &log));
     runtime.shutdown_timeout(SHUTDOWN_WITHIN);
     // Before the lock is dropped: from then on another hub may write its own.
-    presence.remove(home);
+    address.remove(home);
     log.line("the hub ends");
     let LoopExit { lock, position, was_idle } = exit?;
     drop(lock);
@@ -187,14 +187,14 @@ fn start_again_if_behind(options: &HubOptions, position: &ReadPosition, log: &Lo
 
 async fn serve(
     options: &HubOptions,
-    presence: &Presence,
+    address: &HubAddress,
     (journal, mut store): (Journal, HubStore),
     lock: HubLock,
     mut plug_ins: PlugIns,
     log: &Log,
 ) -> Result<LoopExit, HubError> {
-    let listener = server::listen(&presence.socket).map_err(HubError::Socket)?;
-    presence.write(&options.home).map_err(HubError::Socket)?;
+    let listener = server::listen(&address.socket).map_err(HubError::Socket)?;
+    address.write(&options.home).map_err(HubError::Socket)?;
     StartFailure::remove(&options.home, options.runtime.as_deref());
     if !options.foreground {
         ringer_ipc::tell_ready();

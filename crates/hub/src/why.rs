@@ -1,6 +1,6 @@
 //! Explaining: what became of a message, out of what is written down alone. So it works with the hub down, too.
 
-use ringer_journal::{Age, Error, HubStore, Journal, KnownAgent};
+use ringer_journal::{Age, AgentSummary, Error, HubStore, Journal};
 use serde_json::{Value, json};
 
 use crate::clock::Clock;
@@ -55,8 +55,8 @@ pub fn explain(
 }
 
 /// Agents as `ringer status --json` lists them.
-pub fn agents(agents: &[KnownAgent], clock: &Clock) -> Vec<Value> {
-    let view = |agent: &KnownAgent| {
+pub fn agents(agents: &[AgentSummary], clock: &Clock) -> Vec<Value> {
+    let view = |agent: &AgentSummary| {
         json!({
             "id": agent.id,
             "client": agent.client,

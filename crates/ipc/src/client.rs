@@ -11,7 +11,7 @@ use ringer_platform::{connect_at_once, peer_uid};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde_json::{Value, json};
 
-use crate::discovery::{Presence, check_path, usual_sockets};
+use crate::discovery::{HubAddress, check_path, usual_sockets};
 use crate::protocol::{ApiError, MAX_LINE, Response};
 
 /// How long a hub may take to answer.
@@ -52,8 +52,8 @@ fn reach(
     home: &Home,
     connect: impl Fn(&Path) -> std::io::Result<UnixStream>,
 ) -> Result<UnixStream, HubClientError> {
-    let named = Presence::read(home).map_or(Err(HubClientError::NoHub), |presence| {
-        let stream = try_socket(home, &presence.socket, &connect);
+    let named = HubAddress::read(home).map_or(Err(HubClientError::NoHub), |address| {
+        let stream = try_socket(home, &address.socket, &connect);
         stream.map_err(|error| suspicious(home, error))
     });
     if !matches!(named, Err(HubClientError::NoHub)) || HubLock::owner(home).is_none() {

@@ -21,7 +21,7 @@ const MAX_FILE: u64 = 16 * 1024;
 
 /// What a hub says of itself, in `hub.json` in the home.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Presence {
+pub struct HubAddress {
     /// Its socket.
     pub socket: PathBuf,
     /// Its process.
@@ -30,7 +30,7 @@ pub struct Presence {
     pub version: String,
 }
 
-impl Presence {
+impl HubAddress {
     /// What the last hub of that home wrote. It may be gone. A file that another user wrote, or could write, is not read:
     /// it would say whom to believe.
     pub fn read(home: &Home) -> Option<Self> {
@@ -276,16 +276,16 @@ mod tests {
         // What is ours is closed again.
         allow(&runtime.join("ringer"), 0o777);
         let socket = socket_path(&home, Some(&runtime)).unwrap();
-        let presence = Presence { socket, pid: 1, version: "1".into() };
-        check_path(&home, &presence.socket).unwrap();
+        let address = HubAddress { socket, pid: 1, version: "1".into() };
+        check_path(&home, &address.socket).unwrap();
         allow(&runtime.join("ringer"), 0o770);
-        let error = check_path(&home, &presence.socket).unwrap_err().to_string();
+        let error = check_path(&home, &address.socket).unwrap_err().to_string();
         assert_eq!(error, format!("{} can be written by other users", runtime.join("ringer").display()));
         // A link is no directory of ours.
         fs::rename(runtime.join("ringer"), runtime.join("elsewhere")).unwrap();
         std::os::unix::fs::symlink("elsewhere", runtime.join("ringer")).unwrap();
         assert!(socket_path(&home, Some(&runtime)).unwrap().starts_with(home.path()));
-        check_path(&home, &presence.socket).unwrap_err();
+        check_path(&home, &address.socket).unwrap_err();
     }
 
     #[test]
@@ -308,40 +308,40 @@ mod tests {
         // The fault as it was found: the parent is theirs, the leaf is ours.
         let long = Home::new(directory.path().join("x".repeat(200)));
         let socket = socket_in(&places_with(&long, None, &runtime)).unwrap();
-        let presence = Presence { socket, pid: 1, version: "1".into() };
-        check_path(&long, &presence.socket).unwrap();
+        let address = HubAddress { socket, pid: 1, version: "1".into() };
+        check_path(&long, &address.socket).unwrap();
         chown(runtime.join("ringer-0"), Some(65534), None).unwrap();
         let expected = format!("{} belongs to another user (uid 65534)", runtime.join("ringer-0").display());
         assert_eq!(socket_in(&places_with(&long, None, &runtime)).unwrap_err().to_string(), expected);
-        assert_eq!(check_path(&long, &presence.socket).unwrap_err().to_string(), expected);
+        assert_eq!(check_path(&long, &address.socket).unwrap_err().to_string(), expected);
     }
 
     #[test]
     fn a_file_that_others_can_write_is_not_believed() {
         let directory = tempfile::tempdir().unwrap();
         let home = Home::new(directory.path());
-        let presence = Presence { socket: directory.path().join("s"), pid: 1, version: "1".into() };
-        presence.write(&home).unwrap();
-        assert_eq!(Presence::read(&home).as_ref(), Some(&presence));
+        let address = HubAddress { socket: directory.path().join("s"), pid: 1, version: "1".into() };
+        address.write(&home).unwrap();
+        assert_eq!(HubAddress::read(&home).as_ref(), Some(&address));
         allow(&file(&home), 0o666);
-        assert_eq!(Presence::read(&home), None);
+        assert_eq!(HubAddress::read(&home), None);
         allow(&file(&home), 0o600);
         fs::rename(file(&home), directory.path().join("other")).unwrap();
         std::os::unix::fs::symlink("other", file(&home)).unwrap();
-        assert_eq!(Presence::read(&home), None, "a link");
+        assert_eq!(HubAddress::read(&home), None, "a link");
     }
 
     #[test]
     fn a_hub_takes_away_its_own_file_only() {
         let directory = tempfile::tempdir().unwrap();
         let home = Home::new(directory.path());
-        let one = Presence { socket: directory.path().join("s"), pid: 1, version: "1".into() };
-        let two = Presence { pid: 2, ..one.clone() };
+        let one = HubAddress { socket: directory.path().join("s"), pid: 1, version: "1".into() };
+        let two = HubAddress { pid: 2, ..one.clone() };
         one.write(&home).unwrap();
         two.write(&home).unwrap();
         one.remove(&home);
-        assert_eq!(Presence::read(&home), Some(two.clone()));
+        assert_eq!(HubAddress::read(&home), Some(two.clone()));
         two.remove(&home);
-        assert_eq!(Presence::read(&home), None);
+        assert_eq!(HubAddress::read(&home), None);
     }
 }

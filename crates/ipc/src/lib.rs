@@ -30,7 +30,7 @@ mod spawn;
 mod start_failure;
 
 pub use client::{HubClient, HubClientError, HubWriter, tell};
-pub use discovery::Presence;
+pub use discovery::HubAddress;
 pub use host_connection::{HostConnection, connect_to_starting, listed_surfaces};
 pub use program_reports::ProgramReports;
 pub use protocol::{ApiError, MAX_LINE, RequestLine, Response, json_line, read_request};

@@ -76,7 +76,7 @@ pub use journal::question::{PendingQuestion, Question};
 pub use journal::read::{Batch, Filter, JournalFollower};
 pub use journal::retention::{PruneResult, RetentionLimits};
 pub use journal::schema::{Journal, JournalSchema};
-pub use journal::stats::{JournalStats, KnownAgent, RunningListener, UnreadCount};
+pub use journal::stats::{AgentSummary, JournalStats, RunningListener, UnreadCount};
 pub use journal::status_summary::StatusSummary;
 pub use lock::Lock;
 pub use position::{Age, CatchUp, Cursor, ReadPosition};

@@ -1,7 +1,7 @@
 //! Runs a program on a PTY between it and the real terminal, and reports what it says to the hub.
 //!
 //! The program notices nothing: bytes, sizes, signals and job control pass as they are. Only its own notifications go to the hub
-//! instead of the terminal, as long as there is a hub ([`ringer_term::NotificationFilter`]).
+//! instead of the terminal, as long as there is a hub ([`ringer_term::NotificationStripper`]).
 //!
 //! [`run`] is one blocking loop over the terminal, the PTY and signals. What needs the hub is on threads of its own (`hub_link`),
 //! so a hub that hangs does not make a program wait. Between the loop and the program is a process that leads the session

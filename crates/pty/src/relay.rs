@@ -4,7 +4,7 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use pty_process::blocking::Pty;
-use ringer_term::{NotificationFilter, TerminalEventKind};
+use ringer_term::{NotificationStripper, TerminalEventKind};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Signal, getpgrp, getpid, getsid, kill_process_group};
@@ -68,7 +68,7 @@ pub fn run(launch: &Launch, hub: Option<HubSurface>) -> io::Result<Finished> {
         child,
         signals,
         reporter,
-        filter: NotificationFilter::new(),
+        filter: NotificationStripper::new(),
         modes: FocusModes::default(),
         input: FocusInput::default(),
         ring: TitleRing::default(),
@@ -112,7 +112,7 @@ struct Relay {
     child: Child,
     signals: Signals,
     reporter: Option<Reporter>,
-    filter: NotificationFilter,
+    filter: NotificationStripper,
     modes: FocusModes,
     input: FocusInput,
     ring: TitleRing,

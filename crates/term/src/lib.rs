@@ -55,7 +55,7 @@ mod identity;
 mod interpret;
 mod json;
 mod multiplexer;
-mod notification_filter;
+mod notification_stripper;
 mod osc;
 mod osc99;
 mod osc99_assembler;
@@ -82,7 +82,7 @@ pub use id::{InvalidId, NotificationId};
 pub use identity::{TerminalIdentity, TerminalProgram, Version};
 pub use json::{escape_hidden, escape_json};
 pub use multiplexer::{Multiplexer, SCREEN_PIECE, wrap};
-pub use notification_filter::NotificationFilter;
+pub use notification_stripper::NotificationStripper;
 pub use osc::Terminator;
 pub use osc99::{
     Actions, MAX_ENCODED, MAX_PLAIN, Occasion, Osc99Message, Urgency, alive99_reply, close99, query99,

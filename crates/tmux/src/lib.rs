@@ -16,7 +16,7 @@ mod server;
 mod servers;
 mod setup;
 
-pub use scan::{ScanMark, Scanning};
+pub use scan::{PaneReaderMark, Scanning};
 pub use server::{TmuxError, TmuxServer};
 pub use servers::Servers;
 pub use setup::{

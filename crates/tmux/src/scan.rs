@@ -70,12 +70,12 @@ fn command(program: &Path, home: &Path, surface: &SurfaceId, pid: u32) -> String
 
 /// That this process reads a pane, noted in tmux for as long as it does.
 #[derive(Debug)]
-pub struct ScanMark {
+pub struct PaneReaderMark {
     server: TmuxServer,
     pane: String,
 }
 
-impl ScanMark {
+impl PaneReaderMark {
     /// Of the pane that a surface is.
     pub fn set(surface: &SurfaceId) -> Option<Self> {
         let TmuxSurface { socket, pane, .. } = surface.tmux()?;
@@ -96,7 +96,7 @@ impl ScanMark {
     }
 }
 
-impl Drop for ScanMark {
+impl Drop for PaneReaderMark {
     fn drop(&mut self) {
         // Another one may read the pane by now.
         let is_own = format!("#{{==:#{{{MARK}}},{}}}", std::process::id());

@@ -233,9 +233,9 @@ fn notifications(journal: &mut Journal, wanted: ValueKind) -> Vec<Candidate> {
 }
 
 fn agents(journal: &mut Journal) -> Vec<Candidate> {
-    let known = journal.known_agents().unwrap_or_default();
+    let known = journal.agent_summaries().unwrap_or_default();
     let running = known.iter().filter(|agent| agent.state.as_deref() != Some("exited"));
-    let candidate = |agent: &ringer_journal::KnownAgent| {
+    let candidate = |agent: &ringer_journal::AgentSummary| {
         let name = agent.name.as_ref().unwrap_or(&agent.id);
         let state = agent.state.as_deref().unwrap_or_default();
         let place = agent.cwd.as_deref().unwrap_or_default();

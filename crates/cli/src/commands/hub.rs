@@ -22,7 +22,7 @@ use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
 use crate::output::{eprint_line, print_json, print_line};
 use crate::popup_answerer::{PopupAnswerer, answer_of_channel};
-use crate::{context, hub_client, push_thread, session_thread, tmux_setup};
+use crate::{context, hub_client, mcp_push_thread, session_thread, tmux_setup};
 
 /// Manage the background service
 ///
@@ -108,7 +108,7 @@ fn serve(foreground: bool) -> Outcome {
     let own_log = log.clone();
     let tmux_servers = Servers::start(home.clone(), directories, scanning, move |line| own_log.line(line));
     let mut extensions: Vec<Box<dyn Extension>> = vec![
-        Box::new(push_thread::start(home.clone(), log.clone())),
+        Box::new(mcp_push_thread::start(home.clone(), log.clone())),
         Box::new(session_thread::start(home.clone(), log.clone())),
         Box::new(tmux_servers),
         Box::new(mcp_channels(&home, log.clone())),

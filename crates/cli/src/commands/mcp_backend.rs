@@ -137,7 +137,7 @@ fn mark_seen(ids: &[String]) -> Result<String, Failure> {
 }
 
 fn unknown_agent(journal: &mut Journal) -> Failure {
-    let several = journal.known_agents().is_ok_and(|agents| agents.len() > 1);
+    let several = journal.agent_summaries().is_ok_and(|agents| agents.len() > 1);
     let why = if several { ": several agents work here" } else { "" };
     Failure::new(Exit::Unavailable, format!("it is not known which agent you are, so nothing can wait for you{why}"))
         .hint("the person can run `ringer setup`, or set RINGER_AGENT to your name in the environment of this server")

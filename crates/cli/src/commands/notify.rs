@@ -188,7 +188,7 @@ const MAX_NAMED: usize = 12;
 
 /// The warning that no agent of that name is known: it may be a typing error, or an agent that starts later.
 fn unknown_agent(name: &str, journal: &mut Journal) -> Result<String, Failure> {
-    let agents = journal.known_agents()?;
+    let agents = journal.agent_summaries()?;
     let alive = agents.iter().filter(|agent| agent.state.as_deref() != Some("exited"));
     let mut names: Vec<&str> = alive.map(|agent| agent.name.as_deref().unwrap_or(&agent.id)).collect();
     let more = names.len().saturating_sub(MAX_NAMED);

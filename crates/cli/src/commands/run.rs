@@ -10,8 +10,8 @@ use ringer_config::{Config, TitleMark};
 use ringer_core::message::{Kind, MessageOrigin, Place, SurfaceId};
 use ringer_core::time::rounded_span_text;
 use ringer_core::{Draft, Recipient, Sender};
-use ringer_ipc::discovery::Presence;
-use ringer_journal::{IdSource, Journal, KnownAgent, TERMINAL_CLIENT};
+use ringer_ipc::discovery::HubAddress;
+use ringer_journal::{AgentSummary, IdSource, Journal, TERMINAL_CLIENT};
 use ringer_platform::{find_program, is_program, variable};
 use ringer_pty::{Ending, Finished, HubSurface, Launch, OwnSurface, die_by};
 use ringer_term::{Channel, EmulatedTerminal, Env, identity_variables};
@@ -112,7 +112,7 @@ fn settings() -> Config {
 /// What the command finds in its environment. TERM and the variables of multiplexers stay as they are: it draws on the real
 /// terminal, through them.
 fn variables(origin: &MessageOrigin, name: Option<&str>) -> Vec<(OsString, Option<OsString>)> {
-    let socket = context::home().ok().and_then(|home| Presence::read(&home)).map(|hub| hub.socket);
+    let socket = context::home().ok().and_then(|home| HubAddress::read(&home)).map(|hub| hub.socket);
     // Without a hub its notifications are for the real terminal, which it then has to know.
     let has_terminal = io::stdin().is_terminal() || io::stdout().is_terminal() || io::stderr().is_terminal();
     let identity = (has_terminal && (socket.is_some() || hub_client::may_start()))
@@ -201,14 +201,14 @@ impl Ended {
     /// Whether the command was an agent whose hooks report: its own report says more than that its process ended. That it failed
     /// is told unless it has said so. An agent that is only known by its title has reported nothing.
     fn was_told(&self, journal: &mut Journal) -> Result<bool, Failure> {
-        let agents = journal.known_agents()?;
-        let is_here = |agent: &&KnownAgent| {
+        let agents = journal.agent_summaries()?;
+        let is_here = |agent: &&AgentSummary| {
             agent.client.as_deref().is_some_and(|client| client != TERMINAL_CLIENT)
                 && agent.surface == self.origin.surface
                 && agent.seen_ms >= self.started_ms
         };
         let is_success = self.finished.ending.is_success();
-        let told = |agent: &KnownAgent| is_success || agent.state.as_deref() == Some("error");
+        let told = |agent: &AgentSummary| is_success || agent.state.as_deref() == Some("error");
         Ok(self.origin.surface.is_some() && agents.iter().filter(is_here).any(told))
     }
 }

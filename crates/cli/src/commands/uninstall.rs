@@ -132,7 +132,7 @@ impl Traces {
         let files = targets.iter().map(|target| target.path.as_path()).chain(recorded);
         let backups = files.flat_map(backups).collect();
         let is_running = |state: Option<&str>| state.is_some_and(|state| state != "exited");
-        let agents = journal.as_mut().map(Journal::known_agents).transpose().ok().flatten();
+        let agents = journal.as_mut().map(Journal::agent_summaries).transpose().ok().flatten();
         let running_agents =
             agents.unwrap_or_default().iter().filter(|agent| is_running(agent.state.as_deref())).count();
         Ok(Self {

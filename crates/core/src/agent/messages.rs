@@ -3,7 +3,7 @@
 //! Three tiers: a worker has a manager, which is an agent; a scope has a lead, the session that the person talks to.
 
 use crate::agent::{AgentNotice, Episode};
-use crate::message::{Agent, EPISODE_KEY, Kind, PERMISSION_REFUSED, Recipient};
+use crate::message::{Agent, EPISODE_KEY_PREFIX, Kind, PERMISSION_REFUSED, Recipient};
 
 /// The role of an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -112,7 +112,7 @@ fn text_of(agent: &str, tier: &Tier, notice: &AgentNotice) -> String {
 
 /// The key of the messages that report an episode of an agent.
 pub fn episode_key(agent: &Agent, episode: Episode) -> String {
-    format!("{EPISODE_KEY}{}:{}", agent.as_str(), episode.number())
+    format!("{EPISODE_KEY_PREFIX}{}:{}", agent.as_str(), episode.number())
 }
 
 /// Whether the last line of an agent's last message is the marker that it waits for input.

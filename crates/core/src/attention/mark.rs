@@ -4,7 +4,7 @@
 use std::fmt;
 
 use crate::attention::{OptionalTime, ReadReason, Record};
-use crate::message::{EPISODE_KEY, Mark, MessageId, Place, SurfaceId, WorkspaceId};
+use crate::message::{EPISODE_KEY_PREFIX, Mark, MessageId, Place, SurfaceId, WorkspaceId};
 
 /// What a mark is about. It is written as the key of the message that carries it.
 ///
@@ -36,7 +36,7 @@ impl MarkTarget {
         match key {
             "all" => return Some(Self::All),
             "all-read" => return Some(Self::AllRead),
-            key if key.starts_with(EPISODE_KEY) => return Some(Self::Episode(key.to_owned())),
+            key if key.starts_with(EPISODE_KEY_PREFIX) => return Some(Self::Episode(key.to_owned())),
             _ => {}
         }
         let Some(place) = key.strip_prefix("place:") else {

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::attention::{Cause, OptionalTime, ReadBy, ReadReason, Trail, UndoKind};
 use crate::message::{
-    About, EPISODE_KEY, Kind, Message, MessageId, Place, QuestionId, Recipient, ShownKind, Tag, Urgency,
+    About, EPISODE_KEY_PREFIX, Kind, Message, MessageId, Place, QuestionId, Recipient, ShownKind, Tag,
+    Urgency,
 };
 
 /// How long a status is worth showing if its sender does not say.
@@ -116,7 +117,7 @@ impl Record {
 
     /// Whether it reports what an agent does. Such a notification ends when the agent's session ends its cause.
     pub fn is_of_session(&self) -> bool {
-        self.key.as_deref().is_some_and(|key| key.starts_with(EPISODE_KEY))
+        self.key.as_deref().is_some_and(|key| key.starts_with(EPISODE_KEY_PREFIX))
     }
 
     /// Whether an agent needs a person for it to go on: a permission, an answer, a login, an instruction.

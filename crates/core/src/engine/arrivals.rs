@@ -10,7 +10,7 @@ use crate::attention::{
     AnsweredWith, Cause, Command, MarkTarget, PlaceReason, ReadReason, ResolvedBy, UndoKind, snooze_end,
 };
 use crate::engine::{Event, IncomingMessage, Order};
-use crate::message::{Draft, EPISODE_KEY, Mark, MessageId, Place, Recipient, ShownKind, Tag};
+use crate::message::{Draft, EPISODE_KEY_PREFIX, Mark, MessageId, Place, Recipient, ShownKind, Tag};
 use crate::time::Now;
 
 impl Engine {
@@ -37,7 +37,7 @@ impl Engine {
             is_bell: draft.category.as_deref() == Some(BELL_CATEGORY),
             kind: Some(kind),
             has_question: draft.question_id.is_some(),
-            episode: draft.key.clone().filter(|key| key.starts_with(EPISODE_KEY)),
+            episode: draft.key.clone().filter(|key| key.starts_with(EPISODE_KEY_PREFIX)),
         };
         let replaces = match self.window.observe(now.mono, &place, report) {
             DuplicateVerdict::New | DuplicateVerdict::Replaces { older: None } => None,

@@ -108,7 +108,7 @@ impl Engine {
         let effects = Effects { desktop: true, ..Effects::NONE };
         let mut plan = plan_delivery(effects, false, self.preferences.popup, false);
         self.leave_out_disabled(&mut plan, delivery.kind);
-        for channels in plan.fallback_groups {
+        for channels in plan.deliveries {
             if let Some((first, rest)) = channels.split_first() {
                 self.start_delivery(Delivery { channel: *first, ..delivery.clone() }, rest.to_vec(), orders);
             }

@@ -35,8 +35,8 @@ impl Engine {
         let mut plan =
             plan_delivery(effects, self.is_in_view(&place), self.preferences.popup, self.preferences.reorder);
         plan.why.extend(muted.into_iter().chain(held_back));
-        if now.wall_ms.saturating_sub(message.unix_ms) > MAX_AGE_MS && !plan.fallback_groups.is_empty() {
-            plan.fallback_groups.clear();
+        if now.wall_ms.saturating_sub(message.unix_ms) > MAX_AGE_MS && !plan.deliveries.is_empty() {
+            plan.deliveries.clear();
             plan.why.push(Cause::TooOld);
         }
         let is_old = plan.why.contains(&Cause::TooOld);
@@ -50,9 +50,9 @@ impl Engine {
         record.pane_flash = plan.flash;
         record.escalates_ms = self.escalation_of(now, shown_kind, effects).filter(|_| !is_old).into();
         self.leave_out_disabled(&mut plan, shown_kind);
-        record.had_popup = plan.fallback_groups.iter().flatten().any(|channel| is_popup(*channel));
+        record.had_popup = plan.deliveries.iter().flatten().any(|channel| is_popup(*channel));
         let decided = Cause::Decided {
-            channels: plan.fallback_groups.clone(),
+            channels: plan.deliveries.clone(),
             listed: plan.record,
             unread: plan.unread,
             effects: effects.names().into_iter().map(str::to_owned).collect(),
@@ -70,7 +70,7 @@ impl Engine {
         } else if self.attention.store().get(&message.id).is_none() {
             self.turn_ends.add(&record);
             let added = self.attention.add(record, now.wall_ms);
-            self.supersede(&message.id, added.superseded, &plan.fallback_groups, orders);
+            self.supersede(&message.id, added.superseded, &plan.deliveries, orders);
             self.added(&message.id, orders);
         } else {
             // The same message again, as after a restart: it is recorded already.
@@ -97,10 +97,10 @@ impl Engine {
             let has_no_sound = is_silent && *channel == DeliveryChannel::Sound;
             !has_no_sound && !self.preferences.disabled_channels.contains(channel)
         };
-        for group in &mut plan.fallback_groups {
+        for group in &mut plan.deliveries {
             group.retain(enabled);
         }
-        plan.fallback_groups.retain(|group| !group.is_empty());
+        plan.deliveries.retain(|group| !group.is_empty());
     }
 
     /// Draws and delivers a notification as planned.
@@ -122,7 +122,7 @@ impl Engine {
         if plan.reorder {
             orders.push(Order::Reorder(place.workspace.clone()));
         }
-        for channels in plan.fallback_groups {
+        for channels in plan.deliveries {
             if let Some((first, rest)) = channels.split_first() {
                 self.start_delivery(delivery(*first), rest.to_vec(), orders);
             }
@@ -209,10 +209,10 @@ impl Engine {
         &mut self,
         newer: &MessageId,
         older: Vec<MessageId>,
-        fallback_groups: &[Vec<DeliveryChannel>],
+        deliveries: &[Vec<DeliveryChannel>],
         orders: &mut Vec<Order>,
     ) {
-        let pops_up = fallback_groups.iter().flatten().any(|channel| is_popup(*channel));
+        let pops_up = deliveries.iter().flatten().any(|channel| is_popup(*channel));
         if !pops_up || self.superseded.len() >= MAX_IN_FLIGHT {
             return self.changed(&older, orders);
         }

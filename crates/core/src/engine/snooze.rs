@@ -67,7 +67,7 @@ impl Engine {
         let is_resolved = is_read && record.ends_when_read(&ReadReason::Looked);
         self.attention.store_mut().end_snooze(&record.id, (is_read, is_resolved), now.wall_ms);
         let decided = Cause::Decided {
-            channels: plan.fallback_groups.clone(),
+            channels: plan.deliveries.clone(),
             listed: plan.record,
             unread: plan.unread,
             effects: effects.names().into_iter().map(str::to_owned).collect(),

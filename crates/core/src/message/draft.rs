@@ -14,7 +14,7 @@ use crate::message::{
 pub const MAX_BODY: usize = 64 * 1024;
 
 /// How the key of a message begins that reports an episode of an agent. No other message may have such a key.
-pub const EPISODE_KEY: &str = "episode:";
+pub const EPISODE_KEY_PREFIX: &str = "episode:";
 
 /// Where a message came from, as far as its sender knew.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -120,9 +120,9 @@ impl Draft {
             }
         }
         if matches!(self.tag, Tag::Notice(_))
-            && self.key.as_deref().is_some_and(|key| key.starts_with(EPISODE_KEY))
+            && self.key.as_deref().is_some_and(|key| key.starts_with(EPISODE_KEY_PREFIX))
         {
-            return Err(InvalidName::Reserved { what: "key", start: EPISODE_KEY });
+            return Err(InvalidName::Reserved { what: "key", start: EPISODE_KEY_PREFIX });
         }
         for (what, word) in [("key", &self.key), ("category", &self.category)] {
             if let Some(word) = word {

@@ -23,8 +23,8 @@ pub enum PopupMode {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "a list of things to do or not to do")]
 pub(crate) struct DeliveryPlan {
-    /// Each group is one delivery: its channels are tried in order until one works.
-    pub fallback_groups: Vec<Vec<DeliveryChannel>>,
+    /// What is sent: the channels of each, which are tried in order until one works.
+    pub deliveries: Vec<Vec<DeliveryChannel>>,
     /// Whether it is recorded.
     pub record: bool,
     /// Whether it is recorded as unread, with a ring.
@@ -62,14 +62,14 @@ pub(crate) fn plan_delivery(
         plan.why.push(Cause::PopupsDisabled);
     }
     if effects.desktop {
-        plan.fallback_groups.extend(popups(popup).iter().map(|channels| channels.to_vec()));
+        plan.deliveries.extend(popups(popup).iter().map(|channels| channels.to_vec()));
     }
     if effects.sound {
-        plan.fallback_groups.push(vec![DeliveryChannel::Sound]);
+        plan.deliveries.push(vec![DeliveryChannel::Sound]);
     }
     if effects.command {
-        plan.fallback_groups.push(vec![DeliveryChannel::Command]);
-        plan.fallback_groups.push(vec![DeliveryChannel::Webhook]);
+        plan.deliveries.push(vec![DeliveryChannel::Command]);
+        plan.deliveries.push(vec![DeliveryChannel::Webhook]);
     }
     plan
 }
@@ -92,16 +92,16 @@ mod tests {
     #[test]
     fn nothing_pops_up_sounds_or_is_sent_of_what_is_in_view() {
         let plan = plan_delivery(Effects::default(), false, PopupMode::Auto, false);
-        assert!(plan.unread && !plan.brief_ring && plan.fallback_groups.len() == 4, "{plan:?}");
+        assert!(plan.unread && !plan.brief_ring && plan.deliveries.len() == 4, "{plan:?}");
         let plan = plan_delivery(Effects::default(), true, PopupMode::Both, false);
-        assert!(!plan.unread && plan.brief_ring && plan.fallback_groups.is_empty(), "{plan:?}");
+        assert!(!plan.unread && plan.brief_ring && plan.deliveries.is_empty(), "{plan:?}");
     }
 
     #[test]
     fn one_popup_unless_the_person_wants_both() {
         let channels = |popup| {
             let effects = Effects { desktop: true, record: true, ..Effects::NONE };
-            plan_delivery(effects, false, popup, false).fallback_groups
+            plan_delivery(effects, false, popup, false).deliveries
         };
         assert_eq!(channels(PopupMode::Auto), [vec![DeliveryChannel::Desktop, DeliveryChannel::Terminal]]);
         assert_eq!(channels(PopupMode::Desktop), [[DeliveryChannel::Desktop]]);
@@ -116,8 +116,7 @@ mod tests {
     #[test]
     fn each_switch_turns_off_its_own() {
         let all = Effects::default();
-        let channels =
-            |effects| plan_delivery(effects, false, PopupMode::Auto, true).fallback_groups.concat();
+        let channels = |effects| plan_delivery(effects, false, PopupMode::Auto, true).deliveries.concat();
         assert!(!channels(Effects { desktop: false, ..all }).contains(&DeliveryChannel::Terminal));
         assert!(!channels(Effects { sound: false, ..all }).contains(&DeliveryChannel::Sound));
         let silent = channels(Effects { command: false, ..all });

@@ -284,7 +284,7 @@ impl HubState {
     }
 
     fn agent_list(&mut self) -> Result<Value> {
-        let agents = self.journal.known_agents().map_err(|error| unavailable(&error))?;
+        let agents = self.journal.agent_summaries().map_err(|error| unavailable(&error))?;
         Ok(json!(crate::why::agents(&agents, &self.clock)))
     }
 

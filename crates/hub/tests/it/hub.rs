@@ -12,7 +12,7 @@ use ringer_core::message::MessageOrigin;
 use ringer_core::{Draft, Kind, MessageId, Scope, Sender};
 use ringer_hub::{HubError, HubOptions, Log, PlainHost, run};
 use ringer_ipc::host::PlugIns;
-use ringer_ipc::{HubClient, Presence};
+use ringer_ipc::{HubAddress, HubClient};
 use ringer_journal::{Home, HubStore, IdSource, Journal};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -148,7 +148,7 @@ impl TestHub {
     }
 
     pub(crate) fn socket(&self) -> PathBuf {
-        Presence::read(self.home()).expect("a hub").socket
+        HubAddress::read(self.home()).expect("a hub").socket
     }
 
     #[track_caller]

@@ -263,7 +263,7 @@ fn a_strangers_hub_is_not_believed() {
     use std::os::unix::fs::{PermissionsExt, chown};
     use std::os::unix::net::UnixListener;
 
-    use ringer_ipc::{HubClient, HubClientError, Presence};
+    use ringer_ipc::{HubAddress, HubClient, HubClientError};
     use ringer_journal::{Home, HubLock};
     if !test_support::is_root() {
         return;
@@ -275,8 +275,8 @@ fn a_strangers_hub_is_not_believed() {
     let socket = above.join("0a0a0a0a/hub.sock");
     fs::create_dir_all(socket.parent().expect("a directory")).expect("a directory");
     let running = HubLock::acquire(&home).expect("a home").expect("no hub");
-    let presence = Presence { socket: socket.clone(), pid: std::process::id(), version: "1".to_owned() };
-    let text = serde_json::to_string(&presence).expect("JSON");
+    let address = HubAddress { socket: socket.clone(), pid: std::process::id(), version: "1".to_owned() };
+    let text = serde_json::to_string(&address).expect("JSON");
     fs::write(home.path().join("hub.json"), text).expect("a file");
     let theirs = |yes: bool| {
         let uid = Some(if yes { 65534 } else { 0 });

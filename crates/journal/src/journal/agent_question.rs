@@ -2,7 +2,7 @@
 //! when the agent goes on.
 
 use ringer_core::Draft;
-use ringer_core::message::{EPISODE_KEY, Mark, QuestionId, Tag};
+use ringer_core::message::{EPISODE_KEY_PREFIX, Mark, QuestionId, Tag};
 use rusqlite::{Transaction, params};
 
 use crate::db::text::text;
@@ -42,7 +42,7 @@ pub(crate) fn close(
                      substr(message.key, 1, length(?2)) = ?2 OR substr(message.key, 1, length(?3)) = ?3))",
         )?
         .query_map(
-            params![key, format!("{EPISODE_KEY}{}:", of.id.as_str()), format!("{}-", of.id.as_str())],
+            params![key, format!("{EPISODE_KEY_PREFIX}{}:", of.id.as_str()), format!("{}-", of.id.as_str())],
             |row| text(row, 0),
         )?
         .collect::<rusqlite::Result<_>>()?;

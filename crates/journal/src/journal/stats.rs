@@ -37,7 +37,7 @@ pub struct UnreadCount {
 
 /// An agent in the journal.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KnownAgent {
+pub struct AgentSummary {
     /// Its id.
     pub id: String,
     /// The client program, if its hooks have reported it.
@@ -78,7 +78,7 @@ pub struct JournalStats {
     /// What each consumer has not read.
     pub unread: Vec<UnreadCount>,
     /// Agents, latest first.
-    pub agents: Vec<KnownAgent>,
+    pub agents: Vec<AgentSummary>,
     /// Questions that are open.
     pub open_questions: i64,
 }
@@ -90,11 +90,11 @@ const SENDERS: &str = "UNION ALL
         AND sender NOT IN (SELECT name FROM agent WHERE name IS NOT NULL)
     GROUP BY sender, scope";
 
-fn known_agents(
+fn agent_summaries(
     connection: &Connection,
     scope: Option<&str>,
     others: &str,
-) -> rusqlite::Result<Vec<KnownAgent>> {
+) -> rusqlite::Result<Vec<AgentSummary>> {
     connection
         .prepare(&format!(
             "SELECT id, client, session_id, state, scope, seen, since, cwd, surface, name,
@@ -139,7 +139,7 @@ impl Journal {
                     )?
                     .query_map(params![name, default, lead, all, unix_ms], unread)?
                     .collect::<rusqlite::Result<_>>()?,
-                agents: known_agents(connection, name, SENDERS)?,
+                agents: agent_summaries(connection, name, SENDERS)?,
                 open_questions: connection.query_row(
                     "SELECT count(*) FROM question WHERE answered IS NULL AND (?1 IS NULL OR scope = ?1)",
                     [name],
@@ -151,8 +151,8 @@ impl Journal {
 
     /// The agents that a client or a terminal told of, of all scopes, latest first. Names that only sent messages are left
     /// out: finding them takes a look at every message.
-    pub fn known_agents(&mut self) -> Result<Vec<KnownAgent>, Error> {
-        self.read(|connection| known_agents(connection, None, ""))
+    pub fn agent_summaries(&mut self) -> Result<Vec<AgentSummary>, Error> {
+        self.read(|connection| agent_summaries(connection, None, ""))
     }
 
     /// The listeners that are alive: their locks are held.
@@ -223,8 +223,8 @@ fn unread(row: &Row<'_>) -> rusqlite::Result<UnreadCount> {
     })
 }
 
-fn agent(row: &Row<'_>) -> rusqlite::Result<KnownAgent> {
-    Ok(KnownAgent {
+fn agent(row: &Row<'_>) -> rusqlite::Result<AgentSummary> {
+    Ok(AgentSummary {
         id: text(row, 0)?,
         client: optional_text(row, 1)?,
         session_id: optional_text(row, 2)?,

@@ -59,7 +59,7 @@ impl Pushes {
         let source = self.source.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some((source, woken)) = source else { return };
         let (sender, mut queued) = mpsc::channel(MAX_QUEUED);
-        let mut thread = PushThread {
+        let mut thread = McpPushThread {
             source,
             woken,
             registered: Arc::clone(&self.registered),
@@ -100,7 +100,7 @@ fn channel_message(message: &Message) -> serde_json::Value {
     })
 }
 
-struct PushThread {
+struct McpPushThread {
     source: PushSource,
     /// Read when another agent may have to be waited for; at its end the thread ends.
     woken: UnixStream,
@@ -122,7 +122,7 @@ enum Stopped {
     NoJournal,
 }
 
-impl PushThread {
+impl McpPushThread {
     fn run(&mut self) {
         let mut has_looked_again = false;
         loop {

@@ -7,7 +7,7 @@ use ringer_core::message::SurfaceId;
 use ringer_ipc::ProgramReports;
 use ringer_journal::ProcessStat;
 use ringer_term::{Scanner, TerminalEventKind};
-use ringer_tmux::ScanMark;
+use ringer_tmux::PaneReaderMark;
 use serde_json::{Value, json};
 
 use crate::hub_client;
@@ -21,12 +21,12 @@ const BELL_EVERY: Duration = Duration::from_secs(1);
 
 /// Reads until the input ends or the process does.
 pub(super) fn run(surface: &SurfaceId, lives: Option<u32>) {
-    let mark = ScanMark::set(surface);
+    let mark = PaneReaderMark::set(surface);
     let started = lives.and_then(|pid| Some((pid, ProcessStat::of(pid)?.started)));
     let has_ended = || lives.is_some() && !started.is_some_and(is_alive);
     let (mut scanner, mut reports) = (Scanner::new(), ProgramReports::default());
     let (begun, mut rang) = (Instant::now(), None::<Instant>);
-    let first = mark.as_ref().and_then(ScanMark::title).map(TerminalEventKind::Title);
+    let first = mark.as_ref().and_then(PaneReaderMark::title).map(TerminalEventKind::Title);
     if let Some(report) = first.and_then(|title| reports.report(begun.elapsed(), &title)) {
         tell(surface, report);
     }

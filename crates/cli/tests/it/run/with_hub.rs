@@ -5,7 +5,7 @@ use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use ringer_term::{NotificationFilter, TerminalEventKind};
+use ringer_term::{NotificationStripper, TerminalEventKind};
 use serde_json::json;
 use test_support::until;
 
@@ -40,7 +40,7 @@ fn the_notifications_of_real_clients_are_the_hubs_and_the_rest_is_the_terminals(
     for recording in recordings() {
         let file = recording.to_str().expect("a path");
         let straight = output_of(&["cat", file]);
-        let (mut filter, mut expected, mut said) = (NotificationFilter::new(), Vec::new(), Vec::new());
+        let (mut filter, mut expected, mut said) = (NotificationStripper::new(), Vec::new(), Vec::new());
         filter.feed(
             &straight,
             true,

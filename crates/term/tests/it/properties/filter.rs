@@ -1,13 +1,13 @@
 //! The filter passes everything but notifications, wherever the stream is cut.
 
 use proptest::prelude::*;
-use ringer_term::{Multiplexer, NotificationFilter, Scanner, TerminalEvent, TerminalEventKind, wrap};
+use ringer_term::{Multiplexer, NotificationStripper, Scanner, TerminalEvent, TerminalEventKind, wrap};
 
 use super::hostile::stack;
 use super::splits::{cut, stream};
 
 fn filtered<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, withhold: bool) -> (Vec<u8>, Vec<TerminalEvent>) {
-    let (mut filter, mut passed, mut events) = (NotificationFilter::new(), Vec::new(), Vec::new());
+    let (mut filter, mut passed, mut events) = (NotificationStripper::new(), Vec::new(), Vec::new());
     for piece in pieces {
         filter.feed(piece, withhold, |bytes| passed.extend_from_slice(bytes), |event| events.push(event));
     }
@@ -109,7 +109,7 @@ proptest! {
     ) {
         let all: Vec<u8> = sequences.iter().flat_map(|(bytes, _)| bytes.clone()).collect();
         let places: Vec<_> = switches.iter().map(|(place, _)| *place).collect();
-        let (mut filter, mut passed) = (NotificationFilter::new(), Vec::new());
+        let (mut filter, mut passed) = (NotificationStripper::new(), Vec::new());
         let withhold = switches.iter().map(|(_, withhold)| *withhold).chain([true]);
         for (piece, withhold) in cut(&all, &places).into_iter().zip(withhold) {
             filter.feed(piece, withhold, |bytes| passed.extend_from_slice(bytes), |_| {});
@@ -158,7 +158,7 @@ fn what_is_broken_off_passes() {
 
 #[test]
 fn an_endless_one_passes_and_costs_no_memory() {
-    let (mut filter, mut passed) = (NotificationFilter::new(), 0);
+    let (mut filter, mut passed) = (NotificationStripper::new(), 0);
     filter.feed(b"\x1b]9;", true, |bytes| passed += bytes.len(), |_| {});
     assert_eq!(passed, 0);
     for _ in 0..1024 {
@@ -169,7 +169,7 @@ fn an_endless_one_passes_and_costs_no_memory() {
 
 #[test]
 fn an_escape_alone_can_be_released_and_its_sequence_then_passes() {
-    let (mut filter, mut passed) = (NotificationFilter::new(), Vec::new());
+    let (mut filter, mut passed) = (NotificationStripper::new(), Vec::new());
     filter.feed(b"a\x1b", true, |bytes| passed.extend_from_slice(bytes), |_| {});
     assert!(filter.holds_escape());
     assert_eq!(passed, b"a");
@@ -193,7 +193,7 @@ fn nothing_is_held_that_cannot_be_one() {
         "\x1b(",
         "é",
     ] {
-        let (mut filter, mut passed) = (NotificationFilter::new(), Vec::new());
+        let (mut filter, mut passed) = (NotificationStripper::new(), Vec::new());
         for byte in start.as_bytes() {
             filter.feed(&[*byte], true, |bytes| passed.extend_from_slice(bytes), |_| {});
         }

@@ -17,16 +17,16 @@ const MAX_HELD: usize = 4 * MAX_OSC;
 /// it may be a part of a notification, and no more than a few thousand are.
 ///
 /// ```
-/// use ringer_term::NotificationFilter;
+/// use ringer_term::NotificationStripper;
 ///
-/// let (mut filter, mut terminal) = (NotificationFilter::new(), Vec::new());
+/// let (mut filter, mut terminal) = (NotificationStripper::new(), Vec::new());
 /// for read in [&b"compiling\x1b]9;Bui"[..], b"ld done\x07$ "] {
 ///     filter.feed(read, true, |bytes| terminal.extend_from_slice(bytes), |event| println!("{event:?}"));
 /// }
 /// assert_eq!(terminal, b"compiling$ ");
 /// ```
 #[derive(Debug, Default)]
-pub struct NotificationFilter {
+pub struct NotificationStripper {
     scanner: Scanner,
     held: Vec<u8>,
     holding: Holding,
@@ -44,7 +44,7 @@ enum Holding {
     LastEscape,
 }
 
-impl NotificationFilter {
+impl NotificationStripper {
     /// A filter at the beginning of a stream.
     pub fn new() -> Self {
         Self::default()
