@@ -72,8 +72,10 @@ struct Simulation {
     bell: bool,
     pending_probe: Option<Vec<ProbeTarget>>,
     programs: HashMap<String, bool>,
-    /// Whether the person has come back since the last digest.
-    came_back: bool,
+    /// How often the person has come back without a digest so far.
+    returns: u64,
+    /// Whether they have gone since.
+    has_gone: bool,
     /// How often a digest may be delivered again: the last hub ended before it knew that it was shown, or it failed and there is
     /// another way.
     digest_retries: usize,
@@ -112,7 +114,8 @@ impl Simulation {
             bell: false,
             pending_probe: None,
             programs: HashMap::new(),
-            came_back: false,
+            returns: 0,
+            has_gone: false,
             digest_retries: 0,
             digests: 0,
         };
@@ -159,8 +162,8 @@ impl Simulation {
         // A title that was being changed has the mark or has it not.
         self.titles.clear();
         self.pending_probe = None;
-        // The next hub does not know that they are away until it is told.
-        self.came_back = true;
+        // If they were away, the next hub takes them for away until it is told, or for a while. Then they are back.
+        (self.returns, self.has_gone) = (1, false);
         self.digest_retries = self.store.outbox().unwrap().iter().filter(|row| row.id == digest_id()).count();
         let home = self.home();
         let files = (Journal::open(&home).unwrap(), HubStore::open(&home).unwrap());
@@ -366,12 +369,12 @@ impl Simulation {
                 );
                 if delivery.id == digest_id() {
                     // They may have gone again before it is written as started.
-                    let is_due = self.came_back || self.digest_retries > 0;
+                    let is_due = self.returns > 0 || self.digest_retries > 0;
                     assert!(is_due, "one digest each time that the person comes back");
                     if self.digest_retries > 0 {
                         self.digest_retries -= 1;
                     } else {
-                        self.came_back = false;
+                        self.returns -= 1;
                     }
                     self.digests += 1;
                 }

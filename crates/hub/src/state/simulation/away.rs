@@ -14,7 +14,9 @@ impl Simulation {
             1 | 2 => Some(true),
             _ => Some(false),
         };
-        self.came_back |= session != Some(true);
+        let is_gone = session == Some(true);
+        self.returns += u64::from(self.has_gone && !is_gone);
+        self.has_gone = is_gone;
         let session =
             session.map(|is_locked| DesktopSession { is_locked, is_idle: false, reports_idle: false });
         self.handle(LoopEvent::DesktopSession(session));
