@@ -368,15 +368,7 @@ impl Simulation {
                     delivery.id
                 );
                 if delivery.id == digest_id() {
-                    // They may have gone again before it is written as started.
-                    let is_due = self.returns > 0 || self.digest_retries > 0;
-                    assert!(is_due, "one digest each time that the person comes back");
-                    if self.digest_retries > 0 {
-                        self.digest_retries -= 1;
-                    } else {
-                        self.returns -= 1;
-                    }
-                    self.digests += 1;
+                    self.check_digest();
                 }
                 self.deliveries.push((delivery.id, delivery.channel));
             }

@@ -22,6 +22,17 @@ impl Simulation {
         self.handle(LoopEvent::DesktopSession(session));
     }
 
+    /// A digest is delivered: they came back, or it is delivered again. They may have gone again before it is written as started.
+    pub(super) fn check_digest(&mut self) {
+        if self.digest_retries > 0 {
+            self.digest_retries -= 1;
+        } else {
+            assert!(self.returns > 0, "one digest each time that the person comes back");
+            self.returns -= 1;
+        }
+        self.digests += 1;
+    }
+
     /// What could wait while the person was away had no popup and no sound, until it was decided again.
     pub(super) fn check_away(&mut self) {
         let disturbs = |channel: &DeliveryChannel| {
