@@ -84,6 +84,10 @@ impl Presence {
     pub(crate) fn set_desktop(&mut self, now: Duration, desktop: Option<DesktopSession>) {
         let is_locked = desktop.is_some_and(|desktop| desktop.is_locked);
         self.locked_at = is_locked.then(|| self.locked_at.unwrap_or(now));
+        if desktop.is_some() {
+            // What the last hub knew counts no more, also if the desktop says nothing of idleness, or goes again.
+            self.restored_until = None;
+        }
         self.desktop = desktop;
     }
 
@@ -102,9 +106,7 @@ impl Presence {
                 Evidence::Away => is_away = Some(true),
             }
         }
-        // A desktop that says nothing of idleness is evidence against a restored state only.
-        let is_restored = self.desktop.is_none() && self.restored_until.is_some_and(|until| now < until);
-        is_away.unwrap_or(is_restored)
+        is_away.unwrap_or_else(|| self.restored_until.is_some_and(|until| now < until))
     }
 
     /// When that may change although nothing is reported.
@@ -237,6 +239,8 @@ mod tests {
         assert_eq!(presence.next_change(at(0), AFTER), Some(at(30)));
         presence.set_desktop(at(1), Some(desktop(false, false)));
         assert!(!presence.is_away(at(1), AFTER));
+        presence.set_desktop(at(2), None);
+        assert!(!presence.is_away(at(2), AFTER), "they came back once");
         let mut presence = restored();
         presence.set_desktop(at(1), Some(desktop(true, false)));
         assert!(presence.is_away(at(1000), AFTER));
