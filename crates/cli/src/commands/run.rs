@@ -11,7 +11,7 @@ use ringer_core::message::{Kind, MessageOrigin, Place, SurfaceId};
 use ringer_core::time::rounded_span_text;
 use ringer_core::{Draft, Recipient, Sender};
 use ringer_ipc::discovery::HubAddress;
-use ringer_journal::{AgentSummary, IdSource, Journal, TERMINAL_CLIENT};
+use ringer_journal::{AgentSummary, IdSource, Journal};
 use ringer_platform::{find_program, is_program, variable};
 use ringer_pty::{Ending, Finished, HubSurface, Launch, OwnSurface, die_by};
 use ringer_term::{Channel, EmulatedTerminal, Env, identity_variables};
@@ -198,14 +198,12 @@ impl Ended {
         Ok(())
     }
 
-    /// Whether the command was an agent whose hooks report: its own report says more than that its process ended. That it failed
-    /// is told unless it has said so. An agent that is only known by its title has reported nothing.
+    /// Whether the command was an agent, known by its hooks or by its title: the ends of its turns were told, and say more than that
+    /// its process ended. That it failed is told unless it has said so.
     fn was_told(&self, journal: &mut Journal) -> Result<bool, Failure> {
         let agents = journal.agent_summaries()?;
         let is_here = |agent: &&AgentSummary| {
-            agent.client.as_deref().is_some_and(|client| client != TERMINAL_CLIENT)
-                && agent.surface == self.origin.surface
-                && agent.seen_ms >= self.started_ms
+            agent.client.is_some() && agent.surface == self.origin.surface && agent.seen_ms >= self.started_ms
         };
         let is_success = self.finished.ending.is_success();
         let told = |agent: &AgentSummary| is_success || agent.state.as_deref() == Some("error");

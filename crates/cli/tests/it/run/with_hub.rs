@@ -200,23 +200,6 @@ fn make_fifo(environment: &HubEnvironment) -> PathBuf {
     fifo
 }
 
-#[test]
-fn the_end_of_an_agent_that_is_known_by_its_title_is_told() {
-    let environment =
-        HubEnvironment::with_settings("[notify]\nrate_limit = \"off\"\npopup = \"off\"\nmin_turn = \"0s\"\n");
-    let fifo = make_fifo(&environment);
-    let script = format!("printf '\\033]0;⠂ Fix the build\\007'; read go < '{}'", fifo.display());
-    let pane = attached(&environment, &["--name", "build"], &script);
-    until("it is an agent", || {
-        environment.json(&["status", "--json"])["agents"].as_array().is_some_and(|all| !all.is_empty())
-    });
-    go_on(&fifo);
-    assert!(pane.end().1.success());
-    until("its end is listed", || {
-        environment.bodies(&[]).iter().any(|body| body.starts_with("finished after "))
-    });
-}
-
 /// Its own report says more than that its process ended.
 #[test]
 fn an_agent_whose_hooks_report_is_not_told_twice() {
