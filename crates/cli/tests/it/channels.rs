@@ -302,8 +302,10 @@ fn a_server_that_was_started_again_is_told_of_what_is_still_open() {
     desk.until_count("answers", 1);
 }
 
-/// Waits until the hub has read that the agent asks: until then nothing shows that the server is not told.
-fn until_listed(desk: &Desk) {
+/// The agent asks for a permission, and the hub has read that: until then nothing shows that the server is not told.
+fn ask_for_permission(desk: &mut Desk) {
+    desk.agent.begin("PermissionRequest");
+    until_hooks_wait(&desk.environment, 1);
     until("the hub lists it", || !desk.environment.bodies(&["--unread"]).is_empty());
 }
 
@@ -311,9 +313,7 @@ fn until_listed(desk: &Desk) {
 fn a_chat_is_asked_for_no_permission_unless_the_person_allows_it() {
     let mut desk = Desk::open_with(&["alice"], "relay");
     desk.until_connected();
-    desk.agent.begin("PermissionRequest");
-    until_hooks_wait(&desk.environment, 1);
-    until_listed(&desk);
+    ask_for_permission(&mut desk);
     // The server cannot answer what it was not told of, and what looks like an answer is a text.
     desk.send(&verdict("abcde", "allow"));
     desk.until_count("invalid", 1);
@@ -340,9 +340,7 @@ fn a_server_that_does_not_relay_permissions_is_told_of_none() {
     let mut desk = Desk::open(&["alice"]);
     desk.set(true, true);
     desk.until_connected();
-    desk.agent.begin("PermissionRequest");
-    until_hooks_wait(&desk.environment, 1);
-    until_listed(&desk);
+    ask_for_permission(&mut desk);
     desk.send(&verdict("abcde", "allow"));
     desk.until_count("invalid", 1);
     assert_eq!(desk.requests(), []);

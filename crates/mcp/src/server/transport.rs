@@ -62,8 +62,7 @@ pub(super) struct StdioTransport<R, W> {
     received: VecDeque<ClientJsonRpcMessage>,
     /// Before the first request, nothing else is passed on: rmcp would end.
     has_request: bool,
-    at_end: bool,
-    /// The same, for whoever ends the server.
+    /// Shared with the end of the server, which waits for its threads only then.
     input_ended: Arc<AtomicBool>,
     /// How many calls of tools have been made.
     calls: Arc<AtomicU64>,
@@ -91,7 +90,6 @@ where
             chunk: vec![0; CHUNK],
             received: VecDeque::new(),
             has_request: false,
-            at_end: false,
             input_ended,
             calls: Arc::default(),
             refusals: Arc::new(Semaphore::new(MAX_REFUSALS)),
@@ -120,7 +118,7 @@ where
     }
 
     fn finish(&mut self) {
-        self.at_end = true;
+        self.input_ended.store(true, Ordering::Relaxed);
         let rest = self.splitter.finish();
         self.take_in(&rest);
     }
@@ -212,8 +210,7 @@ where
             if let Some(message) = self.received.pop_front() {
                 return Some(message);
             }
-            if self.at_end {
-                self.input_ended.store(true, Ordering::Relaxed);
+            if self.input_ended.load(Ordering::Relaxed) {
                 // Questions that wait for their answers stop waiting.
                 self.output.ended.send_replace(true);
                 return None;
