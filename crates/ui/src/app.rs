@@ -208,16 +208,16 @@ impl App<'_> {
             if woken.resized {
                 effects.extend(self.inbox.resize(crossterm::terminal::size()?));
             }
-            let mut events = Vec::new();
+            let mut inputs = Vec::new();
             if woken.input {
-                events = input.feed(&read_input()?);
+                inputs = input.feed(&read_input()?);
                 input_came = Some(Instant::now());
             } else if input_came.is_some_and(|came| came.elapsed() >= SEQUENCE_WITHIN) {
-                events = input.flush();
+                inputs = input.flush();
             }
             input_came = input_came.filter(|_| input.is_waiting());
-            for event in events {
-                effects.extend(self.handle_event(&event)?);
+            for event in inputs.iter().filter_map(|input| input.event.as_ref()) {
+                effects.extend(self.handle_event(event)?);
             }
             if !self.perform(effects)? {
                 return Ok(());

@@ -16,9 +16,18 @@ const MAX_SEQUENCE: usize = 4096;
 /// What is longer is cut.
 const MAX_PASTE: usize = 1024 * 1024;
 
+/// A piece of the input.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Input {
+    /// What the person did; nothing if the terminal said something else.
+    pub event: Option<Event>,
+    /// The bytes of it; of a paste, only what was pasted.
+    pub bytes: Vec<u8>,
+}
+
 /// Takes bytes and gives events, wherever the input was split.
 #[derive(Debug, Default)]
-pub(crate) struct InputParser {
+pub struct InputParser {
     /// The beginning of a sequence or of a character.
     pending: Vec<u8>,
     /// What was pasted so far, while it is.
@@ -37,23 +46,23 @@ enum Step {
 
 impl InputParser {
     /// Whether it waits for the rest of a sequence. If none comes soon, [`Self::flush`] takes what there is.
-    pub(crate) fn is_waiting(&self) -> bool {
+    pub fn is_waiting(&self) -> bool {
         !self.pending.is_empty() && self.paste.is_none()
     }
 
     /// Takes bytes as they were read.
-    pub(crate) fn feed(&mut self, bytes: &[u8]) -> Vec<Event> {
+    pub fn feed(&mut self, bytes: &[u8]) -> Vec<Input> {
         self.pending.extend_from_slice(bytes);
         self.parse(false)
     }
 
     /// Nothing came after what is pending: an escape byte is the key of that name, or was held with the next one.
-    pub(crate) fn flush(&mut self) -> Vec<Event> {
+    pub fn flush(&mut self) -> Vec<Input> {
         self.parse(true)
     }
 
-    fn parse(&mut self, is_all: bool) -> Vec<Event> {
-        let mut events = Vec::new();
+    fn parse(&mut self, is_all: bool) -> Vec<Input> {
+        let mut inputs = Vec::new();
         let bytes = mem::take(&mut self.pending);
         let mut rest = bytes.as_slice();
         loop {
@@ -66,7 +75,9 @@ impl InputParser {
                     break;
                 };
                 rest = &rest[taken..];
-                events.push(Event::Paste(String::from_utf8_lossy(pasted).into_owned()));
+                let bytes = mem::take(pasted);
+                let event = Some(Event::Paste(String::from_utf8_lossy(&bytes).into_owned()));
+                inputs.push(Input { event, bytes });
                 self.paste = None;
             }
             if rest.is_empty() {
@@ -74,8 +85,9 @@ impl InputParser {
             }
             match step(rest, is_all) {
                 Step::Found(length, event) => {
-                    rest = &rest[length..];
-                    events.extend(event);
+                    let (bytes, after) = rest.split_at(length);
+                    inputs.push(Input { event, bytes: bytes.to_vec() });
+                    rest = after;
                 }
                 Step::Paste(length) => {
                     rest = &rest[length..];
@@ -86,7 +98,7 @@ impl InputParser {
             }
         }
         self.pending = rest.to_vec();
-        events
+        inputs
     }
 }
 

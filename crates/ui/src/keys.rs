@@ -100,7 +100,7 @@ pub(crate) const ACTIONS: [ActionWords; 22] = [
 
 /// A key with its modifiers, as the settings name it: `a`, `A`, `ctrl-g`, `enter`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Hash)]
-pub(crate) struct KeyPress {
+pub struct KeyPress {
     code: KeyCode,
     ctrl: bool,
     alt: bool,
@@ -131,17 +131,24 @@ impl KeyPress {
         Self { code: KeyCode::Char(char), ctrl: false, alt: false }
     }
 
+    /// Ctrl and g.
+    pub const fn ctrl_g() -> Self {
+        Self::with_control('g')
+    }
+
     /// A character with Ctrl.
     pub(crate) const fn with_control(char: char) -> Self {
         Self { code: KeyCode::Char(char), ctrl: true, alt: false }
     }
 
-    pub(crate) fn of(event: &KeyEvent) -> Self {
+    /// The key of an event.
+    pub fn of(event: &KeyEvent) -> Self {
         let has = |modifier| event.modifiers.contains(modifier);
         Self { code: event.code, ctrl: has(KeyModifiers::CONTROL), alt: has(KeyModifiers::ALT) }
     }
 
-    fn parse(text: &str) -> Option<Self> {
+    /// The key of a name in the settings.
+    pub fn parse(text: &str) -> Option<Self> {
         let mut rest = text;
         let (mut ctrl, mut alt) = (false, false);
         loop {

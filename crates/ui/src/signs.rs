@@ -36,6 +36,12 @@ pub fn state_word(state: &str, waits_for: Option<ShownKind>) -> &'static str {
     of_state(state, waits_for).word
 }
 
+/// The sign of an agent in a state, and its word: `!` and `needs permission`.
+pub fn state_sign(state: &str, waits_for: Option<ShownKind>) -> (&'static str, &'static str) {
+    let sign = of_state(state, waits_for);
+    (sign.unicode, sign.word)
+}
+
 /// The sign of an agent in a state. What a blocked one waits for is told by its open notification.
 pub(crate) fn of_state(state: &str, waits_for: Option<ShownKind>) -> Sign {
     match (state, waits_for) {

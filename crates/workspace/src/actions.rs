@@ -1,0 +1,188 @@
+//! What keys do after the prefix.
+
+use std::collections::BTreeMap;
+
+use ringer_ui::KeyPress;
+
+/// What a key does after the prefix.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PaneAction {
+    SplitRight,
+    SplitDown,
+    NewWorkspace,
+    NextUnread,
+    Inbox,
+    FocusLeft,
+    FocusRight,
+    FocusUp,
+    FocusDown,
+    NextPane,
+    NextWorkspace,
+    PreviousWorkspace,
+    Zoom,
+    ResizeLeft,
+    ResizeRight,
+    ResizeUp,
+    ResizeDown,
+    ScrollBack,
+    Search,
+    Rename,
+    Restart,
+    Close,
+    Sidebar,
+    Detach,
+    Help,
+    SendPrefix,
+}
+
+/// An action, as it is named in the settings and in the help, with its usual keys.
+pub(crate) struct ActionWords {
+    pub(crate) action: PaneAction,
+    pub(crate) name: &'static str,
+    pub(crate) help: &'static str,
+    keys: &'static [&'static str],
+}
+
+const fn words(
+    action: PaneAction,
+    name: &'static str,
+    help: &'static str,
+    keys: &'static [&'static str],
+) -> ActionWords {
+    ActionWords { action, name, help, keys }
+}
+
+/// All of them, in the order of the help.
+pub(crate) const ACTIONS: [ActionWords; 26] = [
+    words(PaneAction::NextUnread, "pane_next_unread", "go to the next pane that rings", &["n"]),
+    words(PaneAction::Inbox, "pane_inbox", "the inbox", &["i"]),
+    words(PaneAction::SplitRight, "pane_split_right", "new pane at the right", &["|", "%"]),
+    words(PaneAction::SplitDown, "pane_split_down", "new pane below", &["-", "\""]),
+    words(PaneAction::NewWorkspace, "pane_new_workspace", "new workspace", &["c"]),
+    words(PaneAction::FocusLeft, "pane_focus_left", "go left", &["left", "h"]),
+    words(PaneAction::FocusRight, "pane_focus_right", "go right", &["right", "l"]),
+    words(PaneAction::FocusUp, "pane_focus_up", "go up", &["up", "k"]),
+    words(PaneAction::FocusDown, "pane_focus_down", "go down", &["down", "j"]),
+    words(PaneAction::NextPane, "pane_next", "next pane", &["tab", "o"]),
+    words(PaneAction::NextWorkspace, "pane_next_workspace", "next workspace", &["pagedown", ")"]),
+    words(PaneAction::PreviousWorkspace, "pane_previous_workspace", "workspace before", &["pageup", "("]),
+    words(PaneAction::Zoom, "pane_zoom", "one pane alone, and back", &["z"]),
+    words(PaneAction::ResizeLeft, "pane_resize_left", "move the border left", &["H", "ctrl-left"]),
+    words(PaneAction::ResizeRight, "pane_resize_right", "move the border right", &["L", "ctrl-right"]),
+    words(PaneAction::ResizeUp, "pane_resize_up", "move the border up", &["K", "ctrl-up"]),
+    words(PaneAction::ResizeDown, "pane_resize_down", "move the border down", &["J", "ctrl-down"]),
+    words(PaneAction::ScrollBack, "pane_scroll", "scroll back", &["["]),
+    words(PaneAction::Search, "pane_search", "search in what was scrolled away", &["/"]),
+    words(PaneAction::Rename, "pane_rename", "rename the pane", &[","]),
+    words(PaneAction::Restart, "pane_restart", "start its program again, once it has ended", &["r"]),
+    words(PaneAction::Close, "pane_close", "close the pane", &["x"]),
+    words(PaneAction::Sidebar, "pane_sidebar", "show or hide the sidebar", &["b"]),
+    words(PaneAction::Detach, "pane_detach", "leave; everything runs on", &["d", "q"]),
+    words(PaneAction::Help, "pane_help", "all keys", &["?"]),
+    words(PaneAction::SendPrefix, "pane_send_prefix", "send the prefix itself", &["ctrl-g"]),
+];
+
+/// The name of the prefix in the settings, and its usual key.
+const PREFIX: (&str, &str) = ("pane_prefix", "ctrl-g");
+
+/// Which key does what after the prefix.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PaneKeys {
+    pub(crate) prefix: KeyPress,
+    keys: Vec<(KeyPress, PaneAction)>,
+}
+
+impl Default for PaneKeys {
+    fn default() -> Self {
+        Self::with(&BTreeMap::new()).0
+    }
+}
+
+impl PaneKeys {
+    /// The usual keys with those of the settings, and what is wrong with these.
+    pub fn with(settings: &BTreeMap<String, String>) -> (Self, Vec<String>) {
+        let mut problems = Vec::new();
+        let mut parse = |name: &str, keys: &str| -> Vec<KeyPress> {
+            let parsed: Option<Vec<KeyPress>> = keys.split_whitespace().map(KeyPress::parse).collect();
+            parsed.filter(|keys| !keys.is_empty()).unwrap_or_else(|| {
+                problems.push(format!("{name}: {keys:?} is no key (examples: a, A, enter, ctrl-g, alt-x, f5)"));
+                Vec::new()
+            })
+        };
+        let chosen = settings.get(PREFIX.0).map(|keys| parse(PREFIX.0, keys)).unwrap_or_default();
+        let usual = KeyPress::parse(PREFIX.1);
+        let prefix = chosen.first().copied().or(usual).unwrap_or_else(KeyPress::ctrl_g);
+        let mut keys = Vec::new();
+        for words in &ACTIONS {
+            let set = settings.get(words.name).map(|keys| parse(words.name, keys)).unwrap_or_default();
+            let own = if set.is_empty() {
+                words.keys.iter().filter_map(|key| KeyPress::parse(key)).collect()
+            } else {
+                set
+            };
+            keys.extend(own.into_iter().map(|key| (key, words.action)));
+        }
+        // Pressed twice, the prefix is for the program.
+        keys.retain(|(key, action)| *action != PaneAction::SendPrefix || *key != usual.unwrap_or(prefix));
+        keys.push((prefix, PaneAction::SendPrefix));
+        for name in settings.keys().filter(|name| Self::is_own(name)) {
+            if name != PREFIX.0 && !ACTIONS.iter().any(|words| words.name == name) {
+                problems.push(format!("unknown action {name:?} (ringer help keys lists them)"));
+            }
+        }
+        (Self { prefix, keys }, problems)
+    }
+
+    /// Whether a line of `[keys]` is about panes.
+    pub fn is_own(name: &str) -> bool {
+        name.starts_with("pane_")
+    }
+
+    pub(crate) fn action(&self, key: KeyPress) -> Option<PaneAction> {
+        self.keys.iter().find(|(known, _)| *known == key).map(|(_, action)| *action)
+    }
+
+    /// The first key of an action, with the prefix, as it is shown: `^g n`.
+    pub(crate) fn shown(&self, action: PaneAction) -> String {
+        let key = self.keys.iter().find(|(_, own)| *own == action).map(|(key, _)| key.to_string());
+        format!("{} {}", short(&self.prefix.to_string()), short(&key.unwrap_or_default()))
+    }
+
+    /// All keys of an action, as they are shown.
+    pub(crate) fn keys_of(&self, action: PaneAction) -> String {
+        let keys = self.keys.iter().filter(|(_, own)| *own == action).map(|(key, _)| short(&key.to_string()));
+        keys.collect::<Vec<_>>().join(", ")
+    }
+}
+
+fn short(key: &str) -> String {
+    key.replace("ctrl-", "^")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_action_has_a_key_and_no_key_two_actions() {
+        let keys = PaneKeys::default();
+        for words in &ACTIONS {
+            assert!(!keys.keys_of(words.action).is_empty(), "{}", words.name);
+        }
+        for (key, action) in &keys.keys {
+            assert_eq!(keys.action(*key), Some(*action), "{key}");
+        }
+    }
+
+    #[test]
+    fn the_prefix_can_be_another_key() {
+        let settings = [("pane_prefix", "ctrl-b"), ("pane_zoom", "ctrl-g"), ("pane_nothing", "a"), ("pane_close", "?!")];
+        let settings = settings.map(|(name, key)| (name.to_owned(), key.to_owned())).into();
+        let (keys, problems) = PaneKeys::with(&settings);
+        assert_eq!(keys.prefix.to_string(), "ctrl-b");
+        assert_eq!(keys.action(KeyPress::parse("ctrl-b").unwrap()), Some(PaneAction::SendPrefix));
+        assert_eq!(keys.action(KeyPress::parse("ctrl-g").unwrap()), Some(PaneAction::Zoom));
+        assert_eq!(keys.shown(PaneAction::Zoom), "^b ^g");
+        assert_eq!(problems.len(), 2, "{problems:?}");
+    }
+}

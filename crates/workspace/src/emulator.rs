@@ -1,0 +1,397 @@
+//! The terminal of one pane: what its program wrote, as cells.
+
+mod cells;
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::time::Instant;
+
+use alacritty_terminal::event::{Event, EventListener, WindowSize};
+use alacritty_terminal::grid::{Dimensions, Scroll};
+use alacritty_terminal::index::{Boundary, Column, Direction, Line, Point};
+use alacritty_terminal::selection::{Selection, SelectionType};
+use alacritty_terminal::term::cell::Flags;
+use alacritty_terminal::term::search::RegexSearch;
+use alacritty_terminal::term::{Config, Osc52, Term, TermMode};
+use alacritty_terminal::vte::ansi::{CursorShape, CursorStyle, Processor, Rgb, StdSyncHandler};
+use ringer_term::{
+    ProgramStatus, Query, Scanner, TerminalEventKind, Terminator, alive99_reply, query99_reply,
+};
+
+use crate::screen::Cell;
+use crate::string_limit::StringLimit;
+
+/// What comes of a program's bytes, besides cells.
+#[derive(Debug)]
+pub(crate) enum Heard {
+    /// To be written to the program: the answer to a question.
+    Reply(Vec<u8>),
+    /// It told its terminal something.
+    Event(TerminalEventKind),
+    /// It wants a text to be copied.
+    Copy(String),
+}
+
+/// What the program wants of the keyboard and the mouse.
+#[expect(clippy::struct_excessive_bools, reason = "modes of a terminal, each by itself")]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct InputModes {
+    pub(crate) application_cursor: bool,
+    pub(crate) application_keypad: bool,
+    pub(crate) bracketed_paste: bool,
+    pub(crate) focus: bool,
+    /// The flags of kitty's keyboard protocol.
+    pub(crate) kitty_flags: u8,
+}
+
+/// What the program wants to know of the mouse.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum MouseMode {
+    /// Nothing. The wheel is for its terminal.
+    #[default]
+    Off,
+    /// The wheel moves the cursor: a program on the alternate screen that asks for nothing else.
+    WheelAsKeys,
+    Clicks,
+    Drags,
+    Motion,
+}
+
+/// The cells of a program, and what it asked of its terminal.
+pub(crate) struct Emulator {
+    term: Term<Events>,
+    processor: Processor<StdSyncHandler>,
+    limit: StringLimit,
+    scanner: Scanner,
+    events: Events,
+    /// Whether something changed since the last time it was drawn.
+    is_changed: bool,
+}
+
+#[derive(Clone, Default)]
+struct Events(Rc<RefCell<Vec<Event>>>);
+
+impl EventListener for Events {
+    fn send_event(&self, event: Event) {
+        self.0.borrow_mut().push(event);
+    }
+}
+
+/// A size in cells, never without any.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Size {
+    pub(crate) columns: u16,
+    pub(crate) lines: u16,
+}
+
+impl Size {
+    /// An emulator with less than two columns cannot hold a wide character.
+    pub(crate) fn at_least(columns: u16, lines: u16) -> Self {
+        Self { columns: columns.max(2), lines: lines.max(1) }
+    }
+}
+
+impl Dimensions for Size {
+    fn total_lines(&self) -> usize {
+        usize::from(self.lines)
+    }
+
+    fn screen_lines(&self) -> usize {
+        usize::from(self.lines)
+    }
+
+    fn columns(&self) -> usize {
+        usize::from(self.columns)
+    }
+}
+
+impl Emulator {
+    pub(crate) fn new(size: Size, history: usize) -> Self {
+        let events = Events::default();
+        let config = Config {
+            scrolling_history: history,
+            kitty_keyboard: true,
+            osc52: Osc52::OnlyCopy,
+            default_cursor_style: CursorStyle { shape: CursorShape::Block, blinking: false },
+            ..Config::default()
+        };
+        Self {
+            term: Term::new(config, &size, events.clone()),
+            processor: Processor::new(),
+            limit: StringLimit::default(),
+            scanner: Scanner::new(),
+            events,
+            is_changed: true,
+        }
+    }
+
+    /// Takes bytes of the program.
+    pub(crate) fn feed(&mut self, bytes: &[u8]) -> Vec<Heard> {
+        self.is_changed = true;
+        let Self { term, processor, limit, scanner, .. } = self;
+        limit.feed(bytes, |piece| processor.advance(term, piece));
+        let mut heard = Vec::new();
+        scanner.feed(bytes, |event| match &event.kind {
+            TerminalEventKind::Query(query) => heard.extend(answer(query)),
+            _ => heard.push(Heard::Event(event.kind)),
+        });
+        self.take_events(&mut heard);
+        heard
+    }
+
+    fn take_events(&mut self, heard: &mut Vec<Heard>) {
+        let size = self.size();
+        for event in self.events.0.borrow_mut().drain(..) {
+            match event {
+                Event::PtyWrite(text) => heard.push(Heard::Reply(text.into_bytes())),
+                Event::ClipboardStore(_, text) => heard.push(Heard::Copy(text)),
+                Event::TextAreaSizeRequest(format) => {
+                    let size = WindowSize {
+                        num_lines: size.lines,
+                        num_cols: size.columns,
+                        cell_width: 8,
+                        cell_height: 16,
+                    };
+                    heard.push(Heard::Reply(format(size).into_bytes()));
+                }
+                Event::ColorRequest(index, format) => {
+                    let set = self.term.colors()[index.min(alacritty_terminal::term::color::COUNT - 1)];
+                    heard.push(Heard::Reply(format(set.unwrap_or_else(|| usual_colour(index))).into_bytes()));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// When an update that the program wanted to be shown at once is shown all the same.
+    pub(crate) fn sync_deadline(&self) -> Option<Instant> {
+        self.processor.sync_timeout().sync_timeout()
+    }
+
+    /// Shows what the program holds back.
+    pub(crate) fn end_sync(&mut self) -> Vec<Heard> {
+        self.processor.stop_sync(&mut self.term);
+        self.is_changed = true;
+        let mut heard = Vec::new();
+        self.take_events(&mut heard);
+        heard
+    }
+
+    /// Whether something changed since the last call.
+    pub(crate) fn take_changed(&mut self) -> bool {
+        std::mem::take(&mut self.is_changed)
+    }
+
+    pub(crate) fn size(&self) -> Size {
+        let cells = |number: usize| u16::try_from(number).unwrap_or(u16::MAX);
+        Size { columns: cells(self.term.columns()), lines: cells(self.term.screen_lines()) }
+    }
+
+    pub(crate) fn resize(&mut self, size: Size) {
+        self.term.resize(size);
+        self.is_changed = true;
+    }
+
+    pub(crate) fn input_modes(&self) -> InputModes {
+        let mode = self.term.mode();
+        let kitty = [
+            (TermMode::DISAMBIGUATE_ESC_CODES, 1),
+            (TermMode::REPORT_EVENT_TYPES, 2),
+            (TermMode::REPORT_ALTERNATE_KEYS, 4),
+            (TermMode::REPORT_ALL_KEYS_AS_ESC, 8),
+            (TermMode::REPORT_ASSOCIATED_TEXT, 16),
+        ];
+        InputModes {
+            application_cursor: mode.contains(TermMode::APP_CURSOR),
+            application_keypad: mode.contains(TermMode::APP_KEYPAD),
+            bracketed_paste: mode.contains(TermMode::BRACKETED_PASTE),
+            focus: mode.contains(TermMode::FOCUS_IN_OUT),
+            kitty_flags: kitty.iter().filter(|(flag, _)| mode.contains(*flag)).map(|(_, bit)| bit).sum(),
+        }
+    }
+
+    pub(crate) fn mouse_mode(&self) -> MouseMode {
+        let mode = self.term.mode();
+        if mode.contains(TermMode::MOUSE_MOTION) {
+            MouseMode::Motion
+        } else if mode.contains(TermMode::MOUSE_DRAG) {
+            MouseMode::Drags
+        } else if mode.contains(TermMode::MOUSE_REPORT_CLICK) {
+            MouseMode::Clicks
+        } else if mode.contains(TermMode::ALT_SCREEN | TermMode::ALTERNATE_SCROLL) {
+            MouseMode::WheelAsKeys
+        } else {
+            MouseMode::Off
+        }
+    }
+
+    /// Whether it wants clicks as numbers, and not as single bytes.
+    pub(crate) fn has_sgr_mouse(&self) -> bool {
+        self.term.mode().contains(TermMode::SGR_MOUSE)
+    }
+
+    pub(crate) fn is_alternate(&self) -> bool {
+        self.term.mode().contains(TermMode::ALT_SCREEN)
+    }
+
+    /// The place and the shape of the cursor, unless it is hidden or scrolled away.
+    pub(crate) fn cursor(&self) -> Option<(u16, u16, u8)> {
+        let content = self.term.renderable_content();
+        let shape = match content.cursor.shape {
+            CursorShape::Hidden => return None,
+            CursorShape::Block | CursorShape::HollowBlock => 2,
+            CursorShape::Underline => 4,
+            CursorShape::Beam => 6,
+        };
+        let blinks = self.term.cursor_style().blinking;
+        let line = content.cursor.point.line.0 + i32::try_from(content.display_offset).ok()?;
+        let line = u16::try_from(line).ok().filter(|line| *line < self.size().lines)?;
+        let column = u16::try_from(content.cursor.point.column.0).ok()?;
+        Some((column, line, shape - u8::from(blinks)))
+    }
+
+    /// Calls for each cell that is shown, with its column and line.
+    pub(crate) fn each_cell(&self, mut draw: impl FnMut(u16, u16, Cell)) {
+        let grid = self.term.grid();
+        let offset = i32::try_from(grid.display_offset()).unwrap_or(0);
+        let selected = self.term.selection.as_ref().and_then(|selection| selection.to_range(&self.term));
+        let size = self.size();
+        for y in 0..size.lines {
+            let line = Line(i32::from(y) - offset);
+            let row = &grid[line];
+            for x in 0..size.columns {
+                let column = Column(usize::from(x));
+                let mut cell = cells::cell(&row[column], self.term.colors());
+                if selected.is_some_and(|range| range.contains(Point::new(line, column))) {
+                    cell.style = cell.style.reversed();
+                }
+                draw(x, y, cell);
+            }
+        }
+    }
+
+    /// How many lines it is scrolled back.
+    pub(crate) fn scrolled(&self) -> usize {
+        self.term.grid().display_offset()
+    }
+
+    /// Scrolls by so many lines; back if there are more than none.
+    pub(crate) fn scroll(&mut self, lines: i32) {
+        self.term.scroll_display(Scroll::Delta(lines));
+        self.is_changed = true;
+    }
+
+    pub(crate) fn scroll_to_top(&mut self) {
+        self.term.scroll_display(Scroll::Top);
+        self.is_changed = true;
+    }
+
+    pub(crate) fn scroll_to_bottom(&mut self) {
+        self.term.scroll_display(Scroll::Bottom);
+        self.is_changed = true;
+    }
+
+    fn point(&self, x: u16, y: u16) -> Point {
+        let offset = i32::try_from(self.scrolled()).unwrap_or(0);
+        Point::new(Line(i32::from(y) - offset), Column(usize::from(x)))
+    }
+
+    /// Begins a selection at a cell.
+    pub(crate) fn select(&mut self, x: u16, y: u16, clicks: u8) {
+        let kind = match clicks {
+            0 | 1 => SelectionType::Simple,
+            2 => SelectionType::Semantic,
+            _ => SelectionType::Lines,
+        };
+        self.term.selection = Some(Selection::new(kind, self.point(x, y), Direction::Left));
+        self.is_changed = true;
+    }
+
+    /// Extends the selection to a cell.
+    pub(crate) fn select_to(&mut self, x: u16, y: u16) {
+        let point = self.point(x, y);
+        if let Some(selection) = &mut self.term.selection {
+            selection.update(point, Direction::Right);
+            self.is_changed = true;
+        }
+    }
+
+    pub(crate) fn clear_selection(&mut self) {
+        if self.term.selection.take().is_some() {
+            self.is_changed = true;
+        }
+    }
+
+    /// What is selected, unless that is nothing.
+    pub(crate) fn selected_text(&self) -> Option<String> {
+        self.term.selection_to_string().filter(|text| !text.is_empty())
+    }
+
+    /// Selects the next place of a text, upwards or downwards of what is selected, and scrolls to it. Gives whether there is one.
+    pub(crate) fn find(&mut self, text: &str, is_upwards: bool) -> bool {
+        let escaped: String = text.chars().flat_map(|char| escape(char)).collect();
+        let Ok(mut search) = RegexSearch::new(&escaped) else { return false };
+        let selected = self.term.selection.as_ref().and_then(|selection| selection.to_range(&self.term));
+        let (direction, side) =
+            if is_upwards { (Direction::Left, Direction::Left) } else { (Direction::Right, Direction::Left) };
+        let last = Point::new(self.term.bottommost_line(), self.term.last_column());
+        let origin = match (selected, is_upwards) {
+            (Some(range), true) => range.start.sub(&self.term, Boundary::None, 1),
+            (Some(range), false) => range.end.add(&self.term, Boundary::None, 1),
+            (None, _) => last,
+        };
+        let Some(found) = self.term.search_next(&mut search, origin, direction, side, None) else {
+            return false;
+        };
+        let mut selection = Selection::new(SelectionType::Simple, *found.start(), Direction::Left);
+        selection.update(*found.end(), Direction::Right);
+        self.term.selection = Some(selection);
+        self.term.scroll_to_point(*found.start());
+        self.is_changed = true;
+        true
+    }
+
+    /// Gives a line that is shown or that was scrolled away, which are below 0, to what reads it cell by cell.
+    pub(crate) fn row(&self, line: i32) -> impl Iterator<Item = Cell> {
+        let row = &self.term.grid()[Line(line)];
+        (0..self.term.columns()).map(move |column| cells::cell(&row[Column(column)], self.term.colors()))
+    }
+
+    /// Whether a line goes on in the next one.
+    pub(crate) fn is_wrapped(&self, line: i32) -> bool {
+        self.term.grid()[Line(line)][self.term.last_column()].flags.contains(Flags::WRAPLINE)
+    }
+
+    /// How many lines were scrolled away and are kept.
+    pub(crate) fn history(&self) -> usize {
+        self.term.history_size()
+    }
+}
+
+/// A character as a part of a regular expression that finds it in either case.
+fn escape(character: char) -> Vec<char> {
+    if character.is_alphanumeric() || character == ' ' { vec![character] } else { vec!['\\', character] }
+}
+
+fn answer(query: &Query) -> Option<Heard> {
+    let text = match query {
+        Query::Osc99 { id } => query99_reply(id.as_ref()?, Terminator::St),
+        Query::Alive { id } => alive99_reply(id.as_ref()?, &[], Terminator::St),
+        Query::Osc7501 => ProgramStatus::query(Terminator::St),
+        _ => return None,
+    };
+    Some(Heard::Reply(text.into()))
+}
+
+/// What a program is told of a colour that only the outer terminal knows: light text on black, or one of the 256.
+fn usual_colour(index: usize) -> Rgb {
+    let basic = [0x00_0000, 0xcd_0000, 0x00_cd00, 0xcd_cd00, 0x00_00ee, 0xcd_00cd, 0x00_cdcd, 0xe5_e5e5];
+    let number: u32 = match index {
+        0..8 => basic[index],
+        256 | 258 => 0xe5_e5e5,
+        257 => 0,
+        _ => 0x80_8080,
+    };
+    let [_, r, g, b] = number.to_be_bytes();
+    Rgb { r, g, b }
+}

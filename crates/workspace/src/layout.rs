@@ -1,0 +1,391 @@
+//! How panes share the room of a workspace: a tree of splits.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::area::Area;
+
+/// The smallest pane that is shown: one cell and its border.
+const MIN_SIDE: u16 = 3;
+/// The share of the first part of a split, in thousandths.
+const HALF: u16 = 500;
+const WHOLE: u32 = 1000;
+
+/// A pane, for as long as it exists, also across restarts of the server.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub(crate) struct PaneId(Arc<str>);
+
+impl PaneId {
+    pub(crate) fn new(id: &str) -> Self {
+        Self(id.into())
+    }
+
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for PaneId {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.0)
+    }
+}
+
+/// Where the second part of a split is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum SplitDirection {
+    Right,
+    Down,
+}
+
+/// A side of a pane.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Side {
+    Left,
+    Right,
+    Up,
+    Down,
+}
+
+impl Side {
+    fn direction(self) -> SplitDirection {
+        match self {
+            Self::Left | Self::Right => SplitDirection::Right,
+            Self::Up | Self::Down => SplitDirection::Down,
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Node {
+    Pane(PaneId),
+    Split { direction: SplitDirection, share: u16, first: Box<Node>, second: Box<Node> },
+}
+
+/// The panes of a workspace, and where each is.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct Layout {
+    root: Option<Node>,
+}
+
+impl Layout {
+    /// Its panes, from the upper left to the lower right.
+    pub(crate) fn panes(&self) -> Vec<PaneId> {
+        let mut panes = Vec::new();
+        if let Some(root) = &self.root {
+            root.collect(&mut panes);
+        }
+        panes
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.root.is_none()
+    }
+
+    pub(crate) fn contains(&self, pane: &PaneId) -> bool {
+        self.root.as_ref().is_some_and(|root| root.contains(pane))
+    }
+
+    /// Puts a pane beside another one, which gives it half of its room. Without that other one it is beside everything.
+    pub(crate) fn add(&mut self, pane: PaneId, beside: Option<&PaneId>, direction: SplitDirection) {
+        let Some(root) = self.root.take() else {
+            self.root = Some(Node::Pane(pane));
+            return;
+        };
+        let beside = beside.filter(|beside| root.contains(beside));
+        self.root = Some(match beside {
+            Some(beside) => root.split(beside, &pane, direction),
+            None => Node::halves(root, pane, direction),
+        });
+    }
+
+    /// Takes a pane away. The other part of its split has the room then.
+    pub(crate) fn remove(&mut self, pane: &PaneId) {
+        self.root = self.root.take().and_then(|root| root.without(pane));
+    }
+
+    /// The area of each pane, with its border. One for which there is no room has none.
+    pub(crate) fn areas(&self, room: Area) -> Vec<(PaneId, Area)> {
+        let mut areas = Vec::new();
+        if let Some(root) = &self.root {
+            root.areas(room, &mut areas);
+        }
+        areas
+    }
+
+    /// The pane at a side of another one: of those that touch it, the one that is level with its beginning.
+    pub(crate) fn neighbour(&self, pane: &PaneId, side: Side, room: Area) -> Option<PaneId> {
+        let areas = self.areas(room);
+        let own = areas.iter().find(|(id, _)| id == pane)?.1;
+        let touches = |other: Area| match side {
+            Side::Left => other.right() == own.x,
+            Side::Right => other.x == own.right(),
+            Side::Up => other.bottom() == own.y,
+            Side::Down => other.y == own.bottom(),
+        };
+        let is_level = |other: Area| match side.direction() {
+            SplitDirection::Right => (other.y..other.bottom()).contains(&own.y),
+            SplitDirection::Down => (other.x..other.right()).contains(&own.x),
+        };
+        let overlaps = |other: Area| match side.direction() {
+            SplitDirection::Right => other.y < own.bottom() && own.y < other.bottom(),
+            SplitDirection::Down => other.x < own.right() && own.x < other.right(),
+        };
+        let beside = |test: &dyn Fn(Area) -> bool| {
+            areas.iter().find(|(_, area)| touches(*area) && test(*area)).map(|(id, _)| id.clone())
+        };
+        beside(&is_level).or_else(|| beside(&overlaps))
+    }
+
+    /// Moves the nearest border of a pane by so many cells towards a side.
+    pub(crate) fn resize(&mut self, pane: &PaneId, side: Side, cells: u16, room: Area) {
+        if let Some(root) = &mut self.root {
+            root.resize(pane, side, cells, room);
+        }
+    }
+
+    /// Replaces the panes by others, those that have none are taken away. For a session that is restored.
+    pub(crate) fn keep(&mut self, is_kept: impl Fn(&PaneId) -> bool) {
+        for pane in self.panes().iter().filter(|pane| !is_kept(pane)) {
+            self.remove(pane);
+        }
+    }
+}
+
+impl Node {
+    fn halves(first: Self, pane: PaneId, direction: SplitDirection) -> Self {
+        Self::Split { direction, share: HALF, first: Box::new(first), second: Box::new(Self::Pane(pane)) }
+    }
+
+    fn collect(&self, panes: &mut Vec<PaneId>) {
+        match self {
+            Self::Pane(pane) => panes.push(pane.clone()),
+            Self::Split { first, second, .. } => {
+                first.collect(panes);
+                second.collect(panes);
+            }
+        }
+    }
+
+    fn contains(&self, pane: &PaneId) -> bool {
+        match self {
+            Self::Pane(own) => own == pane,
+            Self::Split { first, second, .. } => first.contains(pane) || second.contains(pane),
+        }
+    }
+
+    fn split(self, beside: &PaneId, pane: &PaneId, direction: SplitDirection) -> Self {
+        match self {
+            Self::Pane(own) if own == *beside => Self::halves(Self::Pane(own), pane.clone(), direction),
+            Self::Pane(own) => Self::Pane(own),
+            Self::Split { direction: own, share, first, second } => Self::Split {
+                direction: own,
+                share,
+                first: Box::new(first.split(beside, pane, direction)),
+                second: Box::new(second.split(beside, pane, direction)),
+            },
+        }
+    }
+
+    fn without(self, pane: &PaneId) -> Option<Self> {
+        match self {
+            Self::Pane(own) => (own != *pane).then_some(Self::Pane(own)),
+            Self::Split { direction, share, first, second } => {
+                match (first.without(pane), second.without(pane)) {
+                    (Some(first), Some(second)) => Some(Self::Split {
+                        direction,
+                        share,
+                        first: Box::new(first),
+                        second: Box::new(second),
+                    }),
+                    (one, other) => one.or(other),
+                }
+            }
+        }
+    }
+
+    fn areas(&self, room: Area, areas: &mut Vec<(PaneId, Area)>) {
+        match self {
+            Self::Pane(pane) => areas.push((pane.clone(), room)),
+            Self::Split { direction, share, first, second } => {
+                let (one, other) = divide(room, *direction, *share);
+                first.areas(one, areas);
+                second.areas(other, areas);
+            }
+        }
+    }
+
+    /// Gives whether the border was moved: the innermost split of that direction has it.
+    fn resize(&mut self, pane: &PaneId, side: Side, cells: u16, room: Area) -> bool {
+        let Self::Split { direction, share, first, second } = self else { return false };
+        let (one, other) = divide(room, *direction, *share);
+        let is_first = first.contains(pane);
+        let inner = if is_first {
+            first.resize(pane, side, cells, one)
+        } else {
+            second.contains(pane) && second.resize(pane, side, cells, other)
+        };
+        if inner || !self.contains(pane) {
+            return inner;
+        }
+        let Self::Split { direction, share, .. } = self else { return false };
+        if *direction != side.direction() {
+            return false;
+        }
+        let whole = match direction {
+            SplitDirection::Right => room.width,
+            SplitDirection::Down => room.height,
+        };
+        let (now, _) = divided(whole, *share);
+        let wanted = match side {
+            Side::Left | Side::Up => now.saturating_sub(cells),
+            Side::Right | Side::Down => now.saturating_add(cells),
+        };
+        let most = whole.saturating_sub(MIN_SIDE).max(MIN_SIDE);
+        *share = share_of(wanted.clamp(MIN_SIDE, most), whole);
+        true
+    }
+}
+
+fn divide(room: Area, direction: SplitDirection, share: u16) -> (Area, Area) {
+    match direction {
+        SplitDirection::Right => {
+            let (first, second) = divided(room.width, share);
+            (Area { width: first, ..room }, Area { x: room.x + first, width: second, ..room })
+        }
+        SplitDirection::Down => {
+            let (first, second) = divided(room.height, share);
+            (Area { height: first, ..room }, Area { y: room.y + first, height: second, ..room })
+        }
+    }
+}
+
+/// Where there is no room for two, the first has all of it.
+fn divided(whole: u16, share: u16) -> (u16, u16) {
+    if whole < 2 * MIN_SIDE {
+        return (whole, 0);
+    }
+    let first = (u32::from(whole) * u32::from(share) + WHOLE / 2) / WHOLE;
+    let first = u16::try_from(first).unwrap_or(whole).clamp(MIN_SIDE, whole - MIN_SIDE);
+    (first, whole - first)
+}
+
+/// The share with which a part has so many cells.
+fn share_of(cells: u16, whole: u16) -> u16 {
+    let share = (u32::from(cells) * WHOLE + u32::from(whole) / 2) / u32::from(whole.max(1));
+    u16::try_from(share).unwrap_or(HALF)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const ROOM: Area = Area::new(15, 0, 120, 40);
+
+    fn pane(number: u8) -> PaneId {
+        PaneId::new(&number.to_string())
+    }
+
+    #[derive(Debug, Clone)]
+    enum Step {
+        Add(u8, SplitDirection),
+        Remove(u8),
+        Resize(u8, Side, u16),
+    }
+
+    fn steps() -> impl Strategy<Value = Vec<Step>> {
+        let direction = prop_oneof![Just(SplitDirection::Right), Just(SplitDirection::Down)];
+        let side = prop_oneof![Just(Side::Left), Just(Side::Right), Just(Side::Up), Just(Side::Down)];
+        let step = prop_oneof![
+            (any::<u8>(), direction).prop_map(|(beside, direction)| Step::Add(beside, direction)),
+            any::<u8>().prop_map(Step::Remove),
+            (any::<u8>(), side, 0..200u16).prop_map(|(pane, side, cells)| Step::Resize(pane, side, cells)),
+        ];
+        prop::collection::vec(step, 0..30)
+    }
+
+    proptest! {
+        #[test]
+        fn the_panes_fill_the_room_and_do_not_overlap(
+            steps in steps(), width in 0..200u16, height in 0..80u16,
+        ) {
+            let room = Area::new(3, 1, width, height);
+            let mut layout = Layout::default();
+            let mut open: Vec<PaneId> = Vec::new();
+            for (number, step) in (0..).zip(steps) {
+                let chosen = |index: u8| open.get(usize::from(index) % open.len().max(1)).cloned();
+                match step {
+                    Step::Add(beside, direction) => {
+                        layout.add(pane(number), chosen(beside).as_ref(), direction);
+                        open.push(pane(number));
+                    }
+                    Step::Remove(index) => if let Some(gone) = chosen(index) {
+                        layout.remove(&gone);
+                        open.retain(|one| *one != gone);
+                    },
+                    Step::Resize(index, side, cells) => if let Some(one) = chosen(index) {
+                        layout.resize(&one, side, cells, room);
+                    },
+                }
+            }
+            let areas = layout.areas(room);
+            let mut listed: Vec<PaneId> = areas.iter().map(|(id, _)| id.clone()).collect();
+            prop_assert_eq!(&layout.panes(), &listed);
+            listed.sort();
+            open.sort();
+            prop_assert_eq!(&listed, &open);
+            let cells = |area: &Area| u32::from(area.width) * u32::from(area.height);
+            if !open.is_empty() {
+                prop_assert_eq!(areas.iter().map(|(_, area)| cells(area)).sum::<u32>(), cells(&room));
+            }
+            for (index, (_, one)) in areas.iter().enumerate() {
+                prop_assert!(one.x >= room.x && one.right() <= room.right());
+                prop_assert!(one.y >= room.y && one.bottom() <= room.bottom());
+                for (_, other) in &areas[..index] {
+                    let apart = one.right() <= other.x || other.right() <= one.x
+                        || one.bottom() <= other.y || other.bottom() <= one.y
+                        || one.is_empty() || other.is_empty();
+                    prop_assert!(apart, "{one:?} {other:?}");
+                }
+            }
+            let text = serde_json::to_string(&layout).unwrap();
+            prop_assert_eq!(serde_json::from_str::<Layout>(&text).unwrap(), layout);
+        }
+    }
+
+    #[test]
+    fn a_neighbour_is_what_touches_that_side() {
+        let mut layout = Layout::default();
+        layout.add(pane(1), None, SplitDirection::Right);
+        layout.add(pane(2), Some(&pane(1)), SplitDirection::Right);
+        layout.add(pane(3), Some(&pane(2)), SplitDirection::Down);
+        let at = |from, side| layout.neighbour(&pane(from), side, ROOM);
+        assert_eq!(at(1, Side::Right), Some(pane(2)));
+        assert_eq!(at(3, Side::Left), Some(pane(1)));
+        assert_eq!(at(2, Side::Down), Some(pane(3)));
+        assert_eq!(at(3, Side::Up), Some(pane(2)));
+        assert_eq!(at(1, Side::Left), None);
+    }
+
+    #[test]
+    fn a_border_moves_by_the_cells_that_were_asked_for() {
+        let mut layout = Layout::default();
+        layout.add(pane(1), None, SplitDirection::Right);
+        layout.add(pane(2), Some(&pane(1)), SplitDirection::Right);
+        let width = |layout: &Layout| layout.areas(ROOM)[0].1.width;
+        assert_eq!(width(&layout), 60);
+        layout.resize(&pane(2), Side::Left, 7, ROOM);
+        assert_eq!(width(&layout), 53);
+        layout.resize(&pane(1), Side::Right, 1, ROOM);
+        assert_eq!(width(&layout), 54);
+        layout.resize(&pane(1), Side::Left, 500, ROOM);
+        assert_eq!(width(&layout), MIN_SIDE);
+    }
+}

@@ -1,0 +1,113 @@
+//! Keeps what a program writes without an end from growing in the emulator: the text of an OSC and of its kin is cut.
+
+use memchr::memchr;
+
+/// More of a title, a link or what is copied is of no use.
+const MAX_STRING: usize = 256 * 1024;
+const ESCAPE: u8 = 0x1b;
+const BELL: u8 = 0x07;
+const CANCEL: u8 = 0x18;
+const SUBSTITUTE: u8 = 0x1a;
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum State {
+    #[default]
+    Text,
+    /// After an escape byte.
+    Escape,
+    /// In a string, with so many bytes of it.
+    String(usize),
+}
+
+/// Passes the bytes of a program on, but for what is too much of a string.
+#[derive(Debug, Default)]
+pub(crate) struct StringLimit {
+    state: State,
+}
+
+impl StringLimit {
+    /// Gives the bytes piece by piece; reads may end anywhere.
+    pub(crate) fn feed(&mut self, bytes: &[u8], mut pass: impl FnMut(&[u8])) {
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let taken = match self.state {
+                State::Text => {
+                    let found = memchr(ESCAPE, rest);
+                    let length = found.map_or(rest.len(), |at| at + 1);
+                    pass(&rest[..length]);
+                    self.state = if found.is_some() { State::Escape } else { State::Text };
+                    length
+                }
+                State::Escape => {
+                    pass(&rest[..1]);
+                    self.state = match rest[0] {
+                        b']' | b'P' | b'_' | b'^' | b'X' => State::String(0),
+                        ESCAPE => State::Escape,
+                        _ => State::Text,
+                    };
+                    1
+                }
+                State::String(had) => self.string(rest, had, &mut pass),
+            };
+            rest = &rest[taken..];
+        }
+    }
+
+    /// Takes what is in a string, up to its end.
+    fn string(&mut self, rest: &[u8], had: usize, pass: &mut impl FnMut(&[u8])) -> usize {
+        let is_end = |byte: &u8| matches!(*byte, ESCAPE | BELL | CANCEL | SUBSTITUTE);
+        let end = rest.iter().position(is_end);
+        let text = &rest[..end.unwrap_or(rest.len())];
+        let room = MAX_STRING.saturating_sub(had).min(text.len());
+        pass(&text[..room]);
+        let had = had.saturating_add(text.len());
+        match end {
+            None => {
+                self.state = State::String(had);
+                rest.len()
+            }
+            Some(at) => {
+                pass(&rest[at..=at]);
+                // An escape byte ends it, and is the beginning of the next sequence.
+                self.state = if rest[at] == ESCAPE { State::Escape } else { State::Text };
+                at + 1
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn passed(pieces: &[&[u8]]) -> Vec<u8> {
+        let (mut limit, mut out) = (StringLimit::default(), Vec::new());
+        for piece in pieces {
+            limit.feed(piece, |bytes| out.extend_from_slice(bytes));
+        }
+        out
+    }
+
+    #[test]
+    fn a_string_without_an_end_is_cut() {
+        let flood = vec![b'a'; 3 * MAX_STRING];
+        let out = passed(&[b"x\x1b]2;", &flood, &flood, b"\x07y\x1b]2;t\x1b\\z"]);
+        assert_eq!(out.len(), b"x\x1b]".len() + MAX_STRING + b"\x07y\x1b]2;t\x1b\\z".len());
+        assert!(out.ends_with(b"a\x07y\x1b]2;t\x1b\\z"));
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_short_passes_as_it_is_wherever_it_is_cut(
+            bytes in prop::collection::vec(prop_oneof![
+                Just(ESCAPE), Just(BELL), Just(b']'), Just(b'\\'), Just(b'P'), Just(CANCEL), any::<u8>(),
+            ], 0..300),
+            at in 0..300usize,
+        ) {
+            let (first, second) = bytes.split_at(at.min(bytes.len()));
+            prop_assert_eq!(passed(&[first, second]), bytes);
+        }
+    }
+}
