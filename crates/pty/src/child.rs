@@ -8,6 +8,7 @@ use pty_process::blocking::{Command, Pty, open};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process, kill_process_group, waitpid};
 use rustix::termios::{OptionalActions, Termios, Winsize, tcgetpgrp, tcsetattr, tcsetwinsize};
+use serde::{Deserialize, Serialize};
 
 /// What to start, and how.
 #[derive(Debug, Clone)]
@@ -69,7 +70,7 @@ impl Launch {
     }
 }
 
-fn io_error(error: pty_process::Error) -> io::Error {
+pub(crate) fn io_error(error: pty_process::Error) -> io::Error {
     match error {
         pty_process::Error::Io(error) => error,
         pty_process::Error::Rustix(error) => error.into(),
@@ -77,7 +78,8 @@ fn io_error(error: pty_process::Error) -> io::Error {
 }
 
 /// How a program ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Ending {
     /// With an exit code.
     Exit(u8),
@@ -124,9 +126,18 @@ pub(crate) struct Child {
 }
 
 impl Child {
-    fn of(pid: u32) -> io::Result<Self> {
+    pub(crate) fn of(pid: u32) -> io::Result<Self> {
         let pid = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or(io::ErrorKind::InvalidData)?;
         Ok(Self { pid, is_over: false })
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.pid.as_raw_nonzero().get().cast_unsigned()
+    }
+
+    /// Its process id, as long as no other process can have it.
+    pub(crate) fn running(&self) -> Option<Pid> {
+        (!self.is_over).then_some(self.pid)
     }
 
     /// What it did since the last call. Does not wait.

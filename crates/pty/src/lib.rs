@@ -7,6 +7,8 @@
 //! so a hub that hangs does not make a program wait. Between the loop and the program is a process that leads the session
 //! on the PTY ([`lead_session`]): a program without a parent in its own session cannot be stopped with Ctrl-Z.
 //!
+//! [`keeper`] is another process: it holds the PTYs of the workspace's panes.
+//!
 //! # What it never does
 //!
 //! It answers no query, changes no byte of a key or a paste, and buffers about 64 KiB each way: a program that writes faster
@@ -19,6 +21,7 @@ mod child;
 mod focus_input;
 mod focus_modes;
 mod hub_link;
+pub mod keeper;
 mod outer_terminal;
 mod relay;
 mod reporter;

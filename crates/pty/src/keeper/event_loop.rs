@@ -1,0 +1,217 @@
+//! The keeper's loop.
+
+use std::io;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::time::{Duration, Instant};
+
+use ringer_platform::peer_uid;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+
+use super::connection::KeeperConnection;
+use super::keeper_signals::KeeperSignals;
+use super::kept_panes::KeptPanes;
+use super::server_connection::ServerConnection;
+use super::wire::{Hello, VERSION, Welcome};
+
+/// How long a connection may be open before its first line is there.
+const HELLO_WITHIN: Duration = Duration::from_secs(2);
+/// Connections without a first line. One more closes the oldest.
+const WAITING_LIMIT: usize = 8;
+/// What may wait to be sent on one of them: a few answers to other versions.
+const ANSWER_LIMIT: usize = 4096;
+/// How long the keeper runs on without a pane and without a connection: long enough for the server that started it to connect.
+const IDLE_END: Duration = Duration::from_secs(5);
+/// How long to wait when no connection can be accepted, which is so when too many files are open.
+const ACCEPT_WAIT: Duration = Duration::from_secs(1);
+
+/// Keeps panes for the servers that connect, one at a time, until there has been neither a pane nor a connection for 5 s.
+///
+/// It catches the signals of the process, and leaves the file of the socket where it is.
+pub fn serve(listener: UnixListener) -> io::Result<()> {
+    listener.set_nonblocking(true)?;
+    let mut keeper = Keeper {
+        listener,
+        accepts_from: Instant::now(),
+        signals: KeeperSignals::new()?,
+        panes: KeptPanes::default(),
+        server: None,
+        waiting: Vec::new(),
+        used: Instant::now(),
+    };
+    while !keeper.is_over(Instant::now()) {
+        keeper.advance()?;
+    }
+    Ok(())
+}
+
+/// The state of the loop.
+struct Keeper {
+    listener: UnixListener,
+    /// No connection is accepted before.
+    accepts_from: Instant,
+    signals: KeeperSignals,
+    panes: KeptPanes,
+    server: Option<ServerConnection>,
+    /// Connections whose first line is not there yet, oldest first.
+    waiting: Vec<WaitingConnection>,
+    /// When there was a pane or a connection last.
+    used: Instant,
+}
+
+struct WaitingConnection {
+    connection: KeeperConnection,
+    until: Instant,
+}
+
+/// What a poll found.
+#[derive(Debug, Default)]
+struct Ready {
+    children: bool,
+    listener: bool,
+    panes: Vec<usize>,
+}
+
+impl Keeper {
+    fn is_over(&mut self, now: Instant) -> bool {
+        if self.panes.len() > 0 || self.server.is_some() || !self.waiting.is_empty() {
+            self.used = now;
+        }
+        now.duration_since(self.used) >= IDLE_END
+    }
+
+    fn advance(&mut self) -> io::Result<()> {
+        let ready = self.wait()?;
+        let now = Instant::now();
+        if ready.children {
+            self.signals.clear_wakes();
+            self.panes.note_endings();
+        }
+        // Before the connections: an index is that of the same pane until a server starts or forgets one.
+        for index in ready.panes {
+            self.panes.drain(index, now);
+        }
+        self.serve_server();
+        self.serve_waiting(now);
+        if ready.listener {
+            self.accept(now);
+        }
+        Ok(())
+    }
+
+    fn wait(&self) -> io::Result<Ready> {
+        let now = Instant::now();
+        let mut descriptors = vec![PollFd::from_borrowed_fd(self.signals.as_fd(), PollFlags::IN)];
+        let listener_events = if now >= self.accepts_from { PollFlags::IN } else { PollFlags::empty() };
+        descriptors.push(PollFd::new(&self.listener, listener_events));
+        let panes: Vec<_> = match self.server {
+            Some(_) => Vec::new(),
+            None => self.panes.readable(now).collect(),
+        };
+        for (_, master) in &panes {
+            descriptors.push(PollFd::from_borrowed_fd(*master, PollFlags::IN));
+        }
+        if let Some(server) = &self.server {
+            descriptors.push(PollFd::from_borrowed_fd(server.as_fd(), server.events()));
+        }
+        for WaitingConnection { connection, .. } in &self.waiting {
+            let events = PollFlags::IN | connection.output_events();
+            descriptors.push(PollFd::from_borrowed_fd(connection.as_fd(), events));
+        }
+        let timeout = self.next_time(now).map(|then| then.saturating_duration_since(now));
+        let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
+        match poll(&mut descriptors, timeout.as_ref()) {
+            Ok(_) => {}
+            Err(Errno::INTR) => return Ok(Ready::default()),
+            Err(error) => return Err(error.into()),
+        }
+        let mut found = descriptors.iter().map(|descriptor| !descriptor.revents().is_empty());
+        let (children, listener) = (found.next().unwrap_or(false), found.next().unwrap_or(false));
+        let panes = panes.iter().zip(found).filter(|(_, is_ready)| *is_ready);
+        Ok(Ready { children, listener, panes: panes.map(|((index, _), _)| *index).collect() })
+    }
+
+    /// When there is something to do even if nothing happens.
+    fn next_time(&self, now: Instant) -> Option<Instant> {
+        let is_unused = self.panes.len() == 0 && self.server.is_none() && self.waiting.is_empty();
+        let times = [
+            is_unused.then(|| self.used + IDLE_END),
+            self.waiting.iter().map(|waiting| waiting.until).min(),
+            (self.accepts_from > now).then_some(self.accepts_from),
+            self.server.is_none().then(|| self.panes.next_look()).flatten(),
+        ];
+        times.into_iter().flatten().min()
+    }
+
+    fn serve_server(&mut self) {
+        let Some(server) = &mut self.server else { return };
+        if server.advance(&mut self.panes).is_err() {
+            self.server = None;
+            self.panes.begin_draining();
+        }
+    }
+
+    /// Reads the first lines of new connections. One of this version makes its connection the server.
+    fn serve_waiting(&mut self, now: Instant) {
+        for mut waiting in std::mem::take(&mut self.waiting) {
+            match greet(&mut waiting.connection, self.panes.len()) {
+                Ok(true) => {
+                    // The server that was connected is disconnected by that.
+                    self.server = ServerConnection::welcome(waiting.connection, &self.panes).ok();
+                    self.serve_server();
+                }
+                Ok(false) if waiting.until > now => self.waiting.push(waiting),
+                Ok(false) | Err(_) => {}
+            }
+        }
+    }
+
+    fn accept(&mut self, now: Instant) {
+        loop {
+            match self.listener.accept() {
+                Ok((stream, _)) => self.take(stream, now),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                Err(error)
+                    if matches!(
+                        error.kind(),
+                        io::ErrorKind::Interrupted | io::ErrorKind::ConnectionAborted
+                    ) => {}
+                Err(_) => {
+                    self.accepts_from = now + ACCEPT_WAIT;
+                    return;
+                }
+            }
+        }
+    }
+
+    /// A connection of another user is closed at once.
+    fn take(&mut self, stream: UnixStream, now: Instant) {
+        let own = rustix::process::geteuid().as_raw();
+        if !peer_uid(&stream).is_ok_and(|uid| uid == own) {
+            return;
+        }
+        let Ok(connection) = KeeperConnection::new(stream) else { return };
+        if self.waiting.len() >= WAITING_LIMIT {
+            self.waiting.remove(0);
+        }
+        self.waiting.push(WaitingConnection { connection, until: now + HELLO_WITHIN });
+    }
+}
+
+/// Whether a connection has said that it is a server of this version. One of another version gets the answer all the same, and
+/// may then say that it goes on with this one.
+fn greet(connection: &mut KeeperConnection, panes: usize) -> io::Result<bool> {
+    connection.receive()?;
+    while let Some(line) = connection.next_line()? {
+        let Hello { version } = serde_json::from_slice(&line)?;
+        if version == VERSION {
+            return Ok(true);
+        }
+        connection.push_line(&Welcome { version: VERSION, panes }, None)?;
+        if connection.waiting() > ANSWER_LIMIT {
+            return Err(io::Error::other("the connection asks for version after version"));
+        }
+    }
+    connection.send()?;
+    Ok(false)
+}

@@ -1,0 +1,228 @@
+//! The panes that the keeper holds.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use rustix::io::Errno;
+
+use super::output_ring::OutputRing;
+use super::pane_process::{PaneProcess, do_not_block};
+use super::wire::{KeeperMessage, NOTE_LIMIT, PaneHeader, StartRequest};
+use crate::child::Ending;
+
+/// The most panes. Each takes a descriptor, of which a process often has 1024.
+const PANE_LIMIT: usize = 512;
+/// Read of a pane before the others have their turn. A PTY gives 4 KiB at most.
+const READ_AT_ONCE: usize = 64 * 1024;
+/// How long to wait before a terminal that no process has open is read again: its program may open it once more.
+const CLOSED_WAIT: Duration = Duration::from_secs(1);
+
+/// All panes, in the order in which they were started.
+#[derive(Debug, Default)]
+pub(super) struct KeptPanes {
+    panes: Vec<Pane>,
+    /// Programs of panes that were forgotten, until they have ended: without a `wait` they would stay in the process table.
+    forgotten: Vec<PaneProcess>,
+}
+
+#[derive(Debug)]
+struct Pane {
+    id: String,
+    process: PaneProcess,
+    /// Shared with the answer that is on its way to the server.
+    master: Rc<OwnedFd>,
+    note: String,
+    ending: Option<Ending>,
+    /// Whether the server that is connected knows the ending.
+    ending_is_told: bool,
+    ring: OutputRing,
+    input: PaneInput,
+}
+
+/// Whether there is something to read from a pane.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum PaneInput {
+    /// There may be.
+    Open,
+    /// No process had the terminal open; it is read again then.
+    ClosedUntil(Instant),
+    /// The program has ended, too.
+    Ended,
+}
+
+impl KeptPanes {
+    pub(super) fn len(&self) -> usize {
+        self.panes.len()
+    }
+
+    fn find(&mut self, id: &str) -> Result<&mut Pane, String> {
+        self.panes.iter_mut().find(|pane| pane.id == id).ok_or_else(|| format!("there is no pane {id}"))
+    }
+
+    /// Starts a program. Gives the answer and the master.
+    pub(super) fn start(
+        &mut self,
+        mut request: StartRequest,
+    ) -> Result<(KeeperMessage, Rc<OwnedFd>), String> {
+        if self.find(&request.id).is_ok() {
+            return Err(format!("there is a pane {} already", request.id));
+        }
+        if self.panes.len() >= PANE_LIMIT {
+            return Err(format!("there are {PANE_LIMIT} panes already, and no more are kept; close one"));
+        }
+        check_note(&request.note)?;
+        let (id, note) = (std::mem::take(&mut request.id), std::mem::take(&mut request.note));
+        let (process, master) = PaneProcess::start(request)?;
+        let master = Rc::new(master);
+        let (pid, tty) = (process.pid(), process.tty().to_owned());
+        let answer = KeeperMessage::Started { id: id.clone(), pid, tty };
+        self.panes.push(Pane {
+            id,
+            process,
+            master: Rc::clone(&master),
+            note,
+            ending: None,
+            ending_is_told: false,
+            ring: OutputRing::default(),
+            input: PaneInput::Open,
+        });
+        Ok((answer, master))
+    }
+
+    pub(super) fn set_note(&mut self, id: &str, text: String) -> Result<(), String> {
+        check_note(&text)?;
+        self.find(id)?.note = text;
+        Ok(())
+    }
+
+    /// Hangs a program up and drops its pane.
+    pub(super) fn forget(&mut self, id: &str) -> Result<(), String> {
+        self.find(id)?;
+        for pane in self.panes.extract_if(.., |pane| pane.id == id) {
+            pane.process.hang_up(&pane.master);
+            if pane.ending.is_none() {
+                self.forgotten.push(pane.process);
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes which programs have ended.
+    pub(super) fn note_endings(&mut self) {
+        for pane in &mut self.panes {
+            pane.ending = pane.ending.or_else(|| pane.process.ending());
+        }
+        self.forgotten.retain_mut(|process| process.ending().is_none());
+    }
+
+    /// Endings that the server does not know. It does, after this.
+    pub(super) fn take_endings(&mut self) -> Vec<KeeperMessage> {
+        let mut endings = Vec::new();
+        for pane in self.panes.iter_mut().filter(|pane| !pane.ending_is_told) {
+            if let Some(ending) = pane.ending {
+                pane.ending_is_told = true;
+                endings.push(KeeperMessage::Ended { id: pane.id.clone(), ending });
+            }
+        }
+        endings
+    }
+
+    /// A pane for a new server: its header, its master and its output.
+    pub(super) fn hand_over(&mut self, index: usize) -> Option<(KeeperMessage, Rc<OwnedFd>, Vec<u8>)> {
+        let pane = self.panes.get_mut(index)?;
+        pane.ending_is_told = pane.ending.is_some();
+        let output = pane.ring.to_bytes();
+        let header = PaneHeader {
+            id: pane.id.clone(),
+            pid: pane.process.pid(),
+            tty: pane.process.tty().to_owned(),
+            note: pane.note.clone(),
+            ending: pane.ending,
+            dropped: pane.ring.dropped(),
+            bytes: output.len(),
+        };
+        Some((KeeperMessage::Pane(header), Rc::clone(&pane.master), output))
+    }
+
+    /// A server has everything: what was kept for it goes.
+    pub(super) fn clear_output(&mut self) {
+        self.panes.iter_mut().for_each(|pane| pane.ring.clear());
+    }
+
+    /// From now on the masters are read here.
+    pub(super) fn begin_draining(&mut self) {
+        for pane in &mut self.panes {
+            // The server may have made it block. A master whose flags cannot be changed can be read all the same.
+            let _ = do_not_block(&pane.master);
+        }
+    }
+
+    /// Masters to read, each with its index.
+    pub(super) fn readable(&self, now: Instant) -> impl Iterator<Item = (usize, BorrowedFd<'_>)> {
+        let is_open = move |input| match input {
+            PaneInput::Open => true,
+            PaneInput::ClosedUntil(then) => then <= now,
+            PaneInput::Ended => false,
+        };
+        self.panes
+            .iter()
+            .enumerate()
+            .filter(move |(_, pane)| is_open(pane.input))
+            .map(|(index, pane)| (index, pane.master.as_fd()))
+    }
+
+    /// When a terminal that no process has open is read again.
+    pub(super) fn next_look(&self) -> Option<Instant> {
+        let then = |pane: &Pane| match pane.input {
+            PaneInput::ClosedUntil(then) => Some(then),
+            PaneInput::Open | PaneInput::Ended => None,
+        };
+        self.panes.iter().filter_map(then).min()
+    }
+
+    /// Reads some of what a program wrote, and keeps it.
+    pub(super) fn drain(&mut self, index: usize, now: Instant) {
+        if let Some(pane) = self.panes.get_mut(index) {
+            pane.drain(now);
+        }
+    }
+}
+
+impl Pane {
+    fn drain(&mut self, now: Instant) {
+        let (mut total, mut buffer) = (0, [0; 4096]);
+        while total < READ_AT_ONCE {
+            match rustix::io::read(&*self.master, &mut buffer) {
+                Ok(0) | Err(Errno::IO) => return self.close(now),
+                Ok(count) => {
+                    total += count;
+                    self.input = PaneInput::Open;
+                    self.ring.push(buffer.get(..count).unwrap_or_default());
+                }
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => {
+                    self.input = PaneInput::Open;
+                    return;
+                }
+                Err(_) => {
+                    self.input = PaneInput::Ended;
+                    return;
+                }
+            }
+        }
+    }
+
+    /// No process has the terminal open.
+    fn close(&mut self, now: Instant) {
+        self.input =
+            if self.ending.is_some() { PaneInput::Ended } else { PaneInput::ClosedUntil(now + CLOSED_WAIT) };
+    }
+}
+
+fn check_note(note: &str) -> Result<(), String> {
+    if note.len() > NOTE_LIMIT {
+        return Err(format!("a note of {} bytes is longer than {NOTE_LIMIT} bytes", note.len()));
+    }
+    Ok(())
+}
