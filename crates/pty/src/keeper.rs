@@ -51,8 +51,10 @@
 //!
 //! # Bounds
 //!
-//! 512 panes, 1 MiB of output for each, 64 KiB of note for each. A server that does not read what it is sent is disconnected
-//! when 1 MiB waits for it. A connection that says nothing is closed after 2 s. The keeper ends when it has had neither a pane nor a connection for 5 s.
+//! 512 panes, for each 1 MiB of output, 64 KiB of note and 256 bytes of id. A server that does not read what it is sent is
+//! disconnected when 1 MiB waits for it. A connection that says nothing is closed after 2 s. The keeper ends when it has had neither
+//! a pane nor a connection for 5 s. It waits for nothing but the start of a program, which takes as long as its directory
+//! takes to be entered.
 
 mod client;
 mod connection;

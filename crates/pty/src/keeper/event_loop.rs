@@ -66,7 +66,7 @@ struct WaitingConnection {
 
 /// What a poll found.
 #[derive(Debug, Default)]
-struct Ready {
+struct KeeperReady {
     children: bool,
     listener: bool,
     panes: Vec<usize>,
@@ -99,7 +99,7 @@ impl Keeper {
         Ok(())
     }
 
-    fn wait(&self) -> io::Result<Ready> {
+    fn wait(&self) -> io::Result<KeeperReady> {
         let now = Instant::now();
         let mut descriptors = vec![PollFd::from_borrowed_fd(self.signals.as_fd(), PollFlags::IN)];
         let listener_events = if now >= self.accepts_from { PollFlags::IN } else { PollFlags::empty() };
@@ -122,13 +122,13 @@ impl Keeper {
         let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
         match poll(&mut descriptors, timeout.as_ref()) {
             Ok(_) => {}
-            Err(Errno::INTR) => return Ok(Ready::default()),
+            Err(Errno::INTR) => return Ok(KeeperReady::default()),
             Err(error) => return Err(error.into()),
         }
         let mut found = descriptors.iter().map(|descriptor| !descriptor.revents().is_empty());
         let (children, listener) = (found.next().unwrap_or(false), found.next().unwrap_or(false));
         let panes = panes.iter().zip(found).filter(|(_, is_ready)| *is_ready);
-        Ok(Ready { children, listener, panes: panes.map(|((index, _), _)| *index).collect() })
+        Ok(KeeperReady { children, listener, panes: panes.map(|((index, _), _)| *index).collect() })
     }
 
     /// When there is something to do even if nothing happens.

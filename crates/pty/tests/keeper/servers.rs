@@ -1,11 +1,12 @@
 //! Servers that come and go: the programs run on, and nothing of their output is lost but what does not fit.
 
+use std::fs;
 use std::io::{BufRead, BufReader, ErrorKind, Write};
 use std::time::Instant;
 
 use test_support::{DEADLINE, until};
 
-use crate::support::{TestKeeper, read_until, write};
+use crate::support::{TestKeeper, read_to_end, read_until, write};
 
 const RING: usize = 1024 * 1024;
 /// 2.7 MB of lines that all differ.
@@ -150,4 +151,31 @@ fn a_server_that_goes_while_it_takes_over_loses_nothing() {
         assert!(format!("{expected}got on\n").as_bytes().ends_with(&got));
         assert_eq!(pane.dropped + got.len() as u64, (expected.len() + "got on\n".len()) as u64);
     }
+}
+
+/// While no process has a terminal open, reading it is an error; it is read again when the program has opened it again.
+#[test]
+fn a_terminal_that_was_closed_for_a_while_is_read_again() {
+    let keeper = TestKeeper::new();
+    let (mut server, _) = keeper.connect();
+    let script = format!(
+        "stty -onlcr; tty=$(tty); exec < /dev/null > /dev/null 2>&1; : > closed
+         while [ ! -e go ]; do sleep 0.02; done; seq 1 {LINES} > $tty; : > written; exec sleep 1000"
+    );
+    let pane = server.start_pane(&keeper.script("a", &script));
+    until("the terminal is closed", || keeper.directory().join("closed").exists());
+    drop(server);
+    let closed = rustix::io::read(&pane.master, &mut [0; 10]);
+    assert!(matches!(closed, Ok(0) | Err(rustix::io::Errno::IO)), "{closed:?}");
+    fs::write(keeper.directory().join("go"), "").unwrap();
+    // More than a terminal holds: the keeper reads.
+    until("everything is written", || keeper.directory().join("written").exists());
+    let (_server, mut panes) = keeper.connect();
+    let adopted = panes.remove(0);
+    let mut got = adopted.output;
+    until("everything is read", || {
+        got.extend_from_slice(&read_to_end(&adopted.master));
+        got.len() as u64 + adopted.dropped == all_lines().len() as u64
+    });
+    assert!(all_lines().as_bytes().ends_with(&got));
 }
