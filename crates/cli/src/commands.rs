@@ -2,6 +2,7 @@
 
 mod answer;
 mod ask;
+mod attach;
 mod command_words;
 mod complete;
 mod completions;
@@ -28,19 +29,23 @@ mod mute;
 mod notify;
 mod nuke;
 mod observe;
+mod open;
+mod panes;
 mod progress;
 mod questions;
 mod run;
+mod send;
 mod setup;
 mod show;
 mod snooze;
 mod status;
 mod statusline;
+mod surfaces;
 mod term;
 mod toast;
 mod trust;
-mod ui;
-mod ui_backend;
+pub(crate) mod ui;
+pub(crate) mod ui_backend;
 mod undo;
 mod uninstall;
 mod watch;
@@ -97,6 +102,14 @@ enum Command {
     Toast(toast::Args),
     Observe(observe::Args),
     Run(run::Args),
+    Open(open::Args),
+    Attach(attach::AttachArgs),
+    Detach(attach::DetachArgs),
+    Send(send::Args),
+    Surfaces(surfaces::SurfacesArgs),
+    Workspaces(surfaces::WorkspacesArgs),
+    #[command(hide = true)]
+    Panes(panes::Args),
     #[command(hide = true)]
     LeadSession(lead_session::Args),
     Setup(setup::Args),
@@ -161,6 +174,13 @@ pub(crate) fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
             Ok(code) => return code,
             Err(failure) => Err(failure),
         },
+        Some(Command::Open(arguments)) => open::run(&arguments),
+        Some(Command::Attach(arguments)) => attach::attach(&arguments),
+        Some(Command::Detach(arguments)) => attach::detach(&arguments),
+        Some(Command::Send(arguments)) => send::run(&arguments),
+        Some(Command::Surfaces(arguments)) => surfaces::surfaces(&arguments),
+        Some(Command::Workspaces(arguments)) => surfaces::workspaces(&arguments),
+        Some(Command::Panes(arguments)) => panes::run(&arguments),
         Some(Command::Mcp(arguments)) => mcp::run(&arguments),
         Some(Command::McpProxy(arguments)) => match mcp_proxy::run(&arguments) {
             Ok(code) => return code,

@@ -28,6 +28,7 @@ mod mutes;
 mod notifications;
 mod origin;
 mod output;
+mod panes;
 mod places;
 mod popup_answerer;
 mod probe;

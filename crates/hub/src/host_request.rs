@@ -32,6 +32,8 @@ pub(crate) struct HostAbilities {
     pub(crate) can_focus: bool,
     /// Whether it shows rings. If not, a ring is what it would be without this host.
     pub(crate) draws_rings: bool,
+    /// Whether it is the terminal of its surfaces itself. What is written to their devices comes back to it.
+    pub(crate) emulates: bool,
 }
 
 pub(crate) type Reader = fn(Value) -> Result<HostRequest, ApiError>;
@@ -39,13 +41,13 @@ pub(crate) type Reader = fn(Value) -> Result<HostRequest, ApiError>;
 /// The methods of hosts: what they mean depends on the connection.
 const METHODS: &[(&str, Reader)] = &[
     (ATTACH, |params| {
-        let HostName { name, version, can_focus, draws_rings } = read(params)?;
+        let HostName { name, version, can_focus, draws_rings, emulates } = read(params)?;
         if version != HOST_PROTOCOL {
             let why =
                 format!("version {version} of the host protocol is unknown; this hub has {HOST_PROTOCOL}");
             return Err(ApiError::params(why));
         }
-        Ok(HostRequest::Attach { name, abilities: HostAbilities { can_focus, draws_rings } })
+        Ok(HostRequest::Attach { name, abilities: HostAbilities { can_focus, draws_rings, emulates } })
     }),
     ("surface.opened", |params| one_or_several(params, "surfaces").map(HostRequest::Opened)),
     ("surface.changed", |params| one_or_several(params, "surfaces").map(HostRequest::Opened)),
@@ -95,6 +97,9 @@ struct HostName {
     /// Whether it shows rings. For a terminal of a host that does not, the hub marks the title.
     #[serde(default = "yes")]
     draws_rings: bool,
+    /// Whether it is the terminal of its surfaces. Notifications for them are written to the terminal around it.
+    #[serde(default)]
+    emulates: bool,
 }
 
 #[derive(Debug, Deserialize)]

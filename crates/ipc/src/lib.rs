@@ -35,6 +35,7 @@ pub use host_connection::{HostConnection, connect_to_starting, listed_surfaces};
 pub use program_reports::ProgramReports;
 pub use protocol::{ApiError, MAX_LINE, RequestLine, Response, json_line, read_request};
 pub use spawn::{
-    DETACHED, IF_USED, StartError, detach, start_and_wait, start_detached, tell_failed, tell_ready,
+    DETACHED, IF_USED, StartError, detach, start_and_wait, start_detached, start_with_arguments, tell_failed,
+    tell_ready,
 };
 pub use start_failure::StartFailure;

@@ -11,7 +11,7 @@ use ringer_term::sanitise_line;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 /// What a hub may know of the environment of its first caller. Not its secrets, its sandbox or its terminal.
-const KEPT: [&str; 25] = [
+const KEPT: [&str; 26] = [
     "HOME",
     "USER",
     "LOGNAME",
@@ -35,6 +35,7 @@ const KEPT: [&str; 25] = [
     "PULSE_SERVER",
     "RINGER_HOME",
     "RINGER_CONFIG",
+    "RINGER_HUB",
     "RINGER_HUB_IDLE_MS",
     "RINGER_WINDOWS",
 ];
@@ -60,6 +61,9 @@ const SANDBOX_MARKS: [&str; 3] = ["SANDBOX_RUNTIME", "CODEX_SANDBOX", "CODEX_SAN
 /// The argument that makes the program the hub itself.
 pub const DETACHED: &str = "--detached";
 
+/// The arguments of a hub.
+const HUB: [&str; 3] = ["hub", "run", DETACHED];
+
 /// Where the system lists what this process has open.
 const OPEN_FILES: &str = if cfg!(target_os = "macos") { "/dev/fd" } else { "/proc/self/fd" };
 
@@ -75,7 +79,7 @@ pub const IF_USED: &str = "--if-used";
 /// Starts `program hub run --detached --if-used`, and does not wait for it. By the time it runs, the message that it is started
 /// for may be gone with all the rest, and then it must not create anything.
 pub fn start_detached(program: &Path) -> io::Result<()> {
-    command(program).arg(IF_USED).stdout(Stdio::null()).spawn().map(drop)
+    command(program, &HUB).arg(IF_USED).stdout(Stdio::null()).spawn().map(drop)
 }
 
 /// Why a hub that was started cannot be talked to.
@@ -92,7 +96,16 @@ pub enum StartError {
 
 /// Starts a hub and waits until it can be talked to, or until there is one already; for so long at most.
 pub fn start_and_wait(program: &Path, patience: Duration) -> Result<(), StartError> {
-    let mut child = command(program).stdout(Stdio::piped()).spawn()?;
+    start_with_arguments(program, &HUB, patience)
+}
+
+/// Starts the program with other arguments, as a hub is started, and waits until it says that it is ready or ends.
+pub fn start_with_arguments(
+    program: &Path,
+    arguments: &[&str],
+    patience: Duration,
+) -> Result<(), StartError> {
+    let mut child = command(program, arguments).stdout(Stdio::piped()).spawn()?;
     let mut said = child.stdout.take().ok_or_else(|| io::Error::from(io::ErrorKind::BrokenPipe))?;
     let end = Instant::now() + patience;
     let mut line = Vec::new();
@@ -115,10 +128,10 @@ pub fn start_and_wait(program: &Path, patience: Duration) -> Result<(), StartErr
     }
 }
 
-fn command(program: &Path) -> Command {
+fn command(program: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(program);
     command
-        .args(["hub", "run", DETACHED])
+        .args(arguments)
         .env_clear()
         .envs(kept(|name| std::env::var_os(name)))
         .current_dir("/")

@@ -10,38 +10,43 @@ const FULL: usize = 64 * 1024;
 
 /// Bytes that wait to be written.
 #[derive(Debug, Default)]
-pub(crate) struct ByteQueue {
+pub struct ByteQueue {
     bytes: Vec<u8>,
     written: usize,
     is_full: bool,
 }
 
 impl ByteQueue {
-    pub(crate) fn push(&mut self, bytes: &[u8]) {
+    /// Adds bytes at its end.
+    pub fn push(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
-        self.is_full |= self.waiting() >= FULL;
+        self.is_full |= self.len() >= FULL;
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
+    /// Whether everything was written.
+    pub fn is_empty(&self) -> bool {
         self.written == self.bytes.len()
     }
 
-    pub(crate) fn is_full(&self) -> bool {
+    /// Whether nothing more should be read for it.
+    pub fn is_full(&self) -> bool {
         self.is_full
     }
 
-    fn waiting(&self) -> usize {
+    /// How many bytes wait.
+    pub fn len(&self) -> usize {
         self.bytes.len() - self.written
     }
 
-    pub(crate) fn clear(&mut self) {
+    /// Forgets what waits.
+    pub fn clear(&mut self) {
         self.bytes.clear();
         self.written = 0;
         self.is_full = false;
     }
 
     /// Writes as much as the descriptor takes now; it must not block.
-    pub(crate) fn write_to(&mut self, to: impl AsFd) -> rustix::io::Result<()> {
+    pub fn write_to(&mut self, to: impl AsFd) -> rustix::io::Result<()> {
         while let Some(rest) = self.bytes.get(self.written..).filter(|rest| !rest.is_empty()) {
             match rustix::io::write(&to, rest) {
                 Ok(written) => {
@@ -56,7 +61,7 @@ impl ByteQueue {
                 Err(error) => return Err(error),
             }
         }
-        self.is_full &= self.waiting() > FULL / 2;
+        self.is_full &= self.len() > FULL / 2;
         // Moving the rest for every few bytes that are taken would cost more than writing them.
         if self.is_empty() {
             self.clear();

@@ -29,6 +29,7 @@ mod session_leader;
 mod signals;
 mod title_ring;
 
+pub use byte_queue::ByteQueue;
 pub use child::{Ending, Launch};
 pub use hub_link::{Connect, HubSurface, OwnSurface};
 pub use relay::{Finished, run};

@@ -2,6 +2,7 @@
 //!
 //! Each sanitises its text itself, so that no caller can forget it.
 
+use crate::base64;
 use crate::osc::{Terminator, osc};
 use crate::sanitise::{cut_bytes, sanitise_line};
 
@@ -29,6 +30,17 @@ pub(crate) fn osc9_text(title: Option<&str>, body: &str) -> String {
     };
     let text = sanitise_line(&text).replace(';', ",");
     if text.starts_with(|first: char| first.is_ascii_digit()) { format!(" {text}") } else { text }
+}
+
+/// OSC 52: the terminal puts a text into the clipboard.
+///
+/// ```
+/// use ringer_term::{copy_to_clipboard, Terminator};
+///
+/// assert_eq!(copy_to_clipboard("hi", Terminator::Bel), "\x1b]52;c;aGk=\x07");
+/// ```
+pub fn copy_to_clipboard(text: &str, terminator: Terminator) -> String {
+    osc(&format!("52;c;{}", base64::encode(text.as_bytes())), terminator)
 }
 
 /// The longest title in an OSC 777, in bytes: with the longest body it stays within the 8 KiB that a sequence may have.

@@ -73,7 +73,10 @@ mod title;
 
 pub use channel::{CHANNELS, Channel, Method, MethodChoice, UnknownChannel, choose_method};
 pub use detect::{Detection, detect};
-pub use encode::{BEL, TITLE_RESTORE, TitleState, hyperlink, osc9, osc777, title, title_mark, window_title};
+pub use encode::{
+    BEL, TITLE_RESTORE, TitleState, copy_to_clipboard, hyperlink, osc9, osc777, title, title_mark,
+    window_title,
+};
 pub use env::Env;
 pub use event::{
     Notification, Osc99Metadata, Prompt, PromptMark, Protocol, Query, TerminalEvent, TerminalEventKind,

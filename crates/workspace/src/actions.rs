@@ -105,7 +105,8 @@ impl PaneKeys {
         let mut parse = |name: &str, keys: &str| -> Vec<KeyPress> {
             let parsed: Option<Vec<KeyPress>> = keys.split_whitespace().map(KeyPress::parse).collect();
             parsed.filter(|keys| !keys.is_empty()).unwrap_or_else(|| {
-                problems.push(format!("{name}: {keys:?} is no key (examples: a, A, enter, ctrl-g, alt-x, f5)"));
+                problems
+                    .push(format!("{name}: {keys:?} is no key (examples: a, A, enter, ctrl-g, alt-x, f5)"));
                 Vec::new()
             })
         };
@@ -176,7 +177,8 @@ mod tests {
 
     #[test]
     fn the_prefix_can_be_another_key() {
-        let settings = [("pane_prefix", "ctrl-b"), ("pane_zoom", "ctrl-g"), ("pane_nothing", "a"), ("pane_close", "?!")];
+        let settings =
+            [("pane_prefix", "ctrl-b"), ("pane_zoom", "ctrl-g"), ("pane_nothing", "a"), ("pane_close", "?!")];
         let settings = settings.map(|(name, key)| (name.to_owned(), key.to_owned())).into();
         let (keys, problems) = PaneKeys::with(&settings);
         assert_eq!(keys.prefix.to_string(), "ctrl-b");

@@ -27,7 +27,7 @@ pub(crate) enum Heard {
     /// To be written to the program: the answer to a question.
     Reply(Vec<u8>),
     /// It told its terminal something.
-    Event(TerminalEventKind),
+    Event(Box<TerminalEventKind>),
     /// It wants a text to be copied.
     Copy(String),
 }
@@ -64,8 +64,6 @@ pub(crate) struct Emulator {
     limit: StringLimit,
     scanner: Scanner,
     events: Events,
-    /// Whether something changed since the last time it was drawn.
-    is_changed: bool,
 }
 
 #[derive(Clone, Default)]
@@ -121,19 +119,17 @@ impl Emulator {
             limit: StringLimit::default(),
             scanner: Scanner::new(),
             events,
-            is_changed: true,
         }
     }
 
     /// Takes bytes of the program.
     pub(crate) fn feed(&mut self, bytes: &[u8]) -> Vec<Heard> {
-        self.is_changed = true;
         let Self { term, processor, limit, scanner, .. } = self;
         limit.feed(bytes, |piece| processor.advance(term, piece));
         let mut heard = Vec::new();
         scanner.feed(bytes, |event| match &event.kind {
             TerminalEventKind::Query(query) => heard.extend(answer(query)),
-            _ => heard.push(Heard::Event(event.kind)),
+            _ => heard.push(Heard::Event(Box::new(event.kind))),
         });
         self.take_events(&mut heard);
         heard
@@ -171,15 +167,9 @@ impl Emulator {
     /// Shows what the program holds back.
     pub(crate) fn end_sync(&mut self) -> Vec<Heard> {
         self.processor.stop_sync(&mut self.term);
-        self.is_changed = true;
         let mut heard = Vec::new();
         self.take_events(&mut heard);
         heard
-    }
-
-    /// Whether something changed since the last call.
-    pub(crate) fn take_changed(&mut self) -> bool {
-        std::mem::take(&mut self.is_changed)
     }
 
     pub(crate) fn size(&self) -> Size {
@@ -189,7 +179,6 @@ impl Emulator {
 
     pub(crate) fn resize(&mut self, size: Size) {
         self.term.resize(size);
-        self.is_changed = true;
     }
 
     pub(crate) fn input_modes(&self) -> InputModes {
@@ -278,17 +267,14 @@ impl Emulator {
     /// Scrolls by so many lines; back if there are more than none.
     pub(crate) fn scroll(&mut self, lines: i32) {
         self.term.scroll_display(Scroll::Delta(lines));
-        self.is_changed = true;
     }
 
     pub(crate) fn scroll_to_top(&mut self) {
         self.term.scroll_display(Scroll::Top);
-        self.is_changed = true;
     }
 
     pub(crate) fn scroll_to_bottom(&mut self) {
         self.term.scroll_display(Scroll::Bottom);
-        self.is_changed = true;
     }
 
     fn point(&self, x: u16, y: u16) -> Point {
@@ -304,7 +290,6 @@ impl Emulator {
             _ => SelectionType::Lines,
         };
         self.term.selection = Some(Selection::new(kind, self.point(x, y), Direction::Left));
-        self.is_changed = true;
     }
 
     /// Extends the selection to a cell.
@@ -312,14 +297,18 @@ impl Emulator {
         let point = self.point(x, y);
         if let Some(selection) = &mut self.term.selection {
             selection.update(point, Direction::Right);
-            self.is_changed = true;
+        }
+    }
+
+    /// Extends the selection to a cell, unless it is the one where it began.
+    pub(crate) fn select_to_if_wider(&mut self, x: u16, y: u16) {
+        if self.term.selection.as_ref().is_some_and(|selection| !selection.is_empty()) {
+            self.select_to(x, y);
         }
     }
 
     pub(crate) fn clear_selection(&mut self) {
-        if self.term.selection.take().is_some() {
-            self.is_changed = true;
-        }
+        self.term.selection = None;
     }
 
     /// What is selected, unless that is nothing.
@@ -329,7 +318,7 @@ impl Emulator {
 
     /// Selects the next place of a text, upwards or downwards of what is selected, and scrolls to it. Gives whether there is one.
     pub(crate) fn find(&mut self, text: &str, is_upwards: bool) -> bool {
-        let escaped: String = text.chars().flat_map(|char| escape(char)).collect();
+        let escaped: String = text.chars().flat_map(escape).collect();
         let Ok(mut search) = RegexSearch::new(&escaped) else { return false };
         let selected = self.term.selection.as_ref().and_then(|selection| selection.to_range(&self.term));
         let (direction, side) =
@@ -347,7 +336,6 @@ impl Emulator {
         selection.update(*found.end(), Direction::Right);
         self.term.selection = Some(selection);
         self.term.scroll_to_point(*found.start());
-        self.is_changed = true;
         true
     }
 

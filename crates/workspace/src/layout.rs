@@ -148,13 +148,6 @@ impl Layout {
             root.resize(pane, side, cells, room);
         }
     }
-
-    /// Replaces the panes by others, those that have none are taken away. For a session that is restored.
-    pub(crate) fn keep(&mut self, is_kept: impl Fn(&PaneId) -> bool) {
-        for pane in self.panes().iter().filter(|pane| !is_kept(pane)) {
-            self.remove(pane);
-        }
-    }
 }
 
 impl Node {

@@ -1,12 +1,47 @@
-//! x
+//! Panes: programs in terminals of our own, with a ring around the one that needs the person.
+//!
+//! Three processes have a part, so that nothing that can crash or be upgraded holds people's agents. The keeper
+//! ([`ringer_pty::keeper`]) has the programs and their terminals. The server ([`serve`]) has what they show, where, and who looks:
+//! it draws for each client and is a host on the hub's socket. A client ([`attach`]) lends its terminal to the server.
+//!
+//! Inside the server, `state` is pure: what programs write, what the person types and what the hub orders go in, and effects come
+//! out. It owns the workspaces (`workspace`, `layout`), the panes (`pane`, `emulator`) and the views of the clients (`view`).
+//! `draw` reads it and fills a `screen`, whose changes are the bytes for a client.
+//!
+//! # What it never does
+//!
+//! It never makes a program wait for the hub or for a client: frames that a client does not take are left out. It draws nothing
+//! while nothing changes, and what is not seen not at all. It writes no text to a client's terminal that is not a cell.
+
 #![forbid(unsafe_code)]
-#![allow(dead_code)]
+
 mod actions;
+mod address;
 mod area;
+mod client;
+mod draw;
+mod effect;
 mod emulator;
+mod hub_host;
+mod hub_order;
 mod layout;
 mod mouse;
 mod outer_modes;
+mod pane;
+mod protocol;
+mod saved_session;
 mod screen;
+mod server;
+mod snapshot;
+mod state;
 mod string_limit;
 mod style;
+mod view;
+mod workspace;
+
+pub use actions::PaneKeys;
+pub use address::Places;
+pub use client::{ClientError, ClientSettings, Surroundings, attach, request};
+pub use hub_host::Connect;
+pub use protocol::{Answer, PaneListed, Request};
+pub use server::{ServerOptions, serve};

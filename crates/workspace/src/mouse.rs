@@ -19,7 +19,7 @@ pub(crate) const WHEEL_LINES: i32 = 3;
 
 impl MouseReport {
     /// The bytes for an event at a cell of the pane, if its program wants it.
-    pub(crate) fn bytes(self, event: &MouseEvent, x: u16, y: u16) -> Option<Vec<u8>> {
+    pub(crate) fn bytes(self, event: MouseEvent, x: u16, y: u16) -> Option<Vec<u8>> {
         if self.mode == MouseMode::WheelAsKeys {
             let key = match (event.kind, self.application_cursor) {
                 (MouseEventKind::ScrollUp, true) => "\x1bOA",
@@ -81,13 +81,16 @@ mod tests {
         let drag = event(MouseEventKind::Drag(MouseButton::Left));
         let wheel = event(MouseEventKind::ScrollDown);
         let text = |bytes: Option<Vec<u8>>| bytes.map(|bytes| String::from_utf8(bytes).unwrap());
-        assert_eq!(text(report(MouseMode::Clicks, true).bytes(&down, 4, 2)).unwrap(), "\x1b[<0;5;3M");
-        assert_eq!(text(report(MouseMode::Clicks, true).bytes(&up, 4, 2)).unwrap(), "\x1b[<0;5;3m");
-        assert_eq!(text(report(MouseMode::Clicks, false).bytes(&up, 4, 2)).unwrap(), "\x1b[M#%#");
-        assert_eq!(report(MouseMode::Clicks, true).bytes(&drag, 4, 2), None);
-        assert_eq!(text(report(MouseMode::Drags, true).bytes(&drag, 4, 2)).unwrap(), "\x1b[<32;5;3M");
-        assert_eq!(report(MouseMode::Off, true).bytes(&wheel, 0, 0), None);
-        assert_eq!(text(report(MouseMode::WheelAsKeys, false).bytes(&wheel, 0, 0)).unwrap(), "\x1b[B\x1b[B\x1b[B");
-        assert_eq!(report(MouseMode::Clicks, false).bytes(&down, 300, 2), None, "it cannot be told");
+        assert_eq!(text(report(MouseMode::Clicks, true).bytes(down, 4, 2)).unwrap(), "\x1b[<0;5;3M");
+        assert_eq!(text(report(MouseMode::Clicks, true).bytes(up, 4, 2)).unwrap(), "\x1b[<0;5;3m");
+        assert_eq!(text(report(MouseMode::Clicks, false).bytes(up, 4, 2)).unwrap(), "\x1b[M#%#");
+        assert_eq!(report(MouseMode::Clicks, true).bytes(drag, 4, 2), None);
+        assert_eq!(text(report(MouseMode::Drags, true).bytes(drag, 4, 2)).unwrap(), "\x1b[<32;5;3M");
+        assert_eq!(report(MouseMode::Off, true).bytes(wheel, 0, 0), None);
+        assert_eq!(
+            text(report(MouseMode::WheelAsKeys, false).bytes(wheel, 0, 0)).unwrap(),
+            "\x1b[B\x1b[B\x1b[B"
+        );
+        assert_eq!(report(MouseMode::Clicks, false).bytes(down, 300, 2), None, "it cannot be told");
     }
 }

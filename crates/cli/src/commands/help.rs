@@ -6,7 +6,7 @@ use clap::Command;
 use clap::builder::StyledStr;
 
 /// Every visible command, in the group under which `ringer help` lists it. Each is in one group; a test checks it.
-const GROUPS: [(&str, &[&str]); 5] = [
+const GROUPS: [(&str, &[&str]); 6] = [
     (
         "Inbox",
         &[
@@ -16,6 +16,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ),
     ("Send", &["notify", "ask", "progress"]),
     ("Agents", &["run", "setup", "uninstall", "status", "show", "listen", "questions", "lead"]),
+    ("Panes", &["open", "attach", "detach", "send", "surfaces", "workspaces"]),
     ("Setup", &["doctor", "config", "trust", "completions", "man", "help"]),
     (
         "Plumbing",

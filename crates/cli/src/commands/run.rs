@@ -17,8 +17,8 @@ use ringer_pty::{Ending, Finished, HubSurface, Launch, OwnSurface, die_by};
 use ringer_term::{Channel, EmulatedTerminal, Env, identity_variables};
 
 use super::command_words::CommandWords;
-use super::lead_session::cannot_run;
-use super::{config, lead_session};
+use super::lead_session::{self, cannot_run};
+use super::ui::user_settings;
 use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
 use crate::output::eprint_line;
@@ -51,7 +51,7 @@ pub(super) fn run(arguments: &Args) -> Result<ExitCode, Failure> {
     check_program(program)?;
     let started_ms = unix_ms();
     let origin = origin::message_origin();
-    let settings = settings();
+    let settings = user_settings();
     let launch = Launch {
         leader: leader(arguments.command.all())?,
         command: arguments.command.all().to_vec(),
@@ -101,12 +101,6 @@ fn leader(command: &[OsString]) -> Result<Vec<OsString>, Failure> {
     })?;
     let leader = [ringer.into_os_string(), lead_session::NAME.into(), "--".into()];
     Ok(leader.into_iter().chain(command.iter().cloned()).collect())
-}
-
-fn settings() -> Config {
-    // What is wrong with the file is told by the hub, as a problem.
-    let read = config::user_config(&config::environment());
-    read.and_then(|(_, config)| config.ok()).unwrap_or_default()
 }
 
 /// What the command finds in its environment. TERM and the variables of multiplexers stay as they are: it draws on the real

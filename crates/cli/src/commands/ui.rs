@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 use std::io::{self, IsTerminal};
 use std::sync::Arc;
 
+use ringer_config::Config;
 use ringer_hub::Clock;
 use ringer_platform::variable;
 use ringer_ui::{Backend, KeyMap, Palette, Settings, Theme};
+use ringer_workspace::PaneKeys;
 
 use super::ui_backend::UiBackend;
 use super::{config, welcome};
@@ -21,21 +23,38 @@ pub(crate) fn run() -> Outcome {
     if is_dumb || !io::stdin().is_terminal() || !io::stdout().is_terminal() {
         return welcome::run();
     }
-    let backend: Arc<dyn Backend> = Arc::new(UiBackend::default());
-    set_screen_open(true);
-    let ran = ringer_ui::run(&backend, settings());
-    set_screen_open(false);
-    ran.map_err(|error| {
+    show(settings()).map_err(|error| {
         Failure::new(Exit::InputOutput, "the terminal cannot be used").because(error).hint("ringer status")
     })
 }
 
-fn settings() -> Settings {
-    // What is wrong with the file is told by the hub, as a problem.
+/// Shows the inbox in a window of panes, until the person leaves it or goes somewhere.
+pub(crate) fn show_inbox() -> io::Result<()> {
+    show(Settings { leaves_when_gone: true, ..settings() })
+}
+
+fn show(settings: Settings) -> io::Result<()> {
+    let backend: Arc<dyn Backend> = Arc::new(UiBackend::default());
+    set_screen_open(true);
+    let ran = ringer_ui::run(&backend, settings);
+    set_screen_open(false);
+    ran
+}
+
+/// The person's settings. What is wrong with the file is told by the hub, as a problem.
+pub(crate) fn user_settings() -> Config {
     let read = config::user_config(&config::environment());
-    let config = read.and_then(|(_, config)| config.ok()).unwrap_or_default();
-    let (keys, invalid) = KeyMap::with(&config.keys);
-    let mut warnings: Vec<String> = invalid.iter().map(|error| format!("[keys] {error}")).collect();
+    read.and_then(|(_, config)| config.ok()).unwrap_or_default()
+}
+
+fn settings() -> Settings {
+    let config = user_settings();
+    let own = config.keys.iter().filter(|(name, _)| !PaneKeys::is_own(name));
+    let own = own.map(|(name, keys)| (name.clone(), keys.clone())).collect();
+    let (keys, invalid) = KeyMap::with(&own);
+    let of_panes = PaneKeys::with(&config.keys).1;
+    let invalid = invalid.iter().map(ToString::to_string).chain(of_panes);
+    let mut warnings: Vec<String> = invalid.map(|error| format!("[keys] {error}")).collect();
     let palette = palette(&config.theme).unwrap_or_else(|error| {
         warnings.push(format!("[theme] {error}"));
         Palette::default()

@@ -311,8 +311,9 @@ mod tests {
     const ONE: ConnectionId = ConnectionId(1);
     const TWO: ConnectionId = ConnectionId(2);
 
+    const DRAWS: HostAbilities = HostAbilities { can_focus: false, draws_rings: true, emulates: false };
     fn attach(hosts: &mut AttachedHosts, connection: ConnectionId) {
-        attach_with(hosts, connection, HostAbilities { can_focus: false, draws_rings: true });
+        attach_with(hosts, connection, DRAWS);
     }
 
     fn attach_with(hosts: &mut AttachedHosts, connection: ConnectionId, abilities: HostAbilities) {
@@ -370,7 +371,7 @@ mod tests {
     #[test]
     fn of_two_hosts_of_a_surface_each_does_what_it_can() {
         let mut hosts = AttachedHosts::default();
-        attach_with(&mut hosts, ONE, HostAbilities { can_focus: true, draws_rings: false });
+        attach_with(&mut hosts, ONE, HostAbilities { draws_rings: false, can_focus: true, ..DRAWS });
         let surface = SurfaceId::new("a");
         let unknown = SurfaceParams { reports_looks: false, ..surface_of("a") };
         hosts.handle(ONE, HostRequest::Opened(vec![unknown])).unwrap();

@@ -274,11 +274,19 @@ impl Surfaces {
         }
         let near =
             self.list().into_iter().filter(|info| info.workspace == place.workspace && info.tty.is_some());
-        near.take(MAX_TRIED).map(|info| Terminal { tty: info.tty, surface: info.surface }).collect()
+        let mut terminals: Vec<Terminal> = Vec::new();
+        // Several panes may be in one terminal.
+        for terminal in near.take(MAX_TRIED).filter_map(|info| self.terminal_of(&info.surface)) {
+            if !terminals.contains(&terminal) {
+                terminals.push(terminal);
+            }
+        }
+        terminals
     }
 
-    /// The terminal of a surface.
+    /// The terminal of a surface; of one that its host emulates, the terminal around it.
     pub(super) fn terminal_of(&self, surface: &SurfaceId) -> Option<Terminal> {
+        let surface = &self.attached.real_terminal(surface)?;
         let tty = self.info(surface).and_then(|info| info.tty);
         // After a restart no terminal is known until it speaks, but its id says which it is.
         let named = || surface.tty().map(|plain| plain.tty.to_owned());

@@ -86,7 +86,9 @@ fn what_never_ends_is_bounded() {
         assert!(!parser.is_waiting(), "the rest of a paste may take long");
     }
     let events = parser.feed(b"\x1b[201~");
-    assert!(matches!(&events[..], [Input { event: Some(Event::Paste(_)), bytes }] if bytes.len() == MAX_PASTE));
+    assert!(
+        matches!(&events[..], [Input { event: Some(Event::Paste(_)), bytes }] if bytes.len() == MAX_PASTE)
+    );
 }
 
 proptest! {

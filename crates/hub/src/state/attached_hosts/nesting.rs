@@ -36,6 +36,13 @@ impl AttachedHosts {
         around
     }
 
+    /// The surface on whose terminal notifications for a surface are written: the nearest one around it, or itself, that no host
+    /// emulates.
+    pub(in crate::state) fn real_terminal(&self, surface: &SurfaceId) -> Option<SurfaceId> {
+        let is_real = |own: &SurfaceId| !self.hosts_of(own).any(|(_, host)| host.abilities.emulates);
+        if is_real(surface) { Some(surface.clone()) } else { self.around(surface).into_iter().find(is_real) }
+    }
+
     /// Those that lie right inside a surface.
     fn right_inside<'a>(&'a self, surface: &'a SurfaceId) -> impl Iterator<Item = &'a SurfaceId> {
         let device = self.known(surface).find_map(|own| own.tty.as_deref());
@@ -121,7 +128,7 @@ mod tests {
     fn hosts() -> AttachedHosts {
         let mut hosts = AttachedHosts::default();
         for connection in [OUTER, INNER] {
-            let abilities = HostAbilities { can_focus: false, draws_rings: true };
+            let abilities = HostAbilities { can_focus: false, draws_rings: true, emulates: false };
             hosts.handle(connection, HostRequest::Attach { name: "scripted".to_owned(), abilities }).unwrap();
         }
         hosts

@@ -1,0 +1,147 @@
+//! What the commands of panes share: where the server is, how it is started, and what it is told.
+
+use std::io::{self, IsTerminal};
+use std::sync::Arc;
+use std::time::Duration;
+
+use ringer_ipc::discovery::HubAddress;
+use ringer_ipc::{StartError, start_with_arguments, tell_ready};
+use ringer_platform::variable;
+use ringer_ui::Backend;
+use ringer_workspace::{
+    Answer, ClientError, ClientSettings, PaneKeys, PaneListed, Places, Request, ServerOptions, Surroundings,
+};
+
+use crate::commands::ui::{show_inbox, user_settings};
+use crate::commands::ui_backend::UiBackend;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::signs::has_unicode;
+use crate::{context, hub_client, origin};
+
+/// How long the server or the keeper may take to start.
+const START_TIMEOUT: Duration = Duration::from_secs(10);
+/// The arguments with which this program is the server or the keeper.
+const SERVER: [&str; 2] = ["panes", "serve"];
+const KEEPER: [&str; 2] = ["panes", "keep"];
+/// How the id of a pane's surface begins.
+const SURFACE: &str = "pane:";
+
+/// What a client of panes needs of this program.
+pub(crate) struct ThisProgram;
+
+impl Surroundings for ThisProgram {
+    fn start_server(&self) -> Result<(), String> {
+        start(&SERVER)
+    }
+
+    fn show_inbox(&self) -> io::Result<()> {
+        show_inbox()
+    }
+}
+
+fn start(arguments: &[&str]) -> Result<(), String> {
+    let program = std::env::current_exe().map_err(|error| error.to_string())?;
+    start_with_arguments(&program, arguments, START_TIMEOUT).map_err(|error| match error {
+        StartError::Failed(why) => why,
+        error => error.to_string(),
+    })
+}
+
+/// The sockets and files of this home.
+pub(crate) fn places() -> Result<Places, Failure> {
+    let home = context::home()?;
+    // The session is kept there.
+    drop(context::journal()?);
+    Places::of(&home).map_err(|error| {
+        Failure::new(Exit::CannotCreate, "there is no safe directory for the sockets of panes").because(error)
+    })
+}
+
+/// What a client tells of its terminal and its surroundings.
+pub(crate) fn settings() -> ClientSettings {
+    let theme = user_settings().theme;
+    let set = |name: &str| variable(name).is_some_and(|value| !value.is_empty());
+    let term = variable("TERM").map(|term| term.to_string_lossy().into_owned()).unwrap_or_default();
+    let colours = if set("NO_COLOR") {
+        0
+    } else if variable("COLORTERM").is_some_and(|value| value == "truecolor" || value == "24bit") {
+        1 << 24
+    } else if term.contains("256color") || term.contains("kitty") || term.contains("ghostty") {
+        256
+    } else {
+        16
+    };
+    ClientSettings {
+        colours,
+        is_ascii: !has_unicode(),
+        has_mouse: theme.get("mouse").is_none_or(|mouse| mouse != "off"),
+        surface: origin::message_origin().surface,
+        environment: std::env::vars_os()
+            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+            .collect(),
+        directory: std::env::current_dir().unwrap_or_else(|_| "/".into()),
+    }
+}
+
+/// Whether this process runs in a pane.
+pub(crate) fn is_in_pane() -> bool {
+    variable("RINGER_SURFACE").is_some_and(|surface| surface.to_string_lossy().starts_with(SURFACE))
+}
+
+/// Whether this process has a terminal to show panes in.
+pub(crate) fn has_terminal() -> bool {
+    let is_dumb = variable("TERM").is_none_or(|term| term == "dumb");
+    !is_dumb && io::stdin().is_terminal() && io::stdout().is_terminal()
+}
+
+/// Shows panes until the person leaves.
+pub(crate) fn attach() -> Result<Option<String>, Failure> {
+    ringer_workspace::attach(&places()?, &settings(), &ThisProgram).map_err(failure)
+}
+
+/// Asks the server for something, and starts one if there is none.
+pub(crate) fn request(request: &Request) -> Result<Answer, Failure> {
+    ringer_workspace::request(&places()?, &settings(), request, Some(&ThisProgram)).map_err(failure)
+}
+
+/// Asks the server for something, if one runs.
+pub(crate) fn request_running(request: &Request) -> Result<Answer, Failure> {
+    ringer_workspace::request(&places()?, &settings(), request, None).map_err(failure)
+}
+
+/// All panes; none if no server runs.
+pub(crate) fn list() -> Result<Vec<PaneListed>, Failure> {
+    match ringer_workspace::request(&places()?, &settings(), &Request::List, None) {
+        Ok(Answer::Panes(panes)) => Ok(panes),
+        Ok(_) | Err(ClientError::NoServer) => Ok(Vec::new()),
+        Err(error) => Err(failure(error)),
+    }
+}
+
+fn failure(error: ClientError) -> Failure {
+    match error {
+        ClientError::NoServer => Failure::new(Exit::Unavailable, error.to_string()).hint("ringer open"),
+        ClientError::Refused(_) => Failure::new(Exit::Data, error.to_string()).hint("ringer surfaces"),
+        ClientError::OtherVersion { .. } => Failure::new(Exit::Unavailable, error.to_string())
+            .hint("ringer detach   # with the program that started it; then ringer attach"),
+        ClientError::Terminal(_) => Failure::new(Exit::InputOutput, error.to_string()),
+        error => Failure::new(Exit::Unavailable, error.to_string()).hint("ringer doctor"),
+    }
+}
+
+/// How the server runs in this process.
+pub(crate) fn server_options() -> Result<ServerOptions, Failure> {
+    let home = context::home()?;
+    let backend: Arc<dyn Backend> = Arc::new(UiBackend::default());
+    let (keys, _) = PaneKeys::with(&user_settings().keys);
+    Ok(ServerOptions {
+        places: places()?,
+        keys,
+        backend,
+        connect: Box::new(hub_client::quietly),
+        start_keeper: Box::new(|| start(&KEEPER).map_err(io::Error::other)),
+        hub_socket: HubAddress::read(&home).map(|hub| hub.socket),
+        tell_ready: Box::new(tell_ready),
+    })
+}

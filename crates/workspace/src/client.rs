@@ -1,0 +1,390 @@
+//! A client: it lends its terminal to the server, and knows nothing of panes.
+
+use std::fs::File;
+use std::io::{self, IsTerminal, Read, Write, stdin, stdout};
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::panic;
+use std::path::PathBuf;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use ringer_platform::{clear_wakes, connect_at_once, peer_uid, wake_pair};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
+use signal_hook::consts::{SIGHUP, SIGTERM, SIGWINCH};
+use signal_hook::low_level::pipe;
+
+use crate::address::Places;
+use crate::outer_modes::LEAVE;
+use crate::protocol::{
+    Answer, Bye, Frame, FrameKind, FrameReader, Hello, Request, TerminalFacts, VERSION, Welcome,
+};
+
+/// How long the server may take to answer.
+const ANSWER_WITHIN: Duration = Duration::from_secs(5);
+/// How long a server that takes over may need.
+const COMES_BACK_WITHIN: Duration = Duration::from_secs(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+
+/// Why a command of panes fails.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ClientError {
+    /// None runs, and none was to be started.
+    #[error("no panes are open")]
+    NoServer,
+    /// It could not be started.
+    #[error("the server of panes cannot start: {0}")]
+    CannotStart(String),
+    /// It does not answer, or what it says makes no sense.
+    #[error("the server of panes does not answer: {0}")]
+    Silent(io::Error),
+    /// It speaks another version of the protocol.
+    #[error("the server of panes is version {server}, this program is version {own}")]
+    OtherVersion {
+        /// The server's program.
+        server: String,
+        /// This program.
+        own: &'static str,
+    },
+    /// It refuses to do it.
+    #[error("{0}")]
+    Refused(String),
+    /// The terminal cannot be used.
+    #[error("the terminal cannot be used: {0}")]
+    Terminal(#[source] io::Error),
+}
+
+/// What a client tells of its terminal and its surroundings.
+#[derive(Debug, Clone, Default)]
+pub struct ClientSettings {
+    /// How many colours the terminal has: 0, 16, 256 or more.
+    pub colours: u32,
+    /// Only signs of ASCII.
+    pub is_ascii: bool,
+    /// Whether clicks and the wheel are for the server.
+    pub has_mouse: bool,
+    /// The surface of the terminal.
+    pub surface: Option<String>,
+    /// What new panes get.
+    pub environment: Vec<(String, String)>,
+    /// Where new panes begin.
+    pub directory: PathBuf,
+}
+
+/// What a client needs of the program around it.
+pub trait Surroundings {
+    /// Starts a server that outlives the client, and returns when it takes connections.
+    fn start_server(&self) -> Result<(), String>;
+
+    /// Shows the inbox, which has the terminal for itself meanwhile.
+    fn show_inbox(&self) -> io::Result<()>;
+}
+
+/// Shows panes in this process's terminal until the person leaves. Gives what they are told then.
+pub fn attach(
+    places: &Places,
+    settings: &ClientSettings,
+    surroundings: &dyn Surroundings,
+) -> Result<Option<String>, ClientError> {
+    let mut terminal = RawTerminal::take().map_err(ClientError::Terminal)?;
+    let watch = Watch::new().map_err(ClientError::Terminal)?;
+    loop {
+        let stream = connect_or_start(places, settings, Some(&terminal), surroundings)?;
+        match show(stream, &watch, &mut terminal, surroundings)? {
+            Left::For { bye } if bye.comes_back => wait_until_gone(places),
+            Left::For { bye } => return Ok(bye.why),
+            Left::Server => {
+                return Ok(Some(
+                    "the server of panes has ended; to see them again: ringer attach".to_owned(),
+                ));
+            }
+            Left::Terminal => return Ok(None),
+        }
+    }
+}
+
+/// Asks the server for something. Without a server there is one started, if that is wanted.
+pub fn request(
+    places: &Places,
+    settings: &ClientSettings,
+    request: &Request,
+    surroundings: Option<&dyn Surroundings>,
+) -> Result<Answer, ClientError> {
+    let mut link = match surroundings {
+        Some(surroundings) => connect_or_start(places, settings, None, surroundings)?,
+        None => connect(places, settings, None)?.0,
+    };
+    link.send(&Frame::json(FrameKind::Request, request)).map_err(ClientError::Silent)?;
+    let frame = link.wait_for(FrameKind::Answer).map_err(ClientError::Silent)?;
+    match frame.read().map_err(ClientError::Silent)? {
+        Answer::Failed { why } => Err(ClientError::Refused(why)),
+        answer => Ok(answer),
+    }
+}
+
+/// A connection to the server.
+struct Link {
+    stream: UnixStream,
+    reader: FrameReader,
+}
+
+impl Link {
+    fn send(&mut self, frame: &Frame) -> io::Result<()> {
+        let mut bytes = Vec::new();
+        frame.write(&mut bytes);
+        self.stream.write_all(&bytes)
+    }
+
+    /// Reads until a frame of this kind comes.
+    fn wait_for(&mut self, kind: FrameKind) -> io::Result<Frame> {
+        let end = Instant::now() + ANSWER_WITHIN;
+        loop {
+            while let Some(frame) = self.reader.next()? {
+                if frame.kind == kind {
+                    return Ok(frame);
+                }
+            }
+            let left = end.saturating_duration_since(Instant::now());
+            let timeout = Timespec::try_from(left).ok();
+            if poll(&mut [PollFd::new(&self.stream, PollFlags::IN)], timeout.as_ref())? == 0 {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+            if !self.read()? {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+        }
+    }
+
+    /// Reads what there is. `false` at the end.
+    fn read(&mut self) -> io::Result<bool> {
+        let mut room = [0; 16 * 1024];
+        match self.stream.read(&mut room) {
+            Ok(0) => Ok(false),
+            Ok(read) => {
+                self.reader.push(&room[..read]);
+                Ok(true)
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(true),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+fn connect_or_start(
+    places: &Places,
+    settings: &ClientSettings,
+    terminal: Option<&RawTerminal>,
+    surroundings: &dyn Surroundings,
+) -> Result<Link, ClientError> {
+    match connect(places, settings, terminal) {
+        // A server of another version hands its programs over to the next one.
+        Ok((mut link, welcome)) if welcome.program != env!("CARGO_PKG_VERSION") && terminal.is_some() => {
+            link.send(&Frame::json(FrameKind::Request, &Request::Replace)).map_err(ClientError::Silent)?;
+            drop(link);
+            wait_until_gone(places);
+        }
+        Ok((link, _)) => return Ok(link),
+        Err(ClientError::NoServer) => {}
+        Err(error) => return Err(error),
+    }
+    surroundings.start_server().map_err(ClientError::CannotStart)?;
+    connect(places, settings, terminal).map(|(link, _)| link)
+}
+
+fn connect(
+    places: &Places,
+    settings: &ClientSettings,
+    terminal: Option<&RawTerminal>,
+) -> Result<(Link, Welcome), ClientError> {
+    let stream = connect_at_once(&places.server()).map_err(|_| ClientError::NoServer)?;
+    let is_own = peer_uid(&stream).is_ok_and(|uid| uid == rustix::process::geteuid().as_raw());
+    if !is_own {
+        return Err(ClientError::Silent(io::ErrorKind::PermissionDenied.into()));
+    }
+    stream.set_nonblocking(false).map_err(ClientError::Silent)?;
+    stream.set_write_timeout(Some(ANSWER_WITHIN)).map_err(ClientError::Silent)?;
+    let mut link = Link { stream, reader: FrameReader::default() };
+    let terminal = terminal.map(|terminal| {
+        let (columns, lines) = terminal.size();
+        TerminalFacts {
+            columns,
+            lines,
+            colours: settings.colours,
+            is_ascii: settings.is_ascii,
+            has_mouse: settings.has_mouse,
+            surface: settings.surface.clone(),
+        }
+    });
+    let hello = Hello {
+        version: VERSION,
+        program: env!("CARGO_PKG_VERSION").to_owned(),
+        terminal,
+        environment: settings.environment.clone(),
+        directory: settings.directory.clone(),
+    };
+    link.send(&Frame::json(FrameKind::Hello, &hello)).map_err(ClientError::Silent)?;
+    let welcome: Welcome =
+        link.wait_for(FrameKind::Welcome).and_then(|frame| frame.read()).map_err(ClientError::Silent)?;
+    if welcome.version != VERSION {
+        return Err(ClientError::OtherVersion { server: welcome.program, own: env!("CARGO_PKG_VERSION") });
+    }
+    Ok((link, welcome))
+}
+
+/// Waits until a server that ends has let go of its socket.
+fn wait_until_gone(places: &Places) {
+    let (end, socket) = (Instant::now() + COMES_BACK_WITHIN, places.server());
+    while Instant::now() < end && connect_at_once(&socket).is_ok() {
+        thread::sleep(POLL_INTERVAL);
+    }
+}
+
+/// Why panes are no longer shown.
+enum Left {
+    For {
+        bye: Bye,
+    },
+    /// The server ended without a word.
+    Server,
+    /// The terminal is gone, or the process is to end.
+    Terminal,
+}
+
+/// Signals, as something to poll.
+struct Watch {
+    size_changes: UnixStream,
+    ends: UnixStream,
+}
+
+impl Watch {
+    fn new() -> io::Result<Self> {
+        let (size_changes, write) = wake_pair()?;
+        pipe::register(SIGWINCH, write)?;
+        let (ends, write) = wake_pair()?;
+        pipe::register(SIGHUP, write.try_clone()?)?;
+        pipe::register(SIGTERM, write)?;
+        Ok(Self { size_changes, ends })
+    }
+}
+
+fn show(
+    mut link: Link,
+    watch: &Watch,
+    terminal: &mut RawTerminal,
+    surroundings: &dyn Surroundings,
+) -> Result<Left, ClientError> {
+    loop {
+        while let Some(frame) = link.reader.next().map_err(ClientError::Silent)? {
+            match frame.kind {
+                FrameKind::Output if terminal.write(&frame.body).is_err() => return Ok(Left::Terminal),
+                FrameKind::Inbox => {
+                    terminal.lend(|| surroundings.show_inbox()).map_err(ClientError::Terminal)?;
+                    let size = Frame::json(FrameKind::Resize, &terminal.size());
+                    let sent =
+                        link.send(&size).and_then(|()| link.send(&Frame::new(FrameKind::InboxLeft, [])));
+                    sent.map_err(ClientError::Silent)?;
+                }
+                FrameKind::Bye => return Ok(Left::For { bye: frame.read().unwrap_or_default() }),
+                _ => {}
+            }
+        }
+        let input = stdin();
+        let mut fds = [
+            PollFd::new(&input, PollFlags::IN),
+            PollFd::new(&link.stream, PollFlags::IN),
+            PollFd::new(&watch.size_changes, PollFlags::IN),
+            PollFd::new(&watch.ends, PollFlags::IN),
+        ];
+        match poll(&mut fds, None) {
+            Ok(_) => {}
+            Err(Errno::INTR) => continue,
+            Err(error) => return Err(ClientError::Terminal(error.into())),
+        }
+        let [typed, said, resized, ends] =
+            fds.map(|fd| fd.revents().intersects(PollFlags::IN | PollFlags::HUP | PollFlags::ERR));
+        if ends {
+            return Ok(Left::Terminal);
+        }
+        if resized {
+            clear_wakes(&watch.size_changes);
+            if link.send(&Frame::json(FrameKind::Resize, &terminal.size())).is_err() {
+                return Ok(Left::Server);
+            }
+        }
+        if typed {
+            let mut room = [0; 16 * 1024];
+            match rustix::io::read(&input, &mut room) {
+                Ok(0) | Err(Errno::IO) => return Ok(Left::Terminal),
+                Ok(read) => {
+                    if link.send(&Frame::new(FrameKind::Input, &room[..read])).is_err() {
+                        return Ok(Left::Server);
+                    }
+                }
+                Err(Errno::INTR | Errno::AGAIN) => {}
+                Err(error) => return Err(ClientError::Terminal(error.into())),
+            }
+        }
+        if said && !link.read().unwrap_or(false) {
+            return Ok(Left::Server);
+        }
+    }
+}
+
+/// This process's terminal, raw. It is given back as it was when this is dropped.
+struct RawTerminal {
+    device: File,
+    before: Termios,
+    raw: Termios,
+}
+
+impl RawTerminal {
+    fn take() -> io::Result<Self> {
+        if !stdin().is_terminal() || !stdout().is_terminal() {
+            return Err(io::Error::other("panes need a terminal for input and output"));
+        }
+        let device = File::from(stdout().as_fd().try_clone_to_owned()?);
+        let before = tcgetattr(&device)?;
+        let mut raw = before.clone();
+        raw.make_raw();
+        tcsetattr(&device, OptionalActions::Now, &raw)?;
+        let terminal = Self { device, before, raw };
+        let (device, before) = (terminal.device.try_clone()?, terminal.before.clone());
+        let previous = panic::take_hook();
+        panic::set_hook(Box::new(move |info| {
+            give_back(&device, &before);
+            previous(info);
+        }));
+        Ok(terminal)
+    }
+
+    fn size(&self) -> (u16, u16) {
+        tcgetwinsize(&self.device).map_or((80, 24), |size| (size.ws_col.max(1), size.ws_row.max(1)))
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.device.write_all(bytes)
+    }
+
+    /// Gives the terminal back while something else has it.
+    fn lend(&mut self, meanwhile: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
+        give_back(&self.device, &self.before);
+        let result = meanwhile();
+        tcsetattr(&self.device, OptionalActions::Now, &self.raw)?;
+        result
+    }
+}
+
+impl Drop for RawTerminal {
+    fn drop(&mut self) {
+        give_back(&self.device, &self.before);
+    }
+}
+
+fn give_back(mut device: &File, before: &Termios) {
+    // A terminal that is gone needs nothing.
+    let _ = device.write_all(LEAVE.as_bytes());
+    let _ = tcsetattr(device, OptionalActions::Now, before);
+}

@@ -1,0 +1,69 @@
+//! The sidebar: workspaces with their numbers, and the panes in them.
+
+use unicode_width::UnicodeWidthStr;
+
+use super::words::{cut, sign_of};
+use crate::layout::PaneId;
+use crate::screen::Screen;
+use crate::state::State;
+use crate::style::{Colour, Style};
+use crate::view::ClientId;
+
+/// A line of the sidebar.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Row {
+    /// A workspace, by its place in the list.
+    Workspace {
+        at: usize,
+    },
+    Pane {
+        pane: PaneId,
+        workspace: usize,
+    },
+}
+
+/// The lines of the sidebar, in an order that does not change by itself.
+pub(crate) fn rows(state: &State) -> Vec<Row> {
+    let workspaces = state.workspaces().iter().enumerate();
+    workspaces
+        .flat_map(|(at, workspace)| {
+            let panes = workspace.panes().into_iter().map(move |pane| Row::Pane { pane, workspace: at });
+            std::iter::once(Row::Workspace { at }).chain(panes)
+        })
+        .collect()
+}
+
+/// Draws it in so many columns, the last of which is a line.
+pub(super) fn draw(state: &State, client: ClientId, screen: &mut Screen, columns: u16, lines: u16) {
+    let room = columns.saturating_sub(1);
+    let shown = state.shown_workspace(client).map(|workspace| workspace.id.as_str());
+    let focused = state.focused(client).map(|pane| &pane.id);
+    for (y, row) in (0..lines).zip(rows(state)) {
+        match row {
+            Row::Workspace { at } => {
+                let Some(workspace) = state.workspaces().get(at) else { continue };
+                let is_shown = shown == Some(workspace.id.as_str());
+                let style = if is_shown { Style::default().bold() } else { Style::default() };
+                let badge = u16::try_from(workspace.badge.width()).unwrap_or(0);
+                let name = cut(&workspace.name, room.saturating_sub(badge + 3));
+                screen.put(1, y, &name, room, style);
+                let unread = Style::foreground(Colour::Indexed(4)).bold();
+                screen.put(room.saturating_sub(badge + 1), y, &workspace.badge, badge, unread);
+            }
+            Row::Pane { pane, .. } => {
+                let Some(pane) = state.pane(&pane) else { continue };
+                let (sign, _, colour) = sign_of(pane);
+                let mut style = Style::foreground(colour);
+                style.bold = pane.ring.is_lit;
+                let x = screen.put(2, y, sign, 2, style);
+                let is_focused = focused == Some(&pane.id);
+                let style = if is_focused { Style::default().bold() } else { Style::default() };
+                let name = cut(&pane.label(), room.saturating_sub(x + 1));
+                screen.put(x + 1, y, &name, room.saturating_sub(x + 1), style);
+            }
+        }
+    }
+    for y in 0..lines {
+        screen.put(room, y, "│", 1, Style::default().dim());
+    }
+}

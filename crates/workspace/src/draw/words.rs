@@ -1,0 +1,51 @@
+//! The words and signs of a pane, and what is cut of them.
+
+use ringer_ui::state_sign;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+use crate::pane::Pane;
+use crate::style::Colour;
+
+/// The sign of a pane, its word, and the colour.
+pub(super) fn sign_of(pane: &Pane) -> (&'static str, &'static str, Colour) {
+    if pane.failure.is_some() {
+        return ("✗", "cannot be started", Colour::Indexed(1));
+    }
+    let (sign, word) = match (&pane.ending, &pane.agent) {
+        (Some(ending), _) if ending.is_success() => ("✓", "finished"),
+        (Some(_), _) => ("✗", "ended"),
+        (None, Some(agent)) => state_sign(&agent.state, pane.ring.kind),
+        (None, None) if pane.ring.is_lit => ("●", "unread"),
+        (None, None) => (" ", ""),
+    };
+    (sign, word, colour_of(sign))
+}
+
+fn colour_of(sign: &str) -> Colour {
+    match sign {
+        "!" => Colour::Indexed(3),
+        "?" | "●" => Colour::Indexed(4),
+        "✗" => Colour::Indexed(1),
+        "⏲" => Colour::Indexed(5),
+        "✓" => Colour::Indexed(2),
+        _ => Colour::Default,
+    }
+}
+
+/// As much of a text as fits into so many columns, with a sign where it is cut.
+pub(super) fn cut(text: &str, columns: u16) -> String {
+    let columns = usize::from(columns);
+    if text.width() <= columns {
+        return text.to_owned();
+    }
+    let mut width = 0;
+    let fits = |char: &char| {
+        width += char.width().unwrap_or(0);
+        width < columns
+    };
+    let mut kept: String = text.chars().take_while(fits).collect();
+    if columns > 0 {
+        kept.push('…');
+    }
+    kept
+}

@@ -1,0 +1,38 @@
+//! What the server does because of what happened.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+use crate::emulator::Size;
+use crate::layout::PaneId;
+use crate::view::ClientId;
+
+/// What is to be done.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Effect {
+    /// Start the program of a pane; a shell if there is no command.
+    Start {
+        pane: PaneId,
+        workspace: String,
+        command: Vec<String>,
+        directory: PathBuf,
+        environment: Vec<(OsString, OsString)>,
+        size: Size,
+    },
+    /// Write to the program of a pane.
+    Write { pane: PaneId, bytes: Vec<u8> },
+    /// The terminal of a pane has another size.
+    Resize { pane: PaneId, size: Size },
+    /// A pane is closed.
+    Forget { pane: PaneId },
+    /// Copy a text to the clipboard of a client, or of all if none is named.
+    Copy { client: Option<ClientId>, text: String },
+    /// A client shows the inbox.
+    Inbox { client: ClientId },
+    /// A client leaves; the text says why, if the person did not want it.
+    Leave { client: ClientId, why: Option<String> },
+    /// Tell the hub.
+    Tell { method: &'static str, params: Value },
+}

@@ -1,0 +1,278 @@
+//! One pane: its program, what it shows, and whether it needs the person.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use ringer_core::message::ShownKind;
+use ringer_ipc::ProgramReports;
+use ringer_pty::Ending;
+use ringer_term::{Progress, TerminalEventKind, parse_title, sanitise_line};
+use serde_json::{Value, json};
+
+use crate::emulator::{Emulator, Heard, Size};
+use crate::layout::PaneId;
+
+/// Lines that were scrolled away and are kept.
+const HISTORY: usize = 5000;
+/// As much of a title as a host may say, in bytes.
+const MAX_TITLE: usize = 256;
+/// A flash: twice on, twice off, and off again.
+const FLASH_STEP: Duration = Duration::from_millis(180);
+const FLASH_STEPS: u32 = 5;
+
+/// Whether a pane rings, and for what.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Ring {
+    pub(crate) is_lit: bool,
+    pub(crate) unread: usize,
+    pub(crate) kind: Option<ShownKind>,
+}
+
+/// The agent in a pane, as the hub knows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PaneAgent {
+    pub(crate) label: String,
+    pub(crate) client: String,
+    pub(crate) state: String,
+}
+
+/// A pane.
+pub(crate) struct Pane {
+    pub(crate) id: PaneId,
+    /// What it is called, if the person said so.
+    pub(crate) name: Option<String>,
+    /// What runs in it; a shell if that is empty.
+    pub(crate) command: Vec<String>,
+    pub(crate) directory: PathBuf,
+    pub(crate) emulator: Emulator,
+    pub(crate) ending: Option<Ending>,
+    pub(crate) ring: Ring,
+    pub(crate) agent: Option<PaneAgent>,
+    pub(crate) tty: Option<String>,
+    pub(crate) pid: Option<u32>,
+    /// Why its program could not be started.
+    pub(crate) failure: Option<String>,
+    progress: Option<Progress>,
+    title: String,
+    flash_since: Option<Instant>,
+    reports: ProgramReports,
+    started: Instant,
+}
+
+/// What a pane's program did, for the hub and for the server.
+#[derive(Debug)]
+pub(crate) enum PaneEvent {
+    /// To be written to the program.
+    Reply(Vec<u8>),
+    /// To be told to the hub, as `surface.heard`.
+    Heard(Value),
+    /// Its title is another one.
+    Title,
+    /// A text to be copied.
+    Copy(String),
+}
+
+impl Pane {
+    pub(crate) fn new(id: PaneId, directory: PathBuf, size: Size, now: Instant) -> Self {
+        Self {
+            id,
+            name: None,
+            command: Vec::new(),
+            directory,
+            emulator: Emulator::new(size, HISTORY),
+            ending: None,
+            ring: Ring::default(),
+            agent: None,
+            tty: None,
+            pid: None,
+            failure: None,
+            progress: None,
+            title: String::new(),
+            flash_since: None,
+            reports: ProgramReports::default(),
+            started: now,
+        }
+    }
+
+    /// The id of its surface.
+    pub(crate) fn surface(&self) -> String {
+        surface_of(&self.id)
+    }
+
+    /// What it is called: by the person, by its agent, or by what runs in it.
+    pub(crate) fn label(&self) -> String {
+        let own = self.name.clone().or_else(|| self.agent.as_ref().map(|agent| agent.label.clone()));
+        let program = || self.command.first().map(|program| file_name(program));
+        let directory = || self.directory.file_name().map(|name| name.to_string_lossy().into_owned());
+        sanitise_line(&own.or_else(program).or_else(directory).unwrap_or_else(|| "/".to_owned()))
+    }
+
+    /// What its program says of itself, without what is in its label.
+    pub(crate) fn title(&self) -> String {
+        sanitise_line(parse_title(&self.title).task)
+    }
+
+    /// How far its program is, in words.
+    pub(crate) fn progress(&self) -> Option<String> {
+        let percent = |progress: Progress| progress.value().map(|value| format!("{} %", value.get()));
+        match self.progress? {
+            Progress::Clear => None,
+            Progress::Indeterminate => Some("…".to_owned()),
+            Progress::Error(_) => Some("failed".to_owned()),
+            Progress::Paused(_) => Some("paused".to_owned()),
+            progress @ Progress::Set(_) => percent(progress),
+        }
+    }
+
+    /// Takes what its program wrote.
+    pub(crate) fn feed(&mut self, bytes: &[u8], now: Instant) -> Vec<PaneEvent> {
+        let heard = self.emulator.feed(bytes);
+        self.events(heard, now)
+    }
+
+    /// Shows what its program holds back, if it has done so for too long.
+    pub(crate) fn end_sync(&mut self, now: Instant) -> Vec<PaneEvent> {
+        let heard = self.emulator.end_sync();
+        self.events(heard, now)
+    }
+
+    fn events(&mut self, heard: Vec<Heard>, now: Instant) -> Vec<PaneEvent> {
+        let mut events = Vec::new();
+        for heard in heard {
+            match heard {
+                Heard::Reply(bytes) => events.push(PaneEvent::Reply(bytes)),
+                Heard::Copy(text) => events.push(PaneEvent::Copy(text)),
+                Heard::Event(event) => self.event(&event, now, &mut events),
+            }
+        }
+        events
+    }
+
+    fn event(&mut self, event: &TerminalEventKind, now: Instant, events: &mut Vec<PaneEvent>) {
+        if let Some(report) = self.reports.report(now.saturating_duration_since(self.started), event) {
+            events.push(PaneEvent::Heard(report));
+        }
+        match event {
+            TerminalEventKind::Title(title) if *title != self.title => {
+                title[..title.floor_char_boundary(MAX_TITLE)].clone_into(&mut self.title);
+                events.push(PaneEvent::Title);
+            }
+            TerminalEventKind::Progress(progress) => self.progress = Some(*progress),
+            TerminalEventKind::Cwd(directory) => {
+                if let Some(path) = path_of(directory) {
+                    self.directory = path;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Its program has ended. Gives what the hub has to know.
+    pub(crate) fn end(&mut self, ending: Ending) -> Option<Value> {
+        self.ending = Some(ending);
+        self.progress = None;
+        self.reports.ended()
+    }
+
+    /// Its program is started again.
+    pub(crate) fn restart(&mut self, now: Instant) {
+        let size = self.emulator.size();
+        *self = Self {
+            name: self.name.take(),
+            command: std::mem::take(&mut self.command),
+            ..Self::new(self.id.clone(), self.directory.clone(), size, now)
+        };
+    }
+
+    pub(crate) fn flash(&mut self, now: Instant) {
+        self.flash_since = Some(now);
+    }
+
+    /// Whether its border is lit by a flash now.
+    pub(crate) fn is_flashing(&self, now: Instant) -> bool {
+        self.flash_step(now).is_some_and(|step| step % 2 == 1)
+    }
+
+    /// When its border changes because of a flash.
+    pub(crate) fn next_flash(&self, now: Instant) -> Option<Instant> {
+        let step = self.flash_step(now)?;
+        self.flash_since.map(|since| since + FLASH_STEP * (step + 1))
+    }
+
+    fn flash_step(&self, now: Instant) -> Option<u32> {
+        let since = now.saturating_duration_since(self.flash_since?);
+        let step = u32::try_from(since.as_millis() / FLASH_STEP.as_millis()).ok()?;
+        (step < FLASH_STEPS).then_some(step)
+    }
+
+    /// What the hub is told of it.
+    pub(crate) fn described(&self, workspace: &str, place: &str, parent: Option<&str>) -> Value {
+        let mut told = json!({
+            "surface_id": self.surface(), "workspace_id": workspace, "tty": self.tty, "place": place,
+        });
+        let title = self.title();
+        if !title.is_empty() {
+            told["title"] = json!(title);
+        }
+        if let Some(parent) = parent {
+            told["parent"] = json!(parent);
+        }
+        told
+    }
+}
+
+/// The surface of a pane.
+pub(crate) fn surface_of(pane: &PaneId) -> String {
+    format!("pane:{pane}")
+}
+
+fn file_name(program: &str) -> String {
+    Path::new(program).file_name().map_or(program.to_owned(), |name| name.to_string_lossy().into_owned())
+}
+
+/// The directory of OSC 7, which is a URL or a path.
+fn path_of(directory: &str) -> Option<PathBuf> {
+    let path = match directory.strip_prefix("file://") {
+        Some(rest) => &rest[rest.find('/')?..],
+        None => directory,
+    };
+    let path = PathBuf::from(path);
+    path.is_absolute().then_some(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pane() -> Pane {
+        Pane::new(PaneId::new("x"), PathBuf::from("/src/api"), Size::at_least(40, 10), Instant::now())
+    }
+
+    #[test]
+    fn a_notification_is_told_to_the_hub_and_a_question_is_answered() {
+        let (mut pane, now) = (pane(), Instant::now());
+        let events = pane.feed(b"\x1b]777;notify;Build;done\x07\x1b]2;hello\x07\x1b[c\x1b]7501;?\x1b\\", now);
+        let told: Vec<String> = events.iter().map(|event| format!("{event:?}")).collect();
+        assert!(told.iter().any(|event| event.contains("\"body\": String(\"done\")")), "{told:?}");
+        assert!(told.iter().any(|event| event == "Title"), "{told:?}");
+        assert_eq!(told.iter().filter(|event| event.starts_with("Reply")).count(), 2, "{told:?}");
+        assert_eq!((pane.label().as_str(), pane.title().as_str()), ("api", "hello"));
+    }
+
+    #[test]
+    fn a_flash_is_twice_on() {
+        let (mut pane, now) = (pane(), Instant::now());
+        pane.flash(now);
+        let lit: Vec<bool> =
+            (0..6).map(|step| pane.is_flashing(now + FLASH_STEP * step + Duration::from_millis(1))).collect();
+        assert_eq!(lit, [false, true, false, true, false, false]);
+        assert_eq!(pane.next_flash(now + Duration::from_secs(1)), None);
+    }
+
+    #[test]
+    fn a_directory_may_come_as_a_url() {
+        assert_eq!(path_of("file://box/src/api"), Some(PathBuf::from("/src/api")));
+        assert_eq!(path_of("/src"), Some(PathBuf::from("/src")));
+        assert_eq!(path_of("src"), None);
+    }
+}

@@ -1,0 +1,92 @@
+//! What is kept of a session on disk, and beside each program with the keeper.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use ringer_platform::{Durability, replace_file};
+use serde::{Deserialize, Serialize};
+
+use crate::layout::PaneId;
+use crate::pane::Pane;
+use crate::state::State;
+use crate::workspace::Workspace;
+
+/// The version of the file. A newer one is not read.
+const VERSION: u32 = 1;
+
+/// A session: layout, names, directories, and what was unread.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct SavedSession {
+    version: u32,
+    pub(crate) workspaces: Vec<Workspace>,
+    pub(crate) panes: Vec<SavedPane>,
+}
+
+/// A pane.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct SavedPane {
+    pub(crate) id: PaneId,
+    pub(crate) name: Option<String>,
+    #[serde(default)]
+    pub(crate) command: Vec<String>,
+    pub(crate) directory: PathBuf,
+    #[serde(default)]
+    pub(crate) is_unread: bool,
+}
+
+impl SavedPane {
+    pub(crate) fn of(pane: &Pane) -> Self {
+        Self {
+            id: pane.id.clone(),
+            name: pane.name.clone(),
+            command: pane.command.clone(),
+            directory: pane.directory.clone(),
+            is_unread: pane.ring.is_lit,
+        }
+    }
+}
+
+impl SavedSession {
+    pub(crate) fn of(state: &State) -> Self {
+        let panes = state.panes().map(SavedPane::of).collect();
+        Self { version: VERSION, workspaces: state.saved_workspaces(), panes }
+    }
+
+    /// The session of a file; nothing if there is none, or no version that is known.
+    pub(crate) fn read(path: &Path) -> Option<Self> {
+        let saved: Self = serde_json::from_slice(&fs::read(path).ok()?).ok()?;
+        (saved.version == VERSION).then_some(saved)
+    }
+
+    pub(crate) fn write(&self, path: &Path) -> io::Result<()> {
+        let text = serde_json::to_vec_pretty(self)?;
+        replace_file(path, &text, Durability::Unsynced)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_is_read_as_it_was_written_and_another_version_is_not() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("session.json");
+        let pane = SavedPane {
+            id: PaneId::new("a1"),
+            name: Some("api".to_owned()),
+            command: vec!["claude".to_owned()],
+            directory: PathBuf::from("/src"),
+            is_unread: true,
+        };
+        let workspace = Workspace::new("panes:1".to_owned(), "work".to_owned());
+        let saved = SavedSession { version: VERSION, workspaces: vec![workspace], panes: vec![pane] };
+        saved.write(&path).unwrap();
+        assert_eq!(SavedSession::read(&path), Some(saved.clone()));
+        SavedSession { version: VERSION + 1, ..saved }.write(&path).unwrap();
+        assert_eq!(SavedSession::read(&path), None);
+        fs::write(&path, "{").unwrap();
+        assert_eq!(SavedSession::read(&path), None);
+    }
+}

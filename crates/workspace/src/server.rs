@@ -1,0 +1,335 @@
+//! The workspace server: one loop over the keeper, the programs, the clients and the hub.
+
+mod client_link;
+mod commands;
+mod drawing;
+mod effects;
+mod frame_clock;
+mod program;
+mod restoring;
+mod waiting;
+mod windows;
+
+use std::collections::BTreeMap;
+use std::io;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use ringer_platform::{clear_wakes, peer_uid, wake_pair};
+use ringer_pty::keeper::{KeeperClient, KeeperEvent, KeptPane};
+use ringer_ui::Backend;
+use signal_hook::consts::{SIGHUP, SIGTERM};
+
+use self::client_link::ClientLink;
+use self::frame_clock::FrameClock;
+use self::program::Program;
+use crate::actions::PaneKeys;
+use crate::address::Places;
+use crate::hub_host::{Connect, HubEvent, HubHost};
+use crate::layout::PaneId;
+use crate::protocol::{Bye, Frame, FrameKind};
+use crate::saved_session::SavedSession;
+use crate::screen::Screen;
+use crate::state::State;
+use crate::view::ClientId;
+
+/// How long after a change the session and the screens are saved.
+const SAVE_AFTER: Duration = Duration::from_secs(1);
+/// How long a server without panes and clients goes on.
+const IDLE_END: Duration = Duration::from_secs(5);
+/// A keeper of 512 panes is full; so many clients are enough as well.
+const MAX_CLIENTS: usize = 64;
+
+/// How a server is run.
+pub struct ServerOptions {
+    /// The sockets and files.
+    pub places: Places,
+    /// What keys do.
+    pub keys: PaneKeys,
+    /// Reads the agents' states.
+    pub backend: Arc<dyn Backend>,
+    /// Reaches the hub.
+    pub connect: Connect,
+    /// Starts a keeper that outlives the server, and returns when it takes connections.
+    pub start_keeper: Box<dyn Fn() -> io::Result<()>>,
+    /// The socket of the hub, for the environment of programs.
+    pub hub_socket: Option<PathBuf>,
+    /// Called when clients can connect.
+    pub tell_ready: Box<dyn Fn()>,
+}
+
+/// Serves until there is neither a pane nor a client, another server takes over, or the process is told to end. Programs run on.
+///
+/// `false` if another server has this home already.
+pub fn serve(options: ServerOptions) -> io::Result<bool> {
+    let socket = options.places.server();
+    let Some(_lock) = options.places.lock(&socket)? else { return Ok(false) };
+    let (ends, write) = wake_pair()?;
+    signal_hook::low_level::pipe::register(SIGTERM, write.try_clone()?)?;
+    signal_hook::low_level::pipe::register(SIGHUP, write)?;
+    let ServerOptions { places, keys, backend, connect, start_keeper, hub_socket, tell_ready } = options;
+    let (keeper, kept) = connect_keeper(&places, &*start_keeper)?;
+    let now = Instant::now();
+    let mut server = Server {
+        state: State::new(keys, Box::new(new_id)),
+        keeper,
+        hub: HubHost::start(connect, backend)?,
+        hub_socket,
+        programs: BTreeMap::new(),
+        clients: BTreeMap::new(),
+        next_client: 0,
+        unrestored: None,
+        saved: None,
+        save_at: None,
+        frames: FrameClock::new(now),
+        idle_since: None,
+        is_replaced: false,
+        is_keeper_gone: false,
+        buffer: Vec::new(),
+        screen: Screen::new(0, 0),
+        places,
+        start_keeper,
+    };
+    server.adopt(kept, now);
+    let _ = std::fs::remove_file(&socket);
+    let listener = UnixListener::bind(&socket)?;
+    listener.set_nonblocking(true)?;
+    tell_ready();
+    let result = server.run(&listener, &ends);
+    server.save();
+    server.say_bye();
+    let _ = std::fs::remove_file(&socket);
+    result.map(|()| true)
+}
+
+fn connect_keeper(
+    places: &Places,
+    start: &dyn Fn() -> io::Result<()>,
+) -> io::Result<(KeeperClient, Vec<KeptPane>)> {
+    let socket = places.keeper();
+    match KeeperClient::connect(&socket) {
+        Err(error) if error.kind() != io::ErrorKind::Unsupported => {
+            start()?;
+            KeeperClient::connect(&socket)
+        }
+        connected => connected,
+    }
+}
+
+/// An id that no pane had before: notifications keep it for long.
+fn new_id() -> String {
+    const DIGITS: &[u8] = b"0123456789abcdefghijklmnopqrstuv";
+    let mut random = [0; 8];
+    // Without random numbers the time does.
+    if rustix::rand::getrandom(&mut random[..], rustix::rand::GetRandomFlags::empty()).is_err() {
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+        random = u64::try_from(now.as_nanos()).unwrap_or(0).to_be_bytes();
+    }
+    random.iter().map(|byte| char::from(DIGITS[usize::from(byte % 32)])).collect()
+}
+
+struct Server {
+    places: Places,
+    start_keeper: Box<dyn Fn() -> io::Result<()>>,
+    hub_socket: Option<PathBuf>,
+    state: State,
+    keeper: KeeperClient,
+    hub: HubHost,
+    programs: BTreeMap<PaneId, Program>,
+    clients: BTreeMap<ClientId, ClientLink>,
+    next_client: u64,
+    /// The session before, until the first client comes: its environment is what programs get.
+    unrestored: Option<SavedSession>,
+    saved: Option<SavedSession>,
+    save_at: Option<Instant>,
+    frames: FrameClock,
+    idle_since: Option<Instant>,
+    /// Another server takes over.
+    is_replaced: bool,
+    /// The keeper ended. The programs that run go on; none can be started.
+    is_keeper_gone: bool,
+    buffer: Vec<u8>,
+    screen: Screen,
+}
+
+impl Server {
+    fn run(&mut self, listener: &UnixListener, ends: &UnixStream) -> io::Result<()> {
+        loop {
+            let ready = self.wait(listener, ends)?;
+            if ready.ends {
+                clear_wakes(ends);
+                return Ok(());
+            }
+            let now = Instant::now();
+            if ready.listener {
+                self.accept(listener);
+            }
+            if ready.keeper {
+                self.hear_keeper()?;
+            }
+            if ready.hub {
+                self.hear_hub(now);
+            }
+            for (client, is_readable, is_writable) in ready.clients {
+                self.serve_client(client, is_readable, is_writable, now);
+            }
+            for (pane, is_readable, is_writable) in ready.programs {
+                self.serve_program(&pane, is_readable, is_writable, now)?;
+            }
+            let effects = self.state.end_updates(now);
+            self.perform(effects);
+            self.draw(now);
+            if self.save_at.is_some_and(|at| at <= now) {
+                self.save();
+            }
+            if self.is_replaced || self.is_idle(now) {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Whether the server has had nothing to do for a while.
+    fn is_idle(&mut self, now: Instant) -> bool {
+        let has_work = !self.programs.is_empty() || !self.clients.is_empty();
+        if has_work {
+            self.idle_since = None;
+            return false;
+        }
+        let since = *self.idle_since.get_or_insert(now);
+        now.saturating_duration_since(since) >= IDLE_END
+    }
+
+    fn accept(&mut self, listener: &UnixListener) {
+        while let Ok((stream, _)) = listener.accept() {
+            let is_own = peer_uid(&stream).is_ok_and(|uid| uid == rustix::process::geteuid().as_raw());
+            if !is_own || self.clients.len() >= MAX_CLIENTS {
+                continue;
+            }
+            if let Ok(link) = ClientLink::new(stream) {
+                self.next_client += 1;
+                self.clients.insert(ClientId(self.next_client), link);
+            }
+        }
+    }
+
+    fn hear_keeper(&mut self) -> io::Result<()> {
+        let events = match self.keeper.events() {
+            Ok(events) => events,
+            // The programs that run go on, and the next one that is started gets another keeper.
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                self.is_keeper_gone = true;
+                return Ok(());
+            }
+            Err(error) => return Err(error),
+        };
+        for event in events {
+            let effects = match event {
+                KeeperEvent::Started { id, pid, tty, master } => {
+                    let pane = PaneId::new(&id);
+                    let program = Program::new(master);
+                    if let Some(own) = self.state.pane(&pane) {
+                        program.resize(own.emulator.size());
+                    }
+                    self.programs.insert(pane.clone(), program);
+                    self.state.started(&pane, pid, tty)
+                }
+                KeeperEvent::Failed { id, why } => self.state.start_failed(&PaneId::new(&id), &why),
+                KeeperEvent::Ended { id, ending } => {
+                    let pane = PaneId::new(&id);
+                    // What it wrote last is shown first.
+                    self.serve_program(&pane, true, false, Instant::now())?;
+                    self.state.ended(&pane, ending)
+                }
+                _ => Vec::new(),
+            };
+            self.perform(effects);
+            self.changed();
+        }
+        Ok(())
+    }
+
+    fn hear_hub(&mut self, now: Instant) {
+        for event in self.hub.events() {
+            match event {
+                HubEvent::Connected => {
+                    let effects = self.state.hub_connected();
+                    self.perform(effects);
+                }
+                HubEvent::Lost => {
+                    self.state.hub_lost();
+                    // The thread that tells the hub notices it by that.
+                    self.hub.tell("ping", serde_json::Value::Null);
+                }
+                HubEvent::Order(order) => {
+                    let effects = self.state.order(order, now);
+                    self.perform(effects);
+                }
+                HubEvent::Agents(agents) => self.state.agents(&agents),
+            }
+        }
+        self.changed();
+    }
+
+    fn serve_program(
+        &mut self,
+        pane: &PaneId,
+        is_readable: bool,
+        is_writable: bool,
+        now: Instant,
+    ) -> io::Result<()> {
+        let Some(program) = self.programs.get_mut(pane) else { return Ok(()) };
+        if is_writable {
+            program.flush();
+        }
+        if !is_readable || program.is_over {
+            return Ok(());
+        }
+        let mut buffer = std::mem::take(&mut self.buffer);
+        program.read(&mut buffer)?;
+        if !buffer.is_empty() {
+            program.is_unsaved = true;
+            let effects = self.state.output(pane, &buffer, now);
+            self.perform(effects);
+            self.changed();
+        }
+        self.buffer = buffer;
+        // How it ended would be told by the keeper.
+        let is_lost = self.is_keeper_gone && self.programs.get(pane).is_some_and(|program| program.is_over);
+        if is_lost {
+            let effects = self.state.close(pane);
+            self.perform(effects);
+        }
+        Ok(())
+    }
+
+    /// Something may look different, and may have to be saved.
+    fn changed(&mut self) {
+        self.frames.change();
+        self.save_at = self.save_at.or_else(|| Some(Instant::now() + SAVE_AFTER));
+    }
+
+    fn send(&mut self, client: ClientId, frame: &Frame) {
+        if self.clients.get_mut(&client).is_some_and(|link| link.send(frame).is_err()) {
+            self.lose(client);
+        }
+    }
+
+    /// A client has gone.
+    fn lose(&mut self, client: ClientId) {
+        self.clients.remove(&client);
+        let effects = self.state.detach(client);
+        self.perform(effects);
+        self.changed();
+    }
+
+    /// All clients leave. If another server takes over, they come back to that one.
+    fn say_bye(&mut self) {
+        let clients: Vec<ClientId> = self.clients.keys().copied().collect();
+        let bye = Bye { why: None, comes_back: self.is_replaced };
+        for client in clients {
+            self.send(client, &Frame::json(FrameKind::Bye, &bye));
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! A client, as the server talks to it.
+
+use std::io::{self, Read};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+use ringer_pty::ByteQueue;
+use ringer_ui::{Input, InputParser};
+
+use crate::outer_modes::OuterModes;
+use crate::protocol::{Frame, FrameReader};
+use crate::screen::{Abilities, Screen};
+
+/// How long the rest of a key's sequence may take. Without it, the key Escape was pressed.
+const SEQUENCE_WITHIN: Duration = Duration::from_millis(25);
+/// What may wait for a client that does not read. One that is further behind has gone.
+const MAX_WAITING: usize = 16 * 1024 * 1024;
+
+/// A connection to a client.
+#[expect(clippy::struct_excessive_bools, reason = "facts about it, each by itself")]
+#[derive(Debug)]
+pub(super) struct ClientLink {
+    stream: UnixStream,
+    reader: FrameReader,
+    out: ByteQueue,
+    parser: InputParser,
+    input_came: Option<Instant>,
+    /// What its terminal shows; nothing if that is not known.
+    pub(super) shown: Option<Screen>,
+    pub(super) modes: OuterModes,
+    pub(super) abilities: Abilities,
+    /// Whether it shows panes, and not just asks something.
+    pub(super) is_window: bool,
+    pub(super) has_mouse: bool,
+    pub(super) has_said_hello: bool,
+    pub(super) environment: Vec<(String, String)>,
+    pub(super) directory: std::path::PathBuf,
+    /// It is told to leave, and waits only until that is written.
+    pub(super) is_leaving: bool,
+}
+
+impl ClientLink {
+    pub(super) fn new(stream: UnixStream) -> io::Result<Self> {
+        stream.set_nonblocking(true)?;
+        Ok(Self {
+            stream,
+            reader: FrameReader::default(),
+            out: ByteQueue::default(),
+            parser: InputParser::default(),
+            input_came: None,
+            shown: None,
+            modes: OuterModes::default(),
+            abilities: Abilities::default(),
+            is_window: false,
+            has_mouse: false,
+            has_said_hello: false,
+            environment: Vec::new(),
+            directory: std::path::PathBuf::from("/"),
+            is_leaving: false,
+        })
+    }
+
+    pub(super) fn as_fd(&self) -> BorrowedFd<'_> {
+        self.stream.as_fd()
+    }
+
+    /// Whether the last frame is on its way: another one would only add to what is late.
+    pub(super) fn is_busy(&self) -> bool {
+        !self.out.is_empty()
+    }
+
+    pub(super) fn send(&mut self, frame: &Frame) -> io::Result<()> {
+        let mut bytes = Vec::new();
+        frame.write(&mut bytes);
+        self.out.push(&bytes);
+        if self.out.len() > MAX_WAITING {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        self.flush()
+    }
+
+    pub(super) fn flush(&mut self) -> io::Result<()> {
+        Ok(self.out.write_to(&self.stream)?)
+    }
+
+    /// The frames that have come. An error if the client is gone.
+    pub(super) fn frames(&mut self) -> io::Result<Vec<Frame>> {
+        let mut room = [0; 16 * 1024];
+        let is_over = match self.stream.read(&mut room) {
+            Ok(0) => true,
+            Ok(read) => {
+                self.reader.push(&room[..read]);
+                false
+            }
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
+                false
+            }
+            Err(error) => return Err(error),
+        };
+        let mut frames = Vec::new();
+        while let Some(frame) = self.reader.next()? {
+            frames.push(frame);
+        }
+        if is_over && frames.is_empty() { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(frames) }
+    }
+
+    /// What the person did, out of bytes of the terminal.
+    pub(super) fn input(&mut self, bytes: &[u8], now: Instant) -> Vec<Input> {
+        let inputs = self.parser.feed(bytes);
+        self.input_came = self.parser.is_waiting().then_some(now);
+        inputs
+    }
+
+    /// What the person did if the rest of a sequence does not come in time.
+    pub(super) fn late_input(&mut self, now: Instant) -> Vec<Input> {
+        if self.input_due().is_none_or(|due| now < due) {
+            return Vec::new();
+        }
+        self.input_came = None;
+        self.parser.flush()
+    }
+
+    /// When the rest of a sequence is late.
+    pub(super) fn input_due(&self) -> Option<Instant> {
+        self.input_came.map(|came| came + SEQUENCE_WITHIN)
+    }
+}

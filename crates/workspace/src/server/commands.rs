@@ -1,0 +1,116 @@
+//! What commands want of the server.
+
+use std::time::Instant;
+
+use super::Server;
+use crate::effect::Effect;
+use crate::layout::PaneId;
+use crate::pane::surface_of;
+use crate::protocol::{Answer, PaneListed, Request};
+use crate::state::OpenRequest;
+use crate::view::{ClientFacts, ClientId};
+
+/// The size of a terminal that is not known.
+const USUAL: (u16, u16) = (80, 24);
+
+impl Server {
+    /// Does what a command wants. The effects are performed by the caller.
+    pub(super) fn request(
+        &mut self,
+        client: ClientId,
+        request: Request,
+        now: Instant,
+    ) -> (Answer, Vec<Effect>) {
+        match request {
+            Request::Open { command, name, workspace, is_below } => {
+                let facts = self.facts_of(client);
+                self.restore(&facts, now);
+                let request = OpenRequest { command, name, workspace, is_below, facts };
+                let (pane, effects) = self.state.open(request, None, now);
+                let is_shown = self.state.latest_client().is_some();
+                (Answer::Opened { surface: surface_of(&pane), is_shown }, effects)
+            }
+            Request::Send { surface, text } => match self.find(&surface) {
+                Ok(pane) => match self.state.send(&pane, text.into_bytes()) {
+                    Some(effect) => (Answer::Done, vec![effect]),
+                    None => (Answer::Failed { why: "its program has ended".to_owned() }, Vec::new()),
+                },
+                Err(why) => (Answer::Failed { why }, Vec::new()),
+            },
+            Request::Focus { surface } => match (self.find(&surface), self.state.latest_client()) {
+                (Ok(pane), Some(window)) => (Answer::Done, self.state.go_to(window, &pane, now)),
+                (Ok(_), None) => (Answer::Failed { why: "no window shows panes".to_owned() }, Vec::new()),
+                (Err(why), _) => (Answer::Failed { why }, Vec::new()),
+            },
+            Request::List => (Answer::Panes(self.listed()), Vec::new()),
+            Request::Detach => {
+                let leave = |client: &ClientId| Effect::Leave { client: *client, why: None };
+                let windows = self.clients.iter().filter(|(_, link)| link.is_window);
+                let effects: Vec<Effect> = windows.map(|(client, _)| leave(client)).collect();
+                (Answer::Done, effects)
+            }
+            Request::Replace => {
+                self.is_replaced = true;
+                (Answer::Done, Vec::new())
+            }
+        }
+    }
+
+    fn facts_of(&self, client: ClientId) -> ClientFacts {
+        let Some(link) = self.clients.get(&client) else { return ClientFacts::default() };
+        let own = |(name, value): &(String, String)| (name.into(), value.into());
+        ClientFacts {
+            environment: link.environment.iter().map(own).collect(),
+            directory: link.directory.clone(),
+            columns: USUAL.0,
+            lines: USUAL.1,
+            ..ClientFacts::default()
+        }
+    }
+
+    /// A pane by its surface, its name, or its number in the list.
+    fn find(&self, word: &str) -> Result<PaneId, String> {
+        let listed = self.listed();
+        let by_surface = listed.iter().find(|pane| pane.surface == word);
+        let named: Vec<&PaneListed> = listed.iter().filter(|pane| pane.name == word).collect();
+        let numbered = || word.parse::<usize>().ok().and_then(|number| listed.get(number.checked_sub(1)?));
+        let found = match (by_surface, &named[..]) {
+            (Some(pane), _) => Some(pane),
+            (None, [pane]) => Some(*pane),
+            (None, []) => numbered(),
+            (None, several) => {
+                let ids: Vec<&str> = several.iter().map(|pane| pane.surface.as_str()).collect();
+                return Err(format!("{} panes are called {word:?}: {}", several.len(), ids.join(", ")));
+            }
+        };
+        let found = found.and_then(|pane| pane.surface.strip_prefix("pane:")).map(PaneId::new);
+        found.ok_or_else(|| format!("no pane is called {word:?}"))
+    }
+
+    fn listed(&self) -> Vec<PaneListed> {
+        let focused = self
+            .state
+            .latest_client()
+            .and_then(|client| self.state.focused(client))
+            .map(|pane| pane.id.clone());
+        let mut listed = Vec::new();
+        for workspace in self.state.workspaces() {
+            for id in workspace.panes() {
+                let Some(pane) = self.state.pane(&id) else { continue };
+                listed.push(PaneListed {
+                    surface: pane.surface(),
+                    workspace: workspace.name.clone(),
+                    workspace_id: workspace.id.clone(),
+                    name: pane.label(),
+                    title: pane.title(),
+                    tty: pane.tty.clone(),
+                    pid: pane.pid,
+                    is_focused: focused.as_ref() == Some(&id),
+                    unread: pane.ring.unread,
+                    ending: pane.ending.map(ringer_pty::Ending::text).or_else(|| pane.failure.clone()),
+                });
+            }
+        }
+        listed
+    }
+}

@@ -1,0 +1,56 @@
+//! Draws for the clients.
+
+use std::time::Instant;
+
+use super::Server;
+use super::client_link::ClientLink;
+use crate::draw::draw;
+use crate::outer_modes::OuterModes;
+use crate::protocol::{Frame, FrameKind};
+use crate::view::ClientId;
+
+impl Server {
+    /// Draws for every client that has taken its last frame, not too often.
+    pub(super) fn draw(&mut self, now: Instant) {
+        let is_due = self.frames.due().is_some_and(|due| due <= now);
+        if !is_due && self.state.next_change(now).is_none() {
+            return;
+        }
+        let windows: Vec<ClientId> = self
+            .clients
+            .iter()
+            .filter(|(_, link)| link.is_window && !link.is_leaving)
+            .map(|(id, _)| *id)
+            .collect();
+        let mut is_behind = false;
+        for client in windows {
+            if self.clients.get(&client).is_some_and(ClientLink::is_busy) {
+                is_behind = true;
+                continue;
+            }
+            self.draw_for(client, now);
+        }
+        self.frames.drawn(now, is_behind);
+    }
+
+    fn draw_for(&mut self, client: ClientId, now: Instant) {
+        if self.state.view(client).is_none_or(|view| view.is_in_inbox) {
+            return;
+        }
+        draw(&self.state, client, now, &mut self.screen);
+        let (modes, mouse) = self.state.wanted_modes(client);
+        let Some(link) = self.clients.get_mut(&client) else { return };
+        let mut out = String::new();
+        let modes = OuterModes::of(modes, mouse);
+        modes.write_changes(link.modes, &mut out);
+        link.modes = modes;
+        self.screen.changes(link.shown.as_ref(), link.abilities, &mut out);
+        match &mut link.shown {
+            Some(shown) => std::mem::swap(shown, &mut self.screen),
+            None => link.shown = Some(self.screen.clone()),
+        }
+        if !out.is_empty() {
+            self.send(client, &Frame::new(FrameKind::Output, out));
+        }
+    }
+}

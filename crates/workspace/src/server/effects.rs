@@ -1,0 +1,111 @@
+//! Does what follows from what happened.
+
+use std::ffi::OsString;
+use std::io;
+use std::path::PathBuf;
+
+use ringer_pty::keeper::StartPane;
+use ringer_term::{EmulatedTerminal, Env, SpawnLocation, Terminator, copy_to_clipboard, spawn_env};
+
+use super::{Server, connect_keeper};
+use crate::effect::Effect;
+use crate::emulator::Size;
+use crate::layout::PaneId;
+use crate::pane::surface_of;
+use crate::protocol::{Bye, Frame, FrameKind};
+use crate::saved_session::SavedPane;
+use crate::view::ClientId;
+
+impl Server {
+    pub(super) fn perform(&mut self, effects: Vec<Effect>) {
+        for effect in effects {
+            match effect {
+                Effect::Start { pane, workspace, command, directory, environment, size } => {
+                    self.start(&pane, &workspace, &command, directory, &environment, size);
+                }
+                Effect::Write { pane, bytes } => {
+                    if let Some(program) = self.programs.get_mut(&pane) {
+                        program.write(&bytes);
+                    }
+                }
+                Effect::Resize { pane, size } => {
+                    if let Some(program) = self.programs.get(&pane) {
+                        program.resize(size);
+                    }
+                }
+                Effect::Forget { pane } => {
+                    self.programs.remove(&pane);
+                    let _ = self.keeper.forget(pane.as_str());
+                    let _ = std::fs::remove_file(self.places.screens().join(pane.as_str()));
+                }
+                Effect::Copy { client, text } => self.copy(client, &text),
+                Effect::Inbox { client } => self.send(client, &Frame::new(FrameKind::Inbox, [])),
+                Effect::Leave { client, why } => {
+                    self.send(client, &Frame::json(FrameKind::Bye, &Bye { why, comes_back: false }));
+                    if let Some(link) = self.clients.get_mut(&client) {
+                        link.is_leaving = true;
+                    }
+                }
+                Effect::Tell { method, params } => self.hub.tell(method, params),
+            }
+        }
+    }
+
+    fn start(
+        &mut self,
+        pane: &PaneId,
+        workspace: &str,
+        command: &[String],
+        directory: PathBuf,
+        environment: &[(OsString, OsString)],
+        size: Size,
+    ) {
+        let (surface, socket) = (surface_of(pane), self.hub_socket.as_ref().and_then(|path| path.to_str()));
+        let known = environment.iter().filter_map(|(name, value)| Some((name.to_str()?, value.to_str()?)));
+        let place = SpawnLocation { workspace: Some(workspace), surface: Some(&surface), socket };
+        let own = spawn_env(&Env::new(known), EmulatedTerminal::default(), place);
+        let shell = own.get("SHELL").unwrap_or("/bin/sh").to_owned();
+        let argv = if command.is_empty() { vec![shell] } else { command.to_vec() };
+        let note = self.state.pane(pane).map(|own| {
+            serde_json::json!({
+                "workspace": workspace, "pane": SavedPane::of(own),
+            })
+        });
+        let start = StartPane {
+            id: pane.as_str().to_owned(),
+            argv: argv.into_iter().map(Into::into).collect(),
+            environment: own.variables().map(|(name, value)| (name.into(), value.into())).collect(),
+            directory,
+            columns: size.columns,
+            lines: size.lines,
+            note: note.map(|note| note.to_string()).unwrap_or_default(),
+        };
+        if let Err(error) = self.start_with_keeper(&start) {
+            let effects =
+                self.state.start_failed(pane, &format!("the keeper of programs does not answer: {error}"));
+            self.perform(effects);
+        }
+    }
+
+    fn start_with_keeper(&mut self, start: &StartPane) -> io::Result<()> {
+        if !self.is_keeper_gone && self.keeper.start(start).is_ok() {
+            return Ok(());
+        }
+        (self.keeper, _) = connect_keeper(&self.places, &*self.start_keeper)?;
+        self.is_keeper_gone = false;
+        self.keeper.start(start)
+    }
+
+    pub(super) fn copy(&mut self, client: Option<ClientId>, text: &str) {
+        let bytes = copy_to_clipboard(text, Terminator::Bel).into_bytes();
+        let windows: Vec<ClientId> = match client {
+            Some(client) => vec![client],
+            None => {
+                self.clients.iter().filter(|(_, link)| link.is_window).map(|(client, _)| *client).collect()
+            }
+        };
+        for client in windows {
+            self.send(client, &Frame::new(FrameKind::Output, bytes.clone()));
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! Goes on where the last server ended: with its programs, or after a reboot without them.
+
+use std::fs;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use ringer_platform::{Durability, replace_file};
+use ringer_pty::keeper::KeptPane;
+use serde::Deserialize;
+use serde_json::json;
+
+use super::Server;
+use super::program::Program;
+use crate::effect::Effect;
+use crate::emulator::Size;
+use crate::layout::PaneId;
+use crate::pane::{Pane, surface_of};
+use crate::saved_session::{SavedPane, SavedSession};
+use crate::view::ClientFacts;
+
+/// What the keeper keeps beside a program.
+#[derive(Debug, Deserialize)]
+struct Note {
+    workspace: String,
+    pane: SavedPane,
+}
+
+impl Server {
+    /// Takes the programs over that the keeper has. Without any, the session before waits for the first client.
+    pub(super) fn adopt(&mut self, kept: Vec<KeptPane>, now: Instant) {
+        let saved = SavedSession::read(&self.places.session());
+        if kept.is_empty() {
+            self.unrestored = saved.filter(|saved| !saved.panes.is_empty());
+            return;
+        }
+        if let Some(saved) = &saved {
+            self.state.restore(saved.workspaces.clone());
+        }
+        for kept in kept {
+            let id = PaneId::new(&kept.id);
+            let note: Option<Note> = serde_json::from_str(&kept.note).ok();
+            let known = saved.iter().flat_map(|saved| &saved.panes).find(|pane| pane.id == id);
+            let known = known.or(note.as_ref().map(|note| &note.pane));
+            let program = Program::new(kept.master);
+            let size = program.size().unwrap_or(Size { columns: 80, lines: 24 });
+            let directory = known.map_or_else(|| PathBuf::from("/"), |pane| pane.directory.clone());
+            let mut pane = Pane::new(id.clone(), directory, size, now);
+            if let Some(known) = known {
+                pane.name.clone_from(&known.name);
+                pane.command.clone_from(&known.command);
+            }
+            (pane.pid, pane.tty, pane.ending) = (Some(kept.pid), Some(kept.tty), kept.ending);
+            let mut output = fs::read(self.places.screens().join(&kept.id)).unwrap_or_default();
+            output.extend_from_slice(&kept.output);
+            self.state.adopt(pane, note.as_ref().map(|note| note.workspace.as_str()), &output, now);
+            // Programs that draw their whole screen do so when its size changes.
+            program.resize(Size::at_least(size.columns.saturating_sub(1), size.lines));
+            program.resize(size);
+            self.programs.insert(id, program);
+        }
+        let effects = self.state.forget_missing();
+        self.perform(effects);
+    }
+
+    /// Makes the panes of the session before again: shells in their directories.
+    pub(super) fn restore(&mut self, facts: &ClientFacts, now: Instant) {
+        let Some(saved) = self.unrestored.take() else { return };
+        self.state.restore(saved.workspaces.clone());
+        for pane in &saved.panes {
+            let exists = pane.directory.is_dir();
+            let directory = if exists { pane.directory.clone() } else { facts.directory.clone() };
+            let size = Size::at_least(facts.columns, facts.lines);
+            let mut own = Pane::new(pane.id.clone(), directory.clone(), size, now);
+            own.name.clone_from(&pane.name);
+            self.state.adopt(own, None, b"", now);
+            let workspace = self.state.workspace_of(&pane.id).map(|own| own.id.clone()).unwrap_or_default();
+            let environment = facts.environment.clone();
+            let start = Effect::Start {
+                pane: pane.id.clone(),
+                workspace,
+                command: Vec::new(),
+                directory,
+                environment,
+                size,
+            };
+            self.perform(vec![start]);
+            if pane.is_unread {
+                let params = json!({ "surface_id": surface_of(&pane.id), "restored": true });
+                self.perform(vec![Effect::Tell { method: "surface.unread", params }]);
+            }
+        }
+        let effects = self.state.forget_missing();
+        self.perform(effects);
+    }
+
+    /// Saves the session, and the screens that have changed.
+    pub(super) fn save(&mut self) {
+        self.save_at = None;
+        if self.unrestored.is_some() {
+            return;
+        }
+        let session = SavedSession::of(&self.state);
+        if self.saved.as_ref() != Some(&session) && session.write(&self.places.session()).is_ok() {
+            self.saved = Some(session);
+        }
+        let screens = self.places.screens();
+        if make_directory(&screens).is_err() {
+            return;
+        }
+        for (id, program) in self.programs.iter_mut().filter(|(_, program)| program.is_unsaved) {
+            let Some(pane) = self.state.pane(id) else { continue };
+            let screen = program.snapshots.take(&pane.emulator);
+            let path = screens.join(id.as_str());
+            program.is_unsaved = replace_file(&path, screen.as_bytes(), Durability::Unsynced).is_err();
+        }
+    }
+}
+
+fn make_directory(path: &Path) -> std::io::Result<()> {
+    if path.is_dir() {
+        return Ok(());
+    }
+    fs::DirBuilder::new().mode(0o700).create(path)
+}

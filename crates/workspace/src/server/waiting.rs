@@ -1,0 +1,90 @@
+//! Waits for everything that the server serves, at once.
+
+use std::io;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+
+use super::client_link::ClientLink;
+use super::{IDLE_END, Server};
+use crate::layout::PaneId;
+use crate::view::ClientId;
+
+/// What is ready to be read or written.
+#[expect(clippy::struct_excessive_bools, reason = "one for each descriptor; all can hold at once")]
+#[derive(Debug, Default)]
+pub(super) struct Ready {
+    pub(super) listener: bool,
+    pub(super) keeper: bool,
+    pub(super) hub: bool,
+    pub(super) ends: bool,
+    pub(super) clients: Vec<(ClientId, bool, bool)>,
+    pub(super) programs: Vec<(PaneId, bool, bool)>,
+}
+
+impl Server {
+    pub(super) fn wait(&self, listener: &UnixListener, ends: &UnixStream) -> io::Result<Ready> {
+        let mut fds = vec![
+            PollFd::new(listener, PollFlags::IN),
+            PollFd::from_borrowed_fd(self.hub.as_fd(), PollFlags::IN),
+            PollFd::new(ends, PollFlags::IN),
+        ];
+        let first_client = fds.len();
+        for link in self.clients.values() {
+            let flags = if link.is_busy() { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
+            fds.push(PollFd::from_borrowed_fd(link.as_fd(), flags));
+        }
+        let first_program = fds.len();
+        let polled: Vec<&PaneId> =
+            self.programs.iter().filter(|(_, program)| !program.is_over).map(|(pane, _)| pane).collect();
+        for program in polled.iter().filter_map(|pane| self.programs.get(*pane)) {
+            let flags =
+                if program.has_output_waiting() { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
+            fds.push(PollFd::from_borrowed_fd(program.as_fd(), flags));
+        }
+        // Last, because it may be missing.
+        let keeper_at = (!self.is_keeper_gone).then(|| {
+            fds.push(PollFd::from_borrowed_fd(self.keeper.as_fd(), PollFlags::IN));
+            fds.len() - 1
+        });
+        let timeout = self.timeout().and_then(|left| Timespec::try_from(left).ok());
+        match poll(&mut fds, timeout.as_ref()) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let is_readable = |at: usize| {
+            fds.get(at)
+                .is_some_and(|fd| fd.revents().intersects(PollFlags::IN | PollFlags::HUP | PollFlags::ERR))
+        };
+        let is_writable = |at: usize| fds.get(at).is_some_and(|fd| fd.revents().contains(PollFlags::OUT));
+        Ok(Ready {
+            listener: is_readable(0),
+            hub: is_readable(1),
+            ends: is_readable(2),
+            keeper: keeper_at.is_some_and(is_readable),
+            clients: (first_client..)
+                .zip(self.clients.keys())
+                .map(|(at, client)| (*client, is_readable(at), is_writable(at)))
+                .collect(),
+            programs: (first_program..)
+                .zip(polled)
+                .map(|(at, pane)| (pane.clone(), is_readable(at), is_writable(at)))
+                .filter(|(_, is_readable, is_writable)| *is_readable || *is_writable)
+                .collect(),
+        })
+    }
+
+    /// How long to wait at most, if there is something to do then.
+    fn timeout(&self) -> Option<Duration> {
+        let now = Instant::now();
+        let takes_frames = self.clients.values().any(|link| link.is_window && !link.is_busy());
+        let frame = self.frames.due().filter(|_| takes_frames);
+        let inputs = self.clients.values().filter_map(ClientLink::input_due);
+        let idle = self.idle_since.map(|since| since + IDLE_END);
+        let change = self.state.next_change(now);
+        let due = inputs.chain(frame).chain(self.save_at).chain(idle).chain(change).min();
+        due.map(|due| due.saturating_duration_since(now))
+    }
+}

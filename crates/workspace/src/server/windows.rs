@@ -1,0 +1,140 @@
+//! What clients send.
+
+use std::time::Instant;
+
+use super::Server;
+use crate::outer_modes::{OuterModes, enter};
+use crate::protocol::{Answer, Bye, Frame, FrameKind, Hello, Request, TerminalFacts, VERSION, Welcome};
+use crate::screen::Abilities;
+use crate::style::ColourDepth;
+use crate::view::{ClientFacts, ClientId};
+
+impl Server {
+    pub(super) fn serve_client(
+        &mut self,
+        client: ClientId,
+        is_readable: bool,
+        is_writable: bool,
+        now: Instant,
+    ) {
+        let Some(link) = self.clients.get_mut(&client) else { return };
+        if is_writable && link.flush().is_err() {
+            return self.lose(client);
+        }
+        if link.is_leaving && !link.is_busy() && is_readable && link.frames().is_err() {
+            return self.lose(client);
+        }
+        for input in link.late_input(now) {
+            self.frames.input();
+            let effects = self.state.input(client, &input, now);
+            self.perform(effects);
+            self.changed();
+        }
+        if !is_readable {
+            return;
+        }
+        let frames = match self.clients.get_mut(&client).map(super::ClientLink::frames) {
+            Some(Ok(frames)) => frames,
+            Some(Err(_)) => return self.lose(client),
+            None => return,
+        };
+        for frame in frames {
+            if !self.frame(client, &frame, now) {
+                return self.lose(client);
+            }
+        }
+    }
+
+    /// Gives whether the client makes sense.
+    fn frame(&mut self, client: ClientId, frame: &Frame, now: Instant) -> bool {
+        let Some(link) = self.clients.get_mut(&client) else { return false };
+        if !link.has_said_hello && frame.kind != FrameKind::Hello {
+            return false;
+        }
+        let effects = match frame.kind {
+            FrameKind::Hello => return self.hello(client, frame, now),
+            FrameKind::Input => {
+                let inputs = link.input(&frame.body, now);
+                self.frames.input();
+                let mut effects = Vec::new();
+                for input in inputs {
+                    effects.extend(self.state.input(client, &input, now));
+                }
+                effects
+            }
+            FrameKind::Resize => match frame.read::<(u16, u16)>() {
+                Ok((columns, lines)) => {
+                    link.shown = None;
+                    self.frames.input();
+                    self.state.resize(client, columns, lines, now)
+                }
+                Err(_) => return false,
+            },
+            FrameKind::InboxLeft => {
+                // Its terminal was given back and taken again in between.
+                (link.shown, link.modes) = (None, OuterModes::default());
+                let has_mouse = link.has_mouse;
+                self.send(client, &Frame::new(FrameKind::Output, enter(has_mouse)));
+                self.state.inbox_left(client, now)
+            }
+            FrameKind::Request => {
+                let (answer, effects) = match frame.read::<Request>() {
+                    Ok(request) => self.request(client, request, now),
+                    Err(error) => (
+                        Answer::Failed { why: format!("the server does not know this: {error}") },
+                        Vec::new(),
+                    ),
+                };
+                self.send(client, &Frame::json(FrameKind::Answer, &answer));
+                effects
+            }
+            // What only servers say.
+            _ => return false,
+        };
+        self.perform(effects);
+        self.changed();
+        true
+    }
+
+    fn hello(&mut self, client: ClientId, frame: &Frame, now: Instant) -> bool {
+        let Ok(hello) = frame.read::<Hello>() else { return false };
+        let welcome = Welcome { version: VERSION, program: env!("CARGO_PKG_VERSION").to_owned() };
+        self.send(client, &Frame::json(FrameKind::Welcome, &welcome));
+        if hello.version != VERSION {
+            let why = format!("this server speaks version {VERSION}, the client version {}", hello.version);
+            self.send(client, &Frame::json(FrameKind::Bye, &Bye { why: Some(why), comes_back: false }));
+            return true;
+        }
+        let Some(link) = self.clients.get_mut(&client) else { return false };
+        link.has_said_hello = true;
+        link.environment.clone_from(&hello.environment);
+        link.directory.clone_from(&hello.directory);
+        let Some(terminal) = hello.terminal else { return true };
+        link.abilities = abilities(&terminal);
+        (link.is_window, link.has_mouse) = (true, terminal.has_mouse);
+        let facts = ClientFacts {
+            columns: terminal.columns,
+            lines: terminal.lines,
+            surface: terminal.surface,
+            environment: hello.environment.iter().map(|(name, value)| (name.into(), value.into())).collect(),
+            directory: hello.directory,
+        };
+        self.send(client, &Frame::new(FrameKind::Output, enter(terminal.has_mouse)));
+        self.restore(&facts, now);
+        let effects = self.state.attach(client, facts, now);
+        self.perform(effects);
+        self.frames.input();
+        self.changed();
+        true
+    }
+}
+
+fn abilities(terminal: &TerminalFacts) -> Abilities {
+    let colours = match terminal.colours {
+        0 => ColourDepth::None,
+        1..=16 => ColourDepth::Sixteen,
+        17..=256 => ColourDepth::Indexed,
+        _ => ColourDepth::Rgb,
+    };
+    Abilities { colours, is_ascii: terminal.is_ascii }
+}

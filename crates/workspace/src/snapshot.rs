@@ -1,0 +1,134 @@
+//! A screen as the bytes that draw it again: what the next server shows if this one is killed.
+
+use std::fmt::Write;
+
+use crate::emulator::{Emulator, MouseMode};
+use crate::screen::Cell;
+use crate::style::{ColourDepth, Style};
+
+/// Lines of what was scrolled away that come back.
+const MAX_HISTORY: usize = 1000;
+
+/// Remembers the main screen while a program shows its other one.
+#[derive(Debug, Default)]
+pub(crate) struct Snapshots {
+    main: String,
+}
+
+impl Snapshots {
+    /// The bytes that make an empty terminal of the same size show what this one shows.
+    pub(crate) fn take(&mut self, emulator: &Emulator) -> String {
+        let mut out = if emulator.is_alternate() {
+            let mut out = self.main.clone();
+            out.push_str("\x1b[?1049h\x1b[H");
+            write_lines(emulator, 0, &mut out);
+            out
+        } else {
+            let history = i32::try_from(emulator.history().min(MAX_HISTORY)).unwrap_or(0);
+            let mut out = String::new();
+            write_lines(emulator, -history, &mut out);
+            self.main.clone_from(&out);
+            out
+        };
+        write_state(emulator, &mut out);
+        out
+    }
+}
+
+fn write_lines(emulator: &Emulator, first: i32, out: &mut String) {
+    let last = i32::from(emulator.size().lines) - 1;
+    let mut style = Style::default();
+    for line in first..=last {
+        let cells: Vec<Cell> = emulator.row(line).collect();
+        let blank = Cell::default();
+        let is_wrapped = line < last && emulator.is_wrapped(line);
+        // A line that goes on is written to its end, so that the next one follows it.
+        let length = if is_wrapped {
+            cells.len()
+        } else {
+            cells.iter().rposition(|cell| *cell != blank).map_or(0, |at| at + 1)
+        };
+        for cell in cells.iter().take(length) {
+            let Some(character) = cell.character else { continue };
+            if cell.style != style {
+                cell.style.write(ColourDepth::Rgb, out);
+                style = cell.style;
+            }
+            out.push(character);
+            out.extend(cell.marks.iter().flatten());
+        }
+        if style != Style::default() {
+            out.push_str("\x1b[0m");
+            style = Style::default();
+        }
+        if line < last && !is_wrapped {
+            out.push_str("\r\n");
+        }
+    }
+}
+
+fn write_state(emulator: &Emulator, out: &mut String) {
+    let modes = emulator.input_modes();
+    let mouse = match emulator.mouse_mode() {
+        MouseMode::Clicks => "\x1b[?1000h",
+        MouseMode::Drags => "\x1b[?1002h",
+        MouseMode::Motion => "\x1b[?1003h",
+        MouseMode::Off | MouseMode::WheelAsKeys => "",
+    };
+    let switches = [
+        (modes.application_cursor, "\x1b[?1h"),
+        (modes.application_keypad, "\x1b="),
+        (modes.bracketed_paste, "\x1b[?2004h"),
+        (modes.focus, "\x1b[?1004h"),
+        (emulator.has_sgr_mouse(), "\x1b[?1006h"),
+        (true, mouse),
+    ];
+    switches.iter().filter(|(is_set, _)| *is_set).for_each(|(_, sequence)| out.push_str(sequence));
+    if modes.kitty_flags > 0 {
+        let _ = write!(out, "\x1b[>{}u", modes.kitty_flags);
+    }
+    match emulator.cursor() {
+        Some((x, y, shape)) => _ = write!(out, "\x1b[{};{}H\x1b[{shape} q", y + 1, x + 1),
+        None => out.push_str("\x1b[?25l"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::emulator::Size;
+    use crate::screen::Screen;
+
+    fn shown(emulator: &Emulator) -> (Screen, Option<(u16, u16, u8)>) {
+        let Size { columns, lines } = emulator.size();
+        let mut screen = Screen::new(columns, lines);
+        emulator.each_cell(|x, y, cell| *screen.cell_mut(x, y).unwrap() = cell);
+        (screen, emulator.cursor())
+    }
+
+    proptest! {
+        #[test]
+        fn a_screen_comes_back_as_it_was(
+            bytes in "([a-z 漢é]{1,30}|\r\n|\x1b\\[3[0-7]m|\x1b\\[0m|\x1b\\[[1-9];[1-9]H|\x1b\\[\\?1049[hl]|\x1b\\[\\?1h|\x1b\\[4 q){0,40}",
+        ) {
+            let size = Size::at_least(20, 6);
+            let mut emulator = Emulator::new(size, 100);
+            let mut snapshots = Snapshots::default();
+            // As the server does: now and then.
+            for piece in bytes.as_bytes().chunks(60) {
+                emulator.feed(piece);
+                snapshots.take(&emulator);
+            }
+            let taken = snapshots.take(&emulator);
+            let mut again = Emulator::new(size, 100);
+            again.feed(taken.as_bytes());
+            let (before, after) = (shown(&emulator), shown(&again));
+            prop_assert_eq!(before.0.text(), after.0.text());
+            prop_assert_eq!(before.1, after.1);
+            prop_assert_eq!(emulator.input_modes(), again.input_modes());
+            prop_assert_eq!(emulator.is_alternate(), again.is_alternate());
+        }
+    }
+}

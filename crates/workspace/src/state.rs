@@ -1,0 +1,420 @@
+//! All workspaces and panes, and who looks at them: events go in, [`Effect`]s come out. It has no descriptor and no clock.
+
+mod hub;
+mod keyboard;
+mod pointer;
+mod told;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use ringer_pty::Ending;
+use serde_json::{Value, json};
+
+use self::told::Told;
+use crate::actions::PaneKeys;
+use crate::area::Area;
+use crate::effect::Effect;
+use crate::emulator::{InputModes, MouseMode, Size};
+use crate::layout::{PaneId, SplitDirection};
+use crate::pane::{Pane, PaneEvent, surface_of};
+use crate::view::{ClientFacts, ClientId, Mode, View};
+use crate::workspace::Workspace;
+
+/// The size of a pane that no client has shown yet.
+const UNSEEN: Size = Size { columns: 80, lines: 24 };
+/// How often the hub is told that the person types.
+const TYPED_AGAIN: Duration = Duration::from_secs(10);
+
+fn heard(pane: &PaneId, mut params: Value) -> Effect {
+    params["surface_id"] = json!(surface_of(pane));
+    Effect::Tell { method: "surface.heard", params }
+}
+
+/// What to open.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct OpenRequest {
+    /// A shell if it is empty.
+    pub(crate) command: Vec<String>,
+    pub(crate) name: Option<String>,
+    /// By its name; the one that is shown if none is named.
+    pub(crate) workspace: Option<String>,
+    pub(crate) is_below: bool,
+    pub(crate) facts: ClientFacts,
+}
+
+/// Everything that the server shows.
+pub(crate) struct State {
+    workspaces: Vec<Workspace>,
+    panes: BTreeMap<PaneId, Pane>,
+    views: BTreeMap<ClientId, View>,
+    keys: PaneKeys,
+    /// Makes ids that no pane or workspace had before.
+    new_id: Box<dyn FnMut() -> String>,
+    toast: Option<String>,
+    indicators: BTreeMap<String, String>,
+    /// What the hub was told last.
+    told: Told,
+    typed_told: Option<Instant>,
+}
+
+impl State {
+    pub(crate) fn new(keys: PaneKeys, new_id: Box<dyn FnMut() -> String>) -> Self {
+        Self {
+            workspaces: Vec::new(),
+            panes: BTreeMap::new(),
+            views: BTreeMap::new(),
+            keys,
+            new_id,
+            toast: None,
+            indicators: BTreeMap::new(),
+            told: Told::default(),
+            typed_told: None,
+        }
+    }
+
+    pub(crate) fn keys(&self) -> &PaneKeys {
+        &self.keys
+    }
+
+    pub(crate) fn workspaces(&self) -> &[Workspace] {
+        &self.workspaces
+    }
+
+    pub(crate) fn pane(&self, pane: &PaneId) -> Option<&Pane> {
+        self.panes.get(pane)
+    }
+
+    pub(crate) fn panes(&self) -> impl Iterator<Item = &Pane> {
+        self.panes.values()
+    }
+
+    pub(crate) fn view(&self, client: ClientId) -> Option<&View> {
+        self.views.get(&client)
+    }
+
+    pub(crate) fn toast(&self) -> Option<&str> {
+        self.toast.as_deref()
+    }
+
+    pub(crate) fn indicators(&self) -> impl Iterator<Item = &str> {
+        self.indicators.values().map(String::as_str)
+    }
+
+    pub(crate) fn shown_workspace(&self, client: ClientId) -> Option<&Workspace> {
+        let view = self.views.get(&client)?;
+        self.workspaces.iter().find(|workspace| workspace.id == view.workspace)
+    }
+
+    fn workspace_mut(&mut self, id: &str) -> Option<&mut Workspace> {
+        self.workspaces.iter_mut().find(|workspace| workspace.id == id)
+    }
+
+    pub(crate) fn workspace_of(&self, pane: &PaneId) -> Option<&Workspace> {
+        self.workspaces.iter().find(|workspace| workspace.contains(pane))
+    }
+
+    /// The pane that has the keys of a client.
+    pub(crate) fn focused(&self, client: ClientId) -> Option<&Pane> {
+        self.shown_workspace(client).and_then(Workspace::focused).and_then(|pane| self.panes.get(pane))
+    }
+
+    /// The client in which the person did something last.
+    pub(crate) fn latest_client(&self) -> Option<ClientId> {
+        self.views.iter().max_by_key(|(_, view)| view.active).map(|(client, _)| *client)
+    }
+
+    /// What the terminal of a client has to be set to, for the keys of the pane that has them.
+    pub(crate) fn wanted_modes(&self, client: ClientId) -> (InputModes, MouseMode) {
+        let view = self.views.get(&client).filter(|view| matches!(view.mode, Mode::Program | Mode::Prefix));
+        let pane = view.and_then(|_| self.focused(client)).filter(|pane| pane.ending.is_none());
+        pane.map_or_else(Default::default, |pane| (pane.emulator.input_modes(), pane.emulator.mouse_mode()))
+    }
+
+    /// A client has come.
+    pub(crate) fn attach(&mut self, client: ClientId, facts: ClientFacts, now: Instant) -> Vec<Effect> {
+        let shown = self
+            .latest_client()
+            .and_then(|latest| self.views.get(&latest))
+            .map(|view| view.workspace.clone());
+        let first = || self.workspaces.first().map(|workspace| workspace.id.clone());
+        let workspace = shown.or_else(first).unwrap_or_default();
+        self.views.insert(client, View::new(facts, workspace, now));
+        let mut effects = Vec::new();
+        if self.workspaces.is_empty() {
+            let facts = self.views.get(&client).map(|view| view.facts.clone()).unwrap_or_default();
+            effects = self.open(OpenRequest { facts, ..OpenRequest::default() }, Some(client), now).1;
+        }
+        self.finish(effects)
+    }
+
+    /// A client has gone.
+    pub(crate) fn detach(&mut self, client: ClientId) -> Vec<Effect> {
+        self.views.remove(&client);
+        self.finish(Vec::new())
+    }
+
+    /// The terminal of a client has another size.
+    pub(crate) fn resize(&mut self, client: ClientId, columns: u16, lines: u16, now: Instant) -> Vec<Effect> {
+        if let Some(view) = self.views.get_mut(&client) {
+            (view.facts.columns, view.facts.lines, view.active) = (columns, lines, now);
+        }
+        self.finish(Vec::new())
+    }
+
+    /// A client has left the inbox.
+    pub(crate) fn inbox_left(&mut self, client: ClientId, now: Instant) -> Vec<Effect> {
+        if let Some(view) = self.views.get_mut(&client) {
+            (view.is_in_inbox, view.active) = (false, now);
+        }
+        self.finish(Vec::new())
+    }
+
+    /// Opens a pane. With a client, it is shown there.
+    pub(crate) fn open(
+        &mut self,
+        request: OpenRequest,
+        client: Option<ClientId>,
+        now: Instant,
+    ) -> (PaneId, Vec<Effect>) {
+        let pane = PaneId::new(&(self.new_id)());
+        let shown = client.or_else(|| self.latest_client()).and_then(|client| self.views.get(&client));
+        let shown = shown.map(|view| view.workspace.clone());
+        let by_name =
+            |name: &String| self.workspaces.iter().find(|own| own.name == *name).map(|own| own.id.clone());
+        let found = match &request.workspace {
+            Some(name) => by_name(name),
+            None => shown.filter(|id| self.workspaces.iter().any(|own| own.id == *id)),
+        };
+        let first =
+            || self.workspaces.first().filter(|_| request.workspace.is_none()).map(|own| own.id.clone());
+        let id = found.or_else(first).unwrap_or_else(|| {
+            let id = format!("panes:{}", (self.new_id)());
+            let name = request.workspace.clone().unwrap_or_else(|| self.free_name(&request.facts.directory));
+            self.workspaces.push(Workspace::new(id.clone(), name));
+            id
+        });
+        let direction = if request.is_below { SplitDirection::Down } else { SplitDirection::Right };
+        if let Some(workspace) = self.workspace_mut(&id) {
+            workspace.add(pane.clone(), None, direction);
+        }
+        // Where it was opened, it is seen.
+        if let Some(view) = client.and_then(|client| self.views.get_mut(&client)) {
+            view.workspace.clone_from(&id);
+        }
+        if client.is_none() {
+            for view in self.views.values_mut().filter(|view| view.workspace.is_empty()) {
+                view.workspace.clone_from(&id);
+            }
+        }
+        let size = self.size_of(&pane).unwrap_or(UNSEEN);
+        let mut own = Pane::new(pane.clone(), request.facts.directory.clone(), size, now);
+        own.name = request.name;
+        own.command.clone_from(&request.command);
+        self.panes.insert(pane.clone(), own);
+        let start = Effect::Start {
+            pane: pane.clone(),
+            workspace: id,
+            command: request.command,
+            directory: request.facts.directory,
+            environment: request.facts.environment,
+            size,
+        };
+        (pane, self.finish(vec![start]))
+    }
+
+    /// A name for a workspace that none has: that of its directory.
+    fn free_name(&self, directory: &std::path::Path) -> String {
+        let base = directory.file_name().map_or("work".into(), |name| name.to_string_lossy()).into_owned();
+        let is_free = |name: &String| !self.workspaces.iter().any(|workspace| workspace.name == *name);
+        let numbered = (2..).map(|number| format!("{base} {number}"));
+        std::iter::once(base.clone()).chain(numbered).find(is_free).unwrap_or(base)
+    }
+
+    /// The program of a pane runs.
+    pub(crate) fn started(&mut self, pane: &PaneId, pid: u32, tty: String) -> Vec<Effect> {
+        if let Some(pane) = self.panes.get_mut(pane) {
+            (pane.pid, pane.tty, pane.ending, pane.failure) = (Some(pid), Some(tty), None, None);
+        }
+        self.finish(Vec::new())
+    }
+
+    /// The program of a pane cannot be started.
+    pub(crate) fn start_failed(&mut self, pane: &PaneId, why: &str) -> Vec<Effect> {
+        if let Some(pane) = self.panes.get_mut(pane) {
+            pane.failure = Some(why.to_owned());
+        }
+        self.finish(Vec::new())
+    }
+
+    /// A pane that another server had.
+    pub(crate) fn adopt(&mut self, mut pane: Pane, workspace: Option<&str>, output: &[u8], now: Instant) {
+        let id = pane.id.clone();
+        // What is answered and told now was answered and told before, or is of no use any more.
+        drop(pane.feed(output, now));
+        if self.workspace_of(&id).is_none() {
+            let known = workspace
+                .filter(|name| self.workspaces.iter().any(|own| own.id == **name))
+                .map(str::to_owned);
+            let known = known.or_else(|| self.workspaces.first().map(|own| own.id.clone()));
+            let own = known.unwrap_or_else(|| {
+                let id = format!("panes:{}", (self.new_id)());
+                let name = self.free_name(&pane.directory);
+                self.workspaces.push(Workspace::new(id.clone(), name));
+                id
+            });
+            if let Some(workspace) = self.workspace_mut(&own) {
+                workspace.add(id.clone(), None, SplitDirection::Right);
+            }
+        }
+        self.panes.insert(id, pane);
+    }
+
+    /// The workspaces of the session before. Panes are adopted after that; those that are not there any more go with
+    /// [`Self::forget_missing`].
+    pub(crate) fn restore(&mut self, workspaces: Vec<Workspace>) {
+        let is_new = |own: &Workspace| !self.workspaces.iter().any(|known| known.id == own.id);
+        let workspaces: Vec<Workspace> = workspaces.into_iter().filter(is_new).collect();
+        self.workspaces.extend(workspaces);
+    }
+
+    /// Removes what no pane was adopted for.
+    pub(crate) fn forget_missing(&mut self) -> Vec<Effect> {
+        let panes = &self.panes;
+        for workspace in &mut self.workspaces {
+            workspace.keep(|pane| panes.contains_key(pane));
+        }
+        self.workspaces.retain(|workspace| !workspace.is_empty());
+        self.finish(Vec::new())
+    }
+
+    /// The program of a pane wrote something.
+    pub(crate) fn output(&mut self, pane: &PaneId, bytes: &[u8], now: Instant) -> Vec<Effect> {
+        let Some(own) = self.panes.get_mut(pane) else { return Vec::new() };
+        let events = own.feed(bytes, now);
+        self.pane_events(pane, events)
+    }
+
+    /// Shows what programs hold back for too long.
+    pub(crate) fn end_updates(&mut self, now: Instant) -> Vec<Effect> {
+        let is_due = |pane: &&Pane| pane.emulator.sync_deadline().is_some_and(|deadline| deadline <= now);
+        let due: Vec<PaneId> = self.panes.values().filter(is_due).map(|pane| pane.id.clone()).collect();
+        let mut effects = Vec::new();
+        for pane in due {
+            let events = self.panes.get_mut(&pane).map(|own| own.end_sync(now)).unwrap_or_default();
+            effects.extend(self.pane_events(&pane, events));
+        }
+        effects
+    }
+
+    fn pane_events(&mut self, pane: &PaneId, events: Vec<PaneEvent>) -> Vec<Effect> {
+        let mut effects = Vec::new();
+        let mut has_title = false;
+        for event in events {
+            match event {
+                PaneEvent::Reply(bytes) => effects.push(Effect::Write { pane: pane.clone(), bytes }),
+                PaneEvent::Heard(params) => effects.push(heard(pane, params)),
+                PaneEvent::Title => has_title = true,
+                PaneEvent::Copy(text) => effects.push(Effect::Copy { client: None, text }),
+            }
+        }
+        if has_title { self.finish(effects) } else { effects }
+    }
+
+    /// The program of a pane has ended.
+    pub(crate) fn ended(&mut self, pane: &PaneId, ending: Ending) -> Vec<Effect> {
+        let Some(own) = self.panes.get_mut(pane) else { return Vec::new() };
+        let told = own.end(ending);
+        let is_shell = own.command.is_empty();
+        if is_shell && ending.is_success() {
+            return self.close(pane);
+        }
+        let label = own.label();
+        let mut effects: Vec<Effect> = told.map(|params| heard(pane, params)).into_iter().collect();
+        if !ending.is_success() {
+            let params = json!({ "title": label, "body": ending.text() });
+            effects.push(heard(pane, params));
+        }
+        self.finish(effects)
+    }
+
+    /// Closes a pane, and what is empty then.
+    pub(crate) fn close(&mut self, pane: &PaneId) -> Vec<Effect> {
+        let mut effects = Vec::new();
+        if self.panes.remove(pane).is_some() {
+            effects.push(Effect::Forget { pane: pane.clone() });
+        }
+        for workspace in &mut self.workspaces {
+            workspace.remove(pane);
+        }
+        self.workspaces.retain(|workspace| !workspace.is_empty());
+        let first = self.workspaces.first().map(|workspace| workspace.id.clone());
+        let ids: Vec<String> = self.workspaces.iter().map(|workspace| workspace.id.clone()).collect();
+        for (client, view) in &mut self.views {
+            if !ids.contains(&view.workspace) {
+                match &first {
+                    Some(first) => view.workspace.clone_from(first),
+                    None => effects.push(Effect::Leave { client: *client, why: None }),
+                }
+            }
+        }
+        self.finish(effects)
+    }
+
+    /// Writes to the program of a pane.
+    pub(crate) fn send(&self, pane: &PaneId, bytes: Vec<u8>) -> Option<Effect> {
+        let is_open = self.panes.get(pane).is_some_and(|pane| pane.ending.is_none());
+        is_open.then(|| Effect::Write { pane: pane.clone(), bytes })
+    }
+
+    /// The size of the terminal of a pane: as the client shows it in which the person did something last.
+    fn size_of(&self, pane: &PaneId) -> Option<Size> {
+        let workspace = self.workspace_of(pane)?;
+        let views = self.views.values().filter(|view| view.workspace == workspace.id);
+        let view = views.max_by_key(|view| view.active)?;
+        let area = workspace.area_of(pane, view.room())?.inside();
+        (!area.is_empty()).then(|| Size::at_least(area.width, area.height))
+    }
+
+    /// Adds what follows from what changed: sizes, and what the hub has to know.
+    fn finish(&mut self, mut effects: Vec<Effect>) -> Vec<Effect> {
+        let ids: Vec<PaneId> = self.panes.keys().cloned().collect();
+        for pane in ids {
+            let Some(size) = self.size_of(&pane) else { continue };
+            if let Some(own) = self.panes.get_mut(&pane)
+                && own.emulator.size() != size
+            {
+                own.emulator.resize(size);
+                effects.push(Effect::Resize { pane, size });
+            }
+        }
+        effects.extend(self.tell_hub());
+        effects
+    }
+
+    /// When something on the screen changes by itself.
+    pub(crate) fn next_change(&self, now: Instant) -> Option<Instant> {
+        let flashes = self.panes.values().filter_map(|pane| pane.next_flash(now));
+        let updates = self.panes.values().filter_map(|pane| pane.emulator.sync_deadline());
+        let notes = self.views.values().filter_map(|view| view.shown_note(now).map(|(_, until)| until));
+        flashes.chain(updates).chain(notes).min()
+    }
+
+    /// What is kept for the next server.
+    pub(crate) fn saved_workspaces(&self) -> Vec<Workspace> {
+        self.workspaces.clone()
+    }
+
+    fn room_of(&self, client: ClientId) -> Area {
+        self.views.get(&client).map(View::room).unwrap_or_default()
+    }
+
+    fn directory_for(&self, client: ClientId) -> PathBuf {
+        let own = || self.views.get(&client).map(|view| view.facts.directory.clone());
+        self.focused(client)
+            .map(|pane| pane.directory.clone())
+            .or_else(own)
+            .unwrap_or_else(|| PathBuf::from("/"))
+    }
+}

@@ -1,0 +1,161 @@
+//! What the hub is told, and what it orders.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use ringer_ui::Agent;
+use serde_json::{Value, json};
+
+use super::told::Told;
+use super::{State, TYPED_AGAIN};
+use crate::effect::Effect;
+use crate::hub_order::HubOrder;
+use crate::layout::PaneId;
+use crate::pane::{PaneAgent, Ring, surface_of};
+
+impl State {
+    /// What the hub does not know yet: panes that were opened, closed or changed, and what the person looks at.
+    pub(super) fn tell_hub(&mut self) -> Vec<Effect> {
+        let parent = self.latest_client().and_then(|client| self.views.get(&client)?.facts.surface.clone());
+        let mut surfaces = BTreeMap::new();
+        for workspace in &self.workspaces {
+            for id in workspace.panes() {
+                let Some(pane) = self.panes.get(&id).filter(|pane| pane.tty.is_some()) else { continue };
+                let place = format!("{} · pane {}", workspace.name, workspace.number_of(&id));
+                surfaces.insert(pane.surface(), pane.described(&workspace.id, &place, parent.as_deref()));
+            }
+        }
+        let tell = |method, params| Effect::Tell { method, params };
+        let mut effects = Vec::new();
+        for gone in self.told.surfaces.keys().filter(|surface| !surfaces.contains_key(*surface)) {
+            effects.push(tell("surface.closed", json!({ "surface_id": gone })));
+        }
+        for (surface, described) in &surfaces {
+            match self.told.surfaces.get(surface) {
+                None => effects.push(tell("surface.opened", described.clone())),
+                Some(before) if before != described => {
+                    effects.push(tell("surface.changed", described.clone()));
+                }
+                Some(_) => {}
+            }
+        }
+        self.told.surfaces = surfaces;
+        let looks = self.looks();
+        if self.told.looks.as_ref() != Some(&looks) {
+            effects.push(tell("surface.looks", looks.clone()));
+            self.told.looks = Some(looks);
+        }
+        effects
+    }
+
+    fn looks(&self) -> Value {
+        let seen = self.views.iter().filter(|(_, view)| view.has_focus == Some(true) && !view.is_in_inbox);
+        let views: Vec<Value> = seen
+            .filter_map(|(client, _)| {
+                let pane = self.focused(*client)?;
+                Some(json!({ "client": format!("client {}", client.0), "surface_id": pane.surface() }))
+            })
+            .collect();
+        let is_complete = self.views.values().all(|view| view.has_focus.is_some());
+        json!({ "views": views, "is_complete": is_complete })
+    }
+
+    /// The person typed. The hub is told now and then.
+    pub(super) fn typed(&mut self, now: Instant) -> Option<Effect> {
+        let is_due = self.typed_told.is_none_or(|at| now.saturating_duration_since(at) >= TYPED_AGAIN);
+        is_due.then(|| {
+            self.typed_told = Some(now);
+            let mut params = self.looks();
+            params["present"] = json!(true);
+            Effect::Tell { method: "surface.looks", params }
+        })
+    }
+
+    /// Another hub is there: it knows nothing.
+    pub(crate) fn hub_connected(&mut self) -> Vec<Effect> {
+        self.told = Told::default();
+        self.tell_hub()
+    }
+
+    /// There is no hub: nothing rings.
+    pub(crate) fn hub_lost(&mut self) {
+        self.panes.values_mut().for_each(|pane| pane.ring = Ring::default());
+        self.workspaces.iter_mut().for_each(|workspace| workspace.badge.clear());
+        (self.toast, self.indicators) = (None, BTreeMap::new());
+    }
+
+    fn pane_of_surface(&self, surface: &str) -> Option<PaneId> {
+        self.panes.keys().find(|pane| surface_of(pane) == surface).cloned()
+    }
+
+    /// Does what the hub orders.
+    pub(crate) fn order(&mut self, order: HubOrder, now: Instant) -> Vec<Effect> {
+        match order {
+            HubOrder::Ring { surface_id, lit, unread, kind } => {
+                if let Some(pane) = self.pane_of_surface(&surface_id).and_then(|id| self.panes.get_mut(&id)) {
+                    pane.ring = Ring { is_lit: lit, unread, kind };
+                }
+            }
+            HubOrder::Badge { workspace_id, badge, text } => {
+                if let Some(workspace) = self.workspace_mut(&workspace_id) {
+                    workspace.badge = if badge == 0 { String::new() } else { text };
+                }
+            }
+            HubOrder::Flash { surface_id } => {
+                if let Some(pane) = self.pane_of_surface(&surface_id).and_then(|id| self.panes.get_mut(&id)) {
+                    pane.flash(now);
+                }
+            }
+            HubOrder::Focus { surface_id } => return self.go_to_surface(&surface_id, now),
+            HubOrder::Toast { text } => self.toast = text,
+            HubOrder::Indicator { key, text } if text.is_empty() => drop(self.indicators.remove(&key)),
+            HubOrder::Indicator { key, text } => drop(self.indicators.insert(key, text)),
+        }
+        Vec::new()
+    }
+
+    /// Goes to a pane in the client in which the person did something last, and answers the hub.
+    fn go_to_surface(&mut self, surface: &str, now: Instant) -> Vec<Effect> {
+        let mut answer = json!({ "surface_id": surface });
+        let mut effects = Vec::new();
+        match (self.latest_client(), self.pane_of_surface(surface)) {
+            (Some(client), Some(pane)) => effects = self.go_to(client, &pane, now),
+            (None, Some(_)) => {
+                answer["why"] = json!("no window shows its workspace; to open one: ringer attach");
+            }
+            (_, None) => answer["why"] = json!("the pane is closed"),
+        }
+        effects.push(Effect::Tell { method: "surface.focused", params: answer });
+        effects
+    }
+
+    /// Shows a pane in a client, and gives it the keys.
+    pub(crate) fn go_to(&mut self, client: super::ClientId, pane: &PaneId, now: Instant) -> Vec<Effect> {
+        let workspace = self.workspace_of(pane).map(|workspace| workspace.id.clone());
+        if let (Some(workspace), Some(view)) = (workspace, self.views.get_mut(&client)) {
+            (view.workspace, view.active) = (workspace.clone(), now);
+            let before = self.shown_workspace(client).and_then(|own| own.focused()).cloned();
+            if let Some(own) = self.workspace_mut(&workspace) {
+                own.focus(pane);
+            }
+            let effects = self.focus_changed(before.as_ref(), Some(pane));
+            return self.finish(effects);
+        }
+        Vec::new()
+    }
+
+    /// The agents, as the hub knows them.
+    pub(crate) fn agents(&mut self, agents: &[Agent]) {
+        for pane in self.panes.values_mut() {
+            let surface = pane.surface();
+            let own = agents.iter().filter(|agent| agent.surface.as_deref() == Some(&surface));
+            // The one whose state changed last, if several were there.
+            let own = own.filter(|agent| agent.state != "exited").max_by_key(|agent| agent.since_ms);
+            pane.agent = own.map(|agent| PaneAgent {
+                label: agent.label.clone(),
+                client: agent.client.clone(),
+                state: agent.state.clone(),
+            });
+        }
+    }
+}

@@ -1,0 +1,377 @@
+//! What keys, pastes and focus of a client do.
+
+use std::time::Instant;
+
+use crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use ringer_ui::{Input, KeyPress};
+
+use super::{OpenRequest, State};
+use crate::actions::PaneAction;
+use crate::effect::Effect;
+use crate::layout::{PaneId, Side};
+use crate::view::{ClientId, Mode};
+
+/// How many cells a key moves a border.
+const RESIZE_STEP: u16 = 2;
+const FOCUS_IN: &[u8] = b"\x1b[I";
+const FOCUS_OUT: &[u8] = b"\x1b[O";
+/// A name or a text to search is not longer, in bytes.
+const MAX_TYPED: usize = 200;
+
+impl State {
+    /// Something came from the terminal of a client.
+    pub(crate) fn input(&mut self, client: ClientId, input: &Input, now: Instant) -> Vec<Effect> {
+        let Some(view) = self.views.get_mut(&client) else { return Vec::new() };
+        match &input.event {
+            Some(Event::FocusGained) => return self.outer_focus(client, true, now),
+            Some(Event::FocusLost) => return self.outer_focus(client, false, now),
+            _ => view.active = now,
+        }
+        let is_release = matches!(&input.event, Some(Event::Key(key)) if key.kind == KeyEventKind::Release);
+        let mut effects = match &input.event {
+            Some(Event::Mouse(mouse)) => self.mouse(client, *mouse, now),
+            Some(Event::Paste(_)) => self.paste(client, &input.bytes),
+            Some(Event::Key(key)) if !is_release => self.key(client, key, &input.bytes, now),
+            // What only a program knows what to do with: keys that were released, and answers of the terminal are not.
+            Some(Event::Key(_)) => self.for_program(client, &input.bytes),
+            _ => Vec::new(),
+        };
+        effects.extend(self.typed(now));
+        self.finish(effects)
+    }
+
+    fn outer_focus(&mut self, client: ClientId, has_focus: bool, now: Instant) -> Vec<Effect> {
+        let Some(view) = self.views.get_mut(&client) else { return Vec::new() };
+        view.has_focus = Some(has_focus);
+        if has_focus {
+            view.active = now;
+        }
+        let bytes = if has_focus { FOCUS_IN } else { FOCUS_OUT };
+        let pane = self.focused(client).filter(|pane| pane.emulator.input_modes().focus);
+        let effects = pane.and_then(|pane| self.send(&pane.id, bytes.to_vec())).into_iter().collect();
+        self.finish(effects)
+    }
+
+    /// Another pane has the keys: programs that want to know are told.
+    pub(super) fn focus_changed(&self, before: Option<&PaneId>, after: Option<&PaneId>) -> Vec<Effect> {
+        if before == after {
+            return Vec::new();
+        }
+        let wants =
+            |pane: &&PaneId| self.panes.get(*pane).is_some_and(|pane| pane.emulator.input_modes().focus);
+        let tell = |pane: Option<&PaneId>, bytes: &[u8]| {
+            pane.filter(wants).and_then(|pane| self.send(pane, bytes.to_vec()))
+        };
+        tell(before, FOCUS_OUT).into_iter().chain(tell(after, FOCUS_IN)).collect()
+    }
+
+    fn paste(&mut self, client: ClientId, bytes: &[u8]) -> Vec<Effect> {
+        let Some(view) = self.views.get_mut(&client) else { return Vec::new() };
+        match &mut view.mode {
+            Mode::Search(text) | Mode::Rename(text) => {
+                let line = String::from_utf8_lossy(bytes)
+                    .chars()
+                    .filter(|char| !char.is_control())
+                    .collect::<String>();
+                text.push_str(&line);
+                text.truncate(text.floor_char_boundary(MAX_TYPED));
+                return Vec::new();
+            }
+            Mode::Program => {}
+            _ => return Vec::new(),
+        }
+        let Some(pane) = self.focused(client) else { return Vec::new() };
+        let mut sent = bytes.to_vec();
+        if pane.emulator.input_modes().bracketed_paste {
+            // The end of a paste inside of it would make the rest typed.
+            sent.retain(|byte| *byte != 0x1b);
+            sent.splice(0..0, b"\x1b[200~".iter().copied());
+            sent.extend_from_slice(b"\x1b[201~");
+        } else {
+            sent.iter_mut().filter(|byte| **byte == b'\n').for_each(|byte| *byte = b'\r');
+        }
+        self.for_program(client, &sent)
+    }
+
+    fn key(&mut self, client: ClientId, key: &KeyEvent, bytes: &[u8], now: Instant) -> Vec<Effect> {
+        let prefix = self.keys.prefix;
+        let Some(view) = self.views.get_mut(&client) else { return Vec::new() };
+        let press = KeyPress::of(key);
+        match &mut view.mode {
+            Mode::Program if press == prefix => {
+                view.mode = Mode::Prefix;
+                Vec::new()
+            }
+            Mode::Program => self.for_program(client, bytes),
+            Mode::Prefix => {
+                view.mode = Mode::Program;
+                match self.keys.action(press) {
+                    Some(PaneAction::SendPrefix) => self.for_program(client, bytes),
+                    Some(action) => self.perform(client, action, now),
+                    None => self.select_workspace(client, key),
+                }
+            }
+            Mode::Help => {
+                view.mode = Mode::Program;
+                Vec::new()
+            }
+            Mode::ConfirmClose => {
+                view.mode = Mode::Program;
+                match (key.code, self.focused(client).map(|pane| pane.id.clone())) {
+                    (KeyCode::Char('y' | 'Y'), Some(pane)) => self.close(&pane),
+                    _ => Vec::new(),
+                }
+            }
+            Mode::Scroll => self.scroll_key(client, key, now),
+            Mode::Search(_) | Mode::Rename(_) => self.typed_line(client, key, now),
+        }
+    }
+
+    /// Bytes for the program in the pane that has the keys. It is shown at its end then.
+    fn for_program(&mut self, client: ClientId, bytes: &[u8]) -> Vec<Effect> {
+        let id = self.focused(client).map(|pane| pane.id.clone());
+        let Some(pane) = id.as_ref().and_then(|id| self.panes.get_mut(id)) else { return Vec::new() };
+        if pane.emulator.scrolled() > 0 {
+            pane.emulator.scroll_to_bottom();
+        }
+        pane.emulator.clear_selection();
+        id.and_then(|id| self.send(&id, bytes.to_vec())).into_iter().collect()
+    }
+
+    fn select_workspace(&mut self, client: ClientId, key: &KeyEvent) -> Vec<Effect> {
+        if let KeyCode::Char(digit @ '1'..='9') = key.code
+            && let Some(at) = digit.to_digit(10).and_then(|digit| usize::try_from(digit).ok())
+        {
+            return self.show_workspace(client, at - 1);
+        }
+        Vec::new()
+    }
+
+    /// Shows a workspace by its place in the list.
+    pub(super) fn show_workspace(&mut self, client: ClientId, at: usize) -> Vec<Effect> {
+        let before = self.focused(client).map(|pane| pane.id.clone());
+        if let (Some(workspace), Some(view)) = (self.workspaces.get(at), self.views.get_mut(&client)) {
+            view.workspace.clone_from(&workspace.id);
+        }
+        let after = self.focused(client).map(|pane| pane.id.clone());
+        self.focus_changed(before.as_ref(), after.as_ref())
+    }
+
+    fn perform(&mut self, client: ClientId, action: PaneAction, now: Instant) -> Vec<Effect> {
+        match action {
+            PaneAction::SplitRight => self.open_beside(client, false, now),
+            PaneAction::SplitDown => self.open_beside(client, true, now),
+            PaneAction::NewWorkspace => {
+                let directory = self.directory_for(client);
+                let name = self.free_name(&directory);
+                self.open_from(client, OpenRequest { workspace: Some(name), ..OpenRequest::default() }, now)
+            }
+            PaneAction::NextUnread => self.next_unread(client, now),
+            PaneAction::FocusLeft => self.focus_side(client, Side::Left),
+            PaneAction::FocusRight => self.focus_side(client, Side::Right),
+            PaneAction::FocusUp => self.focus_side(client, Side::Up),
+            PaneAction::FocusDown => self.focus_side(client, Side::Down),
+            PaneAction::NextPane => self.move_focus(client, |workspace| _ = workspace.focus_next()),
+            PaneAction::NextWorkspace => self.step_workspace(client, 1),
+            PaneAction::PreviousWorkspace => self.step_workspace(client, -1),
+            PaneAction::Zoom => self.move_focus(client, crate::workspace::Workspace::zoom),
+            PaneAction::ResizeLeft => self.resize_side(client, Side::Left),
+            PaneAction::ResizeRight => self.resize_side(client, Side::Right),
+            PaneAction::ResizeUp => self.resize_side(client, Side::Up),
+            PaneAction::ResizeDown => self.resize_side(client, Side::Down),
+            PaneAction::Restart => self.restart(client, now),
+            PaneAction::SendPrefix => Vec::new(),
+            PaneAction::Close
+                if self
+                    .focused(client)
+                    .is_some_and(|pane| pane.ending.is_some() || pane.failure.is_some()) =>
+            {
+                let pane = self.focused(client).map(|pane| pane.id.clone());
+                pane.map(|pane| self.close(&pane)).unwrap_or_default()
+            }
+            PaneAction::Inbox
+            | PaneAction::ScrollBack
+            | PaneAction::Search
+            | PaneAction::Rename
+            | PaneAction::Close
+            | PaneAction::Sidebar
+            | PaneAction::Detach
+            | PaneAction::Help => self.perform_in_view(client, action),
+        }
+    }
+
+    /// What an action changes in the client alone.
+    fn perform_in_view(&mut self, client: ClientId, action: PaneAction) -> Vec<Effect> {
+        let Some(view) = self.views.get_mut(&client) else { return Vec::new() };
+        match action {
+            PaneAction::Inbox => {
+                view.is_in_inbox = true;
+                return vec![Effect::Inbox { client }];
+            }
+            PaneAction::Detach => return vec![Effect::Leave { client, why: None }],
+            PaneAction::ScrollBack => view.mode = Mode::Scroll,
+            PaneAction::Search => view.mode = Mode::Search(String::new()),
+            PaneAction::Rename => view.mode = Mode::Rename(String::new()),
+            PaneAction::Close => view.mode = Mode::ConfirmClose,
+            PaneAction::Help => view.mode = Mode::Help,
+            PaneAction::Sidebar => view.has_sidebar = !view.has_sidebar,
+            _ => {}
+        }
+        Vec::new()
+    }
+
+    fn open_beside(&mut self, client: ClientId, is_below: bool, now: Instant) -> Vec<Effect> {
+        self.open_from(client, OpenRequest { is_below, ..OpenRequest::default() }, now)
+    }
+
+    /// Opens a shell where the pane that has the keys is.
+    fn open_from(&mut self, client: ClientId, request: OpenRequest, now: Instant) -> Vec<Effect> {
+        let directory = self.directory_for(client);
+        let mut facts = self.views.get(&client).map(|view| view.facts.clone()).unwrap_or_default();
+        facts.directory = directory;
+        self.open(OpenRequest { facts, ..request }, Some(client), now).1
+    }
+
+    fn restart(&mut self, client: ClientId, now: Instant) -> Vec<Effect> {
+        let environment =
+            self.views.get(&client).map(|view| view.facts.environment.clone()).unwrap_or_default();
+        let Some(id) = self.focused(client).map(|pane| pane.id.clone()) else { return Vec::new() };
+        let workspace = self.workspace_of(&id).map(|workspace| workspace.id.clone()).unwrap_or_default();
+        let Some(pane) =
+            self.panes.get_mut(&id).filter(|pane| pane.ending.is_some() || pane.failure.is_some())
+        else {
+            if let Some(view) = self.views.get_mut(&client) {
+                view.note("its program still runs", now);
+            }
+            return Vec::new();
+        };
+        pane.restart(now);
+        let (command, directory, size) = (pane.command.clone(), pane.directory.clone(), pane.emulator.size());
+        let forget = Effect::Forget { pane: id.clone() };
+        vec![forget, Effect::Start { pane: id, workspace, command, directory, environment, size }]
+    }
+
+    /// The next pane that rings, after the one that has the keys, in the order of the workspaces.
+    fn next_unread(&mut self, client: ClientId, now: Instant) -> Vec<Effect> {
+        let all: Vec<PaneId> = self.workspaces.iter().flat_map(crate::workspace::Workspace::panes).collect();
+        let own = self.focused(client).map(|pane| pane.id.clone());
+        let at = all.iter().position(|pane| Some(pane) == own.as_ref()).map_or(0, |at| at + 1);
+        let rings = |pane: &&PaneId| self.panes.get(*pane).is_some_and(|pane| pane.ring.is_lit);
+        let next = all[at..].iter().chain(&all[..at]).find(rings).cloned();
+        if let Some(next) = next {
+            return self.go_to(client, &next, now);
+        }
+        if let Some(view) = self.views.get_mut(&client) {
+            view.note("no other pane rings", now);
+        }
+        Vec::new()
+    }
+
+    fn focus_side(&mut self, client: ClientId, side: Side) -> Vec<Effect> {
+        let room = self.room_of(client);
+        self.move_focus(client, |workspace| _ = workspace.focus_side(side, room))
+    }
+
+    fn resize_side(&mut self, client: ClientId, side: Side) -> Vec<Effect> {
+        let room = self.room_of(client);
+        self.move_focus(client, |workspace| workspace.resize(side, RESIZE_STEP, room))
+    }
+
+    fn move_focus(
+        &mut self,
+        client: ClientId,
+        change: impl FnOnce(&mut crate::workspace::Workspace),
+    ) -> Vec<Effect> {
+        let id = self.views.get(&client).map(|view| view.workspace.clone()).unwrap_or_default();
+        let Some(workspace) = self.workspace_mut(&id) else { return Vec::new() };
+        let before = workspace.focused().cloned();
+        change(workspace);
+        let after = workspace.focused().cloned();
+        self.focus_changed(before.as_ref(), after.as_ref())
+    }
+
+    fn step_workspace(&mut self, client: ClientId, step: isize) -> Vec<Effect> {
+        let shown = self.views.get(&client).map(|view| view.workspace.clone()).unwrap_or_default();
+        let at = self.workspaces.iter().position(|workspace| workspace.id == shown).unwrap_or(0);
+        let count = self.workspaces.len().max(1);
+        let next = (at + count).saturating_add_signed(step) % count;
+        self.show_workspace(client, next)
+    }
+
+    fn scroll_key(&mut self, client: ClientId, key: &KeyEvent, now: Instant) -> Vec<Effect> {
+        let id = self.focused(client).map(|pane| pane.id.clone());
+        let (Some(view), Some(pane)) =
+            (self.views.get_mut(&client), id.and_then(|id| self.panes.get_mut(&id)))
+        else {
+            return Vec::new();
+        };
+        let screenful = i32::from(pane.emulator.size().lines.saturating_sub(1).max(1));
+        let is_control = key.modifiers.contains(KeyModifiers::CONTROL);
+        match key.code {
+            KeyCode::Up | KeyCode::Char('k') => pane.emulator.scroll(1),
+            KeyCode::Down | KeyCode::Char('j') => pane.emulator.scroll(-1),
+            KeyCode::PageUp => pane.emulator.scroll(screenful),
+            KeyCode::Char('b' | 'u') if is_control => pane.emulator.scroll(screenful),
+            KeyCode::PageDown | KeyCode::Char(' ') => pane.emulator.scroll(-screenful),
+            KeyCode::Char('f' | 'd') if is_control => pane.emulator.scroll(-screenful),
+            KeyCode::Home | KeyCode::Char('g') => pane.emulator.scroll_to_top(),
+            KeyCode::End | KeyCode::Char('G') => pane.emulator.scroll_to_bottom(),
+            KeyCode::Char('/') => view.mode = Mode::Search(String::new()),
+            KeyCode::Char('n' | 'N') if !view.searched.is_empty() => {
+                let (text, is_upwards) = (view.searched.clone(), key.code == KeyCode::Char('n'));
+                if !pane.emulator.find(&text, is_upwards) {
+                    view.note(format!("not found: {text}"), now);
+                }
+            }
+            KeyCode::Char('y') | KeyCode::Enter => {
+                if let Some(text) = pane.emulator.selected_text() {
+                    view.mode = Mode::Program;
+                    pane.emulator.clear_selection();
+                    pane.emulator.scroll_to_bottom();
+                    return vec![Effect::Copy { client: Some(client), text }];
+                }
+            }
+            KeyCode::Esc | KeyCode::Char('q') => {
+                view.mode = Mode::Program;
+                pane.emulator.clear_selection();
+                pane.emulator.scroll_to_bottom();
+            }
+            KeyCode::Char('c') if is_control => {
+                view.mode = Mode::Program;
+                pane.emulator.scroll_to_bottom();
+            }
+            _ => {}
+        }
+        Vec::new()
+    }
+
+    fn typed_line(&mut self, client: ClientId, key: &KeyEvent, now: Instant) -> Vec<Effect> {
+        let id = self.focused(client).map(|pane| pane.id.clone());
+        let pane = id.and_then(|id| self.panes.get_mut(&id));
+        let (Some(view), Some(pane)) = (self.views.get_mut(&client), pane) else { return Vec::new() };
+        let (Mode::Search(text) | Mode::Rename(text)) = &mut view.mode else { return Vec::new() };
+        let is_control = key.modifiers.contains(KeyModifiers::CONTROL);
+        match key.code {
+            KeyCode::Esc => view.mode = Mode::Program,
+            KeyCode::Char('c') if is_control => view.mode = Mode::Program,
+            KeyCode::Char('u') if is_control => text.clear(),
+            KeyCode::Backspace => drop(text.pop()),
+            KeyCode::Char(char) if !is_control && text.len() < MAX_TYPED => text.push(char),
+            KeyCode::Enter => {
+                let typed = std::mem::take(text);
+                let is_search = matches!(view.mode, Mode::Search(_));
+                view.mode = if is_search { Mode::Scroll } else { Mode::Program };
+                if !is_search {
+                    pane.name = Some(typed).filter(|name| !name.trim().is_empty());
+                } else if !typed.is_empty() {
+                    if !pane.emulator.find(&typed, true) {
+                        view.note(format!("not found: {typed}"), now);
+                    }
+                    view.searched = typed;
+                }
+            }
+            _ => {}
+        }
+        Vec::new()
+    }
+}

@@ -1,0 +1,121 @@
+//! What the mouse does in a client.
+
+use std::time::Instant;
+
+use crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
+
+use super::State;
+use crate::area::Area;
+use crate::draw::sidebar::{Row, rows};
+use crate::effect::Effect;
+use crate::emulator::MouseMode;
+use crate::layout::PaneId;
+use crate::mouse::{MouseReport, WHEEL_LINES};
+use crate::view::{ClientId, Mode};
+
+impl State {
+    pub(super) fn mouse(&mut self, client: ClientId, event: MouseEvent, now: Instant) -> Vec<Effect> {
+        let Some(view) = self.views.get_mut(&client) else { return Vec::new() };
+        if view.mode == Mode::Help {
+            if matches!(event.kind, MouseEventKind::Down(_)) {
+                view.mode = Mode::Program;
+            }
+            return Vec::new();
+        }
+        let room = view.room();
+        let is_press = matches!(event.kind, MouseEventKind::Down(_));
+        if is_press && event.column < room.x {
+            return self.click_sidebar(client, event.row, now);
+        }
+        let Some((pane, area)) = self.pane_at(client, room, event) else { return Vec::new() };
+        let mut effects = Vec::new();
+        if is_press {
+            if let Some(view) = self.views.get_mut(&client) {
+                view.pressed = Some(pane.clone());
+            }
+            let is_focused = self.focused(client).is_some_and(|own| own.id == pane);
+            if !is_focused {
+                effects = self.go_to(client, &pane, now);
+            }
+        }
+        effects.extend(self.mouse_in(client, &pane, area.inside(), event, now));
+        if matches!(event.kind, MouseEventKind::Up(_))
+            && let Some(view) = self.views.get_mut(&client)
+        {
+            view.pressed = None;
+        }
+        effects
+    }
+
+    /// The pane that an event is for: that in which the button was pressed, or that under the pointer.
+    fn pane_at(&self, client: ClientId, room: Area, event: MouseEvent) -> Option<(PaneId, Area)> {
+        let is_held = matches!(event.kind, MouseEventKind::Drag(_) | MouseEventKind::Up(_));
+        let pressed = self.views.get(&client)?.pressed.as_ref().filter(|_| is_held);
+        let areas = self.shown_workspace(client)?.areas(room);
+        areas.into_iter().find(|(pane, area)| match pressed {
+            Some(pressed) => pane == pressed,
+            None => area.contains(event.column, event.row),
+        })
+    }
+
+    fn mouse_in(
+        &mut self,
+        client: ClientId,
+        id: &PaneId,
+        inside: Area,
+        event: MouseEvent,
+        now: Instant,
+    ) -> Vec<Effect> {
+        let is_held = matches!(event.kind, MouseEventKind::Drag(_) | MouseEventKind::Up(_));
+        if inside.is_empty() || !is_held && !inside.contains(event.column, event.row) {
+            return Vec::new();
+        }
+        let x = event.column.clamp(inside.x, inside.right() - 1) - inside.x;
+        let y = event.row.clamp(inside.y, inside.bottom() - 1) - inside.y;
+        let (Some(pane), Some(view)) = (self.panes.get_mut(id), self.views.get_mut(&client)) else {
+            return Vec::new();
+        };
+        let report = MouseReport {
+            mode: pane.emulator.mouse_mode(),
+            is_sgr: pane.emulator.has_sgr_mouse(),
+            application_cursor: pane.emulator.input_modes().application_cursor,
+        };
+        let is_for_program =
+            pane.ending.is_none() && view.mode != Mode::Scroll && report.mode != MouseMode::Off;
+        if is_for_program && let Some(bytes) = report.bytes(event, x, y) {
+            return self.send(id, bytes).into_iter().collect();
+        }
+        if is_for_program && report.mode > MouseMode::WheelAsKeys {
+            return Vec::new();
+        }
+        match event.kind {
+            MouseEventKind::ScrollUp => pane.emulator.scroll(WHEEL_LINES),
+            MouseEventKind::ScrollDown => pane.emulator.scroll(-WHEEL_LINES),
+            MouseEventKind::Down(MouseButton::Left) => {
+                let clicks = view.click(event.column, event.row, now);
+                pane.emulator.clear_selection();
+                pane.emulator.select(x, y, clicks);
+            }
+            MouseEventKind::Drag(MouseButton::Left) => pane.emulator.select_to(x, y),
+            MouseEventKind::Up(MouseButton::Left) => {
+                pane.emulator.select_to_if_wider(x, y);
+                if let Some(text) = pane.emulator.selected_text() {
+                    view.note("copied", now);
+                    return vec![Effect::Copy { client: Some(client), text }];
+                }
+                pane.emulator.clear_selection();
+            }
+            _ => {}
+        }
+        Vec::new()
+    }
+
+    fn click_sidebar(&mut self, client: ClientId, line: u16, now: Instant) -> Vec<Effect> {
+        let row = rows(self).into_iter().nth(usize::from(line));
+        match row {
+            Some(Row::Workspace { at }) => self.show_workspace(client, at),
+            Some(Row::Pane { pane, .. }) => self.go_to(client, &pane, now),
+            None => Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! What one client shows: a window on a workspace.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use crate::area::Area;
+use crate::layout::PaneId;
+
+/// The columns of the sidebar, with the line at its right.
+pub(crate) const SIDEBAR: u16 = 16;
+/// With fewer columns there is no sidebar.
+const MIN_COLUMNS_WITH_SIDEBAR: u16 = 70;
+/// The lines of the footer. With fewer lines of the terminal there is none.
+pub(crate) const FOOTER: u16 = 2;
+const MIN_LINES_WITH_FOOTER: u16 = 8;
+/// Clicks that come sooner after each other, at one place, are one of two or three.
+const CLICKS_WITHIN: Duration = Duration::from_millis(400);
+/// How long a sentence about what was done is shown.
+const NOTE_SHOWN: Duration = Duration::from_secs(4);
+
+/// A client, as long as it is attached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct ClientId(pub(crate) u64);
+
+/// What keys are for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) enum Mode {
+    /// For the program in the pane.
+    #[default]
+    Program,
+    /// For the workspace: the prefix was pressed.
+    Prefix,
+    /// For what was scrolled away.
+    Scroll,
+    /// A text to search is typed.
+    Search(String),
+    /// A name is typed.
+    Rename(String),
+    /// Whether to close a pane is asked.
+    ConfirmClose,
+    /// The keys are shown.
+    Help,
+}
+
+/// What a client says of itself when it attaches.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ClientFacts {
+    pub(crate) columns: u16,
+    pub(crate) lines: u16,
+    /// The surface of its terminal.
+    pub(crate) surface: Option<String>,
+    /// The environment that new panes get.
+    pub(crate) environment: Vec<(OsString, OsString)>,
+    pub(crate) directory: PathBuf,
+}
+
+/// What one client shows, and what the person does there.
+#[derive(Debug)]
+pub(crate) struct View {
+    pub(crate) facts: ClientFacts,
+    /// The workspace that is shown.
+    pub(crate) workspace: String,
+    pub(crate) mode: Mode,
+    pub(crate) has_sidebar: bool,
+    /// Whether its terminal has the focus, once it has said so.
+    pub(crate) has_focus: Option<bool>,
+    /// Whether it shows the inbox in the meantime.
+    pub(crate) is_in_inbox: bool,
+    /// When the person did something there.
+    pub(crate) active: Instant,
+    /// The text that was searched last.
+    pub(crate) searched: String,
+    /// The pane in which a button of the mouse was pressed.
+    pub(crate) pressed: Option<PaneId>,
+    last_click: Option<(Instant, u16, u16, u8)>,
+    note: Option<(String, Instant)>,
+}
+
+impl View {
+    pub(crate) fn new(facts: ClientFacts, workspace: String, now: Instant) -> Self {
+        Self {
+            facts,
+            workspace,
+            mode: Mode::default(),
+            has_sidebar: true,
+            has_focus: None,
+            is_in_inbox: false,
+            active: now,
+            searched: String::new(),
+            pressed: None,
+            last_click: None,
+            note: None,
+        }
+    }
+
+    pub(crate) fn shows_sidebar(&self) -> bool {
+        self.has_sidebar && self.facts.columns >= MIN_COLUMNS_WITH_SIDEBAR
+    }
+
+    pub(crate) fn shows_footer(&self) -> bool {
+        self.facts.lines >= MIN_LINES_WITH_FOOTER
+    }
+
+    /// The room for panes.
+    pub(crate) fn room(&self) -> Area {
+        let left = if self.shows_sidebar() { SIDEBAR } else { 0 };
+        let below = if self.shows_footer() { FOOTER } else { 0 };
+        Area::new(left, 0, self.facts.columns.saturating_sub(left), self.facts.lines.saturating_sub(below))
+    }
+
+    /// How many clicks there were at a cell, with this one: from 1 to 3.
+    pub(crate) fn click(&mut self, x: u16, y: u16, now: Instant) -> u8 {
+        let before = self.last_click.filter(|(at, column, line, _)| {
+            now.saturating_duration_since(*at) < CLICKS_WITHIN && (*column, *line) == (x, y)
+        });
+        let clicks = before.map_or(1, |(_, _, _, clicks)| clicks % 3 + 1);
+        self.last_click = Some((now, x, y, clicks));
+        clicks
+    }
+
+    /// Shows a sentence for a while.
+    pub(crate) fn note(&mut self, text: impl Into<String>, now: Instant) {
+        self.note = Some((text.into(), now));
+    }
+
+    /// The sentence that is shown, and until when.
+    pub(crate) fn shown_note(&self, now: Instant) -> Option<(&str, Instant)> {
+        let (text, since) = self.note.as_ref()?;
+        let until = *since + NOTE_SHOWN;
+        (now < until).then_some((text, until))
+    }
+}

@@ -1,0 +1,172 @@
+//! A workspace: panes that are shown together.
+
+use serde::{Deserialize, Serialize};
+
+use crate::area::Area;
+use crate::layout::{Layout, PaneId, Side, SplitDirection};
+
+/// Panes that are shown together.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Workspace {
+    /// Its id for the hub.
+    pub(crate) id: String,
+    pub(crate) name: String,
+    layout: Layout,
+    focused: Option<PaneId>,
+    #[serde(default)]
+    is_zoomed: bool,
+    /// The number of what is unread in it, as it is shown.
+    #[serde(skip)]
+    pub(crate) badge: String,
+}
+
+impl Workspace {
+    pub(crate) fn new(id: String, name: String) -> Self {
+        Self { id, name, layout: Layout::default(), focused: None, is_zoomed: false, badge: String::new() }
+    }
+
+    pub(crate) fn panes(&self) -> Vec<PaneId> {
+        self.layout.panes()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.layout.is_empty()
+    }
+
+    pub(crate) fn contains(&self, pane: &PaneId) -> bool {
+        self.layout.contains(pane)
+    }
+
+    /// The pane that has the keys.
+    pub(crate) fn focused(&self) -> Option<&PaneId> {
+        self.focused.as_ref()
+    }
+
+    pub(crate) fn is_zoomed(&self) -> bool {
+        self.is_zoomed
+    }
+
+    /// Adds a pane beside the one that has the keys, or beside another, and gives it the keys.
+    pub(crate) fn add(&mut self, pane: PaneId, beside: Option<&PaneId>, direction: SplitDirection) {
+        let beside = beside.or(self.focused.as_ref()).cloned();
+        self.layout.add(pane.clone(), beside.as_ref(), direction);
+        self.focused = Some(pane);
+        self.is_zoomed = false;
+    }
+
+    pub(crate) fn remove(&mut self, pane: &PaneId) {
+        let panes = self.panes();
+        let next = panes.iter().position(|own| own == pane).map(|at| if at > 0 { at - 1 } else { 1 });
+        self.layout.remove(pane);
+        if self.focused.as_ref() == Some(pane) {
+            self.focused = next.and_then(|at| panes.get(at)).cloned();
+            self.is_zoomed = false;
+        }
+    }
+
+    /// Gives a pane the keys. Gives whether it did not have them.
+    pub(crate) fn focus(&mut self, pane: &PaneId) -> bool {
+        if !self.contains(pane) || self.focused.as_ref() == Some(pane) {
+            return false;
+        }
+        self.focused = Some(pane.clone());
+        // A zoomed pane gives way: the other one would not be seen.
+        self.is_zoomed = false;
+        true
+    }
+
+    pub(crate) fn focus_side(&mut self, side: Side, room: Area) -> bool {
+        let Some(focused) = &self.focused else { return false };
+        match self.layout.neighbour(focused, side, room) {
+            Some(next) => self.focus(&next),
+            None => false,
+        }
+    }
+
+    pub(crate) fn focus_next(&mut self) -> bool {
+        let panes = self.panes();
+        let at = panes.iter().position(|pane| Some(pane) == self.focused.as_ref()).map_or(0, |at| at + 1);
+        match panes.get(at % panes.len().max(1)) {
+            Some(next) => self.focus(&next.clone()),
+            None => false,
+        }
+    }
+
+    pub(crate) fn zoom(&mut self) {
+        self.is_zoomed = !self.is_zoomed && self.panes().len() > 1;
+    }
+
+    pub(crate) fn resize(&mut self, side: Side, cells: u16, room: Area) {
+        if let Some(focused) = &self.focused {
+            self.layout.resize(focused, side, cells, room);
+        }
+    }
+
+    /// The panes that are seen, and where, with their borders.
+    pub(crate) fn areas(&self, room: Area) -> Vec<(PaneId, Area)> {
+        match (&self.focused, self.is_zoomed) {
+            (Some(focused), true) => vec![(focused.clone(), room)],
+            _ => self.layout.areas(room).into_iter().filter(|(_, area)| !area.is_empty()).collect(),
+        }
+    }
+
+    /// Where a pane is, or would be if it were seen.
+    pub(crate) fn area_of(&self, pane: &PaneId, room: Area) -> Option<Area> {
+        let seen = self.areas(room).into_iter().find(|(own, _)| own == pane);
+        let hidden = || self.layout.areas(room).into_iter().find(|(own, _)| own == pane);
+        seen.or_else(hidden).map(|(_, area)| area)
+    }
+
+    /// The number of a pane among those of the workspace, from 1 on.
+    pub(crate) fn number_of(&self, pane: &PaneId) -> usize {
+        self.panes().iter().position(|own| own == pane).map_or(0, |at| at + 1)
+    }
+
+    /// Removes the panes that are not there any more.
+    pub(crate) fn keep(&mut self, is_kept: impl Fn(&PaneId) -> bool) {
+        for pane in self.panes().iter().filter(|pane| !is_kept(pane)) {
+            self.remove(pane);
+        }
+        if self.focused.is_none() {
+            self.focused = self.panes().into_iter().next();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pane(name: &str) -> PaneId {
+        PaneId::new(name)
+    }
+
+    #[test]
+    fn the_keys_go_to_a_neighbour_when_a_pane_is_closed() {
+        let mut workspace = Workspace::new("w".to_owned(), "work".to_owned());
+        for name in ["a", "b", "c"] {
+            workspace.add(pane(name), None, SplitDirection::Right);
+        }
+        assert_eq!(workspace.focused(), Some(&pane("c")));
+        workspace.zoom();
+        assert_eq!(workspace.areas(Area::new(0, 0, 90, 20)), [(pane("c"), Area::new(0, 0, 90, 20))]);
+        workspace.remove(&pane("c"));
+        assert_eq!((workspace.focused(), workspace.is_zoomed()), (Some(&pane("b")), false));
+        workspace.focus(&pane("a"));
+        workspace.remove(&pane("a"));
+        assert_eq!(workspace.focused(), Some(&pane("b")));
+        workspace.remove(&pane("b"));
+        assert_eq!((workspace.focused(), workspace.is_empty()), (None, true));
+    }
+
+    #[test]
+    fn the_next_pane_after_the_last_is_the_first() {
+        let mut workspace = Workspace::new("w".to_owned(), "work".to_owned());
+        workspace.add(pane("a"), None, SplitDirection::Right);
+        workspace.add(pane("b"), None, SplitDirection::Down);
+        assert!(workspace.focus_next());
+        assert_eq!(workspace.focused(), Some(&pane("a")));
+        assert!(workspace.focus_next());
+        assert_eq!(workspace.focused(), Some(&pane("b")));
+    }
+}
