@@ -26,6 +26,9 @@ use crate::protocol::{
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 /// How long a server that takes over may need.
 const COMES_BACK_WITHIN: Duration = Duration::from_secs(10);
+/// A server that was lost more often within this time is not started again.
+const MAX_LOST: usize = 3;
+const LOST_WITHIN: Duration = Duration::from_mins(1);
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Why a command of panes fails.
@@ -91,11 +94,14 @@ pub fn attach(
 ) -> Result<Option<String>, ClientError> {
     let mut terminal = RawTerminal::take().map_err(ClientError::Terminal)?;
     let watch = Watch::new().map_err(ClientError::Terminal)?;
+    let mut lost: Vec<Instant> = Vec::new();
     loop {
-        let stream = connect_or_start(places, settings, Some(&terminal), surroundings)?;
-        match show(stream, &watch, &mut terminal, surroundings)? {
+        let link = connect_or_start(places, settings, Some(&terminal), surroundings)?;
+        match show(link, &watch, &mut terminal, surroundings)? {
             Left::For { bye } if bye.comes_back => wait_until_gone(places),
             Left::For { bye } => return Ok(bye.why),
+            // The programs run on, and the next server shows them. One that ends again and again is not started for ever.
+            Left::Server if is_rare(&mut lost, Instant::now()) => wait_until_gone(places),
             Left::Server => {
                 return Ok(Some(
                     "the server of panes has ended; to see them again: ringer attach".to_owned(),
@@ -104,6 +110,13 @@ pub fn attach(
             Left::Terminal => return Ok(None),
         }
     }
+}
+
+/// Whether it has not happened too often of late.
+fn is_rare(times: &mut Vec<Instant>, now: Instant) -> bool {
+    times.retain(|at| now.saturating_duration_since(*at) < LOST_WITHIN);
+    times.push(now);
+    times.len() <= MAX_LOST
 }
 
 /// Asks the server for something. Without a server there is one started, if that is wanted.
