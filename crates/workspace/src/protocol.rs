@@ -172,6 +172,8 @@ pub enum Request {
         workspace: Option<String>,
         /// Below the pane that has the keys, and not at its right.
         is_below: bool,
+        /// Whether the keys go there at once.
+        takes_keys: bool,
     },
     /// Write to a pane.
     Send {

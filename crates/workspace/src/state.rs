@@ -41,6 +41,8 @@ pub(crate) struct OpenRequest {
     /// By its name; the one that is shown if none is named.
     pub(crate) workspace: Option<String>,
     pub(crate) is_below: bool,
+    /// Whether it has the keys at once. If not, what the person types goes on to where it went.
+    pub(crate) takes_keys: bool,
     pub(crate) facts: ClientFacts,
 }
 
@@ -144,7 +146,8 @@ impl State {
         let mut effects = Vec::new();
         if self.workspaces.is_empty() {
             let facts = self.views.get(&client).map(|view| view.facts.clone()).unwrap_or_default();
-            effects = self.open(OpenRequest { facts, ..OpenRequest::default() }, Some(client), now).1;
+            let request = OpenRequest { facts, takes_keys: true, ..OpenRequest::default() };
+            effects = self.open(request, Some(client), now).1;
         }
         self.finish(effects)
     }
@@ -197,7 +200,11 @@ impl State {
         });
         let direction = if request.is_below { SplitDirection::Down } else { SplitDirection::Right };
         if let Some(workspace) = self.workspace_mut(&id) {
+            let before = workspace.focused().cloned();
             workspace.add(pane.clone(), None, direction);
+            if let Some(before) = before.filter(|_| !request.takes_keys) {
+                workspace.focus(&before);
+            }
         }
         // Where it was opened, it is seen.
         if let Some(view) = client.and_then(|client| self.views.get_mut(&client)) {

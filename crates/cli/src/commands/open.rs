@@ -32,7 +32,7 @@ pub(crate) struct Args {
     /// Where the pane goes
     #[arg(long, value_enum, default_value_t = Split::Right)]
     split: Split,
-    /// Do not show panes in this terminal
+    /// Do not go there: keys stay where they are, and this terminal shows no panes
     #[arg(long, short)]
     detached: bool,
     /// Print one JSON object; implies --detached
@@ -64,6 +64,7 @@ pub(super) fn run(arguments: &Args) -> Outcome {
         name: arguments.name.clone(),
         workspace: arguments.workspace.clone(),
         is_below: arguments.split == Split::Down,
+        takes_keys: !arguments.detached && !arguments.json && panes::has_terminal(),
     })?;
     let Answer::Opened { surface, is_shown } = answer else {
         return Err(Failure::new(Exit::Software, "the server of panes gave another answer"));

@@ -1,4 +1,4 @@
-//! Claude Code under `ringer run` and in a pane of tmux, with hooks and without.
+//! Claude Code under `ringer run`, in a pane of tmux and in a pane of Ringer, with hooks and without.
 
 use serde_json::json;
 use test_support::{Answer, Messages, Model};
@@ -42,4 +42,18 @@ fn turns_in_tmux_with_hooks_are_told_once_each() {
 fn turns_in_tmux_without_hooks_are_told_once_each() {
     let model = Model::new(&Messages);
     check(&model, &ClientEnvironment::for_claude(&model).without_hooks(), Host::Tmux);
+}
+
+#[test]
+#[ignore = "needs real clients: cargo xtask test --clients"]
+fn turns_in_a_pane_with_hooks_are_told_once_each() {
+    let model = Model::new(&Messages);
+    check(&model, &ClientEnvironment::for_claude(&model), Host::Panes);
+}
+
+#[test]
+#[ignore = "needs real clients: cargo xtask test --clients"]
+fn turns_in_a_pane_without_hooks_are_told_once_each() {
+    let model = Model::new(&Messages);
+    check(&model, &ClientEnvironment::for_claude(&model).without_hooks(), Host::Panes);
 }

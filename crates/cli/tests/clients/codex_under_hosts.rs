@@ -1,4 +1,4 @@
-//! Codex under `ringer run` and in a pane of tmux, with hooks and without.
+//! Codex under `ringer run`, in a pane of tmux and in a pane of Ringer, with hooks and without.
 
 use serde_json::json;
 use test_support::{Answer, Model};
@@ -47,4 +47,18 @@ fn turns_in_tmux_with_hooks_are_told_once_each() {
 fn turns_in_tmux_without_hooks_are_told_once_each() {
     let model = Model::new(&Responses);
     check(&model, &ClientEnvironment::for_codex(&model).without_hooks(), Host::Tmux);
+}
+
+#[test]
+#[ignore = "needs real clients: cargo xtask test --clients"]
+fn turns_in_a_pane_with_hooks_are_told_once_each() {
+    let model = Model::new(&Responses);
+    check(&model, &ClientEnvironment::for_codex(&model), Host::Panes);
+}
+
+#[test]
+#[ignore = "needs real clients: cargo xtask test --clients"]
+fn turns_in_a_pane_without_hooks_are_told_once_each() {
+    let model = Model::new(&Responses);
+    check(&model, &ClientEnvironment::for_codex(&model).without_hooks(), Host::Panes);
 }

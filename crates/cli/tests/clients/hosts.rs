@@ -1,4 +1,4 @@
-//! Where a client runs: under `ringer run`, or in a pane of tmux. The person goes there and away again.
+//! Where a client runs: under `ringer run`, in a pane of tmux, or in a pane of Ringer. The person goes there and away again.
 
 use serde_json::Value;
 use test_support::until_within;
@@ -17,12 +17,19 @@ const PANE: &str = "%1";
 /// What runs where the person is first. The key that ends a client may come a second time, when the client's pane is closed.
 const NO_AGENT: &str = "trap '' INT; exec sleep 1000";
 
+/// What the client's pane of Ringer is called, and the keys to it and back.
+const PANE_NAME: &str = "the client";
+const GO_RIGHT: &str = "\x07l";
+const GO_LEFT: &str = "\x07h";
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Host {
     /// `ringer run -- CLIENT`.
     Run,
     /// A pane of tmux, after `ringer setup tmux`.
     Tmux,
+    /// A pane of `ringer open`.
+    Panes,
 }
 
 /// A client in a terminal that reports focus. The person is not there first.
@@ -57,6 +64,15 @@ impl<'a> HostedClient<'a> {
                 tell(&[&["split-window", "-d", "-l", "34", "-c", directory], command].concat());
                 terminal
             }
+            Host::Panes => {
+                let arguments = ["open", "--name", "elsewhere", "--", "sh", "-c", NO_AGENT];
+                let mut terminal = environment.open_terminal(RINGER, &arguments);
+                terminal.until_drawn("elsewhere");
+                terminal.press(FOCUS_IN);
+                environment.ringer(&[&["open", "--detached", "--name", PANE_NAME, "--"], command].concat());
+                until_within(DEADLINE, "the pane is open", || pane(environment).is_some());
+                terminal
+            }
         };
         Self { environment, host, terminal }
     }
@@ -67,6 +83,7 @@ impl<'a> HostedClient<'a> {
         match self.host {
             Host::Run => self.terminal.press(FOCUS_IN),
             Host::Tmux => _ = tell_tmux(self.environment, &["select-pane", "-t", PANE]),
+            Host::Panes => self.terminal.press(GO_RIGHT),
         }
     }
 
@@ -76,6 +93,7 @@ impl<'a> HostedClient<'a> {
         match self.host {
             Host::Run => self.terminal.press(FOCUS_OUT),
             Host::Tmux => _ = tell_tmux(self.environment, &["select-pane", "-t", ELSEWHERE]),
+            Host::Panes => self.terminal.press(GO_LEFT),
         }
         let surface = self.environment.of_agents("surface").pop().expect("a surface");
         let mut count = 0;
@@ -106,6 +124,7 @@ impl<'a> HostedClient<'a> {
             Host::Run => terminal.has_ended(),
             Host::Tmux => !tell_tmux(environment, &["list-panes", "-s", "-t", "main", "-F", "#{pane_id}"])
                 .contains(PANE),
+            Host::Panes => pane(environment).is_some_and(|pane| pane["state"] == "finished"),
         });
     }
 
@@ -118,6 +137,7 @@ impl<'a> HostedClient<'a> {
             Host::Tmux => {
                 tell_tmux(self.environment, &["show-options", "-pqv", "-t", PANE, "@ringer_ring"]) == "1"
             }
+            Host::Panes => pane(self.environment).is_some_and(|pane| pane["unread"] != 0),
         }
     }
 
@@ -137,6 +157,14 @@ fn until_listed(environment: &ClientEnvironment, id: &Value) -> Value {
         row.is_some()
     });
     row.unwrap_or_default()
+}
+
+/// The client's pane of Ringer, as it is listed.
+#[track_caller]
+fn pane(environment: &ClientEnvironment) -> Option<Value> {
+    let listed = environment.ringer(&["surfaces", "--json"]);
+    let rows: Vec<Value> = serde_json::from_str(&listed).expect("JSON");
+    rows.into_iter().find(|row| row["name"] == PANE_NAME)
 }
 
 #[track_caller]

@@ -22,10 +22,10 @@ impl Server {
         now: Instant,
     ) -> (Answer, Vec<Effect>) {
         match request {
-            Request::Open { command, name, workspace, is_below } => {
+            Request::Open { command, name, workspace, is_below, takes_keys } => {
                 let facts = self.facts_of(client);
                 self.restore(&facts, now);
-                let request = OpenRequest { command, name, workspace, is_below, facts };
+                let request = OpenRequest { command, name, workspace, is_below, takes_keys, facts };
                 let (pane, effects) = self.state.open(request, None, now);
                 let is_shown = self.state.latest_client().is_some();
                 (Answer::Opened { surface: surface_of(&pane), is_shown }, effects)

@@ -229,7 +229,7 @@ impl State {
         let directory = self.directory_for(client);
         let mut facts = self.views.get(&client).map(|view| view.facts.clone()).unwrap_or_default();
         facts.directory = directory;
-        self.open(OpenRequest { facts, ..request }, Some(client), now).1
+        self.open(OpenRequest { facts, takes_keys: true, ..request }, Some(client), now).1
     }
 
     fn restart(&mut self, client: ClientId, now: Instant) -> Vec<Effect> {
