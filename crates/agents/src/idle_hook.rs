@@ -46,6 +46,8 @@ pub(crate) fn run(
             return Ok(());
         }
         drop(journal);
+        // A session may be idle for days.
+        ringer_platform::release_clean_pages();
         match waiter.sleep(&[], at.stdout, None)? {
             HookWake::ClientEnded => return Ok(()),
             HookWake::Other if at.is_hung_up() => return Ok(()),

@@ -83,6 +83,8 @@ impl WaitingHook<'_> {
         let next_look = dialog.and(LOOK_EVERY).map(|every| Instant::now() + every);
         let until = [next_look, self.deadline].into_iter().flatten().min();
         let changes = dialog.and_then(DialogWatch::changes);
+        // The person may take hours.
+        ringer_platform::release_clean_pages();
         let woken = waiter.sleep(changes.as_slice(), self.at.stdout, until)?;
         Ok(match woken {
             HookWake::ClientEnded => false,

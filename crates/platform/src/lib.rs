@@ -1,6 +1,6 @@
 //! What several crates need of the operating system, written once: replacing a file so that no reader sees half of it,
 //! changes in directories, finding a program on a search path, connecting to a socket, waking a loop that polls, how much memory
-//! threads take, variables of the environment, words of a shell, and bytes as hex digits.
+//! threads and sleeping processes take, variables of the environment, words of a shell, and bytes as hex digits.
 //!
 //! ```
 //! let directory = std::env::temp_dir();
@@ -16,6 +16,7 @@
 #![deny(unsafe_code)]
 
 mod allocator;
+mod clean_pages;
 #[cfg(target_os = "linux")]
 mod directory_changes;
 mod environment;
@@ -27,6 +28,7 @@ mod socket;
 mod wake;
 
 pub use allocator::share_one_heap;
+pub use clean_pages::release_clean_pages;
 #[cfg(target_os = "linux")]
 pub use directory_changes::DirectoryChanges;
 pub use environment::{path_variable, variable};

@@ -1,5 +1,6 @@
 //! A process that runs while the test does other things. It ends with the test.
 
+use std::fs;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -7,7 +8,7 @@ use std::thread;
 
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 use serde_json::Value;
-use test_support::DEADLINE;
+use test_support::{DEADLINE, until};
 
 use crate::ringer::json;
 
@@ -32,6 +33,23 @@ impl Background {
 
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()
+    }
+
+    /// Waits until it sleeps with little memory: a hook that waits for a person may do so for hours.
+    #[track_caller]
+    pub(crate) fn until_small(&self) {
+        // A release build takes 2 MB. This one has more code and more addresses for the dynamic linker: 5 MB, and 29 before it
+        // gives its pages back.
+        const MOST_KILOBYTES: u64 = 8192;
+        if !cfg!(target_os = "linux") {
+            return;
+        }
+        until("it takes little memory", || {
+            let memory = fs::read_to_string(format!("/proc/{}/smaps_rollup", self.pid())).expect("it runs");
+            let resident = memory.lines().find_map(|line| line.strip_prefix("Rss:")).expect("Linux tells it");
+            let kilobytes: u64 = resident.trim().trim_end_matches(" kB").parse().expect("a number");
+            kilobytes <= MOST_KILOBYTES
+        });
     }
 
     /// The next line, or `None` when its output has ended.

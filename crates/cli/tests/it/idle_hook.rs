@@ -65,6 +65,7 @@ fn tell(environment: &TestEnvironment, event: &str, more: &Value) -> String {
 fn what_comes_for_an_idle_session_is_its_next_message_once() {
     let mut session = IdleSession::new();
     let waiting = session.wait();
+    waiting.until_small();
     let id = session.send("look here");
     let (lines, exit) = waiting.end();
     assert_eq!(exit, Some(0));

@@ -92,6 +92,7 @@ fn allow_on_a_popup_lets_the_waiting_hook_allow() {
     assert!(popup.summary.ends_with(" · needs permission"), "{}", popup.summary);
     assert_eq!(popup.body, "Bash: make a &amp;&amp; \\\nmake b", "all of it");
     desk.until_hooks_wait(1);
+    waiting.until_small();
     let clicked = Instant::now();
     desk.server.report_clicked(1, "allow");
     assert_eq!(decision(waiting)["behavior"], "allow");

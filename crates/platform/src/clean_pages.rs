@@ -1,0 +1,161 @@
+//! The pages of a program and its libraries that a sleeping process does not need.
+
+#[cfg(any(target_os = "linux", test))]
+use std::io::BufRead;
+#[cfg(any(target_os = "linux", test))]
+use std::ops::Range;
+
+/// Gives pages of the program file and its libraries back until they are used again: then the kernel maps them once more, from
+/// its page cache or from the file. For a process that is about to sleep for long. Most of what a short program occupies is code
+/// that ran once. A program file that is replaced or deleted meanwhile does no harm, because a mapping keeps the old file.
+/// Elsewhere than on Linux it does nothing.
+pub fn release_clean_pages() {
+    #[cfg(target_os = "linux")]
+    if let Ok(maps) = std::fs::File::open("/proc/self/smaps") {
+        for range in clean_ranges(std::io::BufReader::new(maps)) {
+            release(&range);
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[expect(
+    unsafe_code,
+    reason = "there is no safe way to call it, and it changes no byte that is read or written here"
+)]
+fn release(range: &Range<usize>) {
+    use rustix::mm::{Advice, madvise};
+    let start = std::ptr::without_provenance_mut(range.start);
+    // A range that may not be released, such as one that is locked in memory, stays.
+    // SAFETY: the range is a private mapping of a file, cannot be written to, and holds no page that differs from the file
+    // (`clean_ranges`). The next access reads the same bytes from the file again.
+    let _ = unsafe { madvise(start, range.len(), Advice::LinuxDontNeed) };
+}
+
+/// The mappings in a `/proc/PID/smaps` whose pages are all as the file has them: private, of a file, without the right to write,
+/// and with no page of its own in memory or in the swap space. A page of its own is one that the dynamic linker has relocated
+/// before it took the right to write away; releasing it would bring the addresses of the file back.
+///
+/// `Private_Dirty` does not tell: it also counts pages of a file that the kernel has not written to the disk yet.
+#[cfg(any(target_os = "linux", test))]
+fn clean_ranges(smaps: impl BufRead) -> Vec<Range<usize>> {
+    let mut clean = Vec::new();
+    let mut mapping = None;
+    for line in smaps.lines().map_while(Result::ok) {
+        if let Some((range, is_candidate)) = header(&line) {
+            mapping = is_candidate.then_some(Mapping { range, has_no_anonymous_page: false });
+            continue;
+        }
+        let Some(known) = &mut mapping else { continue };
+        match amount(&line) {
+            Some(("Anonymous", amount)) => known.has_no_anonymous_page = amount == 0,
+            // It comes after `Anonymous`.
+            Some(("Swap", amount)) => {
+                clean.extend(
+                    mapping
+                        .take()
+                        .filter(|known| known.has_no_anonymous_page && amount == 0)
+                        .map(|known| known.range),
+                );
+            }
+            _ => {}
+        }
+    }
+    clean
+}
+
+/// A mapping while its lines are read.
+#[cfg(any(target_os = "linux", test))]
+struct Mapping {
+    range: Range<usize>,
+    has_no_anonymous_page: bool,
+}
+
+/// The first line of a mapping, such as `7f04-7f08 r-xp 00000000 fe:00 1234   /usr/bin/program`: its range, and whether it is a
+/// private mapping of a file without the right to write.
+#[cfg(any(target_os = "linux", test))]
+fn header(line: &str) -> Option<(Range<usize>, bool)> {
+    let mut words = line.split_ascii_whitespace();
+    let (start, end) = words.next()?.split_once('-')?;
+    let address = |text: &str| usize::from_str_radix(text, 16).ok();
+    let range = address(start)?..address(end)?;
+    let rights = words.next()?;
+    let is_file = words.nth(3).is_some_and(|name| name.starts_with('/'));
+    Some((range, is_file && rights.ends_with('p') && !rights.contains('w')))
+}
+
+/// A line such as `Anonymous:     12 kB`.
+#[cfg(any(target_os = "linux", test))]
+fn amount(line: &str) -> Option<(&str, u64)> {
+    let (name, rest) = line.split_once(':')?;
+    Some((name, rest.split_ascii_whitespace().next()?.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::clean_ranges;
+
+    fn mapping(header: &str, anonymous: u32, swap: u32) -> String {
+        format!(
+            "{header}\nSize: 132 kB\nRss: 64 kB\nPrivate_Clean: 0 kB\nPrivate_Dirty: 64 kB\n\
+             Anonymous: {anonymous} kB\nAnonHugePages: 0 kB\nSwap: {swap} kB\nSwapPss: 0 kB\nTHPeligible: 0\nVmFlags: rd ex\n"
+        )
+    }
+
+    #[test]
+    fn only_what_is_as_in_the_file_is_clean() {
+        fn check(header: &str, anonymous: u32, swap: u32, is_clean: bool) {
+            let expect = is_clean.then_some(0x1000..0x3000);
+            let smaps = mapping(header, anonymous, swap);
+            assert_eq!(clean_ranges(smaps.as_bytes()), Vec::from_iter(expect), "{smaps}");
+        }
+        check("1000-3000 r-xp 00000000 fe:00 1234    /usr/bin/a program", 0, 0, true);
+        check("1000-3000 r--p 00000000 fe:00 1234    /usr/lib/libc.so.6 (deleted)", 0, 0, true);
+        // What the dynamic linker relocated, in memory and in the swap space.
+        check("1000-3000 r--p 00000000 fe:00 1234    /usr/bin/program", 12, 0, false);
+        check("1000-3000 r--p 00000000 fe:00 1234    /usr/bin/program", 0, 12, false);
+        check("1000-3000 rw-p 00000000 fe:00 1234    /usr/bin/program", 0, 0, false);
+        check("1000-3000 r--s 00000000 fe:00 1234    /usr/bin/program", 0, 0, false);
+        check("1000-3000 r--p 00000000 00:00 0", 0, 0, false);
+        check("1000-3000 r-xp 00000000 00:00 0       [vdso]", 0, 0, false);
+    }
+
+    #[test]
+    fn each_mapping_is_judged_by_its_own_lines() {
+        let smaps = [
+            mapping("1000-2000 r-xp 00000000 fe:00 1  /a", 0, 0),
+            mapping("2000-3000 rw-p 00000000 fe:00 1  /a", 0, 0),
+            mapping("3000-4000 r--p 00000000 fe:00 1  /a", 4, 0),
+            mapping("4000-5000 r--p 00000000 fe:00 1  /a", 0, 0),
+            // The kernel tells no more of this one: it counts as not clean.
+            "5000-6000 r--p 00000000 fe:00 1  /a\nRss: 64 kB\n".to_owned(),
+        ]
+        .concat();
+        assert_eq!(clean_ranges(smaps.as_bytes()), [0x1000..0x2000, 0x4000..0x5000]);
+        assert_eq!(clean_ranges(&b"\xff\n1000-"[..]), []);
+    }
+
+    /// Bytes of files that are in the memory of this process.
+    #[cfg(target_os = "linux")]
+    fn resident_file_kilobytes() -> u64 {
+        let rollup = std::fs::read_to_string("/proc/self/smaps_rollup").unwrap();
+        let of = |wanted: &str| {
+            rollup.lines().filter_map(super::amount).find(|(name, _)| *name == wanted).unwrap().1
+        };
+        of("Rss") - of("Anonymous")
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_process_that_gave_its_pages_back_goes_on() {
+        let before = resident_file_kilobytes();
+        super::release_clean_pages();
+        let after = resident_file_kilobytes();
+        assert!(after < before * 2 / 3, "{before} kB before, {after} kB after");
+        // Addresses that the dynamic linker wrote (a table of functions), code, and constants are as before.
+        let shown: Vec<Box<dyn std::fmt::Display>> = vec![Box::new("a"), Box::new(1.5), Box::new(char::MAX)];
+        assert_eq!(shown.iter().map(ToString::to_string).collect::<String>(), "a1.5\u{10ffff}");
+        let thread = std::thread::spawn(|| std::fs::read_to_string("/proc/self/comm").unwrap());
+        assert!(!thread.join().unwrap().is_empty());
+    }
+}
