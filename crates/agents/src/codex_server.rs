@@ -9,6 +9,7 @@
 mod connection;
 mod conversation;
 mod error;
+mod patch_files;
 mod request;
 mod session_log;
 #[cfg(test)]

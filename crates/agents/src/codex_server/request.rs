@@ -6,6 +6,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::error::CodexServerError;
+use super::patch_files::files_in;
 use crate::client::BEFORE_REASON;
 use crate::client::codex_prompt::{COMMAND_TOOL, PATCH_TOOL, permission_request, questions};
 use crate::shell_words;
@@ -14,8 +15,10 @@ const COMMAND: &str = "item/commandExecution/requestApproval";
 const FILE_CHANGE: &str = "item/fileChange/requestApproval";
 const QUESTIONS: &str = "item/tool/requestUserInput";
 
-/// The decision that allows something for good. Its value says what.
+/// The decision that allows commands for good. Its value says which.
 const ALWAYS: &str = "acceptWithExecpolicyAmendment";
+/// The decision that allows changes of the same files until the session ends. Codex always offers it.
+const ALWAYS_IN_SESSION: &str = "acceptForSession";
 
 /// A request that waits for an answer.
 #[derive(Debug)]
@@ -84,13 +87,7 @@ impl WaitingRequest {
         let params = Params::deserialize(raw).ok().filter(|params| params.thread_id == thread_id)?;
         let content = match method {
             COMMAND => command(&params)?,
-            FILE_CHANGE => Content::Permission {
-                tool: PATCH_TOOL,
-                command: find_patch(&params.item_id)?,
-                reason: params.reason,
-                always: None,
-                asks_for_more: !params.grant_root.is_null(),
-            },
+            FILE_CHANGE => file_change(&params, find_patch(&params.item_id)?),
             _ => asked(raw)?,
         };
         Some(Self { id, turn_id: params.turn_id, content })
@@ -173,6 +170,21 @@ fn command(params: &Params) -> Option<Content> {
         always,
         asks_for_more: asks_for_more || !is_command || !can_be_accepted,
     })
+}
+
+fn file_change(params: &Params, patch: String) -> Content {
+    let always = files_in(&patch).map(|files| {
+        let files: Vec<String> = files.iter().map(|file| shell_word(file)).collect();
+        let words = format!("changes of the same files, until this session ends: {}", files.join(" "));
+        (json!(ALWAYS_IN_SESSION), words)
+    });
+    Content::Permission {
+        tool: PATCH_TOOL,
+        command: patch,
+        reason: params.reason.clone(),
+        always,
+        asks_for_more: !params.grant_root.is_null(),
+    }
 }
 
 /// The script that Codex runs with a shell, which is what its hooks call the command.

@@ -14,6 +14,7 @@ use super::*;
 const COMMAND: &str = "touch made && echo 'a b'";
 const PATCH: &str = "*** Begin Patch\n*** Add File: new.txt\n+hello\n*** End Patch";
 const ALWAYS: &str = "commands that start with: touch made";
+const ALWAYS_FILES: &str = "changes of the same files, until this session ends: new.txt";
 
 fn permission(tool: &str, request: &str, always: &[&str]) -> PromptContent {
     PromptContent::Permission(PermissionRequest {
@@ -153,6 +154,22 @@ fn a_change_of_files_is_allowed_by_its_patch() {
 }
 
 #[test]
+fn changes_of_files_are_always_allowed_if_these_files_were_shown() {
+    let always = |shown: &[&str]| {
+        let shown = permission("apply_patch", PATCH, shown);
+        play(&recording("file_change_allow"), Purpose::Answer { shown: &shown, answer: &Answer::AllowAlways })
+    };
+    let (said, ending) = always(&[ALWAYS_FILES]);
+    assert_eq!(said.last().unwrap()["result"], json!({ "decision": "acceptForSession" }));
+    assert_eq!(ending.unwrap(), Ending::Taken);
+    for shown in [&[][..], &["changes of the same files, until this session ends: other.txt"]] {
+        let (said, ending) = always(shown);
+        assert!(said.iter().all(|message| message.get("result").is_none()), "{said:?}");
+        assert!(matches!(ending, Err(CodexServerError::NotOffered)), "{ending:?}");
+    }
+}
+
+#[test]
 fn a_question_is_answered() {
     let beta = Answer::Choices(vec![vec!["Beta".to_owned()]]);
     check("question", &question("Which one?"), &beta);
@@ -236,7 +253,7 @@ fn what_waits_is_shown() {
     };
     let shown = format!("{COMMAND}\nWhy: May I touch a file?");
     assert_eq!(waits("command_allow"), prompt(permission("Bash", &shown, &[ALWAYS])));
-    assert_eq!(waits("file_change_allow"), prompt(permission("apply_patch", PATCH, &[])));
+    assert_eq!(waits("file_change_allow"), prompt(permission("apply_patch", PATCH, &[ALWAYS_FILES])));
     let Ending::Waits(asked) = waits("question") else { panic!("a question") };
     let Ok(choices) = asked.content.read_answer(&["2"]) else { panic!("an answer") };
     assert_eq!(choices, Answer::Choices(vec![vec!["Beta".to_owned()]]));

@@ -146,6 +146,37 @@ fn what_it_would_always_allow_is_shown_and_then_not_asked_again() {
     assert!(file.exists(), "it was not asked again");
 }
 
+/// The input of a tool that changes files.
+fn patching(change: &str) -> Value {
+    json!({ "cmd": format!("apply_patch <<'EOF'\n*** Begin Patch\n{change}\n*** End Patch\nEOF\n") })
+}
+
+#[test]
+#[ignore = "needs real clients: cargo xtask test --clients"]
+fn changes_of_the_files_that_were_shown_are_not_asked_again() {
+    let session = ServedSession::open();
+    session.ask("exec_command", patching("*** Add File: new.txt\n+hello"));
+    let shown = session.environment.ringer(&["answer", "last"]);
+    assert!(shown.contains("changes of the same files, until this session ends: new.txt"), "{shown}");
+    session.answer(&["always"]);
+    session.model.request();
+    session.environment.until_open(0);
+    let again = patching("*** Update File: new.txt\n@@\n-hello\n+bye");
+    session.model.answer(Answer::tool("exec_command", again));
+    session.model.request();
+    assert_eq!(
+        fs::read_to_string(session.file("new.txt")).expect("the file"),
+        "bye\n",
+        "it was not asked again"
+    );
+
+    session.ask("exec_command", patching("*** Add File: other.txt\n+hello"));
+    assert!(!session.file("other.txt").exists(), "another file is asked for");
+    session.answer(&["deny"]);
+    session.model.request();
+    assert_eq!(session.environment.complaints(), "");
+}
+
 #[test]
 #[ignore = "needs real clients: cargo xtask test --clients"]
 fn a_change_of_files_and_a_question_are_answered() {
