@@ -7,7 +7,11 @@ use crate::kitty_listing::KittyWindow;
 use crate::terminal::Terminal;
 use crate::terminal_window::{NotOwn, TerminalWindow};
 
-/// What makes kitty usable.
+/// The class of kitty's windows.
+const KITTY: &str = "kitty";
+/// Why a kitty does not say which of its tabs is seen.
+const NO_SOCKET: &str = "its remote control is not on a socket";
+/// What makes a kitty say it.
 const KITTY_FIX: &str = "in kitty.conf: allow_remote_control socket-only, and listen_on unix:/tmp/kitty-{kitty_pid}; then restart kitty";
 
 /// What is known of the window of a terminal.
@@ -51,15 +55,16 @@ pub fn inspect(surface: &SurfaceId) -> Option<WindowReport> {
             return Some(WindowReport::without("kitty", why).fix(KITTY_FIX));
         }
     }
-    if terminal.is_kitty && terminal.kitty.is_none() {
-        return Some(WindowReport::without("kitty", "its remote control is not on a socket").fix(KITTY_FIX));
-    }
     let found = terminal.window.map(|window| in_window(&terminal, window));
+    let kitty = || {
+        let is_silent = terminal.is_kitty && terminal.kitty.is_none();
+        is_silent.then(|| WindowReport::without("kitty", NO_SOCKET).fix(KITTY_FIX))
+    };
     let wayland = || {
         let why = "under Wayland only kitty tells Ringer of its windows";
         terminal.is_wayland.then(|| WindowReport::without("a window of Wayland", why))
     };
-    found.flatten().or_else(wayland)
+    found.flatten().or_else(kitty).or_else(wayland)
 }
 
 fn in_kitty(terminal: &Terminal, window: &KittyWindow) -> WindowReport {
@@ -95,15 +100,20 @@ fn in_window(terminal: &Terminal, window: u32) -> Option<WindowReport> {
         }
         Ok((Ok(found), active)) => {
             let has_manager = active != ActiveWindow::Unknown;
+            let is_kitty = found.class == KITTY;
             let why = if !has_manager {
-                Some("no window manager tells which window is active (_NET_ACTIVE_WINDOW)".to_owned())
+                Some("no window manager tells which window is active (_NET_ACTIVE_WINDOW)")
             } else if found.is_alone {
                 None
+            } else if is_kitty {
+                Some(NO_SOCKET)
             } else {
-                Some("it may have tabs, and Ringer does not see which one you look at".to_owned())
+                Some("it may have tabs, and Ringer does not see which one you look at")
             };
             let name = format!("{} window {:#x}", found.class, found.id);
-            WindowReport { name, sees: why.is_none(), goes: has_manager, why, fix: None }
+            let (sees, why) = (why.is_none(), why.map(str::to_owned));
+            let fix = is_kitty.then(|| KITTY_FIX.to_owned());
+            WindowReport { name, sees, goes: has_manager, why, fix }
         }
     })
 }

@@ -232,5 +232,12 @@ fn doctor_says_whether_the_window_is_seen() {
     assert!(said.contains("Ringer sees when you look at it and can bring it to the front"), "{said}");
     let mut kitty = desk.kitty("kitty", &[]);
     let said = kitty.output(row);
+    assert!(said.contains("can bring it to the front, but does not see when you look at it"), "{said}");
     assert!(said.contains("fix: in kitty.conf: allow_remote_control socket-only"), "{said}");
+    desk.begin_agent(&mut kitty);
+    desk.activate(xterm.window);
+    kitty.notify("here");
+    until("it is unread", || desk.unread() == ["here"]);
+    desk.jump();
+    assert_eq!(desk.active(), Some(kitty.window));
 }
