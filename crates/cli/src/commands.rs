@@ -13,6 +13,7 @@ mod doctor;
 mod help;
 mod hook;
 mod hub;
+mod inbox_tables;
 mod jump;
 mod lead;
 mod lead_session;

@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags};
 
-use crate::parse::{parse, parse_repository};
+use crate::parse::{parse_repository, parse_with_rules};
 use crate::problem::{ConfigError, ConfigErrors};
+use crate::table_rule::TableRule;
 use crate::{Config, RepositorySettings};
 
 /// The largest file that is read. No settings are that long; something else lies there.
@@ -38,8 +39,17 @@ pub fn user_path(environment: &Environment) -> Option<PathBuf> {
 
 /// Reads the person's file. One that is not there is all defaults; one that cannot be read is a problem.
 pub fn load(path: &Path, home: Option<&Path>) -> Result<Config, ConfigErrors> {
+    load_with_rules(path, home, &[])
+}
+
+/// As [`load`], and checks tables whose meaning another crate knows.
+pub fn load_with_rules(
+    path: &Path,
+    home: Option<&Path>,
+    rules: &[TableRule],
+) -> Result<Config, ConfigErrors> {
     match read(path)? {
-        Some(text) => parse(path, home, &text),
+        Some(text) => parse_with_rules(path, home, &text, rules),
         None => Ok(Config { path: path.to_owned(), ..Config::default() }),
     }
 }

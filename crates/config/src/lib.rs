@@ -2,7 +2,7 @@
 //!
 //! A broken file never takes the hub down and never half applies: every problem is reported with its line and column, and
 //! the last good settings stay ([`LastGood`]). Nothing here asks the process for its environment or its clock; paths and
-//! texts are arguments, and [`load`] and [`load_repository`] are the only functions that read a file of settings.
+//! texts are arguments, and [`load`], [`load_with_rules`] and [`load_repository`] are the only functions that read a file of settings.
 //!
 //! ```
 //! use std::path::Path;
@@ -31,6 +31,7 @@ mod problem;
 mod schema;
 mod settings;
 mod span;
+mod table_rule;
 mod trust;
 mod trustable;
 mod word;
@@ -39,13 +40,14 @@ mod word;
 mod tests;
 
 pub use entry::{ChannelEntry, HookEntry, Origin, Source, Watch, WebhookEntry, WebhookKind, WebhookWhen};
-pub use file::{Environment, MAX_FILE, REPOSITORY_FILE, load, load_repository, user_path};
+pub use file::{Environment, MAX_FILE, REPOSITORY_FILE, load, load_repository, load_with_rules, user_path};
 pub use last_good::{Change, LastGood};
 pub use notify::{Matcher, Notify, QuietHours, SoundSetting, TitleMark};
-pub use parse::{parse, parse_repository};
+pub use parse::{parse, parse_repository, parse_with_rules};
 pub use problem::{ConfigError, ConfigErrors, MAX_PROBLEMS};
 pub use schema::{schema, schema_text};
 pub use settings::{Channels, Config, RepositorySettings, Tmux};
+pub use table_rule::TableRule;
 pub use trust::{TrustError, Trusted};
 pub use trustable::Trustable;
 

@@ -15,6 +15,7 @@ use crate::notify::{Matcher, NotARate, Notify, QuietHours, SoundSetting, read_ra
 use crate::page::{Item, Page, Section};
 use crate::problem::ConfigErrors;
 use crate::settings::{Channels, Config, RepositorySettings, Tmux};
+use crate::table_rule::TableRule;
 
 pub(crate) const ROOT: [&str; 13] = [
     "preferred_channel",
@@ -66,6 +67,16 @@ const NOT_HERE: &str = "cannot be set by a repository; it belongs in your own co
 
 /// Reads the person's settings. `path` is where the text is from; nothing is opened.
 pub fn parse(path: &Path, home: Option<&Path>, text: &str) -> Result<Config, ConfigErrors> {
+    parse_with_rules(path, home, text, &[])
+}
+
+/// As [`parse`], and checks tables whose meaning another crate knows.
+pub fn parse_with_rules(
+    path: &Path,
+    home: Option<&Path>,
+    text: &str,
+    rules: &[TableRule],
+) -> Result<Config, ConfigErrors> {
     let page = Page::new(path, home, text);
     let Some(tree) = tree(&page, text) else { return page.finish(Config::default()) };
     let root = Section::root(&page, &tree).with_keys(&ROOT, belongs_in_notify);
@@ -99,6 +110,9 @@ pub fn parse(path: &Path, home: Option<&Path>, text: &str) -> Result<Config, Con
         path: path.to_owned(),
     };
     unique(&root, "webhook", "id");
+    for rule in rules {
+        rule.apply(&root);
+    }
     page.finish(config)
 }
 

@@ -98,6 +98,9 @@ pub(crate) const ACTIONS: [ActionWords; 22] = [
     words(Action::Quit, "quit", "leave", &["q", "ctrl-c"]),
 ];
 
+/// Keys as the settings name them, for messages.
+pub const KEY_EXAMPLES: &str = "a, A, enter, ctrl-g, alt-x, f5";
+
 /// A key with its modifiers, as the settings name it: `a`, `A`, `ctrl-g`, `enter`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Hash)]
 pub struct KeyPress {
@@ -223,19 +226,26 @@ impl KeyMap {
         let mut invalid = Vec::new();
         for (name, keys) in settings {
             let Some(words) = ACTIONS.iter().find(|words| words.name == name) else {
-                let known: Vec<&str> = ACTIONS.iter().map(|words| words.name).collect();
-                invalid.push(InvalidKey(format!("unknown action {name:?} (known: {})", known.join(", "))));
+                let known = Self::action_names().join(", ");
+                invalid.push(InvalidKey(format!("unknown action {name:?} (known: {known})")));
                 continue;
             };
-            let parsed: Option<Vec<KeyPress>> = keys.split_whitespace().map(KeyPress::parse).collect();
-            match parsed.filter(|keys| !keys.is_empty()) {
+            match parse_keys(keys) {
                 Some(keys) => map.bind(words.action, &keys),
-                None => invalid.push(InvalidKey(format!(
-                    "{keys:?} is no key (examples: a, A, enter, ctrl-g, alt-x, f5)"
-                ))),
+                None => invalid.push(InvalidKey(format!("{keys:?} is no key (examples: {KEY_EXAMPLES})"))),
             }
         }
         (map, invalid)
+    }
+
+    /// The actions that can have keys, as the settings name them.
+    pub fn action_names() -> Vec<&'static str> {
+        ACTIONS.iter().map(|words| words.name).collect()
+    }
+
+    /// Whether a text of the settings is a key, or several with spaces between them.
+    pub fn are_keys(text: &str) -> bool {
+        parse_keys(text).is_some()
     }
 
     fn bind(&mut self, action: Action, keys: &[KeyPress]) {
@@ -257,6 +267,12 @@ impl KeyMap {
         let keys = self.keys.iter().filter(|(_, own)| *own == action).map(|(key, _)| key.to_string());
         keys.collect::<Vec<_>>().join(", ")
     }
+}
+
+/// Keys with spaces between them. `None` if one of them is no key, or there is none.
+fn parse_keys(text: &str) -> Option<Vec<KeyPress>> {
+    let keys: Option<Vec<KeyPress>> = text.split_whitespace().map(KeyPress::parse).collect();
+    keys.filter(|keys| !keys.is_empty())
 }
 
 #[cfg(test)]

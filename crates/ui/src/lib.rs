@@ -43,6 +43,6 @@ pub use backend::{Backend, PromptDetails, Request, Response};
 pub use data::{Agent, Data, FooterToast, Notification};
 pub use inbox::{Effect, Inbox};
 pub use input::{Input, InputParser};
-pub use keys::{Action, InvalidKey, KeyMap, KeyPress};
+pub use keys::{Action, InvalidKey, KEY_EXAMPLES, KeyMap, KeyPress};
 pub use signs::{state_sign, state_word};
 pub use theme::{Palette, Theme};

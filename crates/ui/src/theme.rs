@@ -44,10 +44,14 @@ impl Palette {
     /// The palette of a name; the error has all names.
     pub fn named(name: &str) -> Result<Self, String> {
         let found = PALETTES.iter().find(|(known, _)| *known == name);
-        found.map(|(_, palette)| *palette).ok_or_else(|| {
-            let known: Vec<&str> = PALETTES.iter().map(|(known, _)| *known).collect();
-            format!("unknown theme {name:?} (known: {})", known.join(", "))
-        })
+        found
+            .map(|(_, palette)| *palette)
+            .ok_or_else(|| format!("unknown theme {name:?} (known: {})", Self::names().join(", ")))
+    }
+
+    /// The names of all palettes.
+    pub fn names() -> Vec<&'static str> {
+        PALETTES.iter().map(|(name, _)| *name).collect()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ringer_ui::KeyPress;
+use ringer_ui::{KEY_EXAMPLES, KeyPress};
 
 /// What a key does after the prefix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,8 +105,7 @@ impl PaneKeys {
         let mut parse = |name: &str, keys: &str| -> Vec<KeyPress> {
             let parsed: Option<Vec<KeyPress>> = keys.split_whitespace().map(KeyPress::parse).collect();
             parsed.filter(|keys| !keys.is_empty()).unwrap_or_else(|| {
-                problems
-                    .push(format!("{name}: {keys:?} is no key (examples: a, A, enter, ctrl-g, alt-x, f5)"));
+                problems.push(format!("{name}: {keys:?} is no key (examples: {KEY_EXAMPLES})"));
                 Vec::new()
             })
         };
@@ -127,11 +126,17 @@ impl PaneKeys {
         keys.retain(|(key, action)| *action != PaneAction::SendPrefix || *key != usual.unwrap_or(prefix));
         keys.push((prefix, PaneAction::SendPrefix));
         for name in settings.keys().filter(|name| Self::is_own(name)) {
-            if name != PREFIX.0 && !ACTIONS.iter().any(|words| words.name == name) {
-                problems.push(format!("unknown action {name:?} (ringer help keys lists them)"));
+            if !Self::names().any(|known| known == name) {
+                let known: Vec<&str> = Self::names().collect();
+                problems.push(format!("unknown action {name:?} (known: {})", known.join(", ")));
             }
         }
         (Self { prefix, keys }, problems)
+    }
+
+    /// The names of all lines of `[keys]` that are about panes.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        std::iter::once(PREFIX.0).chain(ACTIONS.iter().map(|words| words.name))
     }
 
     /// Whether a line of `[keys]` is about panes.

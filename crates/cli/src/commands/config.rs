@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use ringer_config::{
     Config, ConfigErrors, Environment, REPOSITORY_FILE, RepositorySettings, Trusted, example, load,
-    load_repository, schema_text, user_path,
+    load_repository, load_with_rules, schema_text, user_path,
 };
 use ringer_hub::{HubOptions, trust_file};
 use ringer_journal::Home;
@@ -12,6 +12,7 @@ use ringer_term::sanitise_line;
 use serde::Serialize;
 use serde_json::json;
 
+use super::inbox_tables::rules;
 use crate::context;
 use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
@@ -149,14 +150,16 @@ fn check_one(file: &Path, environment: &Environment) -> Result<FileView, Failure
         let root = file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         return Ok(FileView::of(file, &load_repository(root, home)));
     }
-    Ok(FileView::of(file, &load(file, home)))
+    Ok(FileView::of(file, &load_with_rules(file, home, &rules())))
 }
 
 fn check_here(environment: &Environment) -> Vec<FileView> {
-    let user = user_config(environment).map(|(path, read)| FileView::of(&path, &read));
+    let home = environment.home.as_deref();
+    let user =
+        user_path(environment).map(|path| FileView::of(&path, &load_with_rules(&path, home, &rules())));
     let repository = context::repository().map(|repository| {
         let path = repository.worktree.join(REPOSITORY_FILE);
-        FileView::of(&path, &load_repository(&repository.worktree, environment.home.as_deref()))
+        FileView::of(&path, &load_repository(&repository.worktree, home))
     });
     // Most repositories have no such file, so a missing one is not listed.
     user.into_iter().chain(repository.filter(|file| file.exists)).collect()

@@ -10,6 +10,7 @@ use ringer_platform::variable;
 use ringer_ui::{Backend, KeyMap, Palette, Settings, Theme};
 use ringer_workspace::PaneKeys;
 
+use super::inbox_tables::{MOUSE_OFF, THEME_MOUSE, THEME_NAME};
 use super::ui_backend::UiBackend;
 use super::{config, welcome};
 use crate::editor;
@@ -62,7 +63,7 @@ fn settings() -> Settings {
     Settings {
         keys,
         theme: Theme { palette, ascii: !has_unicode() },
-        mouse: config.theme.get("mouse").is_none_or(|mouse| mouse != "off"),
+        mouse: config.theme.get(THEME_MOUSE).is_none_or(|mouse| mouse != MOUSE_OFF),
         leaves_when_gone: is_in_popup(),
         machine: machine(),
         time_of_day: |unix_ms| Clock::local().time_of_day(unix_ms),
@@ -76,7 +77,7 @@ fn palette(theme: &BTreeMap<String, String>) -> Result<Palette, String> {
     if variable("NO_COLOR").is_some_and(|value| !value.is_empty()) {
         return Ok(Palette::None);
     }
-    let named = theme.get("name").map_or(Ok(Palette::default()), |name| Palette::named(name))?;
+    let named = theme.get(THEME_NAME).map_or(Ok(Palette::default()), |name| Palette::named(name))?;
     let has_all_colours = variable("COLORTERM").is_some_and(|value| value == "truecolor" || value == "24bit");
     let needs_all = matches!(named, Palette::Dark | Palette::Light);
     Ok(if needs_all && !has_all_colours { Palette::Terminal } else { named })

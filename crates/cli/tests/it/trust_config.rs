@@ -41,6 +41,21 @@ fn every_problem_is_told_where_it_is() {
         ("[notify]\n\nreorder = 7\n", &["3:11: notify.reorder is a number; expected true or false"]),
         ("a = 1\nidle_threshold_ms = 0\n", &["1:1: unknown key a", "2:21: idle_threshold_ms is 0"]),
         ("[notify\n", &["1:8: "]),
+        (
+            "[keys]\nanswre = \"a\"\nquit = \"hyper-q\"\nwhy = \"w f5\"\n",
+            &[
+                "2:1: unknown key keys.answre\nhint: did you mean \"answer\"?",
+                "3:8: keys.quit is \"hyper-q\"; expected a key or several with spaces between, like a, A, enter",
+            ],
+        ),
+        (
+            "[theme]\nname = \"drak\"\nmouse = \"of\"\ncolour = \"red\"\n",
+            &[
+                "2:8: theme.name is \"drak\"; expected one of terminal, dark, light, none",
+                "3:9: theme.mouse is \"of\"; expected one of on, off",
+                "4:1: unknown key theme.colour",
+            ],
+        ),
         ("[[hook]]\nid = \"\\u001b]0;x\"\ncommand = [\"x\"]\n", &["2:6: "]),
     ] {
         let path = own(&environment, text);
