@@ -17,6 +17,7 @@ pub(crate) mod listener;
 pub(crate) mod prompt;
 pub(crate) mod question;
 pub(crate) mod read;
+pub(crate) mod relay;
 pub(crate) mod retention;
 pub(crate) mod row;
 pub(crate) mod schema;

@@ -36,8 +36,19 @@ pub(crate) fn put(
     id: &MessageId,
     unix_ms: i64,
 ) -> rusqlite::Result<Vec<String>> {
-    let Some(seq) = row::insert(transaction, draft, id, unix_ms)? else {
-        return Ok(Vec::new());
+    Ok(put_of_machine(transaction, draft, id, unix_ms, None)?.unwrap_or_default())
+}
+
+/// The same for a message that came from another machine. `None` if it was there already.
+pub(crate) fn put_of_machine(
+    transaction: &Transaction<'_>,
+    draft: &Draft,
+    id: &MessageId,
+    unix_ms: i64,
+    machine: Option<&str>,
+) -> rusqlite::Result<Option<Vec<String>>> {
+    let Some(seq) = row::insert(transaction, draft, id, unix_ms, machine)? else {
+        return Ok(None);
     };
     // A mark is applied, and never read by an agent.
     let is_notice = matches!(draft.tag, Tag::Notice(_));
@@ -50,7 +61,7 @@ pub(crate) fn put(
         let parts = part_count(draft);
         inbox::queue(transaction, agent.as_str(), (seq, parts), unix_ms)?;
     }
-    subscription::doorbells_to_wake(transaction, draft)
+    subscription::doorbells_to_wake(transaction, draft).map(Some)
 }
 
 /// The agents that a message to all is for: those of its scope that have not ended. Without its sender, and without the lead,

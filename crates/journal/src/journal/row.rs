@@ -12,12 +12,14 @@ use crate::db::text::{optional_text, text};
 pub(crate) const COLUMNS: &str = "seq, id, ts, scope, sender, kind, recipient, title, subtitle, body, category, \
                                   question_id, key, ttl, origin, machine, about";
 
-/// Puts a message in. Gives its number, or `None` if that id is there already.
+/// Puts a message in, with the machine that it came from if that is another one. Gives its number, or `None` if that id is
+/// there already.
 pub(crate) fn insert(
     transaction: &Transaction<'_>,
     draft: &Draft,
     id: &MessageId,
     unix_ms: i64,
+    machine: Option<&str>,
 ) -> rusqlite::Result<Option<i64>> {
     let ttl = draft.ttl.map(|ttl| i64::try_from(ttl.as_millis()).unwrap_or(i64::MAX));
     // Plain data: it cannot fail to be written.
@@ -26,8 +28,8 @@ pub(crate) fn insert(
     let inserted = transaction
         .prepare(
             "INSERT INTO message (id, ts, scope, sender, kind, recipient, title, subtitle, body, category,
-                                  question_id, key, ttl, origin, about)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)
+                                  question_id, key, ttl, origin, about, machine)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)
              ON CONFLICT (id) DO NOTHING",
         )?
         .execute(params![
@@ -46,6 +48,7 @@ pub(crate) fn insert(
             ttl,
             origin,
             about,
+            machine,
         ])?;
     Ok((inserted == 1).then(|| transaction.last_insert_rowid()))
 }

@@ -1,0 +1,286 @@
+//! What links to other machines do with the journal: they read what was written here, and store what was written there.
+//!
+//! A message of another machine has the name of that machine in its row. How far such messages are stored is a note that is
+//! written with them. How far another machine has stored the messages of this one is a cursor, so that pruning keeps the rest.
+
+use std::collections::BTreeSet;
+use std::os::fd::{AsFd, BorrowedFd};
+
+use ringer_core::{Draft, Message, MessageId, Scope};
+use rusqlite::{Connection, OptionalExtension, params};
+use serde::{Deserialize, Serialize};
+
+use crate::db::text::text;
+use crate::error::Error;
+use crate::journal::agent_note;
+use crate::journal::append::put_of_machine;
+use crate::journal::consumer::advance;
+use crate::journal::row::{COLUMNS, read};
+use crate::journal::schema::Journal;
+use crate::journal::sequence::{POSITION, generation, highest};
+use crate::position::Cursor;
+use crate::wake::subscription::Topic;
+use crate::wake::waiter::{OnParentExit, Waiter};
+
+/// The scope of the cursors of links: all of them.
+const EVERYWHERE: &str = "*";
+
+/// A message of another machine, checked and ready to be stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ImportedMessage {
+    /// Its id, which it had there.
+    pub id: MessageId,
+    /// When it was sent, by the clock of this machine.
+    pub unix_ms: i64,
+    /// What it says.
+    pub draft: Draft,
+}
+
+/// Messages of another machine that are stored in one step.
+#[derive(Debug, Clone, Copy)]
+pub struct Import<'a> {
+    /// The id of the machine.
+    pub machine_id: &'a str,
+    /// What it is called here.
+    pub machine: &'a str,
+    /// The messages, in its order.
+    pub messages: &'a [ImportedMessage],
+    /// The place of the last one in its journal.
+    pub end: &'a Cursor,
+}
+
+/// What was written on this machine behind a number.
+#[derive(Debug, Default)]
+pub struct OwnBatch {
+    /// The messages, in order.
+    pub messages: Vec<Message>,
+    /// Everything up to this number was looked at.
+    pub looked_at: i64,
+    /// There is more behind that.
+    pub more: bool,
+}
+
+/// A place as a note holds it.
+#[derive(Serialize, Deserialize)]
+struct StoredPlace {
+    generation: String,
+    seq: i64,
+    id: Option<String>,
+}
+
+fn note_of(machine_id: &str) -> String {
+    format!("relay:{machine_id}")
+}
+
+fn consumer_of(machine_id: &str) -> String {
+    format!("relay-{machine_id}")
+}
+
+impl Journal {
+    /// Stores messages of another machine, those of them that are new, and how far they go. Gives how many were new.
+    pub fn import(&mut self, import: &Import<'_>) -> Result<usize, Error> {
+        let Cursor { generation, seq, id } = import.end.clone();
+        let place = StoredPlace { generation: generation.unwrap_or_default(), seq, id };
+        // Plain data: it cannot fail to be written.
+        let place = serde_json::to_string(&place).unwrap_or_default();
+        let (new, bells) = self.write(|transaction| {
+            let (mut new, mut bells) = (0, BTreeSet::new());
+            for ImportedMessage { id, unix_ms, draft } in import.messages {
+                let machine = Some(import.machine);
+                if let Some(more) = put_of_machine(transaction, draft, id, *unix_ms, machine)? {
+                    bells.extend(more);
+                    new += 1;
+                }
+            }
+            agent_note::set(transaction, &note_of(import.machine_id), &place)?;
+            Ok((new, bells))
+        })?;
+        if new > 0 {
+            self.wake(&bells.into_iter().collect::<Vec<_>>());
+        }
+        Ok(new)
+    }
+
+    /// How far the messages of another machine are stored here. `None` if there are none.
+    pub fn import_position(&mut self, machine_id: &str) -> Result<Option<Cursor>, Error> {
+        let note = self.read(|connection| agent_note::value(connection, &note_of(machine_id)))?;
+        let place = note.and_then(|note| serde_json::from_str::<StoredPlace>(&note).ok());
+        Ok(place.map(|StoredPlace { generation, seq, id }| Cursor { generation: Some(generation), seq, id }))
+    }
+
+    /// What was written on this machine behind a number, marks included; at most `most` messages.
+    pub fn own_after(&mut self, seq: i64, most: usize) -> Result<OwnBatch, Error> {
+        let query = format!(
+            "SELECT {COLUMNS} FROM message WHERE seq > ?1 AND seq <= ?2 AND machine IS NULL ORDER BY seq"
+        );
+        self.read(|connection| {
+            let mut batch = OwnBatch { looked_at: highest(connection)?.max(seq), ..OwnBatch::default() };
+            let mut statement = connection.prepare(&query)?;
+            let mut rows = statement.query([seq, batch.looked_at])?;
+            while let Some(row) = rows.next()? {
+                if batch.messages.len() == most {
+                    batch.looked_at = batch.messages.last().map_or(seq, |last| last.seq);
+                    batch.more = true;
+                    break;
+                }
+                // A damaged row is skipped: it must not block the messages after it.
+                batch.messages.extend(read(row)?);
+            }
+            Ok(batch)
+        })
+    }
+
+    /// How far another machine has stored the messages of this one. A machine that is new begins at the end.
+    pub fn export_position(&mut self, machine_id: &str, unix_ms: i64) -> Result<Cursor, Error> {
+        let consumer = consumer_of(machine_id);
+        if let Some(place) = self.read(|connection| export_position(connection, &consumer))? {
+            return Ok(place);
+        }
+        self.write(|transaction| {
+            let end = "SELECT ?1, ?2, coalesce(max(seq), 0),
+                           (SELECT id FROM message ORDER BY seq DESC LIMIT 1), ?3, 0 FROM message WHERE true";
+            advance(transaction, end, params![consumer, EVERYWHERE, unix_ms])?;
+            Ok(export_position(transaction, &consumer)?.unwrap_or_default())
+        })
+    }
+
+    /// Another machine has stored the messages of this one up to there.
+    pub fn advance_export(&mut self, machine_id: &str, cursor: &Cursor, unix_ms: i64) -> Result<(), Error> {
+        let consumer = consumer_of(machine_id);
+        self.write(|transaction| {
+            let found = "SELECT ?1, ?2, seq, id, ?5, 0 FROM message WHERE seq = ?3 AND id = ?4";
+            let place = params![consumer, EVERYWHERE, cursor.seq, cursor.id, unix_ms];
+            advance(transaction, found, place)
+        })
+    }
+
+    /// How many messages of this machine another one has not stored yet.
+    pub fn export_lag(&mut self, machine_id: &str) -> Result<Option<i64>, Error> {
+        let consumer = consumer_of(machine_id);
+        self.read(|connection| {
+            let Some(Cursor { seq, .. }) = export_position(connection, &consumer)? else { return Ok(None) };
+            let count = "SELECT count(*) FROM message WHERE seq > ?1 AND machine IS NULL";
+            connection.query_row(count, [seq], |row| row.get(0)).map(Some)
+        })
+    }
+
+    /// Forgets how far the two sides are. Its messages stay.
+    pub fn forget_machine(&mut self, machine_id: &str) -> Result<(), Error> {
+        self.write(|transaction| {
+            transaction.execute("DELETE FROM note WHERE name = ?1", [note_of(machine_id)])?;
+            let cursor = "DELETE FROM cursor WHERE consumer = ?1 AND scope = ?2";
+            transaction.execute(cursor, params![consumer_of(machine_id), EVERYWHERE]).map(drop)
+        })
+    }
+
+    /// The machine that a message came from: `Some(None)` if it was written here, `None` if there is no such message.
+    pub fn machine_of(&mut self, id: &MessageId) -> Result<Option<Option<String>>, Error> {
+        Ok(self.message(id.as_str())?.map(|message| message.machine))
+    }
+}
+
+fn export_position(connection: &Connection, consumer: &str) -> rusqlite::Result<Option<Cursor>> {
+    let place = connection.query_row(
+        &format!("SELECT {POSITION}, id FROM cursor WHERE consumer = ?1 AND scope = ?2"),
+        [consumer, EVERYWHERE],
+        |row| Ok((row.get::<_, i64>(0)?, row.get::<_, Option<String>>(1)?)),
+    );
+    let Some((seq, _)) = place.optional()? else { return Ok(None) };
+    let id = connection.query_row("SELECT id FROM message WHERE seq = ?1", [seq], |row| text(row, 0));
+    Ok(Some(Cursor { generation: Some(generation(connection)?), seq, id: id.optional()? }))
+}
+
+/// A doorbell that rings for every message. What it announces is read after [`JournalWatch::prepare`].
+#[derive(Debug)]
+pub struct JournalWatch {
+    waiter: Waiter,
+}
+
+impl JournalWatch {
+    /// Registers it. From here on nothing is missed.
+    pub fn register(journal: &mut Journal) -> Result<Self, Error> {
+        let scope = Scope::global();
+        let parent = OnParentExit::Continue;
+        let (waiter, ()) = Waiter::register(journal, Topic::Everything, &scope, "relay", parent, |_| Ok(()))?;
+        Ok(Self { waiter })
+    }
+
+    /// To be called before each read of the journal: drains the doorbell, and opens the journal again if another file has
+    /// its name by now.
+    pub fn prepare(&mut self, journal: &mut Journal) -> Result<(), Error> {
+        self.waiter.prepare(journal)
+    }
+}
+
+impl AsFd for JournalWatch {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.waiter.doorbell().as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Home, IdSource};
+    use ringer_core::{Kind, Sender};
+
+    fn journal() -> (tempfile::TempDir, Journal) {
+        let directory = tempfile::tempdir().unwrap();
+        let journal = Journal::open(&Home::new(directory.path())).unwrap();
+        (directory, journal)
+    }
+
+    fn draft(text: &str) -> Draft {
+        Draft::new(Scope::global(), Sender::system(), Kind::Status, text).unwrap()
+    }
+
+    fn import(journal: &mut Journal, messages: &[ImportedMessage], seq: i64) -> usize {
+        let end = Cursor { generation: Some("g".to_owned()), seq, id: None };
+        journal.import(&Import { machine_id: "m1", machine: "box", messages, end: &end }).unwrap()
+    }
+
+    #[test]
+    fn what_comes_twice_is_stored_once_and_is_not_sent_on() {
+        let (_directory, mut journal) = journal();
+        let own = journal.append(&draft("own"), &IdSource::now()).unwrap();
+        let message =
+            ImportedMessage { id: IdSource::now().message_id(), unix_ms: 7, draft: draft("from the box") };
+        assert_eq!(journal.import_position("m1").unwrap(), None);
+        assert_eq!(import(&mut journal, std::slice::from_ref(&message), 4), 1);
+        assert_eq!(import(&mut journal, std::slice::from_ref(&message), 5), 0);
+        assert_eq!(journal.import_position("m1").unwrap().unwrap().seq, 5);
+        let stored = journal.message(message.id.as_str()).unwrap().unwrap();
+        assert_eq!((stored.machine.as_deref(), stored.unix_ms), (Some("box"), 7));
+        let batch = journal.own_after(0, 10).unwrap();
+        assert_eq!(batch.messages.iter().map(|message| &message.id).collect::<Vec<_>>(), [&own]);
+        assert!(batch.looked_at >= 2 && !batch.more, "the other one need not be looked at again");
+    }
+
+    #[test]
+    fn a_new_machine_begins_at_the_end_and_keeps_its_place() {
+        let (_directory, mut journal) = journal();
+        journal.append(&draft("before"), &IdSource::now()).unwrap();
+        let begin = journal.export_position("m1", 0).unwrap();
+        assert_eq!(begin.seq, 1);
+        let id = journal.append(&draft("after"), &IdSource::now()).unwrap();
+        assert_eq!(journal.export_position("m1", 0).unwrap(), begin, "it does not move by being asked for");
+        assert_eq!(journal.export_lag("m1").unwrap(), Some(1));
+        let next = Cursor { seq: 2, id: Some(id.to_string()), ..begin };
+        journal.advance_export("m1", &next, 0).unwrap();
+        assert_eq!(journal.export_position("m1", 0).unwrap(), next);
+        journal.forget_machine("m1").unwrap();
+        assert_eq!(journal.export_lag("m1").unwrap(), None);
+    }
+
+    #[test]
+    fn a_batch_has_an_end() {
+        let (_directory, mut journal) = journal();
+        for text in ["a", "b", "c"] {
+            journal.append(&draft(text), &IdSource::now()).unwrap();
+        }
+        let batch = journal.own_after(0, 2).unwrap();
+        assert_eq!((batch.messages.len(), batch.looked_at, batch.more), (2, 2, true));
+        let batch = journal.own_after(2, 2).unwrap();
+        assert_eq!((batch.messages.len(), batch.looked_at, batch.more), (1, 3, false));
+    }
+}

@@ -1,0 +1,169 @@
+//! What the two ends of a link say to each other: one JSON object on a line.
+
+use serde::{Deserialize, Serialize};
+
+use crate::machine::MachineId;
+use crate::position::Position;
+use crate::wire_message::WireMessage;
+
+/// The version of the protocol that this program speaks.
+pub const PROTOCOL: u32 = 1;
+/// The longest frame, in bytes. A longer one ends the link.
+pub const MAX_FRAME: usize = 1024 * 1024;
+
+/// One line of a link.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Frame {
+    /// The first one of each side.
+    Hello(Hello),
+    /// How far the sender of this frame has stored the messages of the other machine. Nothing yet without a position.
+    Want {
+        /// The place behind which it wants messages.
+        after: Option<Position>,
+    },
+    /// Where the messages begin that follow.
+    Start {
+        /// The place before them.
+        at: Position,
+        /// Messages up to this number may have been sent before: the journal is not the one that was read.
+        #[serde(default)]
+        repeats_until: i64,
+    },
+    /// Messages, in order.
+    Messages {
+        /// The place before them: that of the frame before.
+        after: Position,
+        /// The place of the last one.
+        end: Position,
+        /// The messages.
+        messages: Vec<WireMessage>,
+    },
+    /// Everything up to there is stored, and will not be lost.
+    Stored {
+        /// The place of the last message.
+        end: Position,
+    },
+    /// The sender is alive.
+    Ping,
+    /// The sender ends the link, and says why.
+    Refused {
+        /// The reason, for a person.
+        why: String,
+    },
+    /// What a newer version says. It is ignored.
+    #[serde(other)]
+    Unknown,
+}
+
+/// Who a side is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hello {
+    /// The oldest and the newest version of the protocol that it speaks.
+    pub protocol: (u32, u32),
+    /// Its id.
+    pub machine: MachineId,
+    /// What it calls itself.
+    pub name: String,
+    /// The version of its program.
+    pub program: String,
+    /// Its clock, in milliseconds since 1970. Clocks differ, and times of messages are corrected by it.
+    pub unix_ms: i64,
+}
+
+impl Frame {
+    /// The frame as a line.
+    pub fn line(&self) -> Vec<u8> {
+        // Plain data: it cannot fail to be written.
+        let mut line = serde_json::to_vec(self).unwrap_or_default();
+        line.push(b'\n');
+        line
+    }
+
+    /// Reads a line. `None` if it is no frame.
+    pub fn read(line: &[u8]) -> Option<Self> {
+        serde_json::from_slice(line).ok()
+    }
+}
+
+/// Frames out of bytes as they come. It holds one frame at most.
+#[derive(Debug, Default)]
+pub struct FrameReader {
+    kept: Vec<u8>,
+}
+
+/// What a line that is no frame is worth: the link ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NoFrame(pub &'static str);
+
+impl FrameReader {
+    /// Takes bytes, and gives the frames that they complete.
+    pub fn feed(&mut self, mut bytes: &[u8]) -> Result<Vec<Frame>, NoFrame> {
+        let mut frames = Vec::new();
+        while let Some(end) = memchr::memchr(b'\n', bytes) {
+            let (line, rest) = bytes.split_at(end);
+            bytes = &rest[1..];
+            self.keep(line)?;
+            let line = std::mem::take(&mut self.kept);
+            frames.push(Frame::read(&line).ok_or(NoFrame("a line is no frame"))?);
+        }
+        self.keep(bytes)?;
+        Ok(frames)
+    }
+
+    fn keep(&mut self, bytes: &[u8]) -> Result<(), NoFrame> {
+        if self.kept.len() + bytes.len() > MAX_FRAME {
+            return Err(NoFrame("a frame is longer than 1 MiB"));
+        }
+        self.kept.extend_from_slice(bytes);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_frame_of_a_newer_version_is_ignored() {
+        assert_eq!(Frame::read(br#"{"type":"dance","steps":3}"#), Some(Frame::Unknown));
+        assert_eq!(Frame::read(br#"{"type":"ping","tempo":"slow"}"#), Some(Frame::Ping));
+        assert_eq!(Frame::read(b"{}"), None);
+        assert_eq!(Frame::read(b"Last login: today"), None);
+    }
+
+    #[test]
+    fn a_frame_has_a_longest_length() {
+        let mut reader = FrameReader::default();
+        assert_eq!(reader.feed(&vec![b' '; MAX_FRAME]), Ok(Vec::new()));
+        assert_eq!(reader.feed(b" "), Err(NoFrame("a frame is longer than 1 MiB")));
+    }
+
+    proptest! {
+        #[test]
+        fn any_split_gives_the_same_frames(cuts in prop::collection::vec(0_usize..400, 0..6)) {
+            let frames = [
+                Frame::Ping,
+                Frame::Want { after: None },
+                Frame::Stored { end: Position { generation: "g".into(), seq: 7, id: Some("a\nb".into()) } },
+                Frame::Refused { why: "no \u{2028} é".into() },
+            ];
+            let bytes: Vec<u8> = frames.iter().flat_map(Frame::line).collect();
+            let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut.min(bytes.len())).collect();
+            cuts.extend([0, bytes.len()]);
+            cuts.sort_unstable();
+            let mut reader = FrameReader::default();
+            let mut read = Vec::new();
+            for cut in cuts.windows(2) {
+                read.extend(reader.feed(&bytes[cut[0]..cut[1]]).unwrap());
+            }
+            prop_assert_eq!(read, frames);
+        }
+
+        #[test]
+        fn any_line_is_read_or_refused(line in prop::collection::vec(any::<u8>(), 0..200)) {
+            let _ = Frame::read(&line);
+        }
+    }
+}

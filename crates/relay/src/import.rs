@@ -1,0 +1,320 @@
+//! From what another machine says to a message that may be stored here.
+//!
+//! The other machine is not believed. Where a message comes from is known from the link. All that names something on that
+//! machine (agents, sessions, questions, repositories, surfaces) gets the name of the machine, so that it never means
+//! something of this machine or of a third one.
+
+use std::time::Duration;
+
+use ringer_core::attention::MarkTarget;
+use ringer_core::message::{
+    About, EPISODE_KEY_PREFIX, InvalidName, MAX_BODY, Mark, MessageOrigin, QuestionId, Tag, validate_name,
+    validate_text,
+};
+use ringer_core::{Draft, MessageId, Recipient, Scope, Sender};
+use ringer_journal::ImportedMessage;
+
+use crate::machine::MachineName;
+use crate::wire_message::WireMessage;
+
+/// How the surfaces and the workspace of another machine begin.
+pub const SURFACE_PREFIX: &str = "machine:";
+/// The longest text of a part of [`About`], in bytes.
+const MAX_PART: usize = MAX_BODY / 16;
+/// The longest id of a surface.
+const MAX_SURFACE: usize = 256;
+/// How far clocks may differ before times are corrected: a message takes a moment to come, too.
+const CLOCK_TOLERANCE_MS: i64 = 2_000;
+
+/// What holds for all messages of one connection.
+#[derive(Debug, Clone)]
+pub struct ImportRules {
+    /// What the machine is called here.
+    pub machine: MachineName,
+    /// Whether it may send messages to agents of this machine.
+    pub may_address_agents: bool,
+    /// How much the clock of this machine is ahead of the other one, in milliseconds.
+    pub clock_ahead_ms: i64,
+}
+
+/// Why a message is not stored.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ImportRefusal {
+    /// A text is not allowed.
+    #[error(transparent)]
+    Invalid(#[from] InvalidName),
+    /// It is of a kind that this version does not know.
+    #[error("it is of an unknown kind")]
+    UnknownTag,
+    /// Its id is no id of a message.
+    #[error("its id is no id of a message")]
+    NoId,
+    /// It is for an agent here, and the machine may not write to agents.
+    #[error("the machine may not write to agents here")]
+    NotAllowed,
+    /// It is a mark that no other machine may set, or about nothing that it may mark.
+    #[error("the machine may not set that mark")]
+    NotItsMark,
+}
+
+impl ImportRules {
+    /// The rules of a connection, by the clocks of both machines at its beginning.
+    pub fn new(machine: MachineName, may_address_agents: bool, own_ms: i64, other_ms: i64) -> Self {
+        let ahead = own_ms.saturating_sub(other_ms);
+        let clock_ahead_ms = if ahead.abs() > CLOCK_TOLERANCE_MS { ahead } else { 0 };
+        Self { machine, may_address_agents, clock_ahead_ms }
+    }
+
+    /// The message as it is stored here.
+    pub fn import(&self, wire: WireMessage) -> Result<ImportedMessage, ImportRefusal> {
+        let tag = Tag::named(&wire.tag).ok_or(ImportRefusal::UnknownTag)?;
+        let id = message_id(&wire.id)?;
+        let sender = Sender::new(&self.named(&wire.sender))?;
+        let mut draft = Draft::tagged(self.scope(&wire.scope)?, sender, tag, &wire.body);
+        (draft.title, draft.subtitle, draft.category) = (wire.title, wire.subtitle, wire.category);
+        draft.check()?;
+        let question = wire.question_id.as_deref().map(|id| QuestionId::parse(&self.named(id)));
+        draft.question_id = question.transpose()?;
+        let key = wire.key.as_deref();
+        match tag {
+            Tag::Notice(_) => {
+                validate_text("message", &wire.body, MAX_BODY)?;
+                draft.recipient = self.recipient(&wire.recipient)?;
+                draft.key = key.map(|key| self.notice_key(key)).transpose()?;
+            }
+            Tag::Mark(_) if wire.body.len() > MAX_BODY => return Err(ImportRefusal::NotItsMark),
+            Tag::Mark(mark) => {
+                draft.recipient = Recipient::Person;
+                draft.key = self.mark_key(mark, key, draft.question_id.as_ref())?;
+            }
+        }
+        draft.ttl = wire.ttl_ms.map(Duration::from_millis);
+        draft.about = wire.about.map(|about| self.about(about));
+        draft.origin = MessageOrigin {
+            surface: wire.surface.map(|surface| self.surface(&surface)),
+            workspace: Some(self.workspace()),
+            ..MessageOrigin::default()
+        };
+        Ok(ImportedMessage { id, unix_ms: wire.unix_ms.saturating_add(self.clock_ahead_ms), draft })
+    }
+
+    /// A name of the other machine, as it is known here: `worker-1@box`.
+    fn named(&self, name: &str) -> String {
+        format!("{name}@{}", self.machine)
+    }
+
+    /// Repositories have random ids, but a machine could name one of this machine, and so reach its lead agent.
+    fn scope(&self, scope: &str) -> Result<Scope, ImportRefusal> {
+        let scope = Scope::new(scope)?;
+        let machine = self.machine.as_str().replace('.', "-");
+        Ok(Scope::new(&format!("{machine}_{scope}"))?)
+    }
+
+    fn recipient(&self, recipient: &str) -> Result<Recipient, ImportRefusal> {
+        let recipient = Recipient::parse(recipient)?;
+        match recipient.agent() {
+            Some(_) if !self.may_address_agents => Err(ImportRefusal::NotAllowed),
+            _ => Ok(recipient),
+        }
+    }
+
+    /// The key of a notice. That of an episode names an agent; others count only for their sender.
+    fn notice_key(&self, key: &str) -> Result<String, InvalidName> {
+        let key = if key.starts_with(EPISODE_KEY_PREFIX) { self.named(key) } else { key.to_owned() };
+        validate_name("key", &key).map(|()| key)
+    }
+
+    /// The key of an episode, `episode:AGENT:NUMBER`, with the machine behind it. `None` for another key.
+    fn episode(&self, key: &str) -> Option<String> {
+        let own = key.starts_with(EPISODE_KEY_PREFIX).then(|| self.named(key));
+        own.filter(|key| validate_name("key", key).is_ok())
+    }
+
+    /// What a mark is about. What an agent of the other machine ended is one of its episodes or questions; what the person did
+    /// there is about one message.
+    fn mark_key(
+        &self,
+        mark: Mark,
+        key: Option<&str>,
+        question: Option<&QuestionId>,
+    ) -> Result<Option<String>, ImportRefusal> {
+        let refused = ImportRefusal::NotItsMark;
+        match mark {
+            Mark::Answer if question.is_some() => Ok(None),
+            Mark::Resolve | Mark::Decision => key.and_then(|key| self.episode(key)).map(Some).ok_or(refused),
+            Mark::Read | Mark::Unread | Mark::Clear | Mark::Snooze => match key.and_then(MarkTarget::parse) {
+                Some(MarkTarget::Message(id)) => Ok(Some(message_id(id.as_str())?.to_string())),
+                _ => Err(refused),
+            },
+            _ => Err(refused),
+        }
+    }
+
+    /// The parts of a notice, with the machine in what people read first.
+    fn about(&self, about: About) -> About {
+        let short = |text: Option<String>| text.map(|text| cut(&text, MAX_PART).to_owned());
+        let name = short(about.name).map(|name| self.named(&name));
+        let repository = short(about.repository).map(|repository| format!("{}:{repository}", self.machine));
+        About {
+            repository: repository.or_else(|| Some(self.machine.to_string()).filter(|_| name.is_none())),
+            name,
+            client: short(about.client),
+            branch: short(about.branch),
+            detail: about.detail.map(|detail| cut(&detail, MAX_BODY).to_owned()),
+            turn_ms: about.turn_ms,
+        }
+    }
+
+    fn surface(&self, surface: &str) -> String {
+        format!("{}:{}", self.workspace(), cut(surface, MAX_SURFACE))
+    }
+
+    fn workspace(&self) -> String {
+        format!("{SURFACE_PREFIX}{}", self.machine)
+    }
+}
+
+/// An id: only what Ringer makes, a UUID. Others could look like words.
+fn message_id(text: &str) -> Result<MessageId, ImportRefusal> {
+    let is_uuid = text.len() == 36
+        && text.bytes().enumerate().all(|(at, byte)| match at {
+            8 | 13 | 18 | 23 => byte == b'-',
+            _ => matches!(byte, b'0'..=b'9' | b'a'..=b'f'),
+        });
+    if is_uuid { Ok(MessageId::parse(text)?) } else { Err(ImportRefusal::NoId) }
+}
+
+/// The beginning of a text, of so many bytes at most.
+fn cut(text: &str, most: usize) -> &str {
+    &text[..text.floor_char_boundary(most)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use ringer_core::Kind;
+
+    const ID: &str = "01890000-0000-7000-8000-000000000001";
+
+    fn rules() -> ImportRules {
+        ImportRules::new(MachineName::parse("box").unwrap(), false, 0, 0)
+    }
+
+    fn wire(tag: &str) -> WireMessage {
+        let own = str::to_owned;
+        WireMessage {
+            seq: 1,
+            id: own(ID),
+            unix_ms: 5,
+            tag: own(tag),
+            scope: own("0a1b2c3d"),
+            sender: own("worker-1"),
+            recipient: own("default"),
+            body: own("hello"),
+            ..WireMessage::default()
+        }
+    }
+
+    #[test]
+    fn everything_is_named_after_its_machine() {
+        let mut sent = wire("question");
+        sent.key = Some("episode:claude-1:2".to_owned());
+        sent.question_id = Some("q-1-abc".to_owned());
+        sent.surface = Some("tmux:/tmp/s:1:%2".to_owned());
+        sent.about = Some(About { repository: Some("api".to_owned()), ..About::default() });
+        let imported = rules().import(sent).unwrap();
+        let draft = imported.draft;
+        assert_eq!(draft.tag, Tag::Notice(Kind::Question));
+        assert_eq!(draft.scope.as_str(), "box_0a1b2c3d");
+        assert_eq!(draft.sender.as_str(), "worker-1@box");
+        assert_eq!(draft.key.as_deref(), Some("episode:claude-1:2@box"));
+        assert_eq!(draft.question_id.unwrap().as_str(), "q-1-abc@box");
+        assert_eq!(draft.origin.surface.as_deref(), Some("machine:box:tmux:/tmp/s:1:%2"));
+        assert_eq!(draft.about.unwrap().label().as_deref(), Some("box:api"));
+        assert_eq!(draft.origin.cwd, None, "a path of another machine is none of this one");
+    }
+
+    #[test]
+    fn what_it_may_not_say_is_refused() {
+        let check = |change: fn(&mut WireMessage), refusal: ImportRefusal| {
+            let mut sent = wire("status");
+            change(&mut sent);
+            assert_eq!(rules().import(sent).unwrap_err(), refusal);
+        };
+        check(|sent| sent.recipient = "agent:worker-2".to_owned(), ImportRefusal::NotAllowed);
+        check(|sent| sent.tag = "dance".to_owned(), ImportRefusal::UnknownTag);
+        check(|sent| sent.id = "last".to_owned(), ImportRefusal::NoId);
+        check(|sent| sent.tag = "mark-mute".to_owned(), ImportRefusal::NotItsMark);
+        check(|sent| sent.tag = "mark-undo".to_owned(), ImportRefusal::NotItsMark);
+        let mut all = wire("mark-read");
+        all.key = Some("all".to_owned());
+        assert_eq!(rules().import(all).unwrap_err(), ImportRefusal::NotItsMark);
+        let mut foreign = wire("mark-resolve");
+        foreign.key = Some(ID.to_owned());
+        assert_eq!(rules().import(foreign).unwrap_err(), ImportRefusal::NotItsMark);
+        let mut long = wire("status");
+        long.body = "x".repeat(MAX_BODY + 1);
+        assert!(matches!(rules().import(long), Err(ImportRefusal::Invalid(_))));
+        let mut key = wire("status");
+        key.key = Some(format!("episode:{}", "x".repeat(245)));
+        assert!(
+            matches!(rules().import(key), Err(ImportRefusal::Invalid(_))),
+            "with the machine it is too long"
+        );
+        let mut scope = wire("status");
+        scope.scope = "../etc".to_owned();
+        assert!(matches!(rules().import(scope), Err(ImportRefusal::Invalid(_))));
+    }
+
+    #[test]
+    fn a_machine_that_may_write_to_agents_does() {
+        let mut sent = wire("status");
+        sent.recipient = "agent:worker-2".to_owned();
+        let rules = ImportRules { may_address_agents: true, ..rules() };
+        assert_eq!(rules.import(sent).unwrap().draft.recipient.to_string(), "agent:worker-2");
+    }
+
+    #[test]
+    fn marks_are_about_what_is_theirs() {
+        let import = |tag: &str, key: &str| {
+            let mut sent = wire(tag);
+            (sent.key, sent.body) = (Some(key.to_owned()), String::new());
+            rules().import(sent).unwrap().draft.key
+        };
+        assert_eq!(import("mark-resolve", "episode:claude-1:2").as_deref(), Some("episode:claude-1:2@box"));
+        assert_eq!(import("mark-read", ID).as_deref(), Some(ID));
+    }
+
+    #[test]
+    fn a_clock_that_is_wrong_is_corrected() {
+        let machine = || MachineName::parse("box").unwrap();
+        let sent = |rules: ImportRules| rules.import(wire("status")).unwrap().unix_ms;
+        assert_eq!(sent(ImportRules::new(machine(), false, 1_000_000, 400_000)), 600_005);
+        assert_eq!(sent(ImportRules::new(machine(), false, 1_000, 2_000)), 5, "a second is the way here");
+        assert_eq!(sent(ImportRules::new(machine(), false, i64::MAX, i64::MIN)), i64::MAX);
+    }
+
+    proptest! {
+        /// Whatever comes, nothing of it names an agent, a repository or a surface of this machine.
+        #[test]
+        fn no_message_claims_to_be_from_elsewhere(
+            tag in prop::sample::select(vec!["status", "question", "mark-read", "mark-resolve", "mark-answer"]),
+            sender in ".{0,20}", scope in ".{0,20}", key in prop::option::of(".{0,20}"),
+            question in prop::option::of(".{0,20}"), recipient in ".{0,12}", body in ".{0,20}",
+        ) {
+            let sent = WireMessage { sender, scope, key, question_id: question, recipient, body, ..wire(tag) };
+            if let Ok(imported) = rules().import(sent) {
+                let draft = imported.draft;
+                prop_assert!(draft.sender.as_str().ends_with("@box"));
+                prop_assert!(draft.scope.as_str().starts_with("box_"));
+                prop_assert!(draft.recipient.agent().is_none());
+                prop_assert!(draft.question_id.is_none_or(|id| id.as_str().ends_with("@box")));
+                if let Some(key) = draft.key.filter(|key| key.starts_with(EPISODE_KEY_PREFIX)) {
+                    prop_assert!(key.ends_with("@box"));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! Links between machines: what is written in the journal of one comes to the journal of the other, once and in order, over
+//! any program that connects two pipes: `ssh`, `docker exec`.
+//!
+//! Each end of a connection is a [`Link`]: pure rules, without a clock, a file or a process.
+//!
+//! # What it never does
+//!
+//! It passes nothing on that came from a third machine. It believes nothing of what the other machine says of itself: see
+//! [`ImportRules`].
+
+#![forbid(unsafe_code)]
+
+mod error;
+mod frame;
+mod import;
+mod link;
+mod machine;
+mod position;
+mod wire_message;
+
+#[cfg(test)]
+mod simulation;
+
+pub use error::Error;
+pub use frame::{Frame, FrameReader, Hello, MAX_FRAME, NoFrame, PROTOCOL};
+pub use import::{ImportRefusal, ImportRules, SURFACE_PREFIX};
+pub use link::{GONE_AFTER, Input, Link, Output, PING_AFTER, ReadMessages, WINDOW};
+pub use machine::{MachineId, MachineName};
+pub use position::Position;
+pub use wire_message::WireMessage;

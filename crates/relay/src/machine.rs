@@ -1,0 +1,188 @@
+//! Which machine this is, and what machines are called.
+
+use std::fmt;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::OpenOptionsExt;
+
+use ringer_journal::{Home, IdSource};
+use ringer_platform::{hex, sync_directory};
+use serde::{Deserialize, Serialize};
+
+use crate::error::Error;
+
+/// The name of the file in the home.
+const FILE: &str = "machine-id";
+/// The digits of an id: 16 random bytes.
+const DIGITS: usize = 32;
+/// The longest name of a machine, in bytes.
+const MAX_NAME: usize = 64;
+
+/// The id of a machine, or rather of a home: random, made once, the same for ever.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct MachineId(String);
+
+impl MachineId {
+    /// Reads an id: 32 hexadecimal digits in lower case.
+    pub fn parse(text: &str) -> Option<Self> {
+        let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+        (text.len() == DIGITS && text.bytes().all(is_digit)).then(|| Self(text.to_owned()))
+    }
+
+    /// The id of a home, which is made if there is none.
+    pub fn of(home: &Home) -> Result<Self, Error> {
+        let path = home.path().join(FILE);
+        if let Some(id) = read(&path)? {
+            return Ok(id);
+        }
+        let id = Self(hex(&IdSource::now().random));
+        let failed = |source| Error::Io { what: format!("cannot write {}", path.display()), source };
+        let temporary = home.path().join(format!(".{FILE}.{}.new", id.0));
+        let write = || {
+            let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary)?;
+            file.write_all(format!("{}\n", id.0).as_bytes())?;
+            file.sync_all()?;
+            // A link is made only where no file is, so of two processes that make an id one wins.
+            let linked = fs::hard_link(&temporary, &path);
+            let _ = fs::remove_file(&temporary);
+            match linked {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+                linked => linked.and_then(|()| sync_directory(home.path())),
+            }
+        };
+        write().map_err(failed)?;
+        read(&path)?.ok_or_else(|| failed(io::Error::other("it is not there after it was written")))
+    }
+
+    /// The digits.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Reads the file. `None` if there is none. One that holds no id is an error: another id would make all links begin anew.
+fn read(path: &std::path::Path) -> Result<Option<MachineId>, Error> {
+    let mut text = String::new();
+    let read = fs::File::open(path).and_then(|file| file.take(1024).read_to_string(&mut text));
+    match read {
+        Ok(_) => {
+            MachineId::parse(text.trim_end()).map(Some).ok_or_else(|| Error::NoMachineId(path.to_owned()))
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(Error::Io { what: format!("cannot read {}", path.display()), source }),
+    }
+}
+
+impl TryFrom<String> for MachineId {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        Self::parse(&text).ok_or_else(|| "a machine id has 32 hexadecimal digits".to_owned())
+    }
+}
+
+impl From<MachineId> for String {
+    fn from(id: MachineId) -> Self {
+        id.0
+    }
+}
+
+/// What a machine is called in lists and behind the `@` of an address: letters, digits, `-`, `_` and `.`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct MachineName(String);
+
+impl MachineName {
+    /// Reads a name.
+    ///
+    /// ```
+    /// use ringer_relay::MachineName;
+    ///
+    /// assert_eq!(MachineName::parse("box.lan").unwrap().as_str(), "box.lan");
+    /// assert!(MachineName::parse("-oProxyCommand=x").is_none() && MachineName::parse("a@b").is_none());
+    /// ```
+    pub fn parse(text: &str) -> Option<Self> {
+        let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+        let begins_well = text.bytes().next().is_some_and(|byte| byte.is_ascii_alphanumeric());
+        let is_name = begins_well && text.len() <= MAX_NAME && text.bytes().all(is_allowed);
+        is_name.then(|| Self(text.to_owned()))
+    }
+
+    /// A name out of any text: what is not allowed in one becomes `-`.
+    pub fn from_text(text: &str) -> Self {
+        let allowed = |character: char| {
+            if character.is_ascii_alphanumeric() || "-_.".contains(character) { character } else { '-' }
+        };
+        let name: String = text.chars().take(MAX_NAME).map(allowed).collect();
+        let name = name.trim_start_matches(['-', '_', '.']);
+        Self(if name.is_empty() { "machine".to_owned() } else { name.to_owned() })
+    }
+
+    /// The name of this machine: its host name up to the first dot.
+    pub fn of_host() -> Self {
+        let system = rustix::system::uname();
+        let name = system.nodename().to_string_lossy();
+        Self::from_text(name.split('.').next().unwrap_or_default())
+    }
+
+    /// The name.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for MachineName {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn an_id_is_made_once_and_is_private() {
+        let directory = tempfile::tempdir().unwrap();
+        let home = Home::new(directory.path());
+        let id = MachineId::of(&home).unwrap();
+        assert_eq!(MachineId::of(&home).unwrap(), id);
+        let mode = fs::metadata(directory.path().join(FILE)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1, "no temporary file is left");
+    }
+
+    #[test]
+    fn processes_that_make_an_id_at_once_get_the_same() {
+        let directory = tempfile::tempdir().unwrap();
+        let home = Home::new(directory.path());
+        let threads: Vec<_> = (0..8)
+            .map(|_| {
+                let home = home.clone();
+                std::thread::spawn(move || MachineId::of(&home).unwrap())
+            })
+            .collect();
+        let ids: std::collections::BTreeSet<_> =
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect();
+        assert_eq!(ids.len(), 1);
+    }
+
+    #[test]
+    fn a_damaged_file_is_told_and_not_replaced() {
+        let directory = tempfile::tempdir().unwrap();
+        fs::write(directory.path().join(FILE), "short\n").unwrap();
+        assert!(matches!(MachineId::of(&Home::new(directory.path())), Err(Error::NoMachineId(_))));
+    }
+
+    #[test]
+    fn any_text_becomes_a_name() {
+        let check = |text: &str, name: &str| assert_eq!(MachineName::from_text(text).as_str(), name);
+        check("build box", "build-box");
+        check("--x", "x");
+        check("é", "machine");
+        check("", "machine");
+        check(&"a".repeat(100), &"a".repeat(64));
+        assert!(MachineName::parse(MachineName::of_host().as_str()).is_some());
+    }
+}

@@ -1,0 +1,157 @@
+//! A message on its way to another machine.
+
+use ringer_core::Message;
+use ringer_core::message::{About, Mark, QuestionId, Recipient, Tag};
+use serde::{Deserialize, Serialize};
+
+use crate::machine::MachineName;
+
+/// The bytes of one message as JSON from which on its parts are left out: two of them always fit into a frame.
+const MAX_ENCODED: usize = 480 * 1024;
+
+/// A message as it is sent. Every field is what the other machine says, and is checked before it is stored.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct WireMessage {
+    /// Its number in the journal of its machine.
+    pub seq: i64,
+    /// Its id.
+    pub id: String,
+    /// When it was sent, by the clock of its machine.
+    pub unix_ms: i64,
+    /// The word for what it is.
+    pub tag: String,
+    /// The repository, by its id there.
+    pub scope: String,
+    /// Who sent it.
+    pub sender: String,
+    /// Whom it is for.
+    pub recipient: String,
+    /// A heading.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// A second heading.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub subtitle: Option<String>,
+    /// The text.
+    pub body: String,
+    /// What caused it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub category: Option<String>,
+    /// The question that it asks, or is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub question_id: Option<String>,
+    /// Its key, or what a mark is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    /// How long it is worth showing, in milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ttl_ms: Option<u64>,
+    /// The surface that it came from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub surface: Option<String>,
+    /// What it is about, in parts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub about: Option<About>,
+}
+
+impl WireMessage {
+    /// A message of this machine for the machine of that name. `None` if it is no business of that machine: it came from
+    /// another one, or it is for an agent elsewhere, or it is a mark on what only this machine keeps.
+    pub fn of(message: &Message, to: &MachineName) -> Option<Self> {
+        let draft = &message.draft;
+        if message.machine.is_some() {
+            return None;
+        }
+        let recipient = match (draft.tag, &draft.recipient) {
+            (Tag::Mark(mark), _) if !is_sent(mark) => return None,
+            (Tag::Notice(_), Recipient::Agent(agent)) => {
+                let there = agent.as_str().strip_suffix(to.as_str())?.strip_suffix('@')?;
+                format!("agent:{there}")
+            }
+            (_, recipient) => recipient.to_string(),
+        };
+        let mut wire = Self {
+            seq: message.seq,
+            id: message.id.to_string(),
+            unix_ms: message.unix_ms,
+            tag: draft.tag.as_str().to_owned(),
+            scope: draft.scope.as_str().to_owned(),
+            sender: draft.sender.as_str().to_owned(),
+            recipient,
+            title: draft.title.clone(),
+            subtitle: draft.subtitle.clone(),
+            body: draft.body.clone(),
+            category: draft.category.clone(),
+            question_id: draft.question_id.as_ref().map(|id: &QuestionId| id.as_str().to_owned()),
+            key: draft.key.clone(),
+            ttl_ms: draft.ttl.map(|ttl| u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX)),
+            surface: draft.origin.surface.clone(),
+            about: draft.about.clone(),
+        };
+        if wire.encoded_bytes() > MAX_ENCODED {
+            // What a client said of its agent has no limit of its own, and headings have a small one.
+            wire.about = None;
+            (wire.title, wire.subtitle) = (None, None);
+        }
+        Some(wire)
+    }
+
+    /// How long it is as JSON.
+    pub fn encoded_bytes(&self) -> usize {
+        serde_json::to_vec(self).map_or(0, |encoded| encoded.len())
+    }
+}
+
+/// Whether a mark of this machine is sent to others: what the person did with a notification, and what the agents of this
+/// machine say of their own. Mutes hold for one machine, and an `undo` for the marks of one hub.
+fn is_sent(mark: Mark) -> bool {
+    !matches!(mark, Mark::Undo | Mark::Mute | Mark::Unmute)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ringer_core::{Draft, Kind, MessageId, Scope, Sender};
+
+    fn message(recipient: &str) -> Message {
+        let mut draft = Draft::new(Scope::global(), Sender::system(), Kind::Status, "hello").unwrap();
+        draft.recipient = Recipient::parse(recipient).unwrap();
+        Message { seq: 3, id: MessageId::new(5, [1; 10]), unix_ms: 5, draft, machine: None }
+    }
+
+    fn sent(message: &Message) -> Option<String> {
+        WireMessage::of(message, &MachineName::parse("box").unwrap()).map(|wire| wire.recipient)
+    }
+
+    #[test]
+    fn only_own_messages_leave_and_only_to_where_they_belong() {
+        for recipient in ["default", "person", "lead", "all"] {
+            assert_eq!(sent(&message(recipient)).as_deref(), Some(recipient));
+        }
+        assert_eq!(sent(&message("agent:worker-1")), None, "an agent of this machine");
+        assert_eq!(sent(&message("agent:worker-1@other")), None, "an agent of another machine");
+        assert_eq!(sent(&message("agent:worker-1@box")).as_deref(), Some("agent:worker-1"));
+        let imported = Message { machine: Some("other".to_owned()), ..message("person") };
+        assert_eq!(sent(&imported), None, "no transit");
+    }
+
+    #[test]
+    fn a_mute_stays_here() {
+        let mut mute = message("person");
+        mute.draft.tag = Tag::Mark(Mark::Mute);
+        assert_eq!(sent(&mute), None);
+        mute.draft.tag = Tag::Mark(Mark::Read);
+        assert!(sent(&mute).is_some());
+    }
+
+    #[test]
+    fn one_message_always_fits_into_a_frame() {
+        let mut long = message("person");
+        long.draft.body = "\u{1}".repeat(ringer_core::message::MAX_BODY);
+        long.draft.about = Some(About { detail: Some("\u{1}".repeat(1 << 20)), ..About::default() });
+        let wire = WireMessage::of(&long, &MachineName::parse("box").unwrap()).unwrap();
+        assert!(wire.encoded_bytes() <= MAX_ENCODED, "{}", wire.encoded_bytes());
+        assert_eq!(wire.body, long.draft.body);
+    }
+}
