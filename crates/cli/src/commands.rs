@@ -34,6 +34,7 @@ mod open;
 mod panes;
 mod progress;
 mod questions;
+mod relay;
 mod run;
 mod send;
 mod setup;
@@ -119,6 +120,7 @@ enum Command {
     Mcp(mcp::Args),
     McpProxy(mcp_proxy::Args),
     Lead(lead::Args),
+    Relay(relay::Args),
     Statusline(statusline::Args),
     Hub(hub::Args),
     Doctor(doctor::Args),
@@ -195,6 +197,7 @@ pub(crate) fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
         Some(Command::Uninstall(arguments)) => uninstall::run(&arguments),
         Some(Command::Hook(arguments)) => hook::run(&arguments),
         Some(Command::Lead(arguments)) => lead::run(&arguments),
+        Some(Command::Relay(arguments)) => relay::run(&arguments),
         Some(Command::Statusline(arguments)) => statusline::run(&arguments),
         Some(Command::Doctor(arguments)) => doctor::run(&arguments),
         Some(Command::Config(arguments)) => config::run(&arguments),

@@ -47,6 +47,11 @@ impl Places {
                 let device = device.split('@').next().unwrap_or_default();
                 device.strip_prefix("/dev/").unwrap_or(device).to_owned()
             }
+            // A surface of another machine: which of its windows it is in is not known here.
+            Some(("machine", rest)) => match rest.split_once(':') {
+                Some((machine, there)) => format!("{machine} · {}", Self::default().name(there)),
+                None => rest.to_owned(),
+            },
             _ => surface.to_owned(),
         };
         sanitise_line(&words)
@@ -70,5 +75,7 @@ mod tests {
         assert_eq!(places.name("tmux:anything"), "tmux anything");
         assert_eq!(places.name("tty:/dev/pts/4@99"), "pts/4");
         assert_eq!(places.name("anything\x1b"), "anything");
+        assert_eq!(places.name("machine:box:tmux:/tmp/tmux-0/default:12:%3"), "box · tmux %3");
+        assert_eq!(places.name("machine:box:tty:/dev/pts/4@99"), "box · pts/4");
     }
 }

@@ -14,6 +14,7 @@ use crate::entry::{ChannelEntry, DEFAULT_TIMEOUT, HookEntry, Origin, Source, Wat
 use crate::notify::{Matcher, NotARate, Notify, QuietHours, SoundSetting, read_rate};
 use crate::page::{Item, Page, Section};
 use crate::problem::ConfigErrors;
+use crate::relay_entry::relays;
 use crate::settings::{Channels, Config, RepositorySettings, Tmux};
 use crate::table_rule::TableRule;
 
@@ -106,7 +107,7 @@ pub fn parse_with_rules(
         keys: root.get("keys").map(|item| texts(&item)).unwrap_or_default(),
         theme: root.get("theme").map(|item| texts(&item)).unwrap_or_default(),
         tmux: root.get("tmux").and_then(|item| tmux(&item)).unwrap_or_default(),
-        relay: root.get("relay").map(|item| texts(&item)).unwrap_or_default(),
+        relays: relays(&root),
         path: path.to_owned(),
     };
     unique(&root, "webhook", "id");

@@ -21,6 +21,7 @@ mod tests {
 
     use super::*;
     use crate::parse::{CHANNEL, CHANNELS, HOOK, MATCHER, NOTIFY, ROOT, TMUX, WATCH, WEBHOOK};
+    use crate::relay_entry::RELAY;
 
     #[test]
     fn the_committed_schema_is_today_s() {
@@ -54,6 +55,7 @@ mod tests {
         check(&schema["definitions"]["Watch"], &WATCH);
         check(&schema["definitions"]["Channels"], &CHANNELS);
         check(&schema["definitions"]["Channel"], &CHANNEL);
+        check(&schema["definitions"]["Relay"], &RELAY);
     }
 
     #[test]

@@ -8,13 +8,14 @@ use ringer_core::Preferences;
 use ringer_core::agent::AgentTimeouts;
 use ringer_core::attention::OnePane;
 use ringer_core::message::ShownKind;
-use ringer_core::policy::{DeliveryChannel, McpChannel, McpChannels, PopupMode, RuleSettings};
+use ringer_core::policy::{DeliveryChannel, McpChannel, McpChannels, PopupMode, RelayLink, RuleSettings};
 use ringer_term::Channel;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::entry::{ChannelEntry, HookEntry, Watch, WebhookEntry, WebhookWhen};
 use crate::notify::{Matcher, Notify, QuietHours};
+use crate::relay_entry::RelayEntry;
 use crate::trust::Trusted;
 use crate::{milliseconds, word};
 
@@ -57,8 +58,9 @@ pub struct Config {
     pub theme: BTreeMap<String, String>,
     /// How Ringer draws in tmux.
     pub tmux: Tmux,
-    /// Other machines. Reserved; string values are accepted and ignored.
-    pub relay: BTreeMap<String, String>,
+    /// Other machines.
+    #[serde(rename = "relay")]
+    pub relays: Vec<RelayEntry>,
     /// The file all this is from.
     #[serde(skip)]
     pub path: PathBuf,
@@ -99,7 +101,7 @@ impl Default for Config {
             keys: BTreeMap::new(),
             theme: BTreeMap::new(),
             tmux: Tmux::default(),
-            relay: BTreeMap::new(),
+            relays: Vec::new(),
             path: PathBuf::new(),
         }
     }
@@ -198,6 +200,11 @@ impl Config {
             enabled: self.channels.enabled,
             servers: self.channel_servers.iter().map(server).collect(),
         }
+    }
+
+    /// The links to other machines.
+    pub fn relay_links(&self) -> Vec<RelayLink> {
+        self.relays.iter().map(RelayEntry::link).collect()
     }
 
     /// How long an agent is waited for.

@@ -144,6 +144,7 @@ impl RandomSource {
 fn set_extension(extension: &mut dyn Extension, config: &Config) {
     extension.set_one_pane(config.tmux.one_pane);
     extension.set_mcp_channels(&config.mcp_channels());
+    extension.set_relays(&config.relay_links());
 }
 
 impl HubState {

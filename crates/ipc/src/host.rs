@@ -7,7 +7,7 @@ use ringer_core::Event;
 use ringer_core::agent::PopupAnswer;
 use ringer_core::attention::{Badge, OnePane};
 use ringer_core::message::{Agent, Place, QuestionId, SurfaceId, WorkspaceId};
-use ringer_core::policy::McpChannels;
+use ringer_core::policy::{McpChannels, RelayLink};
 use ringer_core::toast::Toast;
 
 /// A surface, as its host knows it.
@@ -59,6 +59,9 @@ pub trait Extension: Send {
 
     /// The MCP servers that push messages, from now on.
     fn set_mcp_channels(&mut self, _channels: &McpChannels) {}
+
+    /// The links to other machines, from now on.
+    fn set_relays(&mut self, _links: &[RelayLink]) {}
 
     /// An agent has started, has ended or is in another state.
     fn agents_changed(&mut self) {}

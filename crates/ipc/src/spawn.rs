@@ -40,9 +40,10 @@ const KEPT: [&str; 26] = [
     "RINGER_WINDOWS",
 ];
 
-/// How the network is reached: webhooks and programs need it behind a proxy. Nothing of it is kept in a sandbox, whose proxy
-/// is its own and goes with it.
-const KEPT_OUTSIDE_SANDBOXES: [&str; 10] = [
+/// How the network is reached: webhooks and programs need it behind a proxy, and links to other machines need the keys of the
+/// person's ssh agent. Nothing of it is kept in a sandbox, whose proxy is its own and goes with it.
+const KEPT_OUTSIDE_SANDBOXES: [&str; 11] = [
+    "SSH_AUTH_SOCK",
     "HTTP_PROXY",
     "http_proxy",
     "HTTPS_PROXY",

@@ -44,6 +44,15 @@ pub enum Frame {
         /// The place of the last message.
         end: Position,
     },
+    /// Give this answer to what a message of yours asks. Without words: show what it asks.
+    Answer {
+        /// The message.
+        message: String,
+        /// The words, as a person would type them behind `ringer answer ID`.
+        words: Vec<String>,
+    },
+    /// What became of an answer, as `ringer answer` said it.
+    Answered(Answered),
     /// The sender is alive.
     Ping,
     /// The sender ends the link, and says why.
@@ -69,6 +78,37 @@ pub struct Hello {
     pub program: String,
     /// Its clock, in milliseconds since 1970. Clocks differ, and times of messages are corrected by it.
     pub unix_ms: i64,
+    /// What the connection is for.
+    #[serde(default)]
+    pub purpose: Purpose,
+    /// Whether the person wants to answer from there what agents ask on the other machine, and to write to them.
+    #[serde(default)]
+    pub may_answer: bool,
+}
+
+/// What became of an answer.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Answered {
+    /// The exit code of `ringer answer` there.
+    pub exit: u8,
+    /// What it printed.
+    pub text: String,
+    /// What it said about an error.
+    pub error: String,
+}
+
+/// What a connection is for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Purpose {
+    /// Messages go both ways, as long as it lasts.
+    #[default]
+    Exchange,
+    /// Something is answered, or only the hello is wanted. There may be many such connections at once.
+    Answer,
+    /// A link is being set: what is written from now on is for the machine that says hello.
+    Introduce,
 }
 
 impl Frame {
@@ -86,10 +126,15 @@ impl Frame {
     }
 }
 
+/// Lines before the first frame that may be something else: more than any greeting of a shell has.
+const MAX_NOISE: usize = 100;
+
 /// Frames out of bytes as they come. It holds one frame at most.
 #[derive(Debug, Default)]
 pub struct FrameReader {
     kept: Vec<u8>,
+    /// Lines that may still be no frames.
+    noise: usize,
 }
 
 /// What a line that is no frame is worth: the link ends.
@@ -97,6 +142,12 @@ pub struct FrameReader {
 pub struct NoFrame(pub &'static str);
 
 impl FrameReader {
+    /// A reader at the beginning of a connection. The start-up files of a shell may print something first: lines that are no
+    /// frames are skipped until the first frame.
+    pub fn before_hello() -> Self {
+        Self { kept: Vec::new(), noise: MAX_NOISE }
+    }
+
     /// Takes bytes, and gives the frames that they complete.
     pub fn feed(&mut self, mut bytes: &[u8]) -> Result<Vec<Frame>, NoFrame> {
         let mut frames = Vec::new();
@@ -105,7 +156,14 @@ impl FrameReader {
             bytes = &rest[1..];
             self.keep(line)?;
             let line = std::mem::take(&mut self.kept);
-            frames.push(Frame::read(&line).ok_or(NoFrame("a line is no frame"))?);
+            match Frame::read(&line) {
+                Some(frame) => {
+                    self.noise = 0;
+                    frames.push(frame);
+                }
+                None if self.noise > 0 => self.noise -= 1,
+                None => return Err(NoFrame("a line is no frame")),
+            }
         }
         self.keep(bytes)?;
         Ok(frames)
@@ -138,6 +196,13 @@ mod tests {
         let mut reader = FrameReader::default();
         assert_eq!(reader.feed(&vec![b' '; MAX_FRAME]), Ok(Vec::new()));
         assert_eq!(reader.feed(b" "), Err(NoFrame("a frame is longer than 1 MiB")));
+    }
+
+    #[test]
+    fn what_a_shell_prints_first_is_skipped() {
+        let mut reader = FrameReader::before_hello();
+        assert_eq!(reader.feed(b"Welcome!\n\n{\"type\":\"ping\"}\n"), Ok(vec![Frame::Ping]));
+        assert_eq!(reader.feed(b"Welcome!\n"), Err(NoFrame("a line is no frame")));
     }
 
     proptest! {

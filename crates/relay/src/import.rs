@@ -176,7 +176,7 @@ impl ImportRules {
 }
 
 /// An id: only what Ringer makes, a UUID. Others could look like words.
-fn message_id(text: &str) -> Result<MessageId, ImportRefusal> {
+pub(crate) fn message_id(text: &str) -> Result<MessageId, ImportRefusal> {
     let is_uuid = text.len() == 36
         && text.bytes().enumerate().all(|(at, byte)| match at {
             8 | 13 | 18 | 23 => byte == b'-',

@@ -11,20 +11,34 @@
 #![forbid(unsafe_code)]
 
 mod error;
+mod exchange;
+mod extension;
 mod frame;
 mod import;
 mod link;
+mod link_process;
+mod local_journal;
 mod machine;
+mod one_question;
+mod peer_lock;
 mod position;
+mod serve;
+mod status_file;
 mod wire_message;
 
 #[cfg(test)]
 mod simulation;
 
 pub use error::Error;
-pub use frame::{Frame, FrameReader, Hello, MAX_FRAME, NoFrame, PROTOCOL};
+pub use exchange::{Ended, Exchange, ExchangeSetup, GiveAnswer, Pipes, Progress};
+pub use extension::{RelaySetup, Relays};
+pub use frame::{Answered, Frame, FrameReader, Hello, MAX_FRAME, NoFrame, PROTOCOL, Purpose};
 pub use import::{ImportRefusal, ImportRules, SURFACE_PREFIX};
 pub use link::{GONE_AFTER, Input, Link, Output, PING_AFTER, ReadMessages, WINDOW};
+pub use link_process::LinkProcess;
 pub use machine::{MachineId, MachineName};
+pub use one_question::OneQuestion;
 pub use position::Position;
+pub use serve::serve;
+pub use status_file::{LinkState, LinkStatus, RelayStatus};
 pub use wire_message::WireMessage;

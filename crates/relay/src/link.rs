@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use crate::error::Error;
-use crate::frame::{Frame, Hello, PROTOCOL};
+use crate::frame::{Answered, Frame, Hello, PROTOCOL};
 use crate::position::Position;
 use crate::wire_message::WireMessage;
 
@@ -32,6 +32,10 @@ pub enum Input {
         /// The place; `None` if nothing of it is stored.
         stored: Option<Position>,
     },
+    /// The other side only wants to answer something.
+    GreetedToAnswer,
+    /// The answer to [`Output::Answer`].
+    Answered(Answered),
     /// The answer to [`Output::Locate`]: where sending begins.
     Located {
         /// The place before the first message that is sent.
@@ -90,6 +94,13 @@ pub enum Output {
     },
     /// The other side has stored everything up to there.
     Advance(Position),
+    /// The other side answers what a message of this machine asks.
+    Answer {
+        /// The message.
+        message: String,
+        /// The words of the answer.
+        words: Vec<String>,
+    },
 }
 
 /// One end of a connection.
@@ -164,6 +175,8 @@ impl Link {
                 self.incoming.asked = true;
                 vec![Output::Send(Frame::Want { after: stored })]
             }
+            Input::GreetedToAnswer => Vec::new(),
+            Input::Answered(answered) => vec![Output::Send(Frame::Answered(answered))],
             Input::Located { at, repeats_until } => {
                 self.outgoing.looked_at = at.seq;
                 self.outgoing.sent = Some(at.clone());
@@ -234,6 +247,8 @@ impl Link {
                 Ok(vec![Output::Store { messages, end, repeats_until: self.incoming.repeats_until }])
             }
             Frame::Stored { end } => self.outgoing.stored(end),
+            Frame::Answer { message, words } => Ok(vec![Output::Answer { message, words }]),
+            Frame::Answered(_) => Err(Error::Protocol("it answered what was not asked")),
         }
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use test_support::Random;
 
-use crate::frame::{Frame, Hello, PROTOCOL};
+use crate::frame::{Frame, Hello, PROTOCOL, Purpose};
 use crate::link::{Input, Link, Output, ReadMessages, WINDOW};
 use crate::machine::MachineId;
 use crate::position::Position;
@@ -143,6 +143,8 @@ impl World {
                 name: String::new(),
                 program: String::new(),
                 unix_ms: 0,
+                purpose: Purpose::Exchange,
+                may_answer: false,
             };
             let (link, outputs) = Link::begin(Duration::ZERO, hello);
             self.machines[at].link = Some(link);
@@ -203,6 +205,7 @@ impl World {
                     machine.disk.imported = Some(end.clone());
                     Some(Input::Stored(end))
                 }
+                Output::Answer { .. } => None,
                 Output::Advance(end) => {
                     machine.disk.exported = Some(end);
                     None

@@ -1,5 +1,6 @@
 //! `ringer answer`.
 
+mod elsewhere;
 mod found;
 mod shown;
 
@@ -24,6 +25,7 @@ use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
 use crate::output::{eprint_line, print_bytes, print_json, print_line};
 use crate::{context, guard, hub_client, origin};
+use elsewhere::Elsewhere;
 use found::{Found, Target};
 
 /// Answer a question, or allow or deny what an agent wants to do
@@ -80,6 +82,10 @@ fn answer(arguments: &Args, close: bool) -> Outcome {
     let words: Vec<&str> = words.map(String::as_str).collect();
     let (id, words) = split(&words);
     let mut found = Found::read(id, &mut journal)?;
+    if let Some(elsewhere) = Elsewhere::of(found.record.as_ref(), &mut journal)? {
+        let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+        return elsewhere.answer(&words, &mut journal);
+    }
     if let Target::Prompt(prompt) = &mut found.target {
         add_details(&mut journal, &paths(), prompt)?;
     }
@@ -116,6 +122,7 @@ pub(crate) fn prompt_details(id: &str) -> Result<PromptDetails, Failure> {
         add_details(&mut journal, &paths(), prompt)?;
     }
     let record = found.record.as_ref();
+    let elsewhere = Elsewhere::of(record, &mut journal)?;
     let body = || record.map(|record| record.body.to_string()).unwrap_or_default();
     let (content, only_there) = match &found.target {
         Target::Question(question) => (PromptContent::Questions(vec![question.as_prompt()]), None),
@@ -131,7 +138,10 @@ pub(crate) fn prompt_details(id: &str) -> Result<PromptDetails, Failure> {
         id: id.to_owned(),
         title: title.unwrap_or_default(),
         content,
-        only_there: if is_over { Some(OVER) } else { only_there }.map(str::to_owned),
+        only_there: match elsewhere {
+            Some(elsewhere) => Some(format!("it is on {}; type: ringer answer {id}", elsewhere.machine())),
+            None => if is_over { Some(OVER) } else { only_there }.map(str::to_owned),
+        },
     })
 }
 
@@ -139,6 +149,9 @@ pub(crate) fn prompt_details(id: &str) -> Result<PromptDetails, Failure> {
 pub(crate) fn answer_from_screen(id: &str, words: &[String]) -> Result<String, Failure> {
     let mut journal = context::journal()?;
     let found = Found::read(Some(id), &mut journal)?;
+    if let Some(elsewhere) = Elsewhere::of(found.record.as_ref(), &mut journal)? {
+        return elsewhere.give(words, &mut journal).map(|answered| answered.text);
+    }
     match &found.target {
         Target::Question(question) => {
             let choice = question.as_prompt().read_choice(&words.join(" "));

@@ -17,7 +17,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
     ("Send", &["notify", "ask", "progress"]),
     ("Agents", &["run", "setup", "uninstall", "status", "show", "listen", "questions", "lead"]),
     ("Panes", &["open", "attach", "detach", "send", "surfaces", "workspaces"]),
-    ("Setup", &["doctor", "config", "trust", "completions", "man", "help"]),
+    ("Setup", &["doctor", "relay", "config", "trust", "completions", "man", "help"]),
     (
         "Plumbing",
         &[

@@ -13,6 +13,7 @@ use ringer_ipc::{HubClient, HubClientError, detach};
 use ringer_journal::{Home, HubLock};
 use ringer_mcp::channels::{Channels, ChannelsSetup};
 use ringer_platform::{path_variable, variable};
+use ringer_relay::{RelaySetup, Relays};
 use ringer_tmux::{Scanning, Servers};
 use serde_json::{Value, json};
 
@@ -112,6 +113,7 @@ fn serve(foreground: bool) -> Outcome {
         Box::new(session_thread::start(home.clone(), log.clone())),
         Box::new(tmux_servers),
         Box::new(mcp_channels(&home, log.clone())),
+        Box::new(relays(&home, log.clone())),
     ];
     extensions.extend(windows(&home, log));
     let plug_ins = PlugIns {
@@ -133,6 +135,15 @@ fn mcp_channels(home: &Home, log: Log) -> Channels {
             account_of(&agent.client, agent.process.map(|(pid, _)| pid), &paths)
         }),
         answer: Box::new(move |key, verdict, by| answer_of_channel(&own_home, key, verdict, by)),
+        log: Box::new(move |line| log.line(line)),
+    })
+}
+
+/// The links to other machines.
+fn relays(home: &Home, log: Log) -> Relays {
+    Relays::start(RelaySetup {
+        home: home.clone(),
+        program: env!("CARGO_PKG_VERSION").to_owned(),
         log: Box::new(move |line| log.line(line)),
     })
 }

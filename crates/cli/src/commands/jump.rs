@@ -1,8 +1,11 @@
 //! `ringer jump`.
 
+use ringer_platform::shell_word;
+use ringer_relay::SURFACE_PREFIX;
 use ringer_term::sanitise_line;
 use serde_json::{Value, json};
 
+use super::relay;
 use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
 use crate::hub_client;
@@ -46,9 +49,24 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
     if focus["focused"].as_bool() == Some(true) {
         return Ok(());
     }
+    if let Some(machine) = text("workspace").strip_prefix(SURFACE_PREFIX) {
+        return Err(elsewhere(machine));
+    }
     let why = focus["why"].as_str().unwrap_or("its window cannot be focused");
     let hint =
         focus["hint"].as_str().map_or_else(|| format!("ringer read {}", text("short_id")), str::to_owned);
     let what = format!("cannot jump, the notification stays unread: {}", sanitise_line(why));
     Err(Failure::new(Exit::Unavailable, what).hint(sanitise_line(&hint)))
+}
+
+/// A session of another machine: its terminal is there.
+fn elsewhere(machine: &str) -> Failure {
+    let what = format!("the session is on {}; the notification stays unread", sanitise_line(machine));
+    let host =
+        relay::machines().iter().find(|relay| relay.machine() == machine).and_then(|relay| relay.ssh.clone());
+    let hint = match host {
+        Some(host) => format!("ssh -t {} tmux attach", shell_word(&host)),
+        None => "ringer relay list".to_owned(),
+    };
+    Failure::new(Exit::Unavailable, what).hint(sanitise_line(&hint))
 }

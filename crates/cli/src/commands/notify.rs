@@ -10,6 +10,7 @@ use ringer_term::sanitise_line;
 use ringer_turn::InjectionSource;
 use serde::Serialize;
 
+use super::relay;
 use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
 use crate::output::{eprint_line, print_json};
@@ -175,12 +176,19 @@ fn recipient(to: Option<&str>, journal: &mut Journal) -> Result<(Recipient, Opti
     let named = recipient.agent().map(|agent| journal.agent_named(agent.as_str()));
     match (named.transpose()?.flatten(), recipient.agent()) {
         (Some(id), _) => Ok((Recipient::parse(&format!("agent:{id}"))?, None)),
+        (None, Some(agent)) if is_elsewhere(agent.as_str()) => Ok((recipient, None)),
         (None, Some(agent)) => {
             let warning = unknown_agent(agent.as_str(), journal)?;
             Ok((recipient, Some(warning)))
         }
         (None, None) => Ok((recipient, None)),
     }
+}
+
+/// Whether a name is one of an agent on another machine, `worker-1@box`. Only such a name makes it worth reading the settings.
+fn is_elsewhere(name: &str) -> bool {
+    let Some((_, machine)) = name.rsplit_once('@') else { return false };
+    relay::machines().iter().any(|relay| relay.machine() == machine)
 }
 
 /// Agents that a warning names.

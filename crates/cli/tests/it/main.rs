@@ -33,6 +33,7 @@ mod mcp_server;
 mod notify_format;
 mod progress;
 mod race_windows;
+mod relay;
 mod run;
 mod setup;
 mod setup_mcp;

@@ -85,6 +85,15 @@ fn notifies() -> impl Strategy<Value = Notify> {
         )
 }
 
+fn relays() -> impl Strategy<Value = RelayEntry> {
+    let relays = (any::<bool>(), prop::option::of("[a-z~/]{1,8}"), commands(1), any::<bool>());
+    relays.prop_map(|(is_ssh, program, command, may_answer)| {
+        let (ssh, program, command) =
+            if is_ssh { (Some("me@box.lan".to_owned()), program, Vec::new()) } else { (None, None, command) };
+        RelayEntry { name: None, ssh, program, command, may_answer }
+    })
+}
+
 fn configs() -> impl Strategy<Value = Config> {
     let source = || Source { origin: Origin::User, path: PATH.into() };
     let times = || (1..=86_400_000u64).prop_map(Duration::from_millis);
@@ -135,7 +144,11 @@ fn configs() -> impl Strategy<Value = Config> {
     let texts = prop::collection::btree_map("[a-z .\"]{0,5}", "[a-zä \n]{0,5}", many.clone());
     (
         (words_of::<Channel>(), times(), notifies(), words_of::<OnePane>()),
-        (any::<bool>(), prop::collection::vec(channels, many.clone())),
+        (
+            any::<bool>(),
+            prop::collection::vec(channels, many.clone()),
+            prop::collection::vec(relays(), many.clone()),
+        ),
         prop::collection::vec(hooks, many.clone()),
         prop::collection::vec(webhooks, many.clone()),
         prop::collection::vec(watches, many),
@@ -144,7 +157,7 @@ fn configs() -> impl Strategy<Value = Config> {
         .prop_map(
             |(
                 (preferred_channel, stuck_threshold, notify, one_pane),
-                (enabled, mut channel_servers),
+                (enabled, mut channel_servers, mut relays),
                 mut hooks,
                 webhooks,
                 watches,
@@ -152,6 +165,9 @@ fn configs() -> impl Strategy<Value = Config> {
             )| {
                 for (index, channel) in channel_servers.iter_mut().enumerate() {
                     channel.name = format!("channel {index}");
+                }
+                for (index, relay) in relays.iter_mut().enumerate() {
+                    relay.name = Some(format!("box-{index}"));
                 }
                 for (index, hook) in hooks.iter_mut().enumerate() {
                     hook.id = format!("hook {index}");
@@ -168,7 +184,7 @@ fn configs() -> impl Strategy<Value = Config> {
                     channel_servers,
                     theme: keys.clone(),
                     tmux: Tmux { one_pane },
-                    relay: keys.clone(),
+                    relays,
                     keys,
                     path: PATH.into(),
                 }

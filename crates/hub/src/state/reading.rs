@@ -263,11 +263,24 @@ impl HubState {
             self.refresh_agent_on(now, surface);
         }
         let workspace = message.draft.origin.workspace.as_deref().map(WorkspaceId::new);
+        if message.machine.is_some()
+            && let Some(workspace) = &workspace
+        {
+            self.register_elsewhere(now, workspace, surface.as_ref());
+        }
         let caller = Caller { workspace, surface, tty, prefer_tty };
         self.wake_recipients(&message);
         let is_subagent = message.draft.category.as_deref() == Some("subagent");
         let incoming = IncomingMessage { message, caller, is_subagent, pending: false };
         self.decide(now, Event::Message(Box::new(incoming)));
+    }
+
+    /// A message came from another machine: what it came from is a surface that no host of this one has. Without it, the message
+    /// would be taken for one of the workspace that the person has selected here.
+    fn register_elsewhere(&mut self, now: Now, workspace: &WorkspaceId, surface: Option<&SurfaceId>) {
+        let surface = surface.cloned().unwrap_or_else(|| SurfaceId::new(workspace.as_str()));
+        let workspace = workspace.clone();
+        self.decide(now, Event::Surface { surface, workspace, tty: None, reports_focus: false });
     }
 
     /// The agents that a message is for are woken if they are idle.

@@ -12,7 +12,7 @@ use crate::failure::{Failure, Outcome};
 use crate::output::short_path;
 
 /// What names of files in the home begin with. Databases have others beside them, and logs an older one.
-const FILES: [&str; 15] = [
+const FILES: [&str; 17] = [
     "ringer.db",
     "hub.db",
     "hub.json",
@@ -22,6 +22,8 @@ const FILES: [&str; 15] = [
     "hub.failed",
     "hooks.log",
     "lost-events",
+    "machine-id",
+    "relay-",
     "setup.",
     "trusted.json",
     "channels.json",

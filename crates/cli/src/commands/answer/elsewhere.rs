@@ -1,0 +1,107 @@
+//! Answers to what agents of other machines ask. They are given there, by the same command.
+
+use std::io::IsTerminal;
+use std::time::Duration;
+
+use ringer_config::RelayEntry;
+use ringer_core::attention::Record;
+use ringer_journal::Journal;
+use ringer_relay::{Answered, OneQuestion, Purpose};
+use ringer_term::sanitise_line;
+
+use crate::commands::relay;
+use crate::confirm::ask_for_line;
+use crate::exit::Exit;
+use crate::failure::{Failure, Outcome};
+use crate::output::{eprint_line, print_line};
+use crate::{context, guard};
+
+/// How long the other machine may take: a connection of ssh, and the 2 s that an agent has to take the answer.
+const ANSWERS_WITHIN: Duration = Duration::from_secs(30);
+
+/// A notification of another machine.
+pub(super) struct Elsewhere {
+    machine: String,
+    record: Record,
+}
+
+impl Elsewhere {
+    /// The notification, if it came from another machine.
+    pub(super) fn of(record: Option<&Record>, journal: &mut Journal) -> Result<Option<Self>, Failure> {
+        let Some(record) = record else { return Ok(None) };
+        let machine = journal.machine_of(&record.id)?.flatten();
+        Ok(machine.map(|machine| Self { machine, record: record.clone() }))
+    }
+
+    /// What the machine is called.
+    pub(super) fn machine(&self) -> &str {
+        &self.machine
+    }
+
+    /// Gives the words of an answer there, and prints what comes of it. Without words it shows what is asked, and asks the
+    /// person if there is a terminal.
+    pub(super) fn answer(&self, words: &[String], journal: &mut Journal) -> Outcome {
+        let answered = self.give(words, journal)?;
+        print(&answered)?;
+        if !words.is_empty() || !std::io::stdin().is_terminal() {
+            return Ok(());
+        }
+        let question =
+            format!("Answer for {} (allow, deny, a number or text; Enter to leave it): ", self.machine);
+        let line = ask_for_line(&question)?.unwrap_or_default();
+        let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+        if words.is_empty() {
+            eprint_line("Not answered.");
+            return Ok(());
+        }
+        print(&self.give(&words, journal)?)
+    }
+
+    /// Gives the words of an answer there.
+    pub(super) fn give(&self, words: &[String], journal: &mut Journal) -> Result<Answered, Failure> {
+        let what = format!("answer what {} asks", sanitise_line(&self.record.sender));
+        guard::only_a_person(journal, &ringer_core::Scope::global(), &what)?;
+        let link = self.link()?;
+        let (home, program) = (context::home()?, env!("CARGO_PKG_VERSION"));
+        let connected = OneQuestion::begin(&home, &link.argv(), program, Purpose::Answer, ANSWERS_WITHIN);
+        let answered = connected.and_then(|question| question.answer(self.record.id.as_str(), words));
+        let answered = answered.map_err(|error| {
+            let what = format!("{} cannot be asked: {}", self.machine, sanitise_line(&error.to_string()));
+            Failure::new(Exit::Unavailable, what).hint("ringer relay status")
+        })?;
+        match answered.exit {
+            0 => Ok(answered),
+            exit => Err(failure(exit, &self.machine, &answered)),
+        }
+    }
+
+    fn link(&self) -> Result<RelayEntry, Failure> {
+        let machine = &self.machine;
+        let found = relay::settings()?.relays.into_iter().find(|relay| relay.machine() == machine);
+        let Some(link) = found else {
+            let what = format!("{machine} is no machine that this one connects to");
+            return Err(Failure::new(Exit::Unavailable, what).hint("answer it there, or: ringer relay add"));
+        };
+        if link.may_answer {
+            return Ok(link);
+        }
+        let what = format!("what agents on {machine} ask may not be answered from here");
+        Err(Failure::new(Exit::NoPermission, what)
+            .hint(format!("set may_answer = true for {machine} in config.toml")))
+    }
+}
+
+fn print(answered: &Answered) -> Outcome {
+    if answered.text.is_empty() { Ok(()) } else { print_line(&answered.text) }
+}
+
+/// The failure of `ringer answer` there, with the same exit code.
+fn failure(exit: u8, machine: &str, answered: &Answered) -> Failure {
+    let known = [Exit::Usage, Exit::Data, Exit::Unavailable, Exit::TryAgain, Exit::NoPermission];
+    let exit = known.into_iter().find(|known| *known as u8 == exit).unwrap_or(Exit::Unavailable);
+    let mut lines = answered.error.lines();
+    let first = lines.next().unwrap_or("it failed").trim_start_matches("error: ");
+    let hint = lines.find_map(|line| line.strip_prefix("hint: ")).unwrap_or("ringer relay status");
+    Failure::new(exit, format!("on {machine}: {}", sanitise_line(first)))
+        .hint(format!("on {machine}: {}", sanitise_line(hint)))
+}

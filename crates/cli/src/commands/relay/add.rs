@@ -1,0 +1,219 @@
+//! `ringer relay add` and `ringer relay remove`.
+
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use ringer_config::RelayEntry;
+use ringer_journal::{Home, IdSource, Journal};
+use ringer_platform::shell_word;
+use ringer_relay::{MachineName, OneQuestion, Purpose, RelayStatus};
+use ringer_term::sanitise_line;
+
+use super::linked::{only_a_person, settings};
+use super::settings_file::SettingsFile;
+use crate::confirm::{can_ask, confirm, confirm_by_enter};
+use crate::exit::Exit;
+use crate::failure::{Failure, Outcome};
+use crate::output::{print_line, short_path};
+use crate::{context, hub_client};
+
+/// How long the other machine may take to say hello, ssh's own connection included.
+const GREETS_WITHIN: Duration = Duration::from_secs(30);
+
+/// Finds `ringer` on the other machine: a non-interactive shell often has a short PATH.
+const FIND: &str = "for ringer in ringer \"$HOME/.cargo/bin/ringer\" \"$HOME/.local/bin/ringer\" \
+                    /usr/local/bin/ringer /opt/homebrew/bin/ringer; do \
+                    if path=$(command -v \"$ringer\"); then printf 'ringer is %s\\n' \"$path\"; exit 0; fi; done; exit 127";
+
+/// Connect another machine to this one
+///
+/// Looks for `ringer` there, shows what it will write, and asks whether what agents
+/// ask there may be answered from here. Keys and hosts are those of your own ssh.
+///
+/// Examples:
+///   ringer relay add ssh box
+///   ringer relay add ssh me@build.lan --name build --may-answer --yes
+///   ringer relay add command --name dev -- docker exec -i dev ringer relay serve --stdio
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    way: Way,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Way {
+    /// Over ssh
+    Ssh {
+        /// The host, as `ssh` takes it
+        host: String,
+        /// Path of `ringer` there [default: it is looked for]
+        #[arg(long, value_name = "PATH")]
+        program: Option<String>,
+        #[command(flatten)]
+        options: Options,
+    },
+    /// Over any program that runs `ringer relay serve --stdio` there
+    Command {
+        /// The program and its arguments
+        #[arg(required = true, last = true)]
+        argv: Vec<String>,
+        #[command(flatten)]
+        options: Options,
+    },
+}
+
+#[derive(Debug, clap::Args)]
+struct Options {
+    /// What the machine is called here [default: what it calls itself]
+    #[arg(long)]
+    name: Option<String>,
+    /// Let what agents ask there be answered from here
+    #[arg(long, conflicts_with = "no_answers")]
+    may_answer: bool,
+    /// Do not
+    #[arg(long)]
+    no_answers: bool,
+    /// Do not ask
+    #[arg(long, short)]
+    yes: bool,
+}
+
+pub(super) fn run(arguments: &Args) -> Outcome {
+    let home = context::home()?;
+    only_a_person(&home)?;
+    let (mut entry, options) = match &arguments.way {
+        Way::Ssh { host, program, options } => {
+            if host.starts_with('-') || host.contains(char::is_whitespace) {
+                return Err(Failure::usage(format!("{:?} is no host", sanitise_line(host)))
+                    .hint("ringer relay add ssh box"));
+            }
+            let program = match program {
+                Some(program) => Some(program.clone()),
+                None => find_program(host)?,
+            };
+            (RelayEntry { ssh: Some(host.clone()), program, ..RelayEntry::default() }, options)
+        }
+        Way::Command { argv, options } => {
+            (RelayEntry { command: argv.clone(), ..RelayEntry::default() }, options)
+        }
+    };
+    let known = greet(&home, &entry)?;
+    let name = options.name.clone().unwrap_or(known.name);
+    let name = MachineName::parse(&name).ok_or_else(|| {
+        Failure::usage(format!("{:?} cannot be the name of a machine", sanitise_line(&name)))
+            .hint("ringer relay add … --name box   # letters, digits, `-`, `_` and `.`")
+    })?;
+    if settings()?.relays.iter().any(|relay| relay.machine() == name.as_str()) {
+        return Err(Failure::usage(format!("there is a machine named {name} already"))
+            .hint(format!("ringer relay remove {name}, or another --name")));
+    }
+    entry.name = Some(name.to_string());
+    print_line(&format!(
+        "{name} answers: ringer {}. Linked, messages of each machine come to the other one.",
+        sanitise_line(&known.version)
+    ))?;
+    entry.may_answer = may_answer(options, &name)?;
+    let mut file = SettingsFile::open()?;
+    let path = short_path(file.path());
+    if !options.yes && !confirm_by_enter(&format!("Add {name} to {path}?"), "ringer relay add … --yes")? {
+        return print_line("Nothing was changed.");
+    }
+    file.add(&entry);
+    file.write()?;
+    // A hub that runs reads it now; else one is started, which connects.
+    hub_client::start_in_background();
+    print_line(&format!("Added. To see it: ringer relay status. To undo: ringer relay remove {name}"))
+}
+
+fn may_answer(options: &Options, name: &MachineName) -> Result<bool, Failure> {
+    if options.may_answer || options.no_answers {
+        return Ok(options.may_answer);
+    }
+    if options.yes || !can_ask() {
+        return Ok(false);
+    }
+    let question = format!("May what agents on {name} ask be answered from this machine?");
+    confirm_by_enter(&question, "ringer relay add … --may-answer")
+}
+
+/// What the other machine says of itself.
+struct Known {
+    name: String,
+    version: String,
+}
+
+fn greet(home: &Home, entry: &RelayEntry) -> Result<Known, Failure> {
+    // The home has to be there for this machine's id.
+    let mut journal = Journal::open(home)?;
+    let program = env!("CARGO_PKG_VERSION");
+    let question = OneQuestion::begin(home, &entry.argv(), program, Purpose::Introduce, GREETS_WITHIN);
+    let question = question.map_err(|error| {
+        let hint = match &entry.ssh {
+            Some(host) => {
+                format!("ssh {} ringer --version   # has to work without a question", shell_word(host))
+            }
+            None => entry.command.iter().map(|word| shell_word(word)).collect::<Vec<_>>().join(" "),
+        };
+        Failure::new(Exit::Unavailable, sanitise_line(&error.to_string())).hint(hint)
+    })?;
+    let hello = question.hello();
+    // From here on nothing is left out that is written for it.
+    journal.export_position(hello.machine.as_str(), IdSource::now().unix_ms)?;
+    Ok(Known { name: MachineName::from_text(&hello.name).to_string(), version: hello.program.clone() })
+}
+
+/// Where `ringer` is on a host. `None` if its shell finds it by itself.
+fn find_program(host: &str) -> Result<Option<String>, Failure> {
+    let options = ["-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=15", "--"];
+    let script = format!("sh -c {}", shell_word(FIND));
+    let mut ssh = Command::new("ssh");
+    ssh.args(options).arg(host).arg(script).stdin(Stdio::null());
+    let output = ssh.output().map_err(|error| {
+        Failure::new(Exit::Unavailable, "ssh cannot be started").because(error).hint("install an ssh client")
+    })?;
+    let said = String::from_utf8_lossy(&output.stdout);
+    let found = said.lines().find_map(|line| line.strip_prefix("ringer is ")).map(str::to_owned);
+    let host = sanitise_line(host);
+    match (found, output.status.code()) {
+        (Some(path), _) if path.starts_with('/') => Ok(Some(path)),
+        (Some(_), _) => Ok(None),
+        (None, Some(127)) => Err(Failure::new(Exit::Unavailable, format!("no ringer was found on {host}"))
+            .hint(format!("install it there, or name it: ringer relay add ssh {host} --program PATH"))),
+        (None, _) => {
+            let error = String::from_utf8_lossy(&output.stderr);
+            let last = error.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("ssh said nothing");
+            Err(Failure::new(Exit::Unavailable, format!("cannot connect to {host}: {}", sanitise_line(last)))
+                .hint(format!("ssh {host}   # has to work without a question; accept its key, load yours")))
+        }
+    }
+}
+
+/// `ringer relay remove`.
+pub(super) fn remove(name: &str, yes: bool) -> Outcome {
+    let home = context::home()?;
+    only_a_person(&home)?;
+    let config = settings()?;
+    let Some(entry) = config.relays.iter().find(|relay| relay.machine() == name) else {
+        return Err(Failure::new(Exit::Data, format!("no machine is named {:?}", sanitise_line(name)))
+            .hint("ringer relay list"));
+    };
+    let mut file = SettingsFile::open()?;
+    let question = format!("Remove {name} from {}?", short_path(file.path()));
+    if !yes && !confirm(&question, &format!("ringer relay remove {name} --yes"))? {
+        return print_line("Nothing was changed.");
+    }
+    file.remove(|table| {
+        let text = |key: &str| table.get(key).and_then(|item| item.as_str());
+        match (&entry.name, &entry.ssh) {
+            (Some(name), _) => text("name") == Some(name),
+            (None, ssh) => text("name").is_none() && text("ssh") == ssh.as_deref(),
+        }
+    });
+    file.write()?;
+    let machine = RelayStatus::read_last(&home).and_then(|status| status.link(name)?.machine.clone());
+    if let Some(machine) = machine {
+        Journal::open(&home)?.forget_machine(&machine)?;
+    }
+    print_line(&format!("Removed. Messages of {name} stay in the list."))
+}

@@ -1,0 +1,68 @@
+//! `ringer relay serve`: the far end of a link.
+
+use std::io::IsTerminal;
+use std::process::{Command, Stdio};
+
+use ringer_core::MessageId;
+use ringer_relay::{Answered, ExchangeSetup, GiveAnswer, serve};
+
+use crate::client_setup::own_path;
+use crate::context;
+use crate::exit::Exit;
+use crate::failure::{Failure, Outcome};
+
+/// The most that is sent back of what `ringer answer` says: a whole prompt fits.
+const MAX_SAID: usize = 128 * 1024;
+
+/// Serve another machine on standard input and output; links run this
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// Speak on standard input and output
+    #[arg(long, required = true)]
+    stdio: bool,
+    /// Take neither answers nor messages for agents from the other machine
+    #[arg(long)]
+    no_answers: bool,
+}
+
+pub(super) fn run(arguments: &Args) -> Outcome {
+    if std::io::stdin().is_terminal() {
+        return Err(Failure::usage("this speaks with another machine, and standard input is a terminal")
+            .hint("ringer relay add ssh HOST   # on the other machine"));
+    }
+    let setup = ExchangeSetup {
+        home: context::home()?,
+        program: env!("CARGO_PKG_VERSION").to_owned(),
+        name: None,
+        give_answer: (!arguments.no_answers).then_some(give_answer as GiveAnswer),
+        may_answer: false,
+    };
+    serve(&setup).map_err(|error| Failure::new(Exit::Unavailable, error.to_string()))
+}
+
+/// Answers as the person would here: with `ringer answer`, which has the rules.
+fn give_answer(id: &MessageId, words: &[String]) -> Answered {
+    let failed = |error: String| Answered { exit: Exit::Unavailable as u8, error, ..Answered::default() };
+    let program = match own_path() {
+        Ok(program) => program,
+        Err(failure) => return failed(failure.to_string()),
+    };
+    let mut command = Command::new(program);
+    command.args(["answer", "--", id.as_str()]).args(words).stdin(Stdio::null());
+    match command.output() {
+        Ok(output) => Answered {
+            exit: output
+                .status
+                .code()
+                .and_then(|code| u8::try_from(code).ok())
+                .unwrap_or(Exit::Software as u8),
+            text: said(&output.stdout),
+            error: said(&output.stderr),
+        },
+        Err(error) => failed(format!("ringer answer cannot be started: {error}")),
+    }
+}
+
+fn said(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(&bytes[..bytes.len().min(MAX_SAID)]).trim_end().to_owned()
+}

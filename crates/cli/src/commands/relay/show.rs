@@ -1,0 +1,124 @@
+//! `ringer relay list` and `ringer relay status`.
+
+use ringer_config::RelayEntry;
+use ringer_hub::Clock;
+use ringer_journal::{Home, Journal};
+use ringer_relay::{LinkState, LinkStatus, RelayStatus};
+use ringer_term::sanitise_line;
+use serde_json::{Value, json};
+
+use super::linked::settings;
+use crate::context;
+use crate::failure::{Failure, Outcome};
+use crate::output::{count, print_json, print_line};
+
+const NONE: &str = "no machines are set; ringer relay add ssh HOST adds one";
+
+pub(super) fn list(as_json: bool) -> Outcome {
+    let relays = settings()?.relays;
+    if as_json {
+        let machines: Vec<Value> = relays.iter().map(machine_json).collect();
+        return print_json(&json!({ "machines": machines }));
+    }
+    if relays.is_empty() {
+        return print_line(NONE);
+    }
+    for relay in &relays {
+        let answers = if relay.may_answer { "answers from here" } else { "no answers from here" };
+        print_line(&sanitise_line(&format!("{}: {}, {answers}", relay.machine(), way(relay))))?;
+    }
+    Ok(())
+}
+
+fn way(relay: &RelayEntry) -> String {
+    match &relay.ssh {
+        Some(host) => format!("ssh {host}"),
+        None => relay.command.join(" "),
+    }
+}
+
+fn machine_json(relay: &RelayEntry) -> Value {
+    json!({
+        "name": relay.machine(),
+        "ssh": relay.ssh,
+        "command": relay.argv(),
+        "may_answer": relay.may_answer,
+    })
+}
+
+/// A machine that is set, and what the hub says of it.
+pub(crate) struct SetMachine {
+    pub(crate) name: String,
+    pub(crate) status: Option<LinkStatus>,
+    /// Messages of this machine that it has not stored.
+    pub(crate) waiting: Option<i64>,
+}
+
+/// Every machine that is set. The second value says whether a hub runs.
+pub(crate) fn set_machines(home: &Home, relays: &[RelayEntry]) -> Result<(Vec<SetMachine>, bool), Failure> {
+    let running = RelayStatus::read(home);
+    let last = running.clone().or_else(|| RelayStatus::read_last(home));
+    let mut journal = Journal::open_existing(home)?;
+    let mut machines = Vec::new();
+    for relay in relays {
+        let name = relay.machine().to_owned();
+        let known = last.as_ref().and_then(|status| status.link(&name)).and_then(|link| link.machine.clone());
+        let waiting = match (&mut journal, known) {
+            (Some(journal), Some(machine)) => journal.export_lag(&machine)?,
+            _ => None,
+        };
+        let status = running.as_ref().and_then(|status| status.link(&name)).cloned();
+        machines.push(SetMachine { name, status, waiting });
+    }
+    Ok((machines, running.is_some()))
+}
+
+pub(super) fn status(as_json: bool) -> Outcome {
+    let (home, relays) = (context::home()?, settings()?.relays);
+    let (machines, hub) = set_machines(&home, &relays)?;
+    if as_json {
+        let machines: Vec<Value> = machines.iter().map(status_json).collect();
+        return print_json(&json!({ "hub": hub, "machines": machines }));
+    }
+    if machines.is_empty() {
+        return print_line(NONE);
+    }
+    for machine in &machines {
+        print_line(&sanitise_line(&format!("{}: {}", machine.name, state_text(machine, &Clock::local()))))?;
+    }
+    Ok(())
+}
+
+fn status_json(machine: &SetMachine) -> Value {
+    json!({ "name": machine.name, "link": machine.status, "waiting": machine.waiting })
+}
+
+/// How a link is, in words.
+pub(crate) fn state_text(machine: &SetMachine, clock: &Clock) -> String {
+    let waiting = machine.waiting.and_then(|count| usize::try_from(count).ok()).filter(|count| *count > 0);
+    let waiting = waiting.map(|waiting| format!(", {} not sent yet", count(waiting, "message")));
+    let waiting = waiting.unwrap_or_default();
+    let Some(status) = &machine.status else {
+        return format!("not connected: the hub is not running{waiting}");
+    };
+    let since = clock.short(status.since_ms);
+    let messages = usize::try_from(status.messages).unwrap_or(usize::MAX);
+    let received = (messages > 0).then(|| format!(", {} received", count(messages, "message")));
+    let refused = (status.refused > 0).then(|| {
+        let why = status.refused_why.as_deref().unwrap_or_default();
+        format!(", {} refused ({why})", status.refused)
+    });
+    let state = match status.state {
+        LinkState::Connected => {
+            let version = status.program.as_deref().unwrap_or_default();
+            format!("connected since {since}, ringer {version}")
+        }
+        LinkState::Connecting => format!("connecting since {since}"),
+        LinkState::Failed => {
+            let why = status.why.as_deref().unwrap_or("no reason is known");
+            let again = status.again_ms.map(|again| format!("; next try at {}", clock.short(again)));
+            format!("not connected since {since}: {why}{}", again.unwrap_or_default())
+        }
+    };
+    [state, received.unwrap_or_default(), refused.unwrap_or_default(), waiting].concat()
+}

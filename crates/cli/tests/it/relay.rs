@@ -1,0 +1,178 @@
+//! Several machines: real hubs with homes of their own, linked by the program itself.
+
+mod machines;
+
+use std::fs;
+
+use serde_json::json;
+use test_support::until;
+
+use crate::ringer::json as parsed;
+use machines::{Laptop, linked};
+
+#[test]
+fn messages_of_both_machines_are_in_one_list() {
+    let laptop = linked();
+    laptop.far.notify(&["--from", "worker-1", "from the box"]);
+    laptop.near.notify(&["from the laptop"]);
+    laptop.until_listed("from the box");
+    let rows = laptop.near.list(&[]);
+    let row = rows.iter().find(|row| row["body"] == "from the box").expect("a row");
+    assert_eq!((&row["from"], &row["workspace"]), (&json!("worker-1@box"), &json!("machine:box")));
+    until("the box has the other one", || {
+        laptop.far.run(&["log", "--everywhere"]).contains("from the laptop")
+    });
+    // What came from there does not go back, and what is known does not come again.
+    assert_eq!(laptop.far.run(&["log", "--everywhere"]).matches("from the box").count(), 1);
+    assert_eq!(laptop.near.run(&["log", "--everywhere"]).matches("from the laptop").count(), 1);
+    let status = laptop.near.run(&["relay", "status"]);
+    assert!(status.contains("box: connected since") && status.contains("1 message received"), "{status}");
+}
+
+#[test]
+fn a_day_without_a_connection_loses_nothing() {
+    let laptop = linked();
+    laptop.near.run(&["hub", "stop"]);
+    let texts: Vec<String> = (0..300).map(|number| format!("missed {number}")).collect();
+    for text in &texts {
+        laptop.far.base.notify(text);
+    }
+    laptop.near.run(&["hub", "start"]);
+    laptop.until_listed("missed 299");
+    let mut bodies = laptop.near.bodies(&["--limit", "1000"]);
+    bodies.reverse();
+    assert_eq!(bodies, texts);
+}
+
+#[test]
+fn a_killed_side_connects_again() {
+    let laptop = linked();
+    laptop.kill_server();
+    laptop.far.notify(&["after the kill"]);
+    laptop.until_listed("after the kill");
+    let hub = laptop.near.hub();
+    crate::hub::environment::kill(hub);
+    until("the far side ends with its link", || laptop.servers().is_empty());
+    laptop.far.notify(&["while no hub ran"]);
+    laptop.near.run(&["hub", "start"]);
+    laptop.until_listed("while no hub ran");
+    assert_eq!(laptop.near.bodies(&[]), ["while no hub ran", "after the kill"]);
+}
+
+#[test]
+fn what_is_wrong_with_a_link_is_told() {
+    let laptop =
+        Laptop::with_command(&["sh", "-c", "echo 'box: Permission denied (publickey).' >&2; exit 255"]);
+    laptop.near.run(&["hub", "start"]);
+    until("the link has failed", || laptop.status().contains("not connected since"));
+    let status = laptop.status();
+    assert!(status.contains("Permission denied (publickey). (exit code 255); next try at"), "{status}");
+    laptop.set_command(&["ringer-is-not-here"]);
+    until("the other program is tried", || laptop.status().contains("ringer-is-not-here cannot be started"));
+    // An older version on the other machine has no such command.
+    laptop.set_command(&["sh", "-c", "echo \"error: unrecognized subcommand 'relay'\" >&2; exit 64"]);
+    until("the version is named", || {
+        laptop.status().contains("unrecognized subcommand 'relay' (exit code 64)")
+    });
+}
+
+#[test]
+fn an_answer_is_given_where_the_agent_runs() {
+    let laptop = linked();
+    let asked = parsed(&laptop.far.base.run(&["ask", "--from", "worker-1", "--json", "Which branch?"]));
+    laptop.until_listed("Which branch?");
+    let row = laptop.near.list(&[]).remove(0);
+    let id = row["short_id"].as_str().expect("an id");
+    assert_eq!(row["question_id"], json!(format!("{}@box", asked["question_id"].as_str().expect("an id"))));
+    // Not without the person's leave.
+    let refused = laptop.near.fails(&["answer", id, "main"], 77);
+    assert!(refused.contains("set may_answer = true for box"), "{refused}");
+    laptop.allow_answers();
+    let shown = laptop.near.run(&["answer", id]);
+    assert!(shown.contains("Which branch?"), "{shown}");
+    laptop.near.run(&["answer", id, "main"]);
+    let answered = laptop.far.base.run(&["questions", "--all", "--json"]);
+    assert!(answered.contains("\"answer\":\"main\""), "{answered}");
+    until("it is over here, too", || laptop.near.list(&[])[0]["is_open"] == false);
+    let late = laptop.near.fails(&["answer", id, "other"], 65);
+    assert!(late.contains("asks nothing"), "{late}");
+}
+
+#[test]
+fn a_machine_can_refuse_answers() {
+    let laptop = Laptop::with_arguments(&["--no-answers"]);
+    laptop.near.run(&["hub", "start"]);
+    laptop.until_connected();
+    laptop.allow_answers();
+    laptop.far.base.run(&["ask", "Which branch?"]);
+    laptop.until_listed("Which branch?");
+    let id = laptop.near.list(&[])[0]["id"].as_str().expect("an id").to_owned();
+    let refused = laptop.near.fails(&["answer", &id, "main"], 77);
+    assert!(refused.contains("takes no answers over this link"), "{refused}");
+    // Nor messages for its agents.
+    laptop.near.run(&["notify", "--to", "worker-1@box", "obey"]);
+    laptop.near.notify(&["a marker"]);
+    until("the next one came", || laptop.far.base.run(&["log", "--everywhere"]).contains("a marker"));
+    assert!(!laptop.far.base.run(&["log", "--everywhere"]).contains("obey"));
+}
+
+#[test]
+fn an_agent_of_another_machine_gets_its_message() {
+    let laptop = linked();
+    laptop.allow_answers();
+    let (_, warned) = crate::ringer::check(
+        &mut laptop.near.ringer(&["notify", "--to", "worker-1@box", "look at the tests"]),
+        0,
+    );
+    assert_eq!(warned, "", "the machine is known");
+    until("it is there", || {
+        laptop.far.base.run(&["log", "--everywhere", "--json"]).contains("\"to\":\"agent:worker-1\"")
+    });
+    let list = laptop.near.bodies(&[]);
+    assert!(list.is_empty(), "the person need not see it: {list:?}");
+}
+
+#[test]
+fn links_are_added_and_removed() {
+    let laptop = Laptop::without_link();
+    let command: Vec<String> = laptop.serve_command(&[]);
+    let words: Vec<&str> = command.iter().map(String::as_str).collect();
+    let add = [&["relay", "add", "command", "--name", "box", "--yes", "--"], &words[..]].concat();
+    let added = laptop.near.run(&add);
+    assert!(added.contains("box answers: ringer") && added.contains("ringer relay remove box"), "{added}");
+    laptop.until_connected();
+    let again = laptop.near.fails(&add, 64);
+    assert!(again.contains("there is a machine named box already"), "{again}");
+    let list = laptop.near.run(&["relay", "list"]);
+    assert!(list.starts_with("box: env") && list.ends_with("no answers from here\n"), "{list}");
+    laptop.near.run(&["relay", "remove", "box", "--yes"]);
+    assert!(laptop.near.run(&["relay", "list"]).starts_with("no machines are set"));
+    until("its program has ended", || laptop.servers().is_empty());
+    let settings = fs::read_to_string(laptop.near.base.path().join("config.toml")).expect("a file");
+    assert!(settings.contains("rate_limit") && !settings.contains("relay"), "{settings}");
+    let nothing = laptop.near.fails(&["relay", "add", "command", "--yes", "--", "false"], 69);
+    assert!(nothing.contains("the program of the link ended (exit code 1)"), "{nothing}");
+    laptop.near.fails(&["relay", "add", "ssh", "-oProxyCommand=x"], 64);
+}
+
+#[test]
+fn what_was_read_here_is_read_there() {
+    let laptop = linked();
+    laptop.far.run(&["hub", "start"]);
+    let id = laptop.far.notify(&["from the box"]);
+    laptop.until_listed("from the box");
+    laptop.near.run(&["read", &id]);
+    until("it is read there", || laptop.far.list(&[])[0]["is_read"] == true);
+    // And the other way.
+    let id = laptop.near.notify(&["from the laptop"]);
+    until("it is there", || laptop.far.bodies(&[]).contains(&"from the laptop".to_owned()));
+    laptop.far.run(&["clear", &id]);
+    until("it is gone here", || laptop.near.bodies(&[]) == ["from the box"]);
+    // Applying a mark makes none: both journals have one mark of their own and one of the other.
+    let marks = |home: &crate::hub::environment::HubEnvironment| {
+        let database = rusqlite::Connection::open(home.base.database()).expect("a database");
+        let count = "SELECT count(*) FROM message WHERE kind LIKE 'mark-%' AND machine IS NULL";
+        database.query_row(count, [], |row| row.get::<_, i64>(0)).expect("a number")
+    };
+    assert_eq!((marks(&laptop.near), marks(&laptop.far)), (1, 1));
+}

@@ -1,0 +1,114 @@
+//! A laptop that is linked to a box: two homes, each with a hub of its own if it is asked for.
+
+use std::fs;
+
+use serde_json::json;
+use test_support::until;
+
+use crate::hub::environment::{HubEnvironment, kill};
+
+const SETTINGS: &str = "[notify]\nrate_limit = \"off\"\npopup = \"off\"\n";
+
+pub(super) struct Laptop {
+    pub(super) near: HubEnvironment,
+    pub(super) far: HubEnvironment,
+    command: Vec<String>,
+}
+
+/// Both machines, connected.
+pub(super) fn linked() -> Laptop {
+    let laptop = Laptop::with_arguments(&[]);
+    laptop.near.run(&["hub", "start"]);
+    laptop.until_connected();
+    laptop
+}
+
+impl Laptop {
+    pub(super) fn without_link() -> Self {
+        Self { near: HubEnvironment::new(), far: HubEnvironment::new(), command: Vec::new() }
+    }
+
+    /// With these arguments for the far end.
+    pub(super) fn with_arguments(arguments: &[&str]) -> Self {
+        let mut laptop = Self::without_link();
+        laptop.command = laptop.serve_command(arguments);
+        laptop.write(false);
+        laptop
+    }
+
+    /// With another program for the link.
+    pub(super) fn with_command(command: &[&str]) -> Self {
+        let laptop = Self::without_link();
+        laptop.set_command(command);
+        laptop
+    }
+
+    pub(super) fn set_command(&self, command: &[&str]) {
+        self.near.set(&format!("{SETTINGS}[[relay]]\nname = \"box\"\ncommand = {}\n", json!(command)));
+    }
+
+    /// The program of a link to the other home.
+    pub(super) fn serve_command(&self, arguments: &[&str]) -> Vec<String> {
+        let path = std::env::var("PATH").unwrap_or_default();
+        let home = self.far.base.home();
+        let words = ["env", "-i", &format!("PATH={path}"), "RINGER_HUB=off"].map(str::to_owned);
+        let home = format!("RINGER_HOME={}", home.display());
+        let program = [env!("CARGO_BIN_EXE_ringer"), "relay", "serve", "--stdio"].map(str::to_owned);
+        let arguments = arguments.iter().map(|word| (*word).to_owned());
+        words.into_iter().chain([home]).chain(program).chain(arguments).collect()
+    }
+
+    fn write(&self, may_answer: bool) {
+        self.near.set(&format!(
+            "{SETTINGS}[[relay]]\nname = \"box\"\ncommand = {}\nmay_answer = {may_answer}\n",
+            json!(self.command)
+        ));
+    }
+
+    /// Allows answers, and waits until the link was made anew with that.
+    pub(super) fn allow_answers(&self) {
+        let before = self.servers();
+        self.write(true);
+        until("the link is made anew", || {
+            let now = self.servers();
+            !now.is_empty() && now != before
+        });
+        self.until_connected();
+    }
+
+    pub(super) fn status(&self) -> String {
+        self.near.run(&["relay", "status"])
+    }
+
+    #[track_caller]
+    pub(super) fn until_connected(&self) {
+        until("the link is connected", || self.status().contains("box: connected since"));
+    }
+
+    #[track_caller]
+    pub(super) fn until_listed(&self, body: &str) {
+        until(&format!("{body:?} is listed here"), || {
+            self.near.bodies(&["--limit", "1000"]).iter().any(|own| own == body)
+        });
+    }
+
+    /// The processes of the far end.
+    pub(super) fn servers(&self) -> Vec<u32> {
+        let home = format!("RINGER_HOME={}", self.far.base.home().display());
+        let processes = fs::read_dir("/proc").expect("processes").flatten();
+        let pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+        pids.filter(|pid| {
+            let read = |name: &str| fs::read(format!("/proc/{pid}/{name}")).unwrap_or_default();
+            let holds =
+                |bytes: &[u8], word: &str| bytes.split(|byte| *byte == 0).any(|own| own == word.as_bytes());
+            holds(&read("cmdline"), "serve") && holds(&read("environ"), &home)
+        })
+        .collect()
+    }
+
+    pub(super) fn kill_server(&self) {
+        for pid in self.servers() {
+            kill(pid);
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! Links to other machines: `[[relay]]`.
+
+use ringer_core::policy::RelayLink;
+use ringer_platform::shell_word;
+use schemars::JsonSchema;
+use serde::Serialize;
+use toml::de::DeValue;
+
+use crate::page::{Item, Section};
+
+pub(crate) const RELAY: [&str; 5] = ["name", "ssh", "program", "command", "may_answer"];
+/// Each is a process and a thread of the hub.
+const MAX_RELAYS: usize = 32;
+/// The longest name of a machine.
+const MAX_NAME: usize = 64;
+
+/// What is asked of ssh: no questions, as no person is there to answer them, and an end for a connection that died.
+const SSH: [&str; 10] = [
+    "ssh",
+    "-T",
+    "-o",
+    "BatchMode=yes",
+    "-o",
+    "ConnectTimeout=15",
+    "-o",
+    "ServerAliveInterval=15",
+    "-o",
+    "ServerAliveCountMax=3",
+];
+
+/// A machine whose messages come here, and that gets the messages of this one.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename = "Relay", deny_unknown_fields, default)]
+pub struct RelayEntry {
+    /// What the machine is called in lists and after `@` [default: the host of `ssh`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String", length(min = 1, max = 64), default = "Option::<String>::default")]
+    pub name: Option<String>,
+    /// Host to connect to, as `ssh` takes it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String", length(min = 1), default = "Option::<String>::default")]
+    pub ssh: Option<String>,
+    /// Path of `ringer` on that host [default: `ringer`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String", length(min = 1), default = "Option::<String>::default")]
+    pub program: Option<String>,
+    /// Instead of `ssh`: a program and its arguments that run `ringer relay serve --stdio` on the machine.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub command: Vec<String>,
+    /// Whether what agents on the machine ask may be answered from here.
+    pub may_answer: bool,
+}
+
+impl RelayEntry {
+    /// What the machine is called: its name, or the host without a user.
+    pub fn machine(&self) -> &str {
+        let host = || self.ssh.as_deref().map(|host| host.rsplit('@').next().unwrap_or(host));
+        self.name.as_deref().or_else(host).unwrap_or_default()
+    }
+
+    /// The program that connects to the machine, and its arguments.
+    pub fn argv(&self) -> Vec<String> {
+        let Some(host) = &self.ssh else { return self.command.clone() };
+        let remote = format!("{} relay serve --stdio", remote_program(self.program.as_deref()));
+        let fixed = SSH.iter().map(|word| (*word).to_owned());
+        fixed.chain(["--".to_owned(), host.clone(), remote]).collect()
+    }
+
+    /// What the hub has to know of it.
+    pub fn link(&self) -> RelayLink {
+        RelayLink {
+            name: self.machine().to_owned(),
+            command: self.argv(),
+            ssh: self.ssh.clone(),
+            may_answer: self.may_answer,
+        }
+    }
+}
+
+/// A program as a word of the shell on the other machine. That shell knows what `~` is there.
+fn remote_program(program: Option<&str>) -> String {
+    match program {
+        None => "ringer".to_owned(),
+        Some(program) => match program.strip_prefix("~/") {
+            Some(rest) => format!("~/{}", shell_word(rest)),
+            None => shell_word(program),
+        },
+    }
+}
+
+/// Whether a machine can be called so.
+fn is_name(name: &str) -> bool {
+    let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+    let begins_well = name.bytes().next().is_some_and(|byte| byte.is_ascii_alphanumeric());
+    begins_well && name.len() <= MAX_NAME && name.bytes().all(is_allowed)
+}
+
+/// Reads every `[[relay]]`. An empty `[relay]` is what older versions wrote into their example.
+pub(crate) fn relays(root: &Section<'_, '_>) -> Vec<RelayEntry> {
+    let Some(item) = root.get("relay") else { return Vec::new() };
+    if matches!(item.value(), DeValue::Table(table) if table.is_empty()) {
+        return Vec::new();
+    }
+    let expected = "tables that begin with [[relay]]";
+    let items = item.list(expected).unwrap_or_default();
+    if items.len() > MAX_RELAYS {
+        let what = format!("has {} tables; {MAX_RELAYS} are possible", items.len());
+        return item.wrong(what, None).unwrap_or_default();
+    }
+    let mut relays: Vec<RelayEntry> = Vec::new();
+    for item in &items {
+        let Some(relay) = item.section(expected).and_then(|section| relay(item, &section)) else { continue };
+        if relays.iter().any(|other| other.machine() == relay.machine()) {
+            let what = format!("has two machines named {:?}; each name must be unique", relay.machine());
+            item.wrong::<()>(what, Some("give one of them another `name`".to_owned()));
+        }
+        relays.push(relay);
+    }
+    relays
+}
+
+fn relay(item: &Item<'_, '_>, section: &Section<'_, '_>) -> Option<RelayEntry> {
+    let section = section.clone().with_keys(&RELAY, |_| None);
+    let relay = RelayEntry {
+        name: section.get("name").and_then(|item| item.name_text("name")),
+        ssh: section.get("ssh").and_then(|item| host(&item)),
+        program: section.get("program").and_then(|item| item.name_text("program")),
+        command: section.get("command").and_then(|item| item.program()).unwrap_or_default(),
+        may_answer: section.get("may_answer").and_then(|item| item.boolean()).unwrap_or_default(),
+    };
+    let has = |key: &str| section.get(key).is_some();
+    if has("ssh") == has("command") {
+        return item.wrong("needs either `ssh` or `command`", Some("ssh = \"box\"".to_owned()));
+    }
+    if has("program") && has("command") {
+        return item.wrong("has `program`, which belongs to `ssh`", None);
+    }
+    if relay.ssh.is_none() && relay.command.is_empty() {
+        return None;
+    }
+    if !is_name(relay.machine()) {
+        let what = format!("has the name {:?}; expected letters, digits, `-`, `_` and `.`", relay.machine());
+        return item.wrong(what, Some("name = \"box\"".to_owned()));
+    }
+    Some(relay)
+}
+
+/// A host. What begins with `-` would be an option of ssh.
+fn host(item: &Item<'_, '_>) -> Option<String> {
+    let text = item.name_text("host")?;
+    if text.starts_with('-') || text.contains(char::is_whitespace) {
+        return item.wrong(format!("is {text:?}, which is no host"), None);
+    }
+    Some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::parse::parse;
+
+    fn read(text: &str) -> Result<Vec<RelayEntry>, String> {
+        let config = parse(Path::new("/people/ada/config.toml"), Some(Path::new("/people/ada")), text);
+        config.map(|config| config.relays).map_err(|errors| errors.to_string())
+    }
+
+    #[test]
+    fn a_host_becomes_a_call_of_ssh() {
+        let relays = read("[[relay]]\nssh = \"me@box.lan\"\nprogram = \"~/my bin/ringer\"").unwrap();
+        assert_eq!(relays[0].machine(), "box.lan");
+        let argv = relays[0].argv();
+        assert_eq!(argv[argv.len() - 3..], ["--", "me@box.lan", "~/'my bin/ringer' relay serve --stdio"]);
+        assert!(!relays[0].may_answer);
+        let relays = read("[[relay]]\nname = \"vm\"\ncommand = [\"docker\", \"exec\"]").unwrap();
+        assert_eq!((relays[0].machine(), relays[0].argv().join(" ")), ("vm", "docker exec".to_owned()));
+    }
+
+    #[test]
+    fn what_cannot_be_a_link_is_told() {
+        let check = |text: &str, part: &str| {
+            let error = read(text).unwrap_err();
+            assert!(error.contains(part), "{error}");
+        };
+        check("[[relay]]\nssh = \"-oProxyCommand=x\"", "which is no host");
+        check("[[relay]]\nname = \"a\"", "needs either `ssh` or `command`");
+        check("[[relay]]\nssh = \"a\"\ncommand = [\"x\"]", "needs either `ssh` or `command`");
+        check("[[relay]]\ncommand = [\"x\"]", "expected letters");
+        check("[[relay]]\nname = \"a@b\"\nssh = \"a\"", "expected letters");
+        check("[[relay]]\nssh = \"a\"\n[[relay]]\nssh = \"me@a\"", "two machines named");
+        check("[[relay]]\nssh = \"a\"\nhost = \"b\"", "unknown key");
+        check("[relay]\nssh = \"a\"", "[[relay]]");
+    }
+
+    #[test]
+    fn the_empty_table_of_an_older_example_is_no_link() {
+        assert_eq!(read("[relay]\n"), Ok(Vec::new()));
+    }
+}

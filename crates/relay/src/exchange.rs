@@ -1,0 +1,379 @@
+//! One connection: a [`Link`] between the journal of this machine and two pipes to the other one.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::{Duration, Instant};
+
+use ringer_core::MessageId;
+use ringer_journal::{Home, IdSource, Import, Journal, JournalWatch, monotonic};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+use rustix::io::Errno;
+
+use crate::error::Error;
+use crate::frame::{Answered, Frame, FrameReader, Hello, PROTOCOL, Purpose};
+use crate::import::{ImportRules, message_id};
+use crate::link::{Input, Link, Output};
+use crate::local_journal::{self, store};
+use crate::machine::{MachineId, MachineName};
+use crate::peer_lock::PeerLock;
+
+/// As much as a pipe holds.
+const CHUNK: usize = 64 * 1024;
+/// Bytes that wait for the other side to read them. The frames that may be on their way are at most half of it, so more means
+/// that it sends without reading.
+const MAX_UNSENT: usize = 8 * 1024 * 1024;
+/// How long the other side may take to say hello. ssh has its own deadline for the connection before that.
+const GREETS_WITHIN: Duration = Duration::from_mins(1);
+
+/// The most words of an answer: a prompt has a few questions.
+const MAX_WORDS: usize = 64;
+/// The exit code of what is not allowed.
+const NO_PERMISSION: u8 = 77;
+
+/// What a connection is made of.
+#[derive(Debug, Clone)]
+pub struct ExchangeSetup {
+    /// The home of this machine.
+    pub home: Home,
+    /// The version of this program.
+    pub program: String,
+    /// What the other machine is called here. Without a name, it is called as it calls itself.
+    pub name: Option<MachineName>,
+    /// Gives answers of the other machine to what agents ask here. Without it, that machine may neither answer nor write to
+    /// agents.
+    pub give_answer: Option<GiveAnswer>,
+    /// Whether the person at this machine wants to answer what agents ask there.
+    pub may_answer: bool,
+}
+
+/// Gives the words of an answer to what the message of an id asks.
+pub type GiveAnswer = fn(&MessageId, &[String]) -> Answered;
+
+/// The two pipes, and what ends the connection from here.
+#[derive(Debug, Clone, Copy)]
+pub struct Pipes<'a> {
+    /// What the other side says.
+    pub input: BorrowedFd<'a>,
+    /// What is said to it.
+    pub output: BorrowedFd<'a>,
+    /// Readable when the connection has to end.
+    pub stop: Option<BorrowedFd<'a>>,
+}
+
+/// How a connection ended, if nothing went wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// The other side closed its end.
+    Closed,
+    /// It had to end.
+    Stopped,
+}
+
+/// What happens in a connection, for its status.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Progress {
+    /// The other side said who it is.
+    Greeted {
+        /// Its id.
+        machine: MachineId,
+        /// What it is called here.
+        name: MachineName,
+        /// The version of its program.
+        program: String,
+    },
+    /// Messages of it were stored, or refused.
+    Stored {
+        /// New ones.
+        new: usize,
+        /// Those that may not be stored; why the last of them.
+        refused: Option<(usize, String)>,
+    },
+}
+
+/// A connection.
+pub struct Exchange<'a> {
+    setup: &'a ExchangeSetup,
+    own: MachineId,
+    journal: Journal,
+    watch: JournalWatch,
+    link: Link,
+    pipes: Pipes<'a>,
+    reader: FrameReader,
+    unsent: Vec<u8>,
+    peer: Option<Peer>,
+    /// Whether the person at the other machine wants to answer what agents ask here.
+    other_may_answer: bool,
+    progress: &'a mut dyn FnMut(Progress),
+}
+
+/// The other machine, once it said who it is. No other connection to it is made meanwhile.
+struct Peer {
+    machine: MachineId,
+    rules: ImportRules,
+    _lock: PeerLock,
+}
+
+impl<'a> Exchange<'a> {
+    /// Begins a connection: says hello.
+    pub fn begin(
+        setup: &'a ExchangeSetup,
+        pipes: Pipes<'a>,
+        progress: &'a mut dyn FnMut(Progress),
+    ) -> Result<Self, Error> {
+        // The home is made with the journal.
+        let mut journal = Journal::open(&setup.home)?;
+        let own = MachineId::of(&setup.home)?;
+        let watch = JournalWatch::register(&mut journal)?;
+        journal.take_reopened();
+        for fd in [pipes.input, pipes.output] {
+            unblock(fd).map_err(|source| Error::Io { what: "cannot use the pipe".to_owned(), source })?;
+        }
+        let hello = Hello {
+            protocol: (PROTOCOL, PROTOCOL),
+            machine: own.clone(),
+            name: MachineName::of_host().to_string(),
+            program: setup.program.clone(),
+            unix_ms: IdSource::now().unix_ms,
+            purpose: Purpose::Exchange,
+            may_answer: setup.may_answer,
+        };
+        let (link, outputs) = Link::begin(monotonic(), hello);
+        let (reader, unsent) = (FrameReader::before_hello(), Vec::new());
+        let mut exchange = Self {
+            setup,
+            own,
+            journal,
+            watch,
+            link,
+            pipes,
+            reader,
+            unsent,
+            peer: None,
+            other_may_answer: false,
+            progress,
+        };
+        exchange.execute(outputs)?;
+        Ok(exchange)
+    }
+
+    /// Runs it to its end. An error is told to the other side.
+    pub fn run(mut self) -> Result<Ended, Error> {
+        let ended = self.serve();
+        if let Err(error) = &ended
+            && !matches!(error, Error::Refused(_))
+        {
+            self.say(&Frame::Refused { why: error.to_string() });
+            // If it does not go at once, the end of the pipe says as much.
+            let _ = self.write();
+        }
+        ended
+    }
+
+    fn serve(&mut self) -> Result<Ended, Error> {
+        let greets_until = Instant::now() + GREETS_WITHIN;
+        loop {
+            self.write()?;
+            if !self.link.is_greeted() && Instant::now() >= greets_until {
+                return Err(Error::Silent(GREETS_WITHIN.as_secs()));
+            }
+            let tick = self.link.next_tick().saturating_sub(monotonic());
+            let tick = if self.link.is_greeted() { tick } else { tick.min(Duration::from_secs(1)) };
+            let ready = self.wait(tick)?;
+            if ready.stop {
+                return Ok(Ended::Stopped);
+            }
+            if (ready.input || ready.closed) && self.read()? {
+                return Ok(Ended::Closed);
+            }
+            if ready.closed && !ready.input {
+                return Ok(Ended::Closed);
+            }
+            if ready.bell {
+                self.watch.prepare(&mut self.journal)?;
+                if self.journal.take_reopened() {
+                    let source = io::Error::other("the journal was replaced; the link begins anew");
+                    return Err(Error::Io { what: "cannot go on".to_owned(), source });
+                }
+                self.give(Input::Changed)?;
+            }
+            if self.link.next_tick() <= monotonic() {
+                self.give(Input::Tick)?;
+            }
+        }
+    }
+
+    fn wait(&self, timeout: Duration) -> Result<Ready, Error> {
+        let Pipes { input, output, stop } = self.pipes;
+        let writes = if self.unsent.is_empty() { PollFlags::empty() } else { PollFlags::OUT };
+        let mut waits = vec![
+            PollFd::new(&self.watch, PollFlags::IN),
+            PollFd::from_borrowed_fd(input, PollFlags::IN),
+            PollFd::from_borrowed_fd(output, writes),
+        ];
+        waits.extend(stop.map(|stop| PollFd::from_borrowed_fd(stop, PollFlags::IN)));
+        let timeout = Timespec::try_from(timeout).ok();
+        match poll(&mut waits, timeout.as_ref()) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => {
+                return Err(Error::Io { what: "cannot wait for the pipes".to_owned(), source: error.into() });
+            }
+        }
+        let is_ready = |at: usize| waits.get(at).is_some_and(|wait| !wait.revents().is_empty());
+        let closed = waits[2].revents().intersects(PollFlags::ERR | PollFlags::HUP | PollFlags::NVAL);
+        Ok(Ready { bell: is_ready(0), input: is_ready(1), closed, stop: is_ready(3) })
+    }
+
+    /// Reads what is there. Gives whether that was the end.
+    fn read(&mut self) -> Result<bool, Error> {
+        let mut chunk = vec![0; CHUNK];
+        let read = match rustix::io::read(self.pipes.input, &mut *chunk) {
+            Ok(0) | Err(Errno::CONNRESET | Errno::PIPE) => return Ok(true),
+            Ok(read) => read,
+            Err(Errno::AGAIN | Errno::INTR) => return Ok(false),
+            Err(error) => {
+                return Err(Error::Io { what: "cannot read the pipe".to_owned(), source: error.into() });
+            }
+        };
+        let frames = self.reader.feed(&chunk[..read]).map_err(|wrong| Error::Protocol(wrong.0))?;
+        for frame in frames {
+            self.give(Input::Frame(frame))?;
+        }
+        Ok(false)
+    }
+
+    fn give(&mut self, input: Input) -> Result<(), Error> {
+        let outputs = self.link.handle(monotonic(), input)?;
+        self.execute(outputs)
+    }
+
+    fn execute(&mut self, outputs: Vec<Output>) -> Result<(), Error> {
+        for output in outputs {
+            let answer = match output {
+                Output::Send(frame) => {
+                    self.say(&frame);
+                    None
+                }
+                Output::Greet(hello) => Some(self.greet(&hello)?),
+                Output::Locate { after } => {
+                    let peer = self.peer()?.machine.clone();
+                    Some(local_journal::locate(&mut self.journal, &peer, after)?)
+                }
+                Output::Read { after } => {
+                    let machine = self.peer()?.rules.machine.clone();
+                    Some(Input::Read(local_journal::read_own(&mut self.journal, &machine, after)?))
+                }
+                Output::Store { messages, end, repeats_until } => {
+                    let Peer { machine, rules, .. } = self.peer()?;
+                    let (machine, rules) = (machine.clone(), rules.clone());
+                    let stored = store(&mut self.journal, &rules, messages, repeats_until)?;
+                    let new = self.journal.import(&Import {
+                        machine_id: machine.as_str(),
+                        machine: rules.machine.as_str(),
+                        messages: &stored.messages,
+                        end: &end.clone().into(),
+                    })?;
+                    (self.progress)(Progress::Stored { new, refused: stored.refused });
+                    Some(Input::Stored(end))
+                }
+                Output::Answer { message, words } => Some(Input::Answered(self.answer(&message, &words))),
+                Output::Advance(end) => {
+                    let peer = self.peer()?.machine.clone();
+                    self.journal.advance_export(peer.as_str(), &end.into(), IdSource::now().unix_ms)?;
+                    None
+                }
+            };
+            if let Some(answer) = answer {
+                self.give(answer)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives an answer of the other machine, if it may.
+    fn answer(&self, message: &str, words: &[String]) -> Answered {
+        let refused =
+            |error: &str| Answered { exit: NO_PERMISSION, error: error.to_owned(), ..Answered::default() };
+        let Some(give) = self.setup.give_answer.filter(|_| self.other_may_answer) else {
+            return refused("that machine takes no answers over this link");
+        };
+        match message_id(message) {
+            Ok(id) if words.len() <= MAX_WORDS => give(&id, words),
+            _ => refused("that is no answer"),
+        }
+    }
+
+    fn peer(&self) -> Result<&Peer, Error> {
+        self.peer.as_ref().ok_or(Error::Protocol("it did not begin with a hello"))
+    }
+
+    fn greet(&mut self, hello: &Hello) -> Result<Input, Error> {
+        if hello.machine == self.own {
+            return Err(Error::SameMachine);
+        }
+        self.other_may_answer = hello.may_answer;
+        match hello.purpose {
+            Purpose::Exchange => {}
+            Purpose::Answer => return Ok(Input::GreetedToAnswer),
+            Purpose::Introduce => {
+                self.journal.export_position(hello.machine.as_str(), IdSource::now().unix_ms)?;
+                return Ok(Input::GreetedToAnswer);
+            }
+        }
+        let name = self.setup.name.clone().unwrap_or_else(|| MachineName::from_text(&hello.name));
+        let lock = PeerLock::take(&self.setup.home, &hello.machine, &name)?;
+        let own_ms = IdSource::now().unix_ms;
+        let may = self.setup.give_answer.is_some() && hello.may_answer;
+        let rules = ImportRules::new(name.clone(), may, own_ms, hello.unix_ms);
+        // From here on nothing is left out that is written for the other machine.
+        self.journal.export_position(hello.machine.as_str(), own_ms)?;
+        let stored = self.journal.import_position(hello.machine.as_str())?;
+        self.peer = Some(Peer { machine: hello.machine.clone(), rules, _lock: lock });
+        let program = hello.program.chars().filter(|c| !c.is_control()).take(40).collect();
+        (self.progress)(Progress::Greeted { machine: hello.machine.clone(), name, program });
+        Ok(Input::Greeted { stored: stored.map(Into::into) })
+    }
+
+    fn say(&mut self, frame: &Frame) {
+        self.unsent.extend(frame.line());
+    }
+
+    /// Writes what fits into the pipe.
+    fn write(&mut self) -> Result<(), Error> {
+        if self.unsent.len() > MAX_UNSENT {
+            return Err(Error::Protocol("it sends without reading"));
+        }
+        let mut written = 0;
+        while written < self.unsent.len() {
+            match rustix::io::write(self.pipes.output, &self.unsent[written..]) {
+                Ok(more) => written += more,
+                Err(Errno::INTR) => {}
+                // The end of a pipe is noticed where it is read, with what was said last.
+                Err(Errno::AGAIN | Errno::PIPE) => break,
+                Err(error) => {
+                    return Err(Error::Io {
+                        what: "cannot write to the pipe".to_owned(),
+                        source: error.into(),
+                    });
+                }
+            }
+        }
+        self.unsent.drain(..written);
+        Ok(())
+    }
+}
+
+/// What is ready.
+#[expect(clippy::struct_excessive_bools, reason = "facts that do not depend on each other")]
+struct Ready {
+    bell: bool,
+    input: bool,
+    /// The other side reads no more. What it said last may still be in the input.
+    closed: bool,
+    stop: bool,
+}
+
+/// Neither end may hold up the other one.
+fn unblock(fd: BorrowedFd<'_>) -> io::Result<()> {
+    fcntl_setfl(fd.as_fd(), fcntl_getfl(fd.as_fd())? | OFlags::NONBLOCK).map_err(Into::into)
+}

@@ -1,0 +1,235 @@
+//! The links of the settings, for the hub: a thread for each, which connects again for ever.
+
+use std::collections::BTreeMap;
+use std::hash::{BuildHasher, RandomState};
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use ringer_core::policy::RelayLink;
+use ringer_ipc::host::Extension;
+use ringer_journal::{Home, IdSource};
+use ringer_platform::wake_pair;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use crate::error::Error;
+use crate::exchange::{Ended, Exchange, ExchangeSetup, Pipes, Progress};
+use crate::link_process::LinkProcess;
+use crate::machine::MachineName;
+use crate::status_file::{LinkState, StatusFile};
+
+/// The pauses before a link is tried again. One that was connected for longer than the longest begins with the shortest.
+const SHORTEST_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_mins(1);
+
+/// What the links need.
+pub struct RelaySetup {
+    /// The home of this machine.
+    pub home: Home,
+    /// The version of this program.
+    pub program: String,
+    /// Where the hub logs.
+    pub log: Box<dyn Fn(String) + Send + Sync>,
+}
+
+/// The links, for the hub. All of them end when this is dropped.
+pub struct Relays {
+    changes: Option<Sender<Vec<RelayLink>>>,
+    is_needed: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Relays {
+    /// Starts the thread that starts and ends the others.
+    pub fn start(setup: RelaySetup) -> Self {
+        let (changes, received) = channel();
+        let is_needed = Arc::new(AtomicBool::new(false));
+        let status = StatusFile::new(setup.home.clone());
+        let shared = Arc::new(Shared { setup, status });
+        let mut manager = Manager { shared, threads: BTreeMap::new() };
+        let thread = thread::Builder::new().name("links".to_owned()).spawn(move || manager.run(&received));
+        Self { changes: Some(changes), is_needed, thread: thread.ok() }
+    }
+}
+
+impl Extension for Relays {
+    fn set_relays(&mut self, links: &[RelayLink]) {
+        self.is_needed.store(!links.is_empty(), Ordering::Relaxed);
+        // Without its thread there are no links.
+        let _ = self.changes.as_ref().map(|changes| changes.send(links.to_vec()));
+    }
+
+    fn needs_hub(&self) -> bool {
+        self.is_needed.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Relays {
+    fn drop(&mut self) {
+        self.changes = None;
+        // The programs have ended when the thread has.
+        let _ = self.thread.take().map(JoinHandle::join);
+    }
+}
+
+struct Shared {
+    setup: RelaySetup,
+    status: StatusFile,
+}
+
+/// The thread of a link.
+struct LinkThread {
+    link: RelayLink,
+    /// The thread ends when this is closed.
+    waker: UnixStream,
+    thread: JoinHandle<()>,
+}
+
+/// Decides which links run.
+struct Manager {
+    shared: Arc<Shared>,
+    threads: BTreeMap<String, LinkThread>,
+}
+
+impl Manager {
+    fn run(&mut self, received: &Receiver<Vec<RelayLink>>) {
+        while let Ok(links) = received.recv() {
+            // Of what came together, the last counts.
+            let links = received.try_iter().last().unwrap_or(links);
+            self.set(&links);
+        }
+        stop(std::mem::take(&mut self.threads).into_values().collect());
+    }
+
+    fn set(&mut self, links: &[RelayLink]) {
+        let names: Vec<&str> = links.iter().map(|link| link.name.as_str()).collect();
+        let unwanted = self.threads.extract_if(.., |_, own| !links.contains(&own.link));
+        stop(unwanted.map(|(_, thread)| thread).collect());
+        self.shared.status.keep(&names);
+        for link in links {
+            if !self.threads.contains_key(&link.name) {
+                self.begin(link);
+            }
+        }
+    }
+
+    fn begin(&mut self, link: &RelayLink) {
+        let Some(name) = MachineName::parse(&link.name) else { return };
+        let Ok((woken, waker)) = wake_pair() else { return };
+        let (shared, own) = (Arc::clone(&self.shared), link.clone());
+        let builder = thread::Builder::new().name(format!("link {}", link.name));
+        match builder.spawn(move || keep_connected(&shared, &own, &name, &woken)) {
+            Ok(thread) => {
+                self.threads.insert(link.name.clone(), LinkThread { link: link.clone(), waker, thread });
+            }
+            Err(error) => (self.shared.setup.log)(format!("link {}: no thread: {error}", link.name)),
+        }
+    }
+}
+
+/// Ends threads and their programs, all at the same time.
+fn stop(threads: Vec<LinkThread>) {
+    let waiting: Vec<JoinHandle<()>> = threads
+        .into_iter()
+        .map(|LinkThread { waker, thread, .. }| {
+            drop(waker);
+            thread
+        })
+        .collect();
+    for thread in waiting {
+        // One that panicked has ended.
+        let _ = thread.join();
+    }
+}
+
+/// Connects, again and again, until `woken` is closed.
+fn keep_connected(shared: &Shared, link: &RelayLink, name: &MachineName, woken: &UnixStream) {
+    let mut pause = SHORTEST_PAUSE;
+    loop {
+        let mut connected_at = None;
+        let ended = connect(shared, link, name, woken, &mut connected_at);
+        let error = match ended {
+            Ok(Ended::Stopped) => return,
+            Ok(Ended::Closed) => "the other machine ended the connection".to_owned(),
+            Err(error) => error.to_string(),
+        };
+        if connected_at.is_some_and(|at: Instant| at.elapsed() > LONGEST_PAUSE) {
+            pause = SHORTEST_PAUSE;
+        }
+        let this_pause = jittered(pause);
+        (shared.setup.log)(format!("link {name}: {error}; again in {} s", this_pause.as_secs()));
+        shared.status.change(link.name.as_str(), |status| {
+            let pause_ms = i64::try_from(this_pause.as_millis()).unwrap_or(0);
+            status.again_ms = Some(IdSource::now().unix_ms.saturating_add(pause_ms));
+            (status.state, status.why) = (LinkState::Failed, Some(error));
+        });
+        if is_stopped_within(woken, this_pause) {
+            return;
+        }
+        pause = (pause * 2).min(LONGEST_PAUSE);
+    }
+}
+
+/// Between half of a pause and all of it, so that machines that lost each other together do not come back together.
+fn jittered(pause: Duration) -> Duration {
+    let share = u32::from(RandomState::new().hash_one(pause).to_le_bytes()[0]);
+    pause / 2 + pause * share / 512
+}
+
+fn is_stopped_within(woken: &UnixStream, pause: Duration) -> bool {
+    let timeout = Timespec::try_from(pause).ok();
+    // Only closing makes it readable. If it cannot be polled, the link must not try without a pause.
+    poll(&mut [PollFd::new(woken, PollFlags::IN)], timeout.as_ref()).map_or(true, |ready| ready > 0)
+}
+
+/// One connection, from the start of its program to its end.
+fn connect(
+    shared: &Shared,
+    link: &RelayLink,
+    name: &MachineName,
+    woken: &UnixStream,
+    connected_at: &mut Option<Instant>,
+) -> Result<Ended, Error> {
+    shared.status.change(name.as_str(), |status| {
+        (status.state, status.why, status.again_ms) = (LinkState::Connecting, None, None);
+    });
+    let mut process = LinkProcess::start(&link.command).map_err(|error| {
+        let program = link.command.first().map(String::as_str).unwrap_or_default();
+        Error::Program(format!("{program} cannot be started: {error}"))
+    })?;
+    let setup = ExchangeSetup {
+        home: shared.setup.home.clone(),
+        program: shared.setup.program.clone(),
+        name: Some(name.clone()),
+        give_answer: None,
+        may_answer: link.may_answer,
+    };
+    let mut progress = |progress| match progress {
+        Progress::Greeted { machine, program, .. } => {
+            *connected_at = Some(Instant::now());
+            (shared.setup.log)(format!("link {name} is connected"));
+            shared.status.change(name.as_str(), |status| {
+                status.state = LinkState::Connected;
+                status.machine = Some(machine.as_str().to_owned());
+                status.program = Some(program);
+            });
+        }
+        Progress::Stored { new, refused } => shared.status.change(name.as_str(), |status| {
+            status.messages += new as u64;
+            if let Some((count, why)) = refused {
+                status.refused += count as u64;
+                status.refused_why = Some(why);
+            }
+        }),
+    };
+    let pipes = Pipes { input: process.output(), output: process.input(), stop: Some(woken.as_fd()) };
+    let ended = Exchange::begin(&setup, pipes, &mut progress)?.run();
+    match ended {
+        Ok(Ended::Closed) => Err(Error::Program(process.end_in_words())),
+        ended => ended,
+    }
+}

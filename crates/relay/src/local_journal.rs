@@ -1,0 +1,121 @@
+//! What a connection does with the journal of this machine.
+
+use ringer_core::attention::MarkTarget;
+use ringer_core::message::{Mark, Tag};
+use ringer_journal::{Cursor, Error, IdSource, ImportedMessage, Journal, ReadPosition};
+
+use crate::import::{ImportRefusal, ImportRules};
+use crate::link::{Input, ReadMessages};
+use crate::machine::{MachineId, MachineName};
+use crate::position::Position;
+use crate::wire_message::WireMessage;
+
+/// Messages of one frame: they are stored in one transaction, for which other writers wait some milliseconds.
+const MAX_MESSAGES: usize = 256;
+/// The bytes of one frame from which on no other message is added. The next one has at most 480 KiB, and a frame 1 MiB.
+const ENOUGH_BYTES: usize = 256 * 1024;
+
+/// Where sending begins: behind what the other machine has. A machine that never had anything begins where it was first heard
+/// of. If its place is none of this journal, which was removed or replaced by an older copy, sending begins anew.
+pub(crate) fn locate(
+    journal: &mut Journal,
+    machine: &MachineId,
+    after: Option<Position>,
+) -> Result<Input, Error> {
+    let Some(after) = after else {
+        let at = journal.export_position(machine.as_str(), IdSource::now().unix_ms)?;
+        return Ok(Input::Located { at: at.into(), repeats_until: 0 });
+    };
+    let asked = ReadPosition { cursor: after.clone().into(), catch_up: None };
+    let found = journal.resume_at(&asked)?;
+    let at: Position = Cursor { generation: Some(journal.generation()?), ..found.cursor }.into();
+    if at.seq == after.seq && at.generation == after.generation {
+        return Ok(Input::Located { at: after, repeats_until: 0 });
+    }
+    Ok(Input::Located { at, repeats_until: journal.highest()? })
+}
+
+/// What was written here behind a number and is for that machine, for one frame.
+pub(crate) fn read_own(
+    journal: &mut Journal,
+    machine: &MachineName,
+    after: i64,
+) -> Result<ReadMessages, Error> {
+    let generation = journal.generation()?;
+    let batch = journal.own_after(after, MAX_MESSAGES)?;
+    let mut read =
+        ReadMessages { messages: Vec::new(), end: None, looked_at: batch.looked_at, more: batch.more };
+    let (mut bytes, mut looked_at) = (0, after);
+    for message in &batch.messages {
+        if bytes >= ENOUGH_BYTES {
+            (read.looked_at, read.more) = (looked_at, true);
+            break;
+        }
+        looked_at = message.seq;
+        let Some(wire) = WireMessage::of(message, machine) else { continue };
+        bytes += wire.encoded_bytes();
+        read.end =
+            Some(Position { generation: generation.clone(), seq: wire.seq, id: Some(wire.id.clone()) });
+        read.messages.push(wire);
+    }
+    Ok(read)
+}
+
+/// Messages of another machine, checked.
+#[derive(Debug, Default)]
+pub(crate) struct Checked {
+    pub(crate) messages: Vec<ImportedMessage>,
+    /// How many may not be stored, and why the last of them.
+    pub(crate) refused: Option<(usize, String)>,
+}
+
+/// Checks what another machine sent.
+pub(crate) fn store(
+    journal: &mut Journal,
+    rules: &ImportRules,
+    messages: Vec<WireMessage>,
+    repeats_until: i64,
+) -> Result<Checked, Error> {
+    let kept_from = if repeats_until > 0 { journal.kept_from()? } else { None };
+    let mut checked = Checked::default();
+    for wire in messages {
+        let may_be_old = wire.seq <= repeats_until;
+        let imported = match rules.import(wire) {
+            Ok(imported) if may_mark(journal, rules, &imported)? => imported,
+            Ok(_) => {
+                checked.refuse(&ImportRefusal::NotItsMark);
+                continue;
+            }
+            Err(refusal) => {
+                checked.refuse(&refusal);
+                continue;
+            }
+        };
+        // What was forgotten here because it is old does not come again.
+        if may_be_old && kept_from.as_ref().is_some_and(|oldest| imported.id < *oldest) {
+            continue;
+        }
+        checked.messages.push(imported);
+    }
+    Ok(checked)
+}
+
+/// Whether the other machine may set this mark: on a message of its own, or on one of this machine, which the person read
+/// there; not on one of a third machine.
+fn may_mark(journal: &mut Journal, rules: &ImportRules, imported: &ImportedMessage) -> Result<bool, Error> {
+    let Tag::Mark(Mark::Read | Mark::Unread | Mark::Clear | Mark::Snooze) = imported.draft.tag else {
+        return Ok(true);
+    };
+    let Some(MarkTarget::Message(id)) = imported.draft.key.as_deref().and_then(MarkTarget::parse) else {
+        return Ok(false);
+    };
+    let machine = journal.machine_of(&id)?;
+    Ok(machine.is_some_and(|machine| machine.is_none_or(|name| name == rules.machine.as_str())))
+}
+
+impl Checked {
+    fn refuse(&mut self, why: &ImportRefusal) {
+        let count = self.refused.as_ref().map_or(0, |(count, _)| *count);
+        self.refused = Some((count + 1, why.to_string()));
+    }
+}

@@ -1,0 +1,152 @@
+//! A short connection beside the one that exchanges messages: who is there, and what becomes of an answer.
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+use ringer_journal::{Home, IdSource};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+
+use crate::error::Error;
+use crate::frame::{Answered, Frame, FrameReader, Hello, PROTOCOL, Purpose};
+use crate::link_process::LinkProcess;
+use crate::machine::{MachineId, MachineName};
+
+/// As much as a pipe holds.
+const CHUNK: usize = 64 * 1024;
+
+/// A connection on which one thing is asked.
+#[derive(Debug)]
+pub struct OneQuestion {
+    connection: Connection,
+    hello: Hello,
+}
+
+impl OneQuestion {
+    /// Starts the program of a link, and waits for the hello of the other machine.
+    pub fn begin(
+        home: &Home,
+        argv: &[String],
+        program: &str,
+        purpose: Purpose,
+        within: Duration,
+    ) -> Result<Self, Error> {
+        let own = Hello {
+            protocol: (PROTOCOL, PROTOCOL),
+            machine: MachineId::of(home)?,
+            name: MachineName::of_host().to_string(),
+            program: program.to_owned(),
+            unix_ms: IdSource::now().unix_ms,
+            purpose,
+            may_answer: true,
+        };
+        let mut connection = Connection::start(argv, within)?;
+        connection.write(&Frame::Hello(own.clone()))?;
+        let hello = loop {
+            if let Frame::Hello(hello) = connection.next()? {
+                break hello;
+            }
+        };
+        let (from, to) = hello.protocol;
+        if !(from..=to).contains(&PROTOCOL) {
+            let program = hello.program.chars().filter(|c| !c.is_control()).take(40).collect();
+            return Err(Error::Version { from, to, own: PROTOCOL, program });
+        }
+        if hello.machine == own.machine {
+            return Err(Error::SameMachine);
+        }
+        Ok(Self { connection, hello })
+    }
+
+    /// Who is there.
+    pub fn hello(&self) -> &Hello {
+        &self.hello
+    }
+
+    /// Gives an answer, and waits for what becomes of it.
+    pub fn answer(mut self, message: &str, words: &[String]) -> Result<Answered, Error> {
+        self.connection.write(&Frame::Answer { message: message.to_owned(), words: words.to_vec() })?;
+        loop {
+            if let Frame::Answered(answered) = self.connection.next()? {
+                return Ok(answered);
+            }
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Connection {
+    process: LinkProcess,
+    reader: FrameReader,
+    /// Frames that came and were not looked at yet.
+    frames: VecDeque<Frame>,
+    deadline: Instant,
+    within: Duration,
+}
+
+impl Connection {
+    fn start(argv: &[String], within: Duration) -> Result<Self, Error> {
+        let program = argv.first().map(String::as_str).unwrap_or_default();
+        let process = LinkProcess::start(argv)
+            .map_err(|error| Error::Program(format!("{program} cannot be started: {error}")))?;
+        let (reader, deadline) = (FrameReader::before_hello(), Instant::now() + within);
+        Ok(Self { process, reader, frames: VecDeque::new(), deadline, within })
+    }
+
+    /// Writes a frame. Nothing else is on the way, so it fits into the pipe, or the other side reads it.
+    fn write(&self, frame: &Frame) -> Result<(), Error> {
+        let line = frame.line();
+        let mut written = 0;
+        while written < line.len() {
+            match rustix::io::write(self.process.input(), &line[written..]) {
+                Ok(more) => written += more,
+                Err(Errno::INTR) => {}
+                // Why it ended is said where it is read.
+                Err(Errno::PIPE) => break,
+                Err(error) => return Err(io_error("cannot write to the link", error)),
+            }
+        }
+        Ok(())
+    }
+
+    /// The next frame, in time.
+    fn next(&mut self) -> Result<Frame, Error> {
+        loop {
+            match self.frames.pop_front() {
+                Some(Frame::Refused { why }) => {
+                    let why = why.chars().filter(|character| !character.is_control()).take(300).collect();
+                    return Err(Error::Refused(why));
+                }
+                Some(frame) => return Ok(frame),
+                None => self.read()?,
+            }
+        }
+    }
+
+    fn read(&mut self) -> Result<(), Error> {
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        let timeout = Timespec::try_from(left).ok();
+        let output = self.process.output();
+        match poll(&mut [PollFd::from_borrowed_fd(output, PollFlags::IN)], timeout.as_ref()) {
+            Ok(0) => return Err(Error::Silent(self.within.as_secs())),
+            Ok(_) => {}
+            Err(Errno::INTR) => return Ok(()),
+            Err(error) => return Err(io_error("cannot wait for the link", error)),
+        }
+        let mut chunk = vec![0; CHUNK];
+        match rustix::io::read(output, &mut *chunk) {
+            Ok(0) => Err(Error::Program(self.process.end_in_words())),
+            Ok(read) => {
+                let frames = self.reader.feed(&chunk[..read]).map_err(|wrong| Error::Protocol(wrong.0))?;
+                self.frames.extend(frames);
+                Ok(())
+            }
+            Err(Errno::INTR) => Ok(()),
+            Err(error) => Err(io_error("cannot read the link", error)),
+        }
+    }
+}
+
+fn io_error(what: &str, error: Errno) -> Error {
+    Error::Io { what: what.to_owned(), source: error.into() }
+}

@@ -1,0 +1,28 @@
+//! One connection between two machines at a time.
+
+use std::time::{Duration, Instant};
+
+use ringer_journal::{Home, Lock};
+
+use crate::error::Error;
+use crate::machine::{MachineId, MachineName};
+
+/// How long to wait for the process of the last connection to end.
+const FREE_WITHIN: Duration = Duration::from_millis(500);
+
+/// Held while a connection to a machine exists: two would send everything twice.
+#[derive(Debug)]
+pub(crate) struct PeerLock {
+    _lock: Lock,
+}
+
+impl PeerLock {
+    pub(crate) fn take(home: &Home, machine: &MachineId, name: &MachineName) -> Result<Self, Error> {
+        let path = home.path().join(format!("relay-{}.lock", machine.as_str()));
+        match Lock::take(&path, Some(Instant::now() + FREE_WITHIN)) {
+            Ok(Some(lock)) => Ok(Self { _lock: lock }),
+            Ok(None) => Err(Error::Connected(name.to_string())),
+            Err(source) => Err(Error::Io { what: format!("cannot lock {}", path.display()), source }),
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! How the links are, as the hub knows it: the one owner of the file that `ringer relay status` reads.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read as _;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use ringer_journal::{Home, HubLock, IdSource};
+use ringer_platform::{Durability, replace_file};
+use serde::{Deserialize, Serialize};
+
+/// The name of the file in the home.
+const FILE: &str = "relay-status.json";
+/// More is not read.
+const MAX_FILE: u64 = 1024 * 1024;
+
+/// How a link is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LinkState {
+    /// Its program runs, and the other machine has not said anything.
+    #[default]
+    Connecting,
+    /// Messages go both ways.
+    Connected,
+    /// It is tried again after a pause.
+    Failed,
+}
+
+/// A link, and what came of it since the hub started.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LinkStatus {
+    /// What the machine is called here.
+    pub name: String,
+    /// How it is.
+    pub state: LinkState,
+    /// Since when, in milliseconds since 1970.
+    pub since_ms: i64,
+    /// The id of the machine, once it was connected.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub machine: Option<String>,
+    /// The version of its program.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub program: Option<String>,
+    /// Why it is not connected.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+    /// When it is tried again, in milliseconds since 1970.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub again_ms: Option<i64>,
+    /// Messages that came.
+    pub messages: u64,
+    /// Messages that may not be stored.
+    pub refused: u64,
+    /// Why the last of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub refused_why: Option<String>,
+}
+
+/// How all of them are.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RelayStatus {
+    /// The hub's process.
+    hub: u32,
+    /// The links.
+    pub links: Vec<LinkStatus>,
+}
+
+impl RelayStatus {
+    /// What the hub that runs says; `None` if none runs.
+    pub fn read(home: &Home) -> Option<Self> {
+        let hub = HubLock::owner(home)?.pid;
+        Self::read_last(home).filter(|status| status.hub == hub)
+    }
+
+    /// What the last hub said.
+    pub fn read_last(home: &Home) -> Option<Self> {
+        let mut bytes = Vec::new();
+        File::open(home.path().join(FILE)).ok()?.take(MAX_FILE).read_to_end(&mut bytes).ok()?;
+        serde_json::from_slice(&bytes).ok()
+    }
+
+    /// A link of that name.
+    pub fn link(&self, name: &str) -> Option<&LinkStatus> {
+        self.links.iter().find(|link| link.name == name)
+    }
+}
+
+/// The file. All threads of links write to it.
+#[derive(Debug)]
+pub(crate) struct StatusFile {
+    home: Home,
+    links: Mutex<BTreeMap<String, LinkStatus>>,
+}
+
+impl StatusFile {
+    pub(crate) fn new(home: Home) -> Self {
+        Self { home, links: Mutex::default() }
+    }
+
+    /// These links are set, and no others.
+    pub(crate) fn keep(&self, names: &[&str]) {
+        let mut links = self.lock();
+        links.retain(|name, _| names.contains(&name.as_str()));
+        self.write(&links);
+    }
+
+    /// Changes what is said of a link.
+    pub(crate) fn change(&self, name: &str, change: impl FnOnce(&mut LinkStatus)) {
+        let mut links = self.lock();
+        let status = links.entry(name.to_owned()).or_default();
+        let before = status.state;
+        name.clone_into(&mut status.name);
+        change(status);
+        if before != status.state || status.since_ms == 0 {
+            status.since_ms = IdSource::now().unix_ms;
+        }
+        self.write(&links);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, LinkStatus>> {
+        self.links.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Writes the file. Without it `ringer relay status` knows less, and all else works. It is not synced, so it is quick
+    /// enough to be written for each frame, which has up to 256 messages.
+    fn write(&self, links: &BTreeMap<String, LinkStatus>) {
+        let status = RelayStatus { hub: std::process::id(), links: links.values().cloned().collect() };
+        if let Ok(bytes) = serde_json::to_vec(&status) {
+            let _ = replace_file(&self.home.path().join(FILE), &bytes, Durability::Unsynced);
+        }
+    }
+}

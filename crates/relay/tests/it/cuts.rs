@@ -1,0 +1,122 @@
+//! A connection that is cut after every frame, a journal from an older copy, a long backlog, three machines.
+
+use ringer_relay::{Ended, Progress};
+
+use crate::machines::{Machine, connect};
+
+const NEVER: usize = usize::MAX;
+
+fn texts(prefix: &str, count: usize) -> Vec<String> {
+    (0..count).map(|number| format!("{prefix} {number}")).collect()
+}
+
+/// Two machines that know of each other.
+fn linked() -> [Machine; 2] {
+    let machines = [Machine::new("laptop"), Machine::new("box")];
+    connect([&machines[0], &machines[1]], NEVER);
+    machines
+}
+
+#[test]
+fn messages_go_both_ways_once_and_in_order() {
+    let machines = linked();
+    let (own, other) = (texts("laptop", 600), texts("box", 5));
+    machines[0].write(own.clone());
+    machines[1].write(other.clone());
+    let outcome = connect([&machines[0], &machines[1]], NEVER);
+    assert!(outcome.ends.iter().all(|end| matches!(end, Ok(Ended::Stopped | Ended::Closed))));
+    assert_eq!(machines[1].texts_of("laptop"), own);
+    assert_eq!(machines[0].texts_of("box"), other);
+    let again = connect([&machines[0], &machines[1]], NEVER);
+    let stored = again.progress.iter().flatten().filter(|made| matches!(made, Progress::Stored { .. }));
+    assert_eq!(stored.count(), 0, "nothing comes twice");
+}
+
+#[test]
+fn a_cut_after_every_frame_loses_and_doubles_nothing() {
+    let machines = linked();
+    let (mut own, mut other) = (Vec::new(), Vec::new());
+    let mut cut_after = 1;
+    // Each connection gets one frame further, and there is always something to send.
+    loop {
+        let more = (texts(&format!("laptop {cut_after}"), 3), texts(&format!("box {cut_after}"), 2));
+        machines[0].write(more.0.clone());
+        machines[1].write(more.1.clone());
+        own.extend(more.0);
+        other.extend(more.1);
+        let outcome = connect([&machines[0], &machines[1]], cut_after);
+        if outcome.frames < cut_after {
+            break;
+        }
+        cut_after += 1;
+    }
+    assert!(cut_after > 8, "a connection has {cut_after} frames");
+    connect([&machines[0], &machines[1]], NEVER);
+    assert_eq!(machines[1].texts_of("laptop"), own);
+    assert_eq!(machines[0].texts_of("box"), other);
+}
+
+#[test]
+fn a_journal_from_an_older_copy_loses_nothing_that_it_has() {
+    let machines = linked();
+    machines[1].write(texts("before", 5));
+    connect([&machines[0], &machines[1]], NEVER);
+    let copy = machines[1].copy();
+    machines[1].write(texts("after", 5));
+    connect([&machines[0], &machines[1]], NEVER);
+    machines[1].restore(&copy);
+    machines[1].write(texts("anew", 3));
+    connect([&machines[0], &machines[1]], NEVER);
+    let expected = [texts("before", 5), texts("after", 5), texts("anew", 3)].concat();
+    assert_eq!(machines[0].texts_of("box"), expected, "each once, what was lost there too");
+    // The same with more messages than the copy had: the numbers are those of others now.
+    machines[1].restore(&copy);
+    machines[1].write(texts("once more", 20));
+    connect([&machines[0], &machines[1]], NEVER);
+    let expected = [expected, texts("once more", 20)].concat();
+    assert_eq!(machines[0].texts_of("box"), expected);
+}
+
+#[test]
+fn a_receiver_from_an_older_copy_gets_again_what_it_lost() {
+    let machines = linked();
+    machines[1].write(texts("before", 5));
+    connect([&machines[0], &machines[1]], NEVER);
+    let copy = machines[0].copy();
+    machines[1].write(texts("after", 5));
+    connect([&machines[0], &machines[1]], NEVER);
+    machines[0].restore(&copy);
+    machines[1].write(texts("anew", 1));
+    connect([&machines[0], &machines[1]], NEVER);
+    let expected = [texts("before", 5), texts("after", 5), texts("anew", 1)].concat();
+    assert_eq!(machines[0].texts_of("box"), expected);
+}
+
+#[test]
+fn a_removed_journal_begins_anew() {
+    let machines = linked();
+    machines[1].write(texts("before", 5));
+    connect([&machines[0], &machines[1]], NEVER);
+    machines[1].restore(&[]);
+    machines[1].write(texts("anew", 5));
+    connect([&machines[0], &machines[1]], NEVER);
+    assert_eq!(machines[0].texts_of("box"), [texts("before", 5), texts("anew", 5)].concat());
+}
+
+#[test]
+fn nothing_is_passed_on_to_a_third_machine() {
+    let machines = [Machine::new("laptop"), Machine::new("box"), Machine::new("other")];
+    let [laptop, first, second] = [&machines[0], &machines[1], &machines[2]];
+    connect([laptop, first], NEVER);
+    connect([laptop, second], NEVER);
+    first.write(texts("first", 3));
+    second.write(texts("second", 3));
+    for _ in 0..2 {
+        connect([laptop, first], NEVER);
+        connect([laptop, second], NEVER);
+    }
+    assert_eq!(laptop.texts_of("box"), texts("first", 3));
+    assert_eq!(laptop.texts_of("other"), texts("second", 3));
+    let all = |machine: &Machine| machine.journal().messages_after(0, usize::MAX).expect("messages").len();
+    assert_eq!((all(first), all(second)), (3, 3));
+}

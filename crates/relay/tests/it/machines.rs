@@ -1,0 +1,152 @@
+//! Machines with a home of their own, and the wire between two of them.
+
+use std::io::{BufRead, BufReader, Write};
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use ringer_core::{Draft, Kind, MessageId, Scope, Sender};
+use ringer_journal::{Home, IdSource, Journal};
+use ringer_relay::{Ended, Error, Exchange, ExchangeSetup, MachineName, Pipes, Progress};
+use tempfile::TempDir;
+
+/// A machine: a home with a journal.
+pub(crate) struct Machine {
+    directory: TempDir,
+    name: &'static str,
+}
+
+impl Machine {
+    pub(crate) fn new(name: &'static str) -> Self {
+        // In memory where the system has a place for that: these tests write a great deal.
+        let memory = std::path::Path::new("/dev/shm");
+        let directory = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
+        Self { directory: directory.expect("a temporary directory"), name }
+    }
+
+    pub(crate) fn home(&self) -> Home {
+        Home::new(self.directory.path().join("home"))
+    }
+
+    pub(crate) fn journal(&self) -> Journal {
+        Journal::open(&self.home()).expect("a journal")
+    }
+
+    /// Writes messages. Gives their ids.
+    pub(crate) fn write(&self, texts: impl IntoIterator<Item = String>) -> Vec<MessageId> {
+        let mut journal = self.journal();
+        let write = |text: String| {
+            let draft = Draft::new(Scope::global(), Sender::system(), Kind::Status, &text).expect("a draft");
+            journal.append(&draft, &IdSource::now()).expect("it is stored")
+        };
+        texts.into_iter().map(write).collect()
+    }
+
+    /// The texts of another machine, in the order in which they came.
+    pub(crate) fn texts_of(&self, machine: &str) -> Vec<String> {
+        let messages = self.journal().messages_after(0, usize::MAX).expect("messages");
+        let of_it = messages.into_iter().filter(|message| message.machine.as_deref() == Some(machine));
+        of_it.map(|message| message.draft.body).collect()
+    }
+
+    pub(crate) fn setup(&self, other: &str) -> ExchangeSetup {
+        ExchangeSetup {
+            home: self.home(),
+            program: "1.0".to_owned(),
+            name: MachineName::parse(other),
+            give_answer: None,
+            may_answer: false,
+        }
+    }
+
+    /// Copies the files of the journal as they are.
+    pub(crate) fn copy(&self) -> Vec<(std::path::PathBuf, Vec<u8>)> {
+        drop(self.journal().checkpoint());
+        let files = ["ringer.db", "ringer.db-wal"].map(|name| self.home().path().join(name));
+        files.into_iter().filter_map(|path| Some((path.clone(), std::fs::read(path).ok()?))).collect()
+    }
+
+    /// Puts the files back.
+    pub(crate) fn restore(&self, files: &[(std::path::PathBuf, Vec<u8>)]) {
+        for name in ["ringer.db", "ringer.db-wal", "ringer.db-shm"] {
+            let _ = std::fs::remove_file(self.home().path().join(name));
+        }
+        for (path, bytes) in files {
+            std::fs::write(path, bytes).expect("a file");
+        }
+    }
+}
+
+/// What came of a connection, at both of its ends.
+pub(crate) struct Outcome {
+    pub(crate) ends: [Result<Ended, Error>; 2],
+    pub(crate) frames: usize,
+    pub(crate) progress: [Vec<Progress>; 2],
+}
+
+/// Connects two machines until everything is stored that there is, or until that many frames went over the wire.
+pub(crate) fn connect(machines: [&Machine; 2], cut_after: usize) -> Outcome {
+    let frames = Arc::new(AtomicUsize::new(0));
+    let (one, wire_one) = UnixStream::pair().expect("a socket");
+    let (two, wire_two) = UnixStream::pair().expect("a socket");
+    let stop = UnixStream::pair().expect("a socket");
+    let threads: Vec<_> = [(&wire_one, &wire_two), (&wire_two, &wire_one)]
+        .map(|(from, to)| {
+            let (from, to) = (from.try_clone().expect("a socket"), to.try_clone().expect("a socket"));
+            let frames = Arc::clone(&frames);
+            thread::spawn(move || forward(&from, &to, &frames, cut_after))
+        })
+        .into_iter()
+        .collect();
+    let (mut first, mut second) = (Vec::new(), Vec::new());
+    let setups = [machines[0].setup(machines[1].name), machines[1].setup(machines[0].name)];
+    let run = |setup: &ExchangeSetup, stream: &UnixStream, progress: &mut Vec<Progress>| {
+        let pipes = Pipes { input: stream.as_fd(), output: stream.as_fd(), stop: Some(stop.0.as_fd()) };
+        Exchange::begin(setup, pipes, &mut |made| progress.push(made))?.run()
+    };
+    let is_done = || {
+        let lags = |at: usize| {
+            let mut journal = machines[at].journal();
+            let other = ringer_relay::MachineId::of(&machines[1 - at].home()).ok()?;
+            journal.export_lag(other.as_str()).ok()?
+        };
+        lags(0) == Some(0) && lags(1) == Some(0)
+    };
+    let ends = thread::scope(|scope| {
+        let ends = [
+            scope.spawn(|| run(&setups[0], &one, &mut first)),
+            scope.spawn(|| run(&setups[1], &two, &mut second)),
+        ];
+        let over = || ends.iter().any(thread::ScopedJoinHandle::is_finished);
+        test_support::until("everything is stored, or the wire is cut", || over() || is_done());
+        let _ = (&stop.1).write(&[0]);
+        for stream in [&wire_one, &wire_two] {
+            let _ = stream.shutdown(std::net::Shutdown::Both);
+        }
+        ends.map(|end| end.join().expect("no panic"))
+    });
+    for thread in threads {
+        thread.join().expect("no panic");
+    }
+    Outcome { ends, frames: frames.load(Ordering::SeqCst), progress: [first, second] }
+}
+
+/// Passes frames on, until that many went over the wire in both directions.
+fn forward(from: &UnixStream, mut to: &UnixStream, frames: &AtomicUsize, cut_after: usize) {
+    let mut lines = BufReader::new(from);
+    let mut line = Vec::new();
+    while lines.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
+        if frames.fetch_add(1, Ordering::SeqCst) >= cut_after {
+            break;
+        }
+        if to.write_all(&line).is_err() {
+            break;
+        }
+        line.clear();
+    }
+    for stream in [from, to] {
+        let _ = stream.shutdown(std::net::Shutdown::Both);
+    }
+}

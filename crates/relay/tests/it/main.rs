@@ -1,0 +1,7 @@
+//! Real journals, linked over a wire that can be cut after any frame.
+
+#![expect(clippy::expect_used, reason = "a test that cannot go on has failed")]
+
+mod cuts;
+mod machines;
+mod refusals;
