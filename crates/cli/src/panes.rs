@@ -1,6 +1,7 @@
 //! What the commands of panes share: where the server is, how it is started, and what it is told.
 
 use std::io::{self, IsTerminal};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -42,6 +43,9 @@ impl Surroundings for ThisProgram {
 
 fn start(arguments: &[&str]) -> Result<(), String> {
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
+    // After an upgrade the newer program has the path of this one.
+    let replaced = program.to_str().and_then(|path| path.strip_suffix(" (deleted)")).map(PathBuf::from);
+    let program = replaced.filter(|newer| newer.exists()).unwrap_or(program);
     start_with_arguments(&program, arguments, START_TIMEOUT).map_err(|error| match error {
         StartError::Failed(why) => why,
         error => error.to_string(),
@@ -105,16 +109,29 @@ pub(crate) fn request(request: &Request) -> Result<Answer, Failure> {
     ringer_workspace::request(&places()?, &settings(), request, Some(&ThisProgram)).map_err(failure)
 }
 
-/// Asks the server for something, if one runs.
+/// Asks the server for something, if there are panes.
 pub(crate) fn request_running(request: &Request) -> Result<Answer, Failure> {
-    ringer_workspace::request(&places()?, &settings(), request, None).map_err(failure)
+    ask_running(request).map_err(failure)?
+}
+
+/// A server that was killed is started again if its programs still run.
+fn ask_running(request: &Request) -> Result<Result<Answer, Failure>, ClientError> {
+    let places = match places() {
+        Ok(places) => places,
+        Err(failure) => return Ok(Err(failure)),
+    };
+    let program: Option<&dyn Surroundings> = if places.has_programs() { Some(&ThisProgram) } else { None };
+    ringer_workspace::request(&places, &settings(), request, program).map(Ok)
 }
 
 /// All panes; none if no server runs.
 pub(crate) fn list() -> Result<Vec<PaneListed>, Failure> {
-    match ringer_workspace::request(&places()?, &settings(), &Request::List, None) {
-        Ok(Answer::Panes(panes)) => Ok(panes),
-        Ok(_) | Err(ClientError::NoServer) => Ok(Vec::new()),
+    match ask_running(&Request::List) {
+        Ok(answer) => match answer? {
+            Answer::Panes(panes) => Ok(panes),
+            _ => Ok(Vec::new()),
+        },
+        Err(ClientError::NoServer) => Ok(Vec::new()),
         Err(error) => Err(failure(error)),
     }
 }
@@ -134,10 +151,9 @@ fn failure(error: ClientError) -> Failure {
 pub(crate) fn server_options() -> Result<ServerOptions, Failure> {
     let home = context::home()?;
     let backend: Arc<dyn Backend> = Arc::new(UiBackend::default());
-    let (keys, _) = PaneKeys::with(&user_settings().keys);
     Ok(ServerOptions {
         places: places()?,
-        keys,
+        load_keys: Box::new(|| PaneKeys::with(&user_settings().keys).0),
         backend,
         connect: Box::new(hub_client::quietly),
         start_keeper: Box::new(|| start(&KEEPER).map_err(io::Error::other)),

@@ -47,6 +47,7 @@ impl Places {
                 let device = device.split('@').next().unwrap_or_default();
                 device.strip_prefix("/dev/").unwrap_or(device).to_owned()
             }
+            Some(("pane", id)) => format!("pane {id}"),
             // A surface of another machine: which of its windows it is in is not known here.
             Some(("machine", rest)) => match rest.split_once(':') {
                 Some((machine, there)) => format!("{machine} · {}", Self::default().name(there)),

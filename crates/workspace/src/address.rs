@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use ringer_ipc::discovery::socket_path;
 use ringer_journal::{Home, Lock};
+use ringer_platform::connect_at_once;
 
 /// The sockets, the lock and the files of a home's panes.
 #[derive(Debug, Clone)]
@@ -40,6 +41,11 @@ impl Places {
     /// Where the screens of the panes are, for the next server.
     pub(crate) fn screens(&self) -> PathBuf {
         self.sockets.join("screens")
+    }
+
+    /// Whether a keeper runs, which ends soon when it has no programs.
+    pub fn has_programs(&self) -> bool {
+        connect_at_once(&self.keeper()).is_ok()
     }
 
     /// Makes this process the only one of its kind, until the lock is dropped. `None` if another one is.

@@ -193,8 +193,8 @@ fn connect_or_start(
     surroundings: &dyn Surroundings,
 ) -> Result<Link, ClientError> {
     match connect(places, settings, terminal) {
-        // A server of another version hands its programs over to the next one.
-        Ok((mut link, welcome)) if welcome.program != env!("CARGO_PKG_VERSION") && terminal.is_some() => {
+        // An older server hands its programs over to the next one.
+        Ok((mut link, welcome)) if is_older(&welcome.program) && terminal.is_some() => {
             link.send(&Frame::json(FrameKind::Request, &Request::Replace)).map_err(ClientError::Silent)?;
             drop(link);
             wait_until_gone(places);
@@ -204,7 +204,22 @@ fn connect_or_start(
         Err(error) => return Err(error),
     }
     surroundings.start_server().map_err(ClientError::CannotStart)?;
-    connect(places, settings, terminal).map(|(link, _)| link)
+    // Another client may have started one at the same moment, which is not ready yet.
+    let end = Instant::now() + ANSWER_WITHIN;
+    loop {
+        match connect(places, settings, terminal) {
+            Err(ClientError::NoServer) if Instant::now() < end => thread::sleep(POLL_INTERVAL),
+            connected => return connected.map(|(link, _)| link),
+        }
+    }
+}
+
+/// Whether a version is older than that of this program.
+fn is_older(version: &str) -> bool {
+    let numbers = |version: &str| -> Vec<u64> {
+        version.split(['.', '-', '+']).map_while(|part| part.parse().ok()).collect()
+    };
+    numbers(version) < numbers(env!("CARGO_PKG_VERSION"))
 }
 
 fn connect(

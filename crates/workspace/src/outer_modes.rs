@@ -14,13 +14,13 @@ pub(crate) struct OuterModes {
 }
 
 impl OuterModes {
-    /// Those with which the keys of the terminal are those that a program wants.
-    pub(crate) fn of(modes: InputModes, mouse: MouseMode) -> Self {
+    /// Those with which the keys of the terminal are those that a program wants; and the mouse, if it is not the terminal's own.
+    pub(crate) fn of(modes: InputModes, mouse: Option<MouseMode>) -> Self {
         Self {
             application_cursor: modes.application_cursor,
             application_keypad: modes.application_keypad,
             kitty_flags: modes.kitty_flags,
-            has_motion: mouse == MouseMode::Motion,
+            has_motion: mouse == Some(MouseMode::Motion),
         }
     }
 
@@ -62,7 +62,7 @@ mod tests {
     #[test]
     fn only_what_differs_is_set() {
         let modes = InputModes { application_cursor: true, kitty_flags: 5, ..InputModes::default() };
-        let modes = OuterModes::of(modes, MouseMode::Motion);
+        let modes = OuterModes::of(modes, Some(MouseMode::Motion));
         let mut out = String::new();
         modes.write_changes(OuterModes::default(), &mut out);
         assert_eq!(out, "\x1b[?1h\x1b[=5;1u\x1b[?1003h");

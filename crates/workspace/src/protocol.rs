@@ -177,7 +177,7 @@ pub enum Request {
     },
     /// Write to a pane.
     Send {
-        /// The pane, by its surface, its name or its number.
+        /// The pane, by its surface or its name.
         surface: String,
         /// What to write.
         text: String,

@@ -21,6 +21,9 @@ pub(crate) struct SavedSession {
     version: u32,
     pub(crate) workspaces: Vec<Workspace>,
     pub(crate) panes: Vec<SavedPane>,
+    /// The workspace that was shown last.
+    #[serde(default)]
+    pub(crate) shown: Option<String>,
 }
 
 /// A pane.
@@ -50,7 +53,8 @@ impl SavedPane {
 impl SavedSession {
     pub(crate) fn of(state: &State) -> Self {
         let panes = state.panes().map(SavedPane::of).collect();
-        Self { version: VERSION, workspaces: state.saved_workspaces(), panes }
+        let shown = state.last_shown().map(str::to_owned);
+        Self { version: VERSION, workspaces: state.saved_workspaces(), panes, shown }
     }
 
     /// The session of a file; nothing if there is none, or no version that is known.
@@ -81,7 +85,8 @@ mod tests {
             is_unread: true,
         };
         let workspace = Workspace::new("panes:1".to_owned(), "work".to_owned());
-        let saved = SavedSession { version: VERSION, workspaces: vec![workspace], panes: vec![pane] };
+        let saved =
+            SavedSession { version: VERSION, workspaces: vec![workspace], panes: vec![pane], shown: None };
         saved.write(&path).unwrap();
         assert_eq!(SavedSession::read(&path), Some(saved.clone()));
         SavedSession { version: VERSION + 1, ..saved }.write(&path).unwrap();

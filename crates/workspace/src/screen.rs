@@ -187,7 +187,7 @@ impl Pen {
             write_link(cell.link.as_ref(), out);
             self.link.clone_from(&cell.link);
         }
-        let character = cell.character.unwrap_or(' ');
+        let character = cell.character.filter(|char| !char.is_control()).unwrap_or(' ');
         if self.abilities.is_ascii {
             out.push(ascii(character));
             if is_wide {
@@ -195,7 +195,7 @@ impl Pen {
             }
         } else {
             out.push(character);
-            out.extend(cell.marks.iter().flatten());
+            out.extend(cell.marks.iter().flatten().filter(|char| !char.is_control()));
         }
         // Where the terminal's cursor is after marks, or at the end of a line, is not the same in all of them.
         let width = if is_wide { 2 } else { 1 };
@@ -213,9 +213,10 @@ impl Pen {
 }
 
 fn write_link(link: Option<&Hyperlink>, out: &mut String) {
-    // The emulator took it out of a sequence that it read, so it has no control character.
+    let plain = |text: &str| -> String { text.chars().filter(|char| !char.is_control()).collect() };
+    // Also controls of eight bits, which end a sequence in some terminals.
     let _ = match link {
-        Some(link) => write!(out, "\x1b]8;id={};{}\x1b\\", link.id(), link.uri()),
+        Some(link) => write!(out, "\x1b]8;id={};{}\x1b\\", plain(link.id()), plain(link.uri())),
         None => write!(out, "\x1b]8;;\x1b\\"),
     };
 }
@@ -326,6 +327,16 @@ mod tests {
                 before = Some(screen);
             }
         }
+    }
+
+    #[test]
+    fn a_link_ends_no_sequence() {
+        let mut screen = Screen::new(3, 1);
+        let link = Hyperlink::new(Some("a\u{9c}b"), "http://x\u{9c}\u{9b}2J/\x07".to_owned());
+        *screen.cell_mut(0, 0).unwrap() = Cell { link: Some(link), ..Cell::default() };
+        let mut out = String::new();
+        screen.changes(None, Abilities::default(), &mut out);
+        assert!(out.contains("\x1b]8;id=ab;http://x2J/\x1b\\"), "{out:?}");
     }
 
     #[test]

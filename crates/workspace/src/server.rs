@@ -42,12 +42,16 @@ const IDLE_END: Duration = Duration::from_secs(5);
 /// A keeper of 512 panes is full; so many clients are enough as well.
 const MAX_CLIENTS: usize = 64;
 
+/// What people are told whose windows are closed because the server was stopped.
+const STOPPED: &str =
+    "the server of panes was stopped; what runs in panes goes on. To see it again: ringer attach";
+
 /// How a server is run.
 pub struct ServerOptions {
     /// The sockets and files.
     pub places: Places,
-    /// What keys do.
-    pub keys: PaneKeys,
+    /// Reads what keys do.
+    pub load_keys: Box<dyn Fn() -> PaneKeys>,
     /// Reads the agents' states.
     pub backend: Arc<dyn Backend>,
     /// Reaches the hub.
@@ -69,11 +73,12 @@ pub fn serve(options: ServerOptions) -> io::Result<bool> {
     let (ends, write) = wake_pair()?;
     signal_hook::low_level::pipe::register(SIGTERM, write.try_clone()?)?;
     signal_hook::low_level::pipe::register(SIGHUP, write)?;
-    let ServerOptions { places, keys, backend, connect, start_keeper, hub_socket, tell_ready } = options;
+    let ServerOptions { places, load_keys, backend, connect, start_keeper, hub_socket, tell_ready } = options;
     let (keeper, kept) = connect_keeper(&places, &*start_keeper)?;
     let now = Instant::now();
     let mut server = Server {
-        state: State::new(keys, Box::new(new_id)),
+        state: State::new(load_keys(), Box::new(new_id), now),
+        load_keys,
         keeper,
         hub: HubHost::start(connect, backend)?,
         hub_socket,
@@ -133,6 +138,7 @@ fn new_id() -> String {
 struct Server {
     places: Places,
     start_keeper: Box<dyn Fn() -> io::Result<()>>,
+    load_keys: Box<dyn Fn() -> PaneKeys>,
     hub_socket: Option<PathBuf>,
     state: State,
     keeper: KeeperClient,
@@ -180,6 +186,8 @@ impl Server {
             }
             let effects = self.state.end_updates(now);
             self.perform(effects);
+            let effects = self.state.tick(now);
+            self.perform(effects);
             self.draw(now);
             if self.save_at.is_some_and(|at| at <= now) {
                 self.save();
@@ -220,6 +228,7 @@ impl Server {
             // The programs that run go on, and the next one that is started gets another keeper.
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
                 self.is_keeper_gone = true;
+                self.programs.values_mut().for_each(|program| program.is_orphan = true);
                 return Ok(());
             }
             Err(error) => return Err(error),
@@ -295,9 +304,7 @@ impl Server {
             self.changed();
         }
         self.buffer = buffer;
-        // How it ended would be told by the keeper.
-        let is_lost = self.is_keeper_gone && self.programs.get(pane).is_some_and(|program| program.is_over);
-        if is_lost {
+        if self.programs.get(pane).is_some_and(|program| program.is_over && program.is_orphan) {
             let effects = self.state.close(pane);
             self.perform(effects);
         }
@@ -327,7 +334,8 @@ impl Server {
     /// All clients leave. If another server takes over, they come back to that one.
     fn say_bye(&mut self) {
         let clients: Vec<ClientId> = self.clients.keys().copied().collect();
-        let bye = Bye { why: None, comes_back: self.is_replaced };
+        let why = (!self.is_replaced).then(|| STOPPED.to_owned());
+        let bye = Bye { why, comes_back: self.is_replaced };
         for client in clients {
             self.send(client, &Frame::json(FrameKind::Bye, &bye));
         }

@@ -3,6 +3,7 @@
 mod hub;
 mod keyboard;
 mod pointer;
+mod restoring;
 mod told;
 
 use std::collections::BTreeMap;
@@ -58,11 +59,15 @@ pub(crate) struct State {
     indicators: BTreeMap<String, String>,
     /// What the hub was told last.
     told: Told,
+    /// The moment of what happened last.
+    now: Instant,
+    /// The workspace that a client showed last.
+    last_shown: Option<String>,
     typed_told: Option<Instant>,
 }
 
 impl State {
-    pub(crate) fn new(keys: PaneKeys, new_id: Box<dyn FnMut() -> String>) -> Self {
+    pub(crate) fn new(keys: PaneKeys, new_id: Box<dyn FnMut() -> String>, now: Instant) -> Self {
         Self {
             workspaces: Vec::new(),
             panes: BTreeMap::new(),
@@ -72,6 +77,8 @@ impl State {
             toast: None,
             indicators: BTreeMap::new(),
             told: Told::default(),
+            now,
+            last_shown: None,
             typed_told: None,
         }
     }
@@ -134,14 +141,29 @@ impl State {
         pane.map_or_else(Default::default, |pane| (pane.emulator.input_modes(), pane.emulator.mouse_mode()))
     }
 
+    /// The settings have changed.
+    pub(crate) fn set_keys(&mut self, keys: PaneKeys) {
+        self.keys = keys;
+    }
+
+    /// The directory in which the program of a pane is now.
+    pub(crate) fn set_directory(&mut self, pane: &PaneId, directory: PathBuf) {
+        if let Some(pane) = self.panes.get_mut(pane) {
+            pane.directory = directory;
+        }
+    }
+
     /// A client has come.
     pub(crate) fn attach(&mut self, client: ClientId, facts: ClientFacts, now: Instant) -> Vec<Effect> {
         let shown = self
             .latest_client()
             .and_then(|latest| self.views.get(&latest))
             .map(|view| view.workspace.clone());
+        let is_open = |id: &String| self.workspaces.iter().any(|workspace| workspace.id == *id);
+        let last = || self.last_shown.clone().filter(is_open);
         let first = || self.workspaces.first().map(|workspace| workspace.id.clone());
-        let workspace = shown.or_else(first).unwrap_or_default();
+        let workspace = shown.or_else(last).or_else(first).unwrap_or_default();
+        self.now = now;
         self.views.insert(client, View::new(facts, workspace, now));
         let mut effects = Vec::new();
         if self.workspaces.is_empty() {
@@ -154,6 +176,7 @@ impl State {
 
     /// A client has gone.
     pub(crate) fn detach(&mut self, client: ClientId) -> Vec<Effect> {
+        self.last_shown = self.last_shown().map(str::to_owned);
         self.views.remove(&client);
         self.finish(Vec::new())
     }
@@ -252,47 +275,6 @@ impl State {
         if let Some(pane) = self.panes.get_mut(pane) {
             pane.failure = Some(why.to_owned());
         }
-        self.finish(Vec::new())
-    }
-
-    /// A pane that another server had.
-    pub(crate) fn adopt(&mut self, mut pane: Pane, workspace: Option<&str>, output: &[u8], now: Instant) {
-        let id = pane.id.clone();
-        // What is answered and told now was answered and told before, or is of no use any more.
-        drop(pane.feed(output, now));
-        if self.workspace_of(&id).is_none() {
-            let known = workspace
-                .filter(|name| self.workspaces.iter().any(|own| own.id == **name))
-                .map(str::to_owned);
-            let known = known.or_else(|| self.workspaces.first().map(|own| own.id.clone()));
-            let own = known.unwrap_or_else(|| {
-                let id = format!("panes:{}", (self.new_id)());
-                let name = self.free_name(&pane.directory);
-                self.workspaces.push(Workspace::new(id.clone(), name));
-                id
-            });
-            if let Some(workspace) = self.workspace_mut(&own) {
-                workspace.add(id.clone(), None, SplitDirection::Right);
-            }
-        }
-        self.panes.insert(id, pane);
-    }
-
-    /// The workspaces of the session before. Panes are adopted after that; those that are not there any more go with
-    /// [`Self::forget_missing`].
-    pub(crate) fn restore(&mut self, workspaces: Vec<Workspace>) {
-        let is_new = |own: &Workspace| !self.workspaces.iter().any(|known| known.id == own.id);
-        let workspaces: Vec<Workspace> = workspaces.into_iter().filter(is_new).collect();
-        self.workspaces.extend(workspaces);
-    }
-
-    /// Removes what no pane was adopted for.
-    pub(crate) fn forget_missing(&mut self) -> Vec<Effect> {
-        let panes = &self.panes;
-        for workspace in &mut self.workspaces {
-            workspace.keep(|pane| panes.contains_key(pane));
-        }
-        self.workspaces.retain(|workspace| !workspace.is_empty());
         self.finish(Vec::new())
     }
 
@@ -404,13 +386,9 @@ impl State {
     pub(crate) fn next_change(&self, now: Instant) -> Option<Instant> {
         let flashes = self.panes.values().filter_map(|pane| pane.next_flash(now));
         let updates = self.panes.values().filter_map(|pane| pane.emulator.sync_deadline());
+        let looks = self.views.values().filter_map(View::looks_until).filter(|until| *until > self.now);
         let notes = self.views.values().filter_map(|view| view.shown_note(now).map(|(_, until)| until));
-        flashes.chain(updates).chain(notes).min()
-    }
-
-    /// What is kept for the next server.
-    pub(crate) fn saved_workspaces(&self) -> Vec<Workspace> {
-        self.workspaces.clone()
+        flashes.chain(updates).chain(notes).chain(looks).min()
     }
 
     fn room_of(&self, client: ClientId) -> Area {

@@ -16,6 +16,8 @@ pub(crate) const FOOTER: u16 = 2;
 const MIN_LINES_WITH_FOOTER: u16 = 8;
 /// Clicks that come sooner after each other, at one place, are one of two or three.
 const CLICKS_WITHIN: Duration = Duration::from_millis(400);
+/// How long after a key the person is taken to be there.
+const TYPED_FOR: Duration = Duration::from_secs(10);
 /// How long a sentence about what was done is shown.
 const NOTE_SHOWN: Duration = Duration::from_secs(4);
 
@@ -107,6 +109,16 @@ impl View {
         let left = if self.shows_sidebar() { SIDEBAR } else { 0 };
         let below = if self.shows_footer() { FOOTER } else { 0 };
         Area::new(left, 0, self.facts.columns.saturating_sub(left), self.facts.lines.saturating_sub(below))
+    }
+
+    /// Whether the person looks at it: its terminal has the focus, or does not tell and they typed there a moment ago.
+    pub(crate) fn is_looked_at(&self, now: Instant) -> bool {
+        self.has_focus.unwrap_or_else(|| now.saturating_duration_since(self.active) < TYPED_FOR)
+    }
+
+    /// Until when they are taken to look at it, in a terminal that does not tell.
+    pub(crate) fn looks_until(&self) -> Option<Instant> {
+        self.has_focus.is_none().then(|| self.active + TYPED_FOR)
     }
 
     /// How many clicks there were at a cell, with this one: from 1 to 3.

@@ -20,7 +20,7 @@ use crate::{context, guard, panes};
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Args {
-    /// The pane: its id, its name, or its number in `ringer surfaces`
+    /// The pane: its id or its name, as in `ringer surfaces`
     surface: String,
     /// What to type; `-` for standard input
     text: String,

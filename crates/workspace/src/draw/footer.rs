@@ -31,7 +31,7 @@ pub(super) fn draw(state: &State, client: ClientId, now: Instant, screen: &mut S
             let text = format!("Close {label}? Its program is ended.  y yes   any other key no");
             screen.put(1, y, &cut(&text, room), room, warning);
         }
-        Mode::Scroll => {
+        Mode::Scroll if view.shown_note(now).is_none() => {
             let text = "↑↓ pages g G scroll   / search   n N next   y copy   q back";
             screen.put(1, y, &cut(text, room), room, warning);
         }

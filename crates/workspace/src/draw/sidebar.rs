@@ -8,6 +8,7 @@ use crate::screen::Screen;
 use crate::state::State;
 use crate::style::{Colour, Style};
 use crate::view::ClientId;
+use crate::workspace::Workspace;
 
 /// A line of the sidebar.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,6 +34,18 @@ pub(crate) fn rows(state: &State) -> Vec<Row> {
         .collect()
 }
 
+/// The number of a workspace. A server that has just started knows that of its panes only.
+fn badge_of(state: &State, workspace: &Workspace) -> String {
+    let panes = workspace.panes();
+    let unread: usize = panes.iter().filter_map(|pane| state.pane(pane)).map(|pane| pane.ring.unread).sum();
+    match (&workspace.badge, unread) {
+        (badge, _) if !badge.is_empty() => badge.clone(),
+        (_, 0) => String::new(),
+        (_, 1..100) => unread.to_string(),
+        _ => "99+".to_owned(),
+    }
+}
+
 /// Draws it in so many columns, the last of which is a line.
 pub(super) fn draw(state: &State, client: ClientId, screen: &mut Screen, columns: u16, lines: u16) {
     let room = columns.saturating_sub(1);
@@ -44,11 +57,12 @@ pub(super) fn draw(state: &State, client: ClientId, screen: &mut Screen, columns
                 let Some(workspace) = state.workspaces().get(at) else { continue };
                 let is_shown = shown == Some(workspace.id.as_str());
                 let style = if is_shown { Style::default().bold() } else { Style::default() };
-                let badge = u16::try_from(workspace.badge.width()).unwrap_or(0);
+                let text = badge_of(state, workspace);
+                let badge = u16::try_from(text.width()).unwrap_or(0);
                 let name = cut(&workspace.name, room.saturating_sub(badge + 3));
                 screen.put(1, y, &name, room, style);
                 let unread = Style::foreground(Colour::Indexed(4)).bold();
-                screen.put(room.saturating_sub(badge + 1), y, &workspace.badge, badge, unread);
+                screen.put(room.saturating_sub(badge + 1), y, &text, badge, unread);
             }
             Row::Pane { pane, .. } => {
                 let Some(pane) = state.pane(&pane) else { continue };

@@ -68,16 +68,15 @@ impl Server {
         }
     }
 
-    /// A pane by its surface, its name, or its number in the list.
+    /// A pane by its surface or its name.
     fn find(&self, word: &str) -> Result<PaneId, String> {
         let listed = self.listed();
         let by_surface = listed.iter().find(|pane| pane.surface == word);
         let named: Vec<&PaneListed> = listed.iter().filter(|pane| pane.name == word).collect();
-        let numbered = || word.parse::<usize>().ok().and_then(|number| listed.get(number.checked_sub(1)?));
         let found = match (by_surface, &named[..]) {
             (Some(pane), _) => Some(pane),
             (None, [pane]) => Some(*pane),
-            (None, []) => numbered(),
+            (None, []) => None,
             (None, several) => {
                 let ids: Vec<&str> = several.iter().map(|pane| pane.surface.as_str()).collect();
                 return Err(format!("{} panes are called {word:?}: {}", several.len(), ids.join(", ")));

@@ -41,7 +41,7 @@ impl Server {
         let (modes, mouse) = self.state.wanted_modes(client);
         let Some(link) = self.clients.get_mut(&client) else { return };
         let mut out = String::new();
-        let modes = OuterModes::of(modes, mouse);
+        let modes = OuterModes::of(modes, link.has_mouse.then_some(mouse));
         modes.write_changes(link.modes, &mut out);
         link.modes = modes;
         self.screen.changes(link.shown.as_ref(), link.abilities, &mut out);

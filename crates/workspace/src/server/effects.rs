@@ -16,6 +16,9 @@ use crate::protocol::{Bye, Frame, FrameKind};
 use crate::saved_session::SavedPane;
 use crate::view::ClientId;
 
+/// Variables of what opened a pane, which are not true in it.
+const FOREIGN: [&str; 2] = ["RINGER_AGENT", "RINGER_TTY"];
+
 impl Server {
     pub(super) fn perform(&mut self, effects: Vec<Effect>) {
         for effect in effects {
@@ -62,6 +65,8 @@ impl Server {
     ) {
         let (surface, socket) = (surface_of(pane), self.hub_socket.as_ref().and_then(|path| path.to_str()));
         let known = environment.iter().filter_map(|(name, value)| Some((name.to_str()?, value.to_str()?)));
+        // They say of the terminal around who is in it.
+        let known = known.filter(|(name, _)| !FOREIGN.contains(name));
         let place = SpawnLocation { workspace: Some(workspace), surface: Some(&surface), socket };
         let own = spawn_env(&Env::new(known), EmulatedTerminal::default(), place);
         let shell = own.get("SHELL").unwrap_or("/bin/sh").to_owned();

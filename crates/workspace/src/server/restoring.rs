@@ -17,7 +17,7 @@ use crate::emulator::Size;
 use crate::layout::PaneId;
 use crate::pane::{Pane, surface_of};
 use crate::saved_session::{SavedPane, SavedSession};
-use crate::view::ClientFacts;
+use crate::view::{ClientFacts, ClientId, Mode};
 
 /// What the keeper keeps beside a program.
 #[derive(Debug, Deserialize)]
@@ -35,7 +35,7 @@ impl Server {
             return;
         }
         if let Some(saved) = &saved {
-            self.state.restore(saved.workspaces.clone());
+            self.state.restore(saved.workspaces.clone(), saved.shown.clone());
         }
         for kept in kept {
             let id = PaneId::new(&kept.id);
@@ -66,7 +66,7 @@ impl Server {
     /// Makes the panes of the session before again: shells in their directories.
     pub(super) fn restore(&mut self, facts: &ClientFacts, now: Instant) {
         let Some(saved) = self.unrestored.take() else { return };
-        self.state.restore(saved.workspaces.clone());
+        self.state.restore(saved.workspaces.clone(), saved.shown.clone());
         for pane in &saved.panes {
             let exists = pane.directory.is_dir();
             let directory = if exists { pane.directory.clone() } else { facts.directory.clone() };
@@ -94,11 +94,33 @@ impl Server {
         self.perform(effects);
     }
 
+    /// A pane that is opened beside another one begins where that one's program is. Not every shell tells.
+    pub(super) fn follow_directory(&mut self, client: ClientId) {
+        let is_prefix = self.state.view(client).is_some_and(|view| view.mode == Mode::Prefix);
+        let pane = self.state.focused(client).filter(|_| is_prefix).map(|pane| pane.id.clone());
+        if let Some(pane) = pane {
+            self.find_directory(&pane);
+        }
+    }
+
+    fn find_directory(&mut self, pane: &PaneId) {
+        let pid = self.state.pane(pane).filter(|pane| pane.ending.is_none()).and_then(|pane| pane.pid);
+        let directory = pid.and_then(|pid| fs::read_link(format!("/proc/{pid}/cwd")).ok());
+        if let Some(directory) = directory.filter(|directory| directory.is_dir()) {
+            self.state.set_directory(pane, directory);
+        }
+    }
+
     /// Saves the session, and the screens that have changed.
     pub(super) fn save(&mut self) {
         self.save_at = None;
         if self.unrestored.is_some() {
             return;
+        }
+        let unsaved = self.programs.iter().filter(|(_, program)| program.is_unsaved);
+        let unsaved: Vec<PaneId> = unsaved.map(|(pane, _)| pane.clone()).collect();
+        for pane in &unsaved {
+            self.find_directory(pane);
         }
         let session = SavedSession::of(&self.state);
         if self.saved.as_ref() != Some(&session) && session.write(&self.places.session()).is_ok() {

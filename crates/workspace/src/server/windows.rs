@@ -58,6 +58,7 @@ impl Server {
                 self.frames.input();
                 let mut effects = Vec::new();
                 for input in inputs {
+                    self.follow_directory(client);
                     effects.extend(self.state.input(client, &input, now));
                 }
                 effects
@@ -121,6 +122,7 @@ impl Server {
         };
         self.send(client, &Frame::new(FrameKind::Output, enter(terminal.has_mouse)));
         self.restore(&facts, now);
+        self.state.set_keys((self.load_keys)());
         let effects = self.state.attach(client, facts, now);
         self.perform(effects);
         self.frames.input();

@@ -12,6 +12,7 @@ use crate::effect::Effect;
 use crate::hub_order::HubOrder;
 use crate::layout::PaneId;
 use crate::pane::{PaneAgent, Ring, surface_of};
+use crate::view::View;
 
 impl State {
     /// What the hub does not know yet: panes that were opened, closed or changed, and what the person looks at.
@@ -48,8 +49,9 @@ impl State {
         effects
     }
 
+    /// What the person looks at, as far as is known.
     fn looks(&self) -> Value {
-        let seen = self.views.iter().filter(|(_, view)| view.has_focus == Some(true) && !view.is_in_inbox);
+        let seen = self.views.iter().filter(|(_, view)| view.is_looked_at(self.now) && !view.is_in_inbox);
         let views: Vec<Value> = seen
             .filter_map(|(client, _)| {
                 let pane = self.focused(*client)?;
@@ -58,6 +60,13 @@ impl State {
             .collect();
         let is_complete = self.views.values().all(|view| view.has_focus.is_some());
         json!({ "views": views, "is_complete": is_complete })
+    }
+
+    /// Time has passed: in a terminal that does not tell of its focus, a person who types nothing may look elsewhere.
+    pub(crate) fn tick(&mut self, now: Instant) -> Vec<Effect> {
+        self.now = self.now.max(now);
+        let is_over = |view: &View| view.looks_until().is_some_and(|until| until <= now);
+        if self.views.values().any(is_over) { self.tell_hub() } else { Vec::new() }
     }
 
     /// The person typed. The hub is told now and then.

@@ -21,6 +21,7 @@ const MAX_TYPED: usize = 200;
 impl State {
     /// Something came from the terminal of a client.
     pub(crate) fn input(&mut self, client: ClientId, input: &Input, now: Instant) -> Vec<Effect> {
+        self.now = now;
         let Some(view) = self.views.get_mut(&client) else { return Vec::new() };
         match &input.event {
             Some(Event::FocusGained) => return self.outer_focus(client, true, now),

@@ -12,7 +12,7 @@ use crate::failure::{Failure, Outcome};
 use crate::output::short_path;
 
 /// What names of files in the home begin with. Databases have others beside them, and logs an older one.
-const FILES: [&str; 17] = [
+const FILES: [&str; 20] = [
     "ringer.db",
     "hub.db",
     "hub.json",
@@ -23,9 +23,12 @@ const FILES: [&str; 17] = [
     "hooks.log",
     "lost-events",
     "machine-id",
+    "panes.json",
+    "pty.",
     "relay-",
     "setup.",
     "trusted.json",
+    "ui.",
     "channels.json",
     "channels.lock",
     "channel-status.json",
@@ -34,7 +37,7 @@ const FILES: [&str; 17] = [
 /// The same of the files that hold the history.
 const HISTORY: [&str; 2] = ["ringer.db", "hub.db"];
 /// The directories in the home.
-const DIRECTORIES: [&str; 5] = ["bells", "locks", "spool", "terminals", "tools"];
+const DIRECTORIES: [&str; 6] = ["bells", "locks", "screens", "spool", "terminals", "tools"];
 
 /// The state of one home.
 pub(super) struct StateFiles {
