@@ -1,12 +1,15 @@
 //! All workspaces and panes, and who looks at them: events go in, [`Effect`]s come out. It has no descriptor and no clock.
 
+mod focus;
 mod hub;
 mod keyboard;
 mod pointer;
 mod restoring;
+#[cfg(test)]
+mod tests;
 mod told;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -64,6 +67,8 @@ pub(crate) struct State {
     /// The workspace that a client showed last.
     last_shown: Option<String>,
     typed_told: Option<Instant>,
+    /// The panes whose programs have the focus, as they were told last.
+    in_focus: BTreeSet<PaneId>,
 }
 
 impl State {
@@ -80,6 +85,7 @@ impl State {
             now,
             last_shown: None,
             typed_told: None,
+            in_focus: BTreeSet::new(),
         }
     }
 
@@ -366,7 +372,7 @@ impl State {
         (!area.is_empty()).then(|| Size::at_least(area.width, area.height))
     }
 
-    /// Adds what follows from what changed: sizes, and what the hub has to know.
+    /// Adds what follows from what changed: sizes, and what programs and the hub have to know.
     fn finish(&mut self, mut effects: Vec<Effect>) -> Vec<Effect> {
         let ids: Vec<PaneId> = self.panes.keys().cloned().collect();
         for pane in ids {
@@ -378,6 +384,8 @@ impl State {
                 effects.push(Effect::Resize { pane, size });
             }
         }
+        self.end_stale_modes();
+        effects.extend(self.tell_focus());
         effects.extend(self.tell_hub());
         effects
     }

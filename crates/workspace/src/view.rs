@@ -64,6 +64,8 @@ pub(crate) struct View {
     /// The workspace that is shown.
     pub(crate) workspace: String,
     pub(crate) mode: Mode,
+    /// The pane that is read, named or closed in that mode.
+    pub(crate) mode_pane: Option<PaneId>,
     pub(crate) has_sidebar: bool,
     /// Whether its terminal has the focus, once it has said so.
     pub(crate) has_focus: Option<bool>,
@@ -85,6 +87,7 @@ impl View {
             facts,
             workspace,
             mode: Mode::default(),
+            mode_pane: None,
             has_sidebar: true,
             has_focus: None,
             is_in_inbox: false,
@@ -119,6 +122,15 @@ impl View {
     /// Until when they are taken to look at it, in a terminal that does not tell.
     pub(crate) fn looks_until(&self) -> Option<Instant> {
         self.has_focus.is_none().then(|| self.active + TYPED_FOR)
+    }
+
+    /// Ends a mode that is about one pane, unless this is the one that has the keys.
+    pub(crate) fn end_mode_of_other_panes(&mut self, focused: Option<&PaneId>) {
+        let is_about_pane =
+            matches!(self.mode, Mode::Scroll | Mode::Search(_) | Mode::Rename(_) | Mode::ConfirmClose);
+        if is_about_pane && self.mode_pane.as_ref() != focused {
+            self.mode = Mode::Program;
+        }
     }
 
     /// How many clicks there were at a cell, with this one: from 1 to 3.

@@ -143,12 +143,10 @@ impl State {
         let workspace = self.workspace_of(pane).map(|workspace| workspace.id.clone());
         if let (Some(workspace), Some(view)) = (workspace, self.views.get_mut(&client)) {
             (view.workspace, view.active) = (workspace.clone(), now);
-            let before = self.shown_workspace(client).and_then(|own| own.focused()).cloned();
             if let Some(own) = self.workspace_mut(&workspace) {
                 own.focus(pane);
             }
-            let effects = self.focus_changed(before.as_ref(), Some(pane));
-            return self.finish(effects);
+            return self.finish(Vec::new());
         }
         Vec::new()
     }

@@ -13,8 +13,6 @@ use crate::view::{ClientId, Mode};
 
 /// How many cells a key moves a border.
 const RESIZE_STEP: u16 = 2;
-const FOCUS_IN: &[u8] = b"\x1b[I";
-const FOCUS_OUT: &[u8] = b"\x1b[O";
 /// A name or a text to search is not longer, in bytes.
 const MAX_TYPED: usize = 200;
 
@@ -47,23 +45,11 @@ impl State {
         if has_focus {
             view.active = now;
         }
-        let bytes = if has_focus { FOCUS_IN } else { FOCUS_OUT };
-        let pane = self.focused(client).filter(|pane| pane.emulator.input_modes().focus);
-        let effects = pane.and_then(|pane| self.send(&pane.id, bytes.to_vec())).into_iter().collect();
-        self.finish(effects)
-    }
-
-    /// Another pane has the keys: programs that want to know are told.
-    pub(super) fn focus_changed(&self, before: Option<&PaneId>, after: Option<&PaneId>) -> Vec<Effect> {
-        if before == after {
-            return Vec::new();
+        // A terminal says it only when it is so: its program may have been started since.
+        if has_focus && let Some(pane) = self.focused(client).map(|pane| pane.id.clone()) {
+            self.in_focus.remove(&pane);
         }
-        let wants =
-            |pane: &&PaneId| self.panes.get(*pane).is_some_and(|pane| pane.emulator.input_modes().focus);
-        let tell = |pane: Option<&PaneId>, bytes: &[u8]| {
-            pane.filter(wants).and_then(|pane| self.send(pane, bytes.to_vec()))
-        };
-        tell(before, FOCUS_OUT).into_iter().chain(tell(after, FOCUS_IN)).collect()
+        self.finish(Vec::new())
     }
 
     fn paste(&mut self, client: ClientId, bytes: &[u8]) -> Vec<Effect> {
@@ -150,12 +136,10 @@ impl State {
 
     /// Shows a workspace by its place in the list.
     pub(super) fn show_workspace(&mut self, client: ClientId, at: usize) -> Vec<Effect> {
-        let before = self.focused(client).map(|pane| pane.id.clone());
         if let (Some(workspace), Some(view)) = (self.workspaces.get(at), self.views.get_mut(&client)) {
             view.workspace.clone_from(&workspace.id);
         }
-        let after = self.focused(client).map(|pane| pane.id.clone());
-        self.focus_changed(before.as_ref(), after.as_ref())
+        Vec::new()
     }
 
     fn perform(&mut self, client: ClientId, action: PaneAction, now: Instant) -> Vec<Effect> {
@@ -203,7 +187,9 @@ impl State {
 
     /// What an action changes in the client alone.
     fn perform_in_view(&mut self, client: ClientId, action: PaneAction) -> Vec<Effect> {
+        let focused = self.focused(client).map(|pane| pane.id.clone());
         let Some(view) = self.views.get_mut(&client) else { return Vec::new() };
+        view.mode_pane = focused;
         match action {
             PaneAction::Inbox => {
                 view.is_in_inbox = true;
@@ -284,11 +270,10 @@ impl State {
         change: impl FnOnce(&mut crate::workspace::Workspace),
     ) -> Vec<Effect> {
         let id = self.views.get(&client).map(|view| view.workspace.clone()).unwrap_or_default();
-        let Some(workspace) = self.workspace_mut(&id) else { return Vec::new() };
-        let before = workspace.focused().cloned();
-        change(workspace);
-        let after = workspace.focused().cloned();
-        self.focus_changed(before.as_ref(), after.as_ref())
+        if let Some(workspace) = self.workspace_mut(&id) {
+            change(workspace);
+        }
+        Vec::new()
     }
 
     fn step_workspace(&mut self, client: ClientId, step: isize) -> Vec<Effect> {

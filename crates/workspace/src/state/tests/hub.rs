@@ -1,0 +1,190 @@
+//! What the hub orders, and what it is told.
+
+use ringer_core::message::ShownKind;
+use serde_json::json;
+
+use super::*;
+
+fn surface(pane: &PaneId) -> String {
+    format!("pane:{pane}")
+}
+
+#[test]
+fn a_ring_is_around_its_pane_until_the_hub_takes_it_away() {
+    let (mut session, left, right) = Session::with_two();
+    let ring = |lit| HubOrder::Ring {
+        surface_id: surface(&left),
+        lit,
+        unread: 2,
+        kind: Some(ShownKind::Permission),
+    };
+    session.order(ring(true));
+    let corner = |session: &Session, pane: &PaneId| {
+        let area = session.area(1, pane);
+        session.drawn(1).cell(area.x, area.y).unwrap().character
+    };
+    assert_eq!((corner(&session, &left), corner(&session, &right)), (Some('┏'), Some('┌')));
+    assert_eq!(session.state.pane(&left).unwrap().ring.unread, 2);
+    session.order(ring(false));
+    assert_eq!(corner(&session, &left), Some('┌'));
+}
+
+#[test]
+fn a_badge_is_beside_its_workspace() {
+    let mut session = Session::with_shell();
+    let workspace_id = session.state.workspaces()[0].id.clone();
+    let badge = |badge, text: &str| HubOrder::Badge {
+        workspace_id: workspace_id.clone(),
+        badge,
+        text: text.to_owned(),
+    };
+    let first = |session: &Session| {
+        session.drawn(1).text().lines().next().unwrap().chars().take(15).collect::<String>()
+    };
+    session.order(badge(120, "99+"));
+    assert_eq!(first(&session), " api       99+ ");
+    session.order(badge(0, "0"));
+    assert_eq!(first(&session).trim(), "api");
+}
+
+#[test]
+fn a_flash_is_seen_for_a_moment() {
+    let mut session = Session::with_shell();
+    let pane = session.focused(1);
+    session.order(HubOrder::Flash { surface_id: surface(&pane) });
+    let mut seen = Vec::new();
+    while let Some(next) = session.state.next_change(session.now) {
+        session.now = next;
+        seen.push(session.drawn(1).cell(16, 0).unwrap().style.reverse);
+    }
+    assert_eq!(seen, [true, false, true, false, false]);
+}
+
+#[test]
+fn a_toast_stands_before_the_indicators() {
+    let mut session = Session::with_shell();
+    let indicator =
+        |key: &str, text: &str| HubOrder::Indicator { key: key.to_owned(), text: text.to_owned() };
+    session.order(indicator("mcp", "MCP ok"));
+    session.order(indicator("limit", "limit 91 %"));
+    assert!(session.footer(1).ends_with("limit 91 % │ MCP ok"), "{}", session.footer(1));
+    session.order(HubOrder::Toast { text: Some("docs: done".to_owned()) });
+    assert!(session.footer(1).ends_with("docs: done"), "{}", session.footer(1));
+    session.order(HubOrder::Toast { text: None });
+    session.order(indicator("limit", ""));
+    assert!(session.footer(1).ends_with("MCP ok") && !session.footer(1).contains("limit"));
+}
+
+#[test]
+fn the_hub_goes_to_a_pane_in_the_window_that_was_used_last() {
+    let (mut session, left, _) = Session::with_two();
+    session.attach(2, 80, 24);
+    session.prefix(2, "c");
+    let effects = session.order(HubOrder::Focus { surface_id: surface(&left) });
+    assert_eq!(told(&effects, "surface.focused"), [&json!({ "surface_id": surface(&left) })]);
+    assert_eq!((session.focused(2), session.focused(1)), (left.clone(), left));
+}
+
+#[test]
+fn the_hub_learns_why_it_cannot_go_to_a_pane() {
+    let mut session = Session::with_shell();
+    let pane = session.focused(1);
+    let effects = session.order(HubOrder::Focus { surface_id: "pane:other".to_owned() });
+    assert_eq!(told(&effects, "surface.focused")[0]["why"], "the pane is closed");
+    session.state.detach(ClientId(1));
+    let effects = session.order(HubOrder::Focus { surface_id: surface(&pane) });
+    let why = told(&effects, "surface.focused")[0]["why"].as_str().unwrap().to_owned();
+    assert!(why.contains("ringer attach"), "{why}");
+}
+
+#[test]
+fn orders_for_panes_that_are_not_there_change_nothing() {
+    let mut session = Session::with_shell();
+    let before = session.drawn(1);
+    let surface_id = "pane:other".to_owned();
+    session.order(HubOrder::Ring { surface_id: surface_id.clone(), lit: true, unread: 1, kind: None });
+    session.order(HubOrder::Flash { surface_id });
+    session.order(HubOrder::Badge { workspace_id: "panes:other".to_owned(), badge: 1, text: "1".to_owned() });
+    assert_eq!(session.drawn(1), before);
+}
+
+#[test]
+fn the_hub_is_told_of_panes_once_they_have_a_terminal() {
+    let mut session = Session::new();
+    session.can_start = false;
+    let effects = session.attach(1, 100, 30);
+    assert_eq!(told(&effects, "surface.opened").len(), 0, "a pane without a program is none");
+    session.can_start = true;
+    let effects = session.prefix(1, "|");
+    let right = session.focused(1);
+    let workspace = &session.state.workspaces()[0].id;
+    let expect = json!({ "surface_id": surface(&right), "workspace_id": workspace, "tty": "/dev/pts/2", "place": "api · pane 2" });
+    assert_eq!(told(&effects, "surface.opened"), [&expect]);
+    let left = session.areas(1)[0].0.clone();
+    session.prefix(1, "h");
+    let effects = session.prefix(1, "x");
+    assert_eq!(told(&effects, "surface.closed").len(), 0, "{left} was not told");
+    assert_eq!(told(&effects, "surface.changed")[0]["place"], "api · pane 1");
+}
+
+#[test]
+fn the_hub_is_told_where_the_window_itself_is() {
+    let mut session = Session::with_shell();
+    let pane = session.focused(1);
+    session.wait(1);
+    let facts = ClientFacts { surface: Some("tmux:%3".to_owned()), ..Session::facts(80, 24) };
+    let effects = session.state.attach(ClientId(2), facts, session.now);
+    let changed = told(&effects, "surface.changed");
+    assert_eq!(
+        (&changed[0]["surface_id"], &changed[0]["parent"]),
+        (&surface(&pane).into(), &"tmux:%3".into())
+    );
+}
+
+#[test]
+fn the_hub_is_told_what_the_person_looks_at() {
+    let (mut session, left, right) = Session::with_two();
+    let looks = |pane: &PaneId| json!({ "views": [{ "client": "client 1", "surface_id": surface(pane) }], "is_complete": true });
+    let effects = session.input(1, "\x1b[I");
+    assert_eq!(told(&effects, "surface.looks"), [&looks(&right)]);
+    let effects = session.prefix(1, "h");
+    assert!(told(&effects, "surface.looks").contains(&&looks(&left)), "{effects:?}");
+    let effects = session.prefix(1, "i");
+    assert_eq!(told(&effects, "surface.looks").last().unwrap()["views"], json!([]), "the inbox hides it");
+    let effects = session.state.inbox_left(ClientId(1), session.now);
+    assert_eq!(told(&effects, "surface.looks"), [&looks(&left)]);
+    let effects = session.input(1, "\x1b[O");
+    assert_eq!(told(&effects, "surface.looks")[0]["views"], json!([]));
+    session.attach(2, 80, 24);
+    let effects = session.input(1, "\x1b[I");
+    assert_eq!(told(&effects, "surface.looks")[0]["is_complete"], false, "client 2 has not said anything");
+}
+
+#[test]
+fn the_hub_is_told_now_and_then_that_the_person_types() {
+    let mut session = Session::with_shell();
+    let present = |effects: &[Effect]| {
+        told(effects, "surface.looks").iter().filter(|looks| looks["present"] == true).count()
+    };
+    assert_eq!(present(&session.input(1, "a")), 1);
+    assert_eq!(present(&session.input(1, "b")), 0);
+    session.wait(10_000);
+    assert_eq!(present(&session.input(1, "c")), 1);
+}
+
+#[test]
+fn a_new_hub_is_told_everything() {
+    let (mut session, left, right) = Session::with_two();
+    session.ring(&left);
+    session.order(HubOrder::Toast { text: Some("soon gone".to_owned()) });
+    session.state.hub_lost();
+    assert!(!session.state.pane(&left).unwrap().ring.is_lit, "nothing rings without a hub");
+    assert!(!session.footer(1).contains("soon gone"));
+    let effects = session.state.hub_connected();
+    let opened: Vec<&Value> =
+        told(&effects, "surface.opened").iter().map(|params| &params["surface_id"]).collect();
+    assert_eq!(opened, [&json!(surface(&left)), &json!(surface(&right))]);
+    assert_eq!(told(&effects, "surface.looks").len(), 1);
+    let last = effects.last().unwrap();
+    assert!(matches!(last, Effect::Tell { method: "surface.looks", .. }), "it comes last: {last:?}");
+}
