@@ -277,8 +277,11 @@ impl Emulator {
         self.term.scroll_display(Scroll::Bottom);
     }
 
+    /// A cell that is shown. A window that is larger than the terminal may be clicked beyond its last cell.
     fn point(&self, x: u16, y: u16) -> Point {
         let offset = i32::try_from(self.scrolled()).unwrap_or(0);
+        let size = self.size();
+        let (x, y) = (x.min(size.columns - 1), y.min(size.lines - 1));
         Point::new(Line(i32::from(y) - offset), Column(usize::from(x)))
     }
 
@@ -356,9 +359,11 @@ impl Emulator {
     }
 }
 
-/// A character as a part of a regular expression that finds it in either case.
+/// A character as a part of a regular expression that finds it. `\<` and `\>` would be the ends of a word, and what is not ASCII
+/// cannot be escaped.
 fn escape(character: char) -> Vec<char> {
-    if character.is_alphanumeric() || character == ' ' { vec![character] } else { vec!['\\', character] }
+    let has_meaning = r"\.+*?()|[]{}^$#&-~".contains(character);
+    if has_meaning { vec!['\\', character] } else { vec![character] }
 }
 
 fn answer(query: &Query) -> Option<Heard> {

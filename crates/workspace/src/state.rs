@@ -142,7 +142,8 @@ impl State {
 
     /// What the terminal of a client has to be set to, for the keys of the pane that has them.
     pub(crate) fn wanted_modes(&self, client: ClientId) -> (InputModes, MouseMode) {
-        let view = self.views.get(&client).filter(|view| matches!(view.mode, Mode::Program | Mode::Prefix));
+        // A key for the workspace is wanted as usual: in kitty's protocol, `|` may come as `\\` with Shift.
+        let view = self.views.get(&client).filter(|view| view.mode == Mode::Program);
         let pane = view.and_then(|_| self.focused(client)).filter(|pane| pane.ending.is_none());
         pane.map_or_else(Default::default, |pane| (pane.emulator.input_modes(), pane.emulator.mouse_mode()))
     }
@@ -308,7 +309,8 @@ impl State {
         let mut has_title = false;
         for event in events {
             match event {
-                PaneEvent::Reply(bytes) => effects.push(Effect::Write { pane: pane.clone(), bytes }),
+                // A program that has ended may still be read.
+                PaneEvent::Reply(bytes) => effects.extend(self.send(pane, bytes)),
                 PaneEvent::Heard(params) => effects.push(heard(pane, params)),
                 PaneEvent::Title => has_title = true,
                 PaneEvent::Copy(text) => effects.push(Effect::Copy { client: None, text }),
@@ -359,7 +361,8 @@ impl State {
 
     /// Writes to the program of a pane.
     pub(crate) fn send(&self, pane: &PaneId, bytes: Vec<u8>) -> Option<Effect> {
-        let is_open = self.panes.get(pane).is_some_and(|pane| pane.ending.is_none());
+        let runs = |pane: &Pane| pane.ending.is_none() && pane.failure.is_none();
+        let is_open = self.panes.get(pane).is_some_and(runs);
         is_open.then(|| Effect::Write { pane: pane.clone(), bytes })
     }
 

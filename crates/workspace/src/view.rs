@@ -66,6 +66,8 @@ pub(crate) struct View {
     pub(crate) mode: Mode,
     /// The pane that is read, named or closed in that mode.
     pub(crate) mode_pane: Option<PaneId>,
+    /// The prefix, as the terminal sent it.
+    pub(crate) prefix: Vec<u8>,
     pub(crate) has_sidebar: bool,
     /// Whether its terminal has the focus, once it has said so.
     pub(crate) has_focus: Option<bool>,
@@ -88,6 +90,7 @@ impl View {
             workspace,
             mode: Mode::default(),
             mode_pane: None,
+            prefix: Vec::new(),
             has_sidebar: true,
             has_focus: None,
             is_in_inbox: false,

@@ -16,6 +16,19 @@ const RESIZE_STEP: u16 = 2;
 /// A name or a text to search is not longer, in bytes.
 const MAX_TYPED: usize = 200;
 
+/// Whether bytes of the terminal are a key that the parser has no name for: one of the keypad, or of kitty's protocol. Answers to
+/// questions look different.
+fn is_unnamed_key(bytes: &[u8]) -> bool {
+    match bytes {
+        [0x1b, b'O', _] => true,
+        [0x1b, b'[', numbers @ .., b'u' | b'~'] => {
+            numbers.iter().all(|byte| byte.is_ascii_digit() || matches!(byte, b';' | b':'))
+        }
+        [0x1b, b'[', b'E'] | [0x1b, b'[', b'1', b';', .., b'E'] => true,
+        _ => false,
+    }
+}
+
 impl State {
     /// Something came from the terminal of a client.
     pub(crate) fn input(&mut self, client: ClientId, input: &Input, now: Instant) -> Vec<Effect> {
@@ -24,15 +37,21 @@ impl State {
         match &input.event {
             Some(Event::FocusGained) => return self.outer_focus(client, true, now),
             Some(Event::FocusLost) => return self.outer_focus(client, false, now),
+            // An answer of the terminal is not the person, and was not asked for by a program.
+            None if !is_unnamed_key(&input.bytes) => return Vec::new(),
             _ => view.active = now,
         }
         let is_release = matches!(&input.event, Some(Event::Key(key)) if key.kind == KeyEventKind::Release);
+        let is_for_program = view.mode == Mode::Program;
         let mut effects = match &input.event {
             Some(Event::Mouse(mouse)) => self.mouse(client, *mouse, now),
             Some(Event::Paste(_)) => self.paste(client, &input.bytes),
             Some(Event::Key(key)) if !is_release => self.key(client, key, &input.bytes, now),
-            // What only a program knows what to do with: keys that were released, and answers of the terminal are not.
-            Some(Event::Key(_)) => self.for_program(client, &input.bytes),
+            // Only a program knows what to do with a key that was released, or that has no name here.
+            Some(Event::Key(_)) | None if is_for_program => {
+                let pane = self.focused(client).map(|pane| pane.id.clone());
+                pane.and_then(|pane| self.send(&pane, input.bytes.clone())).into_iter().collect()
+            }
             _ => Vec::new(),
         };
         effects.extend(self.typed(now));
@@ -75,7 +94,10 @@ impl State {
             sent.splice(0..0, b"\x1b[200~".iter().copied());
             sent.extend_from_slice(b"\x1b[201~");
         } else {
-            sent.iter_mut().filter(|byte| **byte == b'\n').for_each(|byte| *byte = b'\r');
+            // As Enter would have ended the lines.
+            let is_second = |at: usize| at > 0 && bytes[at - 1..=at] == *b"\r\n";
+            let kept = bytes.iter().enumerate().filter(|(at, _)| !is_second(*at));
+            sent = kept.map(|(_, byte)| if *byte == b'\n' { b'\r' } else { *byte }).collect();
         }
         self.for_program(client, &sent)
     }
@@ -87,13 +109,16 @@ impl State {
         match &mut view.mode {
             Mode::Program if press == prefix => {
                 view.mode = Mode::Prefix;
+                bytes.clone_into(&mut view.prefix);
                 Vec::new()
             }
             Mode::Program => self.for_program(client, bytes),
             Mode::Prefix => {
                 view.mode = Mode::Program;
+                let prefix = std::mem::take(&mut view.prefix);
                 match self.keys.action(press) {
-                    Some(PaneAction::SendPrefix) => self.for_program(client, bytes),
+                    // The first one came as the program wants its keys.
+                    Some(PaneAction::SendPrefix) => self.for_program(client, &prefix),
                     Some(action) => self.perform(client, action, now),
                     None => self.select_workspace(client, key),
                 }
@@ -317,13 +342,10 @@ impl State {
                     return vec![Effect::Copy { client: Some(client), text }];
                 }
             }
-            KeyCode::Esc | KeyCode::Char('q') => {
+            KeyCode::Char('c') if !is_control => {}
+            KeyCode::Esc | KeyCode::Char('q' | 'c') => {
                 view.mode = Mode::Program;
                 pane.emulator.clear_selection();
-                pane.emulator.scroll_to_bottom();
-            }
-            KeyCode::Char('c') if is_control => {
-                view.mode = Mode::Program;
                 pane.emulator.scroll_to_bottom();
             }
             _ => {}
@@ -338,11 +360,15 @@ impl State {
         let (Mode::Search(text) | Mode::Rename(text)) = &mut view.mode else { return Vec::new() };
         let is_control = key.modifiers.contains(KeyModifiers::CONTROL);
         match key.code {
-            KeyCode::Esc => view.mode = Mode::Program,
-            KeyCode::Char('c') if is_control => view.mode = Mode::Program,
             KeyCode::Char('u') if is_control => text.clear(),
+            KeyCode::Char(_) if !is_control && text.len() >= MAX_TYPED => {}
+            KeyCode::Char(char) if !is_control => text.push(char),
+            // Where a search was begun, what is read stays as it is.
+            KeyCode::Esc | KeyCode::Char('c') => {
+                let is_reading = matches!(view.mode, Mode::Search(_)) && pane.emulator.scrolled() > 0;
+                view.mode = if is_reading { Mode::Scroll } else { Mode::Program };
+            }
             KeyCode::Backspace => drop(text.pop()),
-            KeyCode::Char(char) if !is_control && text.len() < MAX_TYPED => text.push(char),
             KeyCode::Enter => {
                 let typed = std::mem::take(text);
                 let is_search = matches!(view.mode, Mode::Search(_));

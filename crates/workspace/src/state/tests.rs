@@ -2,6 +2,9 @@
 
 mod focus;
 mod hub;
+mod keys;
+mod programs;
+mod scrolling;
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};

@@ -1,0 +1,109 @@
+//! What programs write, and how they end.
+
+use super::*;
+
+#[test]
+fn a_shell_that_exits_closes_its_pane() {
+    let (mut session, left, right) = Session::with_two();
+    let effects = session.end(&right, 0);
+    assert!(effects.contains(&Effect::Forget { pane: right.clone() }), "{effects:?}");
+    assert_eq!(told(&effects, "surface.closed")[0]["surface_id"], format!("pane:{right}"));
+    assert_eq!(session.focused(1), left);
+}
+
+#[test]
+fn an_unexpected_end_is_told_and_stays_on_the_screen() {
+    let mut session = Session::with_shell();
+    let pane = session.open(&["/usr/bin/make"], None);
+    session.output(&pane, "error: it broke");
+    let effects = session.state.ended(&pane, Ending::Signal(9));
+    let heard = told(&effects, "surface.heard");
+    let said = heard.iter().find(|params| params["title"] == "make").unwrap();
+    assert_eq!(
+        (&said["body"], &said["surface_id"]),
+        (&"ended by SIGKILL".into(), &format!("pane:{pane}").into())
+    );
+    assert_eq!(told(&effects, "surface.closed").len(), 0);
+    let drawn = session.drawn(1);
+    assert!(
+        drawn.text().contains("error: it broke") && drawn.text().contains("ended by SIGKILL"),
+        "{}",
+        drawn.text()
+    );
+    assert_eq!(drawn.cursor, None);
+}
+
+#[test]
+fn a_command_that_succeeds_stays_and_is_not_told() {
+    let mut session = Session::with_shell();
+    let pane = session.open(&["true"], None);
+    let effects = session.end(&pane, 0);
+    assert_eq!(told(&effects, "surface.heard"), Vec::<&Value>::new());
+    assert!(session.state.pane(&pane).is_some());
+}
+
+#[test]
+fn a_shell_that_fails_stays() {
+    let mut session = Session::with_shell();
+    let pane = session.focused(1);
+    let effects = session.end(&pane, 1);
+    assert_eq!((leaving(&effects), told(&effects, "surface.heard").len()), (Vec::new(), 1));
+    assert_eq!(session.focused(1), pane);
+}
+
+#[test]
+fn a_question_is_answered_while_the_program_runs() {
+    let mut session = Session::with_shell();
+    let pane = session.focused(1);
+    assert_eq!(written(&session.output(&pane, "ab\x1b[6n"), &pane), "\x1b[1;3R");
+    session.end(&pane, 1);
+    // What it wrote last comes after its end.
+    assert_eq!(written(&session.output(&pane, "\x1b[6n"), &pane), "");
+}
+
+#[test]
+fn what_a_program_copies_is_for_all_windows() {
+    let mut session = Session::with_shell();
+    let pane = session.focused(1);
+    let effects = session.output(&pane, "\x1b]52;c;aGVsbG8=\x07");
+    assert_eq!(effects, [Effect::Copy { client: None, text: "hello".to_owned() }]);
+    assert_eq!(session.output(&pane, "\x1b]52;c;?\x07"), [], "it does not read what others copied");
+}
+
+#[test]
+fn a_notification_and_a_title_are_told_to_the_hub() {
+    let mut session = Session::with_shell();
+    let pane = session.focused(1);
+    let effects = session.output(&pane, "\x1b]777;notify;Build;all green\x07\x1b]2;building\x07");
+    let heard = told(&effects, "surface.heard");
+    assert_eq!(
+        (&heard[0]["body"], &heard[0]["surface_id"]),
+        (&"all green".into(), &format!("pane:{pane}").into())
+    );
+    assert_eq!(told(&effects, "surface.changed")[0]["title"], "building");
+    assert!(session.drawn(1).text().contains("api · building"));
+}
+
+#[test]
+fn an_update_that_does_not_end_is_shown_all_the_same() {
+    let mut session = Session::with_shell();
+    let pane = session.focused(1);
+    session.output(&pane, "\x1b[?2026hhalf");
+    assert!(!session.drawn(1).text().contains("half"));
+    let deadline = session.state.next_change(session.now).unwrap();
+    session.state.end_updates(deadline);
+    assert!(session.drawn(1).text().contains("half"));
+    assert_eq!(session.state.next_change(deadline), None);
+}
+
+#[test]
+fn what_comes_for_a_pane_that_is_closed_is_nothing() {
+    let (mut session, left, right) = Session::with_two();
+    session.end(&right, 0);
+    assert_eq!(session.output(&right, "text\x1b[c"), []);
+    assert_eq!(session.end(&right, 1), []);
+    assert_eq!(session.state.started(&right, 9, "/dev/pts/9".to_owned()), []);
+    assert_eq!(session.state.send(&right, b"x".to_vec()), None);
+    assert_eq!(session.state.close(&right), []);
+    assert_eq!(session.focused(1), left);
+}
