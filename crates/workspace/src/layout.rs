@@ -66,6 +66,15 @@ enum Node {
     Split { direction: SplitDirection, share: u16, first: Box<Node>, second: Box<Node> },
 }
 
+/// A border between two parts, as the mouse has grabbed it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct GrabbedBorder {
+    /// The way to its split, from the root on: whether into the second part.
+    path: Vec<bool>,
+    /// Whether it is the cell before the second part, and not the first one of that.
+    is_before: bool,
+}
+
 /// The panes of a workspace, and where each is.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -147,6 +156,45 @@ impl Layout {
         if let Some(root) = &mut self.root {
             root.resize(pane, side, cells, room);
         }
+    }
+}
+
+impl Layout {
+    /// The border between two panes at a cell.
+    pub(crate) fn border_at(&self, x: u16, y: u16, room: Area) -> Option<GrabbedBorder> {
+        let (mut node, mut room, mut path) = (self.root.as_ref()?, room, Vec::new());
+        while let Node::Split { direction, share, first, second } = node {
+            let (one, other) = divide(room, *direction, *share);
+            let (cell, start) = match direction {
+                SplitDirection::Right => (x, other.x),
+                SplitDirection::Down => (y, other.y),
+            };
+            if !other.is_empty() && room.contains(x, y) && (cell == start || cell + 1 == start) {
+                return Some(GrabbedBorder { path, is_before: cell != start });
+            }
+            let is_second = other.contains(x, y);
+            path.push(is_second);
+            (node, room) = if is_second { (&**second, other) } else { (&**first, one) };
+        }
+        None
+    }
+
+    /// Moves a border to a cell, as far as there is room.
+    pub(crate) fn move_border(&mut self, border: &GrabbedBorder, x: u16, y: u16, room: Area) {
+        let (mut node, mut room) = (self.root.as_mut(), room);
+        for is_second in &border.path {
+            // Panes may have been opened and closed while the button was held.
+            let Some(Node::Split { direction, share, first, second }) = node else { return };
+            let (one, other) = divide(room, *direction, *share);
+            (node, room) = if *is_second { (Some(&mut **second), other) } else { (Some(&mut **first), one) };
+        }
+        let Some(Node::Split { direction, share, .. }) = node else { return };
+        let (cell, start, whole) = match direction {
+            SplitDirection::Right => (x, room.x, room.width),
+            SplitDirection::Down => (y, room.y, room.height),
+        };
+        let wanted = cell.saturating_add(u16::from(border.is_before)).saturating_sub(start);
+        *share = share_of(wanted.clamp(MIN_SIDE, most_of(whole)), whole);
     }
 }
 
@@ -239,8 +287,7 @@ impl Node {
             Side::Left | Side::Up => now.saturating_sub(cells),
             Side::Right | Side::Down => now.saturating_add(cells),
         };
-        let most = whole.saturating_sub(MIN_SIDE).max(MIN_SIDE);
-        *share = share_of(wanted.clamp(MIN_SIDE, most), whole);
+        *share = share_of(wanted.clamp(MIN_SIDE, most_of(whole)), whole);
         true
     }
 }
@@ -266,6 +313,11 @@ fn divided(whole: u16, share: u16) -> (u16, u16) {
     let first = (u32::from(whole) * u32::from(share) + WHOLE / 2) / WHOLE;
     let first = u16::try_from(first).unwrap_or(whole).clamp(MIN_SIDE, whole - MIN_SIDE);
     (first, whole - first)
+}
+
+/// How much the first of two parts may have.
+fn most_of(whole: u16) -> u16 {
+    whole.saturating_sub(MIN_SIDE).max(MIN_SIDE)
 }
 
 /// The share with which a part has so many cells.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use crate::area::Area;
-use crate::layout::PaneId;
+use crate::layout::{GrabbedBorder, PaneId};
 
 /// The columns of the sidebar, with the line at its right.
 pub(crate) const SIDEBAR: u16 = 16;
@@ -79,6 +79,8 @@ pub(crate) struct View {
     pub(crate) searched: String,
     /// The pane in which a button of the mouse was pressed.
     pub(crate) pressed: Option<PaneId>,
+    /// The border that moves with the mouse, as long as the button is held.
+    pub(crate) grabbed: Option<GrabbedBorder>,
     last_click: Option<(Instant, u16, u16, u8)>,
     note: Option<(String, Instant)>,
 }
@@ -97,6 +99,7 @@ impl View {
             active: now,
             searched: String::new(),
             pressed: None,
+            grabbed: None,
             last_click: None,
             note: None,
         }

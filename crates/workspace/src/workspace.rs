@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::area::Area;
-use crate::layout::{Layout, PaneId, Side, SplitDirection};
+use crate::layout::{GrabbedBorder, Layout, PaneId, Side, SplitDirection};
 
 /// Panes that are shown together.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -99,6 +99,17 @@ impl Workspace {
     pub(crate) fn resize(&mut self, side: Side, cells: u16, room: Area) {
         if let Some(focused) = &self.focused {
             self.layout.resize(focused, side, cells, room);
+        }
+    }
+
+    /// The border between two panes at a cell.
+    pub(crate) fn border_at(&self, x: u16, y: u16, room: Area) -> Option<GrabbedBorder> {
+        if self.is_zoomed { None } else { self.layout.border_at(x, y, room) }
+    }
+
+    pub(crate) fn move_border(&mut self, border: &GrabbedBorder, x: u16, y: u16, room: Area) {
+        if !self.is_zoomed {
+            self.layout.move_border(border, x, y, room);
         }
     }
 

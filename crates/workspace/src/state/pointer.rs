@@ -12,6 +12,7 @@ use crate::emulator::MouseMode;
 use crate::layout::PaneId;
 use crate::mouse::{MouseReport, WHEEL_LINES};
 use crate::view::{ClientId, Mode};
+use crate::workspace::Workspace;
 
 impl State {
     pub(super) fn mouse(&mut self, client: ClientId, event: MouseEvent, now: Instant) -> Vec<Effect> {
@@ -24,8 +25,11 @@ impl State {
         }
         let room = view.room();
         let is_press = matches!(event.kind, MouseEventKind::Down(_));
-        if is_press && event.column < room.x {
+        if is_press && event.column < room.x && event.row < room.bottom() {
             return self.click_sidebar(client, event.row, now);
+        }
+        if self.drag_border(client, room, event) {
+            return Vec::new();
         }
         let Some((pane, area)) = self.pane_at(client, room, event) else { return Vec::new() };
         let mut effects = Vec::new();
@@ -45,6 +49,32 @@ impl State {
             view.pressed = None;
         }
         effects
+    }
+
+    /// Grabs, moves or lets go a border. Gives whether the event was for one; a press also gives its pane the keys.
+    fn drag_border(&mut self, client: ClientId, room: Area, event: MouseEvent) -> bool {
+        let (x, y) = (event.column, event.row);
+        let at = |own: &Workspace| own.border_at(x, y, room);
+        let found = self.shown_workspace(client).and_then(at);
+        let Some(view) = self.views.get_mut(&client) else { return false };
+        let (grabbed, shown) = (view.grabbed.clone(), view.workspace.clone());
+        match (event.kind, grabbed) {
+            (MouseEventKind::Down(MouseButton::Left), _) => {
+                view.grabbed = found;
+                false
+            }
+            (MouseEventKind::Drag(MouseButton::Left), Some(border)) => {
+                if let Some(workspace) = self.workspace_mut(&shown) {
+                    workspace.move_border(&border, x, y, room);
+                }
+                true
+            }
+            (MouseEventKind::Up(_), Some(_)) => {
+                (view.grabbed, view.pressed) = (None, None);
+                true
+            }
+            _ => false,
+        }
     }
 
     /// The pane that an event is for: that in which the button was pressed, or that under the pointer.
@@ -75,6 +105,9 @@ impl State {
         let (Some(pane), Some(view)) = (self.panes.get_mut(id), self.views.get_mut(&client)) else {
             return Vec::new();
         };
+        // Another window may have made the pane smaller than it is here.
+        let size = pane.emulator.size();
+        let (x, y) = (x.min(size.columns - 1), y.min(size.lines - 1));
         let report = MouseReport {
             mode: pane.emulator.mouse_mode(),
             is_sgr: pane.emulator.has_sgr_mouse(),

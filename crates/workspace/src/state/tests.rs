@@ -3,6 +3,7 @@
 mod focus;
 mod hub;
 mod keys;
+mod mouse;
 mod programs;
 mod scrolling;
 
