@@ -38,6 +38,7 @@ impl Snapshots {
 fn write_lines(emulator: &Emulator, first: i32, out: &mut String) {
     let last = i32::from(emulator.size().lines) - 1;
     let mut style = Style::default();
+    let mut is_continued = false;
     for line in first..=last {
         let cells: Vec<Cell> = emulator.row(line).collect();
         let blank = Cell::default();
@@ -46,8 +47,11 @@ fn write_lines(emulator: &Emulator, first: i32, out: &mut String) {
         let length = if is_wrapped {
             cells.len()
         } else {
-            cells.iter().rposition(|cell| *cell != blank).map_or(0, |at| at + 1)
+            // Only a character makes the terminal go on in the next line.
+            let end = cells.iter().rposition(|cell| *cell != blank).map_or(0, |at| at + 1);
+            end.max(usize::from(is_continued))
         };
+        is_continued = is_wrapped;
         for cell in cells.iter().take(length) {
             let Some(character) = cell.character else { continue };
             if cell.style != style {
@@ -106,6 +110,16 @@ mod tests {
         let mut screen = Screen::new(columns, lines);
         emulator.each_cell(|x, y, cell| *screen.cell_mut(x, y).unwrap() = cell);
         (screen, emulator.cursor())
+    }
+
+    #[test]
+    fn a_line_that_goes_on_with_a_space_comes_back() {
+        let size = Size::at_least(10, 4);
+        let mut emulator = Emulator::new(size, 100);
+        emulator.feed(b"0123456789 \r\nnext");
+        let mut again = Emulator::new(size, 100);
+        again.feed(Snapshots::default().take(&emulator).as_bytes());
+        assert_eq!(shown(&again).0.text(), "0123456789\n\nnext\n");
     }
 
     proptest! {
