@@ -54,7 +54,7 @@ const fn words(
 
 /// All of them, in the order of the help.
 pub(crate) const ACTIONS: [ActionWords; 26] = [
-    words(PaneAction::NextUnread, "pane_next_unread", "go to the next pane that rings", &["n"]),
+    words(PaneAction::NextUnread, "pane_next_unread", "next pane that rings", &["n"]),
     words(PaneAction::Inbox, "pane_inbox", "the inbox", &["i"]),
     words(PaneAction::SplitRight, "pane_split_right", "new pane at the right", &["|", "%"]),
     words(PaneAction::SplitDown, "pane_split_down", "new pane below", &["-", "\""]),
@@ -72,9 +72,9 @@ pub(crate) const ACTIONS: [ActionWords; 26] = [
     words(PaneAction::ResizeUp, "pane_resize_up", "move the border up", &["K", "ctrl-up"]),
     words(PaneAction::ResizeDown, "pane_resize_down", "move the border down", &["J", "ctrl-down"]),
     words(PaneAction::ScrollBack, "pane_scroll", "scroll back", &["["]),
-    words(PaneAction::Search, "pane_search", "search in what was scrolled away", &["/"]),
+    words(PaneAction::Search, "pane_search", "search in the scrollback", &["/"]),
     words(PaneAction::Rename, "pane_rename", "rename the pane", &[","]),
-    words(PaneAction::Restart, "pane_restart", "start its program again, once it has ended", &["r"]),
+    words(PaneAction::Restart, "pane_restart", "start its program again", &["r"]),
     words(PaneAction::Close, "pane_close", "close the pane", &["x"]),
     words(PaneAction::Sidebar, "pane_sidebar", "show or hide the sidebar", &["b"]),
     words(PaneAction::Detach, "pane_detach", "leave; everything runs on", &["d", "q"]),

@@ -4,6 +4,8 @@ mod footer;
 mod overlay;
 mod panes;
 pub(crate) mod sidebar;
+#[cfg(test)]
+mod tests;
 mod words;
 
 use std::time::Instant;

@@ -92,6 +92,8 @@ impl Screen {
             if at + width > end {
                 break;
             }
+            self.break_wide(at, y);
+            self.break_wide(at + width - 1, y);
             if let Some(cell) = self.cell_mut(at, y) {
                 *cell = Cell { character: Some(character), style, ..Cell::default() };
             }
@@ -103,6 +105,22 @@ impl Screen {
             at += width;
         }
         at
+    }
+
+    /// Leaves no half of a wide character when the other half is about to be drawn over.
+    fn break_wide(&mut self, x: u16, y: u16) {
+        let is_second = |cell: Option<&Cell>| cell.is_some_and(|cell| cell.character.is_none());
+        if is_second(self.cell(x, y))
+            && x > 0
+            && let Some(first) = self.cell_mut(x - 1, y)
+        {
+            (first.character, first.marks) = (Some(' '), None);
+        }
+        if is_second(self.cell(x + 1, y))
+            && let Some(second) = self.cell_mut(x + 1, y)
+        {
+            second.character = Some(' ');
+        }
     }
 
     /// The bytes that make a terminal that shows `before` show this one. Without `before`, nothing is known of it.
@@ -224,10 +242,18 @@ fn write_link(link: Option<&Hyperlink>, out: &mut String) {
 fn ascii(character: char) -> char {
     match character {
         ' '..='~' => character,
-        '─' | '━' | '═' => '-',
-        '│' | '┃' | '║' => '|',
-        '┌' | '┐' | '└' | '┘' | '┏' | '┓' | '┗' | '┛' | '╭' | '╮' | '╯' | '╰' | '├' | '┤' | '┬' | '┴'
-        | '┼' | '✓' => '+',
+        '─' => '-',
+        '│' => '|',
+        // The ring is seen without colours, too.
+        '━' | '═' => '=',
+        '┃' | '║' | '┏' | '┓' | '┗' | '┛' => '#',
+        '┌' | '┐' | '└' | '┘' | '╭' | '╮' | '╯' | '╰' | '├' | '┤' | '┬' | '┴' | '┼' | '✓' => {
+            '+'
+        }
+        '↑' => '^',
+        '↓' => 'v',
+        '→' | '❯' => '>',
+        '←' => '<',
         '●' | '◐' => '*',
         '✗' => 'x',
         '·' => '.',

@@ -5,12 +5,32 @@ use std::time::Instant;
 use ringer_term::sanitise_line;
 use unicode_width::UnicodeWidthStr;
 
-use super::words::cut;
+use super::words::{cut, end_of};
 use crate::actions::PaneAction;
 use crate::screen::{Cursor, Screen};
 use crate::state::State;
 use crate::style::{Colour, Style};
 use crate::view::{ClientId, Mode};
+
+/// What the footer says of keys, and in which order they are kept where there is no room for all.
+const HINTS: [(PaneAction, &str, u8); 7] = [
+    (PaneAction::NextUnread, "next unread", 0),
+    (PaneAction::Inbox, "inbox", 2),
+    (PaneAction::SplitRight, "split", 3),
+    (PaneAction::SplitDown, "below", 6),
+    (PaneAction::Zoom, "zoom", 5),
+    (PaneAction::Detach, "leave", 4),
+    (PaneAction::Help, "keys", 1),
+];
+/// Empty columns between two of them.
+const BETWEEN_HINTS: u16 = 3;
+
+/// A key and what it does.
+struct Hint {
+    key: String,
+    words: &'static str,
+    rank: u8,
+}
 
 pub(super) fn draw(state: &State, client: ClientId, now: Instant, screen: &mut Screen) {
     let Some(view) = state.view(client) else { return };
@@ -28,7 +48,7 @@ pub(super) fn draw(state: &State, client: ClientId, now: Instant, screen: &mut S
         Mode::Rename(text) => typed(screen, y, room, "name of the pane: ", text),
         Mode::ConfirmClose => {
             let label = state.focused(client).map(crate::pane::Pane::label).unwrap_or_default();
-            let text = format!("Close {label}? Its program is ended.  y yes   any other key no");
+            let text = format!("Close {label} and end its program?  y yes   other keys no");
             screen.put(1, y, &cut(&text, room), room, warning);
         }
         Mode::Scroll if view.shown_note(now).is_none() => {
@@ -53,30 +73,28 @@ fn right_side(state: &State) -> (String, Style) {
 }
 
 fn hints(state: &State, screen: &mut Screen, y: u16, room: u16, is_prefix: bool) {
-    let shown = [
-        (PaneAction::NextUnread, "next unread"),
-        (PaneAction::Inbox, "inbox"),
-        (PaneAction::SplitRight, "split"),
-        (PaneAction::SplitDown, "below"),
-        (PaneAction::Zoom, "zoom"),
-        (PaneAction::Detach, "leave"),
-        (PaneAction::Help, "keys"),
-    ];
+    let width = |hint: &Hint| u16::try_from(hint.key.width() + hint.words.width() + 1).unwrap_or(u16::MAX);
+    let mut hints: Vec<Hint> = HINTS
+        .iter()
+        .map(|(action, words, rank)| Hint { key: state.keys().shown(*action), words, rank: *rank })
+        .collect();
+    let all = |hints: &[Hint]| hints.iter().map(|hint| width(hint) + BETWEEN_HINTS).sum::<u16>();
+    while all(&hints).saturating_sub(BETWEEN_HINTS) > room {
+        let last = hints.iter().map(|hint| hint.rank).max();
+        hints.retain(|hint| Some(hint.rank) != last);
+    }
     let mut x = 1;
-    for (action, words) in shown {
-        let key = state.keys().shown(action);
-        let width = u16::try_from(key.width() + words.width() + 4).unwrap_or(u16::MAX);
-        if x + width > room + 3 {
-            break;
-        }
+    for hint in hints {
         let style = Style::default().bold();
-        x = screen.put(x, y, &key, room, if is_prefix { style.reversed() } else { style });
-        x = screen.put(x, y, &format!(" {words}   "), room, Style::default().dim());
+        x = screen.put(x, y, &hint.key, room, if is_prefix { style.reversed() } else { style });
+        x = screen.put(x, y, &format!(" {}", hint.words), room, Style::default().dim()) + BETWEEN_HINTS;
     }
 }
 
 fn typed(screen: &mut Screen, y: u16, room: u16, what: &str, text: &str) {
     let x = screen.put(1, y, what, room, Style::default().bold());
-    let x = screen.put(x, y, &sanitise_line(text), room.saturating_sub(x), Style::default());
-    screen.cursor = Some(Cursor { x, y, shape: 6 });
+    let x = screen.put(x, y, &end_of(&sanitise_line(text), room.saturating_sub(x)), room, Style::default());
+    if x < screen.area().width {
+        screen.cursor = Some(Cursor { x, y, shape: 6 });
+    }
 }

@@ -2,9 +2,11 @@
 
 use std::time::Instant;
 
+use ringer_term::sanitise_line;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::words::{cut, sign_of};
+use crate::actions::{PaneAction, PaneKeys};
 use crate::area::Area;
 use crate::pane::Pane;
 use crate::screen::{Cursor, Screen};
@@ -21,7 +23,8 @@ pub(super) fn draw(state: &State, client: ClientId, now: Instant, screen: &mut S
     for (id, area) in workspace.areas(room) {
         let Some(pane) = state.pane(&id) else { continue };
         let is_focused = workspace.focused() == Some(&id);
-        draw_border(pane, area, is_focused, workspace.is_zoomed(), now, screen);
+        let style = draw_border(pane, area, is_focused, now, screen);
+        draw_notes(pane, area, workspace.is_zoomed(), style, state.keys(), screen);
         draw_content(pane, area.inside(), screen);
         let has_cursor =
             is_focused && matches!(view.mode, Mode::Program | Mode::Prefix) && pane.ending.is_none();
@@ -34,17 +37,8 @@ pub(super) fn draw(state: &State, client: ClientId, now: Instant, screen: &mut S
     }
 }
 
-fn draw_border(
-    pane: &Pane,
-    area: Area,
-    is_focused: bool,
-    is_zoomed: bool,
-    now: Instant,
-    screen: &mut Screen,
-) {
-    if area.width < 2 || area.height < 2 {
-        return;
-    }
+/// Draws the border with its title. Gives the style of its lines.
+fn draw_border(pane: &Pane, area: Area, is_focused: bool, now: Instant, screen: &mut Screen) -> Style {
     let is_ringing = pane.ring.is_lit;
     let signs = if is_ringing { HEAVY } else { PLAIN };
     let mut style = match (is_ringing, is_focused) {
@@ -54,6 +48,9 @@ fn draw_border(
     };
     if pane.is_flashing(now) {
         style = Style::foreground(Colour::Indexed(12)).bold().reversed();
+    }
+    if area.width < 2 || area.height < 2 {
+        return style;
     }
     let (right, bottom) = (area.right() - 1, area.bottom() - 1);
     for x in area.x + 1..right {
@@ -73,7 +70,7 @@ fn draw_border(
         screen.put(x, y, sign, 1, style);
     }
     let room = area.width.saturating_sub(6);
-    let title = cut(&title(pane), room);
+    let title = cut(&title(pane, room), room);
     if !title.is_empty() && room > 2 {
         let style = match (is_ringing, is_focused) {
             (true, _) => style.reversed(),
@@ -82,44 +79,54 @@ fn draw_border(
         };
         screen.put(area.x + 2, area.y, &format!(" {title} "), room + 2, style);
     }
+    style
+}
+
+/// Draws into the lower border how the program ended and what can be done then, and at its right how far it is.
+fn draw_notes(pane: &Pane, area: Area, is_zoomed: bool, style: Style, keys: &PaneKeys, screen: &mut Screen) {
+    let room = area.width.saturating_sub(6);
+    if room <= 2 || area.height < 2 {
+        return;
+    }
+    let bottom = area.bottom() - 1;
+    let (again, close) = (keys.shown(PaneAction::Restart), keys.shown(PaneAction::Close));
+    let end = match (&pane.ending, &pane.failure) {
+        (_, Some(why)) => Some(format!("{} · {again} try again · {close} close", sanitise_line(why))),
+        (Some(ending), None) => Some(format!("{} · {again} start again · {close} close", ending.text())),
+        (None, None) => None,
+    };
+    let end = end.map(|text| cut(&text, room));
+    if let Some(text) = &end {
+        screen.put(area.x + 2, bottom, &format!(" {text} "), room + 2, Style::default().bold());
+    }
     let notes = [
         is_zoomed.then(|| "zoomed".to_owned()),
         pane.progress(),
         Some(pane.emulator.scrolled()).filter(|lines| *lines > 0).map(|lines| format!("{lines} lines back")),
     ];
-    let notes: Vec<String> = notes.into_iter().flatten().collect();
-    if !notes.is_empty() {
-        let text = cut(&notes.join(" · "), room);
-        let width = u16::try_from(text.width()).unwrap_or(0) + 2;
-        let x = right.saturating_sub(width + 1).max(area.x + 1);
-        screen.put(x, bottom, &format!(" {text} "), width, style);
-    }
-    let end = match (&pane.ending, &pane.failure) {
-        (_, Some(why)) => Some(format!("{why} · ^g r try again · ^g x close")),
-        (Some(ending), None) => Some(format!("{} · ^g r start again · ^g x close", ending.text())),
-        (None, None) => None,
-    };
-    if let Some(text) = end {
-        let text = cut(&text, room);
-        screen.put(area.x + 2, bottom, &format!(" {text} "), room + 2, Style::default().bold());
+    let text = cut(&notes.into_iter().flatten().collect::<Vec<_>>().join(" · "), room);
+    let columns = |text: &str| u16::try_from(text.width()).unwrap_or(u16::MAX);
+    let taken = end.map_or(0, |text| columns(&text) + 3);
+    if !text.is_empty() && taken + columns(&text) <= room {
+        let x = area.right().saturating_sub(columns(&text) + 4);
+        screen.put(x, bottom, &format!(" {text} "), room + 2, style);
     }
 }
 
-/// `! api/auth · claude · needs permission`, or `api · cargo test`.
-fn title(pane: &Pane) -> String {
+/// `! api/auth · claude · needs permission`, or `api · cargo test`. Where there is no room, the client is left out first.
+fn title(pane: &Pane, room: u16) -> String {
     let (sign, word, _) = sign_of(pane);
     let label = pane.label();
-    let mut parts = vec![label.clone()];
-    match &pane.agent {
-        Some(agent) => {
-            parts.extend([agent.client.clone(), word.to_owned()]);
-        }
-        None => parts.push(pane.title()),
-    }
-    parts.dedup();
-    parts.retain(|part| !part.trim().is_empty());
-    let text = parts.join(" · ");
-    if sign.trim().is_empty() { text } else { format!("{sign} {text}") }
+    let joined = |parts: &[String]| {
+        let mut parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+        parts.dedup();
+        parts.retain(|part| !part.trim().is_empty());
+        let text = parts.join(" · ");
+        if sign.trim().is_empty() { text } else { format!("{sign} {text}") }
+    };
+    let Some(agent) = &pane.agent else { return joined(&[label, pane.title()]) };
+    let whole = joined(&[label.clone(), sanitise_line(&agent.client), word.to_owned()]);
+    if whole.width() <= usize::from(room) { whole } else { joined(&[label, word.to_owned()]) }
 }
 
 fn draw_content(pane: &Pane, inside: Area, screen: &mut Screen) {

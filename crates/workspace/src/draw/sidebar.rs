@@ -64,15 +64,20 @@ pub(super) fn draw(state: &State, client: ClientId, screen: &mut Screen, columns
                 let unread = Style::foreground(Colour::Indexed(4)).bold();
                 screen.put(room.saturating_sub(badge + 1), y, &text, badge, unread);
             }
-            Row::Pane { pane, .. } => {
+            Row::Pane { pane, workspace } => {
                 let Some(pane) = state.pane(&pane) else { continue };
+                let label = pane.label();
+                // Below `api`, `api/auth` is `auth`.
+                let within = |name: &str| label.strip_prefix(name)?.strip_prefix('/').map(str::to_owned);
+                let short = state.workspaces().get(workspace).and_then(|own| within(&own.name));
+                let label = short.filter(|short| !short.is_empty()).unwrap_or(label);
                 let (sign, _, colour) = sign_of(pane);
                 let mut style = Style::foreground(colour);
                 style.bold = pane.ring.is_lit;
                 let x = screen.put(2, y, sign, 2, style);
                 let is_focused = focused == Some(&pane.id);
                 let style = if is_focused { Style::default().bold() } else { Style::default() };
-                let name = cut(&pane.label(), room.saturating_sub(x + 1));
+                let name = cut(&label, room.saturating_sub(x + 1));
                 screen.put(x + 1, y, &name, room.saturating_sub(x + 1), style);
             }
         }

@@ -32,6 +32,18 @@ fn colour_of(sign: &str) -> Colour {
     }
 }
 
+/// The end of a text, where it is typed, if all of it does not fit into so many columns.
+pub(super) fn end_of(text: &str, columns: u16) -> String {
+    let columns = usize::from(columns);
+    let mut width = text.width();
+    let is_too_long = |char: &char| {
+        let is_too_long = width > columns;
+        width -= char.width().unwrap_or(0).min(width);
+        is_too_long
+    };
+    text.chars().skip_while(is_too_long).collect()
+}
+
 /// As much of a text as fits into so many columns, with a sign where it is cut.
 pub(super) fn cut(text: &str, columns: u16) -> String {
     let columns = usize::from(columns);

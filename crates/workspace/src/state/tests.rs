@@ -4,8 +4,10 @@ mod focus;
 mod hub;
 mod keys;
 mod mouse;
+mod opening;
 mod programs;
 mod scrolling;
+mod windows;
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};

@@ -33,8 +33,8 @@ fn the_inbox_the_sidebar_the_help_and_leaving_are_for_one_window() {
     session.prefix(1, "b");
     assert_eq!(session.area(1, &pane).x, 16);
     session.prefix(1, "?");
-    assert!(session.drawn(1).text().contains("go to the next pane that rings"));
-    assert!(!session.drawn(2).text().contains("go to the next pane that rings"));
+    assert!(session.drawn(1).text().contains("next pane that rings"));
+    assert!(!session.drawn(2).text().contains("next pane that rings"));
     assert_eq!(written(&session.input(1, "q"), &pane), "", "any key closes it");
     assert_eq!(session.mode(1), Mode::Program);
     assert_eq!(leaving(&session.prefix(1, "d")), [1]);

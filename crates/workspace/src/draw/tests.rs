@@ -1,0 +1,206 @@
+//! What a window looks like, as pictures in `snapshots`. `INSTA_UPDATE=always cargo nextest run -p ringer-workspace drawing` writes
+//! them anew; look at each before it is committed.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use ringer_core::message::ShownKind;
+use ringer_pty::Ending;
+use ringer_ui::{Agent, InputParser};
+
+use super::draw;
+use crate::actions::PaneKeys;
+use crate::emulator::{Emulator, Size};
+use crate::hub_order::HubOrder;
+use crate::layout::PaneId;
+use crate::screen::{Abilities, Screen};
+use crate::state::{OpenRequest, State};
+use crate::style::ColourDepth;
+use crate::view::{ClientFacts, ClientId};
+
+const CLIENT: ClientId = ClientId(1);
+
+/// A window on some agents, one of which needs permission.
+struct Picture {
+    state: State,
+    now: Instant,
+    agents: Vec<Agent>,
+}
+
+impl Picture {
+    /// The panes of the specification: an agent that rings beside a shell, and two workspaces more.
+    fn new(columns: u16, lines: u16) -> Self {
+        let mut ids = 0;
+        let new_id = move || {
+            ids += 1;
+            format!("id{ids}")
+        };
+        let state = State::new(PaneKeys::default(), Box::new(new_id));
+        let mut picture = Self { state, now: Instant::now(), agents: Vec::new() };
+        let auth = picture.open("api", "claude", None, "/src/api");
+        picture.state.attach(CLIENT, facts("/src/api", columns, lines), picture.now);
+        let shell = picture.open("api", "", None, "/src/api");
+        let login = picture.open("web", "claude", None, "/src/web");
+        let guide = picture.open("docs", "codex", Some("guide"), "/src/docs");
+        picture.agent(&auth, "api/auth", "claude", "blocked");
+        picture.agent(&login, "login", "claude", "working");
+        picture.agent(&guide, "docs/guide", "codex", "done");
+        let ring = HubOrder::Ring {
+            surface_id: format!("pane:{auth}"),
+            lit: true,
+            unread: 2,
+            kind: Some(ShownKind::Permission),
+        };
+        picture.state.order(ring, picture.now);
+        for (at, number) in [(0, 2), (2, 1)] {
+            let workspace_id = picture.state.workspaces()[at].id.clone();
+            let text = number.to_string();
+            picture.state.order(HubOrder::Badge { workspace_id, badge: number, text }, picture.now);
+        }
+        let toast = HubOrder::Toast { text: Some("● docs/guide: done · 9s".to_owned()) };
+        picture.state.order(toast, picture.now);
+        picture.output(&auth, "● I'll clean the build directory.\r\n\r\n Bash command\r\n   rm -rf build && make\r\n ❯ 1. Yes   3. No");
+        picture.output(
+            &shell,
+            "~/src/api $ git log\r\n3f2af9c Add retry\r\na91bb02 Rename 漢字\r\n~/src/api $ \x1b]2;zsh\x07",
+        );
+        picture
+    }
+
+    fn open(&mut self, workspace: &str, program: &str, name: Option<&str>, directory: &str) -> PaneId {
+        let request = OpenRequest {
+            command: Some(program)
+                .filter(|program| !program.is_empty())
+                .map(str::to_owned)
+                .into_iter()
+                .collect(),
+            name: name.map(str::to_owned),
+            workspace: Some(workspace.to_owned()),
+            is_below: false,
+            facts: facts(directory, 80, 24),
+        };
+        let (pane, _) = self.state.open(request, None, self.now);
+        self.state.started(&pane, 1, format!("/dev/pts/{pane}"));
+        pane
+    }
+
+    fn agent(&mut self, pane: &PaneId, label: &str, client: &str, state: &str) {
+        self.agents.push(Agent {
+            id: label.to_owned(),
+            sender: label.to_owned(),
+            label: label.to_owned(),
+            client: client.to_owned(),
+            state: state.to_owned(),
+            text: String::new(),
+            since_ms: 0,
+            place: String::new(),
+            surface: Some(format!("pane:{pane}")),
+            muted_until_ms: None,
+        });
+        self.state.agents(&self.agents);
+    }
+
+    fn output(&mut self, pane: &PaneId, text: &str) {
+        self.state.output(pane, text.as_bytes(), self.now);
+    }
+
+    fn input(&mut self, bytes: &str) {
+        for input in InputParser::default().feed(bytes.as_bytes()) {
+            self.state.input(CLIENT, &input, self.now);
+        }
+    }
+
+    fn drawn(&self) -> Screen {
+        let mut screen = Screen::new(0, 0);
+        draw(&self.state, CLIENT, self.now, &mut screen);
+        screen
+    }
+
+    fn check(&self, name: &str) {
+        compare(name, &self.drawn().text());
+    }
+}
+
+fn facts(directory: &str, columns: u16, lines: u16) -> ClientFacts {
+    ClientFacts { columns, lines, directory: PathBuf::from(directory), ..ClientFacts::default() }
+}
+
+fn compare(name: &str, drawn: &str) {
+    let mut settings = insta::Settings::clone_current();
+    settings.set_prepend_module_to_snapshot(false);
+    settings.set_snapshot_path("snapshots");
+    settings.set_omit_expression(true);
+    settings.bind(|| insta::assert_snapshot!(name, drawn));
+}
+
+/// How each cell of a screen looks: reverse, bold, dim or as usual.
+fn looks(screen: &Screen) -> String {
+    let sign = |x: u16, y: u16| match screen.cell(x, y).map(|cell| cell.style) {
+        Some(style) if style.reverse => 'r',
+        Some(style) if style.bold => 'b',
+        Some(style) if style.dim => 'd',
+        _ => ' ',
+    };
+    let line =
+        |y: u16| (0..screen.area().width).map(|x| sign(x, y)).collect::<String>().trim_end().to_owned();
+    (0..screen.area().height).map(line).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn drawing_of_an_agent_that_rings_beside_a_shell() {
+    let picture = Picture::new(100, 12);
+    picture.check("panes-100x12");
+    compare("panes-100x12-looks", &looks(&picture.drawn()));
+}
+
+#[test]
+fn drawing_without_room_for_the_sidebar() {
+    Picture::new(60, 20).check("panes-60x20");
+}
+
+#[test]
+fn drawing_in_a_very_small_window() {
+    Picture::new(40, 8).check("panes-40x8");
+}
+
+#[test]
+fn drawing_in_a_large_window() {
+    let mut picture = Picture::new(160, 20);
+    picture.input("\x07-");
+    picture.check("panes-160x20");
+}
+
+#[test]
+fn drawing_where_there_is_only_ascii() {
+    let screen = Picture::new(100, 12).drawn();
+    let mut bytes = String::new();
+    let abilities = Abilities { colours: ColourDepth::None, is_ascii: true };
+    screen.changes(None, abilities, &mut bytes);
+    assert!(bytes.is_ascii(), "{bytes:?}");
+    let mut terminal = Emulator::new(Size { columns: 100, lines: 12 }, 0);
+    terminal.feed(bytes.as_bytes());
+    let mut shown = Screen::new(100, 12);
+    terminal.each_cell(|x, y, cell| *shown.cell_mut(x, y).unwrap() = cell);
+    compare("ascii-100x12", &shown.text());
+}
+
+#[test]
+fn drawing_of_the_keys() {
+    for (columns, lines) in [(80, 24), (120, 40), (40, 8)] {
+        let mut picture = Picture::new(columns, lines);
+        picture.input("\x07?");
+        picture.check(&format!("keys-{columns}x{lines}"));
+    }
+}
+
+#[test]
+fn drawing_of_ends_and_questions() {
+    let mut picture = Picture::new(100, 12);
+    let shell = picture.state.focused(CLIENT).unwrap().id.clone();
+    picture.state.ended(&shell, Ending::Signal(9));
+    picture.input("\x07z");
+    picture.check("ended-100x12");
+    let mut picture = Picture::new(80, 12);
+    picture.input("\x07x");
+    picture.check("close-80x12");
+}

@@ -1,0 +1,203 @@
+//! Panes that are opened, closed, named and started again.
+
+use std::path::Path;
+
+use super::*;
+
+#[test]
+fn the_first_window_opens_a_shell_in_its_directory() {
+    let mut session = Session::new();
+    let effects = session.attach(1, 100, 30);
+    let Effect::Start { command, directory, size, .. } = &effects[0] else { panic!("{effects:?}") };
+    assert_eq!((command.len(), directory.as_path()), (0, Path::new("/src/api")));
+    // Without the sidebar, the footer and the border.
+    assert_eq!((size.columns, size.lines), (100 - 16 - 2, 30 - 2 - 2));
+    assert_eq!(session.names(), ["api"]);
+    let again = session.attach(2, 100, 30);
+    assert!(!again.iter().any(|effect| matches!(effect, Effect::Start { .. })), "{again:?}");
+    assert_eq!(session.focused(2), session.focused(1));
+}
+
+#[test]
+fn a_split_shares_the_room_and_the_new_pane_has_the_keys() {
+    let (mut session, left, right) = Session::with_two();
+    assert_eq!(session.area(1, &left), Area::new(16, 0, 42, 28));
+    assert_eq!(session.area(1, &right), Area::new(58, 0, 42, 28));
+    assert_eq!((session.size(&left), session.size(&right)), ((40, 26), (40, 26)));
+    let effects = session.prefix(1, "-");
+    let below = session.focused(1);
+    assert_eq!(session.area(1, &right), Area::new(58, 0, 42, 14));
+    assert_eq!(session.area(1, &below), Area::new(58, 14, 42, 14));
+    let resized = |effect: &Effect| matches!(effect, Effect::Resize { pane, .. } if *pane == right);
+    assert!(effects.iter().any(resized), "{effects:?}");
+}
+
+#[test]
+fn a_new_pane_is_opened_where_the_one_with_the_keys_is() {
+    let mut session = Session::with_shell();
+    let shell = session.focused(1);
+    session.output(&shell, "\x1b]7;file://box/src/web\x07");
+    let effects = session.prefix(1, "%");
+    let start = effects.iter().find_map(|effect| match effect {
+        Effect::Start { directory, .. } => Some(directory.as_path()),
+        _ => None,
+    });
+    assert_eq!(start, Some(Path::new("/src/web")));
+}
+
+#[test]
+fn a_new_workspace_has_a_name_that_none_has() {
+    let mut session = Session::with_shell();
+    session.prefix(1, "c");
+    session.prefix(1, "c");
+    assert_eq!(session.names(), ["api", "api 2", "api 3"]);
+    assert_eq!(session.state.shown_workspace(ClientId(1)).unwrap().name, "api 3");
+}
+
+#[test]
+fn a_command_opens_a_pane_in_the_workspace_that_it_names() {
+    let mut session = Session::with_shell();
+    let first = session.open(&["cargo", "test"], Some("tests"));
+    let second = session.open(&["cargo", "run"], Some("tests"));
+    let here = session.open(&["htop"], None);
+    assert_eq!(session.names(), ["api", "tests"]);
+    let workspace = |pane: &PaneId| session.state.workspace_of(pane).unwrap().name.clone();
+    assert_eq!(
+        (workspace(&first), workspace(&second), workspace(&here)),
+        ("tests".into(), "tests".into(), "api".into())
+    );
+    assert_eq!(session.size(&first), (80, 24), "no window has shown it");
+    assert_eq!(session.state.pane(&here).unwrap().label(), "htop");
+}
+
+#[test]
+fn closing_asks_first_and_only_yes_closes() {
+    let (mut session, left, right) = Session::with_two();
+    session.prefix(1, "x");
+    assert_eq!(session.mode(1), Mode::ConfirmClose);
+    assert!(session.footer(1).contains("Close api and end its program?"), "{}", session.footer(1));
+    let effects = session.input(1, "n");
+    assert_eq!((session.mode(1), written(&effects, &right).as_str()), (Mode::Program, ""));
+    session.prefix(1, "x");
+    let effects = session.input(1, "y");
+    assert!(effects.contains(&Effect::Forget { pane: right.clone() }), "{effects:?}");
+    assert_eq!((session.focused(1), session.state.panes().count()), (left.clone(), 1));
+    assert_eq!(session.area(1, &left), Area::new(16, 0, 84, 28));
+}
+
+#[test]
+fn yes_is_for_the_pane_that_was_asked_about() {
+    let (mut session, left, right) = Session::with_two();
+    session.prefix(1, "x");
+    // Meanwhile its shell exits.
+    session.end(&right, 0);
+    assert_eq!((session.focused(1), session.mode(1)), (left.clone(), Mode::Program));
+    let effects = session.input(1, "y");
+    assert_eq!(written(&effects, &left), "y", "the other one is not closed");
+}
+
+#[test]
+fn an_ended_pane_is_closed_without_a_question() {
+    let (mut session, left, right) = Session::with_two();
+    session.end(&right, 3);
+    let effects = session.prefix(1, "x");
+    assert!(effects.contains(&Effect::Forget { pane: right }), "{effects:?}");
+    assert_eq!(session.focused(1), left);
+}
+
+#[test]
+fn windows_leave_with_the_last_pane() {
+    let mut session = Session::with_shell();
+    session.attach(2, 80, 24);
+    session.prefix(1, "x");
+    let effects = session.input(1, "y");
+    assert_eq!(leaving(&effects), [1, 2]);
+    assert_eq!(session.names(), Vec::<&str>::new());
+}
+
+#[test]
+fn a_window_whose_workspace_is_gone_shows_another() {
+    let mut session = Session::with_shell();
+    let first = session.focused(1);
+    session.prefix(1, "c");
+    let second = session.focused(1);
+    let effects = session.end(&second, 0);
+    assert_eq!((leaving(&effects), session.focused(1)), (Vec::new(), first));
+}
+
+#[test]
+fn a_pane_is_renamed_until_an_empty_name_is_typed() {
+    let mut session = Session::with_shell();
+    let pane = session.focused(1);
+    session.prefix(1, ",");
+    session.input(1, "webx\x7f app");
+    assert!(session.footer(1).contains("name of the pane: web app"), "{}", session.footer(1));
+    let effects = session.input(1, "\r");
+    assert_eq!((session.mode(1), written(&effects, &pane).as_str()), (Mode::Program, ""));
+    assert_eq!(session.state.pane(&pane).unwrap().label(), "web app");
+    session.prefix(1, ",");
+    session.input(1, "other\x1b");
+    assert_eq!(session.state.pane(&pane).unwrap().label(), "web app", "escape changes nothing");
+    session.prefix(1, ",");
+    session.input(1, "\x1b[200~pasted\nname\x1b[201~\r");
+    assert_eq!(session.state.pane(&pane).unwrap().label(), "pastedname");
+    session.prefix(1, ",");
+    session.input(1, "\r");
+    assert_eq!(session.state.pane(&pane).unwrap().label(), "api");
+}
+
+#[test]
+fn a_name_is_for_the_pane_for_which_it_was_typed() {
+    let (mut session, left, right) = Session::with_two();
+    session.prefix(1, ",");
+    session.input(1, "new");
+    session.order(HubOrder::Focus { surface_id: format!("pane:{left}") });
+    session.input(1, "\r");
+    let label = |pane: &PaneId| session.state.pane(pane).unwrap().label();
+    assert_eq!((label(&left), label(&right)), ("api".into(), "api".into()));
+}
+
+#[test]
+fn an_ended_program_is_started_again_as_it_was() {
+    let mut session = Session::with_shell();
+    let pane = session.open(&["make", "watch"], None);
+    let effects = session.prefix(1, "r");
+    assert!(!effects.iter().any(|effect| matches!(effect, Effect::Start { .. })), "{effects:?}");
+    assert!(session.footer(1).contains("its program still runs"), "{}", session.footer(1));
+    session.output(&pane, "old text");
+    session.end(&pane, 2);
+    let effects = session.prefix(1, "r");
+    let forget = effects.iter().position(|effect| *effect == Effect::Forget { pane: pane.clone() });
+    let start = effects.iter().position(
+        |effect| matches!(effect, Effect::Start { pane: own, command, .. } if *own == pane && command == &["make", "watch"]),
+    );
+    assert!(forget.is_some() && forget < start, "{effects:?}");
+    assert!(session.state.pane(&pane).unwrap().ending.is_none());
+    assert!(!session.drawn(1).text().contains("old text"));
+}
+
+#[test]
+fn a_program_that_cannot_be_started_says_why_and_can_be_tried_again() {
+    let mut session = Session::with_shell();
+    session.can_start = false;
+    let pane = session.open(&["claude"], None);
+    let drawn = session.drawn(1).text();
+    assert!(drawn.contains("no such program"), "{drawn}");
+    assert_eq!(written(&session.input(1, "a"), &pane), "", "it has no program");
+    session.can_start = true;
+    session.prefix(1, "r");
+    assert!(session.state.pane(&pane).unwrap().failure.is_none());
+    assert_eq!(written(&session.input(1, "a"), &pane), "a");
+}
+
+#[test]
+fn the_keys_under_an_ended_pane_are_those_of_the_settings() {
+    let settings = [("pane_prefix", "ctrl-b"), ("pane_restart", "R")];
+    let settings = settings.map(|(name, key)| (name.to_owned(), key.to_owned())).into();
+    let mut session = Session::with_keys(PaneKeys::with(&settings).0);
+    session.attach(1, 100, 30);
+    let pane = session.focused(1);
+    session.end(&pane, 1);
+    let drawn = session.drawn(1).text();
+    assert!(drawn.contains("exit status 1 · ^b R start again · ^b x close"), "{drawn}");
+}

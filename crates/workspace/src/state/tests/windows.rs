@@ -1,0 +1,90 @@
+//! Several windows at once.
+
+use super::*;
+
+#[test]
+fn the_window_that_was_used_last_decides_how_large_a_pane_is() {
+    let mut session = Session::with_shell();
+    let pane = session.focused(1);
+    assert_eq!(session.size(&pane), (82, 26));
+    session.attach(2, 60, 20);
+    assert_eq!(session.size(&pane), (58, 16), "one that comes is used");
+    let effects = session.input(1, "a");
+    assert_eq!(session.size(&pane), (82, 26));
+    assert!(effects.iter().any(|effect| matches!(effect, Effect::Resize { .. })), "{effects:?}");
+    session.input(2, "\x1b[I");
+    assert_eq!(session.size(&pane), (58, 16), "so is one that gets the focus");
+    session.input(2, "\x1b[O");
+    assert_eq!(session.size(&pane), (58, 16), "but not one that loses it");
+    session.wait(1);
+    session.state.resize(ClientId(1), 50, 10, session.now);
+    assert_eq!(session.size(&pane), (48, 6));
+    session.state.detach(ClientId(1));
+    assert_eq!(session.size(&pane), (58, 16));
+    session.state.detach(ClientId(2));
+    assert_eq!(session.size(&pane), (58, 16), "without a window it stays as it is");
+}
+
+#[test]
+fn two_windows_may_show_two_workspaces_each_in_its_size() {
+    let mut session = Session::with_shell();
+    let first = session.focused(1);
+    session.attach(2, 60, 20);
+    session.prefix(2, "c");
+    let second = session.focused(2);
+    assert_ne!(first, second);
+    assert_eq!((session.size(&first), session.size(&second)), ((82, 26), (58, 16)));
+    session.input(1, "a");
+    assert_eq!((session.size(&first), session.size(&second)), ((82, 26), (58, 16)));
+}
+
+#[test]
+fn a_small_window_sees_a_part_and_no_more() {
+    let mut session = Session::with_shell();
+    let pane = session.focused(1);
+    session.attach(2, 20, 9);
+    session.input(1, "a");
+    session.output(&pane, &"漢".repeat(40));
+    let drawn = session.drawn(2).text();
+    let line = drawn.lines().nth(1).unwrap();
+    assert_eq!(line, "│漢漢漢漢漢漢漢漢漢│");
+}
+
+#[test]
+fn a_window_that_leaves_takes_nothing_with_it() {
+    let mut session = Session::with_shell();
+    let pane = session.focused(1);
+    let effects = session.state.detach(ClientId(1));
+    assert!(!effects.iter().any(|effect| matches!(effect, Effect::Forget { .. })), "{effects:?}");
+    session.output(&pane, "in the meantime");
+    session.attach(2, 100, 30);
+    assert!(session.drawn(2).text().contains("in the meantime"));
+}
+
+#[test]
+fn a_window_of_one_cell_is_a_window() {
+    let mut session = Session::new();
+    session.attach(1, 1, 1);
+    let pane = session.focused(1);
+    session.prefix(1, "|");
+    session.prefix(1, ",");
+    session.mouse(1, 0, (0, 0), 'M');
+    session.output(&pane, "漢");
+    assert_eq!(session.drawn(1).area(), Area::new(0, 0, 1, 1));
+    session.state.resize(ClientId(1), 0, 0, session.now);
+    assert!(session.drawn(1).area().is_empty());
+}
+
+#[test]
+fn what_is_typed_is_seen_at_its_end_and_the_cursor_with_it() {
+    let mut session = Session::new();
+    session.attach(1, 40, 10);
+    session.prefix(1, ",");
+    session.input(1, &"abcdefghij".repeat(6));
+    let drawn = session.drawn(1);
+    let cursor = drawn.cursor.unwrap();
+    let before = drawn.cell(cursor.x - 1, cursor.y).unwrap().character;
+    assert_eq!((cursor.y, before), (9, Some('j')), "{}", drawn.text());
+    session.state.resize(ClientId(1), 1, 10, session.now);
+    assert!(session.drawn(1).cursor.is_none_or(|cursor| cursor.x == 0));
+}
