@@ -35,8 +35,9 @@ impl Picture {
             ids += 1;
             format!("id{ids}")
         };
-        let state = State::new(PaneKeys::default(), Box::new(new_id));
-        let mut picture = Self { state, now: Instant::now(), agents: Vec::new() };
+        let now = Instant::now();
+        let state = State::new(PaneKeys::default(), Box::new(new_id), now);
+        let mut picture = Self { state, now, agents: Vec::new() };
         let auth = picture.open("api", "claude", None, "/src/api");
         picture.state.attach(CLIENT, facts("/src/api", columns, lines), picture.now);
         let shell = picture.open("api", "", None, "/src/api");
@@ -77,6 +78,7 @@ impl Picture {
             name: name.map(str::to_owned),
             workspace: Some(workspace.to_owned()),
             is_below: false,
+            takes_keys: true,
             facts: facts(directory, 80, 24),
         };
         let (pane, _) = self.state.open(request, None, self.now);

@@ -20,11 +20,10 @@ const MAX_TYPED: usize = 200;
 /// questions look different.
 fn is_unnamed_key(bytes: &[u8]) -> bool {
     match bytes {
-        [0x1b, b'O', _] => true,
+        [0x1b, b'O', _] | [0x1b, b'[', b'E'] | [0x1b, b'[', b'1', b';', .., b'E'] => true,
         [0x1b, b'[', numbers @ .., b'u' | b'~'] => {
             numbers.iter().all(|byte| byte.is_ascii_digit() || matches!(byte, b';' | b':'))
         }
-        [0x1b, b'[', b'E'] | [0x1b, b'[', b'1', b';', .., b'E'] => true,
         _ => false,
     }
 }

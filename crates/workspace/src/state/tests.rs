@@ -49,8 +49,9 @@ impl Session {
             ids += 1;
             format!("id{ids}")
         };
-        let state = State::new(keys, Box::new(new_id));
-        Self { state, now: Instant::now(), can_start: true, started: 0 }
+        let now = Instant::now();
+        let state = State::new(keys, Box::new(new_id), now);
+        Self { state, now, can_start: true, started: 0 }
     }
 
     /// With a window of 100 × 30 cells, client 1, which shows one shell.
@@ -83,6 +84,7 @@ impl Session {
         let request = OpenRequest {
             command: command.iter().map(ToString::to_string).collect(),
             workspace: workspace.map(str::to_owned),
+            takes_keys: true,
             facts: Self::facts(80, 24),
             ..OpenRequest::default()
         };

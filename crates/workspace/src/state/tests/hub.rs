@@ -54,6 +54,7 @@ fn a_flash_is_seen_for_a_moment() {
     session.order(HubOrder::Flash { surface_id: surface(&pane) });
     let mut seen = Vec::new();
     while let Some(next) = session.state.next_change(session.now) {
+        session.state.tick(next);
         session.now = next;
         seen.push(session.drawn(1).cell(16, 0).unwrap().style.reverse);
     }
