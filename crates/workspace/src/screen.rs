@@ -123,6 +123,28 @@ impl Screen {
         }
     }
 
+    /// Leaves no half of a wide character without the other in an area: programs insert, delete and erase single cells, and a window
+    /// may be narrower than the pane.
+    pub(crate) fn mend_halves(&mut self, area: Area) {
+        let is_wide = |cell: &Cell| cell.character.is_some_and(|character| character.width() == Some(2));
+        for y in area.y..area.bottom() {
+            let mut is_second_half = false;
+            for x in area.x..area.right() {
+                let has_second_half =
+                    x + 1 < area.right() && self.cell(x + 1, y).is_some_and(|next| next.character.is_none());
+                let Some(cell) = self.cell_mut(x, y) else { break };
+                let is_lone = match cell.character {
+                    None => !is_second_half,
+                    Some(_) => is_wide(cell) && !has_second_half,
+                };
+                if is_lone {
+                    (cell.character, cell.marks) = (Some(' '), None);
+                }
+                is_second_half = is_wide(cell);
+            }
+        }
+    }
+
     /// The bytes that make a terminal that shows `before` show this one. Without `before`, nothing is known of it.
     pub(crate) fn changes(&self, before: Option<&Self>, abilities: Abilities, out: &mut String) {
         let before = before.filter(|before| (before.width, before.height) == (self.width, self.height));
@@ -314,28 +336,9 @@ mod tests {
                 let style = Style::foreground(Colour::Indexed(colour));
                 screen.put(x, y, &text, SIZE.0, if colour == 0 { Style::default() } else { style });
             }
-            screen.mend_halves();
+            screen.mend_halves(screen.area());
             screen
         })
-    }
-
-    impl Screen {
-        /// No half of a wide character without the other: an emulator never has one.
-        fn mend_halves(&mut self) {
-            for y in 0..self.height {
-                for x in 0..self.width {
-                    let wide = |cell: &Cell| cell.character.is_some_and(|char| char.width() == Some(2));
-                    let cell = self.cell(x, y).unwrap();
-                    let next_is_half = self.cell(x + 1, y).is_some_and(|next| next.character.is_none());
-                    let is_lone_first = wide(cell) && !next_is_half;
-                    let is_lone_half =
-                        cell.character.is_none() && (x == 0 || !wide(self.cell(x - 1, y).unwrap()));
-                    if is_lone_first || is_lone_half {
-                        *self.cell_mut(x, y).unwrap() = Cell::default();
-                    }
-                }
-            }
-        }
     }
 
     proptest! {

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use ringer_term::sanitise_line;
-use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+use unicode_width::UnicodeWidthStr;
 
 use super::words::{cut, sign_of};
 use crate::actions::{PaneAction, PaneKeys};
@@ -130,19 +130,11 @@ fn title(pane: &Pane, room: u16) -> String {
 }
 
 fn draw_content(pane: &Pane, inside: Area, screen: &mut Screen) {
-    let right = inside.right();
     pane.emulator.each_cell(|x, y, cell| {
-        if x >= inside.width || y >= inside.height {
-            return;
-        }
-        let at = inside.x + x;
-        // Where the client is narrower than the pane, a wide character may be cut.
-        let is_cut = at + 1 == right && cell.character.is_some_and(|char| char.width() == Some(2));
-        if let Some(own) = screen.cell_mut(at, inside.y + y) {
+        let is_inside = x < inside.width && y < inside.height;
+        if is_inside && let Some(own) = screen.cell_mut(inside.x + x, inside.y + y) {
             *own = cell;
-            if is_cut {
-                own.character = Some(' ');
-            }
         }
     });
+    screen.mend_halves(inside);
 }
