@@ -136,6 +136,11 @@ impl Emulator {
     }
 
     fn take_events(&mut self, heard: &mut Vec<Heard>) {
+        // alacritty counts lines as scrolled away also where a scroll region below the first line keeps none of them. Reading what
+        // is not there ends the process.
+        if self.scrolled() > self.history() {
+            self.term.scroll_display(Scroll::Top);
+        }
         let size = self.size();
         for event in self.events.0.borrow_mut().drain(..) {
             match event {

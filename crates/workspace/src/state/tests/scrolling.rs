@@ -60,6 +60,16 @@ fn what_comes_in_the_meantime_does_not_move_what_is_read() {
 }
 
 #[test]
+fn a_scroll_region_does_not_lead_beyond_what_was_kept() {
+    let (mut session, pane) = scrolled();
+    session.prefix(1, "[");
+    session.input(1, "g");
+    session.output(&pane, "\x1b[2;5r\x1b[5;1H\n\n\n\n\n\n");
+    assert_eq!(back(&session, &pane), 90);
+    assert!(session.drawn(1).text().contains("line 0"));
+}
+
+#[test]
 fn a_text_is_found_upwards_and_again() {
     let (mut session, pane) = scrolled();
     session.prefix(1, "/");
