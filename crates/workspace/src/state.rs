@@ -6,6 +6,8 @@ mod keyboard;
 mod pointer;
 mod restoring;
 #[cfg(test)]
+mod simulation;
+#[cfg(test)]
 mod tests;
 mod told;
 

@@ -1,0 +1,105 @@
+//! What has to hold.
+
+use serde_json::Value;
+
+use super::*;
+use crate::draw::draw;
+use crate::screen::Abilities;
+use crate::style::ColourDepth;
+
+impl Simulation {
+    /// Hears what the hub is told.
+    pub(super) fn hear(&mut self, method: &str, params: &Value) {
+        let surface = params["surface_id"].as_str().unwrap_or_default().to_owned();
+        match method {
+            "surface.opened" => assert!(self.told.insert(surface.clone()), "{surface} is opened twice"),
+            "surface.closed" => {
+                assert!(self.told.remove(&surface), "{surface} is closed, but was not opened");
+            }
+            "surface.changed" => {
+                assert!(self.told.contains(&surface), "{surface} changed, but was not opened");
+            }
+            _ => {}
+        }
+    }
+
+    /// Nothing is written to a program that has ended. A pane that is closed in the same step was written to before.
+    pub(super) fn check_writes(&self, effects: &[Effect]) {
+        for effect in effects {
+            if let Effect::Write { pane, bytes } = effect {
+                let runs = |pane: &Pane| pane.ending.is_none() && pane.failure.is_none();
+                let is_gone = self.state.pane(pane).is_none();
+                assert!(is_gone || self.state.pane(pane).is_some_and(runs), "{pane} is written {bytes:?}");
+            }
+        }
+    }
+
+    pub(super) fn check(&mut self) {
+        self.check_workspaces();
+        self.check_sizes();
+        self.check_told();
+        let clients: Vec<ClientId> = self.windows.keys().copied().collect();
+        for client in clients {
+            self.check_window(client);
+        }
+    }
+
+    fn check_workspaces(&self) {
+        let mut seen = BTreeSet::new();
+        for workspace in self.state.workspaces() {
+            assert!(!workspace.is_empty(), "{} is empty", workspace.name);
+            let focused = workspace.focused().expect("a pane has the keys");
+            assert!(workspace.contains(focused), "{focused} has the keys of a workspace in which it is not");
+            for pane in workspace.panes() {
+                assert!(self.state.pane(&pane).is_some(), "{pane} is shown, but is not there");
+                assert!(seen.insert(pane.clone()), "{pane} is shown twice");
+            }
+        }
+        assert_eq!(seen.len(), self.state.panes().count(), "panes that are in no workspace");
+        for client in self.windows.keys() {
+            let is_shown = self.state.shown_workspace(*client).is_some();
+            assert!(is_shown || self.state.workspaces().is_empty(), "{client:?} shows no workspace");
+        }
+    }
+
+    fn check_sizes(&self) {
+        for pane in self.state.panes() {
+            if let Some(size) = self.state.size_of(&pane.id) {
+                assert_eq!(pane.emulator.size(), size, "{}", pane.id);
+            }
+        }
+    }
+
+    fn check_told(&self) {
+        let known = self.state.panes().filter(|pane| pane.tty.is_some()).map(Pane::surface);
+        assert_eq!(self.told, known.collect(), "what the hub was told");
+    }
+
+    /// What is drawn fits the window, and its terminal shows it when it is written the changes.
+    fn check_window(&mut self, client: ClientId) {
+        let (columns, lines) = match self.state.view(client) {
+            Some(view) => (view.facts.columns, view.facts.lines),
+            None => return,
+        };
+        let mut screen = Screen::new(0, 0);
+        draw(&self.state, client, self.now, &mut screen);
+        assert_eq!((screen.area().width, screen.area().height), (columns, lines));
+        if let Some(cursor) = screen.cursor {
+            assert!(screen.area().contains(cursor.x, cursor.y), "{cursor:?} is not in {:?}", screen.area());
+        }
+        let Some(window) = self.windows.get_mut(&client) else { return };
+        let mut bytes = String::new();
+        let abilities = Abilities { colours: ColourDepth::Rgb, is_ascii: false };
+        screen.changes(window.shown.as_ref(), abilities, &mut bytes);
+        window.terminal.feed(bytes.as_bytes());
+        if !bytes.is_empty() && columns > 1 && lines > 0 {
+            window.terminal.each_cell(|x, y, cell| {
+                let drawn = screen.cell(x, y).expect("a cell of the window");
+                assert!(cell == *drawn, "{client:?} at {x}, {y}: {cell:?} is shown, {drawn:?} was drawn");
+            });
+            let cursor = screen.cursor.map(|cursor| (cursor.x, cursor.y, cursor.shape));
+            assert_eq!(window.terminal.cursor(), cursor, "the cursor of {client:?}");
+        }
+        window.shown = Some(screen);
+    }
+}
