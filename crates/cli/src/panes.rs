@@ -141,7 +141,7 @@ fn failure(error: ClientError) -> Failure {
         ClientError::NoServer => Failure::new(Exit::Unavailable, error.to_string()).hint("ringer open"),
         ClientError::Refused(_) => Failure::new(Exit::Data, error.to_string()).hint("ringer surfaces"),
         ClientError::OtherVersion { .. } => Failure::new(Exit::Unavailable, error.to_string())
-            .hint("ringer detach   # with the program that started it; then ringer attach"),
+            .hint("ringer attach   # takes over what runs in panes"),
         ClientError::Terminal(_) => Failure::new(Exit::InputOutput, error.to_string()),
         error => Failure::new(Exit::Unavailable, error.to_string()).hint("ringer doctor"),
     }

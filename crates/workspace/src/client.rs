@@ -26,9 +26,13 @@ use crate::protocol::{
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 /// How long a server that takes over may need.
 const COMES_BACK_WITHIN: Duration = Duration::from_secs(10);
-/// A server that was lost more often within this time is not started again.
-const MAX_LOST: usize = 3;
-const LOST_WITHIN: Duration = Duration::from_mins(1);
+/// How long the next one may take to be started by the program that takes over.
+const NEXT_WITHIN: Duration = Duration::from_secs(1);
+/// How long it may take until a server is there that was started.
+const STARTS_WITHIN: Duration = Duration::from_secs(10);
+/// A server that ends sooner has crashed at once. After some of those in a row, no other is started.
+const CRASHES_WITHIN: Duration = Duration::from_secs(5);
+const MAX_LOSSES: u32 = 3;
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Why a command of panes fails.
@@ -94,29 +98,27 @@ pub fn attach(
 ) -> Result<Option<String>, ClientError> {
     let mut terminal = RawTerminal::take().map_err(ClientError::Terminal)?;
     let watch = Watch::new().map_err(ClientError::Terminal)?;
-    let mut lost: Vec<Instant> = Vec::new();
+    take_over(places, settings)?;
+    let mut losses = 0;
     loop {
         let link = connect_or_start(places, settings, Some(&terminal), surroundings)?;
+        let begun = Instant::now();
         match show(link, &watch, &mut terminal, surroundings)? {
-            Left::For { bye } if bye.comes_back => wait_until_gone(places),
+            Left::For { bye } if bye.comes_back => wait_for_next(places),
             Left::For { bye } => return Ok(bye.why),
-            // The programs run on, and the next server shows them. One that ends again and again is not started for ever.
-            Left::Server if is_rare(&mut lost, Instant::now()) => wait_until_gone(places),
-            Left::Server => {
-                return Ok(Some(
-                    "the server of panes has ended; to see them again: ringer attach".to_owned(),
-                ));
-            }
+            // It crashed, or was killed. The programs run on, and the next one shows them.
+            Left::Server => losses = if begun.elapsed() < CRASHES_WITHIN { losses + 1 } else { 1 },
             Left::Terminal => return Ok(None),
         }
+        if losses > MAX_LOSSES {
+            return Ok(Some(
+                "the server of panes ends again and again; what runs in panes goes on. To see why: ringer doctor"
+                    .to_owned(),
+            ));
+        }
+        // The next server takes the terminal over as a program finds it.
+        terminal.write(LEAVE.as_bytes()).map_err(ClientError::Terminal)?;
     }
-}
-
-/// Whether it has not happened too often of late.
-fn is_rare(times: &mut Vec<Instant>, now: Instant) -> bool {
-    times.retain(|at| now.saturating_duration_since(*at) < LOST_WITHIN);
-    times.push(now);
-    times.len() <= MAX_LOST
 }
 
 /// Asks the server for something. Without a server there is one started, if that is wanted.
@@ -128,7 +130,7 @@ pub fn request(
 ) -> Result<Answer, ClientError> {
     let mut link = match surroundings {
         Some(surroundings) => connect_or_start(places, settings, None, surroundings)?,
-        None => connect(places, settings, None)?.0,
+        None => own_version(connect(places, settings, None)?)?,
     };
     link.send(&Frame::json(FrameKind::Request, request)).map_err(ClientError::Silent)?;
     let frame = link.wait_for(FrameKind::Answer).map_err(ClientError::Silent)?;
@@ -192,34 +194,50 @@ fn connect_or_start(
     terminal: Option<&RawTerminal>,
     surroundings: &dyn Surroundings,
 ) -> Result<Link, ClientError> {
-    match connect(places, settings, terminal) {
-        // An older server hands its programs over to the next one.
-        Ok((mut link, welcome)) if is_older(&welcome.program) && terminal.is_some() => {
-            link.send(&Frame::json(FrameKind::Request, &Request::Replace)).map_err(ClientError::Silent)?;
-            drop(link);
-            wait_until_gone(places);
-        }
-        Ok((link, _)) => return Ok(link),
-        Err(ClientError::NoServer) => {}
-        Err(error) => return Err(error),
-    }
-    surroundings.start_server().map_err(ClientError::CannotStart)?;
-    // Another client may have started one at the same moment, which is not ready yet.
-    let end = Instant::now() + ANSWER_WITHIN;
+    let end = Instant::now() + STARTS_WITHIN;
     loop {
         match connect(places, settings, terminal) {
-            Err(ClientError::NoServer) if Instant::now() < end => thread::sleep(POLL_INTERVAL),
-            connected => return connected.map(|(link, _)| link),
+            Err(ClientError::NoServer) if Instant::now() < end => {}
+            // It was there, and ended before it answered.
+            Err(ClientError::Silent(error)) if is_gone(&error) && Instant::now() < end => {}
+            connected => return own_version(connected?),
+        }
+        // It does nothing while another one starts or ends, so this may have to be done again.
+        surroundings.start_server().map_err(ClientError::CannotStart)?;
+        if connect_at_once(&places.server()).is_err() {
+            thread::sleep(POLL_INTERVAL);
         }
     }
 }
 
-/// Whether a version is older than that of this program.
-fn is_older(version: &str) -> bool {
-    let numbers = |version: &str| -> Vec<u64> {
-        version.split(['.', '-', '+']).map_while(|part| part.parse().ok()).collect()
-    };
-    numbers(version) < numbers(env!("CARGO_PKG_VERSION"))
+/// A server of another program hands what it has over to the next one. Only the program that comes anew asks for that: windows
+/// of two programs would take over from each other for ever.
+fn take_over(places: &Places, settings: &ClientSettings) -> Result<(), ClientError> {
+    match connect(places, settings, None) {
+        Ok((mut link, welcome)) if welcome.program != env!("CARGO_PKG_VERSION") => {
+            link.send(&Frame::json(FrameKind::Request, &Request::Replace)).map_err(ClientError::Silent)?;
+            drop(link);
+            wait_until_gone(places);
+            Ok(())
+        }
+        Ok(_) | Err(ClientError::NoServer) => Ok(()),
+        Err(ClientError::Silent(error)) if is_gone(&error) => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether the other end of a connection has ended.
+fn is_gone(error: &io::Error) -> bool {
+    use io::ErrorKind::{BrokenPipe, ConnectionReset, UnexpectedEof};
+    matches!(error.kind(), BrokenPipe | ConnectionReset | UnexpectedEof)
+}
+
+/// A connection, if the server speaks the same version of the protocol.
+fn own_version((link, welcome): (Link, Welcome)) -> Result<Link, ClientError> {
+    if welcome.version == VERSION {
+        return Ok(link);
+    }
+    Err(ClientError::OtherVersion { server: welcome.program, own: env!("CARGO_PKG_VERSION") })
 }
 
 fn connect(
@@ -256,9 +274,6 @@ fn connect(
     link.send(&Frame::json(FrameKind::Hello, &hello)).map_err(ClientError::Silent)?;
     let welcome: Welcome =
         link.wait_for(FrameKind::Welcome).and_then(|frame| frame.read()).map_err(ClientError::Silent)?;
-    if welcome.version != VERSION {
-        return Err(ClientError::OtherVersion { server: welcome.program, own: env!("CARGO_PKG_VERSION") });
-    }
     Ok((link, welcome))
 }
 
@@ -266,6 +281,15 @@ fn connect(
 fn wait_until_gone(places: &Places) {
     let (end, socket) = (Instant::now() + COMES_BACK_WITHIN, places.server());
     while Instant::now() < end && connect_at_once(&socket).is_ok() {
+        thread::sleep(POLL_INTERVAL);
+    }
+}
+
+/// Waits until another server has taken over. The program that asked for that starts it; if none comes, this one does.
+fn wait_for_next(places: &Places) {
+    wait_until_gone(places);
+    let (end, socket) = (Instant::now() + NEXT_WITHIN, places.server());
+    while Instant::now() < end && connect_at_once(&socket).is_err() {
         thread::sleep(POLL_INTERVAL);
     }
 }
@@ -313,7 +337,9 @@ fn show(
                     let size = Frame::json(FrameKind::Resize, &terminal.size());
                     let sent =
                         link.send(&size).and_then(|()| link.send(&Frame::new(FrameKind::InboxLeft, [])));
-                    sent.map_err(ClientError::Silent)?;
+                    if sent.is_err() {
+                        return Ok(Left::Server);
+                    }
                 }
                 FrameKind::Bye => return Ok(Left::For { bye: frame.read().unwrap_or_default() }),
                 _ => {}

@@ -48,7 +48,10 @@ impl Server {
     /// Gives whether the client makes sense.
     fn frame(&mut self, client: ClientId, frame: &Frame, now: Instant) -> bool {
         let Some(link) = self.clients.get_mut(&client) else { return false };
-        if !link.has_said_hello && frame.kind != FrameKind::Hello {
+        // A program of any version may take over.
+        let replaces =
+            || frame.kind == FrameKind::Request && frame.read().is_ok_and(|own| Request::Replace == own);
+        if !link.has_said_hello && frame.kind != FrameKind::Hello && !replaces() {
             return false;
         }
         let effects = match frame.kind {
