@@ -107,6 +107,11 @@ fn serve(connect: &Connect, requests: &Receiver<(&'static str, Value)>, mailbox:
     loop {
         let begun = Instant::now();
         if let Some(connection) = attach(connect, mailbox) {
+            // What lasts is said anew by the loop. What it said before may be wrong by now: what the person looked at then would
+            // be read.
+            while let Ok(request) = requests.try_recv() {
+                keep_unsaid(request, &mut unsaid);
+            }
             mailbox.put(HubEvent::Connected);
             let is_over = follow(connection, requests, &mut unsaid);
             mailbox.put(HubEvent::Lost);
@@ -119,14 +124,18 @@ fn serve(connect: &Connect, requests: &Receiver<(&'static str, Value)>, mailbox:
         let until = Instant::now() + pause;
         loop {
             match requests.recv_timeout(until.saturating_duration_since(Instant::now())) {
-                Ok((method, params)) if is_said_once(method) && unsaid.len() < MAX_WAITING => {
-                    unsaid.push_back((method, params));
-                }
-                Ok(_) => {}
+                Ok(request) => keep_unsaid(request, &mut unsaid),
                 Err(RecvTimeoutError::Timeout) => break,
                 Err(RecvTimeoutError::Disconnected) => return,
             }
         }
+    }
+}
+
+/// Keeps what would not be said anew.
+fn keep_unsaid(request: (&'static str, Value), unsaid: &mut VecDeque<(&'static str, Value)>) {
+    if is_said_once(request.0) && unsaid.len() < MAX_WAITING {
+        unsaid.push_back(request);
     }
 }
 
@@ -166,16 +175,12 @@ fn follow(
     loop {
         let Ok(request) = requests.recv() else { return true };
         if is_over() {
-            if is_said_once(request.0) {
-                unsaid.push_back(request);
-            }
+            keep_unsaid(request, unsaid);
             return false;
         }
         let is_looks = request.0 == "surface.looks";
         if connection.writer.send(request.0, &request.1).is_err() {
-            if is_said_once(request.0) {
-                unsaid.push_back(request);
-            }
+            keep_unsaid(request, unsaid);
             return false;
         }
         // It comes last of what a new hub is told.
