@@ -206,6 +206,7 @@ impl Server {
             return false;
         }
         let since = *self.idle_since.get_or_insert(now);
+            self.frames.change_at(self.state.next_change(now));
         now.saturating_duration_since(since) >= IDLE_END
     }
 

@@ -12,8 +12,7 @@ use crate::view::ClientId;
 impl Server {
     /// Draws for every client that has taken its last frame, not too often.
     pub(super) fn draw(&mut self, now: Instant) {
-        let is_due = self.frames.due().is_some_and(|due| due <= now);
-        if !is_due && self.state.next_change(now).is_none() {
+        if self.frames.due().is_none_or(|due| now < due) {
             return;
         }
         let windows: Vec<ClientId> = self

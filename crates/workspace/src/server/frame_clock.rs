@@ -12,16 +12,23 @@ pub(super) struct FrameClock {
     is_changed: bool,
     had_input: bool,
     drawn: Instant,
+    /// When something looks different by itself.
+    changes_at: Option<Instant>,
 }
 
 impl FrameClock {
     pub(super) fn new(now: Instant) -> Self {
-        Self { is_changed: false, had_input: false, drawn: now }
+        Self { is_changed: false, had_input: false, drawn: now, changes_at: None }
     }
 
     /// Something may look different.
     pub(super) fn change(&mut self) {
         self.is_changed = true;
+    }
+
+    /// Something will look different by itself then: a flash goes on, or a sentence has been shown for long enough.
+    pub(super) fn change_at(&mut self, at: Option<Instant>) {
+        self.changes_at = at;
     }
 
     /// The person did something, and waits to see it.
@@ -32,12 +39,12 @@ impl FrameClock {
     /// When the next frame is due, if one is.
     pub(super) fn due(&self) -> Option<Instant> {
         let pause = if self.had_input { FRAME_AFTER_INPUT } else { FRAME };
-        self.is_changed.then(|| self.drawn + pause)
+        self.is_changed.then(|| self.drawn + pause).into_iter().chain(self.changes_at).min()
     }
 
     /// Everything was drawn, but for clients that have not taken their last frame yet.
     pub(super) fn drawn(&mut self, now: Instant, is_behind: bool) {
-        *self = Self { is_changed: is_behind, had_input: false, drawn: now };
+        *self = Self { is_changed: is_behind, had_input: false, drawn: now, changes_at: None };
     }
 }
 
@@ -58,5 +65,17 @@ mod tests {
         assert_eq!(clock.due(), None);
         clock.drawn(now, true);
         assert_eq!(clock.due(), Some(now + FRAME));
+    }
+
+    #[test]
+    fn what_changes_by_itself_is_drawn_then_and_once() {
+        let now = Instant::now();
+        let mut clock = FrameClock::new(now);
+        clock.change_at(Some(now + FRAME * 9));
+        assert_eq!(clock.due(), Some(now + FRAME * 9));
+        clock.change();
+        assert_eq!(clock.due(), Some(now + FRAME));
+        clock.drawn(now + FRAME * 9, false);
+        assert_eq!(clock.due(), None);
     }
 }
