@@ -10,7 +10,7 @@ mod restoring;
 mod waiting;
 mod windows;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
@@ -90,6 +90,7 @@ pub fn serve(options: ServerOptions) -> io::Result<bool> {
         save_at: None,
         frames: FrameClock::new(now),
         idle_since: None,
+        restored_unread: BTreeSet::new(),
         is_replaced: false,
         is_keeper_gone: false,
         buffer: Vec::new(),
@@ -162,6 +163,8 @@ struct Server {
 
 impl Server {
     fn run(&mut self, listener: &UnixListener, ends: &UnixStream) -> io::Result<()> {
+    /// Panes that were unread in the session before. The hub is told once it knows them.
+    restored_unread: BTreeSet<PaneId>,
         loop {
             let ready = self.wait(listener, ends)?;
             if ready.ends {
@@ -243,7 +246,9 @@ impl Server {
                         program.resize(own.emulator.size());
                     }
                     self.programs.insert(pane.clone(), program);
-                    self.state.started(&pane, pid, tty)
+                    let mut effects = self.state.started(&pane, pid, tty);
+                    effects.extend(self.take_restored_unread(&pane));
+                    effects
                 }
                 KeeperEvent::Failed { id, why } => self.state.start_failed(&PaneId::new(&id), &why),
                 KeeperEvent::Ended { id, ending } => {

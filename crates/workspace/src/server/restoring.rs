@@ -86,8 +86,7 @@ impl Server {
             };
             self.perform(vec![start]);
             if pane.is_unread {
-                let params = json!({ "surface_id": surface_of(&pane.id), "restored": true });
-                self.perform(vec![Effect::Tell { method: "surface.unread", params }]);
+                self.restored_unread.insert(pane.id.clone());
             }
         }
         let effects = self.state.forget_missing();
@@ -109,6 +108,12 @@ impl Server {
         if let Some(directory) = directory.filter(|directory| directory.is_dir()) {
             self.state.set_directory(pane, directory);
         }
+    }
+
+    /// What the hub is told of a pane that has started, if it was unread in the session before.
+    pub(super) fn take_restored_unread(&mut self, pane: &PaneId) -> Option<Effect> {
+        let params = json!({ "surface_id": surface_of(pane), "restored": true });
+        self.restored_unread.remove(pane).then_some(Effect::Tell { method: "surface.unread", params })
     }
 
     /// Saves the session, and the screens that have changed.
