@@ -86,6 +86,7 @@ pub fn serve(options: ServerOptions) -> io::Result<bool> {
         clients: BTreeMap::new(),
         next_client: 0,
         unrestored: None,
+        typed_early: BTreeMap::new(),
         saved: None,
         save_at: None,
         frames: FrameClock::new(now),
@@ -156,6 +157,8 @@ struct Server {
     /// Another server takes over.
     is_replaced: bool,
     /// The keeper ended. The programs that run go on; none can be started.
+    /// What was typed into panes whose programs have not started yet.
+    typed_early: BTreeMap<PaneId, Vec<u8>>,
     is_keeper_gone: bool,
     buffer: Vec<u8>,
     screen: Screen,
@@ -241,7 +244,8 @@ impl Server {
             let effects = match event {
                 KeeperEvent::Started { id, pid, tty, master } => {
                     let pane = PaneId::new(&id);
-                    let program = Program::new(master);
+                    let mut program = Program::new(master);
+                    program.write(&self.typed_early.remove(&pane).unwrap_or_default());
                     if let Some(own) = self.state.pane(&pane) {
                         program.resize(own.emulator.size());
                     }

@@ -18,6 +18,8 @@ use crate::view::ClientId;
 
 /// Variables of what opened a pane, which are not true in it.
 const FOREIGN: [&str; 2] = ["RINGER_AGENT", "RINGER_TTY"];
+/// What is typed before a program has started, and more, is lost.
+const MAX_TYPED_EARLY: usize = 64 * 1024;
 
 impl Server {
     pub(super) fn perform(&mut self, effects: Vec<Effect>) {
@@ -29,6 +31,11 @@ impl Server {
                 Effect::Write { pane, bytes } => {
                     if let Some(program) = self.programs.get_mut(&pane) {
                         program.write(&bytes);
+                    } else {
+                        // Its program is about to start: what was typed meanwhile is for it.
+                        let typed = self.typed_early.entry(pane).or_default();
+                        let room = MAX_TYPED_EARLY.saturating_sub(typed.len()).min(bytes.len());
+                        typed.extend_from_slice(&bytes[..room]);
                     }
                 }
                 Effect::Resize { pane, size } => {
@@ -38,6 +45,7 @@ impl Server {
                 }
                 Effect::Forget { pane } => {
                     self.programs.remove(&pane);
+                    self.typed_early.remove(&pane);
                     let _ = self.keeper.forget(pane.as_str());
                     let _ = std::fs::remove_file(self.places.screens().join(pane.as_str()));
                 }
