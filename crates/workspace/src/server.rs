@@ -39,6 +39,9 @@ use crate::view::ClientId;
 const SAVE_AFTER: Duration = Duration::from_secs(1);
 /// How long a server without panes and clients goes on.
 const IDLE_END: Duration = Duration::from_secs(5);
+/// How long a keeper may take to be there, and how often that is tried.
+const KEEPER_WITHIN: Duration = Duration::from_secs(5);
+const KEEPER_AGAIN: Duration = Duration::from_millis(20);
 /// A keeper of 512 panes is full; so many clients are enough as well.
 const MAX_CLIENTS: usize = 64;
 
@@ -83,15 +86,15 @@ pub fn serve(options: ServerOptions) -> io::Result<bool> {
         hub: HubHost::start(connect, backend)?,
         hub_socket,
         programs: BTreeMap::new(),
+        typed_early: BTreeMap::new(),
         clients: BTreeMap::new(),
         next_client: 0,
         unrestored: None,
-        typed_early: BTreeMap::new(),
+        restored_unread: BTreeSet::new(),
         saved: None,
         save_at: None,
         frames: FrameClock::new(now),
         idle_since: None,
-        restored_unread: BTreeSet::new(),
         is_replaced: false,
         is_keeper_gone: false,
         buffer: Vec::new(),
@@ -117,11 +120,19 @@ fn connect_keeper(
 ) -> io::Result<(KeeperClient, Vec<KeptPane>)> {
     let socket = places.keeper();
     match KeeperClient::connect(&socket) {
-        Err(error) if error.kind() != io::ErrorKind::Unsupported => {
-            start()?;
-            KeeperClient::connect(&socket)
+        Err(error) if error.kind() != io::ErrorKind::Unsupported => {}
+        connected => return connected,
+    }
+    let end = Instant::now() + KEEPER_WITHIN;
+    loop {
+        start()?;
+        match KeeperClient::connect(&socket) {
+            // The one before is about to end, and none is started until it has.
+            Err(error) if error.kind() != io::ErrorKind::Unsupported && Instant::now() < end => {
+                std::thread::sleep(KEEPER_AGAIN);
+            }
+            connected => return connected,
         }
-        connected => connected,
     }
 }
 
@@ -146,10 +157,14 @@ struct Server {
     keeper: KeeperClient,
     hub: HubHost,
     programs: BTreeMap<PaneId, Program>,
+    /// What was typed into panes whose programs have not started yet.
+    typed_early: BTreeMap<PaneId, Vec<u8>>,
     clients: BTreeMap<ClientId, ClientLink>,
     next_client: u64,
     /// The session before, until the first client comes: its environment is what programs get.
     unrestored: Option<SavedSession>,
+    /// Panes that were unread in the session before. The hub is told once it knows them.
+    restored_unread: BTreeSet<PaneId>,
     saved: Option<SavedSession>,
     save_at: Option<Instant>,
     frames: FrameClock,
@@ -157,8 +172,6 @@ struct Server {
     /// Another server takes over.
     is_replaced: bool,
     /// The keeper ended. The programs that run go on; none can be started.
-    /// What was typed into panes whose programs have not started yet.
-    typed_early: BTreeMap<PaneId, Vec<u8>>,
     is_keeper_gone: bool,
     buffer: Vec<u8>,
     screen: Screen,
@@ -166,8 +179,6 @@ struct Server {
 
 impl Server {
     fn run(&mut self, listener: &UnixListener, ends: &UnixStream) -> io::Result<()> {
-    /// Panes that were unread in the session before. The hub is told once it knows them.
-    restored_unread: BTreeSet<PaneId>,
         loop {
             let ready = self.wait(listener, ends)?;
             if ready.ends {
@@ -195,6 +206,7 @@ impl Server {
             let effects = self.state.tick(now);
             self.perform(effects);
             self.draw(now);
+            self.frames.change_at(self.state.next_change(now));
             if self.save_at.is_some_and(|at| at <= now) {
                 self.save();
             }
@@ -212,7 +224,6 @@ impl Server {
             return false;
         }
         let since = *self.idle_since.get_or_insert(now);
-            self.frames.change_at(self.state.next_change(now));
         now.saturating_duration_since(since) >= IDLE_END
     }
 
@@ -234,8 +245,7 @@ impl Server {
             Ok(events) => events,
             // The programs that run go on, and the next one that is started gets another keeper.
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
-                self.is_keeper_gone = true;
-                self.programs.values_mut().for_each(|program| program.is_orphan = true);
+                self.lose_keeper();
                 return Ok(());
             }
             Err(error) => return Err(error),
@@ -267,6 +277,31 @@ impl Server {
             self.changed();
         }
         Ok(())
+    }
+
+    /// The keeper has ended. How the programs end that it had, is told by none.
+    fn lose_keeper(&mut self) {
+        self.is_keeper_gone = true;
+        self.programs.values_mut().for_each(|program| program.is_kept = false);
+        let over: Vec<PaneId> = self
+            .programs
+            .iter()
+            .filter(|(_, program)| program.is_over)
+            .map(|(pane, _)| pane.clone())
+            .collect();
+        for pane in over {
+            self.close_if_lost(&pane);
+        }
+    }
+
+    /// Closes a pane whose program has ended, if it will not be told how.
+    fn close_if_lost(&mut self, pane: &PaneId) {
+        let is_lost = self.programs.get(pane).is_some_and(|program| program.is_over && !program.is_kept);
+        if is_lost && self.state.pane(pane).is_some_and(|own| own.ending.is_none()) {
+            let effects = self.state.close(pane);
+            self.perform(effects);
+            self.changed();
+        }
     }
 
     fn hear_hub(&mut self, now: Instant) {
@@ -314,10 +349,7 @@ impl Server {
             self.changed();
         }
         self.buffer = buffer;
-        if self.programs.get(pane).is_some_and(|program| program.is_over && program.is_orphan) {
-            let effects = self.state.close(pane);
-            self.perform(effects);
-        }
+        self.close_if_lost(pane);
         Ok(())
     }
 

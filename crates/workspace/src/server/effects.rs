@@ -104,6 +104,7 @@ impl Server {
         if !self.is_keeper_gone && self.keeper.start(start).is_ok() {
             return Ok(());
         }
+        self.lose_keeper();
         (self.keeper, _) = connect_keeper(&self.places, &*self.start_keeper)?;
         self.is_keeper_gone = false;
         self.keeper.start(start)

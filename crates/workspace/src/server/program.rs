@@ -24,8 +24,8 @@ pub(super) struct Program {
     input: ByteQueue,
     /// No process has the terminal open any more.
     pub(super) is_over: bool,
-    /// Its keeper is gone: how it ends will not be told.
-    pub(super) is_orphan: bool,
+    /// The keeper that is connected has it, and tells how it ends.
+    pub(super) is_kept: bool,
     pub(super) snapshots: Snapshots,
     /// Whether it showed something since its screen was saved.
     pub(super) is_unsaved: bool,
@@ -34,7 +34,7 @@ pub(super) struct Program {
 impl Program {
     pub(super) fn new(master: OwnedFd) -> Self {
         let (input, snapshots) = (ByteQueue::default(), Snapshots::default());
-        Self { master, input, is_over: false, is_orphan: false, snapshots, is_unsaved: true }
+        Self { master, input, is_over: false, is_kept: true, snapshots, is_unsaved: true }
     }
 
     pub(super) fn as_fd(&self) -> BorrowedFd<'_> {
