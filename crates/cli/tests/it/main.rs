@@ -31,6 +31,7 @@ mod log_status_nuke;
 mod mcp_proxy;
 mod mcp_server;
 mod notify_format;
+mod panes;
 mod progress;
 mod race_windows;
 mod relay;

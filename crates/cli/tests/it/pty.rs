@@ -28,6 +28,16 @@ impl Pane {
         variables: &[(S, S)],
         directory: Option<&Path>,
     ) -> Self {
+        Self::start_sized(argv, variables, directory, size(24, 80))
+    }
+
+    /// The same in a terminal of another size.
+    pub(crate) fn start_sized<S: AsRef<str>>(
+        argv: &[&str],
+        variables: &[(S, S)],
+        directory: Option<&Path>,
+        size: PtySize,
+    ) -> Self {
         let mut command = CommandBuilder::new(argv[0]);
         command.args(&argv[1..]);
         command.env_clear();
@@ -36,7 +46,7 @@ impl Pane {
             command.env(name.as_ref(), value.as_ref());
         }
         command.cwd(directory.unwrap_or(Path::new("/")));
-        let pty = native_pty_system().openpty(size(24, 80)).expect("a PTY");
+        let pty = native_pty_system().openpty(size).expect("a PTY");
         let child = pty.slave.spawn_command(command).expect("the program starts");
         drop(pty.slave);
         let mut output = pty.master.try_clone_reader().expect("a reader");
@@ -58,6 +68,11 @@ impl Pane {
 
     pub(crate) fn written(&self) -> Vec<u8> {
         self.written.lock().expect("not poisoned").clone()
+    }
+
+    /// What the program has written after so many bytes.
+    pub(crate) fn written_after(&self, read: usize) -> Vec<u8> {
+        self.written.lock().expect("not poisoned")[read..].to_vec()
     }
 
     pub(crate) fn text(&self) -> String {
@@ -94,6 +109,13 @@ impl Pane {
     /// Waits for the end. Gives all that was written.
     #[track_caller]
     pub(crate) fn end(mut self) -> (Vec<u8>, ExitStatus) {
+        let status = self.wait();
+        (self.written(), status)
+    }
+
+    /// Waits for the end, and for all that was written.
+    #[track_caller]
+    pub(crate) fn wait(&mut self) -> ExitStatus {
         let end = std::time::Instant::now() + DEADLINE;
         let status = loop {
             if let Some(status) = self.child.try_wait().expect("a child") {
@@ -105,7 +127,7 @@ impl Pane {
         if let Some(reader) = self.reader.take() {
             reader.join().expect("it reads to the end");
         }
-        (self.written(), status)
+        status
     }
 }
 

@@ -130,7 +130,7 @@ fn a_table_is_as_wide_as_it_is_told() {
         let mut command = environment.ringer(&["list"]);
         let words = crate::ringer::check(command.env("COLUMNS", columns), 0).0;
         let width = words.trim_end().chars().count();
-        assert!(width <= columns.parse().expect("a number") && width > 50, "{words}");
+        assert!(width <= columns.parse::<usize>().expect("a number") && width > 50, "{words}");
         assert!(!words.contains('\x1b'), "no colours in a pipe");
     }
 }

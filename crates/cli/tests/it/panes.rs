@@ -1,0 +1,11 @@
+//! Panes as people meet them: the real server and keeper, real shells, and windows in real PTYs.
+
+mod commands;
+mod conformance;
+mod everyday;
+mod hostile;
+mod input;
+mod killed;
+mod rings;
+mod session;
+mod window;

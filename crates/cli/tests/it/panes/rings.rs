@@ -1,0 +1,130 @@
+//! Who needs the person: the border, the number, and what makes them go.
+
+use std::fs;
+
+use serde_json::json;
+use test_support::until;
+
+use super::session::{RINGER, Session};
+use super::window::Window;
+use crate::hub::tmux::Tmux;
+use crate::hub::tmux_client::TmuxClient;
+
+/// A corner of the border of a pane that rings.
+const RINGS: char = '┏';
+
+/// Two panes. The first one does something once there is a file `go`; the second one has the keys.
+fn waits_beside(session: &Session, then: &str) -> Window {
+    let mut window = session.attach();
+    window.set_focus(true);
+    window.command(&format!("until [ -e go ]; do sleep 0.02; done; {then}"));
+    window.press("|");
+    until("two panes", || window.text().matches('┌').count() == 2);
+    until("the hub knows both", || {
+        let listed = session.hub.try_connect().map(|mut hub| hub.call("surface.list", &json!({})));
+        listed.is_some_and(|listed| listed["result"].as_array().is_some_and(|all| all.len() == 2))
+    });
+    window
+}
+
+fn go(session: &Session) {
+    fs::write(session.file("go"), "").expect("a file");
+}
+
+/// Rings, and goes when the person goes there.
+#[track_caller]
+fn check_rings_until_seen(then: &str, body: &str) {
+    let session = Session::new();
+    let mut window = waits_beside(&session, then);
+    assert!(!window.text().contains(RINGS));
+    go(&session);
+    until("it rings", || window.text().contains(RINGS));
+    // Its workspace has a number.
+    until("a badge", || window.lines()[0].chars().take(16).any(|char| char == '1'));
+    assert_eq!(session.hub.list(&["--unread"]).len(), 1);
+    assert!(session.hub.bodies(&[])[0].contains(body), "{:?}", session.hub.bodies(&[]));
+    let unread: Vec<u64> =
+        session.surfaces().iter().filter_map(|surface| surface["unread"].as_u64()).collect();
+    assert_eq!(unread.iter().sum::<u64>(), 1);
+    window.press("n");
+    until("it is seen", || !window.text().contains(RINGS));
+    until("it is read", || session.hub.list(&["--unread"]).is_empty());
+}
+
+#[test]
+fn a_notification_of_the_terminal_rings_until_the_person_goes_there() {
+    check_rings_until_seen("printf '\\033]777;notify;Build;it is green\\007'", "it is green");
+}
+
+#[test]
+fn a_notification_of_the_command_rings_until_the_person_goes_there() {
+    check_rings_until_seen("\"$RINGER\" notify 'it is done'", "it is done");
+}
+
+#[test]
+fn a_recorded_client_rings_until_the_person_goes_there() {
+    let capture = concat!(env!("CARGO_MANIFEST_DIR"), "/../term/tests/fixtures/captures/claude_ghostty.bin");
+    // Up to its notification: later it was answered, and the session ended.
+    let bytes = fs::read(capture).expect("a file");
+    let notification = b"\x1b]777;notify;";
+    let begins = bytes.windows(notification.len()).position(|bytes| bytes == notification);
+    let length = begins.expect("it notifies") + 200;
+    check_rings_until_seen(&format!("head -c {length} '{capture}'"), "Claude needs your permission");
+}
+
+#[test]
+fn what_the_person_looks_at_does_not_ring() {
+    let session = Session::new();
+    let mut window = waits_beside(&session, "true");
+    window.command("printf '\\033]777;notify;Build;seen at once\\007'; echo told-$((40+2))");
+    window.until("told-42");
+    until("it is listed", || session.hub.bodies(&["--all"]).iter().any(|body| body == "seen at once"));
+    until("it is read", || session.hub.list(&["--unread"]).is_empty());
+    until("it does not ring", || !window.text().contains(RINGS));
+    // While the terminal is not looked at, it rings.
+    window.command("until [ -e later ]; do sleep 0.02; done; printf '\\033]777;notify;Build;away\\007'");
+    window.set_focus(false);
+    fs::write(session.file("later"), "").expect("a file");
+    until("it rings", || window.text().contains(RINGS));
+    window.set_focus(true);
+    until("it is seen", || !window.text().contains(RINGS));
+}
+
+/// A ring in panes that are shown in tmux, until the person goes there.
+#[track_caller]
+fn check_in_tmux(configuration: &str, has_focus: bool) {
+    let session = Session::new();
+    let tmux = Tmux::start(&session.hub, configuration);
+    let program = format!("exec env LANG=C.UTF-8 SHELL=/bin/sh PS1='$ ' {RINGER} attach");
+    let pane = tmux.tell(&["new-window", "-P", "-F", "#{pane_id}", &program]);
+    let mut client = TmuxClient::attach(&tmux);
+    let text = || tmux.tell(&["capture-pane", "-p", "-t", &pane]);
+    let press = |keys: &[&str]| {
+        for key in keys {
+            tmux.tell(&["send-keys", "-t", &pane, key]);
+        }
+    };
+    until("a shell", || text().contains("$ "));
+    until("a client shows it", || !tmux.tell(&["list-clients"]).is_empty());
+    if has_focus {
+        client.set_focus(true);
+    }
+    press(&["until [ -e go ]; do sleep 0.02; done; printf '\\033]777;notify;Build;green\\007'", "Enter"]);
+    press(&["C-g", "|"]);
+    until("two panes", || text().matches('┌').count() == 2);
+    go(&session);
+    until("it rings", || text().contains(RINGS));
+    press(&["C-g", "h"]);
+    until("it is seen", || !text().contains(RINGS));
+}
+
+#[test]
+fn a_ring_in_tmux_is_seen_by_a_client_that_has_the_focus() {
+    check_in_tmux("set -g focus-events on\n", true);
+}
+
+/// As tmux is without settings: no focus is reported, and what the person types into is looked at.
+#[test]
+fn a_ring_in_tmux_without_focus_events_is_seen_by_typing_there() {
+    check_in_tmux("", false);
+}
