@@ -166,7 +166,9 @@ impl Answering<'_> {
         let deadline = Instant::now() + CONFIRM_WITHIN;
         loop {
             let Some(now) = self.journal.prompt(&self.prompt.key)? else { return Ok(AnswerResult::Over) };
-            let (is_handed, is_over) = (now.handed_ms.is_some(), now.ended_ms.is_some());
+            // The answer is taken back where the client says that it took another one.
+            let (is_handed, is_over) =
+                (now.handed_ms.is_some() && now.decision.is_some(), now.ended_ms.is_some());
             let activity = if is_handed { self.activity() } else { None };
             let went_on = is_over || activity == Some(SessionActivity::Busy);
             // The client does not say whose answer it took. Where two differ, its transcript tells.

@@ -230,12 +230,20 @@ pub(crate) fn read_with_prompt(
     event: &str,
     source: impl Read,
 ) -> Result<(HookReport, Option<serde_json::Value>), InputError> {
-    let is_of_prompt =
-        |hooks: &&PromptHooks| hooks.events.contains(&event) || hooks.waiting_events.contains(&event);
+    let tells_taken = |hooks: &PromptHooks| {
+        hooks.taken.as_ref().filter(|taken| taken.events.contains(&event)).map(|taken| taken.read)
+    };
+    let is_of_prompt = |hooks: &&PromptHooks| {
+        hooks.events.contains(&event) || hooks.waiting_events.contains(&event) || tells_taken(hooks).is_some()
+    };
     let hooks = client.adapter().prompts.as_ref().filter(is_of_prompt);
     let Some(hooks) = hooks else { return Ok((read_from(client, event, source)?, None)) };
     let mut source = KeepingReader::new(source);
     let mut report = read_from(client, event, &mut source)?;
+    if let Some(read_taken) = tells_taken(hooks) {
+        report.taken = source.into_json().and_then(|input| read_taken(event, &input));
+        return Ok((report, None));
+    }
     // Most calls of tools ask nothing, and are not read a second time.
     if !report.asks() {
         return Ok((report, None));

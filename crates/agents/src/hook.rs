@@ -215,6 +215,7 @@ impl Call<'_> {
             agent: of,
             signals: self.report.signals.clone(),
             prompt: self.report.prompt.clone(),
+            taken: self.report.taken.clone(),
             notify,
             mono,
             stamp: *stamp,

@@ -211,6 +211,7 @@ impl SessionWatch {
                 agent: info.clone(),
                 signals: vec![signal],
                 prompt: None,
+                taken: None,
                 notify: true,
                 mono,
                 stamp,

@@ -125,6 +125,7 @@ impl UnhookedAgent {
                 agent: self.info.clone(),
                 signals: vec![signal],
                 prompt: None,
+                taken: None,
                 notify: true,
                 mono,
                 stamp: IdSource::now(),

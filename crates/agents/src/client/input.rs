@@ -85,6 +85,8 @@ const KNOWN: &[&str] = &[
     "tool_calls",
     "call_id",
     "callID",
+    "requestID",
+    "permissionID",
     "tool_input",
     "tool_response",
     "input",

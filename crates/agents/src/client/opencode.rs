@@ -256,6 +256,18 @@ mod tests {
     }
 
     #[test]
+    fn a_reply_ends_the_dialog_that_it_names() {
+        for (event, name) in [
+            ("permission.replied", "requestID"),
+            ("permission.replied", "permissionID"),
+            ("question.rejected", "requestID"),
+        ] {
+            let found = report(event, &json!({"session_id": "s", "properties": { name: "per_1" }}));
+            assert_eq!(found.signals[0].call.as_deref(), Some("per_1"), "{event} {name}");
+        }
+    }
+
+    #[test]
     fn an_idle_session_waits_for_messages_and_tells_nothing() {
         let idle = report("session.waiting", &json!({"session_id": "s"}));
         assert!(idle.waits_for_messages && idle.signals.is_empty() && !idle.asks(), "{idle:?}");

@@ -32,8 +32,19 @@ pub(crate) struct PromptHooks {
     /// The results of tools in a line of the session's transcript, for a client that has one: a result that does not repeat the
     /// answer shows that another answer was first.
     pub(crate) results: Option<ReadResults>,
+    /// How the client tells which answer it took, if it does.
+    pub(crate) taken: Option<TakenAnswers>,
     /// The variable, and its value, in a run that no person attends: the client asks its hooks, and refuses.
     pub(crate) unattended: Option<(&'static str, &'static str)>,
+}
+
+/// How a client tells which answer it took.
+#[derive(Debug)]
+pub(crate) struct TakenAnswers {
+    /// The events that tell it.
+    pub(crate) events: &'static [&'static str],
+    /// Reads the answer.
+    pub(crate) read: fn(event: &str, input: &Value) -> Option<Answer>,
 }
 
 /// Reads from a source and keeps a copy, up to a limit.

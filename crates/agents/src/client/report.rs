@@ -1,7 +1,7 @@
 //! What a hook call reports about an agent.
 
 use ringer_core::agent::{
-    AgentState, Authority, BlockedOn, Prompt, Signal, SignalContent, ends_with_waiting_marker,
+    AgentState, Answer, Authority, BlockedOn, Prompt, Signal, SignalContent, ends_with_waiting_marker,
 };
 use ringer_core::toast::Observation;
 
@@ -91,6 +91,8 @@ pub struct HookReport {
     pub waits_for_messages: bool,
     /// What the client asks in a dialog, whole.
     pub prompt: Option<Prompt>,
+    /// The answer that the client took in a dialog, where it says so.
+    pub taken: Option<Answer>,
 }
 
 impl HookReport {

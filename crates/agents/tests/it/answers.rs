@@ -111,8 +111,10 @@ fn run(home: Home, event: &str, input: &str, mut writer: PipeWriter, variables: 
         stdout: Some(stdout.as_fd()),
         before_wait: &|_| {},
     };
+    // Only opencode's events have a point in their names.
+    let client = if event.contains('.') { Client::Opencode } else { Client::Claude };
     // A client that has gone is one of the cases.
-    let _ = call(Client::Claude, event, input.as_bytes(), &mut writer, &at);
+    let _ = call(client, event, input.as_bytes(), &mut writer, &at);
 }
 
 fn permission() -> Value {
@@ -338,4 +340,30 @@ fn an_answer_is_not_given_to_another_call_that_looks_alike() {
     assert_eq!(test.hook("PermissionRequest", &other).printed(), "", "it is left to its own dialog");
     assert_eq!(test.decide(&prompt, Answer::Allow, "person"), DecideOutcome::Accepted);
     assert_eq!(behaviour(&hook.printed()), "allow");
+}
+
+#[test]
+fn an_answer_was_too_late_if_opencode_says_that_it_took_another_one() {
+    for (reply, expected) in [("reject", AnswerResult::Taken), ("once", AnswerResult::Over)] {
+        let test = Test::new();
+        let asked = json!({ "session_id": "ses_0123456789abcdef", "cwd": NOWHERE, "properties": {
+            "id": "per_1", "permission": "bash", "metadata": { "command": "touch a" } } });
+        test.hook("permission.asked", &asked).printed();
+        let hook = test.hook("permission.waiting", &asked);
+        let prompt = test.until_waited_for();
+        let result = thread::scope(|scope| {
+            let answered = scope.spawn(|| {
+                let deny = decision(Answer::Deny { reason: None }, "person");
+                let paths = ClientPaths::new(Path::new(NOWHERE));
+                let origin = MessageOrigin::default();
+                give_answer(&mut test.journal(), &paths, &prompt, &deny, &origin, &monotonic).unwrap()
+            });
+            assert_eq!(hook.printed(), r#"{"permission":{"reply":"reject"}}"#);
+            let replied = json!({ "session_id": "ses_0123456789abcdef", "cwd": NOWHERE,
+                "properties": { "requestID": "per_1", "reply": reply } });
+            test.hook("permission.replied", &replied).printed();
+            answered.join().unwrap()
+        });
+        assert_eq!(result, expected, "{reply}");
+    }
 }

@@ -4,7 +4,7 @@ use serde_json::json;
 use test_support::{Answer, Model, until_within};
 
 use crate::chat_completions::ChatCompletions;
-use crate::environment::{ClientEnvironment, DEADLINE, SENDER};
+use crate::environment::{ClientEnvironment, DEADLINE, SENDER, ended};
 use crate::opencode_server::Server;
 
 const TEXT: &str = "please also update the docs";
@@ -179,6 +179,48 @@ fn an_answer_in_its_own_dialog_ends_the_waiting() {
     let (code, said) = environment.try_ringer(&["answer", "deny"]);
     assert!(code == 65 && said.contains("nothing waits for an answer"), "{said}");
     model.request();
+}
+
+/// How often both answer in the next test. `RINGER_ROUNDS` sets another number.
+const ROUNDS: u64 = 6;
+
+/// The person allows in the dialog what they deny elsewhere, at about the same moment. The command says which one counted.
+#[test]
+#[ignore = "needs real clients: cargo xtask test --clients"]
+fn of_two_answers_at_the_same_moment_the_command_knows_which_one_counts() {
+    let rounds = std::env::var("RINGER_ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(ROUNDS);
+    let model = Model::new(&ChatCompletions);
+    let environment = ClientEnvironment::for_opencode(&model);
+    let (server, session) = begin(&environment, &model);
+    let (mut by_command, mut in_dialog) = (0, 0);
+    for round in 0..rounds {
+        let command = format!("touch file-{round}");
+        model.answer(Answer::tool("bash", json!({ "command": command, "description": "Touch" })));
+        until_asked(&environment);
+        let id = server.asked();
+        let answer = environment.begin_ringer(&["answer", "last", "deny", "not this one"]);
+        // A little later in every round, so that each may be the first.
+        let later = std::time::Duration::from_millis(round % 10 * 20);
+        std::thread::sleep(later); // tidy: sleep is the thing under test
+        let is_allowed = server.allow_in_time(&id);
+        let (code, said) = ended(answer);
+        let request = model.request();
+        assert_eq!(request.count_new("not this one"), usize::from(!is_allowed), "{}", request.news());
+        assert_eq!(environment.project().join(format!("file-{round}")).exists(), is_allowed);
+        match code {
+            0 => assert!(!is_allowed, "it says that it was taken: {said}"),
+            65 | 69 => assert!(is_allowed, "it says that it was not: {said}"),
+            75 => {}
+            _ => panic!("{code}: {said}"),
+        }
+        *(if is_allowed { &mut in_dialog } else { &mut by_command }) += 1;
+        environment.until_open(0);
+    }
+    eprintln!("{by_command} by the command, {in_dialog} in the dialog");
+    model.answer(Answer::Text("done"));
+    environment.notified("complete");
+    server.settle(&session);
+    assert_eq!(environment.complaints(), "");
 }
 
 #[test]

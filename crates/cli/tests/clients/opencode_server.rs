@@ -49,12 +49,26 @@ impl Server {
         self.post("/instance/dispose", &json!({}));
     }
 
-    /// Allows once what a session has asked for.
+    /// What a session has asked for.
+    #[track_caller]
+    pub(crate) fn asked(&self) -> String {
+        let asked = self.call("GET", "/permission", &Value::Null);
+        asked[0]["id"].as_str().expect("something was asked for").to_owned()
+    }
+
+    /// Allows once what a session has asked for, as its dialog does.
     #[track_caller]
     pub(crate) fn allow(&self) {
-        let asked = self.call("GET", "/permission", &Value::Null);
-        let id = asked[0]["id"].as_str().expect("something was asked for");
-        self.post(&format!("/permission/{id}/reply"), &json!({ "reply": "once" }));
+        assert!(self.allow_in_time(&self.asked()), "it was answered before");
+    }
+
+    /// Allows something once. Gives whether it still waited.
+    #[track_caller]
+    pub(crate) fn allow_in_time(&self, id: &str) -> bool {
+        let path = format!("/permission/{id}/reply");
+        let (head, body) = self.ask("POST", &path, &json!({ "reply": "once" }));
+        assert!(is_ok(&head) || head.starts_with("HTTP/1.1 404"), "{head}: {body}");
+        is_ok(&head)
     }
 
     #[track_caller]
@@ -62,9 +76,17 @@ impl Server {
         self.call("POST", path, body)
     }
 
-    /// One request on a connection of its own. Gives the answer, null if there is none.
+    /// One request that is done. Gives the answer, null if there is none.
     #[track_caller]
     fn call(&self, method: &str, path: &str, body: &Value) -> Value {
+        let (head, body) = self.ask(method, path, body);
+        assert!(is_ok(&head), "{method} {path}: {head}: {body}");
+        serde_json::from_str(&body).unwrap_or_default()
+    }
+
+    /// One request on a connection of its own. Gives the head of the answer and its body.
+    #[track_caller]
+    fn ask(&self, method: &str, path: &str, body: &Value) -> (String, String) {
         let body = if body.is_null() { String::new() } else { body.to_string() };
         let mut stream = TcpStream::connect(&self.address).expect("the server listens");
         stream.set_read_timeout(Some(DEADLINE)).expect("a deadline");
@@ -77,7 +99,10 @@ impl Server {
         let mut answer = String::new();
         stream.read_to_string(&mut answer).expect("the server answers");
         let (head, body) = answer.split_once("\r\n\r\n").expect("a head");
-        assert!(head.starts_with("HTTP/1.1 20"), "{method} {path}: {answer}");
-        serde_json::from_str(body).unwrap_or_default()
+        (head.to_owned(), body.to_owned())
     }
+}
+
+fn is_ok(head: &str) -> bool {
+    head.starts_with("HTTP/1.1 20")
 }

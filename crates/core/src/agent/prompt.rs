@@ -95,6 +95,11 @@ pub enum Answer {
 }
 
 impl Answer {
+    /// Whether both decide the same. The reason for a refusal makes no difference.
+    pub fn decides_like(&self, other: &Self) -> bool {
+        matches!((self, other), (Self::Deny { .. }, Self::Deny { .. })) || self == other
+    }
+
     /// The texts that a client repeats when it has taken this answer and no other one.
     pub fn own_texts(&self) -> Vec<&str> {
         match self {

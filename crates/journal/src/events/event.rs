@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::time::Duration;
 
-use ringer_core::agent::{AgentState, AgentTimeouts, Authority, Prompt, Signal};
+use ringer_core::agent::{AgentState, AgentTimeouts, Answer, Authority, Prompt, Signal};
 use rusqlite::Transaction;
 use serde::{Deserialize, Serialize};
 
@@ -14,6 +14,7 @@ use crate::journal::agent::apply::{EventTime, apply_signals, is_late, store_prom
 use crate::journal::agent::info::{AgentChange, AgentInfo, AgentUpdate};
 use crate::journal::inbox::{self, Choose, InboxUpdate};
 use crate::journal::lead;
+use crate::journal::prompt;
 
 /// One event of an agent, as its hook reports it. Complete: another process can apply it later.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,6 +38,9 @@ pub struct AgentEvent {
     /// What the client asks in a dialog with this event.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<Prompt>,
+    /// The answer that the client took in the dialog about the call of its signals, where the client says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub taken: Option<Answer>,
     /// Which messages it confirms. `None` for a subagent: its events are not its agent's turn.
     pub confirms: Option<Confirms>,
 }
@@ -125,6 +129,11 @@ impl AgentEvent {
         let mut update = self.signals_at(time.mono);
         if held {
             update.signals = &goes_on;
+        }
+        if let Some(taken) = &self.taken {
+            for call in self.signals.iter().filter_map(|signal| signal.call.as_deref()) {
+                prompt::note_taken(transaction, &self.agent.id, call, taken)?;
+            }
         }
         let (messages_sent, bells) = apply_signals(transaction, &update, &mut { self.stamp }, Some(time))?;
         if let Some(asked) = &self.prompt {

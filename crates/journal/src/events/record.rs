@@ -64,6 +64,7 @@ impl Journal {
     fn changes_nothing(&mut self, event: &AgentEvent, wanted: InboxRequest<'_>) -> Result<bool, Error> {
         if event.session_starts
             || event.prompt.is_some()
+            || event.taken.is_some()
             || (event.turn_changes && self.blocks(&event.agent.id)? > 0)
         {
             return Ok(false);

@@ -57,6 +57,7 @@ impl SpoolFixture {
         random[6..10].fill(0);
         AgentEvent {
             prompt: None,
+            taken: None,
             agent: agent_info(AGENT),
             signals: vec![Signal::state(Authority::Hook, state).text("words")],
             notify: true,

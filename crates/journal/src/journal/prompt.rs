@@ -73,6 +73,11 @@ pub enum DecideOutcome {
 const COLUMNS: &str =
     "key, agent, scope, call, asked, prompt, answer, answerer, answered, answered_with, handed, ended";
 
+/// Takes the answer from elsewhere back.
+const WITHDRAW: &str =
+    "UPDATE prompt SET answer = NULL, answerer = NULL, answered = NULL, answered_with = NULL,
+     handed = NULL WHERE key = ?1";
+
 impl Journal {
     /// The prompt with the key of a notification.
     pub fn prompt(&mut self, key: &str) -> Result<Option<StoredPrompt>, Error> {
@@ -148,13 +153,8 @@ impl Journal {
     /// Takes an answer back that the client did not get, so that another one can be given.
     pub fn withdraw_decision(&mut self, prompt: &StoredPrompt) -> Result<(), Error> {
         self.write(|transaction| {
-            transaction
-                .prepare(
-                    "UPDATE prompt SET answer = NULL, answerer = NULL, answered = NULL, answered_with = NULL
-                     WHERE key = ?1 AND handed IS NULL AND ended IS NULL",
-                )?
-                .execute([&prompt.key])
-                .map(drop)
+            let query = format!("{WITHDRAW} AND handed IS NULL AND ended IS NULL");
+            transaction.prepare(&query)?.execute([&prompt.key]).map(drop)
         })
     }
 
@@ -238,6 +238,27 @@ pub(crate) fn open(
         )?
         .execute(params![key, agent.as_str(), scope.as_str(), call, unix_ms, prompt])
         .map(drop)
+}
+
+/// Notes which answer the client took. An answer from elsewhere that decides otherwise was too late: it is taken back, so that
+/// the command that gave it does not count it as taken.
+pub(crate) fn note_taken(
+    transaction: &Transaction<'_>,
+    agent: &Agent,
+    call: &str,
+    taken: &Answer,
+) -> rusqlite::Result<()> {
+    let stored: Vec<(String, String)> = transaction
+        .prepare("SELECT key, answer FROM prompt WHERE agent = ?1 AND call = ?2 AND answer IS NOT NULL")?
+        .query_map([agent.as_str(), call], |row| Ok((text(row, 0)?, text(row, 1)?)))?
+        .collect::<rusqlite::Result<_>>()?;
+    for (key, answer) in stored {
+        let is_same = serde_json::from_str::<Answer>(&answer).is_ok_and(|answer| answer.decides_like(taken));
+        if !is_same {
+            transaction.prepare(WITHDRAW)?.execute([&key])?;
+        }
+    }
+    Ok(())
 }
 
 /// Notes that a prompt is over, if there is one with that key. The mark that resolves its notification wakes those who wait.

@@ -19,6 +19,7 @@ pub(super) const PROMPTS: PromptHooks = PromptHooks {
     output,
     results: Some(results),
     // `claude -p`.
+    taken: None,
     unattended: Some(("CLAUDE_CODE_ENTRYPOINT", "sdk-cli")),
 };
 

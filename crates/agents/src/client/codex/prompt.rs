@@ -18,6 +18,7 @@ pub(super) const HOOKS: PromptHooks = PromptHooks {
     read,
     output: |_, _, _| None,
     results: None,
+    taken: None,
     unattended: None,
 };
 

@@ -3,9 +3,10 @@
 
 use ringer_core::agent::{Answer, AnswerMethod, PromptContent};
 use ringer_term::escape_json;
+use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::client::prompt::{PromptHooks, permission_request, questions};
+use crate::client::prompt::{PromptHooks, TakenAnswers, permission_request, questions};
 
 /// How long `always` holds, as its documents say.
 const ALWAYS: &str = "for the rest of this opencode session";
@@ -17,6 +18,10 @@ pub(super) const PROMPTS: PromptHooks = PromptHooks {
     read,
     output,
     results: None,
+    taken: Some(TakenAnswers {
+        events: &["permission.replied", "question.replied", "question.rejected"],
+        read: taken,
+    }),
     unattended: None,
 };
 
@@ -53,6 +58,20 @@ fn output(event: &str, _input: &Value, answer: &Answer) -> Option<String> {
     Some(escape_json(&output.to_string()).into_owned())
 }
 
+/// The answer that opencode took, in its dialog or from elsewhere.
+fn taken(event: &str, input: &Value) -> Option<Answer> {
+    let replied = input.get("properties")?;
+    match (event, replied.get("reply").and_then(Value::as_str)) {
+        ("permission.replied", Some("once")) => Some(Answer::Allow),
+        ("permission.replied", Some("always")) => Some(Answer::AllowAlways),
+        ("permission.replied", Some("reject")) | ("question.rejected", _) => {
+            Some(Answer::Deny { reason: None })
+        }
+        ("question.replied", _) => Some(Answer::Choices(Vec::deserialize(replied.get("answers")?).ok()?)),
+        _ => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -74,6 +93,27 @@ mod tests {
         let deny = Answer::Deny { reason: Some("use mkdir".into()) };
         assert_eq!(reply(&deny), json!({"permission": {"reply": "reject", "message": "use mkdir"}}));
         assert_eq!(output("permission.waiting", &input, &Answer::Choices(Vec::new())), None);
+    }
+
+    #[test]
+    fn the_answer_that_was_taken_is_told() {
+        fn check(event: &str, properties: &Value, expect: Option<&Answer>) {
+            assert_eq!(
+                taken(event, &json!({ "properties": properties })).as_ref(),
+                expect,
+                "{event} {properties}"
+            );
+        }
+        let refused = Answer::Deny { reason: None };
+        check("permission.replied", &json!({ "requestID": "per_1", "reply": "once" }), Some(&Answer::Allow));
+        check("permission.replied", &json!({ "reply": "always" }), Some(&Answer::AllowAlways));
+        check("permission.replied", &json!({ "reply": "reject" }), Some(&refused));
+        check("permission.replied", &json!({ "reply": "perhaps" }), None);
+        check("permission.replied", &json!({}), None);
+        let chosen = Answer::Choices(vec![vec!["Beta".to_owned()]]);
+        check("question.replied", &json!({ "answers": [["Beta"]] }), Some(&chosen));
+        check("question.replied", &json!({ "answers": "Beta" }), None);
+        check("question.rejected", &json!({ "requestID": "que_1" }), Some(&refused));
     }
 
     #[test]
