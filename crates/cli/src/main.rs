@@ -23,6 +23,7 @@ mod failure;
 mod guard;
 mod hub_client;
 mod line;
+mod machine_agents;
 mod mcp_push_thread;
 mod mutes;
 mod notifications;

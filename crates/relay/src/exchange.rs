@@ -10,6 +10,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::io::Errno;
 
+use crate::agents::{MachineAgents, WireAgent, own_agents};
 use crate::error::Error;
 use crate::frame::{Answered, Frame, FrameReader, Hello, PROTOCOL, Purpose};
 use crate::import::{ImportRules, message_id};
@@ -26,6 +27,8 @@ const MAX_UNSENT: usize = 8 * 1024 * 1024;
 /// How long the other side may take to say hello. ssh has its own deadline for the connection before that.
 const GREETS_WITHIN: Duration = Duration::from_mins(1);
 
+/// How long after a change it is looked at what the agents do: changes come in bursts.
+const AGENTS_AFTER: Duration = Duration::from_millis(200);
 /// The most words of an answer: a prompt has a few questions.
 const MAX_WORDS: usize = 64;
 /// The exit code of what is not allowed.
@@ -104,6 +107,9 @@ pub struct Exchange<'a> {
     peer: Option<Peer>,
     /// Whether the person at the other machine wants to answer what agents ask here.
     other_may_answer: bool,
+    /// The agents that the other side was told of, and when to look again whether they have changed.
+    told_agents: Option<Vec<WireAgent>>,
+    look_at_agents: Option<Instant>,
     progress: &'a mut dyn FnMut(Progress),
 }
 
@@ -151,6 +157,8 @@ impl<'a> Exchange<'a> {
             unsent,
             peer: None,
             other_may_answer: false,
+            told_agents: None,
+            look_at_agents: None,
             progress,
         };
         exchange.execute(outputs)?;
@@ -179,7 +187,8 @@ impl<'a> Exchange<'a> {
             }
             let tick = self.link.next_tick().saturating_sub(monotonic());
             let tick = if self.link.is_greeted() { tick } else { tick.min(Duration::from_secs(1)) };
-            let ready = self.wait(tick)?;
+            let agents = self.look_at_agents.map(|at| at.saturating_duration_since(Instant::now()));
+            let ready = self.wait(agents.map_or(tick, |agents| agents.min(tick)))?;
             if ready.stop {
                 return Ok(Ended::Stopped);
             }
@@ -196,7 +205,9 @@ impl<'a> Exchange<'a> {
                     return Err(Error::Io { what: "cannot go on".to_owned(), source });
                 }
                 self.give(Input::Changed)?;
+                self.look_at_agents = self.look_at_agents.or(Some(Instant::now() + AGENTS_AFTER));
             }
+            self.tell_agents()?;
             if self.link.next_tick() <= monotonic() {
                 self.give(Input::Tick)?;
             }
@@ -276,6 +287,11 @@ impl<'a> Exchange<'a> {
                     (self.progress)(Progress::Stored { new, refused: stored.refused });
                     Some(Input::Stored(end))
                 }
+                Output::Agents(agents) => {
+                    let peer = self.peer()?;
+                    MachineAgents::of(&peer.rules, &peer.machine, agents).write(&self.setup.home);
+                    None
+                }
                 Output::Answer { message, words } => Some(Input::Answered(self.answer(&message, &words))),
                 Output::Advance(end) => {
                     let peer = self.peer()?.machine.clone();
@@ -286,6 +302,21 @@ impl<'a> Exchange<'a> {
             if let Some(answer) = answer {
                 self.give(answer)?;
             }
+        }
+        Ok(())
+    }
+
+    /// Tells the other side of the agents here, if it is time and they have changed.
+    fn tell_agents(&mut self) -> Result<(), Error> {
+        let is_due = self.look_at_agents.is_some_and(|at| at <= Instant::now());
+        if !is_due || self.peer.is_none() {
+            return Ok(());
+        }
+        self.look_at_agents = None;
+        let agents = own_agents(&mut self.journal)?;
+        if self.told_agents.as_ref() != Some(&agents) {
+            self.say(&Frame::Agents { agents: agents.clone() });
+            self.told_agents = Some(agents);
         }
         Ok(())
     }
@@ -328,6 +359,7 @@ impl<'a> Exchange<'a> {
         // From here on nothing is left out that is written for the other machine.
         self.journal.export_position(hello.machine.as_str(), own_ms)?;
         let stored = self.journal.import_position(hello.machine.as_str())?;
+        self.look_at_agents = Some(Instant::now());
         self.peer = Some(Peer { machine: hello.machine.clone(), rules, _lock: lock });
         let program = hello.program.chars().filter(|c| !c.is_control()).take(40).collect();
         (self.progress)(Progress::Greeted { machine: hello.machine.clone(), name, program });

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::agents::WireAgent;
 use crate::machine::MachineId;
 use crate::position::Position;
 use crate::wire_message::WireMessage;
@@ -43,6 +44,11 @@ pub enum Frame {
     Stored {
         /// The place of the last message.
         end: Position,
+    },
+    /// The agents that run on the sender's machine, whenever that changes.
+    Agents {
+        /// All of them.
+        agents: Vec<WireAgent>,
     },
     /// Give this answer to what a message of yours asks. Without words: show what it asks.
     Answer {

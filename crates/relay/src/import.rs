@@ -100,7 +100,7 @@ impl ImportRules {
     }
 
     /// A name of the other machine, as it is known here: `worker-1@box`.
-    fn named(&self, name: &str) -> String {
+    pub(crate) fn named(&self, name: &str) -> String {
         format!("{name}@{}", self.machine)
     }
 
@@ -166,7 +166,7 @@ impl ImportRules {
         }
     }
 
-    fn surface(&self, surface: &str) -> String {
+    pub(crate) fn surface(&self, surface: &str) -> String {
         format!("{}:{}", self.workspace(), cut(surface, MAX_SURFACE))
     }
 

@@ -10,6 +10,7 @@
 
 #![forbid(unsafe_code)]
 
+mod agents;
 mod error;
 mod exchange;
 mod extension;
@@ -29,6 +30,7 @@ mod wire_message;
 #[cfg(test)]
 mod simulation;
 
+pub use agents::{MachineAgents, WireAgent};
 pub use error::Error;
 pub use exchange::{Ended, Exchange, ExchangeSetup, GiveAnswer, Pipes, Progress};
 pub use extension::{RelaySetup, Relays};

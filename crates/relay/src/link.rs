@@ -10,6 +10,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use crate::agents::WireAgent;
 use crate::error::Error;
 use crate::frame::{Answered, Frame, Hello, PROTOCOL};
 use crate::position::Position;
@@ -94,6 +95,8 @@ pub enum Output {
     },
     /// The other side has stored everything up to there.
     Advance(Position),
+    /// These agents run on the other machine.
+    Agents(Vec<WireAgent>),
     /// The other side answers what a message of this machine asks.
     Answer {
         /// The message.
@@ -247,6 +250,7 @@ impl Link {
                 Ok(vec![Output::Store { messages, end, repeats_until: self.incoming.repeats_until }])
             }
             Frame::Stored { end } => self.outgoing.stored(end),
+            Frame::Agents { agents } => Ok(vec![Output::Agents(agents)]),
             Frame::Answer { message, words } => Ok(vec![Output::Answer { message, words }]),
             Frame::Answered(_) => Err(Error::Protocol("it answered what was not asked")),
         }

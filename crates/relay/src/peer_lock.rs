@@ -1,5 +1,6 @@
 //! One connection between two machines at a time.
 
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use ringer_journal::{Home, Lock};
@@ -16,9 +17,14 @@ pub(crate) struct PeerLock {
     _lock: Lock,
 }
 
+/// The file that is locked.
+pub(crate) fn lock_path(home: &Home, machine: &MachineId) -> PathBuf {
+    home.path().join(format!("relay-{}.lock", machine.as_str()))
+}
+
 impl PeerLock {
     pub(crate) fn take(home: &Home, machine: &MachineId, name: &MachineName) -> Result<Self, Error> {
-        let path = home.path().join(format!("relay-{}.lock", machine.as_str()));
+        let path = lock_path(home, machine);
         match Lock::take(&path, Some(Instant::now() + FREE_WITHIN)) {
             Ok(Some(lock)) => Ok(Self { _lock: lock }),
             Ok(None) => Err(Error::Connected(name.to_string())),

@@ -205,7 +205,7 @@ impl World {
                     machine.disk.imported = Some(end.clone());
                     Some(Input::Stored(end))
                 }
-                Output::Answer { .. } => None,
+                Output::Answer { .. } | Output::Agents(_) => None,
                 Output::Advance(end) => {
                     machine.disk.exported = Some(end);
                     None

@@ -16,7 +16,7 @@ use crate::notifications::Notifications;
 use crate::output::{count, print_bytes, print_json, print_text};
 use crate::repairs::RepairView;
 use crate::table::{Row, Style, format_rows};
-use crate::{context, hub_client, mutes, repairs};
+use crate::{context, hub_client, machine_agents, mutes, repairs};
 
 /// Show what needs you, the agents, listeners and the hub
 ///
@@ -131,6 +131,9 @@ fn collect(everywhere: bool) -> Result<Report, Failure> {
     let (messages, open_questions) =
         stats.as_ref().map_or((0, 0), |stats| (stats.messages, stats.open_questions));
     let mut agents = stats.as_ref().map(|stats| agents(&stats.agents, &clock)).unwrap_or_default();
+    if everywhere {
+        agents.extend(machine_agents::views(&home, &clock));
+    }
     let doing = Doing::now();
     for agent in &mut agents {
         let text =

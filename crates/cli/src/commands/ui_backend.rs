@@ -25,7 +25,7 @@ use crate::notifications::label_and_text;
 use crate::output::set_screen_open;
 use crate::places::Places;
 use crate::time_arguments::parse_until;
-use crate::{agent_names, editor, hub_client, mutes};
+use crate::{agent_names, context, editor, hub_client, machine_agents, mutes};
 
 /// How many of the newest notifications are shown.
 const MAX_RECENT: usize = 300;
@@ -136,8 +136,10 @@ impl UiBackend {
         let status = self.read_from_hub("hub.status", &Value::Null)?;
         let muted = self.read_from_hub("mute.list", &Value::Null)?;
         let muted = rows(&muted);
-        let (needs_you, recent, agents) = (rows(&needs_you), rows(&recent), rows(&agents));
+        let (needs_you, recent) = (rows(&needs_you), rows(&recent));
         let clock = Clock::local();
+        let elsewhere = context::home().map(|home| machine_agents::views(&home, &clock)).unwrap_or_default();
+        let agents = &[rows(&agents), &elsewhere].concat()[..];
         let places = Places::of(needs_you.iter().chain(recent).chain(agents));
         let notification = |row: &Value| notification(row, &places, &clock);
         let open: Vec<Notification> = needs_you.iter().map(notification).collect();
@@ -207,6 +209,10 @@ impl UiBackend {
     fn label(&self, row: &Value) -> String {
         if let Some(name) = row["name"].as_str() {
             return name.to_owned();
+        }
+        if row["machine"].is_string() {
+            let directory = row["cwd"].as_str().or(row["id"].as_str());
+            return directory.unwrap_or_default().to_owned();
         }
         let cwd = row["cwd"].as_str().map(PathBuf::from);
         let label = cwd.and_then(|cwd| {

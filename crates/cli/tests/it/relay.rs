@@ -7,6 +7,7 @@ use std::fs;
 use serde_json::json;
 use test_support::until;
 
+use crate::hub::dialogs::{decision, until_hooks_wait};
 use crate::ringer::json as parsed;
 use machines::{Laptop, linked};
 
@@ -175,4 +176,54 @@ fn what_was_read_here_is_read_there() {
         database.query_row(count, [], |row| row.get::<_, i64>(0)).expect("a number")
     };
     assert_eq!((marks(&laptop.near), marks(&laptop.far)), (1, 1));
+}
+
+#[test]
+fn a_permission_of_another_machine_is_decided_here() {
+    let laptop = linked();
+    laptop.allow_answers();
+    let hook = laptop.ask_permission("make deploy");
+    until_hooks_wait(&laptop.far, 1);
+    until("it needs the person here", || !laptop.near.list(&[]).is_empty());
+    let row = laptop.near.list(&[]).remove(0);
+    assert_eq!((&row["kind"], &row["label"]), (&json!("permission"), &json!("box:repository")));
+    let id = row["short_id"].as_str().expect("an id");
+    let shown = laptop.near.run(&["answer", id]);
+    assert!(shown.contains("make deploy"), "{shown}");
+    // The client of this agent does not go on, so it is not seen that it took the answer: that has its own exit code.
+    let answered = laptop.near.ringer(&["answer", id, "deny", "not on main"]).output().expect("it runs");
+    assert!(matches!(answered.status.code(), Some(0 | 75)), "{answered:?}");
+    let decided = decision(hook);
+    assert_eq!(decided["behavior"], "deny", "{decided}");
+    assert!(decided["message"].as_str().is_some_and(|text| text.contains("not on main")), "{decided}");
+}
+
+#[test]
+fn agents_of_another_machine_are_listed_with_it() {
+    let laptop = linked();
+    let hook = |event: &str| {
+        let cwd = laptop.far.base.repository();
+        let input =
+            json!({ "hook_event_name": event, "session_id": "0123456789", "cwd": cwd, "prompt": "go" });
+        let mut command = laptop.far.base.ringer(&["hook", "claude", event]);
+        crate::ringer::check_with_input(&mut command, input.to_string().as_bytes());
+    };
+    let agent = || {
+        let status = parsed(&laptop.near.run(&["status", "--everywhere", "--json"]));
+        let agents = status["agents"].as_array().cloned().unwrap_or_default();
+        agents.into_iter().find(|agent| agent["id"] == "claude-01234567@box")
+    };
+    hook("SessionStart");
+    hook("UserPromptSubmit");
+    until("it works", || agent().is_some_and(|agent| agent["state"] == "working"));
+    let found = agent().expect("an agent");
+    assert_eq!((&found["machine"], &found["cwd"]), (&json!("box"), &json!("box:repository")));
+    assert!(laptop.near.run(&["status"]).contains("1 working"), "it is counted");
+    hook("Stop");
+    let told = || agent().is_some_and(|agent| agent["state"] != "working");
+    until(&format!("it is done: {:?}", laptop.far.base.status()), told);
+    // What it does is not known without a connection.
+    laptop.near.run(&["hub", "stop"]);
+    let found = agent().expect("an agent");
+    assert_eq!((&found["connected"], &found["state"]), (&json!(false), &json!(null)));
 }

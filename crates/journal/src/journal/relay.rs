@@ -190,7 +190,7 @@ fn export_position(connection: &Connection, consumer: &str) -> rusqlite::Result<
     Ok(Some(Cursor { generation: Some(generation(connection)?), seq, id: id.optional()? }))
 }
 
-/// A doorbell that rings for every message. What it announces is read after [`JournalWatch::prepare`].
+/// A doorbell that rings for every message, and when an agent is in another state. What it announces is read after [`JournalWatch::prepare`].
 #[derive(Debug)]
 pub struct JournalWatch {
     waiter: Waiter,
@@ -201,7 +201,8 @@ impl JournalWatch {
     pub fn register(journal: &mut Journal) -> Result<Self, Error> {
         let scope = Scope::global();
         let parent = OnParentExit::Continue;
-        let (waiter, ()) = Waiter::register(journal, Topic::Everything, &scope, "relay", parent, |_| Ok(()))?;
+        let (waiter, ()) =
+            Waiter::register(journal, Topic::EverythingAndAgents, &scope, "relay", parent, |_| Ok(()))?;
         Ok(Self { waiter })
     }
 

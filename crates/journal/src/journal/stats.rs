@@ -86,7 +86,7 @@ pub struct JournalStats {
 /// The names that sent messages and are no agents that a client told of.
 const SENDERS: &str = "UNION ALL
     SELECT sender, NULL, NULL, NULL, scope, max(ts), NULL, NULL, NULL, NULL, 0 FROM message
-    WHERE sender <> 'system' AND sender NOT LIKE 'channel:%' AND (?1 IS NULL OR scope = ?1) AND sender NOT IN (SELECT id FROM agent)
+    WHERE sender <> 'system' AND sender NOT LIKE 'channel:%' AND machine IS NULL AND (?1 IS NULL OR scope = ?1) AND sender NOT IN (SELECT id FROM agent)
         AND sender NOT IN (SELECT name FROM agent WHERE name IS NOT NULL)
     GROUP BY sender, scope";
 

@@ -16,6 +16,8 @@ pub(crate) enum Topic {
     },
     /// Everything, in every scope.
     Everything,
+    /// The same, and that an agent is in another state.
+    EverythingAndAgents,
     /// The answer to a question.
     Answer(QuestionId),
     /// The answer to an agent's prompt, or its end, by the key of its notification.
@@ -29,6 +31,7 @@ impl Topic {
         match self {
             Self::Lead { .. } => "lead".to_owned(),
             Self::Everything => "everything".to_owned(),
+            Self::EverythingAndAgents => "everything and agents".to_owned(),
             Self::Answer(question) => format!("answer:{question}"),
             Self::Prompt(key) => format!("prompt:{key}"),
             Self::Inbox { agent, .. } => format!("inbox:{agent}"),
@@ -38,7 +41,7 @@ impl Topic {
     fn own(&self) -> Option<&str> {
         match self {
             Self::Lead { own } | Self::Inbox { name: own, .. } => own.as_deref(),
-            Self::Everything | Self::Answer(_) | Self::Prompt(_) => None,
+            Self::Everything | Self::EverythingAndAgents | Self::Answer(_) | Self::Prompt(_) => None,
         }
     }
 
@@ -46,6 +49,7 @@ impl Topic {
         match name {
             "lead" => Some(Self::Lead { own }),
             "everything" => Some(Self::Everything),
+            "everything and agents" => Some(Self::EverythingAndAgents),
             _ => match name.split_once(':')? {
                 ("prompt", key) => Some(Self::Prompt(key.to_owned())),
                 ("inbox", agent) => Some(Self::Inbox { agent: agent.to_owned(), name: own }),
@@ -58,7 +62,7 @@ impl Topic {
     /// Whether a message wakes a process that waits for this, in that scope.
     fn wants(&self, scope: &str, draft: &Draft) -> bool {
         match self {
-            Self::Everything => true,
+            Self::Everything | Self::EverythingAndAgents => true,
             Self::Lead { own } => {
                 draft.scope.as_str() == scope
                     && matches!(draft.tag, Tag::Notice(_))
@@ -205,6 +209,7 @@ mod tests {
             Topic::Lead { own: None },
             Topic::Lead { own: Some("a".into()) },
             Topic::Everything,
+            Topic::EverythingAndAgents,
             Topic::Answer(QuestionId::new(1, 1)),
             Topic::Prompt("episode:claude-1:2".into()),
             Topic::Inbox { agent: "opencode-1".into(), name: None },

@@ -6,7 +6,7 @@ use std::time::Duration;
 use ringer_config::RelayEntry;
 use ringer_journal::{Home, IdSource, Journal};
 use ringer_platform::shell_word;
-use ringer_relay::{MachineName, OneQuestion, Purpose, RelayStatus};
+use ringer_relay::{MachineAgents, MachineName, OneQuestion, Purpose, RelayStatus};
 use ringer_term::sanitise_line;
 
 use super::linked::{only_a_person, settings};
@@ -65,7 +65,7 @@ enum Way {
 
 #[derive(Debug, clap::Args)]
 struct Options {
-    /// What the machine is called here [default: what it calls itself]
+    /// What the machine is called here [default: the host, or what it calls itself]
     #[arg(long)]
     name: Option<String>,
     /// Let what agents ask there be answered from here
@@ -99,7 +99,9 @@ pub(super) fn run(arguments: &Args) -> Outcome {
         }
     };
     let known = greet(&home, &entry)?;
-    let name = options.name.clone().unwrap_or(known.name);
+    // A person knows a machine by the name that they type for ssh.
+    let host = entry.ssh.as_deref().and_then(|host| MachineName::parse(host.rsplit('@').next()?));
+    let name = options.name.clone().or(host.map(|host| host.to_string())).unwrap_or(known.name);
     let name = MachineName::parse(&name).ok_or_else(|| {
         Failure::usage(format!("{:?} cannot be the name of a machine", sanitise_line(&name)))
             .hint("ringer relay add … --name box   # letters, digits, `-`, `_` and `.`")
@@ -214,6 +216,9 @@ pub(super) fn remove(name: &str, yes: bool) -> Outcome {
     let machine = RelayStatus::read_last(&home).and_then(|status| status.link(name)?.machine.clone());
     if let Some(machine) = machine {
         Journal::open(&home)?.forget_machine(&machine)?;
+    }
+    if let Some(name) = MachineName::parse(name) {
+        MachineAgents::forget(&home, &name);
     }
     print_line(&format!("Removed. Messages of {name} stay in the list."))
 }

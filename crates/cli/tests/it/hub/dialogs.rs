@@ -36,7 +36,7 @@ pub(crate) fn until_hooks_wait(environment: &HubEnvironment, count: usize) {
 
 /// What a hook decides.
 #[track_caller]
-pub(super) fn decision(hook: Background) -> Value {
+pub(crate) fn decision(hook: Background) -> Value {
     let (lines, exit) = hook.end();
     assert_eq!(exit, Some(0));
     crate::ringer::json(&lines.join("\n"))["hookSpecificOutput"]["decision"].clone()

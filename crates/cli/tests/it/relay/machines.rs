@@ -1,13 +1,22 @@
 //! A laptop that is linked to a box: two homes, each with a hub of its own if it is asked for.
 
 use std::fs;
+use std::process::Stdio;
 
 use serde_json::json;
 use test_support::until;
 
+use crate::background::Background;
 use crate::hub::environment::{HubEnvironment, kill};
 
 const SETTINGS: &str = "[notify]\nrate_limit = \"off\"\npopup = \"off\"\n";
+
+/// An agent that begins to work and asks for a permission.
+const AGENT: &str = r#"
+    for event in SessionStart UserPromptSubmit; do "$RINGER" hook claude "$event" < "$INPUT" > /dev/null; done
+    "$RINGER" hook claude PermissionRequest < "$INPUT"
+    exit $?
+"#;
 
 pub(super) struct Laptop {
     pub(super) near: HubEnvironment,
@@ -104,6 +113,20 @@ impl Laptop {
             holds(&read("cmdline"), "serve") && holds(&read("environ"), &home)
         })
         .collect()
+    }
+
+    /// An agent on the box asks whether it may run a command. It is a process of its own, which is not above the commands of
+    /// the person.
+    pub(super) fn ask_permission(&self, command: &str) -> Background {
+        let input = self.far.base.path().join("input.json");
+        let content = json!({
+            "session_id": "0123456789", "source": "startup", "cwd": self.far.base.repository(), "prompt": "go on",
+            "tool_name": "Bash", "tool_input": { "command": command },
+        });
+        fs::write(&input, content.to_string()).expect("a file");
+        let mut shell = self.far.program("sh");
+        shell.args(["-c", AGENT]).env("INPUT", input).env("RINGER_HUB", "off").stdin(Stdio::null());
+        Background::start(shell)
     }
 
     pub(super) fn kill_server(&self) {

@@ -16,6 +16,7 @@ use crate::journal::agent_question;
 use crate::journal::append::put;
 use crate::journal::prompt;
 use crate::process::started;
+use crate::wake::subscription::{self, Topic};
 
 /// When an event happened, and when it is applied.
 #[derive(Debug, Clone, Copy)]
@@ -90,6 +91,7 @@ pub(crate) fn apply_signals(
     time: Option<EventTime>,
 ) -> rusqlite::Result<(usize, Vec<String>)> {
     let known = row(transaction, update)?;
+    let is_new = known.is_none();
     let is_late = |known: &KnownState| time.is_some_and(|time| time.is_older_than(known));
     let (mut machine, since_ms) = match known {
         Some(newer) if is_late(&newer) => {
@@ -111,6 +113,9 @@ pub(crate) fn apply_signals(
     let since_ms = if machine.state() == before { since_ms } else { stamp.unix_ms };
     save(transaction, update, &machine, since_ms, stamp.unix_ms, time)?;
     let (mut sent, mut bells) = end_replaced(transaction, update, stamp)?;
+    if is_new || machine.state() != before {
+        bells.extend(subscription::registered_for(transaction, &Topic::EverythingAndAgents)?);
+    }
     let is_told = !changes.is_empty() || (asked && !machine.asks());
     let of = if is_told { told_about(transaction, update)? } else { update.agent.clone() };
     if !changes.notices.is_empty() {
