@@ -15,6 +15,7 @@ use ringer_ipc::host::Extension;
 use ringer_journal::{Home, IdSource};
 use ringer_platform::wake_pair;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 
 use crate::error::Error;
 use crate::exchange::{Ended, Exchange, ExchangeSetup, Pipes, Progress};
@@ -181,9 +182,17 @@ fn jittered(pause: Duration) -> Duration {
 }
 
 fn is_stopped_within(woken: &UnixStream, pause: Duration) -> bool {
-    let timeout = Timespec::try_from(pause).ok();
-    // Only closing makes it readable. If it cannot be polled, the link must not try without a pause.
-    poll(&mut [PollFd::new(woken, PollFlags::IN)], timeout.as_ref()).map_or(true, |ready| ready > 0)
+    let until = Instant::now() + pause;
+    loop {
+        let timeout = Timespec::try_from(until.saturating_duration_since(Instant::now())).ok();
+        match poll(&mut [PollFd::new(woken, PollFlags::IN)], timeout.as_ref()) {
+            // Only closing makes it readable.
+            Ok(ready) => return ready > 0,
+            Err(Errno::INTR) => {}
+            // The link must not try without a pause.
+            Err(_) => return true,
+        }
+    }
 }
 
 /// One connection, from the start of its program to its end.

@@ -11,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 mod agents;
+mod bulk_mark;
 mod error;
 mod exchange;
 mod extension;

@@ -1,9 +1,11 @@
 //! What a connection does with the journal of this machine.
 
+use ringer_core::Recipient;
 use ringer_core::attention::MarkTarget;
-use ringer_core::message::{Mark, Tag};
+use ringer_core::message::{Agent, Mark, Tag};
 use ringer_journal::{Cursor, Error, IdSource, ImportedMessage, Journal, ReadPosition};
 
+use crate::bulk_mark::BulkMark;
 use crate::import::{ImportRefusal, ImportRules};
 use crate::link::{Input, ReadMessages};
 use crate::machine::{MachineId, MachineName};
@@ -52,11 +54,17 @@ pub(crate) fn read_own(
             break;
         }
         looked_at = message.seq;
-        let Some(wire) = WireMessage::of(message, machine) else { continue };
-        bytes += wire.encoded_bytes();
-        read.end =
-            Some(Position { generation: generation.clone(), seq: wire.seq, id: Some(wire.id.clone()) });
-        read.messages.push(wire);
+        let wires = match BulkMark::of(message, machine) {
+            Some(bulk) => bulk.on_each(journal, machine)?,
+            None => WireMessage::of(message, machine).into_iter().collect(),
+        };
+        if wires.is_empty() {
+            continue;
+        }
+        bytes += wires.iter().map(WireMessage::encoded_bytes).sum::<usize>();
+        let (generation, id) = (generation.clone(), Some(message.id.to_string()));
+        read.end = Some(Position { generation, seq: message.seq, id });
+        read.messages.extend(wires);
     }
     Ok(read)
 }
@@ -95,9 +103,20 @@ pub(crate) fn store(
         if may_be_old && kept_from.as_ref().is_some_and(|oldest| imported.id < *oldest) {
             continue;
         }
-        checked.messages.push(imported);
+        checked.messages.push(with_agent_id(journal, imported)?);
     }
     Ok(checked)
+}
+
+/// A message for an agent has the id of that agent, as far as it is known here: the other machine may know only its name.
+fn with_agent_id(journal: &mut Journal, mut imported: ImportedMessage) -> Result<ImportedMessage, Error> {
+    if let Some(agent) = imported.draft.recipient.agent()
+        && let Some(id) = journal.agent_named(agent.as_str())?
+        && let Ok(agent) = Agent::new(&id)
+    {
+        imported.draft.recipient = Recipient::Agent(agent);
+    }
+    Ok(imported)
 }
 
 /// Whether the other machine may set this mark: on a message of its own, or on one of this machine, which the person read

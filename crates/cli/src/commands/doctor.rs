@@ -4,6 +4,7 @@ mod agents;
 mod channels;
 mod hub;
 mod hub_view;
+mod machines;
 mod mcp_channels;
 mod programs;
 mod row;
@@ -142,6 +143,11 @@ fn begin(send: bool) -> Vec<Check> {
     checks.push(Check::begin("config", LOOK, move || rows));
     checks.extend(channels::begin(&config, send, patience));
     checks.extend(programs::begin(settings.programs, send, patience));
+    for relay in config.relays.clone() {
+        let Ok(home) = context::home() else { break };
+        let part = format!("machine {}", relay.machine());
+        checks.push(Check::begin(part, patience, move || machines::rows(&home, &relay, send)));
+    }
     if let Ok(home) = context::home()
         && !config.channel_servers.is_empty()
     {

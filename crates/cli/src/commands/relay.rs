@@ -9,6 +9,7 @@ mod show;
 use crate::failure::Outcome;
 
 pub(crate) use linked::{machines, settings};
+pub(crate) use show::{set_machines, state_text};
 
 /// See agents of other machines in one inbox
 ///

@@ -1,6 +1,8 @@
 //! Several machines: real hubs with homes of their own, linked by the program itself.
 
 mod machines;
+mod ssh;
+mod sshd;
 
 use std::fs;
 
@@ -28,6 +30,9 @@ fn messages_of_both_machines_are_in_one_list() {
     assert_eq!(laptop.near.run(&["log", "--everywhere"]).matches("from the laptop").count(), 1);
     let status = laptop.near.run(&["relay", "status"]);
     assert!(status.contains("box: connected since") && status.contains("1 message received"), "{status}");
+    let checked = laptop.near.ringer(&["doctor", "--send"]).output().expect("it runs");
+    let checked = String::from_utf8_lossy(&checked.stdout).into_owned();
+    assert!(checked.contains("it answers a new connection within"), "{checked}");
 }
 
 #[test]
@@ -68,6 +73,9 @@ fn what_is_wrong_with_a_link_is_told() {
     until("the link has failed", || laptop.status().contains("not connected since"));
     let status = laptop.status();
     assert!(status.contains("Permission denied (publickey). (exit code 255); next try at"), "{status}");
+    let checked = laptop.near.ringer(&["doctor"]).output().expect("it runs");
+    let checked = String::from_utf8_lossy(&checked.stdout).into_owned();
+    assert!(checked.contains("machine box   not connected since"), "{checked}");
     laptop.set_command(&["ringer-is-not-here"]);
     until("the other program is tried", || laptop.status().contains("ringer-is-not-here cannot be started"));
     // An older version on the other machine has no such command.
@@ -226,4 +234,19 @@ fn agents_of_another_machine_are_listed_with_it() {
     laptop.near.run(&["hub", "stop"]);
     let found = agent().expect("an agent");
     assert_eq!((&found["connected"], &found["state"]), (&json!(false), &json!(null)));
+}
+
+#[test]
+fn reading_everything_counts_there_for_what_had_come() {
+    let laptop = linked();
+    laptop.far.run(&["hub", "start"]);
+    for text in ["one", "two"] {
+        laptop.far.notify(&[text]);
+        laptop.until_listed(text);
+    }
+    laptop.near.run(&["read", "--all"]);
+    until("both are read there", || laptop.far.list(&[]).iter().all(|row| row["is_read"] == true));
+    laptop.far.notify(&["three"]);
+    laptop.until_listed("three");
+    assert_eq!(laptop.far.list(&[])[0]["is_read"], false, "it came after that");
 }

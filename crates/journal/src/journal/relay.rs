@@ -173,6 +173,20 @@ impl Journal {
         })
     }
 
+    /// The newest notices of another machine that were stored here before a number, newest first; at most `most`.
+    pub fn notices_of_machine(
+        &mut self,
+        machine: &str,
+        before: i64,
+        most: usize,
+    ) -> Result<Vec<Message>, Error> {
+        let query = format!(
+            "SELECT {COLUMNS} FROM message WHERE machine = ?1 AND seq < ?2 AND kind NOT LIKE 'mark-%'
+             ORDER BY seq DESC"
+        );
+        self.select(&query, params![machine, before], most)
+    }
+
     /// The machine that a message came from: `Some(None)` if it was written here, `None` if there is no such message.
     pub fn machine_of(&mut self, id: &MessageId) -> Result<Option<Option<String>>, Error> {
         Ok(self.message(id.as_str())?.map(|message| message.machine))
@@ -199,7 +213,8 @@ pub struct JournalWatch {
 impl JournalWatch {
     /// Registers it. From here on nothing is missed.
     pub fn register(journal: &mut Journal) -> Result<Self, Error> {
-        let scope = Scope::global();
+        // No repository has this id, so `ringer nuke` of a repository ends no link.
+        let scope = Scope::new("links").unwrap_or_else(|_| Scope::global());
         let parent = OnParentExit::Continue;
         let (waiter, ()) =
             Waiter::register(journal, Topic::EverythingAndAgents, &scope, "relay", parent, |_| Ok(()))?;

@@ -9,7 +9,7 @@ use std::thread;
 
 use ringer_core::{Draft, Kind, MessageId, Scope, Sender};
 use ringer_journal::{Home, IdSource, Journal};
-use ringer_relay::{Ended, Error, Exchange, ExchangeSetup, MachineName, Pipes, Progress};
+use ringer_relay::{Ended, Error, Exchange, ExchangeSetup, MachineId, MachineName, Pipes, Progress};
 use tempfile::TempDir;
 
 /// A machine: a home with a journal.
@@ -61,6 +61,17 @@ impl Machine {
         }
     }
 
+    /// Whether the other machine is known here, and everything is stored that it wrote.
+    fn has_all(&self, other: &Self) -> Option<bool> {
+        let id = MachineId::of(&other.home()).ok()?;
+        let (mut own, mut its) = (self.journal(), other.journal());
+        own.export_lag(id.as_str()).ok()??;
+        let Some(last) = its.own_after(0, usize::MAX).ok()?.messages.pop() else { return Some(true) };
+        let stored = own.import_position(id.as_str()).ok()??;
+        let is_same = stored.generation.as_deref() == Some(its.generation().ok()?.as_str());
+        Some(is_same && stored.id.as_deref() == Some(last.id.as_str()))
+    }
+
     /// Copies the files of the journal as they are.
     pub(crate) fn copy(&self) -> Vec<(std::path::PathBuf, Vec<u8>)> {
         drop(self.journal().checkpoint());
@@ -106,14 +117,7 @@ pub(crate) fn connect(machines: [&Machine; 2], cut_after: usize) -> Outcome {
         let pipes = Pipes { input: stream.as_fd(), output: stream.as_fd(), stop: Some(stop.0.as_fd()) };
         Exchange::begin(setup, pipes, &mut |made| progress.push(made))?.run()
     };
-    let is_done = || {
-        let lags = |at: usize| {
-            let mut journal = machines[at].journal();
-            let other = ringer_relay::MachineId::of(&machines[1 - at].home()).ok()?;
-            journal.export_lag(other.as_str()).ok()?
-        };
-        lags(0) == Some(0) && lags(1) == Some(0)
-    };
+    let is_done = || [0, 1].iter().all(|at| machines[*at].has_all(machines[1 - *at]) == Some(true));
     let ends = thread::scope(|scope| {
         let ends = [
             scope.spawn(|| run(&setups[0], &one, &mut first)),

@@ -9,7 +9,7 @@ use ringer_relay::{Ended, Error, Exchange, Pipes};
 
 use crate::machines::{Machine, connect};
 
-/// Lets a test speak to a machine by hand. Gives how the connection ended, and the last line that the machine wrote.
+/// Lets a test speak to a machine by hand. Gives how the connection ended, and what the machine wrote.
 fn speak(machine: &Machine, lines: &[&str]) -> (Result<Ended, Error>, String) {
     let (stream, own) = UnixStream::pair().expect("a socket");
     let setup = machine.setup("box");
@@ -21,7 +21,7 @@ fn speak(machine: &Machine, lines: &[&str]) -> (Result<Ended, Error>, String) {
             let _ = (&writer).write_all(line.as_bytes());
         }
         let _ = writer.shutdown(std::net::Shutdown::Write);
-        BufReader::new(own).lines().map_while(Result::ok).last().unwrap_or_default()
+        BufReader::new(own).lines().map_while(Result::ok).collect::<Vec<_>>().join("\n")
     });
     let pipes = Pipes { input: stream.as_fd(), output: stream.as_fd(), stop: None };
     let ended = Exchange::begin(&setup, pipes, &mut |_| {}).expect("a connection").run();
