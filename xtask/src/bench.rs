@@ -13,6 +13,7 @@ mod measure;
 mod notify;
 mod options;
 mod redis;
+mod relay;
 mod shell;
 mod start;
 mod store;
@@ -38,6 +39,7 @@ const BENCHES: &[Bench] = &[
     Bench { name: "mcp", run: mcp::run },
     Bench { name: "hub", run: hub::run },
     Bench { name: "store", run: store::run },
+    Bench { name: "relay", run: relay::run },
     Bench { name: "ui", run: |options, times| in_terminal("ui", options, times) },
     Bench { name: "run", run: |options, times| in_terminal("run", options, times) },
 ];

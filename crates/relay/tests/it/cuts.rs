@@ -120,3 +120,25 @@ fn nothing_is_passed_on_to_a_third_machine() {
     let all = |machine: &Machine| machine.journal().messages_after(0, usize::MAX).expect("messages").len();
     assert_eq!((all(first), all(second)), (3, 3));
 }
+
+/// `RINGER_RELAY_BACKLOG=100000` sends that many; the usual run has fewer, to be quick.
+#[test]
+fn a_long_backlog_arrives_while_the_other_side_sends_too() {
+    let count = std::env::var("RINGER_RELAY_BACKLOG").ok().and_then(|count| count.parse().ok());
+    let machines = linked();
+    let (own, other) = (texts("laptop", 200), texts("box", count.unwrap_or(3_000)));
+    machines[0].write(own.clone());
+    machines[1].write(other.clone());
+    let begun = std::time::Instant::now();
+    let mut connections = 0;
+    while machines[0].texts_of("box").len() < other.len() {
+        // Cut twice on the way.
+        let cut_after = if connections < 2 { 20 } else { NEVER };
+        connect([&machines[0], &machines[1]], cut_after);
+        connections += 1;
+        assert!(connections < 10, "it gets no further");
+    }
+    println!("{} messages in {:?}, {connections} connections", other.len(), begun.elapsed());
+    assert_eq!(machines[0].texts_of("box"), other);
+    assert_eq!(machines[1].texts_of("laptop"), own);
+}

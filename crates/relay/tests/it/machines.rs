@@ -90,6 +90,9 @@ impl Machine {
     }
 }
 
+/// How long a connection may take to store everything, with the longest backlog.
+const TAKES_AT_MOST: std::time::Duration = std::time::Duration::from_mins(10);
+
 /// What came of a connection, at both of its ends.
 pub(crate) struct Outcome {
     pub(crate) ends: [Result<Ended, Error>; 2],
@@ -124,7 +127,9 @@ pub(crate) fn connect(machines: [&Machine; 2], cut_after: usize) -> Outcome {
             scope.spawn(|| run(&setups[1], &two, &mut second)),
         ];
         let over = || ends.iter().any(thread::ScopedJoinHandle::is_finished);
-        test_support::until("everything is stored, or the wire is cut", || over() || is_done());
+        test_support::until_within(TAKES_AT_MOST, "everything is stored, or the wire is cut", || {
+            over() || is_done()
+        });
         let _ = (&stop.1).write(&[0]);
         for stream in [&wire_one, &wire_two] {
             let _ = stream.shutdown(std::net::Shutdown::Both);
