@@ -42,6 +42,7 @@ const BENCHES: &[Bench] = &[
     Bench { name: "relay", run: relay::run },
     Bench { name: "ui", run: |options, times| in_terminal("ui", options, times) },
     Bench { name: "run", run: |options, times| in_terminal("run", options, times) },
+    Bench { name: "panes", run: |options, times| in_terminal("panes", options, times) },
 ];
 
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
@@ -73,8 +74,9 @@ fn scanner(_: &Options, times: &mut StepTimes) -> Result<(), Failure> {
 fn in_terminal(name: &'static str, options: &Options, times: &mut StepTimes) -> Result<(), Failure> {
     let ringer = binary::ringer(Profile::Release, times)?;
     let bench = Step::cargo(name, &["bench", "-p", "ringer", "--bench", name]);
-    let idle = options.idle.as_secs().to_string();
-    bench.env("RINGER", &ringer.to_string_lossy()).env("RINGER_BENCH_IDLE", &idle).run(times)
+    let [idle, soak] = [options.idle, options.soak].map(|time| time.as_secs().to_string());
+    let bench = bench.env("RINGER", &ringer.to_string_lossy());
+    bench.env("RINGER_BENCH_IDLE", &idle).env("RINGER_BENCH_SOAK", &soak).run(times)
 }
 
 #[cfg(test)]

@@ -11,6 +11,8 @@ use crate::parts::Missing;
 pub(super) struct Options {
     /// How long a waiting listener is watched.
     pub(super) idle: Duration,
+    /// How long panes are used at random; not at all if it is zero.
+    pub(super) soak: Duration,
     /// How often whole processes are run.
     pub(super) measured: usize,
     /// About programs to compare with.
@@ -23,6 +25,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             idle: Duration::from_mins(1),
+            soak: Duration::ZERO,
             measured: 500,
             missing: Missing::Install,
             profile: Profile::Dist,
@@ -41,13 +44,14 @@ impl Options {
                 "--idle-seconds" => {
                     options.idle = Duration::from_secs(flags::value(word, words.next(), 1..=86_400)?);
                 }
+                "--soak" => options.soak = Duration::from_secs(flags::value(word, words.next(), 1..=86_400)?),
                 "--rounds" => options.measured = flags::value(word, words.next(), 1..=1_000_000)?,
                 "--no-install" => options.missing = Missing::Report,
                 "--installed" => options.profile = Profile::Release,
                 flag if flag.starts_with('-') => {
                     return Err(flags::unknown(
                         flag,
-                        "names, --idle-seconds N, --rounds N, --no-install, --installed",
+                        "names, --idle-seconds N, --soak SECONDS, --rounds N, --no-install, --installed",
                     ));
                 }
                 _ => names.push(word.clone()),
@@ -76,14 +80,15 @@ mod tests {
         };
         let chosen = Options {
             idle: Duration::from_secs(5),
+            soak: Duration::from_secs(30),
             measured: 9,
             missing: Missing::Report,
             profile: Profile::Release,
         };
-        let line = "--idle-seconds 5 notify --rounds 9 start --no-install --installed";
+        let line = "--idle-seconds 5 notify --soak 30 --rounds 9 start --no-install --installed";
         assert_eq!(parse(line), Ok((chosen, vec!["notify".to_owned(), "start".to_owned()])));
         assert_eq!(parse(""), Ok((Options::default(), Vec::new())));
-        for wrong in ["--idle", "--rounds", "--rounds 0", "--idle-seconds x"] {
+        for wrong in ["--idle", "--rounds", "--rounds 0", "--idle-seconds x", "--soak 0"] {
             assert_eq!(parse(wrong).err(), Some(64), "{wrong}");
         }
     }
