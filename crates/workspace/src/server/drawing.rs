@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use super::Server;
 use super::client_link::ClientLink;
+use super::frame_clock::Drawn;
 use crate::draw::draw;
 use crate::outer_modes::OuterModes;
 use crate::protocol::{Frame, FrameKind};
@@ -21,24 +22,25 @@ impl Server {
             .filter(|(_, link)| link.is_window && !link.is_leaving)
             .map(|(id, _)| *id)
             .collect();
-        let mut is_behind = false;
+        let mut outcome = Drawn::Nothing;
         for client in windows {
             if self.clients.get(&client).is_some_and(ClientLink::is_busy) {
-                is_behind = true;
-                continue;
+                outcome = Drawn::NotByAll;
+            } else if self.draw_for(client, now) && outcome == Drawn::Nothing {
+                outcome = Drawn::Changes;
             }
-            self.draw_for(client, now);
         }
-        self.frames.drawn(now, is_behind);
+        self.frames.drawn(now, outcome);
     }
 
-    fn draw_for(&mut self, client: ClientId, now: Instant) {
+    /// Gives whether the client shows something else than before.
+    fn draw_for(&mut self, client: ClientId, now: Instant) -> bool {
         if self.state.view(client).is_none_or(|view| view.is_in_inbox) {
-            return;
+            return false;
         }
         draw(&self.state, client, now, &mut self.screen);
         let (modes, mouse) = self.state.wanted_modes(client);
-        let Some(link) = self.clients.get_mut(&client) else { return };
+        let Some(link) = self.clients.get_mut(&client) else { return false };
         let mut out = String::new();
         let modes = OuterModes::of(modes, link.has_mouse.then_some(mouse));
         modes.write_changes(link.modes, &mut out);
@@ -48,8 +50,10 @@ impl Server {
             Some(shown) => std::mem::swap(shown, &mut self.screen),
             None => link.shown = Some(self.screen.clone()),
         }
-        if !out.is_empty() {
+        let has_changed = !out.is_empty();
+        if has_changed {
             self.send(client, &Frame::new(FrameKind::Output, out));
         }
+        has_changed
     }
 }

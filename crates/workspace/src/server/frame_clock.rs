@@ -5,12 +5,26 @@ use std::time::{Duration, Instant};
 /// The shortest time between two frames, and after the person did something.
 const FRAME: Duration = Duration::from_millis(16);
 const FRAME_AFTER_INPUT: Duration = Duration::from_millis(3);
+/// For so long after a key, what changes may be its echo. A program that takes longer is not noticeably later by a frame.
+const ECHO_WITHIN: Duration = Duration::from_millis(50);
+
+/// What came of drawing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Drawn {
+    /// All clients show the same as before.
+    Nothing,
+    /// Something looks different.
+    Changes,
+    /// A client has not taken its last frame yet.
+    NotByAll,
+}
 
 /// Not more often than an eye sees, sooner after a key, and never while nothing changes.
 #[derive(Debug)]
 pub(super) struct FrameClock {
     is_changed: bool,
-    had_input: bool,
+    /// When the person did something, if that was a moment ago.
+    input: Option<Instant>,
     drawn: Instant,
     /// When something looks different by itself.
     changes_at: Option<Instant>,
@@ -18,7 +32,7 @@ pub(super) struct FrameClock {
 
 impl FrameClock {
     pub(super) fn new(now: Instant) -> Self {
-        Self { is_changed: false, had_input: false, drawn: now, changes_at: None }
+        Self { is_changed: false, input: None, drawn: now, changes_at: None }
     }
 
     /// Something may look different.
@@ -32,19 +46,27 @@ impl FrameClock {
     }
 
     /// The person did something, and waits to see it.
-    pub(super) fn input(&mut self) {
-        self.had_input = true;
+    pub(super) fn input(&mut self, now: Instant) {
+        self.input = Some(now);
     }
 
     /// When the next frame is due, if one is.
     pub(super) fn due(&self) -> Option<Instant> {
-        let pause = if self.had_input { FRAME_AFTER_INPUT } else { FRAME };
+        let pause = if self.input.is_some() { FRAME_AFTER_INPUT } else { FRAME };
         self.is_changed.then(|| self.drawn + pause).into_iter().chain(self.changes_at).min()
     }
 
     /// Everything was drawn, but for clients that have not taken their last frame yet.
-    pub(super) fn drawn(&mut self, now: Instant, is_behind: bool) {
-        *self = Self { is_changed: is_behind, had_input: false, drawn: now, changes_at: None };
+    ///
+    /// A frame in the same moment as a key is drawn before the program has echoed it, and mostly changes nothing: then it does
+    /// not make the echo wait.
+    pub(super) fn drawn(&mut self, now: Instant, outcome: Drawn) {
+        self.is_changed = outcome == Drawn::NotByAll;
+        self.changes_at = None;
+        self.input = self.input.filter(|input| now.saturating_duration_since(*input) < ECHO_WITHIN);
+        if outcome != Drawn::Nothing || self.input != Some(now) {
+            self.drawn = now;
+        }
     }
 }
 
@@ -59,11 +81,11 @@ mod tests {
         assert_eq!(clock.due(), None);
         clock.change();
         assert_eq!(clock.due(), Some(now + FRAME));
-        clock.input();
+        clock.input(now);
         assert_eq!(clock.due(), Some(now + FRAME_AFTER_INPUT));
-        clock.drawn(now, false);
+        clock.drawn(now + ECHO_WITHIN, Drawn::Changes);
         assert_eq!(clock.due(), None);
-        clock.drawn(now, true);
+        clock.drawn(now, Drawn::NotByAll);
         assert_eq!(clock.due(), Some(now + FRAME));
     }
 
@@ -75,7 +97,26 @@ mod tests {
         assert_eq!(clock.due(), Some(now + FRAME * 9));
         clock.change();
         assert_eq!(clock.due(), Some(now + FRAME));
-        clock.drawn(now + FRAME * 9, false);
+        clock.drawn(now + FRAME * 9, Drawn::Changes);
         assert_eq!(clock.due(), None);
+    }
+
+    #[test]
+    fn an_echo_does_not_wait_for_the_frame_that_came_before_it() {
+        let now = Instant::now();
+        let mut clock = FrameClock::new(now);
+        let key = now + FRAME;
+        clock.input(key);
+        clock.change();
+        clock.drawn(key, Drawn::Nothing);
+        clock.change();
+        assert_eq!(
+            clock.due(),
+            Some(now + FRAME_AFTER_INPUT),
+            "nothing was drawn since, so it is due at once"
+        );
+        clock.drawn(key, Drawn::Changes);
+        clock.change();
+        assert_eq!(clock.due(), Some(key + FRAME_AFTER_INPUT), "another pane was drawn, so it is due soon");
     }
 }

@@ -25,7 +25,7 @@ impl Server {
             return self.lose(client);
         }
         for input in link.late_input(now) {
-            self.frames.input();
+            self.frames.input(now);
             let effects = self.state.input(client, &input, now);
             self.perform(effects);
             self.changed();
@@ -58,7 +58,7 @@ impl Server {
             FrameKind::Hello => return self.hello(client, frame, now),
             FrameKind::Input => {
                 let inputs = link.input(&frame.body, now);
-                self.frames.input();
+                self.frames.input(now);
                 let mut effects = Vec::new();
                 for input in inputs {
                     self.follow_directory(client);
@@ -69,7 +69,7 @@ impl Server {
             FrameKind::Resize => match frame.read::<(u16, u16)>() {
                 Ok((columns, lines)) => {
                     link.shown = None;
-                    self.frames.input();
+                    self.frames.input(now);
                     self.state.resize(client, columns, lines, now)
                 }
                 Err(_) => return false,
@@ -128,7 +128,7 @@ impl Server {
         self.state.set_keys((self.load_keys)());
         let effects = self.state.attach(client, facts, now);
         self.perform(effects);
-        self.frames.input();
+        self.frames.input(now);
         self.changed();
         true
     }
