@@ -164,8 +164,12 @@ impl Link {
             }
             let left = end.saturating_duration_since(Instant::now());
             let timeout = Timespec::try_from(left).ok();
-            if poll(&mut [PollFd::new(&self.stream, PollFlags::IN)], timeout.as_ref())? == 0 {
-                return Err(io::ErrorKind::TimedOut.into());
+            match poll(&mut [PollFd::new(&self.stream, PollFlags::IN)], timeout.as_ref()) {
+                Ok(0) => return Err(io::ErrorKind::TimedOut.into()),
+                Ok(_) => {}
+                // The terminal changed its size meanwhile.
+                Err(Errno::INTR) => continue,
+                Err(error) => return Err(error.into()),
             }
             if !self.read()? {
                 return Err(io::ErrorKind::UnexpectedEof.into());
