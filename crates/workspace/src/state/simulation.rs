@@ -59,10 +59,11 @@ impl Simulation {
             ids += 1;
             format!("id{ids}")
         };
+        let now = Instant::now();
         Self {
             random: Random::new(seed),
-            state: State::new(PaneKeys::default(), Box::new(new_id)),
-            now: Instant::now(),
+            state: State::new(PaneKeys::default(), Box::new(new_id), now),
+            now,
             windows: BTreeMap::new(),
             clients: 0,
             starting: BTreeSet::new(),
@@ -124,6 +125,7 @@ impl Simulation {
                 let client = self.client();
                 let mut effects = self.state.inbox_left(client, self.now);
                 effects.extend(self.state.end_updates(self.now + Duration::from_millis(200)));
+                effects.extend(self.state.tick(self.now));
                 effects
             }
         };
@@ -221,6 +223,7 @@ impl Simulation {
                 .pick(&[None, Some("api"), Some("very long name of a workspace")])
                 .map(str::to_owned),
             is_below: self.random.one_in(2),
+            takes_keys: self.random.one_in(2),
             facts: self.facts(),
         };
         self.state.open(request, None, self.now).1

@@ -53,7 +53,7 @@ fn a_flash_is_seen_for_a_moment() {
     let pane = session.focused(1);
     session.order(HubOrder::Flash { surface_id: surface(&pane) });
     let mut seen = Vec::new();
-    let end = session.now + std::time::Duration::from_secs(1);
+    let end = session.now + Duration::from_secs(1);
     while let Some(next) = session.state.next_change(session.now).filter(|next| *next < end) {
         session.now = next;
         seen.push(session.drawn(1).cell(16, 0).unwrap().style.reverse);
