@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ringer_ipc::discovery::HubAddress;
+use ringer_ipc::discovery::{HubAddress, socket_path};
 use ringer_ipc::{StartError, start_with_arguments, tell_ready};
 use ringer_platform::variable;
 use ringer_ui::Backend;
@@ -157,7 +157,10 @@ pub(crate) fn server_options() -> Result<ServerOptions, Failure> {
         backend,
         connect: Box::new(hub_client::quietly),
         start_keeper: Box::new(|| start(&KEEPER).map_err(io::Error::other)),
-        hub_socket: HubAddress::read(&home).map(|hub| hub.socket),
+        // Where the hub will be, if none runs yet.
+        hub_socket: HubAddress::read(&home)
+            .map(|hub| hub.socket)
+            .or_else(|| socket_path(&home, home.runtime()).ok()),
         tell_ready: Box::new(tell_ready),
     })
 }
