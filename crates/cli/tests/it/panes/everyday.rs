@@ -1,5 +1,7 @@
 //! Opening, splitting, leaving and coming back.
 
+use std::path::{Path, PathBuf};
+
 use test_support::until;
 
 use super::session::Session;
@@ -69,6 +71,26 @@ fn panes_are_split_and_closed_and_the_last_one_ends_the_window() {
     until("one pane", || window.text().matches('┌').count() == 1);
     window.command("exit");
     assert!(window.end().1.success());
+}
+
+#[test]
+fn a_program_finds_its_place_and_the_hub_in_its_environment() {
+    let session = Session::new();
+    let mut window = session.attach();
+    window.command("env > variables; echo >> variables; echo written-$((40+2))");
+    window.until("written-42");
+    let variables = std::fs::read_to_string(session.file("variables")).expect("a file");
+    let value = |name: &str| variables.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('='));
+    assert!(value("RINGER_SURFACE").is_some_and(|surface| surface.starts_with("pane:")), "{variables}");
+    assert!(
+        value("RINGER_WORKSPACE").is_some_and(|workspace| workspace.starts_with("panes:")),
+        "{variables}"
+    );
+    // Also if it was there before the hub.
+    let socket = value("RINGER_SOCKET").map(PathBuf::from);
+    until("a hub runs", || session.hub.presence().is_some());
+    assert_eq!(socket.as_deref().and_then(Path::parent), Some(&*session.sockets()), "{variables}");
+    assert_eq!(value("TMUX"), None);
 }
 
 #[test]

@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use rustix::process::{Pid, Signal, kill_process};
+
 use super::session::Session;
 
 /// How much memory a process has, in KiB.
@@ -22,6 +24,23 @@ fn a_flood_does_not_keep_the_keys_of_another_pane() {
         window.command(&format!("clear; echo key-$((1000+{number}))"));
         window.until(&format!("key-{}", 1000 + number));
     }
+}
+
+#[test]
+fn a_window_that_reads_nothing_does_not_hold_the_others() {
+    let session = Session::new();
+    let stopped = session.attach();
+    let mut window = session.attach();
+    let process = Pid::from_raw(stopped.pid().cast_signed()).expect("a pid");
+    kill_process(process, Signal::STOP).expect("it runs");
+    session.open("flood", "while :; do echo floooooooooooooooooood; done");
+    window.press("o");
+    for number in 0..5 {
+        window.command(&format!("clear; echo key-$((1000+{number}))"));
+        window.until(&format!("key-{}", 1000 + number));
+    }
+    kill_process(process, Signal::CONT).expect("it runs");
+    stopped.until("key-1004");
 }
 
 #[test]
