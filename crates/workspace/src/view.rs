@@ -75,6 +75,8 @@ pub(crate) struct View {
     pub(crate) is_in_inbox: bool,
     /// When the person did something there.
     pub(crate) active: Instant,
+    /// When they typed or used the mouse there.
+    pub(crate) typed: Option<Instant>,
     /// The text that was searched last.
     pub(crate) searched: String,
     /// The pane in which a button of the mouse was pressed.
@@ -97,6 +99,7 @@ impl View {
             has_focus: None,
             is_in_inbox: false,
             active: now,
+            typed: None,
             searched: String::new(),
             pressed: None,
             grabbed: None,
@@ -122,12 +125,13 @@ impl View {
 
     /// Whether the person looks at it: its terminal has the focus, or does not tell and they typed there a moment ago.
     pub(crate) fn is_looked_at(&self, now: Instant) -> bool {
-        self.has_focus.unwrap_or_else(|| now.saturating_duration_since(self.active) < TYPED_FOR)
+        let typed = || self.typed.is_some_and(|at| now.saturating_duration_since(at) < TYPED_FOR);
+        self.has_focus.unwrap_or_else(typed)
     }
 
     /// Until when they are taken to look at it, in a terminal that does not tell.
     pub(crate) fn looks_until(&self) -> Option<Instant> {
-        self.has_focus.is_none().then(|| self.active + TYPED_FOR)
+        self.typed.filter(|_| self.has_focus.is_none()).map(|at| at + TYPED_FOR)
     }
 
     /// Ends a mode that is about one pane, unless this is the one that has the keys.

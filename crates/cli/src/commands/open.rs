@@ -35,7 +35,10 @@ pub(crate) struct Args {
     /// Do not go there: keys stay where they are, and this terminal shows no panes
     #[arg(long, short)]
     detached: bool,
-    /// Print one JSON object; implies --detached
+    /// Go there also from a script: what you type in the window that was used last goes to the new pane
+    #[arg(long, conflicts_with = "detached")]
+    go: bool,
+    /// Print one JSON object; implies --detached unless --go is given
     #[arg(long)]
     json: bool,
     /// The command and its arguments [default: your shell]
@@ -64,7 +67,7 @@ pub(super) fn run(arguments: &Args) -> Outcome {
         name: arguments.name.clone(),
         workspace: arguments.workspace.clone(),
         is_below: arguments.split == Split::Down,
-        takes_keys: !arguments.detached && !arguments.json && panes::has_terminal(),
+        takes_keys: arguments.go || !arguments.detached && !arguments.json && panes::has_terminal(),
     })?;
     let Answer::Opened { surface, is_shown } = answer else {
         return Err(Failure::new(Exit::Software, "the server of panes gave another answer"));

@@ -38,7 +38,7 @@ impl State {
             Some(Event::FocusLost) => return self.outer_focus(client, false, now),
             // An answer of the terminal is not the person, and was not asked for by a program.
             None if !is_unnamed_key(&input.bytes) => return Vec::new(),
-            _ => view.active = now,
+            _ => (view.active, view.typed) = (now, Some(now)),
         }
         let is_release = matches!(&input.event, Some(Event::Key(key)) if key.kind == KeyEventKind::Release);
         let is_for_program = view.mode == Mode::Program;

@@ -74,7 +74,7 @@ impl Session {
     /// Opens a pane that runs a command of the shell. Gives its surface.
     #[track_caller]
     pub(super) fn open(&self, name: &str, script: &str) -> String {
-        self.run(&["open", "--detached", "--name", name, "--", "sh", "-c", script]).trim().to_owned()
+        self.run(&["open", "--go", "--name", name, "--", "sh", "-c", script]).trim().to_owned()
     }
 
     /// All surfaces.
