@@ -3,10 +3,10 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::multiplexer::{ALL, Kind, Multiplexer};
+use super::multiplexer::{ALL, Kind, Multiplexer, WAIT_FOR_FLOOD};
 use super::processes::{cpu_time, written};
 use super::table::percentile;
-use super::terminal::{Reader, Terminal};
+use super::terminal::{Place, Reader, Terminal};
 use super::{Bench, Options};
 
 /// How many panes there are beside the one with the keys, when one of them floods.
@@ -15,6 +15,8 @@ const LETTERS: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 /// Both programs have these keys, after the prefix.
 const SPLIT_RIGHT: &str = "%";
 const SPLIT_DOWN: &str = "\"";
+/// The terminal erases what was typed in the line: Ctrl-U.
+const ERASE_LINE: &str = "\x15";
 const GO_LEFT: &str = "\x1b[D";
 const GO_RIGHT: &str = "\x1b[C";
 const GO_UP: &str = "\x1b[A";
@@ -65,17 +67,25 @@ fn measure(bench: &Bench, kind: Kind, beside: Beside, count: usize, keys: &mut K
     }
     terminal.write("cat\r");
     multiplexer.wait_for_running("cat");
+    if beside == Beside::Flood {
+        multiplexer.begin_flood();
+    }
     let (server, flood) = (multiplexer.server(), multiplexer.running("yes"));
     let (begun, cpu) = (Instant::now(), cpu_time(server));
     let flooded: f64 = flood.iter().map(|pid| written(*pid)).sum();
+    let mut tag = String::new();
     for number in 0..count {
         let at = number % LETTERS.len();
         if at == 0 {
-            terminal.write("\r");
+            // Each line begins with another tag, so that its letters are found wherever the line is. Enter would let `cat` write
+            // the line at any time later, between the letters.
+            tag = format!("#{}:", number / LETTERS.len());
+            terminal.type_until(&format!("{ERASE_LINE}{tag}"), &tag, Place::Anywhere);
         }
         // Not in step with frames: times that differ, as a person types.
         thread::sleep(SHORTEST_PAUSE + PAUSE_STEP * u32::try_from(number * 13 % 31).unwrap_or(0));
-        keys.times.push(terminal.type_until(&LETTERS[at..=at], &LETTERS[..=at]));
+        let shown = format!("{tag}{}", &LETTERS[..=at]);
+        keys.times.push(terminal.type_until(&LETTERS[at..=at], &shown, Place::Anywhere));
     }
     keys.measured += begun.elapsed();
     keys.cpu += cpu_time(server).saturating_sub(cpu);
@@ -94,23 +104,22 @@ fn open_others(multiplexer: &Multiplexer, terminal: &mut Terminal, first: u32) {
         if number == OTHERS / 2 + 1 {
             go(multiplexer, terminal, GO_LEFT, first);
         }
-        terminal.write(&format!("{}{split}", multiplexer.prefix()));
+        terminal.press(&[multiplexer.prefix(), split]);
         known.push(next_prompt(terminal, &known));
     }
     for pane in known[OTHERS / 2 + 2..OTHERS].iter().rev().chain([&first]) {
         go(multiplexer, terminal, GO_UP, *pane);
     }
     // In the second pane, from where the keys come back to the first one.
-    terminal.write(&format!("{}{GO_RIGHT}", multiplexer.prefix()));
+    terminal.press(&[multiplexer.prefix(), GO_RIGHT]);
     terminal.wait_for("the second pane", |display| display.prompt().filter(|pane| *pane == known[1]));
-    terminal.write("yes\r");
-    multiplexer.wait_for_running("yes");
+    terminal.write(&format!("{WAIT_FOR_FLOOD}\r"));
     go(multiplexer, terminal, GO_LEFT, first);
 }
 
 /// Goes to a pane with a key after the prefix.
 fn go(multiplexer: &Multiplexer, terminal: &mut Terminal, key: &str, pane: u32) {
-    terminal.write(&format!("{}{key}", multiplexer.prefix()));
+    terminal.press(&[multiplexer.prefix(), key]);
     terminal.wait_for("the prompt of another pane", |display| display.prompt().filter(|own| *own == pane));
 }
 

@@ -18,6 +18,9 @@ const START_WITHIN: Duration = Duration::from_mins(1);
 /// The arguments of the shell that runs in panes.
 const SHELL_ARGUMENTS: [&str; 1] = ["-i"];
 
+/// What a shell is told so that it floods its pane later: nothing can be found by the cursor while it does.
+pub(crate) const WAIT_FOR_FLOOD: &str = "mkfifo ~/go; read line < ~/go; yes";
+
 /// One of the programs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -99,6 +102,17 @@ impl Multiplexer {
             fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name.trim_end() == program)
         };
         processes::started_in(&self.directory).into_iter().filter(is_it).collect()
+    }
+
+    /// Lets the shell that waits for it flood its pane.
+    pub(crate) fn begin_flood(&self) {
+        let (over, pipe) = (Instant::now() + START_WITHIN, self.directory.join("go"));
+        while !pipe.exists() {
+            assert!(Instant::now() < over, "no shell waits for the flood");
+            thread::sleep(Duration::from_millis(5));
+        }
+        fs::write(pipe, "\n").expect("the flood begins");
+        self.wait_for_running("yes");
     }
 
     /// Waits until a process runs this command.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::multiplexer::{ALL, Multiplexer};
 use super::processes::{cpu_time, resident};
 use super::table::{median, percentile};
-use super::terminal::{Reader, Terminal};
+use super::terminal::{Place, Reader, Terminal};
 use super::{Bench, Options};
 
 /// Shows a file each time it is told a mark, and the mark after it. What is typed is not echoed.
@@ -69,7 +69,7 @@ fn measure(bench: &Bench, options: &Options, script: &Path, file: &Path, reader:
         let mark = &LETTERS[begin..begin + MARK_LENGTH];
         for (_, _, terminal, server, times) in &mut contenders {
             let (before, client) = (cpu_time(*server), cpu_time(terminal.pid));
-            times.shown.push(terminal.type_until(&format!("{mark}\r"), mark));
+            times.shown.push(terminal.type_until(&format!("{mark}\r"), mark, Place::BeforeCursor));
             let used = cpu_time(*server).saturating_sub(before);
             times.server.push(used);
             times.all.push(used + cpu_time(terminal.pid).saturating_sub(client));

@@ -35,7 +35,7 @@ fn soak(bench: &Bench, name: &str, kind: Kind, file: &Path, time: Duration) {
     let multiplexer = bench.multiplexer(kind);
     let mut terminal = multiplexer.open(&[], Reader::Emulator);
     let first = next_prompt(&terminal, &[]);
-    terminal.write(&format!("{}%", multiplexer.prefix()));
+    terminal.press(&[multiplexer.prefix(), "%"]);
     next_prompt(&terminal, &[first]);
     let (server, begun) = (multiplexer.server(), Instant::now());
     let (beginning, mut warm, mut actions) = (resident(server), None, 0_u32);
@@ -53,7 +53,7 @@ fn soak(bench: &Bench, name: &str, kind: Kind, file: &Path, time: Duration) {
                 flood(&mut terminal, file, floods);
             }
             2 => {
-                terminal.write(&format!("{}d", multiplexer.prefix()));
+                terminal.press(&[multiplexer.prefix(), "d"]);
                 terminal.wait_for_end();
                 terminal = multiplexer.attach();
                 terminal.resize(size.0, size.1);

@@ -15,6 +15,8 @@ use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system}
 
 /// How long anything may take to be on the screen.
 const PATIENCE: Duration = Duration::from_mins(2);
+/// Between keys that are pressed.
+const KEY_PAUSE: Duration = Duration::from_millis(10);
 /// How many of the last bytes are kept: more than any text that is waited for has.
 const TAIL: usize = 400;
 /// What a program shows first that is waited for.
@@ -28,6 +30,15 @@ pub(crate) enum Reader {
     Emulator,
     /// It is searched for what is waited for, and thrown away.
     Discarding,
+}
+
+/// Where a text is waited for.
+#[derive(Clone, Copy)]
+pub(crate) enum Place {
+    /// It ends where the cursor is.
+    BeforeCursor,
+    /// In any line: the cursor is hardly ever in its pane while another one floods.
+    Anywhere,
 }
 
 /// A program in a terminal.
@@ -68,10 +79,19 @@ impl Terminal {
         self.writer.write_all(text.as_bytes()).and_then(|()| self.writer.flush()).expect("a key is typed");
     }
 
-    /// Types something and gives how long it takes until the cursor is behind a text.
-    pub(crate) fn type_until(&mut self, typed: &str, shown: &str) -> Duration {
+    /// Presses keys one after the other, not quicker than a person: tmux takes keys within a millisecond for a paste.
+    pub(crate) fn press(&mut self, keys: &[&str]) {
+        for key in keys {
+            thread::sleep(KEY_PAUSE);
+            self.write(key);
+        }
+    }
+
+    /// Types something and gives how long it takes until a text is there.
+    pub(crate) fn type_until(&mut self, typed: &str, shown: &str, place: Place) -> Duration {
         let mut display = self.shared.lock();
-        (display.wanted, display.found, display.tail) = (shown.to_owned(), None, Vec::new());
+        (display.wanted, display.place) = (shown.to_owned(), place);
+        (display.found, display.tail) = (None, Vec::new());
         drop(display);
         let begun = Instant::now();
         self.write(typed);
@@ -144,7 +164,8 @@ pub(crate) struct Display {
     parser: Processor,
     /// The text that is waited for.
     wanted: String,
-    /// When the cursor was behind it.
+    place: Place,
+    /// When it was there.
     found: Option<Instant>,
     /// The last bytes, in which a text may have begun.
     tail: Vec<u8>,
@@ -160,6 +181,7 @@ impl Display {
             term,
             parser: Processor::new(),
             wanted: READY.to_owned(),
+            place: Place::BeforeCursor,
             found: None,
             tail: Vec::new(),
             is_over: false,
@@ -181,7 +203,10 @@ impl Display {
 
     fn is_there(&mut self, bytes: &[u8]) -> bool {
         if let Reader::Emulator = self.reader {
-            return self.is_before_cursor(&self.wanted);
+            return match self.place {
+                Place::BeforeCursor => self.is_before_cursor(&self.wanted),
+                Place::Anywhere => self.is_anywhere(&self.wanted),
+            };
         }
         let wanted = self.wanted.as_bytes();
         self.tail.extend_from_slice(bytes);
@@ -191,8 +216,19 @@ impl Display {
         is_there
     }
 
+    /// Whether a text is in a line.
+    fn is_anywhere(&self, text: &str) -> bool {
+        let grid = self.term.grid();
+        let is_at = |line: usize, begin: usize| {
+            let row = &grid[Line(i32::try_from(line).unwrap_or(0))];
+            text.chars().zip(begin..).all(|(expected, column)| row[Column(column)].c == expected)
+        };
+        let begins = 0..=grid.columns().saturating_sub(text.len());
+        (0..grid.screen_lines()).any(|line| begins.clone().any(|begin| is_at(line, begin)))
+    }
+
     /// Whether a text ends where the cursor is.
-    pub(crate) fn is_before_cursor(&self, text: &str) -> bool {
+    fn is_before_cursor(&self, text: &str) -> bool {
         let cursor = self.term.grid().cursor.point;
         let Some(begin) = cursor.column.0.checked_sub(text.len()) else { return false };
         let row = &self.term.grid()[cursor.line];
