@@ -71,7 +71,7 @@ struct Options {
     /// Let what agents ask there be answered from here
     #[arg(long, conflicts_with = "no_answers")]
     may_answer: bool,
-    /// Do not
+    /// Answer what agents ask there only on that machine
     #[arg(long)]
     no_answers: bool,
     /// Do not ask
