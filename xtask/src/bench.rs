@@ -22,6 +22,7 @@ mod wake;
 use options::Options;
 
 use crate::binary::{self, Profile};
+use crate::clients;
 use crate::failure::Failure;
 use crate::step::Step;
 use crate::step_times::StepTimes;
@@ -30,6 +31,9 @@ struct Bench {
     name: &'static str,
     run: fn(&Options, &mut StepTimes) -> Result<(), Failure>,
 }
+
+/// How often a dialog is answered in each way. One takes a few seconds.
+const ANSWERS: u32 = 30;
 
 const BENCHES: &[Bench] = &[
     Bench { name: "scanner", run: scanner },
@@ -43,6 +47,7 @@ const BENCHES: &[Bench] = &[
     Bench { name: "ui", run: |options, times| in_terminal("ui", options, times) },
     Bench { name: "run", run: |options, times| in_terminal("run", options, times) },
     Bench { name: "panes", run: |options, times| in_terminal("panes", options, times) },
+    Bench { name: "answer", run: answer },
 ];
 
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
@@ -77,6 +82,11 @@ fn in_terminal(name: &'static str, options: &Options, times: &mut StepTimes) -> 
     let [idle, soak] = [options.idle, options.soak].map(|time| time.as_secs().to_string());
     let bench = bench.env("RINGER", &ringer.to_string_lossy());
     bench.env("RINGER_BENCH_IDLE", &idle).env("RINGER_BENCH_SOAK", &soak).run(times)
+}
+
+/// From an answer to the tool, and what the hook costs that waits for the answer.
+fn answer(options: &Options, times: &mut StepTimes) -> Result<(), Failure> {
+    clients::bench_answers(options.missing, ANSWERS, options.idle, times)
 }
 
 #[cfg(test)]

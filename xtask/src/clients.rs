@@ -4,6 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use crate::binary;
 use crate::failure::Failure;
@@ -76,6 +77,30 @@ pub(crate) fn test_in_ci(times: &mut StepTimes) -> Result<(), Failure> {
              cargo xtask test --clients -- --test-threads=1"
         ))
     })
+}
+
+/// Measures how long a real Claude Code takes from an answer to the tool, with the program as `cargo install` builds it. Fails
+/// where the client cannot be had.
+pub(crate) fn bench_answers(
+    missing: Missing,
+    rounds: u32,
+    watched: Duration,
+    times: &mut StepTimes,
+) -> Result<(), Failure> {
+    let folder = binary::artifacts()?.join("clients");
+    if let Some(why) = why_not_here(&folder, &node_version(), registry) {
+        return Err(Failure::unavailable(format!("there is no Claude Code to measure: {why}")));
+    }
+    install(missing, &folder, times)?;
+    Step::cargo(
+        "answer",
+        &["test", "--release", "-p", "ringer", "--test", "clients", "from_the_answer_to_the_tool"],
+    )
+    .args(["--", "--ignored", "--nocapture"])
+    .env("RINGER_CLIENTS", &programs(&folder).to_string_lossy())
+    .env("RINGER_ROUNDS", &rounds.to_string())
+    .env("RINGER_BENCH_IDLE", &watched.as_secs().to_string())
+    .run(times)
 }
 
 fn run(cargo: Step, folder: &Path, arguments: &[String], times: &mut StepTimes) -> Result<(), Failure> {

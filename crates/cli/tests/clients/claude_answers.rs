@@ -1,7 +1,6 @@
 //! Prompts of Claude Code that are answered from elsewhere.
 
 use std::fs;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
 use test_support::{Answer, Messages, Model, until_within};
@@ -26,7 +25,7 @@ fn asked(
 
 /// Waits until a prompt is open and its hook waits for the person.
 #[track_caller]
-fn until_asked(environment: &ClientEnvironment) {
+pub(crate) fn until_asked(environment: &ClientEnvironment) {
     environment.until_open(1);
     until_within(DEADLINE, "a hook waits beside the dialog", || {
         let (code, shown) = environment.try_ringer(&["answer", "last", "--json"]);
@@ -256,39 +255,4 @@ fn of_two_answers_at_the_same_moment_one_counts() {
     environment.notified("complete");
     until_none_waits(&environment);
     assert_eq!(environment.complaints(), "");
-}
-
-/// How long it takes from the answer until the tool runs: with the command, and with Enter in the dialog. It prints the medians:
-/// `cargo xtask test --clients from_the_answer -- --nocapture`.
-#[test]
-#[ignore = "needs real clients: cargo xtask test --clients"]
-fn from_the_answer_to_the_tool() {
-    let rounds = std::env::var("RINGER_ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(2);
-    let model = Model::new(&Messages);
-    let environment = ClientEnvironment::for_claude(&model);
-    let mut terminal =
-        environment.start_in_terminal("claude", &["--permission-mode", "default", "go on, please"]);
-    model.request();
-    let (mut by_command, mut by_key) = (Vec::new(), Vec::new());
-    for round in 0..2 * rounds {
-        let file = environment.project().join(format!("at-{round}"));
-        let command = format!("date +%s%N > '{}'", file.display());
-        model.answer(Answer::tool("Bash", json!({ "command": command, "description": "what time is it" })));
-        until_asked(&environment);
-        let start = SystemTime::now().duration_since(UNIX_EPOCH).expect("a clock").as_nanos();
-        if round % 2 == 0 {
-            let (code, said) = environment.try_ringer(&["answer", "last", "allow"]);
-            assert_eq!(code, 0, "{said}");
-        } else {
-            terminal.press("\r");
-        }
-        model.request();
-        let ran: u128 = fs::read_to_string(&file).expect("the tool ran").trim().parse().expect("a time");
-        let times = if round % 2 == 0 { &mut by_command } else { &mut by_key };
-        times.push((ran - start) / 1_000_000);
-        environment.until_open(0);
-    }
-    by_command.sort_unstable();
-    by_key.sort_unstable();
-    eprintln!("ms until the tool runs: {by_command:?} with the command, {by_key:?} with Enter");
 }

@@ -18,6 +18,7 @@ mod scenarios;
 mod session;
 mod terminal;
 
+mod answer_times;
 mod claude_answers;
 mod claude_headless;
 mod claude_in_terminal;
