@@ -136,6 +136,12 @@ pub(crate) fn list() -> Result<Vec<PaneListed>, Failure> {
     }
 }
 
+/// How many panes are open. Makes nothing where there never was one.
+pub(crate) fn open_count() -> usize {
+    let had_panes = context::home().is_ok_and(|home| Places::has_session(&home));
+    if had_panes { list().map_or(0, |panes| panes.len()) } else { 0 }
+}
+
 fn failure(error: ClientError) -> Failure {
     match error {
         ClientError::NoServer => Failure::new(Exit::Unavailable, error.to_string()).hint("ringer open"),

@@ -8,6 +8,9 @@ use ringer_ipc::discovery::socket_path;
 use ringer_journal::{Home, Lock};
 use ringer_platform::connect_at_once;
 
+/// The file with the session.
+const SESSION: &str = "panes.json";
+
 /// The sockets, the lock and the files of a home's panes.
 #[derive(Debug, Clone)]
 pub struct Places {
@@ -35,7 +38,12 @@ impl Places {
 
     /// The session that is restored after a reboot.
     pub(crate) fn session(&self) -> PathBuf {
-        self.home.join("panes.json")
+        self.home.join(SESSION)
+    }
+
+    /// Whether a home ever had panes.
+    pub fn has_session(home: &Home) -> bool {
+        home.path().join(SESSION).exists()
     }
 
     /// Where the screens of the panes are, for the next server.

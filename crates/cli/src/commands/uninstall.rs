@@ -25,6 +25,7 @@ use crate::context;
 use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
 use crate::output::{count, eprint_line, print_json, print_line, print_text, short_path};
+use crate::panes;
 use crate::tmux_setup::{ConfigChange, installed_servers};
 
 /// Remove everything that Ringer wrote: hooks, backups, the journal, repository ids
@@ -78,6 +79,12 @@ struct Removed {
 }
 
 pub(crate) fn run(arguments: &Args) -> Outcome {
+    let open = panes::open_count();
+    if open > 0 {
+        // Their programs would run on where no command finds them.
+        return Err(Failure::new(Exit::Unavailable, format!("panes are open ({open})"))
+            .hint("ringer attach   # close them, or end their programs"));
+    }
     let traces = Traces::find(arguments.keep_history)?;
     if traces.is_empty() {
         return if arguments.json {

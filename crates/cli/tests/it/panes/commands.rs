@@ -29,6 +29,15 @@ fn panes_are_listed_and_typed_into_from_outside() {
 }
 
 #[test]
+fn uninstall_does_not_leave_programs_behind() {
+    let session = Session::new();
+    session.open("job", "read line");
+    until("the session is saved", || session.hub.base.home().join("panes.json").exists());
+    let refused = session.hub.fails(&["uninstall", "--yes"], 69);
+    assert!(refused.contains("panes are open (1)") && refused.contains("hint: ringer attach"), "{refused}");
+}
+
+#[test]
 fn an_agent_may_not_type_into_a_pane() {
     let session = Session::new();
     session.open("victim", "read line; echo $line > typed; read line");
