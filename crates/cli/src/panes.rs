@@ -84,8 +84,13 @@ pub(crate) fn settings() -> ClientSettings {
         environment: std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
             .collect(),
-        directory: std::env::current_dir().unwrap_or_else(|_| "/".into()),
+        directory: current_directory(),
     }
+}
+
+/// The directory of this process. One whose name is not UTF-8 cannot be told to the server.
+fn current_directory() -> PathBuf {
+    std::env::current_dir().ok().filter(|path| path.to_str().is_some()).unwrap_or_else(|| "/".into())
 }
 
 /// Whether this process runs in a pane.

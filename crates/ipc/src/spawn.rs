@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use ringer_term::sanitise_line;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 
 /// What a hub may know of the environment of its first caller. Not its secrets, its sandbox or its terminal.
 const KEPT: [&str; 26] = [
@@ -114,13 +115,19 @@ pub fn start_with_arguments(
     while !line.contains(&b'\n') {
         let left = end.saturating_duration_since(Instant::now());
         let timeout = Timespec::try_from(left).ok();
-        if poll(&mut [PollFd::new(&said, PollFlags::IN)], timeout.as_ref()).map_err(io::Error::from)? == 0 {
-            return Err(io::Error::from(io::ErrorKind::TimedOut).into());
+        match poll(&mut [PollFd::new(&said, PollFlags::IN)], timeout.as_ref()) {
+            Ok(0) => return Err(io::Error::from(io::ErrorKind::TimedOut).into()),
+            Ok(_) => {}
+            // A signal, such as that of a terminal whose size has changed.
+            Err(Errno::INTR) => continue,
+            Err(error) => return Err(io::Error::from(error).into()),
         }
         let mut piece = [0; 1024];
-        match said.read(&mut piece)? {
-            0 => break,
-            read => line.extend_from_slice(&piece[..read]),
+        match said.read(&mut piece) {
+            Ok(0) => break,
+            Ok(read) => line.extend_from_slice(&piece[..read]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error.into()),
         }
     }
     match line.strip_prefix(FAILED.as_bytes()) {

@@ -205,7 +205,10 @@ impl<'a> Exchange<'a> {
                     return Err(Error::Io { what: "cannot go on".to_owned(), source });
                 }
                 self.give(Input::Changed)?;
-                self.look_at_agents = self.look_at_agents.or(Some(Instant::now() + AGENTS_AFTER));
+                // Before the hello no machine is there to be told.
+                if self.peer.is_some() {
+                    self.look_at_agents = self.look_at_agents.or(Some(Instant::now() + AGENTS_AFTER));
+                }
             }
             self.tell_agents()?;
             if self.link.next_tick() <= monotonic() {
@@ -341,6 +344,10 @@ impl<'a> Exchange<'a> {
     fn greet(&mut self, hello: &Hello) -> Result<Input, Error> {
         if hello.machine == self.own {
             return Err(Error::SameMachine);
+        }
+        // A link of the settings exchanges messages; only the far end is asked for other things.
+        if self.setup.name.is_some() && hello.purpose != Purpose::Exchange {
+            return Err(Error::Protocol("it does not exchange messages"));
         }
         self.other_may_answer = hello.may_answer;
         match hello.purpose {

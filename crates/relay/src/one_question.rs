@@ -125,6 +125,9 @@ impl Connection {
 
     fn read(&mut self) -> Result<(), Error> {
         let left = self.deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(Error::Silent(self.within.as_secs()));
+        }
         let timeout = Timespec::try_from(left).ok();
         let output = self.process.output();
         match poll(&mut [PollFd::from_borrowed_fd(output, PollFlags::IN)], timeout.as_ref()) {

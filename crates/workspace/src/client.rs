@@ -1,10 +1,7 @@
 //! A client: it lends its terminal to the server, and knows nothing of panes.
 
-use std::fs::File;
-use std::io::{self, IsTerminal, Read, Write, stdin, stdout};
-use std::os::fd::AsFd;
+use std::io::{self, Read, Write, stdin};
 use std::os::unix::net::UnixStream;
-use std::panic;
 use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -12,7 +9,6 @@ use std::time::{Duration, Instant};
 use ringer_platform::{clear_wakes, connect_at_once, peer_uid, wake_pair};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
 use signal_hook::consts::{SIGHUP, SIGTERM, SIGWINCH};
 use signal_hook::low_level::pipe;
 
@@ -21,6 +17,7 @@ use crate::outer_modes::LEAVE;
 use crate::protocol::{
     Answer, Bye, Frame, FrameKind, FrameReader, Hello, Request, TerminalFacts, VERSION, Welcome,
 };
+use crate::raw_terminal::RawTerminal;
 
 /// How long the server may take to answer.
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
@@ -389,60 +386,4 @@ fn show(
             return Ok(Left::Server);
         }
     }
-}
-
-/// This process's terminal, raw. It is given back as it was when this is dropped.
-struct RawTerminal {
-    device: File,
-    before: Termios,
-    raw: Termios,
-}
-
-impl RawTerminal {
-    fn take() -> io::Result<Self> {
-        if !stdin().is_terminal() || !stdout().is_terminal() {
-            return Err(io::Error::other("panes need a terminal for input and output"));
-        }
-        let device = File::from(stdout().as_fd().try_clone_to_owned()?);
-        let before = tcgetattr(&device)?;
-        let mut raw = before.clone();
-        raw.make_raw();
-        tcsetattr(&device, OptionalActions::Now, &raw)?;
-        let terminal = Self { device, before, raw };
-        let (device, before) = (terminal.device.try_clone()?, terminal.before.clone());
-        let previous = panic::take_hook();
-        panic::set_hook(Box::new(move |info| {
-            give_back(&device, &before);
-            previous(info);
-        }));
-        Ok(terminal)
-    }
-
-    fn size(&self) -> (u16, u16) {
-        tcgetwinsize(&self.device).map_or((80, 24), |size| (size.ws_col.max(1), size.ws_row.max(1)))
-    }
-
-    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.device.write_all(bytes)
-    }
-
-    /// Gives the terminal back while something else has it.
-    fn lend(&mut self, meanwhile: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
-        give_back(&self.device, &self.before);
-        let result = meanwhile();
-        tcsetattr(&self.device, OptionalActions::Now, &self.raw)?;
-        result
-    }
-}
-
-impl Drop for RawTerminal {
-    fn drop(&mut self) {
-        give_back(&self.device, &self.before);
-    }
-}
-
-fn give_back(mut device: &File, before: &Termios) {
-    // A terminal that is gone needs nothing.
-    let _ = device.write_all(LEAVE.as_bytes());
-    let _ = tcsetattr(device, OptionalActions::Now, before);
 }

@@ -228,15 +228,20 @@ impl Emulator {
         self.term.mode().contains(TermMode::ALT_SCREEN)
     }
 
+    /// The place and the shape of the cursor as the program has set it, and whether it is to be seen.
+    pub(crate) fn program_cursor(&self) -> (u16, u16, u8, bool) {
+        let point = self.term.grid().cursor.point;
+        let line = u16::try_from(point.line.0).unwrap_or(0);
+        let style = self.term.cursor_style();
+        let shape = shape_number(style.shape).unwrap_or(2) - u8::from(style.blinking);
+        let is_shown = self.term.mode().contains(TermMode::SHOW_CURSOR);
+        (u16::try_from(point.column.0).unwrap_or(0), line, shape, is_shown)
+    }
+
     /// The place and the shape of the cursor, unless it is hidden or scrolled away.
     pub(crate) fn cursor(&self) -> Option<(u16, u16, u8)> {
         let content = self.term.renderable_content();
-        let shape = match content.cursor.shape {
-            CursorShape::Hidden => return None,
-            CursorShape::Block | CursorShape::HollowBlock => 2,
-            CursorShape::Underline => 4,
-            CursorShape::Beam => 6,
-        };
+        let shape = shape_number(content.cursor.shape)?;
         let blinks = self.term.cursor_style().blinking;
         let line = content.cursor.point.line.0 + i32::try_from(content.display_offset).ok()?;
         let line = u16::try_from(line).ok().filter(|line| *line < self.size().lines)?;
@@ -361,6 +366,16 @@ impl Emulator {
     /// How many lines were scrolled away and are kept.
     pub(crate) fn history(&self) -> usize {
         self.term.history_size()
+    }
+}
+
+/// The shape of a cursor that does not blink, as DECSCUSR numbers it.
+fn shape_number(shape: CursorShape) -> Option<u8> {
+    match shape {
+        CursorShape::Hidden => None,
+        CursorShape::Block | CursorShape::HollowBlock => Some(2),
+        CursorShape::Underline => Some(4),
+        CursorShape::Beam => Some(6),
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -12,6 +13,7 @@ use std::time::{Duration, Instant};
 use ringer_ipc::{HubClient, HubWriter};
 use ringer_platform::{clear_wakes, wake, wake_pair};
 use ringer_ui::{Agent, Backend};
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::hub_order::HubOrder;
@@ -25,6 +27,9 @@ const MAX_WAITING: usize = 1024;
 const TRY_AGAIN: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(30));
 /// The shortest time between two readings of the agents' states.
 const LOAD_EVERY: Duration = Duration::from_millis(100);
+
+/// A request to the hub: its method and its parameters.
+type Said = (&'static str, Value);
 
 /// What comes from the hub.
 #[derive(Debug)]
@@ -60,7 +65,7 @@ impl Mailbox {
 /// The loop's end of the connection.
 #[derive(Debug)]
 pub(crate) struct HubHost {
-    requests: SyncSender<(&'static str, Value)>,
+    requests: SyncSender<Said>,
     mailbox: Mailbox,
     woken: UnixStream,
 }
@@ -101,7 +106,7 @@ fn is_said_once(method: &str) -> bool {
     matches!(method, "surface.heard" | "surface.unread")
 }
 
-fn serve(connect: &Connect, requests: &Receiver<(&'static str, Value)>, mailbox: &Mailbox) {
+fn serve(connect: &Connect, requests: &Receiver<Said>, mailbox: &Mailbox) {
     let (shortest, longest) = TRY_AGAIN;
     let (mut pause, mut unsaid) = (shortest, VecDeque::new());
     loop {
@@ -133,7 +138,7 @@ fn serve(connect: &Connect, requests: &Receiver<(&'static str, Value)>, mailbox:
 }
 
 /// Keeps what would not be said anew.
-fn keep_unsaid(request: (&'static str, Value), unsaid: &mut VecDeque<(&'static str, Value)>) {
+fn keep_unsaid(request: Said, unsaid: &mut VecDeque<Said>) {
     if is_said_once(request.0) && unsaid.len() < MAX_WAITING {
         unsaid.push_back(request);
     }
@@ -142,34 +147,83 @@ fn keep_unsaid(request: (&'static str, Value), unsaid: &mut VecDeque<(&'static s
 struct Connection {
     writer: HubWriter,
     is_over: Arc<Mutex<bool>>,
+    /// Requests that were written, and those of them that the hub has answered.
+    sent: u64,
+    answered: Arc<AtomicU64>,
+    /// What was said once and is not answered yet, by the number of its request: a hub that ends may have taken it and not read it.
+    unanswered: VecDeque<(u64, Said)>,
+}
+
+impl Connection {
+    /// Gives whether the hub took it. If not, it is kept.
+    fn send(&mut self, request: Said, unsaid: &mut VecDeque<Said>) -> bool {
+        let answered = self.answered.load(Ordering::Relaxed);
+        while self.unanswered.front().is_some_and(|(number, _)| *number <= answered) {
+            self.unanswered.pop_front();
+        }
+        self.sent += 1;
+        if self.writer.send(request.0, &request.1).is_err() {
+            keep_unsaid(request, unsaid);
+            return false;
+        }
+        if is_said_once(request.0) && self.unanswered.len() < MAX_WAITING {
+            self.unanswered.push_back((self.sent, request));
+        }
+        true
+    }
+
+    /// What the hub has not answered has to be said to the next one.
+    fn end(self, unsaid: &mut VecDeque<Said>) {
+        let answered = self.answered.load(Ordering::Relaxed);
+        let lost = self.unanswered.into_iter().filter(|(number, _)| *number > answered);
+        for (_, request) in lost.rev() {
+            unsaid.push_front(request);
+        }
+    }
 }
 
 fn attach(connect: &Connect, mailbox: &Mailbox) -> Option<Connection> {
     let mut client = connect(true)?;
     client.call("host.attach", &json!({ "name": "panes", "can_focus": true, "emulates": true })).ok()?;
     let (mut reader, writer) = client.split().ok()?;
-    let is_over = Arc::new(Mutex::new(false));
-    let (mailbox, ended) = (mailbox.clone(), Arc::clone(&is_over));
+    let (is_over, answered) = (Arc::new(Mutex::new(false)), Arc::new(AtomicU64::new(0)));
+    let (mailbox, ended, answers) = (mailbox.clone(), Arc::clone(&is_over), Arc::clone(&answered));
     thread::spawn(move || {
-        // Answers, and orders that this version does not know, are no orders.
+        // Orders that this version does not know are left out.
         while let Ok(Some(line)) = reader.next_line() {
-            if let Ok(order) = serde_json::from_str(&line) {
-                mailbox.put(HubEvent::Order(order));
+            match serde_json::from_str(&line) {
+                Ok(Line::Order(order)) => mailbox.put(HubEvent::Order(order)),
+                Ok(Line::Answer { .. }) => _ = answers.fetch_add(1, Ordering::Relaxed),
+                _ => {}
             }
         }
         *ended.lock().unwrap_or_else(PoisonError::into_inner) = true;
         mailbox.put(HubEvent::Lost);
     });
-    Some(Connection { writer, is_over })
+    Some(Connection { writer, is_over, sent: 0, answered, unanswered: VecDeque::new() })
+}
+
+/// A line of the hub.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum Line {
+    Order(HubOrder),
+    Answer {
+        #[serde(rename = "ok")]
+        _is_ok: bool,
+    },
 }
 
 /// Says what there is to say until the connection ends. Gives whether nothing more will be said.
-fn follow(
-    mut connection: Connection,
-    requests: &Receiver<(&'static str, Value)>,
-    unsaid: &mut VecDeque<(&'static str, Value)>,
-) -> bool {
-    let is_over = || *connection.is_over.lock().unwrap_or_else(PoisonError::into_inner);
+fn follow(mut connection: Connection, requests: &Receiver<Said>, unsaid: &mut VecDeque<Said>) -> bool {
+    let is_last = say_all(&mut connection, requests, unsaid);
+    connection.end(unsaid);
+    is_last
+}
+
+fn say_all(connection: &mut Connection, requests: &Receiver<Said>, unsaid: &mut VecDeque<Said>) -> bool {
+    let ended = Arc::clone(&connection.is_over);
+    let is_over = || *ended.lock().unwrap_or_else(PoisonError::into_inner);
     // The surfaces are said first, because the loop is asked for them now: what is heard needs them.
     let mut waits_for_surfaces = !unsaid.is_empty();
     loop {
@@ -179,16 +233,16 @@ fn follow(
             return false;
         }
         let is_looks = request.0 == "surface.looks";
-        if connection.writer.send(request.0, &request.1).is_err() {
-            keep_unsaid(request, unsaid);
+        if !connection.send(request, unsaid) {
             return false;
         }
         // It comes last of what a new hub is told.
         if waits_for_surfaces && is_looks {
             waits_for_surfaces = false;
-            while let Some(request) = unsaid.pop_front() {
-                if connection.writer.send(request.0, &request.1).is_err() {
-                    unsaid.push_front(request);
+            let mut kept = std::mem::take(unsaid).into_iter();
+            while let Some(request) = kept.next() {
+                if !connection.send(request, unsaid) {
+                    unsaid.extend(kept);
                     return false;
                 }
             }

@@ -29,6 +29,7 @@ mod mouse;
 mod outer_modes;
 mod pane;
 mod protocol;
+mod raw_terminal;
 mod saved_session;
 mod screen;
 mod server;

@@ -138,8 +138,12 @@ impl Pane {
 
     fn events(&mut self, heard: Vec<Heard>, now: Instant) -> Vec<PaneEvent> {
         let mut events = Vec::new();
+        let mut has_bell = false;
         for heard in heard {
             match heard {
+                // Many at once are one.
+                Heard::Event(event)
+                    if *event == TerminalEventKind::Bell && std::mem::replace(&mut has_bell, true) => {}
                 Heard::Reply(bytes) => events.push(PaneEvent::Reply(bytes)),
                 Heard::Copy(text) => events.push(PaneEvent::Copy(text)),
                 Heard::Event(event) => self.event(&event, now, &mut events),

@@ -45,6 +45,8 @@ const KEEPER_AGAIN: Duration = Duration::from_millis(20);
 /// A keeper of 512 panes is full; so many clients are enough as well.
 const MAX_CLIENTS: usize = 64;
 
+/// As much of a picture as goes into one frame.
+const MAX_OUTPUT: usize = 1024 * 1024;
 /// What people are told whose windows are closed because the server was stopped.
 const STOPPED: &str =
     "the server of panes was stopped; what runs in panes goes on. To see it again: ringer attach";
@@ -252,6 +254,8 @@ impl Server {
         };
         for event in events {
             let effects = match event {
+                // It was closed before it had started.
+                KeeperEvent::Started { id, .. } if self.state.pane(&PaneId::new(&id)).is_none() => Vec::new(),
                 KeeperEvent::Started { id, pid, tty, master } => {
                     let pane = PaneId::new(&id);
                     let mut program = Program::new(master);
@@ -362,6 +366,13 @@ impl Server {
     fn send(&mut self, client: ClientId, frame: &Frame) {
         if self.clients.get_mut(&client).is_some_and(|link| link.send(frame).is_err()) {
             self.lose(client);
+        }
+    }
+
+    /// Sends bytes for the terminal of a client, in frames that are not too long.
+    fn send_output(&mut self, client: ClientId, bytes: &[u8]) {
+        for piece in bytes.chunks(MAX_OUTPUT) {
+            self.send(client, &Frame::new(FrameKind::Output, piece));
         }
     }
 

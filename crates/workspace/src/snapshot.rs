@@ -91,9 +91,10 @@ fn write_state(emulator: &Emulator, out: &mut String) {
     if modes.kitty_flags > 0 {
         let _ = write!(out, "\x1b[>{}u", modes.kitty_flags);
     }
-    match emulator.cursor() {
-        Some((x, y, shape)) => _ = write!(out, "\x1b[{};{}H\x1b[{shape} q", y + 1, x + 1),
-        None => out.push_str("\x1b[?25l"),
+    let (x, y, shape, is_shown) = emulator.program_cursor();
+    let _ = write!(out, "\x1b[{};{}H\x1b[{shape} q", y + 1, x + 1);
+    if !is_shown {
+        out.push_str("\x1b[?25l");
     }
 }
 

@@ -171,7 +171,7 @@ impl State {
         let is_open = |id: &String| self.workspaces.iter().any(|workspace| workspace.id == *id);
         let last = || self.last_shown.clone().filter(is_open);
         let first = || self.workspaces.first().map(|workspace| workspace.id.clone());
-        let workspace = shown.or_else(last).or_else(first).unwrap_or_default();
+        let workspace = shown.filter(is_open).or_else(last).or_else(first).unwrap_or_default();
         self.now = now;
         self.views.insert(client, View::new(facts, workspace, now));
         let mut effects = Vec::new();

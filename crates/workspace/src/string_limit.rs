@@ -1,4 +1,4 @@
-//! Keeps what a program writes without an end from growing in the emulator: the text of an OSC and of its kin is cut.
+//! Keeps what a program writes without an end from growing in the emulator: the text of an OSC, DCS, APC, PM or SOS is cut.
 
 use memchr::memchr;
 
@@ -42,7 +42,8 @@ impl StringLimit {
                     pass(&rest[..1]);
                     self.state = match rest[0] {
                         b']' | b'P' | b'_' | b'^' | b'X' => State::String(0),
-                        ESCAPE => State::Escape,
+                        // The sequence goes on after these.
+                        0x00..=0x17 | 0x19 | ESCAPE..=0x1f | 0x7f.. => State::Escape,
                         _ => State::Text,
                     };
                     1
@@ -96,6 +97,12 @@ mod tests {
         let out = passed(&[b"x\x1b]2;", &flood, &flood, b"\x07y\x1b]2;t\x1b\\z"]);
         assert_eq!(out.len(), b"x\x1b]".len() + MAX_STRING + b"\x07y\x1b]2;t\x1b\\z".len());
         assert!(out.ends_with(b"a\x07y\x1b]2;t\x1b\\z"));
+    }
+
+    #[test]
+    fn controls_after_an_escape_byte_do_not_hide_a_string() {
+        let flood = vec![b'a'; 3 * MAX_STRING];
+        assert_eq!(passed(&[b"\x1b\n\x7f]2;", &flood]).len(), b"\x1b\n\x7f]".len() + MAX_STRING);
     }
 
     proptest! {

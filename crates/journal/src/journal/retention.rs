@@ -178,11 +178,15 @@ impl Journal {
             return Ok(0);
         }
         self.write(|transaction| {
-            let mut forgotten = transaction
+            // Those of other machines first: they are kept there, and no other machine may drive out what was written here.
+            let foreign = "DELETE FROM message WHERE seq IN (SELECT seq FROM message WHERE machine IS NOT NULL ORDER BY seq \
+                           LIMIT max(0, (SELECT count(*) FROM message) - ?1))";
+            let mut forgotten = transaction.prepare(foreign)?.execute([limits.messages])?;
+            forgotten += transaction
                 .prepare("DELETE FROM message WHERE seq <= (SELECT seq FROM message ORDER BY seq DESC LIMIT 1 OFFSET ?1)")?
                 .execute([limits.messages])?;
             while used_bytes(transaction)? > limits.bytes {
-                let piece = "DELETE FROM message WHERE seq IN (SELECT seq FROM message ORDER BY seq LIMIT ?1)";
+                let piece = "DELETE FROM message WHERE seq IN (SELECT seq FROM message ORDER BY machine IS NULL, seq LIMIT ?1)";
                 match transaction.prepare(piece)?.execute([DELETE_CHUNK])? {
                     0 => break,
                     more => forgotten += more,

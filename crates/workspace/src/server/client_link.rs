@@ -36,6 +36,8 @@ pub(super) struct ClientLink {
     pub(super) has_said_hello: bool,
     pub(super) environment: Vec<(String, String)>,
     pub(super) directory: std::path::PathBuf,
+    /// It has not been drawn for, because its last frame was on its way.
+    pub(super) is_behind: bool,
     /// It is told to leave, and waits only until that is written.
     pub(super) is_leaving: bool,
 }
@@ -57,6 +59,7 @@ impl ClientLink {
             has_said_hello: false,
             environment: Vec::new(),
             directory: std::path::PathBuf::from("/"),
+            is_behind: false,
             is_leaving: false,
         })
     }

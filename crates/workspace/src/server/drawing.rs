@@ -3,11 +3,9 @@
 use std::time::Instant;
 
 use super::Server;
-use super::client_link::ClientLink;
 use super::frame_clock::Drawn;
 use crate::draw::draw;
 use crate::outer_modes::OuterModes;
-use crate::protocol::{Frame, FrameKind};
 use crate::view::ClientId;
 
 impl Server {
@@ -24,8 +22,8 @@ impl Server {
             .collect();
         let mut outcome = Drawn::Nothing;
         for client in windows {
-            if self.clients.get(&client).is_some_and(ClientLink::is_busy) {
-                outcome = Drawn::NotByAll;
+            if let Some(link) = self.clients.get_mut(&client).filter(|link| link.is_busy()) {
+                link.is_behind = true;
             } else if self.draw_for(client, now) && outcome == Drawn::Nothing {
                 outcome = Drawn::Changes;
             }
@@ -52,7 +50,7 @@ impl Server {
         }
         let has_changed = !out.is_empty();
         if has_changed {
-            self.send(client, &Frame::new(FrameKind::Output, out));
+            self.send_output(client, out.as_bytes());
         }
         has_changed
     }

@@ -16,6 +16,8 @@ use crate::protocol::{Bye, Frame, FrameKind};
 use crate::saved_session::SavedPane;
 use crate::view::ClientId;
 
+/// What the keeper keeps beside a program is not longer.
+const MAX_NOTE: usize = 64 * 1024;
 /// Variables of what opened a pane, which are not true in it.
 const FOREIGN: [&str; 2] = ["RINGER_AGENT", "RINGER_TTY"];
 /// What is typed before a program has started, and more, is lost.
@@ -56,6 +58,9 @@ impl Server {
                     if let Some(link) = self.clients.get_mut(&client) {
                         link.is_leaving = true;
                     }
+                    // From now on it shows nothing.
+                    let effects = self.state.detach(client);
+                    self.perform(effects);
                 }
                 Effect::Tell { method, params } => self.hub.tell(method, params),
             }
@@ -79,11 +84,10 @@ impl Server {
         let own = spawn_env(&Env::new(known), EmulatedTerminal::default(), place);
         let shell = own.get("SHELL").unwrap_or("/bin/sh").to_owned();
         let argv = if command.is_empty() { vec![shell] } else { command.to_vec() };
-        let note = self.state.pane(pane).map(|own| {
-            serde_json::json!({
-                "workspace": workspace, "pane": SavedPane::of(own),
-            })
-        });
+        // Without it, the next server still finds the pane in the session that is saved.
+        let saved = self.state.pane(pane).and_then(|own| serde_json::to_value(SavedPane::of(own)).ok());
+        let note =
+            saved.map(|saved| serde_json::json!({ "workspace": workspace, "pane": saved }).to_string());
         let start = StartPane {
             id: pane.as_str().to_owned(),
             argv: argv.into_iter().map(Into::into).collect(),
@@ -91,18 +95,22 @@ impl Server {
             directory,
             columns: size.columns,
             lines: size.lines,
-            note: note.map(|note| note.to_string()).unwrap_or_default(),
+            note: note.filter(|note| note.len() <= MAX_NOTE).unwrap_or_default(),
         };
         if let Err(error) = self.start_with_keeper(&start) {
-            let effects =
-                self.state.start_failed(pane, &format!("the keeper of programs does not answer: {error}"));
+            let effects = self.state.start_failed(pane, &format!("the keeper cannot start it: {error}"));
             self.perform(effects);
         }
     }
 
     fn start_with_keeper(&mut self, start: &StartPane) -> io::Result<()> {
-        if !self.is_keeper_gone && self.keeper.start(start).is_ok() {
-            return Ok(());
+        if !self.is_keeper_gone {
+            match self.keeper.start(start) {
+                // It is too long for any keeper.
+                Err(error) if error.kind() == io::ErrorKind::InvalidInput => return Err(error),
+                Err(_) => {}
+                Ok(()) => return Ok(()),
+            }
         }
         self.lose_keeper();
         (self.keeper, _) = connect_keeper(&self.places, &*self.start_keeper)?;
@@ -119,7 +127,7 @@ impl Server {
             }
         };
         for client in windows {
-            self.send(client, &Frame::new(FrameKind::Output, bytes.clone()));
+            self.send_output(client, &bytes);
         }
     }
 }

@@ -15,8 +15,6 @@ pub(super) enum Drawn {
     Nothing,
     /// Something looks different.
     Changes,
-    /// A client has not taken its last frame yet.
-    NotByAll,
 }
 
 /// Not more often than an eye sees, sooner after a key, and never while nothing changes.
@@ -56,12 +54,12 @@ impl FrameClock {
         self.is_changed.then(|| self.drawn + pause).into_iter().chain(self.changes_at).min()
     }
 
-    /// Everything was drawn, but for clients that have not taken their last frame yet.
+    /// Everything was drawn. Clients that have not taken their last frame yet are drawn for when they have.
     ///
     /// A frame in the same moment as a key is drawn before the program has echoed it, and mostly changes nothing: then it does
     /// not make the echo wait.
     pub(super) fn drawn(&mut self, now: Instant, outcome: Drawn) {
-        self.is_changed = outcome == Drawn::NotByAll;
+        self.is_changed = false;
         self.changes_at = None;
         self.input = self.input.filter(|input| now.saturating_duration_since(*input) < ECHO_WITHIN);
         if outcome != Drawn::Nothing || self.input != Some(now) {
@@ -85,8 +83,6 @@ mod tests {
         assert_eq!(clock.due(), Some(now + FRAME_AFTER_INPUT));
         clock.drawn(now + ECHO_WITHIN, Drawn::Changes);
         assert_eq!(clock.due(), None);
-        clock.drawn(now, Drawn::NotByAll);
-        assert_eq!(clock.due(), Some(now + FRAME));
     }
 
     #[test]

@@ -51,9 +51,10 @@ impl Server {
                 pane.command.clone_from(&known.command);
             }
             (pane.pid, pane.tty, pane.ending) = (Some(kept.pid), Some(kept.tty), kept.ending);
-            let mut output = fs::read(self.places.screens().join(&kept.id)).unwrap_or_default();
-            output.extend_from_slice(&kept.output);
-            self.state.adopt(pane, note.as_ref().map(|note| note.workspace.as_str()), &output, now);
+            let shown = fs::read(self.places.screens().join(&kept.id)).unwrap_or_default();
+            let workspace = note.as_ref().map(|note| note.workspace.as_str());
+            let effects = self.state.adopt(pane, workspace, (&shown, &kept.output), now);
+            self.perform(effects);
             // Programs that draw their whole screen do so when its size changes.
             program.resize(Size::at_least(size.columns.saturating_sub(1), size.lines));
             program.resize(size);
@@ -73,7 +74,7 @@ impl Server {
             let size = Size::at_least(facts.columns, facts.lines);
             let mut own = Pane::new(pane.id.clone(), directory.clone(), size, now);
             own.name.clone_from(&pane.name);
-            self.state.adopt(own, None, b"", now);
+            drop(self.state.adopt(own, None, (b"", b""), now));
             let workspace = self.state.workspace_of(&pane.id).map(|own| own.id.clone()).unwrap_or_default();
             let environment = facts.environment.clone();
             let start = Effect::Start {
@@ -105,7 +106,8 @@ impl Server {
     fn find_directory(&mut self, pane: &PaneId) {
         let pid = self.state.pane(pane).filter(|pane| pane.ending.is_none()).and_then(|pane| pane.pid);
         let directory = pid.and_then(|pid| fs::read_link(format!("/proc/{pid}/cwd")).ok());
-        if let Some(directory) = directory.filter(|directory| directory.is_dir()) {
+        // It is saved as text.
+        if let Some(directory) = directory.filter(|found| found.is_dir() && found.to_str().is_some()) {
             self.state.set_directory(pane, directory);
         }
     }

@@ -9,6 +9,9 @@ use crate::screen::Abilities;
 use crate::style::ColourDepth;
 use crate::view::{ClientFacts, ClientId};
 
+/// A terminal that says it is larger is drawn for in a part of it: each cell takes memory.
+const MAX_SIZE: (u16, u16) = (2000, 1000);
+
 impl Server {
     pub(super) fn serve_client(
         &mut self,
@@ -21,8 +24,9 @@ impl Server {
         if is_writable && link.flush().is_err() {
             return self.lose(client);
         }
-        if link.is_leaving && !link.is_busy() && is_readable && link.frames().is_err() {
-            return self.lose(client);
+        if link.is_behind && !link.is_busy() {
+            link.is_behind = false;
+            self.frames.change();
         }
         for input in link.late_input(now) {
             self.frames.input(now);
@@ -68,6 +72,7 @@ impl Server {
             }
             FrameKind::Resize => match frame.read::<(u16, u16)>() {
                 Ok((columns, lines)) => {
+                    let (columns, lines) = (columns.min(MAX_SIZE.0), lines.min(MAX_SIZE.1));
                     link.shown = None;
                     self.frames.input(now);
                     self.state.resize(client, columns, lines, now)
@@ -117,8 +122,8 @@ impl Server {
         link.abilities = abilities(&terminal);
         (link.is_window, link.has_mouse) = (true, terminal.has_mouse);
         let facts = ClientFacts {
-            columns: terminal.columns,
-            lines: terminal.lines,
+            columns: terminal.columns.min(MAX_SIZE.0),
+            lines: terminal.lines.min(MAX_SIZE.1),
             surface: terminal.surface,
             environment: hello.environment.iter().map(|(name, value)| (name.into(), value.into())).collect(),
             directory: hello.directory,

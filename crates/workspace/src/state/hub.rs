@@ -66,7 +66,8 @@ impl State {
     pub(crate) fn tick(&mut self, now: Instant) -> Vec<Effect> {
         self.now = self.now.max(now);
         let is_over = |view: &View| view.looks_until().is_some_and(|until| until <= now);
-        if self.views.values().any(is_over) { self.tell_hub() } else { Vec::new() }
+        let is_news = || self.told.looks.as_ref().is_some_and(|told| *told != self.looks());
+        if self.views.values().any(is_over) && is_news() { self.tell_hub() } else { Vec::new() }
     }
 
     /// The person typed. The hub is told now and then.

@@ -5,15 +5,22 @@ use std::time::Instant;
 use super::State;
 use crate::effect::Effect;
 use crate::layout::SplitDirection;
-use crate::pane::Pane;
+use crate::pane::{Pane, PaneEvent};
 use crate::workspace::Workspace;
 
 impl State {
-    /// A pane that another server had.
-    pub(crate) fn adopt(&mut self, mut pane: Pane, workspace: Option<&str>, output: &[u8], now: Instant) {
+    /// A pane that another server had: what it showed, and what its program wrote since.
+    pub(crate) fn adopt(
+        &mut self,
+        mut pane: Pane,
+        workspace: Option<&str>,
+        (shown, output): (&[u8], &[u8]),
+        now: Instant,
+    ) -> Vec<Effect> {
         let id = pane.id.clone();
-        // What is answered and told now was answered and told before, or is of no use any more.
-        drop(pane.feed(output, now));
+        // What follows from it was done before.
+        drop(pane.feed(shown, now));
+        let events = pane.feed(output, now);
         if self.workspace_of(&id).is_none() {
             let known = workspace
                 .filter(|name| self.workspaces.iter().any(|own| own.id == **name))
@@ -29,7 +36,10 @@ impl State {
                 workspace.add(id.clone(), None, SplitDirection::Right);
             }
         }
-        self.panes.insert(id, pane);
+        self.panes.insert(id.clone(), pane);
+        // A question that was asked without a server is answered too late.
+        let heard = events.into_iter().filter(|event| matches!(event, PaneEvent::Heard(_))).collect();
+        self.pane_events(&id, heard)
     }
 
     /// The workspaces of the session before. Panes are adopted after that; those that are not there any more go with

@@ -77,9 +77,10 @@ impl SettingsFile {
 
     fn tables(&mut self) -> Option<&mut ArrayOfTables> {
         let item = self.document.entry("relay").or_insert_with(|| Item::ArrayOfTables(ArrayOfTables::new()));
-        // The empty `[relay]` of an older example.
         if !item.is_array_of_tables() {
-            *item = Item::ArrayOfTables(ArrayOfTables::new());
+            // Written in one line, or the empty `[relay]` of an older example.
+            let before = std::mem::take(item);
+            *item = Item::ArrayOfTables(before.into_array_of_tables().unwrap_or_default());
         }
         item.as_array_of_tables_mut()
     }

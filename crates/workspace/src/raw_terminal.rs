@@ -1,0 +1,73 @@
+//! The terminal of a client while it shows panes.
+
+use std::fs::File;
+use std::io::{self, IsTerminal, Write, stdin, stdout};
+use std::os::fd::AsFd;
+use std::panic;
+
+use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
+
+use crate::outer_modes::LEAVE;
+
+/// This process's terminal, raw. It is given back as it was when this is dropped.
+pub(crate) struct RawTerminal {
+    device: File,
+    before: Termios,
+    raw: Termios,
+    /// Whether the server has taken it over.
+    is_entered: bool,
+}
+
+impl RawTerminal {
+    pub(crate) fn take() -> io::Result<Self> {
+        if !stdin().is_terminal() || !stdout().is_terminal() {
+            return Err(io::Error::other("panes need a terminal for input and output"));
+        }
+        let device = File::from(stdout().as_fd().try_clone_to_owned()?);
+        let before = tcgetattr(&device)?;
+        let mut raw = before.clone();
+        raw.make_raw();
+        tcsetattr(&device, OptionalActions::Now, &raw)?;
+        let terminal = Self { device, before, raw, is_entered: false };
+        let (device, before) = (terminal.device.try_clone()?, terminal.before.clone());
+        let previous = panic::take_hook();
+        panic::set_hook(Box::new(move |info| {
+            give_back(&device, &before);
+            previous(info);
+        }));
+        Ok(terminal)
+    }
+
+    pub(crate) fn size(&self) -> (u16, u16) {
+        tcgetwinsize(&self.device).map_or((80, 24), |size| (size.ws_col.max(1), size.ws_row.max(1)))
+    }
+
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.is_entered = true;
+        self.device.write_all(bytes)
+    }
+
+    /// Gives the terminal back while something else has it.
+    pub(crate) fn lend(&mut self, meanwhile: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
+        give_back(&self.device, &self.before);
+        let result = meanwhile();
+        tcsetattr(&self.device, OptionalActions::Now, &self.raw)?;
+        result
+    }
+}
+
+impl Drop for RawTerminal {
+    fn drop(&mut self) {
+        if self.is_entered {
+            give_back(&self.device, &self.before);
+        } else {
+            let _ = tcsetattr(&self.device, OptionalActions::Now, &self.before);
+        }
+    }
+}
+
+fn give_back(mut device: &File, before: &Termios) {
+    // A terminal that is gone needs nothing.
+    let _ = device.write_all(LEAVE.as_bytes());
+    let _ = tcsetattr(device, OptionalActions::Now, before);
+}
