@@ -90,7 +90,7 @@ impl HubHost {
         if let Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) =
             self.requests.try_send((method, params))
         {
-            // A hub that is gone for so long is told everything that lasts when it is back.
+            // The hub is too slow, or gone for long. One that is gone is told everything that lasts when it is back.
         }
     }
 

@@ -11,7 +11,8 @@
 //! # What it never does
 //!
 //! It never makes a program wait for the hub or for a client: frames that a client does not take are left out. It draws nothing
-//! while nothing changes, and what is not seen not at all. It writes no text to a client's terminal that is not a cell.
+//! while nothing changes, and what is not seen not at all. Of a program, it writes to a client's terminal
+//! only cells, links, and text that is to be copied.
 
 #![forbid(unsafe_code)]
 

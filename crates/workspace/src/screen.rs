@@ -194,7 +194,7 @@ impl Screen {
         out.push_str("\x1b[?2026l");
     }
 
-    /// Its text, line by line. For tests and for selections.
+    /// Its text, line by line.
     #[cfg(test)]
     pub(crate) fn text(&self) -> String {
         let line = |y: u16| -> String {

@@ -70,7 +70,7 @@ impl Workspace {
             return false;
         }
         self.focused = Some(pane.clone());
-        // A zoomed pane gives way: the other one would not be seen.
+        // Else the pane that has the keys would not be seen.
         self.is_zoomed = false;
         true
     }

@@ -1,6 +1,6 @@
 //! `ringer surfaces` and `ringer workspaces`.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use ringer_term::sanitise_line;
 use ringer_ui::columns::pad;
@@ -66,7 +66,7 @@ pub(super) fn surfaces(arguments: &SurfacesArgs) -> Outcome {
 }
 
 pub(super) fn workspaces(arguments: &WorkspacesArgs) -> Outcome {
-    let names: HashMap<String, String> =
+    let names: BTreeMap<String, String> =
         panes::list()?.into_iter().map(|pane| (pane.workspace_id, pane.workspace)).collect();
     let mut rows = hub_client::call("workspace.list", &Value::Null)?;
     let listed = rows.as_array_mut().map(std::mem::take).unwrap_or_default();
