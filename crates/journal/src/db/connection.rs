@@ -91,18 +91,27 @@ impl Drop for FileConnection {
 #[cfg(target_os = "linux")]
 mod tests {
     use std::fs;
-    use std::os::unix::fs::MetadataExt as _;
     use std::path::PathBuf;
 
     use super::*;
     use crate::home::Home;
     use crate::journal::schema::Journal;
 
-    /// Whether a process has locked the index, as SQLite does while it uses one.
+    /// Whether this process has locked the index, as SQLite does while it uses one. Asked of the descriptors that SQLite has
+    /// open: `/proc/locks` leaves lines out while other tests lock and unlock, and a descriptor of our own would drop the lock
+    /// when it is closed.
     fn is_locked(index: &Path) -> bool {
-        let inode = format!(":{}", fs::metadata(index).unwrap().ino());
-        let locks = fs::read_to_string("/proc/locks").unwrap();
-        locks.lines().any(|line| line.split_whitespace().any(|word| word.ends_with(&inode)))
+        let descriptors = fs::read_dir("/proc/self/fd").unwrap().map(|entry| entry.unwrap().file_name());
+        descriptors
+            .filter(|number| {
+                fs::read_link(Path::new("/proc/self/fd").join(number)).is_ok_and(|to| to == index)
+            })
+            .any(|number| {
+                // Another test may have closed a descriptor of this number and opened it for something else: then it is gone.
+                let facts =
+                    fs::read_to_string(Path::new("/proc/self/fdinfo").join(number)).unwrap_or_default();
+                facts.lines().any(|line| line.starts_with("lock:"))
+            })
     }
 
     /// Puts a copy in the place of the file, as a person does who restores one.
