@@ -12,6 +12,7 @@ mod mcp;
 mod measure;
 mod notify;
 mod options;
+mod quiet_hub;
 mod redis;
 mod relay;
 mod shell;

@@ -7,6 +7,7 @@ use super::at_once::{self, Crowd};
 use super::baseline;
 use super::measure::{Contender, Rounds, interleave, table};
 use super::options::Options;
+use super::quiet_hub::quiet_hub;
 use crate::binary::{self, Profile};
 use crate::codex::turn_ended;
 use crate::environment::{TestEnvironment, failed};
@@ -45,19 +46,26 @@ pub(crate) fn run(_: &Options, times: &mut StepTimes) -> Result<(), Failure> {
         Ok(())
     })?;
     let append = baseline::build("append", times)?;
-    times.time("hooks at once", || together(&environment, &empty, &append))
+    times.time("hooks at once", || {
+        println!("Without a hub:\n");
+        together(&environment, &environment.home(), &empty, &append)?;
+        println!("With a hub, as where Ringer is used:\n");
+        let home = environment.path("home-hub");
+        let _hub = quiet_hub(&environment, &home)?;
+        together(&environment, &home, &empty, &append)
+    })
 }
 
 /// Many turns that end at the same moment: how much longer an agent waits than for a program that only appends and syncs as
 /// much, and that is started in the same way.
-fn together(environment: &TestEnvironment, empty: &Path, append: &Path) -> Result<(), Failure> {
+fn together(environment: &TestEnvironment, home: &Path, empty: &Path, append: &Path) -> Result<(), Failure> {
     let file = environment.path("appended");
     let crowds = [
         Crowd {
             name: "`ringer hook codex notify`",
             command: Box::new(|number| {
                 let event = turn_ended(number, 1, "done");
-                environment.ringer(["hook", "codex", "notify", &event])
+                environment.ringer_at(home, ["hook", "codex", "notify", &event])
             }),
         },
         Crowd {

@@ -1,4 +1,3 @@
-use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -6,11 +5,12 @@ use std::time::Duration;
 use super::audience::Audience;
 use super::measure::{Contender, Rounds, interleave, table};
 use super::options::Options;
+use super::quiet_hub::quiet_hub;
 use super::shell::Shell;
 use super::{baseline, desktop, idle, redis, wake};
-use crate::background::{BackgroundProcess, START_TIMEOUT, until};
+use crate::background::BackgroundProcess;
 use crate::binary;
-use crate::environment::{TestEnvironment, failed};
+use crate::environment::TestEnvironment;
 use crate::failure::Failure;
 use crate::parts;
 use crate::step_times::StepTimes;
@@ -44,7 +44,7 @@ pub(crate) fn run(options: &Options, times: &mut StepTimes) -> Result<(), Failur
 fn send(environment: &TestEnvironment, empty: &Path, append: &Path, rounds: Rounds) -> Result<(), Failure> {
     let mut contenders = vec![];
     let hub_home = environment.path("home-hub");
-    let _hub = hub(environment, &hub_home)?;
+    let _hub = quiet_hub(environment, &hub_home)?;
     contenders.push(Contender::new("`ringer notify`, a hub runs¹", notify(environment, &hub_home)));
     contenders
         .push(Contender::new("`ringer notify`, alone", notify(environment, &environment.path("home-alone"))));
@@ -111,20 +111,6 @@ fn send_to_the_dead(environment: &TestEnvironment, append: &Path) -> Result<(), 
         table(&format!("send, the listener was killed ({} runs each)", STALLS.measured), &samples)
     );
     Ok(())
-}
-
-/// A real hub, with nothing to show on.
-fn hub(environment: &TestEnvironment, home: &Path) -> Result<BackgroundProcess, Failure> {
-    let settings = environment.path("config.toml");
-    fs::write(&settings, "[notify]\npopup = \"off\"\n").map_err(|error| failed(&settings, &error))?;
-    let mut command = environment.ringer_at(home, ["hub", "start", "--foreground"]);
-    command.env("RINGER_CONFIG", &settings).env("XDG_RUNTIME_DIR", environment.root());
-    let hub = BackgroundProcess::start(&mut command, &environment.path("hub.log"))?;
-    // It says where it is once it takes messages.
-    if until(START_TIMEOUT, || home.join("hub.json").exists()) {
-        return Ok(hub);
-    }
-    Err(Failure::complaints("the hub did not come up".to_owned()))
 }
 
 fn notify(environment: &TestEnvironment, home: &Path) -> Command {

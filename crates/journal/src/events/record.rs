@@ -10,14 +10,16 @@ use crate::error::Error;
 use crate::home::Home;
 use crate::journal::agent::apply::EventTime;
 use crate::journal::agent::update::nothing_changes;
+use crate::journal::inbox;
 use crate::journal::schema::Journal;
 use crate::wake::doorbell;
 
 impl Journal {
     /// Records an event of a hook. When this returns, it is in the database or in the spool, or changed nothing.
     ///
-    /// The write lock is tried once. If another writer has it, the event is spooled first and then applied with all other
-    /// events of its session, if the lock is released in time; a kill in between loses nothing.
+    /// The write lock is tried once. If another writer has it, the event is spooled; a kill after that loses nothing. Then it is
+    /// left to the hub, which applies many at once, if nothing in the answer depends on it. Else it is applied here with all
+    /// other events of its session, if the lock is released in time.
     pub fn record_event(
         &mut self,
         event: &AgentEvent,
@@ -38,6 +40,9 @@ impl Journal {
         }
         let may_wait = matches!(failure, None | Some(Error::Busy { .. }));
         match put(&spool, event) {
+            Ok(_) if may_wait && self.is_left_to_hub(event, wanted) => {
+                return Ok(EventOutcome { spooled: true, ..EventOutcome::default() });
+            }
             Ok(name) if may_wait => {
                 let taken = self.ingest_session(&spool, &event.agent.id, (&name, wanted), clock);
                 if let Ok(outcome) = taken {
@@ -72,6 +77,21 @@ impl Journal {
         let claim = event.claim(wanted.choose);
         let signals = event.signals_at(event.mono);
         self.read(|connection| nothing_changes(connection, &signals, claim.as_ref(), &event.stamp))
+    }
+
+    /// Whether a hub was woken to apply a spooled event of which its hook needs to know nothing: the event changes nothing in
+    /// the agent's inbox, belongs to no dialog, and makes no agent a lead.
+    fn is_left_to_hub(&mut self, event: &AgentEvent, wanted: InboxRequest<'_>) -> bool {
+        if event.session_starts || event.prompt.is_some() || event.taken.is_some() {
+            return false;
+        }
+        let (agent, claim) = (event.agent.id.as_str(), event.claim(wanted.choose));
+        let waits = self.read(|connection| inbox::waits(connection, agent, claim.as_ref(), &event.stamp));
+        if waits.unwrap_or(true) {
+            return false;
+        }
+        self.wake_all();
+        self.hub_was_woken()
     }
 
     fn write_event(&mut self, event: &AgentEvent, wanted: InboxRequest<'_>) -> Result<EventOutcome, Error> {

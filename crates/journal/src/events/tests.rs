@@ -15,6 +15,7 @@ use crate::events::spool::Unfinished;
 use crate::home::Home;
 use crate::ids::IdSource;
 use crate::journal::agent::info::AgentInfo;
+use crate::journal::hub_reader::HubLock;
 use crate::journal::schema::Journal;
 
 const AGENT: &str = "claude-6be1e699";
@@ -123,6 +124,26 @@ fn an_event_that_finds_the_lock_taken_is_spooled_and_taken_in_once() {
         (Some(AgentState::Done), &["complete".to_owned()][..])
     );
     assert_eq!((fixture.ingest(&mut journal).events, fixture.spool().count()), (0, (0, 0)));
+}
+
+/// The hub applies many at once; a hundred hooks that each wait for the lock would keep each other waiting.
+#[test]
+fn a_hub_that_is_there_applies_what_the_hook_needs_to_know_nothing_of() {
+    let fixture = SpoolFixture::new();
+    let mut journal = fixture.journal();
+    fixture.hear(&mut journal, AgentState::Working);
+    let hub = HubLock::acquire(&fixture.home()).unwrap().unwrap();
+    // The lock is free: only the spooled event before it keeps this one from being written at once.
+    put(&fixture.spool(), &fixture.event(AgentState::Done)).unwrap();
+    assert!(fixture.hear(&mut journal, AgentState::Working).spooled);
+    assert_eq!((fixture.spool().count().0, fixture.told().len()), (2, 0));
+    let start = AgentEvent { session_starts: true, ..fixture.event(AgentState::Done) };
+    let outcome = journal.record_event(&start, InboxRequest::default(), &|| fixture.now()).unwrap();
+    assert!(!outcome.spooled, "it may become the lead, and is told so");
+    assert_eq!(fixture.spool().count().0, 0);
+    put(&fixture.spool(), &fixture.event(AgentState::Working)).unwrap();
+    drop(hub);
+    assert!(!fixture.hear(&mut journal, AgentState::Done).spooled, "no hub would apply it");
 }
 
 #[test]
