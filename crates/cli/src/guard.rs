@@ -38,6 +38,11 @@ pub(crate) fn only_a_person(journal: &mut Journal, scope: &Scope, what: &str) ->
     }
 }
 
+/// Whether an agent calls this command.
+pub(crate) fn is_agent(journal: &mut Journal) -> Result<bool, Failure> {
+    Ok(calling_agent(journal)?.is_some())
+}
+
 /// The agent that calls this command, if one does.
 fn calling_agent(journal: &mut Journal) -> Result<Option<Agent>, Failure> {
     Ok(match journal.caller(std::process::id())? {

@@ -14,6 +14,7 @@ pub(crate) mod inbox;
 pub(crate) mod lead;
 pub(crate) mod lead_inbox;
 pub(crate) mod listener;
+pub(crate) mod machine_name;
 pub(crate) mod prompt;
 pub(crate) mod question;
 pub(crate) mod read;

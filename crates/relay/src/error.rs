@@ -48,6 +48,24 @@ pub enum Error {
          remove the file machine-id in one of them"
     )]
     SameMachine,
+    /// The link of a name leads to another machine than it used to.
+    #[error(
+        "the machine that answers is not the one that was linked as {name}. If that is right: \
+         ringer relay remove {name}, then ringer relay add"
+    )]
+    OtherMachine {
+        /// The name.
+        name: String,
+    },
+    /// The other side has the id of a machine that has another name here.
+    #[error(
+        "the other machine is known here as {known}, or has its id. Remove that first: ringer relay remove {known}. \
+         A copied home has the id of its original: remove the file machine-id in one of them"
+    )]
+    KnownAs {
+        /// That name.
+        known: String,
+    },
     /// There is another link between the two.
     #[error("another link to {0} is connected already")]
     Connected(String),
@@ -57,4 +75,37 @@ pub enum Error {
     /// Nothing was heard for too long.
     #[error("nothing was heard from the other machine for {0} s")]
     Silent(u64),
+}
+
+impl Error {
+    /// What the other side is told. What is wrong with the files of this machine is its own business.
+    pub(crate) fn for_other_side(&self) -> String {
+        match self {
+            Self::Journal(_) | Self::Io { .. } | Self::NoMachineId(_) => {
+                "its journal cannot be used; `ringer doctor` there says why".to_owned()
+            }
+            Self::Program(_) => "its program ended".to_owned(),
+            told => told.to_string(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_path_of_this_machine_is_told_to_another_one() {
+        let source = || io::Error::other("no space left");
+        let journal = ringer_journal::Error::Full { path: PathBuf::from("/people/ada") };
+        for error in [
+            Error::NoMachineId(PathBuf::from("/people/ada/machine-id")),
+            Error::Io { what: "cannot lock /people/ada/relay.lock".to_owned(), source: source() },
+            Error::Journal(journal),
+        ] {
+            let told = error.for_other_side();
+            assert!(!told.contains("ada"), "{told}");
+        }
+        assert_eq!(Error::SameMachine.for_other_side(), Error::SameMachine.to_string());
+    }
 }

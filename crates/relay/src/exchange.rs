@@ -1,23 +1,26 @@
 //! One connection: a [`Link`] between the journal of this machine and two pipes to the other one.
 
+use std::collections::VecDeque;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
 use ringer_core::MessageId;
 use ringer_journal::{Home, IdSource, Import, Journal, JournalWatch, monotonic};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::io::Errno;
 
 use crate::agents::{MachineAgents, WireAgent, own_agents};
 use crate::error::Error;
 use crate::frame::{Answered, Frame, FrameReader, Hello, PROTOCOL, Purpose};
-use crate::import::{ImportRules, message_id};
+use crate::import::message_id;
 use crate::link::{Input, Link, Output};
-use crate::local_journal::{self, store};
+use crate::link_process::{ProcessErrors, unblock};
+use crate::local_journal;
 use crate::machine::{MachineId, MachineName};
-use crate::peer_lock::PeerLock;
+use crate::peer::{Peer, introduce};
+use crate::position::Position;
+use crate::wire_message::WireMessage;
 
 /// As much as a pipe holds.
 const CHUNK: usize = 64 * 1024;
@@ -62,6 +65,8 @@ pub struct Pipes<'a> {
     pub output: BorrowedFd<'a>,
     /// Readable when the connection has to end.
     pub stop: Option<BorrowedFd<'a>>,
+    /// What the program of the link says about itself.
+    pub errors: Option<&'a ProcessErrors>,
 }
 
 /// How a connection ended, if nothing went wrong.
@@ -91,6 +96,8 @@ pub enum Progress {
         new: usize,
         /// Those that may not be stored; why the last of them.
         refused: Option<(usize, String)>,
+        /// About how many wait on the other machine.
+        waiting: u32,
     },
 }
 
@@ -113,13 +120,6 @@ pub struct Exchange<'a> {
     progress: &'a mut dyn FnMut(Progress),
 }
 
-/// The other machine, once it said who it is. No other connection to it is made meanwhile.
-struct Peer {
-    machine: MachineId,
-    rules: ImportRules,
-    _lock: PeerLock,
-}
-
 impl<'a> Exchange<'a> {
     /// Begins a connection: says hello.
     pub fn begin(
@@ -133,7 +133,7 @@ impl<'a> Exchange<'a> {
         let watch = JournalWatch::register(&mut journal)?;
         journal.take_reopened();
         for fd in [pipes.input, pipes.output] {
-            unblock(fd).map_err(|source| Error::Io { what: "cannot use the pipe".to_owned(), source })?;
+            unblock(fd)?;
         }
         let hello = Hello {
             protocol: (PROTOCOL, PROTOCOL),
@@ -161,7 +161,9 @@ impl<'a> Exchange<'a> {
             look_at_agents: None,
             progress,
         };
-        exchange.execute(outputs)?;
+        for output in outputs {
+            exchange.execute(output)?;
+        }
         Ok(exchange)
     }
 
@@ -171,7 +173,7 @@ impl<'a> Exchange<'a> {
         if let Err(error) = &ended
             && !matches!(error, Error::Refused(_))
         {
-            self.say(&Frame::Refused { why: error.to_string() });
+            self.say(&Frame::Refused { why: error.for_other_side() });
             // If it does not go at once, the end of the pipe says as much.
             let _ = self.write();
         }
@@ -218,14 +220,17 @@ impl<'a> Exchange<'a> {
     }
 
     fn wait(&self, timeout: Duration) -> Result<Ready, Error> {
-        let Pipes { input, output, stop } = self.pipes;
+        let Pipes { input, output, stop, errors } = self.pipes;
         let writes = if self.unsent.is_empty() { PollFlags::empty() } else { PollFlags::OUT };
         let mut waits = vec![
             PollFd::new(&self.watch, PollFlags::IN),
             PollFd::from_borrowed_fd(input, PollFlags::IN),
             PollFd::from_borrowed_fd(output, writes),
         ];
+        let stop_at = waits.len();
         waits.extend(stop.map(|stop| PollFd::from_borrowed_fd(stop, PollFlags::IN)));
+        let errors_at = waits.len();
+        waits.extend(errors.and_then(ProcessErrors::to_wait_for));
         let timeout = Timespec::try_from(timeout).ok();
         match poll(&mut waits, timeout.as_ref()) {
             Ok(_) | Err(Errno::INTR) => {}
@@ -235,7 +240,11 @@ impl<'a> Exchange<'a> {
         }
         let is_ready = |at: usize| waits.get(at).is_some_and(|wait| !wait.revents().is_empty());
         let closed = waits[2].revents().intersects(PollFlags::ERR | PollFlags::HUP | PollFlags::NVAL);
-        Ok(Ready { bell: is_ready(0), input: is_ready(1), closed, stop: is_ready(3) })
+        if let Some(errors) = errors.filter(|_| is_ready(errors_at)) {
+            errors.read();
+        }
+        let stop = stop.is_some() && is_ready(stop_at);
+        Ok(Ready { bell: is_ready(0), input: is_ready(1), closed, stop })
     }
 
     /// Reads what is there. Gives whether that was the end.
@@ -256,57 +265,71 @@ impl<'a> Exchange<'a> {
         Ok(false)
     }
 
+    /// Handles what happened, and all that follows from it.
     fn give(&mut self, input: Input) -> Result<(), Error> {
-        let outputs = self.link.handle(monotonic(), input)?;
-        self.execute(outputs)
-    }
-
-    fn execute(&mut self, outputs: Vec<Output>) -> Result<(), Error> {
-        for output in outputs {
-            let answer = match output {
-                Output::Send(frame) => {
-                    self.say(&frame);
-                    None
-                }
-                Output::Greet(hello) => Some(self.greet(&hello)?),
-                Output::Locate { after } => {
-                    let peer = self.peer()?.machine.clone();
-                    Some(local_journal::locate(&mut self.journal, &peer, after)?)
-                }
-                Output::Read { after } => {
-                    let machine = self.peer()?.rules.machine.clone();
-                    Some(Input::Read(local_journal::read_own(&mut self.journal, &machine, after)?))
-                }
-                Output::Store { messages, end, repeats_until } => {
-                    let Peer { machine, rules, .. } = self.peer()?;
-                    let (machine, rules) = (machine.clone(), rules.clone());
-                    let stored = store(&mut self.journal, &rules, messages, repeats_until)?;
-                    let new = self.journal.import(&Import {
-                        machine_id: machine.as_str(),
-                        machine: rules.machine.as_str(),
-                        messages: &stored.messages,
-                        end: &end.clone().into(),
-                    })?;
-                    (self.progress)(Progress::Stored { new, refused: stored.refused });
-                    Some(Input::Stored(end))
-                }
-                Output::Agents(agents) => {
-                    let peer = self.peer()?;
-                    MachineAgents::of(&peer.rules, &peer.machine, agents).write(&self.setup.home);
-                    None
-                }
-                Output::Answer { message, words } => Some(Input::Answered(self.answer(&message, &words))),
-                Output::Advance(end) => {
-                    let peer = self.peer()?.machine.clone();
-                    self.journal.advance_export(peer.as_str(), &end.into(), IdSource::now().unix_ms)?;
-                    None
-                }
-            };
-            if let Some(answer) = answer {
-                self.give(answer)?;
+        let mut inputs = VecDeque::from([input]);
+        while let Some(input) = inputs.pop_front() {
+            for output in self.link.handle(monotonic(), input)? {
+                inputs.extend(self.execute(output)?);
             }
         }
         Ok(())
+    }
+
+    /// Does what the link says. Gives its answer, if it has one.
+    fn execute(&mut self, output: Output) -> Result<Option<Input>, Error> {
+        Ok(match output {
+            Output::Send(frame) => {
+                self.say(&frame);
+                None
+            }
+            Output::Greet(hello) => Some(self.greet(&hello)?),
+            Output::Locate { after } => {
+                let Peer { machine, begins_behind, .. } = self.peer()?;
+                let (machine, begins_behind) = (machine.clone(), *begins_behind);
+                Some(local_journal::locate(&mut self.journal, &machine, begins_behind, after)?)
+            }
+            Output::Read { after } => {
+                let machine = self.peer()?.rules.machine.clone();
+                Some(Input::Read(local_journal::read_own(&mut self.journal, &machine, after)?))
+            }
+            Output::Store { messages, end, repeats_until, waiting } => {
+                let (new, refused) = self.store(messages, &end, repeats_until)?;
+                (self.progress)(Progress::Stored { new, refused, waiting });
+                Some(Input::Stored(end))
+            }
+            Output::Agents(agents) => {
+                let peer = self.peer()?;
+                MachineAgents::of(&peer.rules, &peer.machine, agents).write(&self.setup.home);
+                None
+            }
+            Output::Answer { message, words } => Some(Input::Answered(self.answer(&message, &words)?)),
+            Output::Advance(end) => {
+                let peer = self.peer()?.machine.clone();
+                self.journal.advance_export(peer.as_str(), &end.into(), IdSource::now().unix_ms)?;
+                None
+            }
+        })
+    }
+
+    /// Stores messages. Gives how many were new, and how many may not be stored.
+    fn store(
+        &mut self,
+        messages: Vec<WireMessage>,
+        end: &Position,
+        repeats_until: i64,
+    ) -> Result<(usize, Option<(usize, String)>), Error> {
+        let Peer { machine, rules, .. } = self.peer()?;
+        let (machine, rules) = (machine.clone(), rules.clone());
+        let mut checked = local_journal::store(&mut self.journal, &rules, messages, repeats_until)?;
+        let imported = self.journal.import(&Import {
+            machine_id: machine.as_str(),
+            machine: rules.machine.as_str(),
+            messages: &checked.messages,
+            end: &end.clone().into(),
+        })?;
+        checked.refuse_own_ids(imported.refused);
+        Ok((imported.new, checked.refused))
     }
 
     /// Tells the other side of the agents here, if it is time and they have changed.
@@ -324,17 +347,19 @@ impl<'a> Exchange<'a> {
         Ok(())
     }
 
-    /// Gives an answer of the other machine, if it may.
-    fn answer(&self, message: &str, words: &[String]) -> Answered {
+    /// Gives an answer of the other machine, if it may: to what agents of this machine ask, and not of a third one.
+    fn answer(&mut self, message: &str, words: &[String]) -> Result<Answered, Error> {
         let refused =
             |error: &str| Answered { exit: NO_PERMISSION, error: error.to_owned(), ..Answered::default() };
         let Some(give) = self.setup.give_answer.filter(|_| self.other_may_answer) else {
-            return refused("that machine takes no answers over this link");
+            return Ok(refused("that machine takes no answers over this link"));
         };
-        match message_id(message) {
-            Ok(id) if words.len() <= MAX_WORDS => give(&id, words),
-            _ => refused("that is no answer"),
-        }
+        let id = message_id(message).ok().filter(|_| words.len() <= MAX_WORDS);
+        let Some(id) = id else { return Ok(refused("that is no answer")) };
+        Ok(match self.journal.machine_of(&id)? {
+            Some(Some(_)) => refused("the question is of another machine; answer it there"),
+            _ => give(&id, words),
+        })
     }
 
     fn peer(&self) -> Result<&Peer, Error> {
@@ -354,22 +379,19 @@ impl<'a> Exchange<'a> {
             Purpose::Exchange => {}
             Purpose::Answer => return Ok(Input::GreetedToAnswer),
             Purpose::Introduce => {
-                self.journal.export_position(hello.machine.as_str(), IdSource::now().unix_ms)?;
+                introduce(&self.setup.home, &mut self.journal, self.setup.name.as_ref(), hello)?;
                 return Ok(Input::GreetedToAnswer);
             }
         }
-        let name = self.setup.name.clone().unwrap_or_else(|| MachineName::from_text(&hello.name));
-        let lock = PeerLock::take(&self.setup.home, &hello.machine, &name)?;
-        let own_ms = IdSource::now().unix_ms;
-        let may = self.setup.give_answer.is_some() && hello.may_answer;
-        let rules = ImportRules::new(name.clone(), may, own_ms, hello.unix_ms);
-        // From here on nothing is left out that is written for the other machine.
-        self.journal.export_position(hello.machine.as_str(), own_ms)?;
+        let ExchangeSetup { home, name, give_answer, .. } = self.setup;
+        let may = give_answer.is_some() && hello.may_answer;
+        let peer = Peer::greet(home, &mut self.journal, name.as_ref(), may, hello)?;
         let stored = self.journal.import_position(hello.machine.as_str())?;
         self.look_at_agents = Some(Instant::now());
-        self.peer = Some(Peer { machine: hello.machine.clone(), rules, _lock: lock });
         let program = hello.program.chars().filter(|c| !c.is_control()).take(40).collect();
-        (self.progress)(Progress::Greeted { machine: hello.machine.clone(), name, program });
+        let (machine, name) = (hello.machine.clone(), peer.rules.machine.clone());
+        self.peer = Some(peer);
+        (self.progress)(Progress::Greeted { machine, name, program });
         Ok(Input::Greeted { stored: stored.map(Into::into) })
     }
 
@@ -410,9 +432,4 @@ struct Ready {
     /// The other side reads no more. What it said last may still be in the input.
     closed: bool,
     stop: bool,
-}
-
-/// Neither end may hold up the other one.
-fn unblock(fd: BorrowedFd<'_>) -> io::Result<()> {
-    fcntl_setfl(fd.as_fd(), fcntl_getfl(fd.as_fd())? | OFlags::NONBLOCK).map_err(Into::into)
 }

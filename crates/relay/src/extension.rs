@@ -227,15 +227,21 @@ fn connect(
                 status.program = Some(program);
             });
         }
-        Progress::Stored { new, refused } => shared.status.change(name.as_str(), |status| {
+        Progress::Stored { new, refused, waiting } => shared.status.change(name.as_str(), |status| {
             status.messages += new as u64;
+            status.waiting_there = u64::from(waiting);
             if let Some((count, why)) = refused {
                 status.refused += count as u64;
                 status.refused_why = Some(why);
             }
         }),
     };
-    let pipes = Pipes { input: process.output(), output: process.input(), stop: Some(woken.as_fd()) };
+    let pipes = Pipes {
+        input: process.output(),
+        output: process.input(),
+        stop: Some(woken.as_fd()),
+        errors: Some(process.errors()),
+    };
     let ended = Exchange::begin(&setup, pipes, &mut progress)?.run();
     match ended {
         Ok(Ended::Closed) => Err(Error::Program(process.end_in_words())),

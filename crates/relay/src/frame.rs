@@ -1,6 +1,10 @@
 //! What the two ends of a link say to each other: one JSON object on a line.
 
-use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::de::{Error, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::agents::WireAgent;
 use crate::machine::MachineId;
@@ -11,6 +15,8 @@ use crate::wire_message::WireMessage;
 pub const PROTOCOL: u32 = 1;
 /// The longest frame, in bytes. A longer one ends the link.
 pub const MAX_FRAME: usize = 1024 * 1024;
+/// The most parts of a list in a frame. An empty message has three bytes in a frame, and some hundred in memory.
+pub const MAX_PARTS: usize = 2048;
 
 /// One line of a link.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -38,7 +44,11 @@ pub enum Frame {
         /// The place of the last one.
         end: Position,
         /// The messages.
+        #[serde(deserialize_with = "bounded")]
         messages: Vec<WireMessage>,
+        /// About how many wait behind them; not more than 10,000 are counted.
+        #[serde(default)]
+        waiting: u32,
     },
     /// Everything up to there is stored, and will not be lost.
     Stored {
@@ -48,6 +58,7 @@ pub enum Frame {
     /// The agents that run on the sender's machine, whenever that changes.
     Agents {
         /// All of them.
+        #[serde(deserialize_with = "bounded")]
         agents: Vec<WireAgent>,
     },
     /// Give this answer to what a message of yours asks. Without words: show what it asks.
@@ -55,6 +66,7 @@ pub enum Frame {
         /// The message.
         message: String,
         /// The words, as a person would type them behind `ringer answer ID`.
+        #[serde(deserialize_with = "bounded")]
         words: Vec<String>,
     },
     /// What became of an answer, as `ringer answer` said it.
@@ -132,6 +144,32 @@ impl Frame {
     }
 }
 
+/// Reads a list of at most [`MAX_PARTS`] parts.
+fn bounded<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Vec<T>, D::Error> {
+    struct Parts<T>(PhantomData<T>);
+
+    impl<'de, T: Deserialize<'de>> Visitor<'de> for Parts<T> {
+        type Value = Vec<T>;
+
+        fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+            write!(formatter, "a list of at most {MAX_PARTS} parts")
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Vec<T>, A::Error> {
+            let mut parts = Vec::new();
+            while let Some(part) = list.next_element()? {
+                if parts.len() == MAX_PARTS {
+                    return Err(A::Error::invalid_length(MAX_PARTS + 1, &self));
+                }
+                parts.push(part);
+            }
+            Ok(parts)
+        }
+    }
+
+    from.deserialize_seq(Parts(PhantomData))
+}
+
 /// Lines before the first frame that may be something else: more than any greeting of a shell has.
 const MAX_NOISE: usize = 100;
 
@@ -202,6 +240,17 @@ mod tests {
         let mut reader = FrameReader::default();
         assert_eq!(reader.feed(&vec![b' '; MAX_FRAME]), Ok(Vec::new()));
         assert_eq!(reader.feed(b" "), Err(NoFrame("a frame is longer than 1 MiB")));
+    }
+
+    #[test]
+    fn a_frame_has_a_largest_number_of_messages() {
+        let frame = |count: usize| {
+            let place = r#"{"generation":"g","seq":0}"#;
+            let messages = vec!["{}"; count].join(",");
+            format!(r#"{{"type":"messages","after":{place},"end":{place},"messages":[{messages}]}}"#)
+        };
+        assert!(Frame::read(frame(MAX_PARTS).as_bytes()).is_some());
+        assert_eq!(Frame::read(frame(MAX_PARTS + 1).as_bytes()), None);
     }
 
     #[test]

@@ -50,6 +50,9 @@ pub enum ImportRefusal {
     /// Its id is no id of a message.
     #[error("its id is no id of a message")]
     NoId,
+    /// It has the id of a message of this machine.
+    #[error("it has the id of a message that this machine wrote")]
+    OwnId,
     /// It is for an agent here, and the machine may not write to agents.
     #[error("the machine may not write to agents here")]
     NotAllowed,
@@ -86,6 +89,7 @@ impl ImportRules {
             Tag::Mark(_) if wire.body.len() > MAX_BODY => return Err(ImportRefusal::NotItsMark),
             Tag::Mark(mark) => {
                 draft.recipient = Recipient::Person;
+                draft.body = self.mark_body(mark, &wire.body)?;
                 draft.key = self.mark_key(mark, key, draft.question_id.as_ref())?;
             }
         }
@@ -104,11 +108,25 @@ impl ImportRules {
         format!("{name}@{}", self.machine)
     }
 
-    /// Repositories have random ids, but a machine could name one of this machine, and so reach its lead agent.
+    /// Repositories have random ids, but a machine could name one of this machine, and so reach its lead agent. The name of
+    /// the machine has no `_` here, so that `a_b` with `c` is not `a` with `b_c`.
     fn scope(&self, scope: &str) -> Result<Scope, ImportRefusal> {
         let scope = Scope::new(scope)?;
-        let machine = self.machine.as_str().replace('.', "-");
+        let machine = self.machine.as_str().replace('-', "--").replace('.', "-d").replace('_', "-u");
         Ok(Scope::new(&format!("{machine}_{scope}"))?)
+    }
+
+    /// The text of a mark. That of what was read or cleared is the command that did it, for `ringer undo` on the machine where
+    /// that was typed. Until when something is snoozed is told by the clock of the other machine.
+    fn mark_body(&self, mark: Mark, body: &str) -> Result<String, ImportRefusal> {
+        match mark {
+            Mark::Read | Mark::Unread | Mark::Clear => Ok(String::new()),
+            Mark::Snooze => {
+                let until_ms: i64 = body.parse().map_err(|_| ImportRefusal::NotItsMark)?;
+                Ok(until_ms.saturating_add(self.clock_ahead_ms).to_string())
+            }
+            _ => Ok(body.to_owned()),
+        }
     }
 
     fn recipient(&self, recipient: &str) -> Result<Recipient, ImportRefusal> {
@@ -285,6 +303,34 @@ mod tests {
         };
         assert_eq!(import("mark-resolve", "episode:claude-1:2").as_deref(), Some("episode:claude-1:2@box"));
         assert_eq!(import("mark-read", ID).as_deref(), Some(ID));
+    }
+
+    #[test]
+    fn the_text_of_a_mark_is_of_this_machine() {
+        let import = |tag: &str, body: &str, rules: ImportRules| {
+            let mut sent = wire(tag);
+            (sent.key, sent.body) = (Some(ID.to_owned()), body.to_owned());
+            rules.import(sent).map(|imported| imported.draft.body)
+        };
+        let late = || ImportRules::new(MachineName::parse("box").unwrap(), false, 1_000_000, 400_000);
+        assert_eq!(import("mark-snooze", "500000", late()).unwrap(), "1100000");
+        assert_eq!(import("mark-snooze", "soon", rules()), Err(ImportRefusal::NotItsMark));
+        // It names a command of the other machine; here, that could be one of the person's own.
+        assert_eq!(import("mark-read", "command-1", rules()).unwrap(), "");
+        assert_eq!(import("mark-clear", "command-1", rules()).unwrap(), "");
+    }
+
+    #[test]
+    fn repositories_of_two_machines_are_never_the_same() {
+        let scope = |machine: &str, scope: &str| {
+            let rules = ImportRules::new(MachineName::parse(machine).unwrap(), false, 0, 0);
+            rules.scope(scope).unwrap()
+        };
+        assert_eq!(scope("box", "0a1b2c3d").as_str(), "box_0a1b2c3d");
+        let pairs = [("a.b", "c"), ("a-b", "c"), ("a-.b", "c"), ("a_b", "c"), ("a", "b_c"), ("a-db", "c")];
+        let scopes: std::collections::BTreeSet<_> =
+            pairs.iter().map(|(machine, id)| scope(machine, id)).collect();
+        assert_eq!(scopes.len(), pairs.len(), "{scopes:?}");
     }
 
     #[test]

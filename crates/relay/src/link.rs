@@ -65,6 +65,8 @@ pub struct ReadMessages {
     pub looked_at: i64,
     /// There is more behind that.
     pub more: bool,
+    /// About how many messages that is.
+    pub waiting: u32,
 }
 
 /// What this end has to do. What begins with a verb and has an answer is answered before anything else happens.
@@ -92,6 +94,8 @@ pub enum Output {
         end: Position,
         /// Those up to this number may be stored already, or may have been forgotten here because they are old.
         repeats_until: i64,
+        /// About how many wait on the other machine.
+        waiting: u32,
     },
     /// The other side has stored everything up to there.
     Advance(Position),
@@ -239,7 +243,7 @@ impl Link {
                 self.incoming.repeats_until = repeats_until;
                 Ok(Vec::new())
             }
-            Frame::Messages { after, end, messages } => {
+            Frame::Messages { after, end, messages, waiting } => {
                 if self.incoming.received.as_ref() != Some(&after) {
                     return Err(Error::Protocol("its messages are not in order"));
                 }
@@ -247,7 +251,8 @@ impl Link {
                     return Err(Error::Protocol("its messages have no end"));
                 }
                 self.incoming.received = Some(end.clone());
-                Ok(vec![Output::Store { messages, end, repeats_until: self.incoming.repeats_until }])
+                let repeats_until = self.incoming.repeats_until;
+                Ok(vec![Output::Store { messages, end, repeats_until, waiting }])
             }
             Frame::Stored { end } => self.outgoing.stored(end),
             Frame::Agents { agents } => Ok(vec![Output::Agents(agents)]),
@@ -265,13 +270,13 @@ impl Outgoing {
     }
 
     fn found(&mut self, read: ReadMessages) -> Vec<Output> {
-        let ReadMessages { messages, end, looked_at, more } = read;
+        let ReadMessages { messages, end, looked_at, more, waiting } = read;
         (self.looked_at, self.more) = (looked_at, more);
         let mut outputs = Vec::new();
         if let (Some(after), Some(end), false) = (self.sent.clone(), end, messages.is_empty()) {
             self.in_flight.push_back(end.clone());
             self.sent = Some(end.clone());
-            outputs.push(Output::Send(Frame::Messages { after, end, messages }));
+            outputs.push(Output::Send(Frame::Messages { after, end, messages, waiting }));
         }
         outputs.extend(self.read());
         outputs

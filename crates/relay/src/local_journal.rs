@@ -14,14 +14,20 @@ use crate::wire_message::WireMessage;
 
 /// Messages of one frame: they are stored in one transaction, for which other writers wait some milliseconds.
 const MAX_MESSAGES: usize = 256;
+/// The messages of one frame from which on no other is added: a mark on everything becomes up to 500.
+const ENOUGH_MESSAGES: usize = 1024;
+/// The most that is counted of what waits: it is counted for each frame of a backlog.
+const MAX_COUNTED: i64 = 10_000;
 /// The bytes of one frame from which on no other message is added. The next one has at most 480 KiB, and a frame 1 MiB.
 const ENOUGH_BYTES: usize = 256 * 1024;
 
 /// Where sending begins: behind what the other machine has. A machine that never had anything begins where it was first heard
-/// of. If its place is none of this journal, which was removed or replaced by an older copy, sending begins anew.
+/// of. If its place is none of this journal, which was removed or replaced by an older copy, sending begins anew. It never
+/// begins before `begins_behind`.
 pub(crate) fn locate(
     journal: &mut Journal,
     machine: &MachineId,
+    begins_behind: i64,
     after: Option<Position>,
 ) -> Result<Input, Error> {
     let Some(after) = after else {
@@ -31,6 +37,10 @@ pub(crate) fn locate(
     let asked = ReadPosition { cursor: after.clone().into(), catch_up: None };
     let found = journal.resume_at(&asked)?;
     let at: Position = Cursor { generation: Some(journal.generation()?), ..found.cursor }.into();
+    if at.seq < begins_behind {
+        let at = Position { seq: begins_behind, id: None, ..at };
+        return Ok(Input::Located { at, repeats_until: journal.highest()? });
+    }
     if at.seq == after.seq && at.generation == after.generation {
         return Ok(Input::Located { at: after, repeats_until: 0 });
     }
@@ -45,11 +55,11 @@ pub(crate) fn read_own(
 ) -> Result<ReadMessages, Error> {
     let generation = journal.generation()?;
     let batch = journal.own_after(after, MAX_MESSAGES)?;
-    let mut read =
-        ReadMessages { messages: Vec::new(), end: None, looked_at: batch.looked_at, more: batch.more };
+    let (looked_at, more) = (batch.looked_at, batch.more);
+    let mut read = ReadMessages { messages: Vec::new(), end: None, looked_at, more, waiting: 0 };
     let (mut bytes, mut looked_at) = (0, after);
     for message in &batch.messages {
-        if bytes >= ENOUGH_BYTES {
+        if bytes >= ENOUGH_BYTES || read.messages.len() >= ENOUGH_MESSAGES {
             (read.looked_at, read.more) = (looked_at, true);
             break;
         }
@@ -65,6 +75,10 @@ pub(crate) fn read_own(
         let (generation, id) = (generation.clone(), Some(message.id.to_string()));
         read.end = Some(Position { generation, seq: message.seq, id });
         read.messages.extend(wires);
+    }
+    if read.more {
+        let waiting = journal.own_count_after(read.looked_at, MAX_COUNTED)?;
+        read.waiting = u32::try_from(waiting).unwrap_or(0);
     }
     Ok(read)
 }
@@ -89,11 +103,14 @@ pub(crate) fn store(
     for wire in messages {
         let may_be_old = wire.seq <= repeats_until;
         let imported = match rules.import(wire) {
-            Ok(imported) if may_mark(journal, rules, &imported)? => imported,
-            Ok(_) => {
-                checked.refuse(&ImportRefusal::NotItsMark);
-                continue;
-            }
+            Ok(imported) => match marks(journal, rules, &imported)? {
+                Marks::ItMay => imported,
+                Marks::WhatIsGone => continue,
+                Marks::WhatItMayNot => {
+                    checked.refuse(&ImportRefusal::NotItsMark);
+                    continue;
+                }
+            },
             Err(refusal) => {
                 checked.refuse(&refusal);
                 continue;
@@ -119,22 +136,45 @@ fn with_agent_id(journal: &mut Journal, mut imported: ImportedMessage) -> Result
     Ok(imported)
 }
 
+/// What a message of another machine marks.
+enum Marks {
+    /// What it may mark, or nothing.
+    ItMay,
+    /// A message that is no longer here, or was never sent here.
+    WhatIsGone,
+    WhatItMayNot,
+}
+
 /// Whether the other machine may set this mark: on a message of its own, or on one of this machine, which the person read
 /// there; not on one of a third machine.
-fn may_mark(journal: &mut Journal, rules: &ImportRules, imported: &ImportedMessage) -> Result<bool, Error> {
+fn marks(journal: &mut Journal, rules: &ImportRules, imported: &ImportedMessage) -> Result<Marks, Error> {
     let Tag::Mark(Mark::Read | Mark::Unread | Mark::Clear | Mark::Snooze) = imported.draft.tag else {
-        return Ok(true);
+        return Ok(Marks::ItMay);
     };
     let Some(MarkTarget::Message(id)) = imported.draft.key.as_deref().and_then(MarkTarget::parse) else {
-        return Ok(false);
+        return Ok(Marks::WhatItMayNot);
     };
-    let machine = journal.machine_of(&id)?;
-    Ok(machine.is_some_and(|machine| machine.is_none_or(|name| name == rules.machine.as_str())))
+    Ok(match journal.machine_of(&id)? {
+        None => Marks::WhatIsGone,
+        Some(machine) if machine.as_ref().is_none_or(|name| name == rules.machine.as_str()) => Marks::ItMay,
+        Some(_) => Marks::WhatItMayNot,
+    })
 }
 
 impl Checked {
     fn refuse(&mut self, why: &ImportRefusal) {
+        self.refuse_more(1, why);
+    }
+
+    /// Notes that so many had the id of a message of this machine.
+    pub(crate) fn refuse_own_ids(&mut self, count: usize) {
+        if count > 0 {
+            self.refuse_more(count, &ImportRefusal::OwnId);
+        }
+    }
+
+    fn refuse_more(&mut self, more: usize, why: &ImportRefusal) {
         let count = self.refused.as_ref().map_or(0, |(count, _)| *count);
-        self.refused = Some((count + 1, why.to_string()));
+        self.refused = Some((count + more, why.to_string()));
     }
 }

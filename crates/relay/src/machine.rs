@@ -118,6 +118,16 @@ impl MachineName {
         Self(if name.is_empty() { "machine".to_owned() } else { name.to_owned() })
     }
 
+    /// The name for the machine of that number among those that call themselves so: the first has the name itself.
+    pub(crate) fn numbered(&self, number: usize) -> Self {
+        if number < 2 {
+            return self.clone();
+        }
+        let end = format!("-{number}");
+        let kept = self.0.len().min(MAX_NAME - end.len());
+        Self(format!("{}{end}", &self.0[..kept]))
+    }
+
     /// The name of this machine: its host name up to the first dot.
     pub fn of_host() -> Self {
         let system = rustix::system::uname();
@@ -184,5 +194,12 @@ mod tests {
         check("", "machine");
         check(&"a".repeat(100), &"a".repeat(64));
         assert!(MachineName::parse(MachineName::of_host().as_str()).is_some());
+    }
+
+    #[test]
+    fn machines_of_one_name_are_numbered() {
+        let name = MachineName::from_text("laptop");
+        assert_eq!([1, 2, 10].map(|number| name.numbered(number).0), ["laptop", "laptop-2", "laptop-10"]);
+        assert_eq!(MachineName::from_text(&"a".repeat(64)).numbered(2).as_str().len(), 64);
     }
 }

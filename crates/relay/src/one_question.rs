@@ -1,15 +1,16 @@
 //! A short connection beside the one that exchanges messages: who is there, and what becomes of an answer.
 
 use std::collections::VecDeque;
+use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
-use ringer_journal::{Home, IdSource};
+use ringer_journal::{Home, IdSource, Journal};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
 use crate::error::Error;
 use crate::frame::{Answered, Frame, FrameReader, Hello, PROTOCOL, Purpose};
-use crate::link_process::LinkProcess;
+use crate::link_process::{LinkProcess, unblock};
 use crate::machine::{MachineId, MachineName};
 
 /// As much as a pipe holds.
@@ -63,6 +64,16 @@ impl OneQuestion {
         &self.hello
     }
 
+    /// Makes sure that the machine is the one that is known here by that name, if one is.
+    pub fn is_from(self, journal: &mut Journal, name: &str) -> Result<Self, Error> {
+        match journal.machine_named(name)? {
+            Some(id) if id != self.hello.machine.as_str() => {
+                Err(Error::OtherMachine { name: name.to_owned() })
+            }
+            _ => Ok(self),
+        }
+    }
+
     /// Gives an answer, and waits for what becomes of it.
     pub fn answer(mut self, message: &str, words: &[String]) -> Result<Answered, Error> {
         self.connection.write(&Frame::Answer { message: message.to_owned(), words: words.to_vec() })?;
@@ -89,11 +100,14 @@ impl Connection {
         let program = argv.first().map(String::as_str).unwrap_or_default();
         let process = LinkProcess::start(argv)
             .map_err(|error| Error::Program(format!("{program} cannot be started: {error}")))?;
+        for pipe in [process.input(), process.output()] {
+            unblock(pipe)?;
+        }
         let (reader, deadline) = (FrameReader::before_hello(), Instant::now() + within);
         Ok(Self { process, reader, frames: VecDeque::new(), deadline, within })
     }
 
-    /// Writes a frame. Nothing else is on the way, so it fits into the pipe, or the other side reads it.
+    /// Writes a frame, in time.
     fn write(&self, frame: &Frame) -> Result<(), Error> {
         let line = frame.line();
         let mut written = 0;
@@ -101,12 +115,32 @@ impl Connection {
             match rustix::io::write(self.process.input(), &line[written..]) {
                 Ok(more) => written += more,
                 Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => self.wait(self.process.input(), PollFlags::OUT)?,
                 // Why it ended is said where it is read.
                 Err(Errno::PIPE) => break,
                 Err(error) => return Err(io_error("cannot write to the link", error)),
             }
         }
         Ok(())
+    }
+
+    /// Waits for one of the pipes, in time.
+    fn wait(&self, pipe: BorrowedFd<'_>, flags: PollFlags) -> Result<(), Error> {
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(Error::Silent(self.within.as_secs()));
+        }
+        let errors = self.process.errors();
+        let mut waits = vec![PollFd::from_borrowed_fd(pipe, flags)];
+        waits.extend(errors.to_wait_for());
+        match poll(&mut waits, Timespec::try_from(left).ok().as_ref()) {
+            Ok(0) => Err(Error::Silent(self.within.as_secs())),
+            Ok(_) | Err(Errno::INTR) => {
+                errors.read();
+                Ok(())
+            }
+            Err(error) => Err(io_error("cannot wait for the link", error)),
+        }
     }
 
     /// The next frame, in time.
@@ -124,18 +158,8 @@ impl Connection {
     }
 
     fn read(&mut self) -> Result<(), Error> {
-        let left = self.deadline.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return Err(Error::Silent(self.within.as_secs()));
-        }
-        let timeout = Timespec::try_from(left).ok();
         let output = self.process.output();
-        match poll(&mut [PollFd::from_borrowed_fd(output, PollFlags::IN)], timeout.as_ref()) {
-            Ok(0) => return Err(Error::Silent(self.within.as_secs())),
-            Ok(_) => {}
-            Err(Errno::INTR) => return Ok(()),
-            Err(error) => return Err(io_error("cannot wait for the link", error)),
-        }
+        self.wait(output, PollFlags::IN)?;
         let mut chunk = vec![0; CHUNK];
         match rustix::io::read(output, &mut *chunk) {
             Ok(0) => Err(Error::Program(self.process.end_in_words())),
@@ -144,7 +168,7 @@ impl Connection {
                 self.frames.extend(frames);
                 Ok(())
             }
-            Err(Errno::INTR) => Ok(()),
+            Err(Errno::INTR | Errno::AGAIN) => Ok(()),
             Err(error) => Err(io_error("cannot read the link", error)),
         }
     }

@@ -51,6 +51,8 @@ pub struct LinkStatus {
     pub again_ms: Option<i64>,
     /// Messages that came.
     pub messages: u64,
+    /// About how many messages wait on the other machine, as it said last.
+    pub waiting_there: u64,
     /// Messages that may not be stored.
     pub refused: u64,
     /// Why the last of them.

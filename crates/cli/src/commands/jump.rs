@@ -1,6 +1,8 @@
 //! `ringer jump`.
 
-use ringer_platform::shell_word;
+use std::process::Command;
+
+use ringer_platform::{shell_word, variable};
 use ringer_relay::SURFACE_PREFIX;
 use ringer_term::sanitise_line;
 use serde_json::{Value, json};
@@ -16,7 +18,8 @@ use crate::output::{print_json, print_line};
 /// Goes to the most urgent unread notification, and of several to the oldest. Panes of
 /// tmux, windows of X11 and kitty, and what a host on the socket goes to can be reached
 /// (docs/windows.md, docs/protocol.md). If the session cannot be reached, the notification stays
-/// unread and the exit code is 69.
+/// unread and the exit code is 69. To a session on another machine it opens a new window
+/// of tmux with ssh, or prints the command if this is not tmux.
 ///
 /// Examples:
 ///   ringer jump
@@ -30,6 +33,9 @@ pub(crate) struct Args {
     #[arg(long)]
     json: bool,
 }
+
+/// Goes to the tmux of a machine, whatever it shows.
+const ATTACH: &str = "tmux attach";
 
 pub(crate) fn run(arguments: &Args) -> Outcome {
     let answer = match &arguments.id {
@@ -50,7 +56,7 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
         return Ok(());
     }
     if let Some(machine) = text("workspace").strip_prefix(SURFACE_PREFIX) {
-        return Err(elsewhere(machine));
+        return go_to_machine(machine, &text("surface"), &text("id"));
     }
     let why = focus["why"].as_str().unwrap_or("its window cannot be focused");
     let hint =
@@ -59,14 +65,72 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
     Err(Failure::new(Exit::Unavailable, what).hint(sanitise_line(&hint)))
 }
 
-/// A session of another machine: its terminal is there.
-fn elsewhere(machine: &str) -> Failure {
-    let what = format!("the session is on {}; the notification stays unread", sanitise_line(machine));
-    let host =
-        relay::machines().iter().find(|relay| relay.machine() == machine).and_then(|relay| relay.ssh.clone());
-    let hint = match host {
-        Some(host) => format!("ssh -t {} tmux attach", shell_word(&host)),
-        None => "ringer relay list".to_owned(),
+/// Goes to a session of another machine: with ssh in a new window of tmux, if this is tmux.
+fn go_to_machine(machine: &str, surface: &str, id: &str) -> Outcome {
+    let found = relay::machines().into_iter().find(|relay| relay.machine() == machine);
+    let Some(host) = found.and_then(|relay| relay.ssh) else {
+        return Err(stays_unread(machine).hint("ringer relay list"));
     };
-    Failure::new(Exit::Unavailable, what).hint(sanitise_line(&hint))
+    let there = attach_command(surface);
+    if variable("TMUX").is_none() {
+        let typed = if there == ATTACH { there } else { shell_word(&there) };
+        let typed = format!("ssh -t {} {typed}", shell_word(&host));
+        return Err(stays_unread(machine).hint(sanitise_line(&typed)));
+    }
+    // With several words tmux starts the program itself, without a shell.
+    let opened = Command::new("tmux")
+        .args(["new-window", "-n", machine, "--", "ssh", "-t", "--", &host, &there])
+        .output();
+    let failed = match opened {
+        Ok(output) if output.status.success() => {
+            hub_client::call("notification.mark_read", &json!({ "id": id }))?;
+            return print_line(&format!("Opened a window of tmux that connects to {machine}."));
+        }
+        Ok(output) => String::from_utf8_lossy(&output.stderr).into_owned(),
+        Err(error) => error.to_string(),
+    };
+    Err(stays_unread(machine).because(sanitise_line(failed.trim())).hint("tmux new-window"))
+}
+
+fn stays_unread(machine: &str) -> Failure {
+    let what = format!("the session is on {}; the notification stays unread", sanitise_line(machine));
+    Failure::new(Exit::Unavailable, what)
+}
+
+/// What to run on the other machine: goes to the pane, if the session is one of tmux. The machine says itself which that is,
+/// and it can only name what is there.
+fn attach_command(surface: &str) -> String {
+    let pane = || {
+        let (_, surface) = surface.strip_prefix(SURFACE_PREFIX)?.split_once(':')?;
+        let (server, pane) = surface.strip_prefix("tmux:")?.rsplit_once(':')?;
+        let (socket, _) = server.rsplit_once(':')?;
+        let is_pane = pane.strip_prefix('%').is_some_and(|number| number.parse::<u32>().is_ok());
+        (is_pane && socket.starts_with('/')).then_some((socket, pane))
+    };
+    match pane() {
+        Some((socket, pane)) => {
+            let tmux = format!("tmux -S {}", shell_word(socket));
+            let pane = shell_word(pane);
+            format!("{tmux} select-window -t {pane} ';' select-pane -t {pane} ';' attach-session -t {pane}")
+        }
+        None => ATTACH.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::attach_command;
+
+    #[test]
+    fn a_pane_of_another_machine_is_named_and_nothing_else_runs() {
+        assert_eq!(
+            attach_command("machine:box:tmux:/tmp/tmux-0/default:77:%2"),
+            "tmux -S /tmp/tmux-0/default select-window -t '%2' ';' select-pane -t '%2' ';' attach-session -t '%2'"
+        );
+        let quoted = attach_command("machine:box:tmux:/tmp/$(touch x);:77:%2");
+        assert!(quoted.starts_with("tmux -S '/tmp/$(touch x);' select-window"), "{quoted}");
+        for surface in ["", "machine:box", "machine:box:tty:/dev/pts/3", "machine:box:tmux:/s:77:%2;reboot"] {
+            assert_eq!(attach_command(surface), "tmux attach", "{surface}");
+        }
+    }
 }

@@ -288,7 +288,8 @@ impl HubState {
         let draft = &message.draft;
         match &draft.recipient {
             Recipient::Agent(agent) => self.agents.wake(agent),
-            Recipient::All => self.agents.wake_all(),
+            // Agents of this machine are not meant by what another machine says to all.
+            Recipient::All if message.machine.is_none() => self.agents.wake_all(),
             Recipient::Default | Recipient::Lead if self.agents.has_any() => {
                 let lead = self.journal.lead(&draft.scope).ok().and_then(|lead| lead.agent);
                 let lead = lead.filter(|id| id != draft.sender.as_str()).and_then(|id| Agent::new(&id).ok());
@@ -296,7 +297,7 @@ impl HubState {
                     self.agents.wake(&lead);
                 }
             }
-            Recipient::Default | Recipient::Lead | Recipient::Person => {}
+            Recipient::All | Recipient::Default | Recipient::Lead | Recipient::Person => {}
         }
     }
 

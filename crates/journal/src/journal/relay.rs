@@ -2,28 +2,36 @@
 //!
 //! A message of another machine has the name of that machine in its row. How far such messages are stored is a note that is
 //! written with them. How far another machine has stored the messages of this one is a cursor, so that pruning keeps the rest.
+//!
+//! Ids are unique in the journal, and every machine chooses those of its messages. One that takes the id of a message that
+//! this machine wrote is refused. One that has the id of a message of a third machine is stored under another id: one of the
+//! two machines lies, it is not known which, and neither message must hide the other.
 
 use std::collections::BTreeSet;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use ringer_core::{Draft, Message, MessageId, Scope};
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension, Transaction, params};
 use serde::{Deserialize, Serialize};
 
 use crate::db::text::text;
 use crate::error::Error;
-use crate::journal::agent_note;
+use crate::ids::IdSource;
 use crate::journal::append::put_of_machine;
 use crate::journal::consumer::advance;
 use crate::journal::row::{COLUMNS, read};
 use crate::journal::schema::Journal;
 use crate::journal::sequence::{POSITION, generation, highest};
+use crate::journal::{agent_note, machine_name};
 use crate::position::Cursor;
 use crate::wake::subscription::Topic;
 use crate::wake::waiter::{OnParentExit, Waiter};
 
 /// The scope of the cursors of links: all of them.
 const EVERYWHERE: &str = "*";
+
+/// How the notes begin that hold the id under which a message is stored here that has another id on its machine.
+const OTHER_ID: &str = "relay-id:";
 
 /// A message of another machine, checked and ready to be stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,6 +55,15 @@ pub struct Import<'a> {
     pub messages: &'a [ImportedMessage],
     /// The place of the last one in its journal.
     pub end: &'a Cursor,
+}
+
+/// What became of messages of another machine.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Imported {
+    /// How many were new.
+    pub new: usize,
+    /// How many have the id of a message that this machine wrote, and were not stored.
+    pub refused: usize,
 }
 
 /// What was written on this machine behind a number.
@@ -77,28 +94,31 @@ fn consumer_of(machine_id: &str) -> String {
 }
 
 impl Journal {
-    /// Stores messages of another machine, those of them that are new, and how far they go. Gives how many were new.
-    pub fn import(&mut self, import: &Import<'_>) -> Result<usize, Error> {
+    /// Stores messages of another machine, those of them that are new, and how far they go.
+    pub fn import(&mut self, import: &Import<'_>) -> Result<Imported, Error> {
         let Cursor { generation, seq, id } = import.end.clone();
         let place = StoredPlace { generation: generation.unwrap_or_default(), seq, id };
         // Plain data: it cannot fail to be written.
         let place = serde_json::to_string(&place).unwrap_or_default();
-        let (new, bells) = self.write(|transaction| {
-            let (mut new, mut bells) = (0, BTreeSet::new());
-            for ImportedMessage { id, unix_ms, draft } in import.messages {
-                let machine = Some(import.machine);
-                if let Some(more) = put_of_machine(transaction, draft, id, *unix_ms, machine)? {
-                    bells.extend(more);
-                    new += 1;
+        let (imported, bells) = self.write(|transaction| {
+            let (mut imported, mut bells) = (Imported::default(), BTreeSet::new());
+            for message in import.messages {
+                match put(transaction, import, message)? {
+                    Put::New(more) => {
+                        bells.extend(more);
+                        imported.new += 1;
+                    }
+                    Put::Known => {}
+                    Put::Refused => imported.refused += 1,
                 }
             }
             agent_note::set(transaction, &note_of(import.machine_id), &place)?;
-            Ok((new, bells))
+            Ok((imported, bells))
         })?;
-        if new > 0 {
+        if imported.new > 0 {
             self.wake(&bells.into_iter().collect::<Vec<_>>());
         }
-        Ok(new)
+        Ok(imported)
     }
 
     /// How far the messages of another machine are stored here. `None` if there are none.
@@ -144,6 +164,13 @@ impl Journal {
         })
     }
 
+    /// How many messages were written on this machine behind a number; at most `most`.
+    pub fn own_count_after(&mut self, seq: i64, most: i64) -> Result<i64, Error> {
+        let count =
+            "SELECT count(*) FROM (SELECT 1 FROM message WHERE seq > ?1 AND machine IS NULL LIMIT ?2)";
+        self.read(|connection| connection.query_row(count, [seq, most], |row| row.get(0)))
+    }
+
     /// Another machine has stored the messages of this one up to there.
     pub fn advance_export(&mut self, machine_id: &str, cursor: &Cursor, unix_ms: i64) -> Result<(), Error> {
         let consumer = consumer_of(machine_id);
@@ -164,9 +191,10 @@ impl Journal {
         })
     }
 
-    /// Forgets how far the two sides are. Its messages stay.
+    /// Forgets the name of a machine, and how far the two sides are. Its messages stay.
     pub fn forget_machine(&mut self, machine_id: &str) -> Result<(), Error> {
         self.write(|transaction| {
+            machine_name::forget(transaction, machine_id)?;
             transaction.execute("DELETE FROM note WHERE name = ?1", [note_of(machine_id)])?;
             let cursor = "DELETE FROM cursor WHERE consumer = ?1 AND scope = ?2";
             transaction.execute(cursor, params![consumer_of(machine_id), EVERYWHERE]).map(drop)
@@ -191,6 +219,50 @@ impl Journal {
     pub fn machine_of(&mut self, id: &MessageId) -> Result<Option<Option<String>>, Error> {
         Ok(self.message(id.as_str())?.map(|message| message.machine))
     }
+}
+
+/// What became of one message of another machine.
+enum Put {
+    /// It is stored, and these doorbells wait for it.
+    New(Vec<String>),
+    /// It was stored before.
+    Known,
+    /// It has the id of a message that this machine wrote.
+    Refused,
+}
+
+fn put(
+    transaction: &Transaction<'_>,
+    import: &Import<'_>,
+    message: &ImportedMessage,
+) -> rusqlite::Result<Put> {
+    let ImportedMessage { id, unix_ms, draft } = message;
+    let machine = Some(import.machine);
+    if let Some(bells) = put_of_machine(transaction, draft, id, *unix_ms, machine)? {
+        return Ok(Put::New(bells));
+    }
+    let stored = "SELECT machine FROM message WHERE id = ?1";
+    let stored: Option<String> = transaction.query_row(stored, [id.as_str()], |row| row.get(0))?;
+    let Some(stored) = stored else { return Ok(Put::Refused) };
+    // A name without a machine is an earlier name of this one, or of one that was removed.
+    let other = machine_name::id_of(transaction, &stored)?.filter(|other| other != import.machine_id);
+    if stored == import.machine || other.is_none() {
+        return Ok(Put::Known);
+    }
+    let note = format!("{OTHER_ID}{}:{id}", import.machine_id);
+    if agent_note::value(transaction, &note)?.is_some() {
+        return Ok(Put::Known);
+    }
+    let own_id = IdSource { unix_ms: *unix_ms, ..IdSource::now() }.message_id();
+    agent_note::set(transaction, &note, own_id.as_str())?;
+    let bells = put_of_machine(transaction, draft, &own_id, *unix_ms, machine)?;
+    Ok(bells.map_or(Put::Known, Put::New))
+}
+
+/// Deletes the notes about messages that are no longer there.
+pub(crate) fn forget_other_ids(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
+    let delete = "DELETE FROM note WHERE name LIKE 'relay-id:%' AND value NOT IN (SELECT id FROM message)";
+    transaction.execute(delete, []).map(drop)
 }
 
 fn export_position(connection: &Connection, consumer: &str) -> rusqlite::Result<Option<Cursor>> {
@@ -237,7 +309,7 @@ impl AsFd for JournalWatch {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Home, IdSource};
+    use crate::Home;
     use ringer_core::{Kind, Sender};
 
     fn journal() -> (tempfile::TempDir, Journal) {
@@ -251,8 +323,42 @@ mod tests {
     }
 
     fn import(journal: &mut Journal, messages: &[ImportedMessage], seq: i64) -> usize {
+        import_of(journal, ("m1", "box"), messages, seq).new
+    }
+
+    fn import_of(
+        journal: &mut Journal,
+        (machine_id, machine): (&str, &str),
+        messages: &[ImportedMessage],
+        seq: i64,
+    ) -> Imported {
         let end = Cursor { generation: Some("g".to_owned()), seq, id: None };
-        journal.import(&Import { machine_id: "m1", machine: "box", messages, end: &end }).unwrap()
+        journal.import(&Import { machine_id, machine, messages, end: &end }).unwrap()
+    }
+
+    #[test]
+    fn no_machine_hides_the_message_of_another_one_by_its_id() {
+        let (_directory, mut journal) = journal();
+        let own = journal.append(&draft("own"), &IdSource::now()).unwrap();
+        let id = IdSource::now().message_id();
+        for (machine_id, name) in [("m1", "eve"), ("m2", "box")] {
+            journal.name_machine(machine_id, name).unwrap();
+        }
+        let of =
+            |id: &MessageId, text: &str| ImportedMessage { id: id.clone(), unix_ms: 7, draft: draft(text) };
+        // The machine that lies was quicker than the one whose message it is.
+        let (lie, truth) = ([of(&id, "lie"), of(&own, "not yours")], [of(&id, "truth")]);
+        assert_eq!(import_of(&mut journal, ("m1", "eve"), &lie, 2), Imported { new: 1, refused: 1 });
+        assert_eq!(import_of(&mut journal, ("m2", "box"), &truth, 1), Imported { new: 1, refused: 0 });
+        assert_eq!(import_of(&mut journal, ("m2", "box"), &truth, 1), Imported::default(), "once");
+        let messages = journal.messages_after(0, 10).unwrap();
+        let found: Vec<_> =
+            messages.iter().map(|found| (found.machine.as_deref(), found.draft.body.as_str())).collect();
+        assert_eq!(found, [(None, "own"), (Some("eve"), "lie"), (Some("box"), "truth")]);
+        // Under another name, a machine is the same.
+        journal.forget_machine("m2").unwrap();
+        let known = ImportedMessage { id: messages[2].id.clone(), ..truth[0].clone() };
+        assert_eq!(import_of(&mut journal, ("m2", "build"), &[known], 1), Imported::default());
     }
 
     #[test]
@@ -296,6 +402,7 @@ mod tests {
         }
         let batch = journal.own_after(0, 2).unwrap();
         assert_eq!((batch.messages.len(), batch.looked_at, batch.more), (2, 2, true));
+        assert_eq!([journal.own_count_after(1, 9).unwrap(), journal.own_count_after(0, 2).unwrap()], [2, 2]);
         let batch = journal.own_after(2, 2).unwrap();
         assert_eq!((batch.messages.len(), batch.looked_at, batch.more), (1, 3, false));
     }

@@ -117,7 +117,8 @@ pub(crate) fn connect(machines: [&Machine; 2], cut_after: usize) -> Outcome {
     let (mut first, mut second) = (Vec::new(), Vec::new());
     let setups = [machines[0].setup(machines[1].name), machines[1].setup(machines[0].name)];
     let run = |setup: &ExchangeSetup, stream: &UnixStream, progress: &mut Vec<Progress>| {
-        let pipes = Pipes { input: stream.as_fd(), output: stream.as_fd(), stop: Some(stop.0.as_fd()) };
+        let pipes =
+            Pipes { input: stream.as_fd(), output: stream.as_fd(), stop: Some(stop.0.as_fd()), errors: None };
         Exchange::begin(setup, pipes, &mut |made| progress.push(made))?.run()
     };
     let is_done = || [0, 1].iter().all(|at| machines[*at].has_all(machines[1 - *at]) == Some(true));

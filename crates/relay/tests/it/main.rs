@@ -3,5 +3,6 @@
 #![expect(clippy::expect_used, reason = "a test that cannot go on has failed")]
 
 mod cuts;
+mod forging;
 mod machines;
 mod refusals;

@@ -5,14 +5,27 @@ use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::thread;
 
-use ringer_relay::{Ended, Error, Exchange, Pipes};
+use ringer_relay::{Ended, Error, Exchange, ExchangeSetup, Pipes, Progress};
 
-use crate::machines::{Machine, connect};
+use crate::machines::Machine;
 
 /// Lets a test speak to a machine by hand. Gives how the connection ended, and what the machine wrote.
-fn speak(machine: &Machine, lines: &[&str]) -> (Result<Ended, Error>, String) {
+pub(crate) fn speak(machine: &Machine, lines: &[&str]) -> (Result<Ended, Error>, String) {
+    speak_with(&machine.setup("box"), lines)
+}
+
+/// The same with another setup.
+pub(crate) fn speak_with(setup: &ExchangeSetup, lines: &[&str]) -> (Result<Ended, Error>, String) {
+    speak_and_watch(setup, lines, &mut |_| {})
+}
+
+/// The same, with what happens in the connection.
+pub(crate) fn speak_and_watch(
+    setup: &ExchangeSetup,
+    lines: &[&str],
+    progress: &mut dyn FnMut(Progress),
+) -> (Result<Ended, Error>, String) {
     let (stream, own) = UnixStream::pair().expect("a socket");
-    let setup = machine.setup("box");
     let writer = own.try_clone().expect("a socket");
     let lines: Vec<String> = lines.iter().map(|line| format!("{line}\n")).collect();
     let reader = thread::spawn(move || {
@@ -23,13 +36,13 @@ fn speak(machine: &Machine, lines: &[&str]) -> (Result<Ended, Error>, String) {
         let _ = writer.shutdown(std::net::Shutdown::Write);
         BufReader::new(own).lines().map_while(Result::ok).collect::<Vec<_>>().join("\n")
     });
-    let pipes = Pipes { input: stream.as_fd(), output: stream.as_fd(), stop: None };
-    let ended = Exchange::begin(&setup, pipes, &mut |_| {}).expect("a connection").run();
+    let pipes = Pipes { input: stream.as_fd(), output: stream.as_fd(), stop: None, errors: None };
+    let ended = Exchange::begin(setup, pipes, progress).expect("a connection").run();
     drop(stream);
     (ended, reader.join().expect("no panic"))
 }
 
-fn hello(id: char, protocol: &str) -> String {
+pub(crate) fn hello(id: char, protocol: &str) -> String {
     let id = id.to_string().repeat(32);
     format!(
         r#"{{"type":"hello","protocol":{protocol},"machine":"{id}","name":"box","program":"9.9","unix_ms":0}}"#
@@ -103,11 +116,10 @@ fn what_a_machine_may_not_say_is_counted_and_the_rest_is_stored() {
 
 #[test]
 fn a_second_connection_to_the_same_machine_is_refused() {
-    let machines = [Machine::new("laptop"), Machine::new("box")];
-    connect([&machines[0], &machines[1]], usize::MAX);
-    let id = "a".repeat(32);
-    let lock = machines[0].home().path().join(format!("relay-{id}.lock"));
+    let machine = Machine::new("laptop");
+    drop(machine.journal());
+    let lock = machine.home().path().join(format!("relay-{}.lock", "a".repeat(32)));
     let held = ringer_journal::Lock::take(&lock, None).expect("a lock");
-    assert!(matches!(speak(&machines[0], &[&hello('a', "[1,1]")]).0, Err(Error::Connected(_))));
+    assert!(matches!(speak(&machine, &[&hello('a', "[1,1]")]).0, Err(Error::Connected(_))));
     drop(held);
 }

@@ -64,6 +64,7 @@ impl Elsewhere {
         let link = self.link()?;
         let (home, program) = (context::home()?, env!("CARGO_PKG_VERSION"));
         let connected = OneQuestion::begin(&home, &link.argv(), program, Purpose::Answer, ANSWERS_WITHIN);
+        let connected = connected.and_then(|question| question.is_from(journal, &self.machine));
         let answered = connected.and_then(|question| question.answer(self.record.id.as_str(), words));
         let answered = answered.map_err(|error| {
             let what = format!("{} cannot be asked: {}", self.machine, sanitise_line(&error.to_string()));

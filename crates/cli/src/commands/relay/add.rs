@@ -1,15 +1,14 @@
 //! `ringer relay add` and `ringer relay remove`.
 
-use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use ringer_config::RelayEntry;
-use ringer_journal::{Home, IdSource, Journal};
+use ringer_journal::{Home, Journal};
 use ringer_platform::shell_word;
-use ringer_relay::{MachineAgents, MachineName, OneQuestion, Purpose, RelayStatus};
+use ringer_relay::{Hello, LinkProcess, MachineName, OneQuestion, Purpose, forget_machine, introduce};
 use ringer_term::sanitise_line;
 
-use super::linked::{only_a_person, settings};
+use super::linked::{link_failure, only_a_person, settings};
 use super::settings_file::SettingsFile;
 use crate::confirm::{can_ask, confirm, confirm_by_enter};
 use crate::exit::Exit;
@@ -98,10 +97,14 @@ pub(super) fn run(arguments: &Args) -> Outcome {
             (RelayEntry { command: argv.clone(), ..RelayEntry::default() }, options)
         }
     };
-    let known = greet(&home, &entry)?;
+    let hello = greet(&home, &entry)?;
+    let mut journal = Journal::open(&home)?;
+    // It may be connected to this machine already, and then has a name.
+    let known = journal.machine_name(hello.machine.as_str())?;
     // A person knows a machine by the name that they type for ssh.
     let host = entry.ssh.as_deref().and_then(|host| MachineName::parse(host.rsplit('@').next()?));
-    let name = options.name.clone().or(host.map(|host| host.to_string())).unwrap_or(known.name);
+    let name = options.name.clone().or(known).or(host.map(|host| host.to_string()));
+    let name = name.unwrap_or_else(|| MachineName::from_text(&hello.name).to_string());
     let name = MachineName::parse(&name).ok_or_else(|| {
         Failure::usage(format!("{:?} cannot be the name of a machine", sanitise_line(&name)))
             .hint("ringer relay add … --name box   # letters, digits, `-`, `_` and `.`")
@@ -113,7 +116,7 @@ pub(super) fn run(arguments: &Args) -> Outcome {
     entry.name = Some(name.to_string());
     print_line(&format!(
         "{name} answers: ringer {}. Linked, messages of each machine come to the other one.",
-        sanitise_line(&known.version)
+        sanitise_line(&hello.program)
     ))?;
     entry.may_answer = may_answer(options, &name)?;
     let mut file = SettingsFile::open()?;
@@ -121,6 +124,7 @@ pub(super) fn run(arguments: &Args) -> Outcome {
     if !options.yes && !confirm_by_enter(&format!("Add {name} to {path}?"), "ringer relay add … --yes")? {
         return print_line("Nothing was changed.");
     }
+    introduce(&home, &mut journal, Some(&name), &hello).map_err(link_failure)?;
     file.add(&entry);
     file.write()?;
     // A hub that runs reads it now; else one is started, which connects.
@@ -140,14 +144,9 @@ fn may_answer(options: &Options, name: &MachineName) -> Result<bool, Failure> {
 }
 
 /// What the other machine says of itself.
-struct Known {
-    name: String,
-    version: String,
-}
-
-fn greet(home: &Home, entry: &RelayEntry) -> Result<Known, Failure> {
+fn greet(home: &Home, entry: &RelayEntry) -> Result<Hello, Failure> {
     // The home has to be there for this machine's id.
-    let mut journal = Journal::open(home)?;
+    Journal::open(home)?;
     let program = env!("CARGO_PKG_VERSION");
     let question = OneQuestion::begin(home, &entry.argv(), program, Purpose::Introduce, GREETS_WITHIN);
     let question = question.map_err(|error| {
@@ -159,35 +158,30 @@ fn greet(home: &Home, entry: &RelayEntry) -> Result<Known, Failure> {
         };
         Failure::new(Exit::Unavailable, sanitise_line(&error.to_string())).hint(hint)
     })?;
-    let hello = question.hello();
-    // From here on nothing is left out that is written for it.
-    journal.export_position(hello.machine.as_str(), IdSource::now().unix_ms)?;
-    Ok(Known { name: MachineName::from_text(&hello.name).to_string(), version: hello.program.clone() })
+    Ok(question.hello().clone())
 }
 
 /// Where `ringer` is on a host. `None` if its shell finds it by itself.
 fn find_program(host: &str) -> Result<Option<String>, Failure> {
-    let options = ["-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=15", "--"];
     let script = format!("sh -c {}", shell_word(FIND));
-    let mut ssh = Command::new("ssh");
-    ssh.args(options).arg(host).arg(script).stdin(Stdio::null());
-    let output = ssh.output().map_err(|error| {
-        Failure::new(Exit::Unavailable, "ssh cannot be started").because(error).hint("install an ssh client")
-    })?;
-    let said = String::from_utf8_lossy(&output.stdout);
-    let found = said.lines().find_map(|line| line.strip_prefix("ringer is ")).map(str::to_owned);
-    let host = sanitise_line(host);
-    match (found, output.status.code()) {
+    let words = ["ssh", "-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=15", "--", host, &script];
+    let cannot_connect = |why: &str| {
+        let host = sanitise_line(host);
+        Failure::new(Exit::Unavailable, format!("cannot connect to {host}: {}", sanitise_line(why)))
+            .hint(format!("ssh {host}   # has to work without a question; accept its key, load yours"))
+    };
+    let ran = LinkProcess::run_to_end(&words.map(str::to_owned), GREETS_WITHIN);
+    let ran = ran.map_err(|error| cannot_connect(&error.to_string()))?;
+    let found = ran.text.lines().find_map(|line| line.strip_prefix("ringer is ")).map(str::to_owned);
+    match (found, ran.code) {
         (Some(path), _) if path.starts_with('/') => Ok(Some(path)),
         (Some(_), _) => Ok(None),
-        (None, Some(127)) => Err(Failure::new(Exit::Unavailable, format!("no ringer was found on {host}"))
-            .hint(format!("install it there, or name it: ringer relay add ssh {host} --program PATH"))),
-        (None, _) => {
-            let error = String::from_utf8_lossy(&output.stderr);
-            let last = error.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("ssh said nothing");
-            Err(Failure::new(Exit::Unavailable, format!("cannot connect to {host}: {}", sanitise_line(last)))
-                .hint(format!("ssh {host}   # has to work without a question; accept its key, load yours")))
+        (None, Some(127)) => {
+            let host = sanitise_line(host);
+            Err(Failure::new(Exit::Unavailable, format!("no ringer was found on {host}"))
+                .hint(format!("install it there, or name it: ringer relay add ssh {host} --program PATH")))
         }
+        (None, _) => Err(cannot_connect(ran.last_words.as_deref().unwrap_or("ssh said nothing"))),
     }
 }
 
@@ -196,9 +190,9 @@ pub(super) fn remove(name: &str, yes: bool) -> Outcome {
     let home = context::home()?;
     only_a_person(&home)?;
     let config = settings()?;
+    let mut journal = Journal::open(&home)?;
     let Some(entry) = config.relays.iter().find(|relay| relay.machine() == name) else {
-        return Err(Failure::new(Exit::Data, format!("no machine is named {:?}", sanitise_line(name)))
-            .hint("ringer relay list"));
+        return forget(&home, &mut journal, name);
     };
     let mut file = SettingsFile::open()?;
     let question = format!("Remove {name} from {}?", short_path(file.path()));
@@ -213,12 +207,21 @@ pub(super) fn remove(name: &str, yes: bool) -> Outcome {
         }
     });
     file.write()?;
-    let machine = RelayStatus::read_last(&home).and_then(|status| status.link(name)?.machine.clone());
-    if let Some(machine) = machine {
-        Journal::open(&home)?.forget_machine(&machine)?;
-    }
     if let Some(name) = MachineName::parse(name) {
-        MachineAgents::forget(&home, &name);
+        forget_machine(&home, &mut journal, &name).map_err(link_failure)?;
     }
     print_line(&format!("Removed. Messages of {name} stay in the list."))
+}
+
+/// Forgets the name of a machine that is not set here: it connects to this one, or was taken out of the file by hand.
+fn forget(home: &Home, journal: &mut Journal, name: &str) -> Outcome {
+    let is_known = match MachineName::parse(name) {
+        Some(name) => forget_machine(home, journal, &name).map_err(link_failure)?,
+        None => false,
+    };
+    if is_known {
+        return print_line(&format!("Forgot {name}. If it connects again, it is a new machine."));
+    }
+    Err(Failure::new(Exit::Data, format!("no machine is named {:?}", sanitise_line(name)))
+        .hint("ringer relay list"))
 }

@@ -3,8 +3,10 @@
 use ringer_config::{Config, RelayEntry};
 use ringer_core::Scope;
 use ringer_journal::{Home, Journal};
+use ringer_term::sanitise_line;
 
 use crate::commands::config;
+use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
 use crate::guard;
 
@@ -21,6 +23,14 @@ pub(crate) fn settings() -> Result<Config, Failure> {
 pub(crate) fn machines() -> Vec<RelayEntry> {
     let read = config::user_config(&config::environment());
     read.and_then(|(_, config)| config.ok()).map(|config| config.relays).unwrap_or_default()
+}
+
+/// What is wrong with a link, for a command.
+pub(super) fn link_failure(error: ringer_relay::Error) -> Failure {
+    match error {
+        ringer_relay::Error::Journal(error) => error.into(),
+        error => Failure::new(Exit::Unavailable, sanitise_line(&error.to_string())),
+    }
 }
 
 /// Links run programs, so only a person may change them.

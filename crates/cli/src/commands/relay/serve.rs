@@ -4,12 +4,14 @@ use std::io::IsTerminal;
 use std::process::{Command, Stdio};
 
 use ringer_core::MessageId;
+use ringer_journal::Journal;
 use ringer_relay::{Answered, ExchangeSetup, GiveAnswer, serve};
 
 use crate::client_setup::own_path;
 use crate::context;
 use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
+use crate::guard;
 
 /// The most that is sent back of what `ringer answer` says: a whole prompt fits.
 const MAX_SAID: usize = 128 * 1024;
@@ -30,11 +32,14 @@ pub(super) fn run(arguments: &Args) -> Outcome {
         return Err(Failure::usage("this speaks with another machine, and standard input is a terminal")
             .hint("ringer relay add ssh HOST   # on the other machine"));
     }
+    let home = context::home()?;
+    // An agent that runs this and speaks for another machine must not answer in place of the person.
+    let takes_answers = !arguments.no_answers && !guard::is_agent(&mut Journal::open(&home)?)?;
     let setup = ExchangeSetup {
-        home: context::home()?,
+        home,
         program: env!("CARGO_PKG_VERSION").to_owned(),
         name: None,
-        give_answer: (!arguments.no_answers).then_some(give_answer as GiveAnswer),
+        give_answer: takes_answers.then_some(give_answer as GiveAnswer),
         may_answer: false,
     };
     serve(&setup).map_err(|error| Failure::new(Exit::Unavailable, error.to_string()))

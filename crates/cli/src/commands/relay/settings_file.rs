@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use ringer_config::{RelayEntry, user_path};
 use ringer_platform::{Durability, replace_file};
-use toml_edit::{Array, ArrayOfTables, DocumentMut, Item, Table, value};
+use toml_edit::{Array, ArrayOfTables, Document, DocumentMut, Item, Table, value};
 
 use crate::commands::config::environment;
 use crate::exit::Exit;
@@ -16,6 +16,8 @@ use crate::output::short_path;
 /// The person's file as it can be changed.
 pub(super) struct SettingsFile {
     path: PathBuf,
+    /// Its text when it was read; `None` if there was none.
+    read: Option<String>,
     document: DocumentMut,
 }
 
@@ -26,18 +28,17 @@ impl SettingsFile {
                 .hint("HOME=/your/home ringer …")
         })?;
         // A link stays a link: what it leads to is changed.
-        let path = path.canonicalize().unwrap_or(path);
-        let text = match fs::read_to_string(&path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
-            Err(error) => return Err(Failure::open(&short_path(&path), error)),
-        };
-        let document = text.parse::<DocumentMut>().map_err(|error| {
+        Self::open_at(path.canonicalize().unwrap_or(path))
+    }
+
+    fn open_at(path: PathBuf) -> Result<Self, Failure> {
+        let read = read(&path)?;
+        let document = read.as_deref().unwrap_or_default().parse::<DocumentMut>().map_err(|error| {
             Failure::new(Exit::Config, format!("{} is not valid", short_path(&path)))
                 .because(error.message().to_owned())
                 .hint("ringer config check")
         })?;
-        Ok(Self { path, document })
+        Ok(Self { path, read, document })
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -63,16 +64,18 @@ impl SettingsFile {
         }
     }
 
-    /// Takes a machine out. Gives whether it was there.
-    pub(super) fn remove(&mut self, is_it: impl Fn(&Table) -> bool) -> bool {
-        let Some(tables) = self.tables() else { return false };
-        let before = tables.len();
+    /// Takes a machine out. Comments above its table stay, because they may be about what follows.
+    pub(super) fn remove(&mut self, is_it: impl Fn(&Table) -> bool) {
+        if let Some(document) = without_tables(&self.document.to_string(), &is_it) {
+            self.document = document;
+            return;
+        }
+        // They are written in one line.
+        let Some(tables) = self.tables() else { return };
         tables.retain(|table| !is_it(table));
-        let removed = tables.len() < before;
         if tables.is_empty() {
             self.document.remove("relay");
         }
-        removed
     }
 
     fn tables(&mut self) -> Option<&mut ArrayOfTables> {
@@ -86,6 +89,11 @@ impl SettingsFile {
     }
 
     pub(super) fn write(&self) -> Outcome {
+        // The person may have changed it while they were asked.
+        if read(&self.path)? != self.read {
+            let what = format!("{} was changed meanwhile; nothing was written", short_path(&self.path));
+            return Err(Failure::new(Exit::TryAgain, what).hint("type the command again"));
+        }
         let failed = |error| {
             Failure::new(Exit::CannotCreate, format!("cannot write {}", short_path(&self.path)))
                 .because(error)
@@ -94,5 +102,67 @@ impl SettingsFile {
             fs::create_dir_all(directory).map_err(failed)?;
         }
         replace_file(&self.path, self.document.to_string().as_bytes(), Durability::Synced).map_err(failed)
+    }
+}
+
+/// The document without the lines of those `[[relay]]` tables. `None` if they are not written so.
+fn without_tables(text: &str, is_it: impl Fn(&Table) -> bool) -> Option<DocumentMut> {
+    let parsed = Document::parse(text).ok()?;
+    let tables = parsed.get("relay")?.as_array_of_tables()?;
+    let mut kept = text.to_owned();
+    for table in tables.iter().filter(|table| is_it(table)).collect::<Vec<_>>().into_iter().rev() {
+        let header = table.span()?;
+        let values = table.iter().filter_map(|(_, item)| item.span());
+        let end = values.map(|value| value.end).max().unwrap_or(header.end);
+        let end = text[end..].find('\n').map_or(text.len(), |line| end + line + 1);
+        kept.replace_range(header.start..end, "");
+    }
+    kept.parse().ok()
+}
+
+/// The text of a file; `None` if there is none.
+fn read(path: &Path) -> Result<Option<String>, Failure> {
+    match fs::read_to_string(path) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(Failure::open(&short_path(path), error)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn without_box(text: &str) -> Option<String> {
+        let is_it = |table: &Table| table.get("name").and_then(Item::as_str) == Some("box");
+        without_tables(text, is_it).map(|document| document.to_string())
+    }
+
+    #[test]
+    fn what_was_changed_meanwhile_is_not_overwritten() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("config.toml");
+        let entry = RelayEntry { ssh: Some("box".to_owned()), ..RelayEntry::default() };
+        let mut file = SettingsFile::open_at(path.clone()).unwrap();
+        file.add(&entry);
+        fs::write(&path, "# written meanwhile\n").unwrap();
+        assert!(file.write().unwrap_err().to_string().contains("was changed meanwhile"));
+        assert_eq!(fs::read_to_string(&path).unwrap(), "# written meanwhile\n");
+        let mut file = SettingsFile::open_at(path.clone()).unwrap();
+        file.add(&entry);
+        file.write().unwrap();
+        let written = fs::read_to_string(&path).unwrap();
+        assert!(written.contains("# written meanwhile\n") && written.contains("ssh = \"box\""), "{written}");
+    }
+
+    #[test]
+    fn comments_stay_when_a_machine_is_removed() {
+        let text = "# mine\n[notify]\nrate_limit = \"off\"\n\n# the machines of the lab\n[[relay]]\n\
+                    # within\nname = \"box\" # this one\nssh = \"box\"\n\n# the other\n[[relay]]\nssh = \"vm\"\n# end\n";
+        let expected = "# mine\n[notify]\nrate_limit = \"off\"\n\n# the machines of the lab\n\n# the other\n\
+                        [[relay]]\nssh = \"vm\"\n# end\n";
+        assert_eq!(without_box(text).as_deref(), Some(expected));
+        assert_eq!(without_box("[[relay]]\nname = \"box\"\nssh = \"box\"").as_deref(), Some(""));
+        assert_eq!(without_box("relay = [{ name = \"box\", ssh = \"box\" }]\n"), None);
     }
 }

@@ -104,6 +104,10 @@ pub(crate) fn state_text(machine: &SetMachine, clock: &Clock) -> String {
     let since = clock.short(status.since_ms);
     let messages = usize::try_from(status.messages).unwrap_or(usize::MAX);
     let received = (messages > 0).then(|| format!(", {} received", count(messages, "message")));
+    let there = (status.waiting_there > 0).then(|| {
+        let waiting = usize::try_from(status.waiting_there).unwrap_or(usize::MAX);
+        format!(", about {} to come", count(waiting, "message"))
+    });
     let refused = (status.refused > 0).then(|| {
         let why = status.refused_why.as_deref().unwrap_or_default();
         format!(", {} refused ({why})", status.refused)
@@ -120,5 +124,6 @@ pub(crate) fn state_text(machine: &SetMachine, clock: &Clock) -> String {
             format!("not connected since {since}: {why}{}", again.unwrap_or_default())
         }
     };
-    [state, received.unwrap_or_default(), refused.unwrap_or_default(), waiting].concat()
+    let parts = [Some(state), received, there, refused, Some(waiting)];
+    parts.into_iter().flatten().collect()
 }

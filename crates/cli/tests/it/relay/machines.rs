@@ -101,6 +101,14 @@ impl Laptop {
         });
     }
 
+    /// What this machine is called on the other one.
+    pub(super) fn known_there(&self) -> String {
+        let id = fs::read_to_string(self.near.base.home().join("machine-id")).expect("an id");
+        let database = rusqlite::Connection::open(self.far.base.database()).expect("a database");
+        let name = "SELECT substr(name, 12) FROM note WHERE name LIKE 'relay-name:%' AND value = ?1";
+        database.query_row(name, [id.trim_end()], |row| row.get(0)).expect("a name")
+    }
+
     /// The processes of the far end.
     pub(super) fn servers(&self) -> Vec<u32> {
         let home = format!("RINGER_HOME={}", self.far.base.home().display());

@@ -6,6 +6,7 @@ use test_support::until;
 
 use super::machines::Laptop;
 use super::sshd::SshServer;
+use crate::hub::tmux::Tmux;
 use crate::ringer::check;
 
 /// A laptop and a box with an sshd.
@@ -96,4 +97,22 @@ fn a_forced_command_lets_a_machine_do_nothing_else() {
     let id = ssh.laptop.near.list(&[])[0]["id"].as_str().expect("an id").to_owned();
     let refused = check(&mut ssh.near(&["answer", &id, "main"]), 77).1;
     assert!(refused.contains("takes no answers over this link"), "{refused}");
+}
+
+#[test]
+fn a_jump_in_tmux_opens_a_window_that_connects() {
+    let ssh = Ssh::new();
+    ssh.add(&[]);
+    ssh.laptop.until_connected();
+    ssh.laptop.far.base.notify("look here");
+    ssh.laptop.until_listed("look here");
+    let tmux = Tmux::start(&ssh.laptop.near, "set -g remain-on-exit on\n");
+    tmux.tell(&["set-environment", "-g", "PATH", &ssh.server.search_path()]);
+    let mut jump = ssh.near(&["jump"]);
+    let said = check(jump.env("TMUX", tmux.variable()), 0).0;
+    assert!(said.contains("Opened a window of tmux that connects to box."), "{said}");
+    let windows = tmux.tell(&["list-windows", "-F", "#{window_name}: #{pane_start_command}"]);
+    let opened = windows.lines().find(|line| line.starts_with("box:")).expect("a window");
+    assert!(opened.contains("ssh") && opened.contains("tmux attach"), "{opened}");
+    assert_eq!(ssh.laptop.near.list(&[])[0]["is_read"], true);
 }

@@ -1,0 +1,83 @@
+//! Which machine is at the other end of a link.
+
+use std::fs;
+use std::process::Stdio;
+
+use serde_json::json;
+use test_support::until;
+
+use super::machines::{Laptop, linked};
+use crate::ringer::json as parsed;
+
+#[test]
+fn another_machine_under_the_name_of_a_linked_one_is_refused_until_it_is_added_again() {
+    let laptop = linked();
+    laptop.far.notify(&["from the box"]);
+    laptop.until_listed("from the box");
+    // A new home is another machine.
+    fs::remove_file(laptop.far.base.home().join("machine-id")).expect("an id");
+    laptop.kill_server();
+    until("the link is refused", || laptop.status().contains("not the one that was linked as box"));
+    assert!(
+        laptop.status().contains("ringer relay remove box, then ringer relay add"),
+        "{}",
+        laptop.status()
+    );
+    laptop.far.base.notify("forged");
+    let checked = laptop.near.ringer(&["doctor", "--send"]).output().expect("it runs");
+    let checked = String::from_utf8_lossy(&checked.stdout).into_owned();
+    assert!(checked.contains("not the one that was linked as box"), "{checked}");
+    assert_eq!(laptop.near.bodies(&[]), ["from the box"]);
+    laptop.near.run(&["relay", "remove", "box", "--yes"]);
+    let command = laptop.serve_command(&[]);
+    let words: Vec<&str> = command.iter().map(String::as_str).collect();
+    laptop.near.run(&[&["relay", "add", "command", "--name", "box", "--yes", "--"], &words[..]].concat());
+    laptop.until_connected();
+    laptop.far.base.notify("of the new one");
+    laptop.until_listed("of the new one");
+}
+
+#[test]
+fn a_machine_that_connects_here_can_be_forgotten() {
+    let laptop = linked();
+    let name = laptop.known_there();
+    let forgotten = laptop.far.base.run(&["relay", "remove", &name]);
+    assert!(forgotten.contains(&format!("Forgot {name}.")), "{forgotten}");
+    laptop.far.fails(&["relay", "remove", &name], 65);
+}
+
+/// An agent that speaks the protocol of links itself.
+const AGENT: &str = r#"
+    "$RINGER" hook claude SessionStart < "$INPUT" > /dev/null
+    "$RINGER" relay serve --stdio < "$FRAMES"
+    exit $?
+"#;
+
+#[test]
+fn an_agent_that_serves_a_link_gives_no_answers() {
+    let laptop = Laptop::without_link();
+    let far = &laptop.far;
+    let asked = parsed(&far.base.run(&["ask", "--from", "worker-1", "--json", "Which branch?"]));
+    let question = asked["question_id"].as_str().expect("an id");
+    let database = rusqlite::Connection::open(far.base.database()).expect("a database");
+    let message = "SELECT id FROM message WHERE question_id = ?1";
+    let message: String = database.query_row(message, [question], |row| row.get(0)).expect("a message");
+    let hello = json!({
+        "type": "hello", "protocol": [1, 1], "machine": "a".repeat(32), "name": "eve", "program": "1", "unix_ms": 0,
+        "purpose": "answer", "may_answer": true,
+    });
+    let answer = json!({ "type": "answer", "message": message, "words": ["main"] });
+    let (frames, input) = (far.base.path().join("frames"), far.base.path().join("input.json"));
+    fs::write(&frames, format!("{hello}\n{answer}\n")).expect("a file");
+    let content = json!({ "session_id": "0123456789", "source": "startup", "cwd": far.base.repository() });
+    fs::write(&input, content.to_string()).expect("a file");
+    let mut shell = far.program("sh");
+    shell.args(["-c", AGENT]).env("INPUT", input).env("FRAMES", frames).stdin(Stdio::null());
+    let said = String::from_utf8(shell.output().expect("it runs").stdout).expect("text");
+    assert!(said.contains("takes no answers over this link"), "{said}");
+    let questions = far.base.run(&["questions", "--json"]);
+    assert!(
+        questions.contains(asked["question_id"].as_str().expect("an id")),
+        "it is still open: {questions}"
+    );
+}

@@ -1,0 +1,45 @@
+//! Where the messages begin that another machine may have: what was written here before it was linked is not for it, whatever
+//! place it asks for.
+//!
+//! That place is in a file beside the journal, because the journal may be removed or replaced by an older copy: everything in
+//! a new one was written after the link was made.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::PathBuf;
+
+use ringer_journal::{Home, IdSource, Journal};
+use ringer_platform::{Durability, replace_file};
+
+use crate::error::Error;
+use crate::machine::MachineId;
+use crate::position::Position;
+
+fn path(home: &Home, machine: &MachineId) -> PathBuf {
+    home.path().join(format!("relay-begin-{}.json", machine.as_str()))
+}
+
+/// The number behind which messages of this machine may go to another one. That of a machine that is new is the end of the
+/// journal: from here on nothing is left out that is written for it.
+pub(crate) fn first_position(home: &Home, journal: &mut Journal, machine: &MachineId) -> Result<i64, Error> {
+    let now = journal.export_position(machine.as_str(), IdSource::now().unix_ms)?;
+    let path = path(home, machine);
+    let failed = |what: &str, source| Error::Io { what: format!("cannot {what} {}", path.display()), source };
+    let begun: Position = match fs::read(&path) {
+        Ok(bytes) => serde_json::from_slice(&bytes).map_err(|error| failed("read", error.into()))?,
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            let begins = Position::from(now);
+            // Plain data: it cannot fail to be written.
+            let bytes = serde_json::to_vec(&begins).unwrap_or_default();
+            replace_file(&path, &bytes, Durability::Synced).map_err(|error| failed("write", error))?;
+            begins
+        }
+        Err(error) => return Err(failed("read", error)),
+    };
+    Ok(if begun.generation == journal.generation()? { begun.seq } else { 0 })
+}
+
+/// Forgets where the messages for a machine begin.
+pub(crate) fn forget(home: &Home, machine: &MachineId) {
+    let _ = fs::remove_file(path(home, machine));
+}
