@@ -3,9 +3,10 @@
 use serde_json::json;
 use test_support::{Answer, Messages, Model};
 
+use crate::claude_answers::until_asked;
 use crate::environment::ClientEnvironment;
 use crate::hosts::{Host, HostedClient};
-use crate::scenarios::HostedTurns;
+use crate::scenarios::{HostedTurns, check_answers_from_panes};
 
 #[track_caller]
 fn check(model: &Model, environment: &ClientEnvironment, host: Host) {
@@ -56,4 +57,18 @@ fn turns_in_a_pane_with_hooks_are_told_once_each() {
 fn turns_in_a_pane_without_hooks_are_told_once_each() {
     let model = Model::new(&Messages);
     check(&model, &ClientEnvironment::for_claude(&model).without_hooks(), Host::Panes);
+}
+
+#[test]
+#[ignore = "needs real clients: cargo xtask test --clients"]
+fn permissions_in_a_pane_are_given_in_the_inbox_and_by_a_command() {
+    let model = Model::new(&Messages);
+    let environment = ClientEnvironment::for_claude(&model);
+    let command = ["claude", "--permission-mode", "default", "go on, please"];
+    let mut client = HostedClient::start(&environment, Host::Panes, &command);
+    assert_eq!(model.request().count_new("go on, please"), 1);
+    let files = ["first", "second"].map(|name| environment.project().join(name));
+    let asks = files.clone().map(|file| Answer::tool("Write", json!({ "file_path": file, "content": "x" })));
+    check_answers_from_panes(&environment, &model, &mut client, asks, || until_asked(&environment));
+    assert!(files.iter().all(|file| file.exists()));
 }

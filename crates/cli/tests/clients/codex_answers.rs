@@ -10,11 +10,12 @@ use ringer_agents::codex_server::pending_prompt;
 use serde_json::{Value, json};
 use test_support::{Answer, Model, until_within};
 
+use crate::codex_in_terminal::trust_hooks;
 use crate::environment::{ClientEnvironment, DEADLINE};
 use crate::responses::Responses;
 use crate::terminal::Terminal;
 
-const ASKING: [&str; 5] = ["--ask-for-approval", "on-request", "--sandbox", "read-only", "hello"];
+pub(crate) const ASKING: [&str; 5] = ["--ask-for-approval", "on-request", "--sandbox", "read-only", "hello"];
 
 /// A session in Codex's server, with hooks that the person trusts.
 struct ServedSession {
@@ -28,10 +29,7 @@ impl ServedSession {
         let model = Model::new(&Responses);
         let environment = ClientEnvironment::for_codex(&model);
         let mut terminal = environment.start_in_terminal("codex", &ASKING);
-        terminal.until_drawn("hooks are new or changed");
-        // It draws its dialog before it reads keys.
-        terminal.press_until_drawn("2", "2. Trust all and continue");
-        terminal.press("\r");
+        trust_hooks(&mut terminal);
         assert_eq!(model.request().count_new("hello"), 1);
         Self { environment, model, terminal }
     }
@@ -44,12 +42,7 @@ impl ServedSession {
     #[track_caller]
     fn ask(&self, tool: &'static str, input: Value) {
         self.model.answer(Answer::tool(tool, input));
-        self.environment.until_open(1);
-        let home = self.environment.home();
-        let thread = thread_in(&home.join(".codex/sessions")).expect("a session");
-        until_within(DEADLINE, "the dialog is open", || {
-            pending_prompt(&ClientPaths::new(&home), &thread).is_ok_and(|found| found.is_some())
-        });
+        until_asked(&self.environment);
     }
 
     #[track_caller]
@@ -59,8 +52,19 @@ impl ServedSession {
     }
 }
 
+/// Waits until a dialog is open. Its hook tells of it before.
+#[track_caller]
+pub(crate) fn until_asked(environment: &ClientEnvironment) {
+    environment.until_open(1);
+    let home = environment.home();
+    let thread = thread_in(&home.join(".codex/sessions")).expect("a session");
+    until_within(DEADLINE, "the dialog is open", || {
+        pending_prompt(&ClientPaths::new(&home), &thread).is_ok_and(|found| found.is_some())
+    });
+}
+
 /// The input of a tool that makes a file outside the sandbox.
-fn making(file: &Path) -> Value {
+pub(crate) fn making(file: &Path) -> Value {
     let command = format!("touch {}", file.display());
     json!({ "cmd": command, "sandbox_permissions": "require_escalated", "justification": "May I?" })
 }

@@ -3,11 +3,12 @@
 use serde_json::json;
 use test_support::{Answer, Model};
 
-use crate::codex_in_terminal::ASKING;
+use crate::codex_answers::{self, making, until_asked};
+use crate::codex_in_terminal::{ASKING, trust_hooks};
 use crate::environment::ClientEnvironment;
 use crate::hosts::{Host, HostedClient};
 use crate::responses::Responses;
-use crate::scenarios::HostedTurns;
+use crate::scenarios::{HostedTurns, check_answers_from_panes};
 
 #[track_caller]
 fn check(model: &Model, environment: &ClientEnvironment, host: Host) {
@@ -61,4 +62,21 @@ fn turns_in_a_pane_with_hooks_are_told_once_each() {
 fn turns_in_a_pane_without_hooks_are_told_once_each() {
     let model = Model::new(&Responses);
     check(&model, &ClientEnvironment::for_codex(&model).without_hooks(), Host::Panes);
+}
+
+#[test]
+#[ignore = "needs real clients: cargo xtask test --clients"]
+fn permissions_in_a_pane_are_given_in_the_inbox_and_by_a_command() {
+    let model = Model::new(&Responses);
+    let environment = ClientEnvironment::for_codex(&model);
+    let command = [&["codex"], &codex_answers::ASKING[..]].concat();
+    let mut client = HostedClient::start(&environment, Host::Panes, &command);
+    client.go_there();
+    trust_hooks(client.terminal());
+    assert_eq!(model.request().count_new("hello"), 1);
+    client.go_away();
+    let files = ["first", "second"].map(|name| environment.project().join(name));
+    let asks = files.clone().map(|file| Answer::tool("exec_command", making(&file)));
+    check_answers_from_panes(&environment, &model, &mut client, asks, || until_asked(&environment));
+    assert!(files.iter().all(|file| file.exists()));
 }

@@ -160,6 +160,38 @@ impl HostedTurns<'_> {
     }
 }
 
+/// The key that opens the inbox over the panes, and the one that leaves it.
+const INBOX: &str = "\x07i";
+const LEAVE_INBOX: &str = "q";
+
+/// Two permissions that a client in a pane asks for: one is given in the inbox over the panes, one by a command in another
+/// terminal. The person never goes to the pane.
+#[track_caller]
+pub(crate) fn check_answers_from_panes(
+    environment: &ClientEnvironment,
+    model: &Model,
+    client: &mut HostedClient<'_>,
+    asks: [Answer; 2],
+    until_asked: impl Fn(),
+) {
+    let [first, second] = asks;
+    model.answer(first);
+    until_asked();
+    client.terminal().press(INBOX);
+    client.terminal().press_until_drawn("a", "Allow once");
+    client.terminal().press_until("1", "the tool has run", |_| model.has_request());
+    environment.until_open(0);
+    client.terminal().press(LEAVE_INBOX);
+    model.answer(second);
+    until_asked();
+    let (code, said) = environment.try_ringer(&["answer", "last", "allow"]);
+    assert_eq!(code, 0, "{said}");
+    model.request();
+    model.answer(Answer::Text("all done"));
+    environment.notified("complete");
+    assert_eq!(environment.complaints(), "");
+}
+
 /// The kind of a notification, and whether it is open.
 fn short(row: &Value) -> String {
     let open = if row["is_open"] == true { ", open" } else { "" };
