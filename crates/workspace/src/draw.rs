@@ -8,8 +8,11 @@ pub(crate) mod sidebar;
 mod tests;
 mod words;
 
+use std::collections::BTreeSet;
 use std::time::Instant;
 
+use crate::area::Area;
+use crate::layout::PaneId;
 use crate::screen::Screen;
 use crate::state::State;
 use crate::view::{ClientId, Mode};
@@ -30,4 +33,23 @@ pub(crate) fn draw(state: &State, client: ClientId, now: Instant, screen: &mut S
         overlay::draw_help(state.keys(), screen);
         screen.cursor = None;
     }
+}
+
+/// Draws lines of panes over what a client shows, if nothing else has changed. Gives the lines of the screen that were drawn;
+/// nothing if everything has to be drawn.
+pub(crate) fn draw_lines(
+    state: &State,
+    client: ClientId,
+    changed: &[(PaneId, Vec<u16>)],
+    shown: &Screen,
+    screen: &mut Screen,
+) -> Option<BTreeSet<u16>> {
+    let view = state.view(client)?;
+    let size = Area::new(0, 0, view.facts.columns, view.facts.lines);
+    // The keys are shown over the panes.
+    if view.mode == Mode::Help || shown.area() != size {
+        return None;
+    }
+    screen.match_size(shown);
+    Some(panes::draw_lines(state, client, changed, shown, screen))
 }

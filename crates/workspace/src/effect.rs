@@ -27,8 +27,8 @@ pub(crate) enum Effect {
     Resize { pane: PaneId, size: Size },
     /// A pane is closed.
     Forget { pane: PaneId },
-    /// Copy a text to the clipboard of a client, or of all if none is named.
-    Copy { client: Option<ClientId>, text: String },
+    /// Copy a text to the clipboard of a client.
+    Copy { client: ClientId, text: String },
     /// A client shows the inbox.
     Inbox { client: ClientId },
     /// A client leaves; the text says why, if the person did not want it.

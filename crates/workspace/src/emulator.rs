@@ -1,6 +1,8 @@
 //! The terminal of one pane: what its program wrote, as cells.
 
 mod cells;
+mod marks_limit;
+mod replies;
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -12,14 +14,18 @@ use alacritty_terminal::index::{Boundary, Column, Direction, Line, Point};
 use alacritty_terminal::selection::{Selection, SelectionType};
 use alacritty_terminal::term::cell::Flags;
 use alacritty_terminal::term::search::RegexSearch;
-use alacritty_terminal::term::{Config, Osc52, Term, TermMode};
-use alacritty_terminal::vte::ansi::{CursorShape, CursorStyle, Processor, Rgb, StdSyncHandler};
-use ringer_term::{
-    ProgramStatus, Query, Scanner, TerminalEventKind, Terminator, alive99_reply, query99_reply,
-};
+use alacritty_terminal::term::{Config, Osc52, Term, TermDamage, TermMode};
+use alacritty_terminal::vte::ansi::{CursorShape, CursorStyle, Processor, StdSyncHandler};
+use memchr::memmem::find;
+use ringer_term::{Scanner, TerminalEventKind};
 
+use self::marks_limit::MarksLimit;
+use self::replies::{answer, usual_colour};
 use crate::screen::Cell;
 use crate::string_limit::StringLimit;
+
+/// What ends a synchronized update.
+const END_OF_UPDATE: &[u8] = b"\x1b[?2026l";
 
 /// What comes of a program's bytes, besides cells.
 #[derive(Debug)]
@@ -64,6 +70,9 @@ pub(crate) struct Emulator {
     limit: StringLimit,
     scanner: Scanner,
     events: Events,
+    /// Whether something was selected when it was drawn last.
+    had_selection: bool,
+    sync_deadline: Option<Instant>,
 }
 
 #[derive(Clone, Default)]
@@ -119,16 +128,24 @@ impl Emulator {
             limit: StringLimit::default(),
             scanner: Scanner::new(),
             events,
+            had_selection: false,
+            sync_deadline: None,
         }
     }
 
     /// Takes bytes of the program.
     pub(crate) fn feed(&mut self, bytes: &[u8]) -> Vec<Heard> {
         let Self { term, processor, limit, scanner, .. } = self;
-        limit.feed(bytes, |piece| processor.advance(term, piece));
+        limit.feed(bytes, |piece| processor.advance(&mut MarksLimit(term), piece));
+        // A program that begins its update again and again would never show it: only the first beginning counts.
+        let is_new = find(bytes, END_OF_UPDATE).is_some();
+        let deadline = processor.sync_timeout().sync_timeout();
+        self.sync_deadline = self.sync_deadline.filter(|_| !is_new && deadline.is_some()).or(deadline);
         let mut heard = Vec::new();
         scanner.feed(bytes, |event| match &event.kind {
-            TerminalEventKind::Query(query) => heard.extend(answer(query)),
+            TerminalEventKind::Query(query) => {
+                heard.extend(answer(query).map(|text| Heard::Reply(text.into())));
+            }
             _ => heard.push(Heard::Event(Box::new(event.kind))),
         });
         self.take_events(&mut heard);
@@ -166,12 +183,13 @@ impl Emulator {
 
     /// When an update that the program wanted to be shown at once is shown all the same.
     pub(crate) fn sync_deadline(&self) -> Option<Instant> {
-        self.processor.sync_timeout().sync_timeout()
+        self.sync_deadline
     }
 
     /// Shows what the program holds back.
     pub(crate) fn end_sync(&mut self) -> Vec<Heard> {
-        self.processor.stop_sync(&mut self.term);
+        self.processor.stop_sync(&mut MarksLimit(&mut self.term));
+        self.sync_deadline = None;
         let mut heard = Vec::new();
         self.take_events(&mut heard);
         heard
@@ -249,13 +267,17 @@ impl Emulator {
         Some((column, line, shape - u8::from(blinks)))
     }
 
-    /// Calls for each cell that is shown, with its column and line.
-    pub(crate) fn each_cell(&self, mut draw: impl FnMut(u16, u16, Cell)) {
+    /// Calls for each cell of some lines that are shown, with its column and line.
+    pub(crate) fn each_cell(
+        &self,
+        lines: impl IntoIterator<Item = u16>,
+        mut draw: impl FnMut(u16, u16, Cell),
+    ) {
         let grid = self.term.grid();
         let offset = i32::try_from(grid.display_offset()).unwrap_or(0);
         let selected = self.term.selection.as_ref().and_then(|selection| selection.to_range(&self.term));
         let size = self.size();
-        for y in 0..size.lines {
+        for y in lines.into_iter().filter(|y| *y < size.lines) {
             let line = Line(i32::from(y) - offset);
             let row = &grid[line];
             for x in 0..size.columns {
@@ -269,9 +291,30 @@ impl Emulator {
         }
     }
 
+    /// The lines of the screen that may look different since the last call.
+    pub(crate) fn take_changed_lines(&mut self) -> Vec<u16> {
+        let lines = self.size().lines;
+        // Lines whose selection has gone are not counted by the emulator.
+        let has_selection = self.term.selection.is_some();
+        let is_stale = std::mem::replace(&mut self.had_selection, has_selection) || has_selection;
+        let changed = match self.term.damage() {
+            TermDamage::Partial(changed) if !is_stale => {
+                changed.filter_map(|bounds| u16::try_from(bounds.line).ok()).collect()
+            }
+            _ => (0..lines).collect(),
+        };
+        self.term.reset_damage();
+        changed
+    }
+
     /// How many lines it is scrolled back.
     pub(crate) fn scrolled(&self) -> usize {
         self.term.grid().display_offset()
+    }
+
+    /// Whether it shows its end, and nothing is selected.
+    pub(crate) fn is_at_rest(&self) -> bool {
+        self.scrolled() == 0 && self.term.selection.is_none()
     }
 
     /// Scrolls by so many lines; back if there are more than none.
@@ -384,27 +427,4 @@ fn shape_number(shape: CursorShape) -> Option<u8> {
 fn escape(character: char) -> Vec<char> {
     let has_meaning = r"\.+*?()|[]{}^$#&-~".contains(character);
     if has_meaning { vec!['\\', character] } else { vec![character] }
-}
-
-fn answer(query: &Query) -> Option<Heard> {
-    let text = match query {
-        Query::Osc99 { id } => query99_reply(id.as_ref()?, Terminator::St),
-        Query::Alive { id } => alive99_reply(id.as_ref()?, &[], Terminator::St),
-        Query::Osc7501 => ProgramStatus::query(Terminator::St),
-        _ => return None,
-    };
-    Some(Heard::Reply(text.into()))
-}
-
-/// What a program is told of a colour that only the outer terminal knows: light text on black, or one of the 256.
-fn usual_colour(index: usize) -> Rgb {
-    let basic = [0x00_0000, 0xcd_0000, 0x00_cd00, 0xcd_cd00, 0x00_00ee, 0xcd_00cd, 0x00_cdcd, 0xe5_e5e5];
-    let number: u32 = match index {
-        0..8 => basic[index],
-        256 | 258 => 0xe5_e5e5,
-        257 => 0,
-        _ => 0x80_8080,
-    };
-    let [_, r, g, b] = number.to_be_bytes();
-    Rgb { r, g, b }
 }

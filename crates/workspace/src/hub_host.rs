@@ -1,12 +1,16 @@
 //! The connection to the hub, on threads of its own: whatever the hub does, no pane waits.
 
+mod watch;
+
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -16,6 +20,7 @@ use ringer_ui::{Agent, Backend};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use self::watch::HubWatch;
 use crate::hub_order::HubOrder;
 
 /// Connects to the hub. The argument says whether one may be started.
@@ -23,13 +28,23 @@ pub type Connect = Box<dyn Fn(bool) -> Option<HubClient> + Send>;
 
 /// What may wait for the hub. Beyond that, what programs say is lost.
 const MAX_WAITING: usize = 1024;
-/// How long after a failure the hub is looked for again: at first, and at most.
-const TRY_AGAIN: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(30));
+/// How long after a failure the hub is looked for again: at first, and at most. After the longest pause it is waited for.
+const TRY_AGAIN: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(2));
+/// How often it is looked for where its socket cannot be watched.
+const WITHOUT_WATCH: Duration = Duration::from_secs(30);
 /// The shortest time between two readings of the agents' states.
 const LOAD_EVERY: Duration = Duration::from_millis(100);
 
 /// A request to the hub: its method and its parameters.
 type Said = (&'static str, Value);
+
+/// What the thread that talks to the hub is woken for.
+#[derive(Debug)]
+enum Work {
+    Say(Said),
+    /// The hub may be there.
+    Look,
+}
 
 /// What comes from the hub.
 #[derive(Debug)]
@@ -65,20 +80,43 @@ impl Mailbox {
 /// The loop's end of the connection.
 #[derive(Debug)]
 pub(crate) struct HubHost {
-    requests: SyncSender<Said>,
+    work: Arc<SyncSender<Work>>,
+    link: Arc<LinkState>,
     mailbox: Mailbox,
     woken: UnixStream,
 }
 
+/// What the threads know of the connection.
+#[derive(Debug, Default)]
+struct LinkState {
+    is_connected: AtomicBool,
+    /// Something that lasts was not said, because too much waited: everything has to be said anew.
+    is_incomplete: AtomicBool,
+}
+
 impl HubHost {
-    pub(crate) fn start(connect: Connect, backend: Arc<dyn Backend>) -> io::Result<Self> {
+    pub(crate) fn start(
+        connect: Connect,
+        socket: Option<PathBuf>,
+        backend: Arc<dyn Backend>,
+    ) -> io::Result<Self> {
         let (woken, wakes) = wake_pair()?;
         let mailbox = Mailbox { events: Arc::default(), wakes: Arc::new(wakes) };
-        let (requests, received) = sync_channel(MAX_WAITING);
-        let own = mailbox.clone();
-        thread::spawn(move || serve(&connect, &received, &own));
-        start_reading_agents(backend, mailbox.clone());
-        Ok(Self { requests, mailbox, woken })
+        let (work, received) = sync_channel(MAX_WAITING);
+        let link = Arc::new(LinkState::default());
+        let (found, finds) = sync_channel(1);
+        start_reading_agents(backend, mailbox.clone(), finds, Arc::clone(&link));
+        let work = Arc::new(work);
+        let hub = Hub {
+            connect,
+            mailbox: mailbox.clone(),
+            link: Arc::clone(&link),
+            found,
+            watch: HubWatch::new(socket),
+            wakes: Arc::downgrade(&work),
+        };
+        thread::spawn(move || hub.serve(&received));
+        Ok(Self { work, link, mailbox, woken })
     }
 
     pub(crate) fn as_fd(&self) -> BorrowedFd<'_> {
@@ -87,10 +125,9 @@ impl HubHost {
 
     /// Tells the hub something. Does not wait.
     pub(crate) fn tell(&self, method: &'static str, params: Value) {
-        if let Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) =
-            self.requests.try_send((method, params))
-        {
-            // The hub is too slow, or gone for long. One that is gone is told everything that lasts when it is back.
+        // The hub is too slow, or gone for long.
+        if self.work.try_send(Work::Say((method, params))).is_err() && !is_said_once(method) {
+            self.link.is_incomplete.store(true, Ordering::Relaxed);
         }
     }
 
@@ -106,40 +143,111 @@ fn is_said_once(method: &str) -> bool {
     matches!(method, "surface.heard" | "surface.unread")
 }
 
-fn serve(connect: &Connect, requests: &Receiver<Said>, mailbox: &Mailbox) {
-    let (shortest, longest) = TRY_AGAIN;
-    let (mut pause, mut unsaid) = (shortest, VecDeque::new());
-    loop {
-        let begun = Instant::now();
-        if let Some(connection) = attach(connect, mailbox) {
-            // What lasts is said anew by the loop. What it said before may be wrong by now: what the person looked at then would
-            // be read.
-            while let Ok(request) = requests.try_recv() {
-                keep_unsaid(request, &mut unsaid);
+/// The thread that talks to the hub.
+struct Hub {
+    connect: Connect,
+    mailbox: Mailbox,
+    link: Arc<LinkState>,
+    /// Wakes the thread that follows the agents.
+    found: SyncSender<()>,
+    watch: HubWatch,
+    /// Wakes this one. It ends when nothing more will be said.
+    wakes: Weak<SyncSender<Work>>,
+}
+
+impl Hub {
+    fn serve(&self, work: &Receiver<Work>) {
+        let (shortest, longest) = TRY_AGAIN;
+        let (mut pause, mut unsaid) = (shortest, VecDeque::new());
+        loop {
+            let begun = Instant::now();
+            if let Some(connection) = attach(&self.connect, &self.mailbox) {
+                // What lasts is said anew by the loop. What it said before may be wrong by now: what the person looked at then
+                // would be read.
+                while let Ok(waiting) = work.try_recv() {
+                    keep_unsaid(waiting, &mut unsaid);
+                }
+                self.link.is_incomplete.store(false, Ordering::Relaxed);
+                self.link.is_connected.store(true, Ordering::Relaxed);
+                self.mailbox.put(HubEvent::Connected);
+                // If it is woken already, that is enough.
+                let _ = self.found.try_send(());
+                let is_over = follow(connection, &self.link, work, &mut unsaid);
+                self.link.is_connected.store(false, Ordering::Relaxed);
+                self.mailbox.put(HubEvent::Lost);
+                if is_over {
+                    return;
+                }
             }
-            mailbox.put(HubEvent::Connected);
-            let is_over = follow(connection, requests, &mut unsaid);
-            mailbox.put(HubEvent::Lost);
+            pause = if begun.elapsed() > longest { shortest } else { pause * 2 };
+            let is_over = if pause > longest {
+                self.wait_for_hub(begun, work, &mut unsaid)
+            } else {
+                keep_for(Some(pause), work, &mut unsaid, |_| false)
+            };
             if is_over {
                 return;
             }
         }
-        pause = if begun.elapsed() > longest { shortest } else { (pause * 2).min(longest) };
-        // Meanwhile it is kept what programs say.
-        let until = Instant::now() + pause;
-        loop {
-            match requests.recv_timeout(until.saturating_duration_since(Instant::now())) {
-                Ok(request) => keep_unsaid(request, &mut unsaid),
-                Err(RecvTimeoutError::Timeout) => break,
-                Err(RecvTimeoutError::Disconnected) => return,
+    }
+
+    /// Waits until the hub's socket is there, or a program says something that the hub has to know: then one may be started, but
+    /// not again and again.
+    fn wait_for_hub(&self, tried: Instant, work: &Receiver<Work>, unsaid: &mut VecDeque<Said>) -> bool {
+        let wakes = self.wakes.clone();
+        let is_watched = self.watch.begin(move || {
+            if let Some(work) = wakes.upgrade() {
+                let _ = work.send(Work::Look);
             }
+        });
+        let is_there = |work: &Work| matches!(work, Work::Look);
+        let is_said = |work: &Work| matches!(work, Work::Say((method, _)) if is_said_once(method));
+        let has_come = Cell::new(false);
+        let is_enough = |work: &Work| {
+            has_come.set(is_there(work));
+            is_there(work) || is_said(work)
+        };
+        if keep_for((!is_watched).then_some(WITHOUT_WATCH), work, unsaid, is_enough) {
+            return true;
+        }
+        let rest = WITHOUT_WATCH.saturating_sub(tried.elapsed());
+        !has_come.get() && keep_for(Some(rest), work, unsaid, is_there)
+    }
+}
+
+/// Keeps what programs say for so long, or until something comes that is enough. Gives whether nothing more will be said.
+fn keep_for(
+    pause: Option<Duration>,
+    work: &Receiver<Work>,
+    unsaid: &mut VecDeque<Said>,
+    is_enough: impl Fn(&Work) -> bool,
+) -> bool {
+    let until = pause.map(|pause| Instant::now() + pause);
+    loop {
+        let received = match until {
+            Some(until) => work.recv_timeout(until.saturating_duration_since(Instant::now())),
+            None => work.recv().map_err(|_| RecvTimeoutError::Disconnected),
+        };
+        match received {
+            Ok(waiting) => {
+                let is_last = is_enough(&waiting);
+                keep_unsaid(waiting, unsaid);
+                if is_last {
+                    return false;
+                }
+            }
+            Err(RecvTimeoutError::Timeout) => return false,
+            Err(RecvTimeoutError::Disconnected) => return true,
         }
     }
 }
 
 /// Keeps what would not be said anew.
-fn keep_unsaid(request: Said, unsaid: &mut VecDeque<Said>) {
-    if is_said_once(request.0) && unsaid.len() < MAX_WAITING {
+fn keep_unsaid(work: Work, unsaid: &mut VecDeque<Said>) {
+    if let Work::Say(request) = work
+        && is_said_once(request.0)
+        && unsaid.len() < MAX_WAITING
+    {
         unsaid.push_back(request);
     }
 }
@@ -163,7 +271,7 @@ impl Connection {
         }
         self.sent += 1;
         if self.writer.send(request.0, &request.1).is_err() {
-            keep_unsaid(request, unsaid);
+            keep_unsaid(Work::Say(request), unsaid);
             return false;
         }
         if is_said_once(request.0) && self.unanswered.len() < MAX_WAITING {
@@ -215,23 +323,35 @@ enum Line {
 }
 
 /// Says what there is to say until the connection ends. Gives whether nothing more will be said.
-fn follow(mut connection: Connection, requests: &Receiver<Said>, unsaid: &mut VecDeque<Said>) -> bool {
-    let is_last = say_all(&mut connection, requests, unsaid);
+fn follow(
+    mut connection: Connection,
+    link: &LinkState,
+    work: &Receiver<Work>,
+    unsaid: &mut VecDeque<Said>,
+) -> bool {
+    let is_last = say_all(&mut connection, link, work, unsaid);
     connection.end(unsaid);
     is_last
 }
 
-fn say_all(connection: &mut Connection, requests: &Receiver<Said>, unsaid: &mut VecDeque<Said>) -> bool {
+fn say_all(
+    connection: &mut Connection,
+    link: &LinkState,
+    work: &Receiver<Work>,
+    unsaid: &mut VecDeque<Said>,
+) -> bool {
     let ended = Arc::clone(&connection.is_over);
     let is_over = || *ended.lock().unwrap_or_else(PoisonError::into_inner);
     // The surfaces are said first, because the loop is asked for them now: what is heard needs them.
     let mut waits_for_surfaces = !unsaid.is_empty();
     loop {
-        let Ok(request) = requests.recv() else { return true };
-        if is_over() {
-            keep_unsaid(request, unsaid);
+        let Ok(waiting) = work.recv() else { return true };
+        // A new connection is told everything.
+        if is_over() || link.is_incomplete.load(Ordering::Relaxed) {
+            keep_unsaid(waiting, unsaid);
             return false;
         }
+        let Work::Say(request) = waiting else { continue };
         let is_looks = request.0 == "surface.looks";
         if !connection.send(request, unsaid) {
             return false;
@@ -250,7 +370,12 @@ fn say_all(connection: &mut Connection, requests: &Receiver<Said>, unsaid: &mut 
     }
 }
 
-fn start_reading_agents(backend: Arc<dyn Backend>, mailbox: Mailbox) {
+fn start_reading_agents(
+    backend: Arc<dyn Backend>,
+    mailbox: Mailbox,
+    finds: Receiver<()>,
+    link: Arc<LinkState>,
+) {
     let (stale, readings) = sync_channel(1);
     let own = Arc::clone(&backend);
     thread::spawn(move || {
@@ -260,14 +385,22 @@ fn start_reading_agents(backend: Arc<dyn Backend>, mailbox: Mailbox) {
         }
     });
     thread::spawn(move || {
-        let (shortest, longest) = TRY_AGAIN;
+        let (shortest, longest) = (TRY_AGAIN.0, WITHOUT_WATCH);
         let mut pause = shortest;
         loop {
             let begun = Instant::now();
             // If a reading is due already, another one is not needed.
             backend.follow(&|| _ = stale.try_send(()));
             pause = if begun.elapsed() > longest { shortest } else { (pause * 2).min(longest) };
-            thread::sleep(pause);
+            // The other thread finds the next hub.
+            let found = if link.is_connected.load(Ordering::Relaxed) {
+                finds.recv_timeout(pause)
+            } else {
+                finds.recv().map_err(|_| RecvTimeoutError::Disconnected)
+            };
+            if found == Err(RecvTimeoutError::Disconnected) {
+                return;
+            }
         }
     });
 }

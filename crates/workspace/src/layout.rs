@@ -77,9 +77,46 @@ pub(crate) struct GrabbedBorder {
 
 /// The panes of a workspace, and where each is.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
+#[serde(from = "SavedLayout", into = "SavedLayout")]
 pub(crate) struct Layout {
     root: Option<Node>,
+}
+
+/// A layout in a file.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(untagged)]
+enum SavedLayout {
+    /// Each split is followed by its parts. A tree of many splits would be nested deeper than JSON is read.
+    Parts(Vec<Part>),
+    /// As the first version of the file had it.
+    Tree(Option<Node>),
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Part {
+    Pane(PaneId),
+    Split { direction: SplitDirection, share: u16 },
+}
+
+impl From<Layout> for SavedLayout {
+    fn from(layout: Layout) -> Self {
+        let mut parts = Vec::new();
+        if let Some(root) = layout.root {
+            root.into_parts(&mut parts);
+        }
+        Self::Parts(parts)
+    }
+}
+
+impl From<SavedLayout> for Layout {
+    fn from(saved: SavedLayout) -> Self {
+        let root = match saved {
+            SavedLayout::Parts(parts) => Node::from_parts(parts),
+            SavedLayout::Tree(root) => root,
+        };
+        Self { root }
+    }
 }
 
 impl Layout {
@@ -199,6 +236,33 @@ impl Layout {
 }
 
 impl Node {
+    fn into_parts(self, parts: &mut Vec<Part>) {
+        match self {
+            Self::Pane(pane) => parts.push(Part::Pane(pane)),
+            Self::Split { direction, share, first, second } => {
+                parts.push(Part::Split { direction, share });
+                first.into_parts(parts);
+                second.into_parts(parts);
+            }
+        }
+    }
+
+    /// The tree of its parts; nothing if some are missing. From the last one on: the parts of a split come before it then.
+    fn from_parts(parts: Vec<Part>) -> Option<Self> {
+        let mut nodes = Vec::new();
+        for part in parts.into_iter().rev() {
+            let node = match part {
+                Part::Pane(pane) => Self::Pane(pane),
+                Part::Split { direction, share } => {
+                    let (first, second) = (Box::new(nodes.pop()?), Box::new(nodes.pop()?));
+                    Self::Split { direction, share, first, second }
+                }
+            };
+            nodes.push(node);
+        }
+        nodes.pop()
+    }
+
     fn halves(first: Self, pane: PaneId, direction: SplitDirection) -> Self {
         Self::Split { direction, share: HALF, first: Box::new(first), second: Box::new(Self::Pane(pane)) }
     }
@@ -327,110 +391,4 @@ fn share_of(cells: u16, whole: u16) -> u16 {
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    const ROOM: Area = Area::new(15, 0, 120, 40);
-
-    fn pane(number: u8) -> PaneId {
-        PaneId::new(&number.to_string())
-    }
-
-    #[derive(Debug, Clone)]
-    enum Step {
-        Add(u8, SplitDirection),
-        Remove(u8),
-        Resize(u8, Side, u16),
-    }
-
-    fn steps() -> impl Strategy<Value = Vec<Step>> {
-        let direction = prop_oneof![Just(SplitDirection::Right), Just(SplitDirection::Down)];
-        let side = prop_oneof![Just(Side::Left), Just(Side::Right), Just(Side::Up), Just(Side::Down)];
-        let step = prop_oneof![
-            (any::<u8>(), direction).prop_map(|(beside, direction)| Step::Add(beside, direction)),
-            any::<u8>().prop_map(Step::Remove),
-            (any::<u8>(), side, 0..200u16).prop_map(|(pane, side, cells)| Step::Resize(pane, side, cells)),
-        ];
-        prop::collection::vec(step, 0..30)
-    }
-
-    proptest! {
-        #[test]
-        fn the_panes_fill_the_room_and_do_not_overlap(
-            steps in steps(), width in 0..200u16, height in 0..80u16,
-        ) {
-            let room = Area::new(3, 1, width, height);
-            let mut layout = Layout::default();
-            let mut open: Vec<PaneId> = Vec::new();
-            for (number, step) in (0..).zip(steps) {
-                let chosen = |index: u8| open.get(usize::from(index) % open.len().max(1)).cloned();
-                match step {
-                    Step::Add(beside, direction) => {
-                        layout.add(pane(number), chosen(beside).as_ref(), direction);
-                        open.push(pane(number));
-                    }
-                    Step::Remove(index) => if let Some(gone) = chosen(index) {
-                        layout.remove(&gone);
-                        open.retain(|one| *one != gone);
-                    },
-                    Step::Resize(index, side, cells) => if let Some(one) = chosen(index) {
-                        layout.resize(&one, side, cells, room);
-                    },
-                }
-            }
-            let areas = layout.areas(room);
-            let mut listed: Vec<PaneId> = areas.iter().map(|(id, _)| id.clone()).collect();
-            prop_assert_eq!(&layout.panes(), &listed);
-            listed.sort();
-            open.sort();
-            prop_assert_eq!(&listed, &open);
-            let cells = |area: &Area| u32::from(area.width) * u32::from(area.height);
-            if !open.is_empty() {
-                prop_assert_eq!(areas.iter().map(|(_, area)| cells(area)).sum::<u32>(), cells(&room));
-            }
-            for (index, (_, one)) in areas.iter().enumerate() {
-                prop_assert!(one.x >= room.x && one.right() <= room.right());
-                prop_assert!(one.y >= room.y && one.bottom() <= room.bottom());
-                for (_, other) in &areas[..index] {
-                    let apart = one.right() <= other.x || other.right() <= one.x
-                        || one.bottom() <= other.y || other.bottom() <= one.y
-                        || one.is_empty() || other.is_empty();
-                    prop_assert!(apart, "{one:?} {other:?}");
-                }
-            }
-            let text = serde_json::to_string(&layout).unwrap();
-            prop_assert_eq!(serde_json::from_str::<Layout>(&text).unwrap(), layout);
-        }
-    }
-
-    #[test]
-    fn a_neighbour_is_what_touches_that_side() {
-        let mut layout = Layout::default();
-        layout.add(pane(1), None, SplitDirection::Right);
-        layout.add(pane(2), Some(&pane(1)), SplitDirection::Right);
-        layout.add(pane(3), Some(&pane(2)), SplitDirection::Down);
-        let at = |from, side| layout.neighbour(&pane(from), side, ROOM);
-        assert_eq!(at(1, Side::Right), Some(pane(2)));
-        assert_eq!(at(3, Side::Left), Some(pane(1)));
-        assert_eq!(at(2, Side::Down), Some(pane(3)));
-        assert_eq!(at(3, Side::Up), Some(pane(2)));
-        assert_eq!(at(1, Side::Left), None);
-    }
-
-    #[test]
-    fn a_border_moves_by_the_cells_that_were_asked_for() {
-        let mut layout = Layout::default();
-        layout.add(pane(1), None, SplitDirection::Right);
-        layout.add(pane(2), Some(&pane(1)), SplitDirection::Right);
-        let width = |layout: &Layout| layout.areas(ROOM)[0].1.width;
-        assert_eq!(width(&layout), 60);
-        layout.resize(&pane(2), Side::Left, 7, ROOM);
-        assert_eq!(width(&layout), 53);
-        layout.resize(&pane(1), Side::Right, 1, ROOM);
-        assert_eq!(width(&layout), 54);
-        layout.resize(&pane(1), Side::Left, 500, ROOM);
-        assert_eq!(width(&layout), MIN_SIDE);
-    }
-}
+mod tests;

@@ -47,6 +47,8 @@ pub(crate) struct Pane {
     pub(crate) emulator: Emulator,
     pub(crate) ending: Option<Ending>,
     pub(crate) ring: Ring,
+    /// Whether it rang when the hub went: that is kept with the session, because the hub may be stopped before the server.
+    was_unread: bool,
     pub(crate) agent: Option<PaneAgent>,
     pub(crate) tty: Option<String>,
     pub(crate) pid: Option<u32>,
@@ -68,6 +70,8 @@ pub(crate) enum PaneEvent {
     Heard(Value),
     /// Its title is another one.
     Title,
+    /// Something else that is said about it is different.
+    Description,
     /// A text to be copied.
     Copy(String),
 }
@@ -82,6 +86,7 @@ impl Pane {
             emulator: Emulator::new(size, HISTORY),
             ending: None,
             ring: Ring::default(),
+            was_unread: false,
             agent: None,
             tty: None,
             pid: None,
@@ -161,10 +166,14 @@ impl Pane {
                 title[..title.floor_char_boundary(MAX_TITLE)].clone_into(&mut self.title);
                 events.push(PaneEvent::Title);
             }
-            TerminalEventKind::Progress(progress) => self.progress = Some(*progress),
+            TerminalEventKind::Progress(progress) if self.progress != Some(*progress) => {
+                self.progress = Some(*progress);
+                events.push(PaneEvent::Description);
+            }
             TerminalEventKind::Cwd(directory) => {
-                if let Some(path) = path_of(directory) {
+                if let Some(path) = path_of(directory, &host_name()).filter(|path| *path != self.directory) {
                     self.directory = path;
+                    events.push(PaneEvent::Description);
                 }
             }
             _ => {}
@@ -186,6 +195,22 @@ impl Pane {
             command: std::mem::take(&mut self.command),
             ..Self::new(self.id.clone(), self.directory.clone(), size, now)
         };
+    }
+
+    /// There is no hub: it does not ring.
+    pub(crate) fn lose_hub(&mut self) {
+        self.was_unread |= self.ring.is_lit;
+        self.ring = Ring::default();
+    }
+
+    /// There is a hub, which knows what is unread.
+    pub(crate) fn find_hub(&mut self) {
+        self.was_unread = false;
+    }
+
+    /// Whether it is unread, as far as is known.
+    pub(crate) fn is_unread(&self) -> bool {
+        self.ring.is_lit || self.was_unread
     }
 
     pub(crate) fn flash(&mut self, now: Instant) {
@@ -234,14 +259,41 @@ fn file_name(program: &str) -> String {
     Path::new(program).file_name().map_or(program.to_owned(), |name| name.to_string_lossy().into_owned())
 }
 
-/// The directory of OSC 7, which is a URL or a path.
-fn path_of(directory: &str) -> Option<PathBuf> {
+/// The directory of OSC 7, which is a URL or a path. One on another machine is none here.
+fn path_of(directory: &str, host: &str) -> Option<PathBuf> {
     let path = match directory.strip_prefix("file://") {
-        Some(rest) => &rest[rest.find('/')?..],
-        None => directory,
+        Some(rest) => {
+            let (named, path) = rest.split_at(rest.find('/')?);
+            let is_own = named.is_empty() || named.eq_ignore_ascii_case("localhost") || named == host;
+            is_own.then(|| decoded(path))??
+        }
+        None => directory.to_owned(),
     };
     let path = PathBuf::from(path);
     path.is_absolute().then_some(path)
+}
+
+/// The name of this machine, as shells put it into that URL.
+fn host_name() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
+/// A text with `%20` as a space. Nothing if that is no text.
+fn decoded(path: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(path.len());
+    let mut rest = path.as_bytes();
+    while let Some((byte, after)) = rest.split_first() {
+        let code = after.get(..2).filter(|_| *byte == b'%').and_then(|digits| str::from_utf8(digits).ok());
+        let code = code.filter(|digits| digits.bytes().all(|digit| digit.is_ascii_hexdigit()));
+        if let Some(code) = code.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
+            bytes.push(code);
+            rest = &after[2..];
+        } else {
+            bytes.push(*byte);
+            rest = after;
+        }
+    }
+    String::from_utf8(bytes).ok().filter(|path| !path.contains('\0'))
 }
 
 #[cfg(test)]
@@ -275,8 +327,17 @@ mod tests {
 
     #[test]
     fn a_directory_may_come_as_a_url() {
-        assert_eq!(path_of("file://box/src/api"), Some(PathBuf::from("/src/api")));
-        assert_eq!(path_of("/src"), Some(PathBuf::from("/src")));
-        assert_eq!(path_of("src"), None);
+        let check =
+            |said: &str, path: Option<&str>| assert_eq!(path_of(said, "box"), path.map(PathBuf::from));
+        check("file://box/src/api", Some("/src/api"));
+        check("file:///src", Some("/src"));
+        check("file://localhost/a%20b/%c3%A4%", Some("/a b/ä%"));
+        check("file://box/%zz%+1", Some("/%zz%+1"));
+        check("file://elsewhere/src", None);
+        check("file://box/%ff", None);
+        check("file://box/a%00b", None);
+        check("file://box", None);
+        check("/src%20", Some("/src%20"));
+        check("src", None);
     }
 }

@@ -12,8 +12,8 @@ use crate::pane::Pane;
 use crate::state::State;
 use crate::workspace::Workspace;
 
-/// The version of the file. A newer one is not read.
-const VERSION: u32 = 1;
+/// The version of the file. A newer one is not read. In the first one, a layout was a tree.
+const VERSION: u32 = 2;
 
 /// A session: layout, names, directories, and what was unread.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -45,7 +45,7 @@ impl SavedPane {
             name: pane.name.clone(),
             command: pane.command.clone(),
             directory: pane.directory.clone(),
-            is_unread: pane.ring.is_lit,
+            is_unread: pane.is_unread(),
         }
     }
 }
@@ -60,7 +60,7 @@ impl SavedSession {
     /// The session of a file; nothing if there is none, or no version that is known.
     pub(crate) fn read(path: &Path) -> Option<Self> {
         let saved: Self = serde_json::from_slice(&fs::read(path).ok()?).ok()?;
-        (saved.version == VERSION).then_some(saved)
+        (saved.version <= VERSION).then_some(saved)
     }
 
     pub(crate) fn write(&self, path: &Path) -> io::Result<()> {

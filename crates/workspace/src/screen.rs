@@ -68,6 +68,30 @@ impl Screen {
         self.cells.resize(usize::from(width) * usize::from(height), Cell::default());
     }
 
+    /// Makes it as large as another one. What it shows is of no use then.
+    pub(crate) fn match_size(&mut self, other: &Self) {
+        if self.area() != other.area() {
+            self.clear(other.width, other.height);
+        }
+    }
+
+    fn row_mut(&mut self, y: u16) -> &mut [Cell] {
+        let first = usize::from(y) * usize::from(self.width);
+        self.cells.get_mut(first..first + usize::from(self.width)).unwrap_or_default()
+    }
+
+    /// Shows a line of another one of the same size.
+    pub(crate) fn copy_row(&mut self, y: u16, from: &Self) {
+        let first = usize::from(y) * usize::from(self.width);
+        let row = from.cells.get(first..first + usize::from(self.width)).unwrap_or_default();
+        self.row_mut(y).clone_from_slice(row);
+    }
+
+    /// Swaps a line with another one of the same size.
+    pub(crate) fn swap_row(&mut self, y: u16, other: &mut Self) {
+        self.row_mut(y).swap_with_slice(other.row_mut(y));
+    }
+
     fn index(&self, x: u16, y: u16) -> Option<usize> {
         (x < self.width && y < self.height).then(|| usize::from(y) * usize::from(self.width) + usize::from(x))
     }
@@ -147,6 +171,17 @@ impl Screen {
 
     /// The bytes that make a terminal that shows `before` show this one. Without `before`, nothing is known of it.
     pub(crate) fn changes(&self, before: Option<&Self>, abilities: Abilities, out: &mut String) {
+        self.changes_of_rows(0..self.height, before, abilities, out);
+    }
+
+    /// The same, where only these lines differ.
+    pub(crate) fn changes_of_rows(
+        &self,
+        rows: impl IntoIterator<Item = u16>,
+        before: Option<&Self>,
+        abilities: Abilities,
+        out: &mut String,
+    ) {
         let before = before.filter(|before| (before.width, before.height) == (self.width, self.height));
         let begun = out.len();
         out.push_str("\x1b[?2026h\x1b[?25l");
@@ -156,7 +191,7 @@ impl Screen {
         }
         let mut pen = Pen { abilities, at: None, style: None, link: None };
         let blank = Cell::default();
-        for y in 0..self.height {
+        for y in rows {
             for x in 0..self.width {
                 let Some(cell) = self.cell(x, y) else { continue };
                 let old = before.map_or(Some(&blank), |before| before.cell(x, y));

@@ -5,12 +5,15 @@ mod commands;
 mod drawing;
 mod effects;
 mod frame_clock;
+mod keeping;
+mod note;
 mod program;
 mod restoring;
+mod saving;
 mod waiting;
 mod windows;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
@@ -18,13 +21,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ringer_platform::{clear_wakes, peer_uid, wake_pair};
-use ringer_pty::keeper::{KeeperClient, KeeperEvent, KeptPane};
+use ringer_pty::keeper::{KeeperClient, KeptPane};
 use ringer_ui::Backend;
 use signal_hook::consts::{SIGHUP, SIGTERM};
 
 use self::client_link::ClientLink;
 use self::frame_clock::FrameClock;
-use self::program::Program;
+use self::program::{Program, ReadyProgram};
 use crate::actions::PaneKeys;
 use crate::address::Places;
 use crate::hub_host::{Connect, HubEvent, HubHost};
@@ -45,8 +48,15 @@ const KEEPER_AGAIN: Duration = Duration::from_millis(20);
 /// A keeper of 512 panes is full; so many clients are enough as well.
 const MAX_CLIENTS: usize = 64;
 
+/// Read of a program before the others and the clients have their turn: one that floods must not make keys wait. A PTY gives
+/// 4 KiB at most at a time.
+const READ_AT_ONCE: usize = 16 * 1024;
 /// As much of a picture as goes into one frame.
 const MAX_OUTPUT: usize = 1024 * 1024;
+/// How long the last word to clients may take.
+const BYE_WITHIN: Duration = Duration::from_millis(500);
+/// How long to wait when no connection can be accepted, which is so when too many files are open.
+const ACCEPT_WAIT: Duration = Duration::from_secs(1);
 /// What people are told whose windows are closed because the server was stopped.
 const STOPPED: &str =
     "the server of panes was stopped; what runs in panes goes on. To see it again: ringer attach";
@@ -85,7 +95,7 @@ pub fn serve(options: ServerOptions) -> io::Result<bool> {
         state: State::new(load_keys(), Box::new(new_id), now),
         load_keys,
         keeper,
-        hub: HubHost::start(connect, backend)?,
+        hub: HubHost::start(connect, hub_socket.clone(), backend)?,
         hub_socket,
         programs: BTreeMap::new(),
         typed_early: BTreeMap::new(),
@@ -95,8 +105,10 @@ pub fn serve(options: ServerOptions) -> io::Result<bool> {
         restored_unread: BTreeSet::new(),
         saved: None,
         save_at: None,
+        unsaved: VecDeque::new(),
         frames: FrameClock::new(now),
         idle_since: None,
+        accepts_from: None,
         is_replaced: false,
         is_keeper_gone: false,
         buffer: Vec::new(),
@@ -110,7 +122,7 @@ pub fn serve(options: ServerOptions) -> io::Result<bool> {
     listener.set_nonblocking(true)?;
     tell_ready();
     let result = server.run(&listener, &ends);
-    server.save();
+    server.save_all();
     server.say_bye();
     let _ = std::fs::remove_file(&socket);
     result.map(|()| true)
@@ -169,8 +181,12 @@ struct Server {
     restored_unread: BTreeSet<PaneId>,
     saved: Option<SavedSession>,
     save_at: Option<Instant>,
+    /// Panes whose screens are saved next.
+    unsaved: VecDeque<PaneId>,
     frames: FrameClock,
     idle_since: Option<Instant>,
+    /// No connection is accepted before.
+    accepts_from: Option<Instant>,
     /// Another server takes over.
     is_replaced: bool,
     /// The keeper ended. The programs that run go on; none can be started.
@@ -188,11 +204,12 @@ impl Server {
                 return Ok(());
             }
             let now = Instant::now();
+            self.accepts_from = self.accepts_from.filter(|from| now < *from);
             if ready.listener {
-                self.accept(listener);
+                self.accept(listener, now);
             }
             if ready.keeper {
-                self.hear_keeper()?;
+                self.hear_keeper(now)?;
             }
             if ready.hub {
                 self.hear_hub(now);
@@ -200,18 +217,17 @@ impl Server {
             for (client, is_readable, is_writable) in ready.clients {
                 self.serve_client(client, is_readable, is_writable, now);
             }
-            for (pane, is_readable, is_writable) in ready.programs {
-                self.serve_program(&pane, is_readable, is_writable, now)?;
-            }
-            let effects = self.state.end_updates(now);
+            self.serve_programs(ready.programs, now)?;
+            let (ended, effects) = self.state.end_updates(now);
             self.perform(effects);
+            for pane in &ended {
+                self.written(pane);
+            }
             let effects = self.state.tick(now);
             self.perform(effects);
             self.draw(now);
             self.frames.change_at(self.state.next_change(now));
-            if self.save_at.is_some_and(|at| at <= now) {
-                self.save();
-            }
+            self.save_some(now);
             if self.is_replaced || self.is_idle(now) {
                 return Ok(());
             }
@@ -229,8 +245,19 @@ impl Server {
         now.saturating_duration_since(since) >= IDLE_END
     }
 
-    fn accept(&mut self, listener: &UnixListener) {
-        while let Ok((stream, _)) = listener.accept() {
+    fn accept(&mut self, listener: &UnixListener, now: Instant) {
+        loop {
+            let stream = match listener.accept() {
+                Ok((stream, _)) => stream,
+                Err(error) => match error.kind() {
+                    io::ErrorKind::WouldBlock => return,
+                    io::ErrorKind::Interrupted | io::ErrorKind::ConnectionAborted => continue,
+                    _ => {
+                        self.accepts_from = Some(now + ACCEPT_WAIT);
+                        return;
+                    }
+                },
+            };
             let is_own = peer_uid(&stream).is_ok_and(|uid| uid == rustix::process::geteuid().as_raw());
             if !is_own || self.clients.len() >= MAX_CLIENTS {
                 continue;
@@ -239,72 +266,6 @@ impl Server {
                 self.next_client += 1;
                 self.clients.insert(ClientId(self.next_client), link);
             }
-        }
-    }
-
-    fn hear_keeper(&mut self) -> io::Result<()> {
-        let events = match self.keeper.events() {
-            Ok(events) => events,
-            // The programs that run go on, and the next one that is started gets another keeper.
-            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
-                self.lose_keeper();
-                return Ok(());
-            }
-            Err(error) => return Err(error),
-        };
-        for event in events {
-            let effects = match event {
-                // It was closed before it had started.
-                KeeperEvent::Started { id, .. } if self.state.pane(&PaneId::new(&id)).is_none() => Vec::new(),
-                KeeperEvent::Started { id, pid, tty, master } => {
-                    let pane = PaneId::new(&id);
-                    let mut program = Program::new(master);
-                    program.write(&self.typed_early.remove(&pane).unwrap_or_default());
-                    if let Some(own) = self.state.pane(&pane) {
-                        program.resize(own.emulator.size());
-                    }
-                    self.programs.insert(pane.clone(), program);
-                    let mut effects = self.state.started(&pane, pid, tty);
-                    effects.extend(self.take_restored_unread(&pane));
-                    effects
-                }
-                KeeperEvent::Failed { id, why } => self.state.start_failed(&PaneId::new(&id), &why),
-                KeeperEvent::Ended { id, ending } => {
-                    let pane = PaneId::new(&id);
-                    // What it wrote last is shown first.
-                    self.serve_program(&pane, true, false, Instant::now())?;
-                    self.state.ended(&pane, ending)
-                }
-                _ => Vec::new(),
-            };
-            self.perform(effects);
-            self.changed();
-        }
-        Ok(())
-    }
-
-    /// The keeper has ended. How the programs end that it had, is told by none.
-    fn lose_keeper(&mut self) {
-        self.is_keeper_gone = true;
-        self.programs.values_mut().for_each(|program| program.is_kept = false);
-        let over: Vec<PaneId> = self
-            .programs
-            .iter()
-            .filter(|(_, program)| program.is_over)
-            .map(|(pane, _)| pane.clone())
-            .collect();
-        for pane in over {
-            self.close_if_lost(&pane);
-        }
-    }
-
-    /// Closes a pane whose program has ended, if it will not be told how.
-    fn close_if_lost(&mut self, pane: &PaneId) {
-        let is_lost = self.programs.get(pane).is_some_and(|program| program.is_over && !program.is_kept);
-        if is_lost && self.state.pane(pane).is_some_and(|own| own.ending.is_none()) {
-            let effects = self.state.close(pane);
-            self.perform(effects);
-            self.changed();
         }
     }
 
@@ -330,6 +291,20 @@ impl Server {
         self.changed();
     }
 
+    /// The one that the person typed into comes first, and is drawn before the others are read.
+    fn serve_programs(&mut self, mut programs: Vec<ReadyProgram>, now: Instant) -> io::Result<()> {
+        let typed = self.frames.typed_pane();
+        if let Some(at) = programs.iter().position(|(pane, ..)| Some(pane) == typed) {
+            let (pane, is_readable, is_writable) = programs.swap_remove(at);
+            self.serve_program(&pane, is_readable, is_writable, now)?;
+            self.draw(now);
+        }
+        for (pane, is_readable, is_writable) in programs {
+            self.serve_program(&pane, is_readable, is_writable, now)?;
+        }
+        Ok(())
+    }
+
     fn serve_program(
         &mut self,
         pane: &PaneId,
@@ -341,16 +316,17 @@ impl Server {
         if is_writable {
             program.flush();
         }
-        if !is_readable || program.is_over {
+        if !is_readable || !program.is_open(now) {
             return Ok(());
         }
         let mut buffer = std::mem::take(&mut self.buffer);
-        program.read(&mut buffer)?;
-        if !buffer.is_empty() {
+        buffer.resize(READ_AT_ONCE, 0);
+        let read = program.read(&mut buffer, now)?;
+        if read > 0 {
             program.is_unsaved = true;
-            let effects = self.state.output(pane, &buffer, now);
+            let effects = self.state.output(pane, &buffer[..read], now);
             self.perform(effects);
-            self.changed();
+            self.written(pane);
         }
         self.buffer = buffer;
         self.close_if_lost(pane);
@@ -360,6 +336,19 @@ impl Server {
     /// Something may look different, and may have to be saved.
     fn changed(&mut self) {
         self.frames.change();
+        self.save_soon();
+    }
+
+    /// A program wrote something: its pane may look different, and what is said about it elsewhere.
+    fn written(&mut self, pane: &PaneId) {
+        if self.state.take_description_change() {
+            self.frames.change();
+        }
+        self.frames.write(pane);
+        self.save_soon();
+    }
+
+    fn save_soon(&mut self) {
         self.save_at = self.save_at.or_else(|| Some(Instant::now() + SAVE_AFTER));
     }
 
@@ -391,6 +380,11 @@ impl Server {
         let bye = Bye { why, comes_back: self.is_replaced };
         for client in clients {
             self.send(client, &Frame::json(FrameKind::Bye, &bye));
+        }
+        // One that does not read in time finds out by itself.
+        let until = Instant::now() + BYE_WITHIN;
+        for link in self.clients.values_mut() {
+            let _ = link.flush_until(until);
         }
     }
 }

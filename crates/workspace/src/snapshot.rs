@@ -2,12 +2,17 @@
 
 use std::fmt::Write;
 
+use memchr::memmem::find;
+
 use crate::emulator::{Emulator, MouseMode};
 use crate::screen::Cell;
 use crate::style::{ColourDepth, Style};
 
 /// Lines of what was scrolled away that come back.
 const MAX_HISTORY: usize = 1000;
+
+/// Shows the other screen. Nothing else that is saved has it.
+const ALTERNATE: &str = "\x1b[?1049h";
 
 /// Remembers the main screen while a program shows its other one.
 #[derive(Debug, Default)]
@@ -20,7 +25,8 @@ impl Snapshots {
     pub(crate) fn take(&mut self, emulator: &Emulator) -> String {
         let mut out = if emulator.is_alternate() {
             let mut out = self.main.clone();
-            out.push_str("\x1b[?1049h\x1b[H");
+            out.push_str(ALTERNATE);
+            out.push_str("\x1b[H");
             write_lines(emulator, 0, &mut out);
             out
         } else {
@@ -32,6 +38,14 @@ impl Snapshots {
         };
         write_state(emulator, &mut out);
         out
+    }
+
+    /// Goes on with what another server saved, which this terminal shows.
+    pub(crate) fn take_over(&mut self, saved: &[u8], emulator: &Emulator) {
+        match find(saved, ALTERNATE.as_bytes()) {
+            Some(at) => self.main = String::from_utf8_lossy(&saved[..at]).into_owned(),
+            None => drop(self.take(emulator)),
+        }
     }
 }
 
@@ -109,7 +123,7 @@ mod tests {
     fn shown(emulator: &Emulator) -> (Screen, Option<(u16, u16, u8)>) {
         let Size { columns, lines } = emulator.size();
         let mut screen = Screen::new(columns, lines);
-        emulator.each_cell(|x, y, cell| *screen.cell_mut(x, y).unwrap() = cell);
+        emulator.each_cell(0..lines, |x, y, cell| *screen.cell_mut(x, y).unwrap() = cell);
         (screen, emulator.cursor())
     }
 
@@ -121,6 +135,32 @@ mod tests {
         let mut again = Emulator::new(size, 100);
         again.feed(Snapshots::default().take(&emulator).as_bytes());
         assert_eq!(shown(&again).0.text(), "0123456789\n\nnext\n");
+    }
+
+    #[test]
+    fn the_main_screen_comes_back_after_several_servers() {
+        let size = Size::at_least(20, 4);
+        let mut emulator = Emulator::new(size, 100);
+        let mut snapshots = Snapshots::default();
+        emulator.feed(b"main");
+        snapshots.take(&emulator);
+        emulator.feed(b"\x1b[?1049hother");
+        let mut saved = snapshots.take(&emulator);
+        for _ in 0..3 {
+            emulator = Emulator::new(size, 100);
+            emulator.feed(saved.as_bytes());
+            let mut snapshots = Snapshots::default();
+            snapshots.take_over(saved.as_bytes(), &emulator);
+            saved = snapshots.take(&emulator);
+        }
+        assert!(emulator.is_alternate() && shown(&emulator).0.text().contains("other"));
+        emulator.feed(b"\x1b[?1049l");
+        assert!(shown(&emulator).0.text().contains("main"));
+        // One that showed its main screen when it was saved may show the other one before it is saved again.
+        let mut snapshots = Snapshots::default();
+        snapshots.take_over(b"main", &emulator);
+        emulator.feed(b"\x1b[?1049h");
+        assert!(snapshots.take(&emulator).starts_with("main"));
     }
 
     proptest! {

@@ -3,6 +3,7 @@
 mod focus;
 mod hub;
 mod keyboard;
+mod output;
 mod pointer;
 mod restoring;
 #[cfg(test)]
@@ -24,7 +25,7 @@ use crate::area::Area;
 use crate::effect::Effect;
 use crate::emulator::{InputModes, MouseMode, Size};
 use crate::layout::{PaneId, SplitDirection};
-use crate::pane::{Pane, PaneEvent, surface_of};
+use crate::pane::{Pane, surface_of};
 use crate::view::{ClientFacts, ClientId, Mode, View};
 use crate::workspace::Workspace;
 
@@ -71,6 +72,8 @@ pub(crate) struct State {
     typed_told: Option<Instant>,
     /// The panes whose programs have the focus, as they were told last.
     in_focus: BTreeSet<PaneId>,
+    /// What is said about a pane around it and elsewhere has changed, because of what its program wrote.
+    is_description_changed: bool,
 }
 
 impl State {
@@ -88,6 +91,7 @@ impl State {
             last_shown: None,
             typed_told: None,
             in_focus: BTreeSet::new(),
+            is_description_changed: false,
         }
     }
 
@@ -135,6 +139,10 @@ impl State {
     /// The pane that has the keys of a client.
     pub(crate) fn focused(&self, client: ClientId) -> Option<&Pane> {
         self.shown_workspace(client).and_then(Workspace::focused).and_then(|pane| self.panes.get(pane))
+    }
+
+    fn has_keys_of(&self, client: ClientId, pane: &PaneId) -> bool {
+        self.focused(client).is_some_and(|focused| focused.id == *pane)
     }
 
     /// The client in which the person did something last.
@@ -287,40 +295,6 @@ impl State {
         self.finish(Vec::new())
     }
 
-    /// The program of a pane wrote something.
-    pub(crate) fn output(&mut self, pane: &PaneId, bytes: &[u8], now: Instant) -> Vec<Effect> {
-        let Some(own) = self.panes.get_mut(pane) else { return Vec::new() };
-        let events = own.feed(bytes, now);
-        self.pane_events(pane, events)
-    }
-
-    /// Shows what programs hold back for too long.
-    pub(crate) fn end_updates(&mut self, now: Instant) -> Vec<Effect> {
-        let is_due = |pane: &&Pane| pane.emulator.sync_deadline().is_some_and(|deadline| deadline <= now);
-        let due: Vec<PaneId> = self.panes.values().filter(is_due).map(|pane| pane.id.clone()).collect();
-        let mut effects = Vec::new();
-        for pane in due {
-            let events = self.panes.get_mut(&pane).map(|own| own.end_sync(now)).unwrap_or_default();
-            effects.extend(self.pane_events(&pane, events));
-        }
-        effects
-    }
-
-    fn pane_events(&mut self, pane: &PaneId, events: Vec<PaneEvent>) -> Vec<Effect> {
-        let mut effects = Vec::new();
-        let mut has_title = false;
-        for event in events {
-            match event {
-                // A program that has ended may still be read.
-                PaneEvent::Reply(bytes) => effects.extend(self.send(pane, bytes)),
-                PaneEvent::Heard(params) => effects.push(heard(pane, params)),
-                PaneEvent::Title => has_title = true,
-                PaneEvent::Copy(text) => effects.push(Effect::Copy { client: None, text }),
-            }
-        }
-        if has_title { self.finish(effects) } else { effects }
-    }
-
     /// The program of a pane has ended.
     pub(crate) fn ended(&mut self, pane: &PaneId, ending: Ending) -> Vec<Effect> {
         let Some(own) = self.panes.get_mut(pane) else { return Vec::new() };
@@ -368,20 +342,27 @@ impl State {
         is_open.then(|| Effect::Write { pane: pane.clone(), bytes })
     }
 
-    /// The size of the terminal of a pane: as the client shows it in which the person did something last.
+    /// The sizes of the terminals of panes: as the client shows them in which the person did something last.
+    fn sizes(&self) -> impl Iterator<Item = (PaneId, Size)> {
+        let areas = self.workspaces.iter().flat_map(|workspace| {
+            let views = self.views.values().filter(|view| view.workspace == workspace.id);
+            let view = views.max_by_key(|view| view.active);
+            view.map(|view| workspace.all_areas(view.room())).unwrap_or_default()
+        });
+        areas
+            .map(|(pane, area)| (pane, area.inside()))
+            .filter(|(_, area)| !area.is_empty())
+            .map(|(pane, area)| (pane, Size::at_least(area.width, area.height)))
+    }
+
     fn size_of(&self, pane: &PaneId) -> Option<Size> {
-        let workspace = self.workspace_of(pane)?;
-        let views = self.views.values().filter(|view| view.workspace == workspace.id);
-        let view = views.max_by_key(|view| view.active)?;
-        let area = workspace.area_of(pane, view.room())?.inside();
-        (!area.is_empty()).then(|| Size::at_least(area.width, area.height))
+        self.sizes().find(|(own, _)| own == pane).map(|(_, size)| size)
     }
 
     /// Adds what follows from what changed: sizes, and what programs and the hub have to know.
     fn finish(&mut self, mut effects: Vec<Effect>) -> Vec<Effect> {
-        let ids: Vec<PaneId> = self.panes.keys().cloned().collect();
-        for pane in ids {
-            let Some(size) = self.size_of(&pane) else { continue };
+        let sizes: Vec<(PaneId, Size)> = self.sizes().collect();
+        for (pane, size) in sizes {
             if let Some(own) = self.panes.get_mut(&pane)
                 && own.emulator.size() != size
             {

@@ -121,16 +121,15 @@ impl Workspace {
         }
     }
 
-    /// Where a pane is, or would be if it were seen.
-    pub(crate) fn area_of(&self, pane: &PaneId, room: Area) -> Option<Area> {
-        let seen = self.areas(room).into_iter().find(|(own, _)| own == pane);
-        let hidden = || self.layout.areas(room).into_iter().find(|(own, _)| own == pane);
-        seen.or_else(hidden).map(|(_, area)| area)
-    }
-
-    /// The number of a pane among those of the workspace, from 1 on.
-    pub(crate) fn number_of(&self, pane: &PaneId) -> usize {
-        self.panes().iter().position(|own| own == pane).map_or(0, |at| at + 1)
+    /// Where each pane is, or would be if it were seen.
+    pub(crate) fn all_areas(&self, room: Area) -> Vec<(PaneId, Area)> {
+        let mut areas = self.layout.areas(room);
+        for (pane, area) in areas.iter_mut().filter(|_| self.is_zoomed) {
+            if self.focused.as_ref() == Some(pane) {
+                *area = room;
+            }
+        }
+        areas
     }
 
     /// Removes the panes that are not there any more.

@@ -1,5 +1,6 @@
 //! The panes: borders with titles, the ring, and what programs show.
 
+use std::collections::BTreeSet;
 use std::time::Instant;
 
 use ringer_term::sanitise_line;
@@ -8,11 +9,12 @@ use unicode_width::UnicodeWidthStr;
 use super::words::{cut, sign_of};
 use crate::actions::{PaneAction, PaneKeys};
 use crate::area::Area;
+use crate::layout::PaneId;
 use crate::pane::Pane;
 use crate::screen::{Cursor, Screen};
 use crate::state::State;
 use crate::style::{Colour, Style};
-use crate::view::{ClientId, Mode};
+use crate::view::{ClientId, Mode, View};
 
 /// The signs of a border: its corners from the upper left one on, the horizontal and the vertical line.
 const PLAIN: [&str; 6] = ["┌", "┐", "└", "┘", "─", "│"];
@@ -25,16 +27,51 @@ pub(super) fn draw(state: &State, client: ClientId, now: Instant, screen: &mut S
         let is_focused = workspace.focused() == Some(&id);
         let style = draw_border(pane, area, is_focused, now, screen);
         draw_notes(pane, area, workspace.is_zoomed(), style, state.keys(), screen);
-        draw_content(pane, area.inside(), screen);
-        let has_cursor =
-            is_focused && matches!(view.mode, Mode::Program | Mode::Prefix) && pane.ending.is_none();
-        if has_cursor && let Some((x, y, shape)) = pane.emulator.cursor() {
-            let inside = area.inside();
-            if x < inside.width && y < inside.height {
-                screen.cursor = Some(Cursor { x: inside.x + x, y: inside.y + y, shape });
-            }
+        draw_content(pane, area.inside(), 0..pane.emulator.size().lines, screen);
+        if is_focused && has_cursor(view) {
+            screen.cursor = cursor_in(pane, area.inside());
         }
     }
+}
+
+/// Draws lines of panes over a screen that shows everything else as it is. Gives the lines of the screen that were drawn.
+pub(super) fn draw_lines(
+    state: &State,
+    client: ClientId,
+    changed: &[(PaneId, Vec<u16>)],
+    shown: &Screen,
+    screen: &mut Screen,
+) -> BTreeSet<u16> {
+    let mut rows = BTreeSet::new();
+    screen.cursor = shown.cursor;
+    let (Some(workspace), Some(view)) = (state.shown_workspace(client), state.view(client)) else {
+        return rows;
+    };
+    for (id, area) in workspace.areas(view.room()) {
+        let Some((_, lines)) = changed.iter().find(|(pane, _)| *pane == id) else { continue };
+        let (Some(pane), inside) = (state.pane(&id), area.inside()) else { continue };
+        for line in lines.iter().filter(|line| **line < inside.height) {
+            if rows.insert(inside.y + line) {
+                screen.copy_row(inside.y + line, shown);
+            }
+        }
+        draw_content(pane, inside, lines.iter().copied(), screen);
+        if workspace.focused() == Some(&id) && has_cursor(view) {
+            screen.cursor = cursor_in(pane, inside);
+        }
+    }
+    rows
+}
+
+/// Whether the cursor of the program is shown, and not that of a line that is typed.
+fn has_cursor(view: &View) -> bool {
+    matches!(view.mode, Mode::Program | Mode::Prefix)
+}
+
+fn cursor_in(pane: &Pane, inside: Area) -> Option<Cursor> {
+    let (x, y, shape) = pane.emulator.cursor().filter(|_| pane.ending.is_none())?;
+    let is_inside = x < inside.width && y < inside.height;
+    is_inside.then_some(Cursor { x: inside.x + x, y: inside.y + y, shape })
 }
 
 /// Draws the border with its title. Gives the style of its lines.
@@ -129,12 +166,22 @@ fn title(pane: &Pane, room: u16) -> String {
     if whole.width() <= usize::from(room) { whole } else { joined(&[label, word.to_owned()]) }
 }
 
-fn draw_content(pane: &Pane, inside: Area, screen: &mut Screen) {
-    pane.emulator.each_cell(|x, y, cell| {
-        let is_inside = x < inside.width && y < inside.height;
-        if is_inside && let Some(own) = screen.cell_mut(inside.x + x, inside.y + y) {
+/// Draws lines of what a program shows.
+fn draw_content(
+    pane: &Pane,
+    inside: Area,
+    lines: impl IntoIterator<Item = u16, IntoIter: Clone>,
+    screen: &mut Screen,
+) {
+    let lines = lines.into_iter().filter(|line| *line < inside.height);
+    pane.emulator.each_cell(lines.clone(), |x, y, cell| {
+        if x < inside.width
+            && let Some(own) = screen.cell_mut(inside.x + x, inside.y + y)
+        {
             *own = cell;
         }
     });
-    screen.mend_halves(inside);
+    for line in lines {
+        screen.mend_halves(Area { y: inside.y + line, height: 1, ..inside });
+    }
 }

@@ -4,11 +4,12 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
+use proptest::prelude::*;
 use ringer_core::message::ShownKind;
 use ringer_pty::Ending;
 use ringer_ui::{Agent, InputParser};
 
-use super::draw;
+use super::{draw, draw_lines};
 use crate::actions::PaneKeys;
 use crate::emulator::{Emulator, Size};
 use crate::hub_order::HubOrder;
@@ -182,7 +183,7 @@ fn drawing_where_there_is_only_ascii() {
     let mut terminal = Emulator::new(Size { columns: 100, lines: 12 }, 0);
     terminal.feed(bytes.as_bytes());
     let mut shown = Screen::new(100, 12);
-    terminal.each_cell(|x, y, cell| *shown.cell_mut(x, y).unwrap() = cell);
+    terminal.each_cell(0..terminal.size().lines, |x, y, cell| *shown.cell_mut(x, y).unwrap() = cell);
     compare("ascii-100x12", &shown.text());
 }
 
@@ -205,4 +206,33 @@ fn drawing_of_ends_and_questions() {
     let mut picture = Picture::new(80, 12);
     picture.input("\x07x");
     picture.check("close-80x12");
+}
+
+/// What programs write: text with wide characters, colours, movements, scroll regions, other screens and insertions.
+const WRITTEN: &str = "([a-z 漢é]{1,30}|\\u{301}|\r\n|\n|\x1b\\[3[0-7]m|\x1b\\[[1-9];[1-9]H|\x1b\\[\\?1049[hl]|\x1b\\[[0-3]?[JKLMP@STX]|\x1b\\[2;5r|\x1bM|\x1b\\[4[hl]|\x1b\\[\\?25[hl]|\x1b\\]4;1;#123456\x07|\x1b\\[\\?2026[hl]|\x1bc|\t){0,12}";
+
+proptest! {
+    #[test]
+    fn lines_that_changed_are_all_that_has_to_be_drawn(
+        written in prop::collection::vec((any::<bool>(), WRITTEN, any::<bool>()), 1..12),
+    ) {
+        let mut picture = Picture::new(90, 16);
+        let panes: Vec<PaneId> = picture.state.workspaces()[0].panes();
+        let (mut shown, mut screen) = (picture.drawn(), Screen::new(0, 0));
+        for (is_first, text, is_drawn) in written {
+            picture.output(&panes[usize::from(is_first)], &text);
+            if is_drawn {
+                let changed: Vec<_> = panes
+                    .iter()
+                    .map(|pane| (pane.clone(), picture.state.take_changed_lines(pane)))
+                    .collect();
+                let rows = draw_lines(&picture.state, CLIENT, &changed, &shown, &mut screen).unwrap();
+                for row in rows {
+                    shown.swap_row(row, &mut screen);
+                }
+                shown.cursor = screen.cursor;
+                prop_assert_eq!(&shown, &picture.drawn());
+            }
+        }
+    }
 }

@@ -7,8 +7,6 @@ use alacritty_terminal::vte::ansi::{Color, NamedColor, Rgb};
 use crate::screen::Cell;
 use crate::style::{Colour, Style, Underline};
 
-/// Signs that are drawn over one character. An emoji of several people has about ten.
-const MAX_MARKS: usize = 16;
 /// A link that is longer is text only.
 const MAX_LINK: usize = 2083;
 
@@ -40,10 +38,7 @@ pub(super) fn cell(cell: &GridCell, colours: &Colors) -> Cell {
     Cell {
         // A tab is kept as such in its first cell.
         character: (!is_second).then_some(if cell.c < ' ' { ' ' } else { cell.c }),
-        marks: cell
-            .zerowidth()
-            .filter(|marks| !marks.is_empty())
-            .map(|marks| marks[..marks.len().min(MAX_MARKS)].into()),
+        marks: cell.zerowidth().filter(|marks| !marks.is_empty()).map(Into::into),
         style,
         link: cell.hyperlink().filter(|link| link.uri().len() <= MAX_LINK && link.id().len() <= MAX_LINK),
     }

@@ -7,6 +7,8 @@ use std::time::{Duration, Instant};
 
 use ringer_pty::ByteQueue;
 use ringer_ui::{Input, InputParser};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 
 use crate::outer_modes::OuterModes;
 use crate::protocol::{Frame, FrameReader};
@@ -38,6 +40,8 @@ pub(super) struct ClientLink {
     pub(super) directory: std::path::PathBuf,
     /// It has not been drawn for, because its last frame was on its way.
     pub(super) is_behind: bool,
+    /// What its terminal is to copy, as a sequence.
+    pub(super) copy: Option<String>,
     /// It is told to leave, and waits only until that is written.
     pub(super) is_leaving: bool,
 }
@@ -60,6 +64,7 @@ impl ClientLink {
             environment: Vec::new(),
             directory: std::path::PathBuf::from("/"),
             is_behind: false,
+            copy: None,
             is_leaving: false,
         })
     }
@@ -85,6 +90,20 @@ impl ClientLink {
 
     pub(super) fn flush(&mut self) -> io::Result<()> {
         Ok(self.out.write_to(&self.stream)?)
+    }
+
+    /// Waits until everything was sent, or until then.
+    pub(super) fn flush_until(&mut self, until: Instant) -> io::Result<()> {
+        while self.is_busy() {
+            let left = Timespec::try_from(until.saturating_duration_since(Instant::now())).ok();
+            match poll(&mut [PollFd::new(&self.stream, PollFlags::OUT)], left.as_ref()) {
+                Ok(0) => return Err(io::ErrorKind::TimedOut.into()),
+                Ok(_) => self.flush()?,
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
     }
 
     /// The frames that have come. An error if the client is gone.
@@ -127,5 +146,38 @@ impl ClientLink {
     /// When the rest of a sequence is late.
     pub(super) fn input_due(&self) -> Option<Instant> {
         self.input_came.map(|came| came + SEQUENCE_WITHIN)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::FrameKind;
+
+    #[test]
+    fn what_a_slow_client_is_told_last_is_waited_for_but_not_for_ever() {
+        let (own, mut other) = UnixStream::pair().unwrap();
+        let mut link = ClientLink::new(own).unwrap();
+        let picture = vec![b'x'; 1024 * 1024];
+        link.send(&Frame::new(FrameKind::Output, picture.clone())).unwrap();
+        link.send(&Frame::new(FrameKind::Bye, [])).unwrap();
+        assert!(link.is_busy());
+        let late = link.flush_until(Instant::now()).unwrap_err();
+        assert_eq!(late.kind(), io::ErrorKind::TimedOut);
+        let reading = std::thread::spawn(move || {
+            let (mut reader, mut room) = (FrameReader::default(), [0; 4096]);
+            loop {
+                while let Some(frame) = reader.next().unwrap() {
+                    if frame.kind == FrameKind::Bye {
+                        return;
+                    }
+                }
+                let read = other.read(&mut room).unwrap();
+                assert!(read > 0, "the connection ended before the last word");
+                reader.push(&room[..read]);
+            }
+        });
+        link.flush_until(Instant::now() + Duration::from_secs(20)).unwrap();
+        reading.join().unwrap();
     }
 }

@@ -1,13 +1,13 @@
 //! Does what follows from what happened.
 
 use std::ffi::OsString;
-use std::io;
 use std::path::PathBuf;
 
 use ringer_pty::keeper::StartPane;
 use ringer_term::{EmulatedTerminal, Env, SpawnLocation, Terminator, copy_to_clipboard, spawn_env};
 
-use super::{Server, connect_keeper};
+use super::Server;
+use super::note::Note;
 use crate::effect::Effect;
 use crate::emulator::Size;
 use crate::layout::PaneId;
@@ -16,8 +16,6 @@ use crate::protocol::{Bye, Frame, FrameKind};
 use crate::saved_session::SavedPane;
 use crate::view::ClientId;
 
-/// What the keeper keeps beside a program is not longer.
-const MAX_NOTE: usize = 64 * 1024;
 /// Variables of what opened a pane, which are not true in it.
 const FOREIGN: [&str; 2] = ["RINGER_AGENT", "RINGER_TTY"];
 /// What is typed before a program has started, and more, is lost.
@@ -51,7 +49,13 @@ impl Server {
                     let _ = self.keeper.forget(pane.as_str());
                     let _ = std::fs::remove_file(self.places.screens().join(pane.as_str()));
                 }
-                Effect::Copy { client, text } => self.copy(client, &text),
+                Effect::Copy { client, text } => {
+                    let sequence = copy_to_clipboard(&text, Terminator::Bel);
+                    if let Some(link) = self.clients.get_mut(&client) {
+                        link.copy = Some(sequence);
+                    }
+                    self.send_copy(client);
+                }
                 Effect::Inbox { client } => self.send(client, &Frame::new(FrameKind::Inbox, [])),
                 Effect::Leave { client, why } => {
                     self.send(client, &Frame::json(FrameKind::Bye, &Bye { why, comes_back: false }));
@@ -85,9 +89,7 @@ impl Server {
         let shell = own.get("SHELL").unwrap_or("/bin/sh").to_owned();
         let argv = if command.is_empty() { vec![shell] } else { command.to_vec() };
         // Without it, the next server still finds the pane in the session that is saved.
-        let saved = self.state.pane(pane).and_then(|own| serde_json::to_value(SavedPane::of(own)).ok());
-        let note =
-            saved.map(|saved| serde_json::json!({ "workspace": workspace, "pane": saved }).to_string());
+        let note = self.state.pane(pane).and_then(|own| Note::of(workspace, &SavedPane::of(own)));
         let start = StartPane {
             id: pane.as_str().to_owned(),
             argv: argv.into_iter().map(Into::into).collect(),
@@ -95,7 +97,7 @@ impl Server {
             directory,
             columns: size.columns,
             lines: size.lines,
-            note: note.filter(|note| note.len() <= MAX_NOTE).unwrap_or_default(),
+            note: note.unwrap_or_default(),
         };
         if let Err(error) = self.start_with_keeper(&start) {
             let effects = self.state.start_failed(pane, &format!("the keeper cannot start it: {error}"));
@@ -103,31 +105,11 @@ impl Server {
         }
     }
 
-    fn start_with_keeper(&mut self, start: &StartPane) -> io::Result<()> {
-        if !self.is_keeper_gone {
-            match self.keeper.start(start) {
-                // It is too long for any keeper.
-                Err(error) if error.kind() == io::ErrorKind::InvalidInput => return Err(error),
-                Err(_) => {}
-                Ok(()) => return Ok(()),
-            }
-        }
-        self.lose_keeper();
-        (self.keeper, _) = connect_keeper(&self.places, &*self.start_keeper)?;
-        self.is_keeper_gone = false;
-        self.keeper.start(start)
-    }
-
-    pub(super) fn copy(&mut self, client: Option<ClientId>, text: &str) {
-        let bytes = copy_to_clipboard(text, Terminator::Bel).into_bytes();
-        let windows: Vec<ClientId> = match client {
-            Some(client) => vec![client],
-            None => {
-                self.clients.iter().filter(|(_, link)| link.is_window).map(|(client, _)| *client).collect()
-            }
-        };
-        for client in windows {
-            self.send_output(client, &bytes);
+    /// Sends what a client is to copy, once it has taken its last frame: of several texts only the last one counts.
+    pub(super) fn send_copy(&mut self, client: ClientId) {
+        let link = self.clients.get_mut(&client).filter(|link| !link.is_busy());
+        if let Some(sequence) = link.and_then(|link| link.copy.take()) {
+            self.send_output(client, sequence.as_bytes());
         }
     }
 }

@@ -2,30 +2,46 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::{Duration, Instant};
 
 use ringer_pty::ByteQueue;
 use rustix::io::Errno;
 use rustix::termios::{Winsize, tcgetwinsize, tcsetwinsize};
 
 use crate::emulator::Size;
+use crate::layout::PaneId;
 use crate::snapshot::Snapshots;
 
-/// Read at once, so that one that floods does not keep the others waiting.
-const MAX_READ: usize = 256 * 1024;
-/// A PTY gives 4 KiB at most, mostly.
-const PIECE: usize = 64 * 1024;
 /// What may wait for a program that does not read. Beyond that, keys are lost, as in any terminal.
 const MAX_WAITING: usize = 4 * 1024 * 1024;
+
+/// How long to wait before a terminal that no process has open is read again, at first and at most: its program may open it
+/// once more.
+const CLOSED_WAIT: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(32));
+
+/// A program, and whether it can be read and written.
+pub(super) type ReadyProgram = (PaneId, bool, bool);
+
+/// Whether there is something to read from a program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Output {
+    /// There may be.
+    Open,
+    /// No process had the terminal open; it is read again then.
+    Closed { until: Instant, pause: Duration },
+    /// The program has ended, too.
+    Over,
+}
 
 /// The master of a program's terminal.
 #[derive(Debug)]
 pub(super) struct Program {
     master: OwnedFd,
     input: ByteQueue,
-    /// No process has the terminal open any more.
-    pub(super) is_over: bool,
+    output: Output,
     /// The keeper that is connected has it, and tells how it ends.
-    pub(super) is_kept: bool,
+    is_kept: bool,
+    pub(super) has_ended: bool,
     pub(super) snapshots: Snapshots,
     /// Whether it showed something since its screen was saved.
     pub(super) is_unsaved: bool,
@@ -33,8 +49,50 @@ pub(super) struct Program {
 
 impl Program {
     pub(super) fn new(master: OwnedFd) -> Self {
-        let (input, snapshots) = (ByteQueue::default(), Snapshots::default());
-        Self { master, input, is_over: false, is_kept: true, snapshots, is_unsaved: true }
+        Self {
+            master,
+            input: ByteQueue::default(),
+            output: Output::Open,
+            is_kept: true,
+            has_ended: false,
+            snapshots: Snapshots::default(),
+            is_unsaved: true,
+        }
+    }
+
+    /// Whether it may be read and written now.
+    pub(super) fn is_open(&self, now: Instant) -> bool {
+        match self.output {
+            Output::Open => true,
+            Output::Closed { until, .. } => until <= now,
+            Output::Over => false,
+        }
+    }
+
+    /// When a terminal that no process has open is read again.
+    pub(super) fn next_look(&self) -> Option<Instant> {
+        match self.output {
+            Output::Closed { until, .. } => Some(until),
+            Output::Open | Output::Over => None,
+        }
+    }
+
+    /// How it ends is told by none.
+    pub(super) fn lose_keeper(&mut self) {
+        self.is_kept = false;
+        if self.output != Output::Open {
+            self.output = Output::Over;
+        }
+    }
+
+    /// The keeper has it, and had it all the time.
+    pub(super) fn find_keeper(&mut self) {
+        (self.is_kept, self.output) = (true, Output::Open);
+    }
+
+    /// Whether it is over without a word about how it ended.
+    pub(super) fn is_lost(&self) -> bool {
+        self.output == Output::Over && !self.is_kept
     }
 
     pub(super) fn as_fd(&self) -> BorrowedFd<'_> {
@@ -70,24 +128,63 @@ impl Program {
         }
     }
 
-    /// Reads what there is, up to a limit.
-    pub(super) fn read(&mut self, buffer: &mut Vec<u8>) -> io::Result<()> {
-        buffer.clear();
-        while buffer.len() < MAX_READ {
-            let filled = buffer.len();
-            buffer.resize(filled + PIECE, 0);
-            let read = rustix::io::read(&self.master, &mut buffer[filled..]);
-            buffer.truncate(filled + read.unwrap_or(0));
-            match read {
+    /// Reads what there is and has room. Gives how much that is.
+    pub(super) fn read(&mut self, buffer: &mut [u8], now: Instant) -> io::Result<usize> {
+        let mut filled = 0;
+        while filled < buffer.len() {
+            match rustix::io::read(&self.master, &mut buffer[filled..]) {
                 Ok(0) | Err(Errno::IO) => {
-                    self.is_over = true;
-                    return Ok(());
+                    self.close(now);
+                    return Ok(filled);
                 }
-                Ok(_) | Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => return Ok(()),
+                Ok(read) => filled += read,
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => break,
                 Err(error) => return Err(error.into()),
             }
         }
-        Ok(())
+        self.output = Output::Open;
+        Ok(filled)
+    }
+
+    /// No process has the terminal open.
+    fn close(&mut self, now: Instant) {
+        let (shortest, longest) = CLOSED_WAIT;
+        self.output = match self.output {
+            _ if self.has_ended || !self.is_kept => Output::Over,
+            Output::Closed { pause, .. } => {
+                let pause = (pause * 2).min(longest);
+                Output::Closed { until: now + pause, pause }
+            }
+            _ => Output::Closed { until: now + shortest, pause: shortest },
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_terminal_that_is_closed_and_opened_again_is_read_again() {
+        let (master, terminal) = pty_process::blocking::open().unwrap();
+        let name = rustix::termios::ttyname(&terminal, Vec::new()).unwrap().into_string().unwrap();
+        let master = OwnedFd::from(master);
+        rustix::io::ioctl_fionbio(&master, true).unwrap();
+        let (mut program, mut now, mut buffer) = (Program::new(master), Instant::now(), [0; 64]);
+        drop(terminal);
+        assert_eq!(program.read(&mut buffer, now).unwrap(), 0);
+        assert!(!program.is_open(now));
+        now = program.next_look().unwrap();
+        assert!(program.is_open(now));
+        let mut again = std::fs::OpenOptions::new().read(true).write(true).open(&name).unwrap();
+        assert_eq!(program.read(&mut buffer, now).unwrap(), 0, "nothing is there, but it is open");
+        assert!(program.is_open(now) && program.next_look().is_none());
+        io::Write::write_all(&mut again, b"again").unwrap();
+        drop(again);
+        assert_eq!(program.read(&mut buffer, now).unwrap(), 5);
+        program.has_ended = true;
+        assert_eq!(program.read(&mut buffer, now).unwrap(), 0);
+        assert!(!program.is_open(now + CLOSED_WAIT.1 * 2));
     }
 }

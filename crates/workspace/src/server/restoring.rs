@@ -1,30 +1,21 @@
 //! Goes on where the last server ended: with its programs, or after a reboot without them.
 
 use std::fs;
-use std::os::unix::fs::DirBuilderExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Instant;
 
-use ringer_platform::{Durability, replace_file};
 use ringer_pty::keeper::KeptPane;
-use serde::Deserialize;
 use serde_json::json;
 
 use super::Server;
+use super::note::Note;
 use super::program::Program;
 use crate::effect::Effect;
 use crate::emulator::Size;
 use crate::layout::PaneId;
 use crate::pane::{Pane, surface_of};
-use crate::saved_session::{SavedPane, SavedSession};
+use crate::saved_session::SavedSession;
 use crate::view::{ClientFacts, ClientId, Mode};
-
-/// What the keeper keeps beside a program.
-#[derive(Debug, Deserialize)]
-struct Note {
-    workspace: String,
-    pane: SavedPane,
-}
 
 impl Server {
     /// Takes the programs over that the keeper has. Without any, the session before waits for the first client.
@@ -39,10 +30,11 @@ impl Server {
         }
         for kept in kept {
             let id = PaneId::new(&kept.id);
-            let note: Option<Note> = serde_json::from_str(&kept.note).ok();
+            let note = Note::read(&kept.note);
             let known = saved.iter().flat_map(|saved| &saved.panes).find(|pane| pane.id == id);
             let known = known.or(note.as_ref().map(|note| &note.pane));
-            let program = Program::new(kept.master);
+            let mut program = Program::new(kept.master);
+            program.has_ended = kept.ending.is_some();
             let size = program.size().unwrap_or(Size { columns: 80, lines: 24 });
             let directory = known.map_or_else(|| PathBuf::from("/"), |pane| pane.directory.clone());
             let mut pane = Pane::new(id.clone(), directory, size, now);
@@ -52,8 +44,15 @@ impl Server {
             }
             (pane.pid, pane.tty, pane.ending) = (Some(kept.pid), Some(kept.tty), kept.ending);
             let shown = fs::read(self.places.screens().join(&kept.id)).unwrap_or_default();
+            // What follows from it was done before.
+            drop(pane.feed(&shown, now));
+            program.snapshots.take_over(&shown, &pane.emulator);
+            if kept.dropped > 0 {
+                let text = format!("\x1b[0m\r\n[{} bytes of output were not kept]\r\n", kept.dropped);
+                drop(pane.feed(text.as_bytes(), now));
+            }
             let workspace = note.as_ref().map(|note| note.workspace.as_str());
-            let effects = self.state.adopt(pane, workspace, (&shown, &kept.output), now);
+            let effects = self.state.adopt(pane, workspace, &kept.output, now);
             self.perform(effects);
             // Programs that draw their whole screen do so when its size changes.
             program.resize(Size::at_least(size.columns.saturating_sub(1), size.lines));
@@ -74,7 +73,7 @@ impl Server {
             let size = Size::at_least(facts.columns, facts.lines);
             let mut own = Pane::new(pane.id.clone(), directory.clone(), size, now);
             own.name.clone_from(&pane.name);
-            drop(self.state.adopt(own, None, (b"", b""), now));
+            drop(self.state.adopt(own, None, b"", now));
             let workspace = self.state.workspace_of(&pane.id).map(|own| own.id.clone()).unwrap_or_default();
             let environment = facts.environment.clone();
             let start = Effect::Start {
@@ -103,7 +102,7 @@ impl Server {
         }
     }
 
-    fn find_directory(&mut self, pane: &PaneId) {
+    pub(super) fn find_directory(&mut self, pane: &PaneId) {
         let pid = self.state.pane(pane).filter(|pane| pane.ending.is_none()).and_then(|pane| pane.pid);
         let directory = pid.and_then(|pid| fs::read_link(format!("/proc/{pid}/cwd")).ok());
         // It is saved as text.
@@ -117,38 +116,4 @@ impl Server {
         let params = json!({ "surface_id": surface_of(pane), "restored": true });
         self.restored_unread.remove(pane).then_some(Effect::Tell { method: "surface.unread", params })
     }
-
-    /// Saves the session, and the screens that have changed.
-    pub(super) fn save(&mut self) {
-        self.save_at = None;
-        if self.unrestored.is_some() {
-            return;
-        }
-        let unsaved = self.programs.iter().filter(|(_, program)| program.is_unsaved);
-        let unsaved: Vec<PaneId> = unsaved.map(|(pane, _)| pane.clone()).collect();
-        for pane in &unsaved {
-            self.find_directory(pane);
-        }
-        let session = SavedSession::of(&self.state);
-        if self.saved.as_ref() != Some(&session) && session.write(&self.places.session()).is_ok() {
-            self.saved = Some(session);
-        }
-        let screens = self.places.screens();
-        if make_directory(&screens).is_err() {
-            return;
-        }
-        for (id, program) in self.programs.iter_mut().filter(|(_, program)| program.is_unsaved) {
-            let Some(pane) = self.state.pane(id) else { continue };
-            let screen = program.snapshots.take(&pane.emulator);
-            let path = screens.join(id.as_str());
-            program.is_unsaved = replace_file(&path, screen.as_bytes(), Durability::Unsynced).is_err();
-        }
-    }
-}
-
-fn make_directory(path: &Path) -> std::io::Result<()> {
-    if path.is_dir() {
-        return Ok(());
-    }
-    fs::DirBuilder::new().mode(0o700).create(path)
 }

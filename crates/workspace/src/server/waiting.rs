@@ -8,6 +8,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
 use super::client_link::ClientLink;
+use super::program::{Program, ReadyProgram};
 use super::{IDLE_END, Server};
 use crate::layout::PaneId;
 use crate::view::ClientId;
@@ -21,13 +22,15 @@ pub(super) struct Ready {
     pub(super) hub: bool,
     pub(super) ends: bool,
     pub(super) clients: Vec<(ClientId, bool, bool)>,
-    pub(super) programs: Vec<(PaneId, bool, bool)>,
+    pub(super) programs: Vec<ReadyProgram>,
 }
 
 impl Server {
     pub(super) fn wait(&self, listener: &UnixListener, ends: &UnixStream) -> io::Result<Ready> {
+        let now = Instant::now();
+        let accepts = if self.accepts_from.is_none() { PollFlags::IN } else { PollFlags::empty() };
         let mut fds = vec![
-            PollFd::new(listener, PollFlags::IN),
+            PollFd::new(listener, accepts),
             PollFd::from_borrowed_fd(self.hub.as_fd(), PollFlags::IN),
             PollFd::new(ends, PollFlags::IN),
         ];
@@ -38,7 +41,7 @@ impl Server {
         }
         let first_program = fds.len();
         let polled: Vec<&PaneId> =
-            self.programs.iter().filter(|(_, program)| !program.is_over).map(|(pane, _)| pane).collect();
+            self.programs.iter().filter(|(_, program)| program.is_open(now)).map(|(pane, _)| pane).collect();
         for program in polled.iter().filter_map(|pane| self.programs.get(*pane)) {
             let flags =
                 if program.has_output_waiting() { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
@@ -49,7 +52,7 @@ impl Server {
             fds.push(PollFd::from_borrowed_fd(self.keeper.as_fd(), PollFlags::IN));
             fds.len() - 1
         });
-        let timeout = self.timeout().and_then(|left| Timespec::try_from(left).ok());
+        let timeout = self.timeout(now).and_then(|left| Timespec::try_from(left).ok());
         match poll(&mut fds, timeout.as_ref()) {
             Ok(_) | Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
@@ -77,14 +80,18 @@ impl Server {
     }
 
     /// How long to wait at most, if there is something to do then.
-    fn timeout(&self) -> Option<Duration> {
-        let now = Instant::now();
+    fn timeout(&self, now: Instant) -> Option<Duration> {
+        if !self.unsaved.is_empty() {
+            return Some(Duration::ZERO);
+        }
         let takes_frames = self.clients.values().any(|link| link.is_window && !link.is_busy());
         let frame = self.frames.due().filter(|_| takes_frames);
         let inputs = self.clients.values().filter_map(ClientLink::input_due);
         let idle = self.idle_since.map(|since| since + IDLE_END);
         let change = self.state.next_change(now);
-        let due = inputs.chain(frame).chain(self.save_at).chain(idle).chain(change).min();
+        let closed = self.programs.values().filter_map(Program::next_look);
+        let own = [frame, self.save_at, idle, change, self.accepts_from].into_iter().flatten();
+        let due = inputs.chain(closed).chain(own).min();
         due.map(|due| due.saturating_duration_since(now))
     }
 }

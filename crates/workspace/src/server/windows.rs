@@ -2,7 +2,10 @@
 
 use std::time::Instant;
 
+use ringer_ui::Input;
+
 use super::Server;
+use crate::effect::Effect;
 use crate::outer_modes::{OuterModes, enter};
 use crate::protocol::{Answer, Bye, Frame, FrameKind, Hello, Request, TerminalFacts, VERSION, Welcome};
 use crate::screen::Abilities;
@@ -28,12 +31,9 @@ impl Server {
             link.is_behind = false;
             self.frames.change();
         }
-        for input in link.late_input(now) {
-            self.frames.input(now);
-            let effects = self.state.input(client, &input, now);
-            self.perform(effects);
-            self.changed();
-        }
+        let late = link.late_input(now);
+        self.take_inputs(client, &late, now);
+        self.send_copy(client);
         if !is_readable {
             return;
         }
@@ -45,6 +45,26 @@ impl Server {
         for frame in frames {
             if !self.frame(client, &frame, now) {
                 return self.lose(client);
+            }
+        }
+    }
+
+    /// Does what the person did in a client.
+    fn take_inputs(&mut self, client: ClientId, inputs: &[Input], now: Instant) {
+        for input in inputs {
+            self.follow_directory(client);
+            // The program shows it, once it has got it.
+            let is_seen = !self.state.is_only_for_program(client, input);
+            let effects = self.state.input(client, input, now);
+            for effect in &effects {
+                if let Effect::Write { pane, .. } = effect {
+                    self.frames.type_into(pane.clone(), now);
+                }
+            }
+            self.perform(effects);
+            if is_seen {
+                self.frames.input(now);
+                self.changed();
             }
         }
     }
@@ -62,13 +82,8 @@ impl Server {
             FrameKind::Hello => return self.hello(client, frame, now),
             FrameKind::Input => {
                 let inputs = link.input(&frame.body, now);
-                self.frames.input(now);
-                let mut effects = Vec::new();
-                for input in inputs {
-                    self.follow_directory(client);
-                    effects.extend(self.state.input(client, &input, now));
-                }
-                effects
+                self.take_inputs(client, &inputs, now);
+                return true;
             }
             FrameKind::Resize => match frame.read::<(u16, u16)>() {
                 Ok((columns, lines)) => {

@@ -11,7 +11,7 @@ use super::{State, TYPED_AGAIN};
 use crate::effect::Effect;
 use crate::hub_order::HubOrder;
 use crate::layout::PaneId;
-use crate::pane::{PaneAgent, Ring, surface_of};
+use crate::pane::{Pane, PaneAgent, Ring, surface_of};
 use crate::view::View;
 
 impl State {
@@ -20,9 +20,9 @@ impl State {
         let parent = self.latest_client().and_then(|client| self.views.get(&client)?.facts.surface.clone());
         let mut surfaces = BTreeMap::new();
         for workspace in &self.workspaces {
-            for id in workspace.panes() {
+            for (number, id) in (1..).zip(workspace.panes()) {
                 let Some(pane) = self.panes.get(&id).filter(|pane| pane.tty.is_some()) else { continue };
-                let place = format!("{} · pane {}", workspace.name, workspace.number_of(&id));
+                let place = format!("{} · pane {number}", workspace.name);
                 surfaces.insert(pane.surface(), pane.described(&workspace.id, &place, parent.as_deref()));
             }
         }
@@ -84,12 +84,13 @@ impl State {
     /// Another hub is there: it knows nothing.
     pub(crate) fn hub_connected(&mut self) -> Vec<Effect> {
         self.told = Told::default();
+        self.panes.values_mut().for_each(Pane::find_hub);
         self.tell_hub()
     }
 
     /// There is no hub: nothing rings.
     pub(crate) fn hub_lost(&mut self) {
-        self.panes.values_mut().for_each(|pane| pane.ring = Ring::default());
+        self.panes.values_mut().for_each(Pane::lose_hub);
         self.workspaces.iter_mut().for_each(|workspace| workspace.badge.clear());
         (self.toast, self.indicators) = (None, BTreeMap::new());
     }

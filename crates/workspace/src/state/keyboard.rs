@@ -32,7 +32,10 @@ impl State {
     /// Something came from the terminal of a client.
     pub(crate) fn input(&mut self, client: ClientId, input: &Input, now: Instant) -> Vec<Effect> {
         self.now = now;
+        let is_only_for_program = self.is_only_for_program(client, input);
+        let is_latest = self.latest_client() == Some(client);
         let Some(view) = self.views.get_mut(&client) else { return Vec::new() };
+        let was_looked_at = view.is_looked_at(now);
         match &input.event {
             Some(Event::FocusGained) => return self.outer_focus(client, true, now),
             Some(Event::FocusLost) => return self.outer_focus(client, false, now),
@@ -54,7 +57,21 @@ impl State {
             _ => Vec::new(),
         };
         effects.extend(self.typed(now));
-        self.finish(effects)
+        // A person who types on and on changes nothing that has to be told.
+        if is_only_for_program && is_latest && was_looked_at { effects } else { self.finish(effects) }
+    }
+
+    /// Whether something that comes from the terminal of a client goes to a program, and changes nothing else that is seen.
+    pub(crate) fn is_only_for_program(&self, client: ClientId, input: &Input) -> bool {
+        let is_key = match &input.event {
+            Some(Event::Key(key)) => {
+                key.kind == KeyEventKind::Release || KeyPress::of(key) != self.keys.prefix
+            }
+            Some(_) => false,
+            None => is_unnamed_key(&input.bytes),
+        };
+        let is_in_program = self.views.get(&client).is_some_and(|view| view.mode == Mode::Program);
+        is_key && is_in_program && self.focused(client).is_some_and(|pane| pane.emulator.is_at_rest())
     }
 
     fn outer_focus(&mut self, client: ClientId, has_focus: bool, now: Instant) -> Vec<Effect> {
@@ -338,7 +355,7 @@ impl State {
                     view.mode = Mode::Program;
                     pane.emulator.clear_selection();
                     pane.emulator.scroll_to_bottom();
-                    return vec![Effect::Copy { client: Some(client), text }];
+                    return vec![Effect::Copy { client, text }];
                 }
             }
             KeyCode::Char('c') if !is_control => {}

@@ -134,7 +134,7 @@ impl State {
                 pane.emulator.select_to_if_wider(x, y);
                 if let Some(text) = pane.emulator.selected_text() {
                     view.note("copied", now);
-                    return vec![Effect::Copy { client: Some(client), text }];
+                    return vec![Effect::Copy { client, text }];
                 }
                 pane.emulator.clear_selection();
             }

@@ -9,17 +9,15 @@ use crate::pane::{Pane, PaneEvent};
 use crate::workspace::Workspace;
 
 impl State {
-    /// A pane that another server had: what it showed, and what its program wrote since.
+    /// A pane that another server had, as it was shown there, and what its program wrote since.
     pub(crate) fn adopt(
         &mut self,
         mut pane: Pane,
         workspace: Option<&str>,
-        (shown, output): (&[u8], &[u8]),
+        output: &[u8],
         now: Instant,
     ) -> Vec<Effect> {
         let id = pane.id.clone();
-        // What follows from it was done before.
-        drop(pane.feed(shown, now));
         let events = pane.feed(output, now);
         if self.workspace_of(&id).is_none() {
             let known = workspace

@@ -124,7 +124,7 @@ impl Simulation {
             _ => {
                 let client = self.client();
                 let mut effects = self.state.inbox_left(client, self.now);
-                effects.extend(self.state.end_updates(self.now + Duration::from_millis(200)));
+                effects.extend(self.state.end_updates(self.now + Duration::from_millis(200)).1);
                 effects.extend(self.state.tick(self.now));
                 effects
             }

@@ -93,7 +93,7 @@ impl Simulation {
         screen.changes(window.shown.as_ref(), abilities, &mut bytes);
         window.terminal.feed(bytes.as_bytes());
         if !bytes.is_empty() && columns > 1 && lines > 0 {
-            window.terminal.each_cell(|x, y, cell| {
+            window.terminal.each_cell(0..window.terminal.size().lines, |x, y, cell| {
                 let drawn = screen.cell(x, y).expect("a cell of the window");
                 assert!(cell == *drawn, "{client:?} at {x}, {y}: {cell:?} is shown, {drawn:?} was drawn");
             });

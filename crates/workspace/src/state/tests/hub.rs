@@ -4,6 +4,7 @@ use ringer_core::message::ShownKind;
 use serde_json::json;
 
 use super::*;
+use crate::saved_session::SavedPane;
 
 fn surface(pane: &PaneId) -> String {
     format!("pane:{pane}")
@@ -188,4 +189,18 @@ fn a_new_hub_is_told_everything() {
     assert_eq!(told(&effects, "surface.looks").len(), 1);
     let last = effects.last().unwrap();
     assert!(matches!(last, Effect::Tell { method: "surface.looks", .. }), "it comes last: {last:?}");
+}
+
+#[test]
+fn what_was_unread_when_the_hub_stopped_is_saved_as_unread() {
+    let mut session = Session::with_shell();
+    let pane = session.focused(1);
+    session.order(HubOrder::Ring { surface_id: surface(&pane), lit: true, unread: 1, kind: None });
+    session.state.hub_lost();
+    let is_saved = |session: &Session| SavedPane::of(session.state.pane(&pane).unwrap()).is_unread;
+    assert!(is_saved(&session) && !session.state.pane(&pane).unwrap().ring.is_lit);
+    session.state.hub_lost();
+    assert!(is_saved(&session));
+    session.state.hub_connected();
+    assert!(!is_saved(&session), "the next hub knows it");
 }

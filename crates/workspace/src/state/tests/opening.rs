@@ -36,7 +36,7 @@ fn a_split_shares_the_room_and_the_new_pane_has_the_keys() {
 fn a_new_pane_is_opened_where_the_one_with_the_keys_is() {
     let mut session = Session::with_shell();
     let shell = session.focused(1);
-    session.output(&shell, "\x1b]7;file://box/src/web\x07");
+    session.output(&shell, "\x1b]7;file:///src/web\x07");
     let effects = session.prefix(1, "%");
     let start = effects.iter().find_map(|effect| match effect {
         Effect::Start { directory, .. } => Some(directory.as_path()),

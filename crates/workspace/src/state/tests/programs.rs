@@ -62,12 +62,17 @@ fn a_question_is_answered_while_the_program_runs() {
 }
 
 #[test]
-fn what_a_program_copies_is_for_all_windows() {
-    let mut session = Session::with_shell();
-    let pane = session.focused(1);
-    let effects = session.output(&pane, "\x1b]52;c;aGVsbG8=\x07");
-    assert_eq!(effects, [Effect::Copy { client: None, text: "hello".to_owned() }]);
-    assert_eq!(session.output(&pane, "\x1b]52;c;?\x07"), [], "it does not read what others copied");
+fn what_a_program_copies_is_for_the_windows_whose_keys_it_has() {
+    let (mut session, left, right) = Session::with_two();
+    let other = session.open(&[], Some("web"));
+    session.attach(2, 80, 24);
+    session.state.go_to(ClientId(2), &other, session.now);
+    let mut copied = |pane: &PaneId| session.output(pane, "\x1b]52;c;aGVsbG8=\x07");
+    let copy = |client: u64| Effect::Copy { client: ClientId(client), text: "hello".to_owned() };
+    assert_eq!(copied(&right), [copy(1)]);
+    assert_eq!(copied(&other), [copy(2)]);
+    assert_eq!(copied(&left), [], "it does not have the keys");
+    assert_eq!(session.output(&right, "\x1b]52;c;?\x07"), [], "it does not read what others copied");
 }
 
 #[test]
@@ -94,6 +99,19 @@ fn an_update_that_does_not_end_is_shown_all_the_same() {
     session.state.end_updates(deadline);
     assert!(session.drawn(1).text().contains("half"));
     assert_eq!(session.state.next_change(deadline), None);
+}
+
+#[test]
+fn an_update_that_begins_again_and_again_is_shown_when_the_first_is_due() {
+    let mut session = Session::with_shell();
+    let pane = session.focused(1);
+    session.output(&pane, "\x1b[?2026hhalf");
+    let deadline = session.state.next_change(session.now).unwrap();
+    session.output(&pane, "\x1b[?2026hmore");
+    assert_eq!(session.state.next_change(session.now), Some(deadline));
+    // One that follows another has all of its time.
+    session.output(&pane, "\x1b[?2026l\x1b[?2026hnext");
+    assert!(session.state.next_change(session.now).unwrap() > deadline);
 }
 
 #[test]

@@ -1,0 +1,151 @@
+//! Keeps a program from putting marks over one character without an end: the emulator takes any number of them.
+
+use alacritty_terminal::event::EventListener;
+use alacritty_terminal::term::Term;
+use alacritty_terminal::term::cell::Flags;
+use alacritty_terminal::vte::ansi::{
+    Attr, CharsetIndex, ClearMode, CursorShape, CursorStyle, Handler, Hyperlink, KeyboardModes,
+    KeyboardModesApplyBehavior, LineClearMode, Mode, PrivateMode, Rgb, StandardCharset, TabulationClearMode,
+};
+use unicode_width::UnicodeWidthChar;
+
+/// Signs that are drawn over one character. An emoji of several people has about ten.
+pub(super) const MAX_MARKS: usize = 16;
+
+/// A terminal that takes so many marks and no more.
+pub(super) struct MarksLimit<'a, T>(pub(super) &'a mut Term<T>);
+
+impl<T: EventListener> MarksLimit<'_, T> {
+    /// Whether the character that a mark would be put over has enough of them. The emulator finds it in the same way.
+    fn is_full(&self) -> bool {
+        let grid = self.0.grid();
+        let (cursor, mut column) = (&grid.cursor, grid.cursor.point.column);
+        if !cursor.input_needs_wrap {
+            column.0 = column.saturating_sub(1);
+        }
+        let row = &grid[cursor.point.line];
+        if row[column].flags.contains(Flags::WIDE_CHAR_SPACER) {
+            column.0 = column.saturating_sub(1);
+        }
+        row[column].zerowidth().is_some_and(|marks| marks.len() >= MAX_MARKS)
+    }
+}
+
+/// What is passed on to the terminal as it is.
+macro_rules! pass_on {
+    ($($name:ident($($argument:ident: $kind:ty),*);)*) => {
+        $(
+            #[inline]
+            fn $name(&mut self, $($argument: $kind),*) {
+                self.0.$name($($argument),*);
+            }
+        )*
+    };
+}
+
+impl<T: EventListener> Handler for MarksLimit<'_, T> {
+    #[inline]
+    fn input(&mut self, character: char) {
+        let is_mark = !character.is_ascii() && character.width() == Some(0);
+        if !(is_mark && self.is_full()) {
+            self.0.input(character);
+        }
+    }
+
+    pass_on! {
+        set_title(title: Option<String>);
+        set_cursor_style(style: Option<CursorStyle>);
+        set_cursor_shape(shape: CursorShape);
+        goto(line: i32, column: usize);
+        goto_line(line: i32);
+        goto_col(column: usize);
+        insert_blank(count: usize);
+        move_up(lines: usize);
+        move_down(lines: usize);
+        identify_terminal(intermediate: Option<char>);
+        device_status(number: usize);
+        move_forward(columns: usize);
+        move_backward(columns: usize);
+        move_down_and_cr(lines: usize);
+        move_up_and_cr(lines: usize);
+        put_tab(count: u16);
+        backspace();
+        carriage_return();
+        linefeed();
+        bell();
+        substitute();
+        newline();
+        set_horizontal_tabstop();
+        scroll_up(lines: usize);
+        scroll_down(lines: usize);
+        insert_blank_lines(lines: usize);
+        delete_lines(lines: usize);
+        erase_chars(count: usize);
+        delete_chars(count: usize);
+        move_backward_tabs(count: u16);
+        move_forward_tabs(count: u16);
+        save_cursor_position();
+        restore_cursor_position();
+        clear_line(mode: LineClearMode);
+        clear_screen(mode: ClearMode);
+        clear_tabs(mode: TabulationClearMode);
+        set_tabs(interval: u16);
+        reset_state();
+        reverse_index();
+        terminal_attribute(attribute: Attr);
+        set_mode(mode: Mode);
+        unset_mode(mode: Mode);
+        report_mode(mode: Mode);
+        set_private_mode(mode: PrivateMode);
+        unset_private_mode(mode: PrivateMode);
+        report_private_mode(mode: PrivateMode);
+        set_scrolling_region(top: usize, bottom: Option<usize>);
+        set_keypad_application_mode();
+        unset_keypad_application_mode();
+        set_active_charset(index: CharsetIndex);
+        configure_charset(index: CharsetIndex, charset: StandardCharset);
+        set_color(index: usize, colour: Rgb);
+        dynamic_color_sequence(prefix: String, index: usize, terminator: &str);
+        reset_color(index: usize);
+        clipboard_store(clipboard: u8, text: &[u8]);
+        clipboard_load(clipboard: u8, terminator: &str);
+        decaln();
+        push_title();
+        pop_title();
+        text_area_size_pixels();
+        text_area_size_chars();
+        set_hyperlink(link: Option<Hyperlink>);
+        report_keyboard_mode();
+        push_keyboard_mode(mode: KeyboardModes);
+        pop_keyboard_modes(count: u16);
+        set_keyboard_mode(mode: KeyboardModes, behavior: KeyboardModesApplyBehavior);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alacritty_terminal::event::VoidListener;
+    use alacritty_terminal::index::{Column, Line};
+    use alacritty_terminal::term::Config;
+    use alacritty_terminal::term::test::TermSize;
+    use alacritty_terminal::vte::ansi::{Processor, StdSyncHandler};
+
+    use super::*;
+
+    #[test]
+    fn a_character_has_no_more_marks_than_can_be_drawn_however_they_come() {
+        let mut term = Term::new(Config::default(), &TermSize::new(10, 3), VoidListener);
+        let mut processor: Processor<StdSyncHandler> = Processor::new();
+        // Beside each other, with other sequences between them, and after the cursor went back.
+        let marks = "\u{301}".repeat(1000);
+        let text = format!("x{marks}\x1b[0m{marks}y\x1b[1;2H{marks}\r\n漢{marks}\x1b[2;10Hz{marks}");
+        processor.advance(&mut MarksLimit(&mut term), text.as_bytes());
+        let marks = |line: i32, column: usize| {
+            term.grid()[Line(line)][Column(column)].zerowidth().map_or(0, <[char]>::len)
+        };
+        assert_eq!(
+            [marks(0, 0), marks(0, 1), marks(1, 0), marks(1, 9)],
+            [MAX_MARKS, 0, MAX_MARKS, MAX_MARKS]
+        );
+    }
+}

@@ -1,0 +1,106 @@
+//! Waits for the socket of a hub that is not there.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// How often it is tried to connect to a socket that has just been made, and how long after each other.
+#[cfg(target_os = "linux")]
+const LISTEN_TRIES: usize = 20;
+#[cfg(target_os = "linux")]
+const LISTEN_AGAIN: std::time::Duration = std::time::Duration::from_millis(10);
+
+/// Watches the directory of the hub's socket, once at a time and only while it is asked to.
+#[derive(Debug)]
+pub(super) struct HubWatch {
+    socket: Option<PathBuf>,
+    is_watching: Arc<AtomicBool>,
+}
+
+impl HubWatch {
+    pub(super) fn new(socket: Option<PathBuf>) -> Self {
+        Self { socket, is_watching: Arc::default() }
+    }
+
+    /// Calls once a hub can be connected to, on another thread. `false` if that cannot be watched.
+    #[cfg(target_os = "linux")]
+    pub(super) fn begin(&self, tell: impl FnOnce() + Send + 'static) -> bool {
+        use std::sync::atomic::Ordering;
+
+        use ringer_platform::{DirectoryChanges, connect_at_once};
+
+        let Some(socket) = self.socket.clone() else { return false };
+        let Some(directory) = socket.parent().filter(|directory| directory.is_dir()) else { return false };
+        if self.is_watching.swap(true, Ordering::Relaxed) {
+            return true;
+        }
+        let Ok(changes) = DirectoryChanges::begin([directory].into_iter()) else {
+            self.is_watching.store(false, Ordering::Relaxed);
+            return false;
+        };
+        let is_watching = Arc::clone(&self.is_watching);
+        std::thread::spawn(move || {
+            // It may have come before its directory was watched.
+            let mut is_there = connect_at_once(&socket).is_ok();
+            while !is_there {
+                match changes.wait() {
+                    Ok(paths) if paths.contains(&socket) => is_there = listens(&socket),
+                    Ok(_) => {}
+                    Err(_) => break,
+                }
+            }
+            is_watching.store(false, Ordering::Relaxed);
+            tell();
+        });
+        true
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    pub(super) fn begin(&self, _tell: impl FnOnce() + Send + 'static) -> bool {
+        false
+    }
+}
+
+/// Whether the hub takes connections: its socket is there a moment before.
+#[cfg(target_os = "linux")]
+fn listens(socket: &std::path::Path) -> bool {
+    let is_there = || ringer_platform::connect_at_once(socket).is_ok();
+    (0..LISTEN_TRIES).any(|_| {
+        let is_there = is_there();
+        if !is_there {
+            std::thread::sleep(LISTEN_AGAIN);
+        }
+        is_there
+    })
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::os::unix::net::UnixListener;
+    use std::sync::mpsc::channel;
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn a_hub_that_comes_is_told_of_once_also_if_it_is_there_already() {
+        let directory = tempfile::tempdir().unwrap();
+        let socket = directory.path().join("hub.sock");
+        let watch = HubWatch::new(Some(socket.clone()));
+        let (told, tells) = channel();
+        let begin = || {
+            let told = told.clone();
+            watch.begin(move || told.send(()).unwrap())
+        };
+        assert!(begin() && begin(), "one watch is enough");
+        std::fs::write(directory.path().join("other"), "").unwrap();
+        let listener = UnixListener::bind(&socket).unwrap();
+        tells.recv_timeout(Duration::from_secs(20)).unwrap();
+        assert!(tells.try_recv().is_err(), "it was told once");
+        assert!(begin());
+        tells.recv_timeout(Duration::from_secs(20)).unwrap();
+        drop(listener);
+        assert!(!HubWatch::new(Some(directory.path().join("nowhere/hub.sock"))).begin(|| {}));
+        assert!(!HubWatch::new(None).begin(|| {}));
+    }
+}

@@ -1,0 +1,118 @@
+//! What the keeper says, and what comes of it if it is gone.
+
+use std::io;
+use std::time::Instant;
+
+use ringer_pty::keeper::{KeeperEvent, KeptPane, StartPane};
+
+use super::program::Program;
+use super::{Server, connect_keeper};
+use crate::layout::PaneId;
+
+/// How often a program that has ended is read before that is shown: 256 KiB of what it wrote last.
+const LAST_READS: usize = 16;
+
+impl Server {
+    pub(super) fn hear_keeper(&mut self, now: Instant) -> io::Result<()> {
+        let events = match self.keeper.events() {
+            Ok(events) => events,
+            // The programs that run go on, and the next one that is started gets another keeper.
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                self.lose_keeper();
+                return Ok(());
+            }
+            Err(error) => return Err(error),
+        };
+        for event in events {
+            let effects = match event {
+                // It was closed before it had started.
+                KeeperEvent::Started { id, .. } if self.state.pane(&PaneId::new(&id)).is_none() => Vec::new(),
+                KeeperEvent::Started { id, pid, tty, master } => {
+                    let pane = PaneId::new(&id);
+                    let mut program = Program::new(master);
+                    program.write(&self.typed_early.remove(&pane).unwrap_or_default());
+                    if let Some(own) = self.state.pane(&pane) {
+                        program.resize(own.emulator.size());
+                    }
+                    self.programs.insert(pane.clone(), program);
+                    let mut effects = self.state.started(&pane, pid, tty);
+                    effects.extend(self.take_restored_unread(&pane));
+                    effects
+                }
+                KeeperEvent::Failed { id, why } => self.state.start_failed(&PaneId::new(&id), &why),
+                KeeperEvent::Ended { id, ending } => {
+                    let pane = PaneId::new(&id);
+                    if let Some(program) = self.programs.get_mut(&pane) {
+                        program.has_ended = true;
+                    }
+                    // What it wrote last is shown first.
+                    for _ in 0..LAST_READS {
+                        self.serve_program(&pane, true, false, now)?;
+                    }
+                    self.state.ended(&pane, ending)
+                }
+                _ => Vec::new(),
+            };
+            self.perform(effects);
+            self.changed();
+        }
+        Ok(())
+    }
+
+    /// The keeper has ended. How the programs end that it had, is told by none.
+    fn lose_keeper(&mut self) {
+        self.is_keeper_gone = true;
+        self.programs.values_mut().for_each(Program::lose_keeper);
+        let panes: Vec<PaneId> = self.programs.keys().cloned().collect();
+        for pane in panes {
+            self.close_if_lost(&pane);
+        }
+    }
+
+    /// Closes a pane whose program has ended, if it will not be told how.
+    pub(super) fn close_if_lost(&mut self, pane: &PaneId) {
+        let is_lost = self.programs.get(pane).is_some_and(Program::is_lost);
+        if is_lost && self.state.pane(pane).is_some_and(|own| own.ending.is_none()) {
+            let effects = self.state.close(pane);
+            self.perform(effects);
+            self.changed();
+        }
+    }
+
+    pub(super) fn start_with_keeper(&mut self, start: &StartPane) -> io::Result<()> {
+        if !self.is_keeper_gone {
+            match self.keeper.start(start) {
+                // It is too long for any keeper.
+                Err(error) if error.kind() == io::ErrorKind::InvalidInput => return Err(error),
+                Err(_) => {}
+                Ok(()) => return Ok(()),
+            }
+        }
+        self.lose_keeper();
+        let (keeper, kept) = connect_keeper(&self.places, &*self.start_keeper)?;
+        (self.keeper, self.is_keeper_gone) = (keeper, false);
+        for pane in &kept {
+            self.take_back(pane);
+        }
+        self.keeper.start(start)
+    }
+
+    /// The keeper was there all the time, and hands a pane over once more: with what its program wrote meanwhile.
+    fn take_back(&mut self, kept: &KeptPane) {
+        let (pane, now) = (PaneId::new(&kept.id), Instant::now());
+        let Some(program) = self.programs.get_mut(&pane) else {
+            // It was closed meanwhile.
+            let _ = self.keeper.forget(&kept.id);
+            return;
+        };
+        program.find_keeper();
+        program.is_unsaved = true;
+        let mut effects = self.state.output(&pane, &kept.output, now);
+        if let Some(ending) = kept.ending {
+            program.has_ended = true;
+            effects.extend(self.state.ended(&pane, ending));
+        }
+        self.perform(effects);
+        self.changed();
+    }
+}

@@ -1,0 +1,64 @@
+//! What programs write, and what follows from it.
+
+use std::time::Instant;
+
+use super::{State, heard};
+use crate::effect::Effect;
+use crate::layout::PaneId;
+use crate::pane::{Pane, PaneEvent};
+
+impl State {
+    /// The program of a pane wrote something.
+    pub(crate) fn output(&mut self, pane: &PaneId, bytes: &[u8], now: Instant) -> Vec<Effect> {
+        let Some(own) = self.panes.get_mut(pane) else { return Vec::new() };
+        let scrolled = own.emulator.scrolled();
+        let events = own.feed(bytes, now);
+        self.is_description_changed |= scrolled != own.emulator.scrolled();
+        self.pane_events(pane, events)
+    }
+
+    /// Whether something about a pane is said differently since the last call, because of what its program wrote: its title, how
+    /// far it is, its directory, or how far it is scrolled back.
+    pub(crate) fn take_description_change(&mut self) -> bool {
+        std::mem::take(&mut self.is_description_changed)
+    }
+
+    /// The lines of a pane that may look different since the last call.
+    pub(crate) fn take_changed_lines(&mut self, pane: &PaneId) -> Vec<u16> {
+        self.panes.get_mut(pane).map(|pane| pane.emulator.take_changed_lines()).unwrap_or_default()
+    }
+
+    /// Shows what programs hold back for too long. Gives their panes, and what follows.
+    pub(crate) fn end_updates(&mut self, now: Instant) -> (Vec<PaneId>, Vec<Effect>) {
+        let is_due = |pane: &&Pane| pane.emulator.sync_deadline().is_some_and(|deadline| deadline <= now);
+        let due: Vec<PaneId> = self.panes.values().filter(is_due).map(|pane| pane.id.clone()).collect();
+        let mut effects = Vec::new();
+        for pane in &due {
+            let events = self.panes.get_mut(pane).map(|own| own.end_sync(now)).unwrap_or_default();
+            effects.extend(self.pane_events(pane, events));
+        }
+        (due, effects)
+    }
+
+    pub(super) fn pane_events(&mut self, pane: &PaneId, events: Vec<PaneEvent>) -> Vec<Effect> {
+        let mut effects = Vec::new();
+        let mut has_title = false;
+        for event in events {
+            match event {
+                // A program that has ended may still be read.
+                PaneEvent::Reply(bytes) => effects.extend(self.send(pane, bytes)),
+                PaneEvent::Heard(params) => effects.push(heard(pane, params)),
+                PaneEvent::Title => has_title = true,
+                PaneEvent::Description => self.is_description_changed = true,
+                PaneEvent::Copy(text) => {
+                    // A program that is not looked at has no business with the clipboard.
+                    let windows = self.views.keys().filter(|client| self.has_keys_of(**client, pane));
+                    effects
+                        .extend(windows.map(|client| Effect::Copy { client: *client, text: text.clone() }));
+                }
+            }
+        }
+        self.is_description_changed |= has_title;
+        if has_title { self.finish(effects) } else { effects }
+    }
+}
