@@ -67,6 +67,13 @@ impl Failure {
         self
     }
 
+    /// What went wrong, for a place that has one line.
+    pub(crate) fn first_line(&self) -> String {
+        let text = self.to_string();
+        let first = text.lines().next().unwrap_or_default();
+        first.strip_prefix("error: ").unwrap_or(first).to_owned()
+    }
+
     /// A file or device could not be opened.
     pub(crate) fn open(name: &str, error: io::Error) -> Self {
         let exit = match error.kind() {

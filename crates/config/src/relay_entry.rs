@@ -8,7 +8,7 @@ use toml::de::DeValue;
 
 use crate::page::{Item, Section};
 
-pub(crate) const RELAY: [&str; 5] = ["name", "ssh", "program", "command", "may_answer"];
+pub(crate) const RELAY: [&str; 6] = ["name", "ssh", "program", "command", "may_answer", "may_reach_lead"];
 /// Each is a process and a thread of the hub.
 const MAX_RELAYS: usize = 32;
 /// The longest name of a machine.
@@ -49,6 +49,8 @@ pub struct RelayEntry {
     pub command: Vec<String>,
     /// Whether what agents on the machine ask may be answered from here.
     pub may_answer: bool,
+    /// Whether messages of agents on the machine reach the lead agent of the same repository here.
+    pub may_reach_lead: bool,
 }
 
 impl RelayEntry {
@@ -73,6 +75,7 @@ impl RelayEntry {
             command: self.argv(),
             ssh: self.ssh.clone(),
             may_answer: self.may_answer,
+            may_reach_lead: self.may_reach_lead,
         }
     }
 }
@@ -127,6 +130,7 @@ fn relay(item: &Item<'_, '_>, section: &Section<'_, '_>) -> Option<RelayEntry> {
         program: section.get("program").and_then(|item| item.name_text("program")),
         command: section.get("command").and_then(|item| item.program()).unwrap_or_default(),
         may_answer: section.get("may_answer").and_then(|item| item.boolean()).unwrap_or_default(),
+        may_reach_lead: section.get("may_reach_lead").and_then(|item| item.boolean()).unwrap_or_default(),
     };
     let has = |key: &str| section.get(key).is_some();
     if has("ssh") == has("command") {

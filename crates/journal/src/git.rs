@@ -96,18 +96,34 @@ fn is_submodule_at(git: &Path, root: &Path) -> bool {
 
 /// The last `worktree` of the sections `[core]` in a git configuration.
 fn core_worktree(config: &[u8]) -> Option<PathBuf> {
-    let mut in_core = false;
+    let path = last_value(config, |section| section.eq_ignore_ascii_case(b"core"), b"worktree")?;
+    Some(PathBuf::from(OsStr::from_bytes(&path)))
+}
+
+/// The URL of the remote `origin`, as the configuration of a git directory has it.
+pub(crate) fn origin_url(git: &Path) -> Option<String> {
+    let config = read_start(&git.join("config"), MAX_CONFIG)?;
+    let is_origin = |section: &[u8]| {
+        let (name, remote) = section.split_at_checked(6).unwrap_or_default();
+        name.eq_ignore_ascii_case(b"remote") && remote.trim_ascii() == b"\"origin\""
+    };
+    String::from_utf8(last_value(&config, is_origin, b"url")?).ok()
+}
+
+/// The last value of a key in the sections of a git configuration that are meant.
+fn last_value(config: &[u8], is_meant: impl Fn(&[u8]) -> bool, key: &[u8]) -> Option<Vec<u8>> {
+    let mut is_in_section = false;
     let mut found = None;
     for line in config.split(|byte| *byte == b'\n') {
         let mut line = line.trim_ascii();
         if let Some(header) = line.strip_prefix(b"[") {
             let Some(end) = header.iter().position(|byte| *byte == b']') else { continue };
-            in_core = header[..end].trim_ascii().eq_ignore_ascii_case(b"core");
+            is_in_section = is_meant(header[..end].trim_ascii());
             line = header[end + 1..].trim_ascii();
         }
         let Some(equals) = line.iter().position(|byte| *byte == b'=') else { continue };
-        if in_core && line[..equals].trim_ascii().eq_ignore_ascii_case(b"worktree") {
-            found = Some(PathBuf::from(OsStr::from_bytes(&value(&line[equals + 1..]))));
+        if is_in_section && line[..equals].trim_ascii().eq_ignore_ascii_case(key) {
+            found = Some(value(&line[equals + 1..]));
         }
     }
     found

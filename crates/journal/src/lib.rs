@@ -39,6 +39,7 @@ mod journal;
 mod lock;
 mod position;
 mod process;
+mod remote_url;
 mod repository;
 mod running_tools;
 mod runtime_directory;

@@ -12,7 +12,8 @@ use ringer_platform::sync_directory;
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, linkat, mkdirat, openat, unlinkat};
 use rustix::io::Errno;
 
-use crate::git::{GitDirectory, branch, of_worktree, read_bounded};
+use crate::git::{GitDirectory, branch, of_worktree, origin_url, read_bounded};
+use crate::remote_url::normalised_remote;
 
 /// The directory that Ringer makes in a git directory, and the file in it that holds the repository's id.
 const FOLDER: &str = "ringer";
@@ -64,6 +65,13 @@ impl Repository {
     /// The branch that is checked out. Read from the git directory only if that belongs to this worktree.
     pub fn branch(&self) -> Option<String> {
         if self.is_proven() { branch(&self.worktree) } else { None }
+    }
+
+    /// Where it comes from: the remote `origin`, in a form that is the same in every clone. Read only if the git directory
+    /// belongs to this worktree.
+    pub fn remote(&self) -> Option<String> {
+        let GitDirectory::Own(common) = &self.git else { return None };
+        normalised_remote(&origin_url(common)?)
     }
 
     /// The repository's id. Made on first use, out of the caller's randomness; where it cannot be written, a hash of
@@ -194,6 +202,16 @@ mod tests {
         let repository = Repository::around(directory.path()).unwrap();
         let folder = directory.path().canonicalize().unwrap().join(".git/ringer");
         (directory, repository, folder)
+    }
+
+    #[test]
+    fn where_it_comes_from_is_the_same_in_every_clone() {
+        let (directory, repository, _) = repository();
+        assert_eq!(repository.remote(), None);
+        let config = "[core]\n\turl = wrong\n[remote \"fork\"]\n\turl = https://github.com/ada/api\n\
+                      [remote \"origin\"]\n\tfetch = x\n\turl = https://ada:token@github.com/org/api.git ; mine\n";
+        fs::write(directory.path().join(".git/config"), config).unwrap();
+        assert_eq!(repository.remote().as_deref(), Some("github.com/org/api"));
     }
 
     #[test]

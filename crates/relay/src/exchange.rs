@@ -5,21 +5,21 @@ use std::io;
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
-use ringer_core::MessageId;
 use ringer_journal::{Home, IdSource, Import, Journal, JournalWatch, monotonic};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
 use crate::agents::{MachineAgents, WireAgent, own_agents};
+use crate::answers::{GiveAnswer, answer};
 use crate::error::Error;
-use crate::frame::{Answered, Frame, FrameReader, Hello, PROTOCOL, Purpose};
-use crate::import::message_id;
+use crate::frame::{Frame, FrameReader, Hello, PROTOCOL, Purpose};
 use crate::link::{Input, Link, Output};
 use crate::link_process::{ProcessErrors, unblock};
 use crate::local_journal;
 use crate::machine::{MachineId, MachineName};
 use crate::peer::{Peer, introduce};
 use crate::position::Position;
+use crate::repositories::Repositories;
 use crate::wire_message::WireMessage;
 
 /// As much as a pipe holds.
@@ -32,11 +32,6 @@ const GREETS_WITHIN: Duration = Duration::from_mins(1);
 
 /// How long after a change it is looked at what the agents do: changes come in bursts.
 const AGENTS_AFTER: Duration = Duration::from_millis(200);
-/// The most words of an answer: a prompt has a few questions.
-const MAX_WORDS: usize = 64;
-/// The exit code of what is not allowed.
-const NO_PERMISSION: u8 = 77;
-
 /// What a connection is made of.
 #[derive(Debug, Clone)]
 pub struct ExchangeSetup {
@@ -51,10 +46,9 @@ pub struct ExchangeSetup {
     pub give_answer: Option<GiveAnswer>,
     /// Whether the person at this machine wants to answer what agents ask there.
     pub may_answer: bool,
+    /// Whether messages of agents there reach the lead agent of the same repository here.
+    pub may_reach_lead: bool,
 }
-
-/// Gives the words of an answer to what the message of an id asks.
-pub type GiveAnswer = fn(&MessageId, &[String]) -> Answered;
 
 /// The two pipes, and what ends the connection from here.
 #[derive(Debug, Clone, Copy)]
@@ -112,6 +106,7 @@ pub struct Exchange<'a> {
     reader: FrameReader,
     unsent: Vec<u8>,
     peer: Option<Peer>,
+    repositories: Repositories,
     /// Whether the person at the other machine wants to answer what agents ask here.
     other_may_answer: bool,
     /// The agents that the other side was told of, and when to look again whether they have changed.
@@ -156,6 +151,7 @@ impl<'a> Exchange<'a> {
             reader,
             unsent,
             peer: None,
+            repositories: Repositories::default(),
             other_may_answer: false,
             told_agents: None,
             look_at_agents: None,
@@ -291,7 +287,8 @@ impl<'a> Exchange<'a> {
             }
             Output::Read { after } => {
                 let machine = self.peer()?.rules.machine.clone();
-                Some(Input::Read(local_journal::read_own(&mut self.journal, &machine, after)?))
+                let Self { journal, repositories, .. } = self;
+                Some(Input::Read(local_journal::read_own(journal, repositories, &machine, after)?))
             }
             Output::Store { messages, end, repeats_until, waiting } => {
                 let (new, refused) = self.store(messages, &end, repeats_until)?;
@@ -303,7 +300,10 @@ impl<'a> Exchange<'a> {
                 MachineAgents::of(&peer.rules, &peer.machine, agents).write(&self.setup.home);
                 None
             }
-            Output::Answer { message, words } => Some(Input::Answered(self.answer(&message, &words)?)),
+            Output::Answer { message, words, as_json } => {
+                let give = self.setup.give_answer.filter(|_| self.other_may_answer);
+                Some(Input::Answered(answer(give, &mut self.journal, &message, words, as_json)?))
+            }
             Output::Advance(end) => {
                 let peer = self.peer()?.machine.clone();
                 self.journal.advance_export(peer.as_str(), &end.into(), IdSource::now().unix_ms)?;
@@ -321,7 +321,8 @@ impl<'a> Exchange<'a> {
     ) -> Result<(usize, Option<(usize, String)>), Error> {
         let Peer { machine, rules, .. } = self.peer()?;
         let (machine, rules) = (machine.clone(), rules.clone());
-        let mut checked = local_journal::store(&mut self.journal, &rules, messages, repeats_until)?;
+        let Self { journal, repositories, .. } = self;
+        let mut checked = local_journal::store(journal, repositories, &rules, messages, repeats_until)?;
         let imported = self.journal.import(&Import {
             machine_id: machine.as_str(),
             machine: rules.machine.as_str(),
@@ -347,21 +348,6 @@ impl<'a> Exchange<'a> {
         Ok(())
     }
 
-    /// Gives an answer of the other machine, if it may: to what agents of this machine ask, and not of a third one.
-    fn answer(&mut self, message: &str, words: &[String]) -> Result<Answered, Error> {
-        let refused =
-            |error: &str| Answered { exit: NO_PERMISSION, error: error.to_owned(), ..Answered::default() };
-        let Some(give) = self.setup.give_answer.filter(|_| self.other_may_answer) else {
-            return Ok(refused("that machine takes no answers over this link"));
-        };
-        let id = message_id(message).ok().filter(|_| words.len() <= MAX_WORDS);
-        let Some(id) = id else { return Ok(refused("that is no answer")) };
-        Ok(match self.journal.machine_of(&id)? {
-            Some(Some(_)) => refused("the question is of another machine; answer it there"),
-            _ => give(&id, words),
-        })
-    }
-
     fn peer(&self) -> Result<&Peer, Error> {
         self.peer.as_ref().ok_or(Error::Protocol("it did not begin with a hello"))
     }
@@ -383,8 +369,8 @@ impl<'a> Exchange<'a> {
                 return Ok(Input::GreetedToAnswer);
             }
         }
-        let ExchangeSetup { home, name, give_answer, .. } = self.setup;
-        let may = give_answer.is_some() && hello.may_answer;
+        let ExchangeSetup { home, name, give_answer, may_reach_lead, .. } = self.setup;
+        let may = (give_answer.is_some() && hello.may_answer, *may_reach_lead);
         let peer = Peer::greet(home, &mut self.journal, name.as_ref(), may, hello)?;
         let stored = self.journal.import_position(hello.machine.as_str())?;
         self.look_at_agents = Some(Instant::now());

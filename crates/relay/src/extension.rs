@@ -216,6 +216,7 @@ fn connect(
         name: Some(name.clone()),
         give_answer: None,
         may_answer: link.may_answer,
+        may_reach_lead: link.may_reach_lead,
     };
     let mut progress = |progress| match progress {
         Progress::Greeted { machine, program, .. } => {

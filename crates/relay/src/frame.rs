@@ -68,6 +68,9 @@ pub enum Frame {
         /// The words, as a person would type them behind `ringer answer ID`.
         #[serde(deserialize_with = "bounded")]
         words: Vec<String>,
+        /// Whether what it asks is wanted as JSON, for a screen.
+        #[serde(default)]
+        as_json: bool,
     },
     /// What became of an answer, as `ringer answer` said it.
     Answered(Answered),

@@ -33,6 +33,8 @@ pub struct ImportRules {
     pub machine: MachineName,
     /// Whether it may send messages to agents of this machine.
     pub may_address_agents: bool,
+    /// Whether messages of its agents reach the lead agent of the same repository here.
+    pub may_reach_lead: bool,
     /// How much the clock of this machine is ahead of the other one, in milliseconds.
     pub clock_ahead_ms: i64,
 }
@@ -66,7 +68,7 @@ impl ImportRules {
     pub fn new(machine: MachineName, may_address_agents: bool, own_ms: i64, other_ms: i64) -> Self {
         let ahead = own_ms.saturating_sub(other_ms);
         let clock_ahead_ms = if ahead.abs() > CLOCK_TOLERANCE_MS { ahead } else { 0 };
-        Self { machine, may_address_agents, clock_ahead_ms }
+        Self { machine, may_address_agents, may_reach_lead: may_address_agents, clock_ahead_ms }
     }
 
     /// The message as it is stored here.

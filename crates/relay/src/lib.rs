@@ -11,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 mod agents;
+mod answers;
 mod bulk_mark;
 mod error;
 mod exchange;
@@ -26,6 +27,7 @@ mod one_question;
 mod peer;
 mod peer_lock;
 mod position;
+mod repositories;
 mod round_trip;
 mod serve;
 mod status_file;
@@ -35,8 +37,9 @@ mod wire_message;
 mod simulation;
 
 pub use agents::{MachineAgents, WireAgent};
+pub use answers::{AnswerRequest, GiveAnswer};
 pub use error::Error;
-pub use exchange::{Ended, Exchange, ExchangeSetup, GiveAnswer, Pipes, Progress};
+pub use exchange::{Ended, Exchange, ExchangeSetup, Pipes, Progress};
 pub use extension::{RelaySetup, Relays};
 pub use frame::{Answered, Frame, FrameReader, Hello, MAX_FRAME, MAX_PARTS, NoFrame, PROTOCOL, Purpose};
 pub use import::{ImportRefusal, ImportRules, SURFACE_PREFIX};

@@ -107,6 +107,8 @@ pub enum Output {
         message: String,
         /// The words of the answer.
         words: Vec<String>,
+        /// Whether what it asks is wanted as JSON.
+        as_json: bool,
     },
 }
 
@@ -256,7 +258,7 @@ impl Link {
             }
             Frame::Stored { end } => self.outgoing.stored(end),
             Frame::Agents { agents } => Ok(vec![Output::Agents(agents)]),
-            Frame::Answer { message, words } => Ok(vec![Output::Answer { message, words }]),
+            Frame::Answer { message, words, as_json } => Ok(vec![Output::Answer { message, words, as_json }]),
             Frame::Answered(_) => Err(Error::Protocol("it answered what was not asked")),
         }
     }

@@ -1,8 +1,8 @@
 //! What a connection does with the journal of this machine.
 
-use ringer_core::Recipient;
 use ringer_core::attention::MarkTarget;
 use ringer_core::message::{Agent, Mark, Tag};
+use ringer_core::{Draft, Recipient};
 use ringer_journal::{Cursor, Error, IdSource, ImportedMessage, Journal, ReadPosition};
 
 use crate::bulk_mark::BulkMark;
@@ -10,6 +10,7 @@ use crate::import::{ImportRefusal, ImportRules};
 use crate::link::{Input, ReadMessages};
 use crate::machine::{MachineId, MachineName};
 use crate::position::Position;
+use crate::repositories::Repositories;
 use crate::wire_message::WireMessage;
 
 /// Messages of one frame: they are stored in one transaction, for which other writers wait some milliseconds.
@@ -50,6 +51,7 @@ pub(crate) fn locate(
 /// What was written here behind a number and is for that machine, for one frame.
 pub(crate) fn read_own(
     journal: &mut Journal,
+    repositories: &mut Repositories,
     machine: &MachineName,
     after: i64,
 ) -> Result<ReadMessages, Error> {
@@ -64,10 +66,17 @@ pub(crate) fn read_own(
             break;
         }
         looked_at = message.seq;
-        let wires = match BulkMark::of(message, machine) {
+        let mut wires = match BulkMark::of(message, machine) {
             Some(bulk) => bulk.on_each(journal, machine)?,
             None => WireMessage::of(message, machine).into_iter().collect(),
         };
+        if is_for_lead(&message.draft) {
+            let directory = message.draft.origin.cwd.as_deref();
+            let remote = directory.and_then(|directory| repositories.remote(directory));
+            for wire in &mut wires {
+                wire.repository.clone_from(&remote);
+            }
+        }
         if wires.is_empty() {
             continue;
         }
@@ -94,6 +103,7 @@ pub(crate) struct Checked {
 /// Checks what another machine sent.
 pub(crate) fn store(
     journal: &mut Journal,
+    repositories: &mut Repositories,
     rules: &ImportRules,
     messages: Vec<WireMessage>,
     repeats_until: i64,
@@ -102,6 +112,7 @@ pub(crate) fn store(
     let mut checked = Checked::default();
     for wire in messages {
         let may_be_old = wire.seq <= repeats_until;
+        let repository = wire.repository.clone().filter(|_| rules.may_reach_lead);
         let imported = match rules.import(wire) {
             Ok(imported) => match marks(journal, rules, &imported)? {
                 Marks::ItMay => imported,
@@ -120,9 +131,20 @@ pub(crate) fn store(
         if may_be_old && kept_from.as_ref().is_some_and(|oldest| imported.id < *oldest) {
             continue;
         }
-        checked.messages.push(with_agent_id(journal, imported)?);
+        let mut imported = with_agent_id(journal, imported)?;
+        if let Some(remote) = repository.filter(|_| is_for_lead(&imported.draft))
+            && let Some(scope) = repositories.scope_of(journal, &remote)?
+        {
+            imported.draft.scope = scope;
+        }
+        checked.messages.push(imported);
     }
     Ok(checked)
+}
+
+/// Whether the lead agent of a repository reads it.
+fn is_for_lead(draft: &Draft) -> bool {
+    matches!(draft.tag, Tag::Notice(_)) && matches!(draft.recipient, Recipient::Default | Recipient::Lead)
 }
 
 /// A message for an agent has the id of that agent, as far as it is known here: the other machine may know only its name.

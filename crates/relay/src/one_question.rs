@@ -75,8 +75,17 @@ impl OneQuestion {
     }
 
     /// Gives an answer, and waits for what becomes of it.
-    pub fn answer(mut self, message: &str, words: &[String]) -> Result<Answered, Error> {
-        self.connection.write(&Frame::Answer { message: message.to_owned(), words: words.to_vec() })?;
+    pub fn answer(self, message: &str, words: &[String]) -> Result<Answered, Error> {
+        self.ask(&Frame::Answer { message: message.to_owned(), words: words.to_vec(), as_json: false })
+    }
+
+    /// All that a message asks, as `ringer answer --json` prints it there. An older version there gives text.
+    pub fn show(self, message: &str) -> Result<Answered, Error> {
+        self.ask(&Frame::Answer { message: message.to_owned(), words: Vec::new(), as_json: true })
+    }
+
+    fn ask(mut self, frame: &Frame) -> Result<Answered, Error> {
+        self.connection.write(frame)?;
         loop {
             if let Frame::Answered(answered) = self.connection.next()? {
                 return Ok(answered);

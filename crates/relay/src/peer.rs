@@ -29,12 +29,13 @@ impl Peer {
         home: &Home,
         journal: &mut Journal,
         name: Option<&MachineName>,
-        may_address_agents: bool,
+        (may_address_agents, may_reach_lead): (bool, bool),
         hello: &Hello,
     ) -> Result<Self, Error> {
         let (name, begins_behind) = introduce(home, journal, name, hello)?;
         let lock = PeerLock::take(home, &hello.machine, &name)?;
-        let rules = ImportRules::new(name, may_address_agents, IdSource::now().unix_ms, hello.unix_ms);
+        let mut rules = ImportRules::new(name, may_address_agents, IdSource::now().unix_ms, hello.unix_ms);
+        rules.may_reach_lead |= may_reach_lead;
         Ok(Self { machine: hello.machine.clone(), rules, begins_behind, _lock: lock })
     }
 }

@@ -23,6 +23,9 @@ pub struct WireMessage {
     pub tag: String,
     /// The repository, by its id there.
     pub scope: String,
+    /// Where that repository comes from, in a form that is the same on every machine. Only for what a lead agent may read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub repository: Option<String>,
     /// Who sent it.
     pub sender: String,
     /// Whom it is for.
@@ -77,6 +80,7 @@ impl WireMessage {
             unix_ms: message.unix_ms,
             tag: draft.tag.as_str().to_owned(),
             scope: draft.scope.as_str().to_owned(),
+            repository: None,
             sender: draft.sender.as_str().to_owned(),
             recipient,
             title: draft.title.clone(),

@@ -2,6 +2,7 @@
 
 mod elsewhere;
 mod found;
+mod reasons;
 mod shown;
 
 use std::io::IsTerminal;
@@ -27,6 +28,7 @@ use crate::output::{eprint_line, print_bytes, print_json, print_line};
 use crate::{context, guard, hub_client, origin};
 use elsewhere::Elsewhere;
 use found::{Found, Target};
+use reasons::{DIALOG_ONLY, NOT_TOLD, OVER};
 
 /// Answer a question, or allow or deny what an agent wants to do
 ///
@@ -59,11 +61,6 @@ pub(crate) struct Args {
     #[arg(long)]
     json: bool,
 }
-
-/// Why some things cannot be answered from here.
-const NOT_TOLD: &str = "its client does not tell what it asks";
-const DIALOG_ONLY: &str = "its client takes answers only in its own terminal";
-const OVER: &str = "it is over";
 
 /// `ringer answer`.
 pub(crate) fn run(arguments: &Args) -> Outcome {
@@ -124,6 +121,18 @@ pub(crate) fn prompt_details(id: &str) -> Result<PromptDetails, Failure> {
     let record = found.record.as_ref();
     let elsewhere = Elsewhere::of(record, &mut journal)?;
     let body = || record.map(|record| record.body.to_string()).unwrap_or_default();
+    let title = record.map(|record| record.title.as_deref().unwrap_or(&record.sender).to_owned());
+    let title = title.unwrap_or_default();
+    if let Some(elsewhere) = elsewhere {
+        let (content, only_there) = match elsewhere.details(&mut journal) {
+            Ok((content, only_there)) => (content, only_there.map(str::to_owned)),
+            Err(failure) => (
+                PromptContent::Plan { text: body(), whole: true },
+                Some(sanitise_line(&failure.first_line())),
+            ),
+        };
+        return Ok(PromptDetails { id: id.to_owned(), title, content, only_there });
+    }
     let (content, only_there) = match &found.target {
         Target::Question(question) => (PromptContent::Questions(vec![question.as_prompt()]), None),
         Target::Prompt(prompt) => {
@@ -133,16 +142,8 @@ pub(crate) fn prompt_details(id: &str) -> Result<PromptDetails, Failure> {
         Target::Notification => (PromptContent::Plan { text: body(), whole: true }, Some(NOT_TOLD)),
     };
     let is_over = !found.is_open() && !matches!(found.target, Target::Notification);
-    let title = record.map(|record| record.title.as_deref().unwrap_or(&record.sender).to_owned());
-    Ok(PromptDetails {
-        id: id.to_owned(),
-        title: title.unwrap_or_default(),
-        content,
-        only_there: match elsewhere {
-            Some(elsewhere) => Some(format!("it is on {}; type: ringer answer {id}", elsewhere.machine())),
-            None => if is_over { Some(OVER) } else { only_there }.map(str::to_owned),
-        },
-    })
+    let only_there = if is_over { Some(OVER) } else { only_there }.map(str::to_owned);
+    Ok(PromptDetails { id: id.to_owned(), title, content, only_there })
 }
 
 /// Gives the answer of the person at the UI. The text says what came of it.

@@ -51,7 +51,7 @@ impl Backend for UiBackend {
         match read {
             Ok(data) => *last = data,
             // What was read last is still there to look at.
-            Err(failure) => last.problem = Some(one_line(&failure)),
+            Err(failure) => last.problem = Some(failure.first_line()),
         }
         last.clone()
     }
@@ -85,7 +85,7 @@ impl Backend for UiBackend {
     }
 
     fn perform(&self, request: &Request) -> Response {
-        Self::try_perform(request).unwrap_or_else(|failure| Response::Failed { text: one_line(&failure) })
+        Self::try_perform(request).unwrap_or_else(|failure| Response::Failed { text: failure.first_line() })
     }
 
     fn setup(&self) {
@@ -246,14 +246,14 @@ impl UiBackend {
             Request::Answer { id, words } => {
                 let (is_taken, text) = match answer::answer_from_screen(id, words) {
                     Ok(text) => (true, text),
-                    Err(failure) => (false, one_line(&failure)),
+                    Err(failure) => (false, failure.first_line()),
                 };
                 return Ok(Response::Answered { id: id.clone(), is_taken, text });
             }
             Request::AgentPage { agent, width, verbose, ascii } => {
                 let charset = if *ascii { Charset::Ascii } else { Charset::Unicode };
                 let style = PageStyle { width: *width, verbose: *verbose, charset };
-                let lines = page_lines(agent, style).unwrap_or_else(|failure| vec![one_line(&failure)]);
+                let lines = page_lines(agent, style).unwrap_or_else(|failure| vec![failure.first_line()]);
                 return Ok(Response::AgentPage { agent: agent.clone(), lines });
             }
             Request::Why { id } => return Ok(Response::Why { lines: why::explained_lines(id)? }),
@@ -364,11 +364,4 @@ fn muted_text(muted: &[Value]) -> Option<String> {
     let now_ms = IdSource::now().unix_ms;
     let words: Vec<String> = muted.iter().map(|mute| mutes::text(mute, now_ms)).collect();
     (!words.is_empty()).then(|| format!("muted: {}", words.join(", ")))
-}
-
-/// What failed, in one line. The commands that it suggests are keys here.
-fn one_line(failure: &Failure) -> String {
-    let text = failure.to_string();
-    let first = text.lines().next().unwrap_or_default();
-    first.strip_prefix("error: ").unwrap_or(first).to_owned()
 }

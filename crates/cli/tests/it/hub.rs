@@ -16,7 +16,7 @@ mod following;
 mod footer_docs;
 mod going_there;
 mod hostile_text;
-mod inbox;
+pub(crate) mod inbox;
 mod intruders;
 mod looking;
 mod naming;

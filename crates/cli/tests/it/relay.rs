@@ -2,6 +2,8 @@
 
 mod identity;
 mod machines;
+mod repositories;
+mod screen;
 mod ssh;
 mod sshd;
 

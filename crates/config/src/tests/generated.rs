@@ -86,11 +86,11 @@ fn notifies() -> impl Strategy<Value = Notify> {
 }
 
 fn relays() -> impl Strategy<Value = RelayEntry> {
-    let relays = (any::<bool>(), prop::option::of("[a-z~/]{1,8}"), commands(1), any::<bool>());
-    relays.prop_map(|(is_ssh, program, command, may_answer)| {
+    let relays = (any::<bool>(), prop::option::of("[a-z~/]{1,8}"), commands(1), any::<(bool, bool)>());
+    relays.prop_map(|(is_ssh, program, command, (may_answer, may_reach_lead))| {
         let (ssh, program, command) =
             if is_ssh { (Some("me@box.lan".to_owned()), program, Vec::new()) } else { (None, None, command) };
-        RelayEntry { name: None, ssh, program, command, may_answer }
+        RelayEntry { name: None, ssh, program, command, may_answer, may_reach_lead }
     })
 }
 

@@ -11,4 +11,6 @@ pub struct RelayLink {
     pub ssh: Option<String>,
     /// Whether what agents ask there may be answered from here.
     pub may_answer: bool,
+    /// Whether messages of agents there reach the lead agent of the same repository here.
+    pub may_reach_lead: bool,
 }

@@ -117,7 +117,7 @@ fn what_a_third_machine_asks_is_not_answered_here() {
     let third = "01890000-0000-7000-8000-00000000000e";
     speak(&machine, &[&hello('b', "[1,1]"), START, &message(third, "of a third")]).0.expect("connected");
     let setup = ExchangeSetup {
-        give_answer: Some(|_, _| ringer_relay::Answered { text: "given".to_owned(), ..Default::default() }),
+        give_answer: Some(|_| ringer_relay::Answered { text: "given".to_owned(), ..Default::default() }),
         ..far_end(&machine)
     };
     let hello = hello('a', "[1,1]").replace(r#""name""#, r#""purpose":"answer","may_answer":true,"name""#);

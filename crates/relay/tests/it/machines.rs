@@ -58,6 +58,7 @@ impl Machine {
             name: MachineName::parse(other),
             give_answer: None,
             may_answer: false,
+            may_reach_lead: false,
         }
     }
 

@@ -4,11 +4,14 @@ use std::io::IsTerminal;
 use std::time::Duration;
 
 use ringer_config::RelayEntry;
+use ringer_core::agent::{AnswerMethod, Prompt, PromptContent, PromptQuestion};
 use ringer_core::attention::Record;
 use ringer_journal::Journal;
 use ringer_relay::{Answered, OneQuestion, Purpose};
 use ringer_term::sanitise_line;
+use serde_json::Value;
 
+use super::reasons::{DIALOG_ONLY, OVER};
 use crate::commands::relay;
 use crate::confirm::ask_for_line;
 use crate::exit::Exit;
@@ -33,11 +36,6 @@ impl Elsewhere {
         Ok(machine.map(|machine| Self { machine, record: record.clone() }))
     }
 
-    /// What the machine is called.
-    pub(super) fn machine(&self) -> &str {
-        &self.machine
-    }
-
     /// Gives the words of an answer there, and prints what comes of it. Without words it shows what is asked, and asks the
     /// person if there is a terminal.
     pub(super) fn answer(&self, words: &[String], journal: &mut Journal) -> Outcome {
@@ -59,14 +57,34 @@ impl Elsewhere {
 
     /// Gives the words of an answer there.
     pub(super) fn give(&self, words: &[String], journal: &mut Journal) -> Result<Answered, Failure> {
+        self.ask(journal, |question| question.answer(self.record.id.as_str(), words))
+    }
+
+    /// All that is asked, and why it cannot be answered from here, if so.
+    pub(super) fn details(
+        &self,
+        journal: &mut Journal,
+    ) -> Result<(PromptContent, Option<&'static str>), Failure> {
+        let answered = self.ask(journal, |question| question.show(self.record.id.as_str()))?;
+        let shown = serde_json::from_str::<Shown>(&answered.text).ok().and_then(Shown::details);
+        shown.ok_or_else(|| {
+            let what = format!("ringer on {} does not tell what is asked", self.machine);
+            Failure::new(Exit::Unavailable, what).hint("install the same version on both")
+        })
+    }
+
+    fn ask(
+        &self,
+        journal: &mut Journal,
+        ask: impl FnOnce(OneQuestion) -> Result<Answered, ringer_relay::Error>,
+    ) -> Result<Answered, Failure> {
         let what = format!("answer what {} asks", sanitise_line(&self.record.sender));
         guard::only_a_person(journal, &ringer_core::Scope::global(), &what)?;
         let link = self.link()?;
         let (home, program) = (context::home()?, env!("CARGO_PKG_VERSION"));
         let connected = OneQuestion::begin(&home, &link.argv(), program, Purpose::Answer, ANSWERS_WITHIN);
         let connected = connected.and_then(|question| question.is_from(journal, &self.machine));
-        let answered = connected.and_then(|question| question.answer(self.record.id.as_str(), words));
-        let answered = answered.map_err(|error| {
+        let answered = connected.and_then(ask).map_err(|error| {
             let what = format!("{} cannot be asked: {}", self.machine, sanitise_line(&error.to_string()));
             Failure::new(Exit::Unavailable, what).hint("ringer relay status")
         })?;
@@ -89,6 +107,41 @@ impl Elsewhere {
         let what = format!("what agents on {machine} ask may not be answered from here");
         Err(Failure::new(Exit::NoPermission, what)
             .hint(format!("set may_answer = true for {machine} in config.toml")))
+    }
+}
+
+/// What `ringer answer --json` prints on the other machine.
+#[derive(serde::Deserialize)]
+struct Shown {
+    open: bool,
+    kind: String,
+    content: Value,
+}
+
+/// A question of `ringer ask` in it.
+#[derive(serde::Deserialize)]
+struct ShownQuestion {
+    question: String,
+    options: Vec<String>,
+}
+
+impl Shown {
+    /// What is asked, and why it cannot be answered from here. `None` if this version does not know it.
+    fn details(self) -> Option<(PromptContent, Option<&'static str>)> {
+        let over = (!self.open).then_some(OVER);
+        match self.kind.as_str() {
+            "question" => {
+                let ShownQuestion { question: text, options } = serde_json::from_value(self.content).ok()?;
+                let question = PromptQuestion { text, options, ..PromptQuestion::default() };
+                Some((PromptContent::Questions(vec![question]), over))
+            }
+            "prompt" => {
+                let prompt: Prompt = serde_json::from_value(self.content).ok()?;
+                let only_there = (prompt.method == AnswerMethod::DialogOnly).then_some(DIALOG_ONLY);
+                Some((prompt.content, over.or(only_there)))
+            }
+            _ => None,
+        }
     }
 }
 

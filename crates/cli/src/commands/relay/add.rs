@@ -63,6 +63,7 @@ enum Way {
 }
 
 #[derive(Debug, clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch on the command line")]
 struct Options {
     /// What the machine is called here [default: the host, or what it calls itself]
     #[arg(long)]
@@ -73,6 +74,9 @@ struct Options {
     /// Answer what agents ask there only on that machine
     #[arg(long)]
     no_answers: bool,
+    /// Let messages of agents there reach the lead agent of the same repository here
+    #[arg(long)]
+    may_reach_lead: bool,
     /// Do not ask
     #[arg(long, short)]
     yes: bool,
@@ -119,6 +123,7 @@ pub(super) fn run(arguments: &Args) -> Outcome {
         sanitise_line(&hello.program)
     ))?;
     entry.may_answer = may_answer(options, &name)?;
+    entry.may_reach_lead = options.may_reach_lead;
     let mut file = SettingsFile::open()?;
     let path = short_path(file.path());
     if !options.yes && !confirm_by_enter(&format!("Add {name} to {path}?"), "ringer relay add … --yes")? {

@@ -3,9 +3,8 @@
 use std::io::IsTerminal;
 use std::process::{Command, Stdio};
 
-use ringer_core::MessageId;
 use ringer_journal::Journal;
-use ringer_relay::{Answered, ExchangeSetup, GiveAnswer, serve};
+use ringer_relay::{AnswerRequest, Answered, ExchangeSetup, GiveAnswer, serve};
 
 use crate::client_setup::own_path;
 use crate::context;
@@ -41,19 +40,21 @@ pub(super) fn run(arguments: &Args) -> Outcome {
         name: None,
         give_answer: takes_answers.then_some(give_answer as GiveAnswer),
         may_answer: false,
+        may_reach_lead: false,
     };
     serve(&setup).map_err(|error| Failure::new(Exit::Unavailable, error.to_string()))
 }
 
 /// Answers as the person would here: with `ringer answer`, which has the rules.
-fn give_answer(id: &MessageId, words: &[String]) -> Answered {
+fn give_answer(request: &AnswerRequest) -> Answered {
     let failed = |error: String| Answered { exit: Exit::Unavailable as u8, error, ..Answered::default() };
     let program = match own_path() {
         Ok(program) => program,
         Err(failure) => return failed(failure.to_string()),
     };
     let mut command = Command::new(program);
-    command.args(["answer", "--", id.as_str()]).args(words).stdin(Stdio::null());
+    command.arg("answer").args(request.as_json.then_some("--json")).arg("--");
+    command.arg(request.message.as_str()).args(&request.words).stdin(Stdio::null());
     match command.output() {
         Ok(output) => Answered {
             exit: output

@@ -59,6 +59,9 @@ impl SettingsFile {
             table.insert("command", value(entry.command.iter().collect::<Array>()));
         }
         table.insert("may_answer", value(entry.may_answer));
+        if entry.may_reach_lead {
+            table.insert("may_reach_lead", value(true));
+        }
         if let Some(tables) = self.tables() {
             tables.push(table);
         }

@@ -43,6 +43,7 @@ fn machine_json(relay: &RelayEntry) -> Value {
         "ssh": relay.ssh,
         "command": relay.argv(),
         "may_answer": relay.may_answer,
+        "may_reach_lead": relay.may_reach_lead,
     })
 }
 

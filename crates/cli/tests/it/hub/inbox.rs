@@ -13,13 +13,13 @@ use super::tmux::Tmux;
 use crate::background::Background;
 
 /// `ringer` in a window of its own.
-pub(super) struct Screen<'a> {
+pub(crate) struct Screen<'a> {
     tmux: &'a Tmux<'a>,
     pane: String,
 }
 
 impl<'a> Screen<'a> {
-    pub(super) fn open(tmux: &'a Tmux<'a>) -> Self {
+    pub(crate) fn open(tmux: &'a Tmux<'a>) -> Self {
         Self::open_with(tmux, "")
     }
 
@@ -45,7 +45,7 @@ impl<'a> Screen<'a> {
     }
 
     #[track_caller]
-    pub(super) fn until(&self, words: &str) {
+    pub(crate) fn until(&self, words: &str) {
         until(words, || self.text().contains(words));
     }
 
@@ -54,7 +54,7 @@ impl<'a> Screen<'a> {
         until(words, || !self.text().contains(words));
     }
 
-    pub(super) fn press(&self, keys: &[&str]) {
+    pub(crate) fn press(&self, keys: &[&str]) {
         for key in keys {
             self.tmux.tell(&["send-keys", "-t", &self.pane, key]);
         }
@@ -62,7 +62,7 @@ impl<'a> Screen<'a> {
 
     /// Leaves what is shown. With a key right behind it, Escape would be another key.
     #[track_caller]
-    pub(super) fn leave(&self, words: &str) {
+    pub(crate) fn leave(&self, words: &str) {
         self.press(&["Escape"]);
         self.until_not(words);
     }

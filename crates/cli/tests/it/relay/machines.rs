@@ -41,7 +41,7 @@ impl Laptop {
     pub(super) fn with_arguments(arguments: &[&str]) -> Self {
         let mut laptop = Self::without_link();
         laptop.command = laptop.serve_command(arguments);
-        laptop.write(false);
+        laptop.write("may_answer = false");
         laptop
     }
 
@@ -67,17 +67,26 @@ impl Laptop {
         words.into_iter().chain([home]).chain(program).chain(arguments).collect()
     }
 
-    fn write(&self, may_answer: bool) {
+    fn write(&self, allowed: &str) {
         self.near.set(&format!(
-            "{SETTINGS}[[relay]]\nname = \"box\"\ncommand = {}\nmay_answer = {may_answer}\n",
+            "{SETTINGS}[[relay]]\nname = \"box\"\ncommand = {}\n{allowed}\n",
             json!(self.command)
         ));
     }
 
     /// Allows answers, and waits until the link was made anew with that.
     pub(super) fn allow_answers(&self) {
+        self.allow("may_answer = true");
+    }
+
+    /// The same for messages to lead agents.
+    pub(super) fn allow_reaching_lead(&self) {
+        self.allow("may_reach_lead = true");
+    }
+
+    fn allow(&self, allowed: &str) {
         let before = self.servers();
-        self.write(true);
+        self.write(allowed);
         until("the link is made anew", || {
             let now = self.servers();
             !now.is_empty() && now != before
