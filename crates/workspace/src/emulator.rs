@@ -1,7 +1,7 @@
 //! The terminal of one pane: what its program wrote, as cells.
 
 mod cells;
-mod marks_limit;
+mod mended_term;
 mod replies;
 
 use std::cell::RefCell;
@@ -19,7 +19,7 @@ use alacritty_terminal::vte::ansi::{CursorShape, CursorStyle, Processor, StdSync
 use memchr::memmem::find;
 use ringer_term::{Scanner, TerminalEventKind};
 
-use self::marks_limit::MarksLimit;
+use self::mended_term::MendedTerm;
 use self::replies::{answer, usual_colour};
 use crate::screen::Cell;
 use crate::string_limit::StringLimit;
@@ -136,7 +136,7 @@ impl Emulator {
     /// Takes bytes of the program.
     pub(crate) fn feed(&mut self, bytes: &[u8]) -> Vec<Heard> {
         let Self { term, processor, limit, scanner, .. } = self;
-        limit.feed(bytes, |piece| processor.advance(&mut MarksLimit(term), piece));
+        limit.feed(bytes, |piece| processor.advance(&mut MendedTerm(term), piece));
         // A program that begins its update again and again would never show it: only the first beginning counts.
         let is_new = find(bytes, END_OF_UPDATE).is_some();
         let deadline = processor.sync_timeout().sync_timeout();
@@ -188,7 +188,7 @@ impl Emulator {
 
     /// Shows what the program holds back.
     pub(crate) fn end_sync(&mut self) -> Vec<Heard> {
-        self.processor.stop_sync(&mut MarksLimit(&mut self.term));
+        self.processor.stop_sync(&mut MendedTerm(&mut self.term));
         self.sync_deadline = None;
         let mut heard = Vec::new();
         self.take_events(&mut heard);

@@ -8,4 +8,5 @@ mod input;
 mod killed;
 mod rings;
 mod session;
+mod vttest;
 mod window;

@@ -10,10 +10,10 @@ use super::session::Session;
 use super::window::{Emulator, Window};
 
 /// The size of the pane in a window of 28 lines and 98 columns.
-const LINES: u16 = 24;
-const COLUMNS: u16 = 80;
+pub(super) const LINES: u16 = 24;
+pub(super) const COLUMNS: u16 = 80;
 /// Where it begins there, behind the sidebar and the border.
-const FIRST: (u16, u16) = (1, 17);
+pub(super) const FIRST: (u16, u16) = (1, 17);
 
 /// Where a line goes on is no matter of what is seen.
 const UNSEEN: Flags = Flags::WRAPLINE.union(Flags::LEADING_WIDE_CHAR_SPACER);

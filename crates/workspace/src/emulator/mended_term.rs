@@ -1,8 +1,9 @@
-//! Keeps a program from putting marks over one character without an end: the emulator takes any number of them.
+//! What the emulator does not do right: it takes any number of marks over one character, and in origin mode it moves the cursor to
+//! the wrong line.
 
 use alacritty_terminal::event::EventListener;
-use alacritty_terminal::term::Term;
 use alacritty_terminal::term::cell::Flags;
+use alacritty_terminal::term::{Term, TermMode};
 use alacritty_terminal::vte::ansi::{
     Attr, CharsetIndex, ClearMode, CursorShape, CursorStyle, Handler, Hyperlink, KeyboardModes,
     KeyboardModesApplyBehavior, LineClearMode, Mode, PrivateMode, Rgb, StandardCharset, TabulationClearMode,
@@ -12,10 +13,10 @@ use unicode_width::UnicodeWidthChar;
 /// Signs that are drawn over one character. An emoji of several people has about ten.
 pub(super) const MAX_MARKS: usize = 16;
 
-/// A terminal that takes so many marks and no more.
-pub(super) struct MarksLimit<'a, T>(pub(super) &'a mut Term<T>);
+/// A terminal without these faults.
+pub(super) struct MendedTerm<'a, T>(pub(super) &'a mut Term<T>);
 
-impl<T: EventListener> MarksLimit<'_, T> {
+impl<T: EventListener> MendedTerm<'_, T> {
     /// Whether the character that a mark would be put over has enough of them. The emulator finds it in the same way.
     fn is_full(&self) -> bool {
         let grid = self.0.grid();
@@ -29,6 +30,25 @@ impl<T: EventListener> MarksLimit<'_, T> {
         }
         row[column].zerowidth().is_some_and(|marks| marks.len() >= MAX_MARKS)
     }
+
+    /// Moves the cursor by so many lines, to a column. In origin mode the emulator would count the lines from the top of the
+    /// region a second time.
+    fn move_to(&mut self, lines: i32, column: Option<usize>) {
+        let at = self.0.grid().cursor.point;
+        let column = column.unwrap_or(at.column.0);
+        let top = if self.0.mode().contains(TermMode::ORIGIN) {
+            self.0.goto(0, 0);
+            self.0.grid().cursor.point.line.0
+        } else {
+            0
+        };
+        self.0.goto((at.line.0 - top + lines).max(0), column);
+    }
+}
+
+/// So many lines; a terminal has less than that.
+fn distance(lines: usize) -> i32 {
+    i32::try_from(lines).unwrap_or(i32::MAX / 4).min(i32::MAX / 4)
 }
 
 /// What is passed on to the terminal as it is.
@@ -43,7 +63,7 @@ macro_rules! pass_on {
     };
 }
 
-impl<T: EventListener> Handler for MarksLimit<'_, T> {
+impl<T: EventListener> Handler for MendedTerm<'_, T> {
     #[inline]
     fn input(&mut self, character: char) {
         let is_mark = !character.is_ascii() && character.width() == Some(0);
@@ -52,22 +72,37 @@ impl<T: EventListener> Handler for MarksLimit<'_, T> {
         }
     }
 
+    fn goto_col(&mut self, column: usize) {
+        self.move_to(0, Some(column));
+    }
+
+    fn move_up(&mut self, lines: usize) {
+        self.move_to(-distance(lines), None);
+    }
+
+    fn move_down(&mut self, lines: usize) {
+        self.move_to(distance(lines), None);
+    }
+
+    fn move_up_and_cr(&mut self, lines: usize) {
+        self.move_to(-distance(lines), Some(0));
+    }
+
+    fn move_down_and_cr(&mut self, lines: usize) {
+        self.move_to(distance(lines), Some(0));
+    }
+
     pass_on! {
         set_title(title: Option<String>);
         set_cursor_style(style: Option<CursorStyle>);
         set_cursor_shape(shape: CursorShape);
         goto(line: i32, column: usize);
         goto_line(line: i32);
-        goto_col(column: usize);
         insert_blank(count: usize);
-        move_up(lines: usize);
-        move_down(lines: usize);
         identify_terminal(intermediate: Option<char>);
         device_status(number: usize);
         move_forward(columns: usize);
         move_backward(columns: usize);
-        move_down_and_cr(lines: usize);
-        move_up_and_cr(lines: usize);
         put_tab(count: u16);
         backspace();
         carriage_return();
@@ -139,7 +174,7 @@ mod tests {
         // Beside each other, with other sequences between them, and after the cursor went back.
         let marks = "\u{301}".repeat(1000);
         let text = format!("x{marks}\x1b[0m{marks}y\x1b[1;2H{marks}\r\n漢{marks}\x1b[2;10Hz{marks}");
-        processor.advance(&mut MarksLimit(&mut term), text.as_bytes());
+        processor.advance(&mut MendedTerm(&mut term), text.as_bytes());
         let marks = |line: i32, column: usize| {
             term.grid()[Line(line)][Column(column)].zerowidth().map_or(0, <[char]>::len)
         };
@@ -147,5 +182,25 @@ mod tests {
             [marks(0, 0), marks(0, 1), marks(1, 0), marks(1, 9)],
             [MAX_MARKS, 0, MAX_MARKS, MAX_MARKS]
         );
+    }
+
+    /// A scroll region of the lines 3 and 4, in which lines are counted from its top.
+    #[test]
+    fn in_origin_mode_the_cursor_stays_in_the_region() {
+        let at = |moves: &str| {
+            let mut term = Term::new(Config::default(), &TermSize::new(10, 6), VoidListener);
+            let mut processor: Processor<StdSyncHandler> = Processor::new();
+            processor.advance(&mut MendedTerm(&mut term), format!("\x1b[3;4r\x1b[?6h{moves}").as_bytes());
+            let point = term.grid().cursor.point;
+            (point.line.0, point.column.0)
+        };
+        assert_eq!(at("\x1b[2;1H\x1b[A"), (2, 0));
+        assert_eq!(at("\x1b[2;3H\x1b[9A"), (2, 2));
+        assert_eq!(at("\x1b[1;3H\x1b[B"), (3, 2));
+        assert_eq!(at("\x1b[1;3H\x1b[9999999999B"), (3, 2));
+        assert_eq!(at("\x1b[2;3H\x1b[5G"), (3, 4));
+        assert_eq!(at("\x1b[2;3H\x1b[F"), (2, 0));
+        assert_eq!(at("\x1b[1;3H\x1b[E"), (3, 0));
+        assert_eq!(at("\x1b[?6l\x1b[5;3H\x1b[2A"), (2, 2));
     }
 }
