@@ -1,6 +1,6 @@
 //! The command line: every command, and how errors are reported.
 
-mod answer;
+pub(crate) mod answer;
 mod ask;
 mod attach;
 mod command_words;

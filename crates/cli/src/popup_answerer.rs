@@ -13,6 +13,7 @@ use ringer_turn::PermissionVerdict;
 
 use crate::answer_words::not_taken;
 use crate::client_paths::client_paths;
+use crate::commands::answer::answer_of_popup;
 
 const NO_JOURNAL: &str = "there is no journal any more";
 
@@ -36,6 +37,10 @@ impl PopupAnswerer {
                 answer_prompt(&mut journal, key, answer.words(), by, with)
             }
             Asked::Question(id) => answer_question(&mut journal, id, answer),
+            Asked::Elsewhere(id) => Ok(match answer_of_popup(&mut journal, id, answer.words()) {
+                Ok(()) => AnswerOutcome::Taken,
+                Err(failure) => AnswerOutcome::NotTaken(failure.first_line()),
+            }),
         }
     }
 }

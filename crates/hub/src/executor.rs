@@ -35,6 +35,8 @@ const MAX_POPUPS_AT_ONCE: usize = 32;
 const POPUP_DEADLINE: Duration = Duration::from_millis(4500);
 /// How long an answer may take: 2 s until the client has taken it, and what the journal's write lock may take before that.
 const ANSWER_DEADLINE: Duration = Duration::from_secs(15);
+/// The same for an agent of another machine: a connection of ssh has 30 s.
+const ELSEWHERE_DEADLINE: Duration = Duration::from_secs(32);
 /// Notifications in terminals that can still be taken back; the oldest are forgotten.
 const MAX_IN_TERMINALS: usize = 256;
 
@@ -206,19 +208,19 @@ impl JobExecutor {
 
     fn give_answer(&mut self, id: MessageId, asked: Asked, answer: PopupAnswer) {
         let (inputs, answerer) = (self.inputs.clone(), self.answerer.clone());
+        let deadline =
+            if matches!(asked, Asked::Elsewhere(_)) { ELSEWHERE_DEADLINE } else { ANSWER_DEADLINE };
         self.tasks.spawn(async move {
             let outcome = match answerer {
                 Some(answerer) => {
                     let given = answer.clone();
                     let giving = tokio::task::spawn_blocking(move || answerer.answer(&asked, &given));
-                    match tokio::time::timeout(ANSWER_DEADLINE, giving).await {
+                    match tokio::time::timeout(deadline, giving).await {
                         Ok(Ok(outcome)) => outcome,
                         Ok(Err(_)) => {
                             AnswerOutcome::NotTaken("an error in Ringer; see the hub's log".to_owned())
                         }
-                        Err(_) => {
-                            AnswerOutcome::NotTaken(format!("not confirmed within {ANSWER_DEADLINE:?}"))
-                        }
+                        Err(_) => AnswerOutcome::NotTaken(format!("not confirmed within {deadline:?}")),
                     }
                 }
                 None => AnswerOutcome::OnlyThere("this hub gives no answers to agents".to_owned()),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ringer_core::Event;
 use ringer_core::agent::PopupAnswer;
 use ringer_core::attention::{Badge, OnePane};
-use ringer_core::message::{Agent, Place, QuestionId, SurfaceId, WorkspaceId};
+use ringer_core::message::{Agent, MessageId, Place, QuestionId, SurfaceId, WorkspaceId};
 use ringer_core::policy::{McpChannels, RelayLink};
 use ringer_core::toast::Toast;
 
@@ -85,6 +85,8 @@ pub enum Asked {
     Prompt(String),
     /// A question of `ringer ask`.
     Question(QuestionId),
+    /// What an agent of another machine asks; the notification.
+    Elsewhere(MessageId),
 }
 
 /// What became of an answer.

@@ -5,13 +5,14 @@ use std::io;
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
-use ringer_journal::{Home, IdSource, Import, Journal, JournalWatch, monotonic};
+use ringer_journal::{IdSource, Import, Journal, JournalWatch, monotonic};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
 use crate::agents::{MachineAgents, WireAgent, own_agents};
-use crate::answers::{GiveAnswer, answer};
+use crate::answers::answer;
 use crate::error::Error;
+use crate::exchange_setup::ExchangeSetup;
 use crate::frame::{Frame, FrameReader, Hello, PROTOCOL, Purpose};
 use crate::link::{Input, Link, Output};
 use crate::link_process::{ProcessErrors, unblock};
@@ -32,24 +33,6 @@ const GREETS_WITHIN: Duration = Duration::from_mins(1);
 
 /// How long after a change it is looked at what the agents do: changes come in bursts.
 const AGENTS_AFTER: Duration = Duration::from_millis(200);
-/// What a connection is made of.
-#[derive(Debug, Clone)]
-pub struct ExchangeSetup {
-    /// The home of this machine.
-    pub home: Home,
-    /// The version of this program.
-    pub program: String,
-    /// What the other machine is called here. Without a name, it is called as it calls itself.
-    pub name: Option<MachineName>,
-    /// Gives answers of the other machine to what agents ask here. Without it, that machine may neither answer nor write to
-    /// agents.
-    pub give_answer: Option<GiveAnswer>,
-    /// Whether the person at this machine wants to answer what agents ask there.
-    pub may_answer: bool,
-    /// Whether messages of agents there reach the lead agent of the same repository here.
-    pub may_reach_lead: bool,
-}
-
 /// The two pipes, and what ends the connection from here.
 #[derive(Debug, Clone, Copy)]
 pub struct Pipes<'a> {
@@ -369,9 +352,7 @@ impl<'a> Exchange<'a> {
                 return Ok(Input::GreetedToAnswer);
             }
         }
-        let ExchangeSetup { home, name, give_answer, may_reach_lead, .. } = self.setup;
-        let may = (give_answer.is_some() && hello.may_answer, *may_reach_lead);
-        let peer = Peer::greet(home, &mut self.journal, name.as_ref(), may, hello)?;
+        let peer = Peer::greet(self.setup, &mut self.journal, hello)?;
         let stored = self.journal.import_position(hello.machine.as_str())?;
         self.look_at_agents = Some(Instant::now());
         let program = hello.program.chars().filter(|c| !c.is_control()).take(40).collect();

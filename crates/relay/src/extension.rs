@@ -18,7 +18,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
 use crate::error::Error;
-use crate::exchange::{Ended, Exchange, ExchangeSetup, Pipes, Progress};
+use crate::exchange::{Ended, Exchange, Pipes, Progress};
+use crate::exchange_setup::ExchangeSetup;
 use crate::link_process::LinkProcess;
 use crate::machine::MachineName;
 use crate::status_file::{LinkState, StatusFile};

@@ -6,6 +6,7 @@
 
 use std::time::Duration;
 
+use ringer_core::agent::PromptContent;
 use ringer_core::attention::MarkTarget;
 use ringer_core::message::{
     About, EPISODE_KEY_PREFIX, InvalidName, MAX_BODY, Mark, MessageOrigin, QuestionId, Tag, validate_name,
@@ -35,6 +36,8 @@ pub struct ImportRules {
     pub may_address_agents: bool,
     /// Whether messages of its agents reach the lead agent of the same repository here.
     pub may_reach_lead: bool,
+    /// Whether the person answers from here what its agents ask.
+    pub may_be_answered: bool,
     /// How much the clock of this machine is ahead of the other one, in milliseconds.
     pub clock_ahead_ms: i64,
 }
@@ -68,7 +71,8 @@ impl ImportRules {
     pub fn new(machine: MachineName, may_address_agents: bool, own_ms: i64, other_ms: i64) -> Self {
         let ahead = own_ms.saturating_sub(other_ms);
         let clock_ahead_ms = if ahead.abs() > CLOCK_TOLERANCE_MS { ahead } else { 0 };
-        Self { machine, may_address_agents, may_reach_lead: may_address_agents, clock_ahead_ms }
+        let may_reach_lead = may_address_agents;
+        Self { machine, may_address_agents, may_reach_lead, may_be_answered: false, clock_ahead_ms }
     }
 
     /// The message as it is stored here.
@@ -102,7 +106,9 @@ impl ImportRules {
             workspace: Some(self.workspace()),
             ..MessageOrigin::default()
         };
-        Ok(ImportedMessage { id, unix_ms: wire.unix_ms.saturating_add(self.clock_ahead_ms), draft })
+        let prompt = wire.prompt.filter(|_| self.may_be_answered && matches!(tag, Tag::Notice(_)));
+        let unix_ms = wire.unix_ms.saturating_add(self.clock_ahead_ms);
+        Ok(ImportedMessage { id, unix_ms, draft, prompt: prompt.and_then(for_popup) })
     }
 
     /// A name of the other machine, as it is known here: `worker-1@box`.
@@ -193,6 +199,20 @@ impl ImportRules {
     fn workspace(&self) -> String {
         format!("{SURFACE_PREFIX}{}", self.machine)
     }
+}
+
+/// What a popup needs of a prompt. `None` if not all of it can be shown there.
+pub(crate) fn for_popup(mut prompt: PromptContent) -> Option<PromptContent> {
+    match &mut prompt {
+        PromptContent::Permission(request) => request.always.clear(),
+        PromptContent::Questions(questions) => {
+            for question in questions {
+                question.descriptions.clear();
+            }
+        }
+        _ => {}
+    }
+    prompt.popup_text().is_some().then_some(prompt)
 }
 
 /// An id: only what Ringer makes, a UUID. Others could look like words.

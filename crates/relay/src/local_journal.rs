@@ -1,12 +1,13 @@
 //! What a connection does with the journal of this machine.
 
+use ringer_core::agent::{AnswerMethod, PromptContent};
 use ringer_core::attention::MarkTarget;
 use ringer_core::message::{Agent, Mark, Tag};
-use ringer_core::{Draft, Recipient};
+use ringer_core::{Draft, Kind, Message, Recipient};
 use ringer_journal::{Cursor, Error, IdSource, ImportedMessage, Journal, ReadPosition};
 
 use crate::bulk_mark::BulkMark;
-use crate::import::{ImportRefusal, ImportRules};
+use crate::import::{ImportRefusal, ImportRules, for_popup};
 use crate::link::{Input, ReadMessages};
 use crate::machine::{MachineId, MachineName};
 use crate::position::Position;
@@ -70,6 +71,9 @@ pub(crate) fn read_own(
             Some(bulk) => bulk.on_each(journal, machine)?,
             None => WireMessage::of(message, machine).into_iter().collect(),
         };
+        if let [wire] = wires.as_mut_slice() {
+            wire.prompt = asked(journal, message)?.and_then(for_popup);
+        }
         if is_for_lead(&message.draft) {
             let directory = message.draft.origin.cwd.as_deref();
             let remote = directory.and_then(|directory| repositories.remote(directory));
@@ -140,6 +144,21 @@ pub(crate) fn store(
         checked.messages.push(imported);
     }
     Ok(checked)
+}
+
+/// What a message asks, if it can be answered from elsewhere.
+fn asked(journal: &mut Journal, message: &Message) -> Result<Option<PromptContent>, Error> {
+    if !matches!(message.draft.tag, Tag::Notice(Kind::Waiting | Kind::Question)) {
+        return Ok(None);
+    }
+    if let Some(stored) = journal.prompt_of_message(&message.id)? {
+        let is_reachable = stored.prompt.method != AnswerMethod::DialogOnly;
+        return Ok(is_reachable.then_some(stored.prompt.content));
+    }
+    // A question in a dialog of a client, which its hooks do not tell, has no answer here.
+    let question = message.draft.question_id.as_ref().filter(|_| message.draft.key.is_none());
+    let question = question.map(|id| journal.question(id)).transpose()?.flatten();
+    Ok(question.map(|question| PromptContent::Questions(vec![question.as_prompt()])))
 }
 
 /// Whether the lead agent of a repository reads it.

@@ -4,6 +4,7 @@ use ringer_journal::{Home, IdSource, Journal, MachineNaming};
 
 use crate::agents::MachineAgents;
 use crate::error::Error;
+use crate::exchange_setup::ExchangeSetup;
 use crate::first_position::{self, first_position};
 use crate::frame::Hello;
 use crate::import::ImportRules;
@@ -25,17 +26,13 @@ pub(crate) struct Peer {
 
 impl Peer {
     /// The machine that said hello. Without a name it is called as it was called before, or as it calls itself.
-    pub(crate) fn greet(
-        home: &Home,
-        journal: &mut Journal,
-        name: Option<&MachineName>,
-        (may_address_agents, may_reach_lead): (bool, bool),
-        hello: &Hello,
-    ) -> Result<Self, Error> {
-        let (name, begins_behind) = introduce(home, journal, name, hello)?;
-        let lock = PeerLock::take(home, &hello.machine, &name)?;
+    pub(crate) fn greet(setup: &ExchangeSetup, journal: &mut Journal, hello: &Hello) -> Result<Self, Error> {
+        let (name, begins_behind) = introduce(&setup.home, journal, setup.name.as_ref(), hello)?;
+        let lock = PeerLock::take(&setup.home, &hello.machine, &name)?;
+        let may_address_agents = setup.give_answer.is_some() && hello.may_answer;
         let mut rules = ImportRules::new(name, may_address_agents, IdSource::now().unix_ms, hello.unix_ms);
-        rules.may_reach_lead |= may_reach_lead;
+        rules.may_reach_lead |= setup.may_reach_lead;
+        rules.may_be_answered = setup.may_answer;
         Ok(Self { machine: hello.machine.clone(), rules, begins_behind, _lock: lock })
     }
 }

@@ -3,7 +3,8 @@
 use std::os::fd::AsFd;
 
 use crate::error::Error;
-use crate::exchange::{Ended, Exchange, ExchangeSetup, Pipes};
+use crate::exchange::{Ended, Exchange, Pipes};
+use crate::exchange_setup::ExchangeSetup;
 
 /// Serves the machine at the other end of standard input and output, until it closes its end.
 pub fn serve(setup: &ExchangeSetup) -> Result<(), Error> {

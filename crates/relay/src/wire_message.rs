@@ -1,6 +1,7 @@
 //! A message on its way to another machine.
 
 use ringer_core::Message;
+use ringer_core::agent::PromptContent;
 use ringer_core::message::{About, Mark, QuestionId, Recipient, Tag};
 use serde::{Deserialize, Serialize};
 
@@ -56,6 +57,9 @@ pub struct WireMessage {
     /// What it is about, in parts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub about: Option<About>,
+    /// What it asks, if that is short enough for the buttons of a popup.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<PromptContent>,
 }
 
 impl WireMessage {
@@ -92,6 +96,7 @@ impl WireMessage {
             ttl_ms: draft.ttl.map(|ttl| u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX)),
             surface: draft.origin.surface.clone(),
             about: draft.about.clone(),
+            prompt: None,
         };
         if wire.encoded_bytes() > MAX_ENCODED {
             // What a client said of its agent has no limit of its own, and headings have a small one.

@@ -27,6 +27,7 @@ use crate::failure::{Failure, Outcome};
 use crate::output::{eprint_line, print_bytes, print_json, print_line};
 use crate::{context, guard, hub_client, origin};
 use elsewhere::Elsewhere;
+pub(crate) use elsewhere::answer_of_popup;
 use found::{Found, Target};
 use reasons::{DIALOG_ONLY, NOT_TOLD, OVER};
 

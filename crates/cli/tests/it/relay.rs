@@ -2,6 +2,7 @@
 
 mod identity;
 mod machines;
+mod popups;
 mod repositories;
 mod screen;
 mod ssh;

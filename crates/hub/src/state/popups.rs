@@ -29,7 +29,7 @@ impl HubState {
         if delivery.channel != DeliveryChannel::Desktop || !delivery.kind.is_prompt() {
             return None;
         }
-        let asked = self.notifications.get(&delivery.id).and_then(asked)?;
+        let asked = self.asked(&delivery.id)?;
         let read = self.read_prompt(&asked).and_then(|prompt| {
             // A text that a hook program changed stays as that program wants it.
             let messages = self.journal.messages(std::slice::from_ref(&delivery.id))?;
@@ -51,6 +51,15 @@ impl HubState {
         }
     }
 
+    /// What a notification asks.
+    fn asked(&mut self, id: &MessageId) -> Option<Asked> {
+        let record = self.notifications.get(id)?;
+        match self.journal.prompt_elsewhere(id) {
+            Ok(Some(_)) if record.needs_person() => Some(Asked::Elsewhere(id.clone())),
+            _ => asked(record),
+        }
+    }
+
     /// What is asked, if it can still be answered from elsewhere.
     fn read_prompt(&mut self, asked: &Asked) -> Result<Option<PromptContent>, Error> {
         Ok(match asked {
@@ -59,6 +68,7 @@ impl HubState {
                 let is_reachable = stored.prompt.method != AnswerMethod::DialogOnly;
                 (is_open && is_reachable).then_some(stored.prompt.content)
             }),
+            Asked::Elsewhere(id) => self.journal.prompt_elsewhere(id)?,
             Asked::Question(id) => {
                 let open = self.journal.question(id)?.filter(|question| question.answered_ms.is_none());
                 open.map(|question| PromptContent::Questions(vec![question.as_prompt()]))
@@ -68,7 +78,7 @@ impl HubState {
 
     /// The person pressed the button of an answer.
     pub(super) fn popup_answered(&mut self, now: Now, id: MessageId, answer: PopupAnswer) {
-        if let Some(asked) = self.notifications.get(&id).and_then(asked) {
+        if let Some(asked) = self.asked(&id) {
             return self.execute(Job::Answer { id, asked, answer });
         }
         let outcome = AnswerOutcome::NotTaken("it is over, or no longer on the list".to_owned());

@@ -10,6 +10,7 @@
 use std::collections::BTreeSet;
 use std::os::fd::{AsFd, BorrowedFd};
 
+use ringer_core::agent::PromptContent;
 use ringer_core::{Draft, Message, MessageId, Scope};
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 use serde::{Deserialize, Serialize};
@@ -33,6 +34,9 @@ const EVERYWHERE: &str = "*";
 /// How the notes begin that hold the id under which a message is stored here that has another id on its machine.
 const OTHER_ID: &str = "relay-id:";
 
+/// How the notes begin that hold what a message of another machine asks.
+const PROMPT: &str = "relay-prompt:";
+
 /// A message of another machine, checked and ready to be stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ImportedMessage {
@@ -42,6 +46,8 @@ pub struct ImportedMessage {
     pub unix_ms: i64,
     /// What it says.
     pub draft: Draft,
+    /// What it asks, if that fits on a popup and may be answered from here.
+    pub prompt: Option<PromptContent>,
 }
 
 /// Messages of another machine that are stored in one step.
@@ -215,6 +221,12 @@ impl Journal {
         self.select(&query, params![machine, before], most)
     }
 
+    /// What a message of another machine asks, if a popup can answer it.
+    pub fn prompt_elsewhere(&mut self, id: &MessageId) -> Result<Option<PromptContent>, Error> {
+        let note = self.read(|connection| agent_note::value(connection, &format!("{PROMPT}{id}")))?;
+        Ok(note.and_then(|note| serde_json::from_str(&note).ok()))
+    }
+
     /// The machine that a message came from: `Some(None)` if it was written here, `None` if there is no such message.
     pub fn machine_of(&mut self, id: &MessageId) -> Result<Option<Option<String>>, Error> {
         Ok(self.message(id.as_str())?.map(|message| message.machine))
@@ -236,9 +248,12 @@ fn put(
     import: &Import<'_>,
     message: &ImportedMessage,
 ) -> rusqlite::Result<Put> {
-    let ImportedMessage { id, unix_ms, draft } = message;
+    let ImportedMessage { id, unix_ms, draft, prompt } = message;
     let machine = Some(import.machine);
     if let Some(bells) = put_of_machine(transaction, draft, id, *unix_ms, machine)? {
+        if let Some(prompt) = prompt.as_ref().and_then(|prompt| serde_json::to_string(prompt).ok()) {
+            agent_note::set(transaction, &format!("{PROMPT}{id}"), &prompt)?;
+        }
         return Ok(Put::New(bells));
     }
     let stored = "SELECT machine FROM message WHERE id = ?1";
@@ -260,8 +275,11 @@ fn put(
 }
 
 /// Deletes the notes about messages that are no longer there.
-pub(crate) fn forget_other_ids(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
+pub(crate) fn forget_messages_of_machines(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
     let delete = "DELETE FROM note WHERE name LIKE 'relay-id:%' AND value NOT IN (SELECT id FROM message)";
+    transaction.execute(delete, [])?;
+    let delete = "DELETE FROM note WHERE name LIKE 'relay-prompt:%'
+                  AND substr(name, 14) NOT IN (SELECT id FROM message)";
     transaction.execute(delete, []).map(drop)
 }
 
@@ -344,8 +362,12 @@ mod tests {
         for (machine_id, name) in [("m1", "eve"), ("m2", "box")] {
             journal.name_machine(machine_id, name).unwrap();
         }
-        let of =
-            |id: &MessageId, text: &str| ImportedMessage { id: id.clone(), unix_ms: 7, draft: draft(text) };
+        let of = |id: &MessageId, text: &str| ImportedMessage {
+            id: id.clone(),
+            unix_ms: 7,
+            draft: draft(text),
+            prompt: None,
+        };
         // The machine that lies was quicker than the one whose message it is.
         let (lie, truth) = ([of(&id, "lie"), of(&own, "not yours")], [of(&id, "truth")]);
         assert_eq!(import_of(&mut journal, ("m1", "eve"), &lie, 2), Imported { new: 1, refused: 1 });
@@ -365,8 +387,12 @@ mod tests {
     fn what_comes_twice_is_stored_once_and_is_not_sent_on() {
         let (_directory, mut journal) = journal();
         let own = journal.append(&draft("own"), &IdSource::now()).unwrap();
-        let message =
-            ImportedMessage { id: IdSource::now().message_id(), unix_ms: 7, draft: draft("from the box") };
+        let message = ImportedMessage {
+            id: IdSource::now().message_id(),
+            unix_ms: 7,
+            draft: draft("from the box"),
+            prompt: None,
+        };
         assert_eq!(journal.import_position("m1").unwrap(), None);
         assert_eq!(import(&mut journal, std::slice::from_ref(&message), 4), 1);
         assert_eq!(import(&mut journal, std::slice::from_ref(&message), 5), 0);

@@ -16,7 +16,7 @@ use crate::error::Error;
 use crate::ids::{IdSource, Uptime};
 use crate::journal::agent_note::{self, OF_GONE_AGENTS};
 use crate::journal::append::put;
-use crate::journal::relay::forget_other_ids;
+use crate::journal::relay::forget_messages_of_machines;
 use crate::journal::schema::Journal;
 use crate::journal::sequence::{self, POSITION};
 
@@ -155,7 +155,7 @@ impl Journal {
             let messages = forget_old(transaction, old, idle)?;
             transaction.execute("UPDATE cursor SET idle = idle + 1", [])?;
             forget_agents(transaction, &prunings, limits)?;
-            forget_other_ids(transaction)?;
+            forget_messages_of_machines(transaction)?;
             Ok(messages)
         })?;
         let over_limit = self.forget_over_limit(limits, stamp)?;

@@ -4,6 +4,7 @@ use std::io::IsTerminal;
 use std::time::Duration;
 
 use ringer_config::RelayEntry;
+use ringer_core::MessageId;
 use ringer_core::agent::{AnswerMethod, Prompt, PromptContent, PromptQuestion};
 use ringer_core::attention::Record;
 use ringer_journal::Journal;
@@ -25,15 +26,19 @@ const ANSWERS_WITHIN: Duration = Duration::from_secs(30);
 /// A notification of another machine.
 pub(super) struct Elsewhere {
     machine: String,
-    record: Record,
+    message: MessageId,
 }
 
 impl Elsewhere {
     /// The notification, if it came from another machine.
     pub(super) fn of(record: Option<&Record>, journal: &mut Journal) -> Result<Option<Self>, Failure> {
         let Some(record) = record else { return Ok(None) };
-        let machine = journal.machine_of(&record.id)?.flatten();
-        Ok(machine.map(|machine| Self { machine, record: record.clone() }))
+        Self::of_message(&record.id, journal)
+    }
+
+    fn of_message(message: &MessageId, journal: &mut Journal) -> Result<Option<Self>, Failure> {
+        let machine = journal.machine_of(message)?.flatten();
+        Ok(machine.map(|machine| Self { machine, message: message.clone() }))
     }
 
     /// Gives the words of an answer there, and prints what comes of it. Without words it shows what is asked, and asks the
@@ -57,7 +62,7 @@ impl Elsewhere {
 
     /// Gives the words of an answer there.
     pub(super) fn give(&self, words: &[String], journal: &mut Journal) -> Result<Answered, Failure> {
-        self.ask(journal, |question| question.answer(self.record.id.as_str(), words))
+        self.ask(journal, |question| question.answer(self.message.as_str(), words))
     }
 
     /// All that is asked, and why it cannot be answered from here, if so.
@@ -65,7 +70,7 @@ impl Elsewhere {
         &self,
         journal: &mut Journal,
     ) -> Result<(PromptContent, Option<&'static str>), Failure> {
-        let answered = self.ask(journal, |question| question.show(self.record.id.as_str()))?;
+        let answered = self.ask(journal, |question| question.show(self.message.as_str()))?;
         let shown = serde_json::from_str::<Shown>(&answered.text).ok().and_then(Shown::details);
         shown.ok_or_else(|| {
             let what = format!("ringer on {} does not tell what is asked", self.machine);
@@ -73,13 +78,22 @@ impl Elsewhere {
         })
     }
 
+    /// Asks the other machine, unless an agent runs this command.
     fn ask(
         &self,
         journal: &mut Journal,
         ask: impl FnOnce(OneQuestion) -> Result<Answered, ringer_relay::Error>,
     ) -> Result<Answered, Failure> {
-        let what = format!("answer what {} asks", sanitise_line(&self.record.sender));
+        let what = format!("answer what an agent on {} asks", self.machine);
         guard::only_a_person(journal, &ringer_core::Scope::global(), &what)?;
+        self.connect(journal, ask)
+    }
+
+    fn connect(
+        &self,
+        journal: &mut Journal,
+        ask: impl FnOnce(OneQuestion) -> Result<Answered, ringer_relay::Error>,
+    ) -> Result<Answered, Failure> {
         let link = self.link()?;
         let (home, program) = (context::home()?, env!("CARGO_PKG_VERSION"));
         let connected = OneQuestion::begin(&home, &link.argv(), program, Purpose::Answer, ANSWERS_WITHIN);
@@ -108,6 +122,15 @@ impl Elsewhere {
         Err(Failure::new(Exit::NoPermission, what)
             .hint(format!("set may_answer = true for {machine} in config.toml")))
     }
+}
+
+/// Gives the answer of a popup, which only the person can press, for the hub.
+pub(crate) fn answer_of_popup(journal: &mut Journal, message: &MessageId, words: &str) -> Outcome {
+    let Some(elsewhere) = Elsewhere::of_message(message, journal)? else {
+        return Err(Failure::new(Exit::Data, OVER));
+    };
+    let words = [words.to_owned()];
+    elsewhere.connect(journal, |question| question.answer(message.as_str(), &words)).map(drop)
 }
 
 /// What `ringer answer --json` prints on the other machine.

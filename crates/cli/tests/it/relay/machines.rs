@@ -41,7 +41,15 @@ impl Laptop {
     pub(super) fn with_arguments(arguments: &[&str]) -> Self {
         let mut laptop = Self::without_link();
         laptop.command = laptop.serve_command(arguments);
-        laptop.write("may_answer = false");
+        laptop.near.set(&laptop.settings("may_answer = false"));
+        laptop
+    }
+
+    /// With popups on the desktop, and what is allowed.
+    pub(super) fn with_popups(allowed: &str) -> Self {
+        let mut laptop = Self::without_link();
+        laptop.command = laptop.serve_command(&[]);
+        laptop.near.set(&laptop.settings(allowed).replace("popup = \"off\"", "popup = \"desktop\""));
         laptop
     }
 
@@ -67,11 +75,8 @@ impl Laptop {
         words.into_iter().chain([home]).chain(program).chain(arguments).collect()
     }
 
-    fn write(&self, allowed: &str) {
-        self.near.set(&format!(
-            "{SETTINGS}[[relay]]\nname = \"box\"\ncommand = {}\n{allowed}\n",
-            json!(self.command)
-        ));
+    fn settings(&self, allowed: &str) -> String {
+        format!("{SETTINGS}[[relay]]\nname = \"box\"\ncommand = {}\n{allowed}\n", json!(self.command))
     }
 
     /// Allows answers, and waits until the link was made anew with that.
@@ -86,7 +91,7 @@ impl Laptop {
 
     fn allow(&self, allowed: &str) {
         let before = self.servers();
-        self.write(allowed);
+        self.near.set(&self.settings(allowed));
         until("the link is made anew", || {
             let now = self.servers();
             !now.is_empty() && now != before
