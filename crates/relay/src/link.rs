@@ -178,7 +178,7 @@ impl Link {
         let outputs = match input {
             Input::Frame(frame) => {
                 self.heard_at = now;
-                self.hear(frame)?
+                self.hear(now, frame)?
             }
             Input::Greeted { stored } => {
                 self.incoming.asked = true;
@@ -216,7 +216,7 @@ impl Link {
         Ok(is_due.then_some(Output::Send(Frame::Ping)).into_iter().collect())
     }
 
-    fn hear(&mut self, frame: Frame) -> Result<Vec<Output>, Error> {
+    fn hear(&mut self, now: Duration, frame: Frame) -> Result<Vec<Output>, Error> {
         match frame {
             Frame::Hello(hello) if !self.greeted => {
                 let (from, to) = hello.protocol;
@@ -229,6 +229,10 @@ impl Link {
             }
             Frame::Refused { why } => {
                 Err(Error::Refused(why.chars().filter(|c| !c.is_control()).take(300).collect()))
+            }
+            // It is said now instead of a little later, so that an idle process wakes up once and not twice.
+            Frame::Ping if self.greeted && now >= self.said_at + PING_AFTER / 2 => {
+                Ok(vec![Output::Send(Frame::Ping)])
             }
             Frame::Ping | Frame::Unknown => Ok(Vec::new()),
             _ if !self.greeted => Err(Error::Protocol("it did not begin with a hello")),

@@ -7,7 +7,7 @@ use std::time::Duration;
 use test_support::Random;
 
 use crate::frame::{Frame, Hello, PROTOCOL, Purpose};
-use crate::link::{Input, Link, Output, ReadMessages, WINDOW};
+use crate::link::{Input, Link, Output, PING_AFTER, ReadMessages, WINDOW};
 use crate::machine::MachineId;
 use crate::position::Position;
 use crate::wire_message::WireMessage;
@@ -119,6 +119,18 @@ struct World {
     seed: u64,
 }
 
+fn hello(machine: usize) -> Hello {
+    Hello {
+        protocol: (PROTOCOL, PROTOCOL),
+        machine: MachineId::parse(&machine.to_string().repeat(32)).unwrap(),
+        name: String::new(),
+        program: String::new(),
+        unix_ms: 0,
+        purpose: Purpose::Exchange,
+        may_answer: false,
+    }
+}
+
 /// Whether a side dies while it does what it has to.
 #[derive(PartialEq)]
 enum Fate {
@@ -159,16 +171,7 @@ impl World {
     fn connect(&mut self) {
         self.cut();
         for at in [0, 1] {
-            let digits = if at == 0 { "0" } else { "1" };
-            let hello = Hello {
-                protocol: (PROTOCOL, PROTOCOL),
-                machine: MachineId::parse(&digits.repeat(32)).unwrap(),
-                name: String::new(),
-                program: String::new(),
-                unix_ms: 0,
-                purpose: Purpose::Exchange,
-                may_answer: false,
-            };
+            let hello = hello(at);
             let (link, outputs) = Link::begin(Duration::ZERO, hello);
             self.machines[at].link = Some(link);
             self.execute(at, outputs);
@@ -355,4 +358,19 @@ fn a_frame_that_comes_twice_or_too_early_ends_the_connection() {
         again.unwrap_err().to_string(),
         "the other side does not speak the link protocol: its messages are not in order"
     );
+}
+
+#[test]
+fn two_idle_sides_wake_up_together() {
+    let mut links = [0, 1].map(|at| Link::begin(Duration::ZERO, hello(at)).0);
+    for (at, link) in links.iter_mut().enumerate() {
+        link.handle(Duration::ZERO, Input::Frame(Frame::Hello(hello(1 - at)))).unwrap();
+    }
+    let [first, second] = &mut links;
+    let ping = || Input::Frame(Frame::Ping);
+    let is_ping = |outputs: Vec<Output>| outputs == [Output::Send(Frame::Ping)];
+    assert!(is_ping(first.handle(PING_AFTER, Input::Tick).unwrap()));
+    assert!(is_ping(second.handle(PING_AFTER, ping()).unwrap()), "it answers instead of waking up again");
+    assert_eq!(first.handle(PING_AFTER, ping()).unwrap(), [], "that ends it");
+    assert_eq!([first.next_tick(), second.next_tick()], [PING_AFTER * 2; 2]);
 }
