@@ -58,7 +58,6 @@
 
 mod client;
 mod connection;
-mod descriptor_socket;
 mod event_loop;
 mod keeper_signals;
 mod kept_panes;

@@ -18,6 +18,7 @@
 
 mod byte_queue;
 mod child;
+pub mod descriptor_socket;
 mod focus_input;
 mod focus_modes;
 mod hub_link;

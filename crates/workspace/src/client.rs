@@ -1,12 +1,14 @@
 //! A client: it lends its terminal to the server, and knows nothing of panes.
 
 use std::io::{self, Read, Write, stdin};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use ringer_platform::{clear_wakes, connect_at_once, peer_uid, wake_pair};
+use ringer_pty::descriptor_socket;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use signal_hook::consts::{SIGHUP, SIGTERM, SIGWINCH};
@@ -141,13 +143,21 @@ pub fn request(
 struct Link {
     stream: UnixStream,
     reader: FrameReader,
+    /// The server reads and writes the terminal itself.
+    has_lent_terminal: bool,
 }
 
 impl Link {
     fn send(&mut self, frame: &Frame) -> io::Result<()> {
+        self.send_with(frame, None)
+    }
+
+    /// Sends a frame, with a descriptor at its first byte.
+    fn send_with(&mut self, frame: &Frame, descriptor: Option<BorrowedFd<'_>>) -> io::Result<()> {
         let mut bytes = Vec::new();
         frame.write(&mut bytes);
-        self.stream.write_all(&bytes)
+        let sent = descriptor_socket::send(&self.stream, &bytes, descriptor)?;
+        self.stream.write_all(&bytes[sent..])
     }
 
     /// Reads until a frame of this kind comes.
@@ -247,13 +257,14 @@ fn connect(
     terminal: Option<&RawTerminal>,
 ) -> Result<(Link, Welcome), ClientError> {
     let stream = connect_at_once(&places.server()).map_err(|_| ClientError::NoServer)?;
+    let descriptor = terminal.and_then(RawTerminal::for_server);
     let is_own = peer_uid(&stream).is_ok_and(|uid| uid == rustix::process::geteuid().as_raw());
     if !is_own {
         return Err(ClientError::Silent(io::ErrorKind::PermissionDenied.into()));
     }
     stream.set_nonblocking(false).map_err(ClientError::Silent)?;
     stream.set_write_timeout(Some(ANSWER_WITHIN)).map_err(ClientError::Silent)?;
-    let mut link = Link { stream, reader: FrameReader::default() };
+    let mut link = Link { stream, reader: FrameReader::default(), has_lent_terminal: false };
     let terminal = terminal.map(|terminal| {
         let (columns, lines) = terminal.size();
         TerminalFacts {
@@ -272,9 +283,11 @@ fn connect(
         environment: settings.environment.clone(),
         directory: settings.directory.clone(),
     };
-    link.send(&Frame::json(FrameKind::Hello, &hello)).map_err(ClientError::Silent)?;
+    link.send_with(&Frame::json(FrameKind::Hello, &hello), descriptor.as_ref().map(AsFd::as_fd))
+        .map_err(ClientError::Silent)?;
     let welcome: Welcome =
         link.wait_for(FrameKind::Welcome).and_then(|frame| frame.read()).map_err(ClientError::Silent)?;
+    link.has_lent_terminal = welcome.takes_terminal;
     Ok((link, welcome))
 }
 
@@ -329,6 +342,10 @@ fn show(
     terminal: &mut RawTerminal,
     surroundings: &dyn Surroundings,
 ) -> Result<Left, ClientError> {
+    if link.has_lent_terminal {
+        terminal.enter();
+    }
+    let typed_flags = if link.has_lent_terminal { PollFlags::empty() } else { PollFlags::IN };
     loop {
         while let Some(frame) = link.reader.next().map_err(ClientError::Silent)? {
             match frame.kind {
@@ -348,7 +365,7 @@ fn show(
         }
         let input = stdin();
         let mut fds = [
-            PollFd::new(&input, PollFlags::IN),
+            PollFd::new(&input, typed_flags),
             PollFd::new(&link.stream, PollFlags::IN),
             PollFd::new(&watch.size_changes, PollFlags::IN),
             PollFd::new(&watch.ends, PollFlags::IN),
@@ -368,6 +385,9 @@ fn show(
             if link.send(&Frame::json(FrameKind::Resize, &terminal.size())).is_err() {
                 return Ok(Left::Server);
             }
+        }
+        if typed && link.has_lent_terminal {
+            return Ok(Left::Terminal);
         }
         if typed {
             let mut room = [0; 16 * 1024];

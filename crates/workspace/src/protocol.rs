@@ -147,6 +147,10 @@ pub(crate) struct TerminalFacts {
 pub(crate) struct Welcome {
     pub(crate) version: u32,
     pub(crate) program: String,
+    /// Whether the server reads and writes the terminal itself, whose descriptor came with the hello. A key has two processes
+    /// less on its way then.
+    #[serde(default)]
+    pub(crate) takes_terminal: bool,
 }
 
 /// Why a client is to leave.

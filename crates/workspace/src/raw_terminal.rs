@@ -2,10 +2,11 @@
 
 use std::fs::File;
 use std::io::{self, IsTerminal, Write, stdin, stdout};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::panic;
 
-use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
+use rustix::fs::{Mode, OFlags, Stat, fstat};
+use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr, ttyname};
 
 use crate::outer_modes::LEAVE;
 
@@ -40,6 +41,23 @@ impl RawTerminal {
 
     pub(crate) fn size(&self) -> (u16, u16) {
         tcgetwinsize(&self.device).map_or((80, 24), |size| (size.ws_col.max(1), size.ws_row.max(1)))
+    }
+
+    /// The terminal for the server: opened anew, so that what is set there changes nothing for other programs. Nothing if it has
+    /// no name here, or belongs to another user.
+    pub(crate) fn for_server(&self) -> Option<OwnedFd> {
+        let name = ttyname(&self.device, Vec::new()).ok()?;
+        let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let opened = rustix::fs::open(name, flags, Mode::empty()).ok()?;
+        // In a container, the name may be that of another terminal.
+        let number = |status: &Stat| (status.st_rdev, status.st_dev);
+        let is_same = number(&fstat(&opened).ok()?) == number(&fstat(&self.device).ok()?);
+        is_same.then_some(opened)
+    }
+
+    /// The server writes to it from now on.
+    pub(crate) fn enter(&mut self) {
+        self.is_entered = true;
     }
 
     pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {

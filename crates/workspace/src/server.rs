@@ -217,6 +217,9 @@ impl Server {
             for (client, is_readable, is_writable) in ready.clients {
                 self.serve_client(client, is_readable, is_writable, now);
             }
+            for client in ready.typed {
+                self.serve_terminal(client, now);
+            }
             self.serve_programs(ready.programs, now)?;
             let (ended, effects) = self.state.end_updates(now);
             self.perform(effects);

@@ -14,13 +14,13 @@ use rustix::io::Errno;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::descriptor_socket;
 use super::message_buffer::MessageBuffer;
 use super::output_ring::RING_LIMIT;
 use super::wire::{
     ByteString, Hello, KeeperMessage, KeeperRequest, LINE_LIMIT, PaneHeader, StartRequest, VERSION, Welcome,
 };
 use crate::child::Ending;
+use crate::descriptor_socket;
 
 /// How long the keeper may say nothing while it answers the first line and hands its panes over.
 const ANSWER_WITHIN: Duration = Duration::from_secs(2);

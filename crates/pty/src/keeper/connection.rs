@@ -10,8 +10,8 @@ use rustix::event::PollFlags;
 use rustix::io::Errno;
 use serde::Serialize;
 
-use super::descriptor_socket;
 use super::message_buffer::MessageBuffer;
+use crate::descriptor_socket;
 
 /// Read at once, so that a server that sends much does not keep the loop from its other work.
 const READ: usize = 16 * 1024;

@@ -1,17 +1,19 @@
 //! A client, as the server talks to it.
 
-use std::io::{self, Read};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
-use ringer_pty::ByteQueue;
+use ringer_pty::{ByteQueue, descriptor_socket};
 use ringer_ui::{Input, InputParser};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{OFlags, fcntl_getfl};
 use rustix::io::Errno;
+use rustix::termios::isatty;
 
 use crate::outer_modes::OuterModes;
-use crate::protocol::{Frame, FrameReader};
+use crate::protocol::{Frame, FrameKind, FrameReader};
 use crate::screen::{Abilities, Screen};
 
 /// How long the rest of a key's sequence may take. Without it, the key Escape was pressed.
@@ -25,7 +27,13 @@ const MAX_WAITING: usize = 16 * 1024 * 1024;
 pub(super) struct ClientLink {
     stream: UnixStream,
     reader: FrameReader,
+    /// What is for the client itself. It waits until its terminal has everything that was sent before.
     out: ByteQueue,
+    /// Its terminal, if it lets the server read and write that.
+    terminal: Option<OwnedFd>,
+    terminal_out: ByteQueue,
+    /// The descriptor that came with its first bytes.
+    received: Option<OwnedFd>,
     parser: InputParser,
     input_came: Option<Instant>,
     /// What its terminal shows; nothing if that is not known.
@@ -53,6 +61,9 @@ impl ClientLink {
             stream,
             reader: FrameReader::default(),
             out: ByteQueue::default(),
+            terminal: None,
+            terminal_out: ByteQueue::default(),
+            received: None,
             parser: InputParser::default(),
             input_came: None,
             shown: None,
@@ -73,30 +84,80 @@ impl ClientLink {
         self.stream.as_fd()
     }
 
+    /// What to poll its connection for.
+    pub(super) fn events(&self) -> PollFlags {
+        let is_next = self.terminal_out.is_empty() && !self.out.is_empty();
+        if is_next { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN }
+    }
+
+    /// Its terminal, and what to poll that for. Unless the client has it for itself, it is read.
+    pub(super) fn terminal_events(&self, is_read: bool) -> Option<(BorrowedFd<'_>, PollFlags)> {
+        let input = if is_read && !self.is_leaving { PollFlags::IN } else { PollFlags::empty() };
+        let output = if self.terminal_out.is_empty() { PollFlags::empty() } else { PollFlags::OUT };
+        let events = input | output;
+        // Without anything to poll for, a terminal that is gone would be told of again and again. The client notices it, too.
+        self.terminal.as_ref().filter(|_| !events.is_empty()).map(|terminal| (terminal.as_fd(), events))
+    }
+
+    /// Reads and writes its terminal from now on, if its descriptor came and neither waits.
+    pub(super) fn take_terminal(&mut self) -> bool {
+        let does_not_block =
+            |terminal: &OwnedFd| fcntl_getfl(terminal).is_ok_and(|flags| flags.contains(OFlags::NONBLOCK));
+        let is_usable = |terminal: &OwnedFd| isatty(terminal) && does_not_block(terminal);
+        self.terminal = self.received.take().filter(is_usable);
+        self.terminal.is_some()
+    }
+
     /// Whether the last frame is on its way: another one would only add to what is late.
     pub(super) fn is_busy(&self) -> bool {
-        !self.out.is_empty()
+        !self.out.is_empty() || !self.terminal_out.is_empty()
     }
 
     pub(super) fn send(&mut self, frame: &Frame) -> io::Result<()> {
-        let mut bytes = Vec::new();
-        frame.write(&mut bytes);
-        self.out.push(&bytes);
-        if self.out.len() > MAX_WAITING {
+        if self.terminal.is_some() && frame.kind == FrameKind::Output {
+            self.terminal_out.push(&frame.body);
+        } else {
+            let mut bytes = Vec::new();
+            frame.write(&mut bytes);
+            self.out.push(&bytes);
+        }
+        if self.out.len() + self.terminal_out.len() > MAX_WAITING {
             return Err(io::ErrorKind::TimedOut.into());
         }
         self.flush()
     }
 
     pub(super) fn flush(&mut self) -> io::Result<()> {
-        Ok(self.out.write_to(&self.stream)?)
+        if let Some(terminal) = &self.terminal {
+            self.terminal_out.write_to(terminal)?;
+        }
+        if self.terminal_out.is_empty() {
+            self.out.write_to(&self.stream)?;
+        }
+        Ok(())
+    }
+
+    /// What was typed in its terminal. An error if that is gone.
+    pub(super) fn read_terminal(&mut self, now: Instant) -> io::Result<Vec<Input>> {
+        let Some(terminal) = &self.terminal else { return Ok(Vec::new()) };
+        let mut room = [0; 16 * 1024];
+        match rustix::io::read(terminal, &mut room) {
+            Ok(0) => Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(read) => Ok(self.input(&room[..read], now)),
+            Err(Errno::AGAIN | Errno::INTR) => Ok(Vec::new()),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// Waits until everything was sent, or until then.
     pub(super) fn flush_until(&mut self, until: Instant) -> io::Result<()> {
         while self.is_busy() {
             let left = Timespec::try_from(until.saturating_duration_since(Instant::now())).ok();
-            match poll(&mut [PollFd::new(&self.stream, PollFlags::OUT)], left.as_ref()) {
+            let waits_for = match &self.terminal {
+                Some(terminal) if !self.terminal_out.is_empty() => terminal.as_fd(),
+                _ => self.stream.as_fd(),
+            };
+            match poll(&mut [PollFd::from_borrowed_fd(waits_for, PollFlags::OUT)], left.as_ref()) {
                 Ok(0) => return Err(io::ErrorKind::TimedOut.into()),
                 Ok(_) => self.flush()?,
                 Err(Errno::INTR) => {}
@@ -109,16 +170,18 @@ impl ClientLink {
     /// The frames that have come. An error if the client is gone.
     pub(super) fn frames(&mut self) -> io::Result<Vec<Frame>> {
         let mut room = [0; 16 * 1024];
-        let is_over = match self.stream.read(&mut room) {
-            Ok(0) => true,
-            Ok(read) => {
+        let is_over = match descriptor_socket::receive(&self.stream, &mut room) {
+            Ok((0, _)) => true,
+            Ok((read, descriptors)) => {
                 self.reader.push(&room[..read]);
+                // Only the hello has one. Others are closed.
+                if !self.has_said_hello {
+                    self.received = descriptors.into_iter().next().or(self.received.take());
+                }
                 false
             }
-            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
-                false
-            }
-            Err(error) => return Err(error),
+            Err(Errno::AGAIN | Errno::INTR) => false,
+            Err(error) => return Err(error.into()),
         };
         let mut frames = Vec::new();
         while let Some(frame) = self.reader.next()? {
@@ -151,8 +214,11 @@ impl ClientLink {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Read;
+
+    use rustix::termios::OptionalActions;
+
     use super::*;
-    use crate::protocol::FrameKind;
 
     #[test]
     fn what_a_slow_client_is_told_last_is_waited_for_but_not_for_ever() {
@@ -179,5 +245,64 @@ mod tests {
         });
         link.flush_until(Instant::now() + Duration::from_secs(20)).unwrap();
         reading.join().unwrap();
+    }
+
+    /// A client that sends its terminal, and the master of that.
+    fn with_terminal(flags: OFlags) -> (ClientLink, UnixStream, OwnedFd) {
+        let (master, terminal) = pty_process::blocking::open().unwrap();
+        let mut settings = rustix::termios::tcgetattr(&terminal).unwrap();
+        settings.make_raw();
+        rustix::termios::tcsetattr(&terminal, OptionalActions::Now, &settings).unwrap();
+        let name = rustix::termios::ttyname(&terminal, Vec::new()).unwrap();
+        let opened =
+            rustix::fs::open(name, OFlags::RDWR | OFlags::NOCTTY | flags, rustix::fs::Mode::empty()).unwrap();
+        let (own, other) = UnixStream::pair().unwrap();
+        let mut link = ClientLink::new(own).unwrap();
+        descriptor_socket::send(&other, b"\x01", Some(opened.as_fd())).unwrap();
+        assert!(link.frames().unwrap().is_empty());
+        (link, other, master.into())
+    }
+
+    #[test]
+    fn a_terminal_that_is_lent_is_read_and_written_and_has_everything_before_the_client_leaves() {
+        let (mut link, mut other, master) = with_terminal(OFlags::NONBLOCK);
+        assert!(link.take_terminal());
+        rustix::io::write(&master, b"a").unwrap();
+        let (terminal, flags) = link.terminal_events(true).unwrap();
+        poll(&mut [PollFd::from_borrowed_fd(terminal, flags)], None).unwrap();
+        let typed = link.read_terminal(Instant::now()).unwrap();
+        assert_eq!(typed.iter().map(|input| input.bytes.clone()).collect::<Vec<_>>(), [b"a"]);
+        // More than a terminal takes at once.
+        let picture = vec![b'x'; 256 * 1024];
+        link.send(&Frame::new(FrameKind::Output, picture.clone())).unwrap();
+        link.send(&Frame::new(FrameKind::Bye, [])).unwrap();
+        assert!(link.is_busy() && link.terminal_events(false).is_some());
+        other.set_nonblocking(true).unwrap();
+        let early = other.read(&mut [0; 64]).unwrap_err();
+        assert_eq!(early.kind(), io::ErrorKind::WouldBlock, "the picture is on its way");
+        let reading = std::thread::spawn(move || {
+            let (mut shown, mut room) = (Vec::new(), [0; 4096]);
+            while shown.len() < picture.len() {
+                let read = rustix::io::read(&master, &mut room).unwrap();
+                shown.extend_from_slice(&room[..read]);
+            }
+            (shown == picture, master)
+        });
+        link.flush_until(Instant::now() + Duration::from_secs(20)).unwrap();
+        let (is_whole, master) = reading.join().unwrap();
+        assert!(is_whole);
+        assert!(other.read(&mut [0; 64]).unwrap() > 0, "it is told to leave after that");
+        drop(master);
+        assert!(link.read_terminal(Instant::now()).is_err(), "the terminal is gone");
+    }
+
+    #[test]
+    fn what_could_make_the_server_wait_or_is_no_terminal_is_not_taken() {
+        assert!(!with_terminal(OFlags::empty()).0.take_terminal());
+        let (own, other) = UnixStream::pair().unwrap();
+        other.set_nonblocking(true).unwrap();
+        let mut link = ClientLink::new(own).unwrap();
+        descriptor_socket::send(&other, b"\x01", Some(other.as_fd())).unwrap();
+        assert!(link.frames().unwrap().is_empty() && !link.take_terminal());
     }
 }

@@ -13,6 +13,9 @@ use super::{IDLE_END, Server};
 use crate::layout::PaneId;
 use crate::view::ClientId;
 
+/// A client, and whether its terminal can be read and written.
+type ReadyTerminal = (ClientId, bool, bool);
+
 /// What is ready to be read or written.
 #[expect(clippy::struct_excessive_bools, reason = "one for each descriptor; all can hold at once")]
 #[derive(Debug, Default)]
@@ -22,6 +25,8 @@ pub(super) struct Ready {
     pub(super) hub: bool,
     pub(super) ends: bool,
     pub(super) clients: Vec<(ClientId, bool, bool)>,
+    /// Clients in whose terminals something was typed.
+    pub(super) typed: Vec<ClientId>,
     pub(super) programs: Vec<ReadyProgram>,
 }
 
@@ -36,8 +41,16 @@ impl Server {
         ];
         let first_client = fds.len();
         for link in self.clients.values() {
-            let flags = if link.is_busy() { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
-            fds.push(PollFd::from_borrowed_fd(link.as_fd(), flags));
+            fds.push(PollFd::from_borrowed_fd(link.as_fd(), link.events()));
+        }
+        let first_terminal = fds.len();
+        let mut terminals = Vec::new();
+        for (client, link) in &self.clients {
+            let is_read = self.state.view(*client).is_some_and(|view| !view.is_in_inbox);
+            if let Some((terminal, flags)) = link.terminal_events(is_read) {
+                terminals.push(*client);
+                fds.push(PollFd::from_borrowed_fd(terminal, flags));
+            }
         }
         let first_program = fds.len();
         let polled: Vec<&PaneId> =
@@ -62,6 +75,12 @@ impl Server {
                 .is_some_and(|fd| fd.revents().intersects(PollFlags::IN | PollFlags::HUP | PollFlags::ERR))
         };
         let is_writable = |at: usize| fds.get(at).is_some_and(|fd| fd.revents().contains(PollFlags::OUT));
+        let terminals: Vec<ReadyTerminal> = (first_terminal..)
+            .zip(terminals)
+            .map(|(at, client)| (client, is_readable(at), is_writable(at)))
+            .collect();
+        let takes_more =
+            |client: ClientId| terminals.iter().any(|(own, _, is_writable)| *own == client && *is_writable);
         Ok(Ready {
             listener: is_readable(0),
             hub: is_readable(1),
@@ -69,7 +88,12 @@ impl Server {
             keeper: keeper_at.is_some_and(is_readable),
             clients: (first_client..)
                 .zip(self.clients.keys())
-                .map(|(at, client)| (*client, is_readable(at), is_writable(at)))
+                .map(|(at, client)| (*client, is_readable(at), is_writable(at) || takes_more(*client)))
+                .collect(),
+            typed: terminals
+                .iter()
+                .filter(|(_, is_readable, _)| *is_readable)
+                .map(|(client, ..)| *client)
                 .collect(),
             programs: (first_program..)
                 .zip(polled)

@@ -16,6 +16,15 @@ use crate::view::{ClientFacts, ClientId};
 const MAX_SIZE: (u16, u16) = (2000, 1000);
 
 impl Server {
+    /// What the person typed in the terminal of a client.
+    pub(super) fn serve_terminal(&mut self, client: ClientId, now: Instant) {
+        match self.clients.get_mut(&client).map(|link| link.read_terminal(now)) {
+            Some(Ok(inputs)) => self.take_inputs(client, &inputs, now),
+            Some(Err(_)) => self.lose(client),
+            None => {}
+        }
+    }
+
     pub(super) fn serve_client(
         &mut self,
         client: ClientId,
@@ -30,6 +39,10 @@ impl Server {
         if link.is_behind && !link.is_busy() {
             link.is_behind = false;
             self.frames.change();
+            // The echo that it has missed is late already.
+            if self.frames.typed_pane().is_some() {
+                self.frames.input(now);
+            }
         }
         let late = link.late_input(now);
         self.take_inputs(client, &late, now);
@@ -122,9 +135,15 @@ impl Server {
 
     fn hello(&mut self, client: ClientId, frame: &Frame, now: Instant) -> bool {
         let Ok(hello) = frame.read::<Hello>() else { return false };
-        let welcome = Welcome { version: VERSION, program: env!("CARGO_PKG_VERSION").to_owned() };
-        self.send(client, &Frame::json(FrameKind::Welcome, &welcome));
-        if hello.version != VERSION {
+        let Some(link) = self.clients.get_mut(&client) else { return false };
+        let is_same = hello.version == VERSION;
+        let takes_terminal = is_same && hello.terminal.is_some() && link.take_terminal();
+        let program = env!("CARGO_PKG_VERSION").to_owned();
+        self.send(
+            client,
+            &Frame::json(FrameKind::Welcome, &Welcome { version: VERSION, program, takes_terminal }),
+        );
+        if !is_same {
             let why = format!("this server speaks version {VERSION}, the client version {}", hello.version);
             self.send(client, &Frame::json(FrameKind::Bye, &Bye { why: Some(why), comes_back: false }));
             return true;

@@ -15,7 +15,7 @@ use rustix::net::{
 const DESCRIPTORS: usize = 4;
 
 /// Writes what the socket takes now, with the descriptor at the first byte. Gives how much that was.
-pub(super) fn send(socket: impl AsFd, bytes: &[u8], descriptor: Option<BorrowedFd<'_>>) -> Result<usize> {
+pub fn send(socket: impl AsFd, bytes: &[u8], descriptor: Option<BorrowedFd<'_>>) -> Result<usize> {
     let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(1))];
     let mut control = SendAncillaryBuffer::new(&mut space);
     let descriptors = descriptor.as_slice();
@@ -27,7 +27,7 @@ pub(super) fn send(socket: impl AsFd, bytes: &[u8], descriptor: Option<BorrowedF
 
 /// Reads what is there now, at most as much as the buffer holds. Gives how much that was, and the descriptors among it; no
 /// program that this process starts inherits them.
-pub(super) fn receive(socket: impl AsFd, buffer: &mut [u8]) -> Result<(usize, Vec<OwnedFd>)> {
+pub fn receive(socket: impl AsFd, buffer: &mut [u8]) -> Result<(usize, Vec<OwnedFd>)> {
     let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(DESCRIPTORS))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let received = recvmsg(socket, &mut [IoSliceMut::new(buffer)], &mut control, close_on_exec())?;
