@@ -1,8 +1,8 @@
 //! Where the messages begin that another machine may have: what was written here before it was linked is not for it, whatever
 //! place it asks for.
 //!
-//! That place is in a file beside the journal, because the journal may be removed or replaced by an older copy: everything in
-//! a new one was written after the link was made.
+//! That place is in a file beside the journal, because the journal may be removed, repaired or replaced by an older copy. Then the
+//! id of the last message before the link tells what was written after it: ids are in the order of time.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -36,7 +36,7 @@ pub(crate) fn first_position(home: &Home, journal: &mut Journal, machine: &Machi
         }
         Err(error) => return Err(failed("read", error)),
     };
-    Ok(if begun.generation == journal.generation()? { begun.seq } else { 0 })
+    begun.id.map_or(Ok(0), |id| Ok(journal.own_seq_until(&id)?))
 }
 
 /// Forgets where the messages for a machine begin.

@@ -33,8 +33,10 @@ pub(crate) fn locate(
     after: Option<Position>,
 ) -> Result<Input, Error> {
     let Some(after) = after else {
-        let at = journal.export_position(machine.as_str(), IdSource::now().unix_ms)?;
-        return Ok(Input::Located { at: at.into(), repeats_until: 0 });
+        let noted: Position = journal.export_position(machine.as_str(), IdSource::now().unix_ms)?.into();
+        let first = Position { seq: begins_behind, id: None, ..noted.clone() };
+        let at = if noted.seq < begins_behind { first } else { noted };
+        return Ok(Input::Located { at, repeats_until: 0 });
     };
     let asked = ReadPosition { cursor: after.clone().into(), catch_up: None };
     let found = journal.resume_at(&asked)?;

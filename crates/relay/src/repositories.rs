@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::mpsc::sync_channel;
+use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -13,6 +13,8 @@ use ringer_journal::{Error, Journal, Repository};
 const TAKES_AT_MOST: Duration = Duration::from_millis(500);
 /// The directories that are remembered. At the limit all are looked at anew.
 const MAX_DIRECTORIES: usize = 256;
+/// The directories that may hang at once: each has a thread.
+const MAX_LATE: usize = 8;
 /// How long one is remembered: a remote may be added to a repository.
 const REMEMBERED_FOR: Duration = Duration::from_mins(1);
 
@@ -21,7 +23,12 @@ const REMEMBERED_FOR: Duration = Duration::from_mins(1);
 pub(crate) struct Repositories {
     /// By directory.
     remotes: BTreeMap<String, (Instant, Option<String>)>,
+    /// The directories that took too long, and what will tell.
+    late: BTreeMap<String, Receiver<Option<String>>>,
 }
+
+/// It is not known yet.
+struct Late;
 
 impl Repositories {
     /// Where the repository around a directory comes from, in the form that is the same on every machine.
@@ -31,17 +38,43 @@ impl Repositories {
         {
             return remote.clone();
         }
+        let remote = self.look_up(directory).ok()?;
         if self.remotes.len() >= MAX_DIRECTORIES {
             self.remotes.clear();
         }
-        let remote = look_up(directory);
         self.remotes.insert(directory.to_owned(), (Instant::now(), remote.clone()));
         remote
     }
 
-    /// The scope of an agent here that works in a clone of that repository.
+    /// Looks on a thread of its own. One that takes too long is waited for no more, but not started again before it has ended.
+    fn look_up(&mut self, directory: &str) -> Result<Option<String>, Late> {
+        if let Some(late) = self.late.get(directory) {
+            let found = late.try_recv();
+            if found != Err(TryRecvError::Empty) {
+                self.late.remove(directory);
+            }
+            return found.map_err(|_| Late);
+        }
+        if self.late.len() >= MAX_LATE {
+            return Err(Late);
+        }
+        let (sender, receiver) = sync_channel(1);
+        let path = directory.to_owned();
+        let look = move || {
+            let remote = Repository::around(Path::new(&path)).and_then(|repository| repository.remote());
+            // The other side waits no more if its link has ended.
+            let _ = sender.send(remote);
+        };
+        thread::Builder::new().name("repository".to_owned()).spawn(look).map_err(|_| Late)?;
+        receiver.recv_timeout(TAKES_AT_MOST).map_err(|_| {
+            self.late.insert(directory.to_owned(), receiver);
+            Late
+        })
+    }
+
+    /// The scope of a lead agent here that works in a clone of that repository.
     pub(crate) fn scope_of(&mut self, journal: &mut Journal, remote: &str) -> Result<Option<Scope>, Error> {
-        for agent in journal.agent_summaries()? {
+        for agent in journal.agent_summaries()?.into_iter().filter(|agent| agent.lead) {
             let directory = agent.cwd.as_deref();
             if directory.and_then(|directory| self.remote(directory)).as_deref() == Some(remote) {
                 return Ok(Scope::new(&agent.scope).ok());
@@ -49,17 +82,4 @@ impl Repositories {
         }
         Ok(None)
     }
-}
-
-/// Looks on a thread of its own, which is left behind if the disk hangs.
-fn look_up(directory: &str) -> Option<String> {
-    let (sender, receiver) = sync_channel(1);
-    let directory = directory.to_owned();
-    let look = move || {
-        let remote = Repository::around(Path::new(&directory)).and_then(|repository| repository.remote());
-        // The other side waits no more if this took too long.
-        let _ = sender.send(remote);
-    };
-    thread::Builder::new().name("repository".to_owned()).spawn(look).ok()?;
-    receiver.recv_timeout(TAKES_AT_MOST).ok().flatten()
 }

@@ -81,8 +81,11 @@ fn answer(arguments: &Args, close: bool) -> Outcome {
     let (id, words) = split(&words);
     let mut found = Found::read(id, &mut journal)?;
     if let Some(elsewhere) = Elsewhere::of(found.record.as_ref(), &mut journal)? {
+        if arguments.close || (close && words.is_empty()) {
+            return Err(elsewhere.cannot_close());
+        }
         let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-        return elsewhere.answer(&words, &mut journal);
+        return elsewhere.answer(&words, arguments.json, &mut journal);
     }
     if let Target::Prompt(prompt) = &mut found.target {
         add_details(&mut journal, &paths(), prompt)?;

@@ -56,7 +56,7 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
         return Ok(());
     }
     if let Some(machine) = text("workspace").strip_prefix(SURFACE_PREFIX) {
-        return go_to_machine(machine, &text("surface"), &text("id"));
+        return go_to_machine(machine, &text("surface"), &text("id"), arguments.json);
     }
     let why = focus["why"].as_str().unwrap_or("its window cannot be focused");
     let hint =
@@ -66,7 +66,7 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
 }
 
 /// Goes to a session of another machine: with ssh in a new window of tmux, if this is tmux.
-fn go_to_machine(machine: &str, surface: &str, id: &str) -> Outcome {
+fn go_to_machine(machine: &str, surface: &str, id: &str, is_silent: bool) -> Outcome {
     let found = relay::machines().into_iter().find(|relay| relay.machine() == machine);
     let Some(host) = found.and_then(|relay| relay.ssh) else {
         return Err(stays_unread(machine).hint("ringer relay list"));
@@ -84,7 +84,8 @@ fn go_to_machine(machine: &str, surface: &str, id: &str) -> Outcome {
     let failed = match opened {
         Ok(output) if output.status.success() => {
             hub_client::call("notification.mark_read", &json!({ "id": id }))?;
-            return print_line(&format!("Opened a window of tmux that connects to {machine}."));
+            let said = format!("Opened a window of tmux that connects to {machine}.");
+            return if is_silent { Ok(()) } else { print_line(&said) };
         }
         Ok(output) => String::from_utf8_lossy(&output.stderr).into_owned(),
         Err(error) => error.to_string(),

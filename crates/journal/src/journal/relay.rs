@@ -170,6 +170,13 @@ impl Journal {
         })
     }
 
+    /// The number of a message. If it is not there, that of the last one that was written on this machine before it.
+    pub fn own_seq_until(&mut self, id: &str) -> Result<i64, Error> {
+        let found = "SELECT coalesce((SELECT seq FROM message WHERE id = ?1),
+                         (SELECT max(seq) FROM message WHERE id < ?1 AND machine IS NULL), 0)";
+        self.read(|connection| connection.query_row(found, [id], |row| row.get(0)))
+    }
+
     /// How many messages were written on this machine behind a number; at most `most`.
     pub fn own_count_after(&mut self, seq: i64, most: i64) -> Result<i64, Error> {
         let count =

@@ -43,10 +43,14 @@ impl Elsewhere {
 
     /// Gives the words of an answer there, and prints what comes of it. Without words it shows what is asked, and asks the
     /// person if there is a terminal.
-    pub(super) fn answer(&self, words: &[String], journal: &mut Journal) -> Outcome {
-        let answered = self.give(words, journal)?;
+    pub(super) fn answer(&self, words: &[String], as_json: bool, journal: &mut Journal) -> Outcome {
+        let answered = if as_json && words.is_empty() {
+            self.ask(journal, |question| question.show(self.message.as_str()))?
+        } else {
+            self.give(words, journal)?
+        };
         print(&answered)?;
-        if !words.is_empty() || !std::io::stdin().is_terminal() {
+        if as_json || !words.is_empty() || !std::io::stdin().is_terminal() {
             return Ok(());
         }
         let question =
@@ -58,6 +62,12 @@ impl Elsewhere {
             return Ok(());
         }
         print(&self.give(&words, journal)?)
+    }
+
+    /// A question is closed without an answer on its own machine alone.
+    pub(super) fn cannot_close(&self) -> Failure {
+        let what = format!("a question of {} can be closed only there", self.machine);
+        Failure::usage(what).hint("to answer it from here: ringer answer ID TEXT")
     }
 
     /// Gives the words of an answer there.

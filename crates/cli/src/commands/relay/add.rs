@@ -68,7 +68,7 @@ struct Options {
     /// What the machine is called here [default: the host, or what it calls itself]
     #[arg(long)]
     name: Option<String>,
-    /// Let what agents ask there be answered from here
+    /// Let this machine answer what agents ask there, and write to them
     #[arg(long, conflicts_with = "no_answers")]
     may_answer: bool,
     /// Answer what agents ask there only on that machine
@@ -101,7 +101,7 @@ pub(super) fn run(arguments: &Args) -> Outcome {
             (RelayEntry { command: argv.clone(), ..RelayEntry::default() }, options)
         }
     };
-    let hello = greet(&home, &entry)?;
+    let hello = greet(&home, &entry, Purpose::Answer)?;
     let mut journal = Journal::open(&home)?;
     // It may be connected to this machine already, and then has a name.
     let known = journal.machine_name(hello.machine.as_str())?;
@@ -129,6 +129,8 @@ pub(super) fn run(arguments: &Args) -> Outcome {
     if !options.yes && !confirm_by_enter(&format!("Add {name} to {path}?"), "ringer relay add … --yes")? {
         return print_line("Nothing was changed.");
     }
+    // From here on the other machine keeps what it writes for this one.
+    let hello = greet(&home, &entry, Purpose::Introduce)?;
     introduce(&home, &mut journal, Some(&name), &hello).map_err(link_failure)?;
     file.add(&entry);
     file.write()?;
@@ -144,16 +146,18 @@ fn may_answer(options: &Options, name: &MachineName) -> Result<bool, Failure> {
     if options.yes || !can_ask() {
         return Ok(false);
     }
-    let question = format!("May what agents on {name} ask be answered from this machine?");
+    let question = format!(
+        "May this machine answer what agents on {name} ask, and write to them, the lead agent included?"
+    );
     confirm_by_enter(&question, "ringer relay add … --may-answer")
 }
 
 /// What the other machine says of itself.
-fn greet(home: &Home, entry: &RelayEntry) -> Result<Hello, Failure> {
+fn greet(home: &Home, entry: &RelayEntry, purpose: Purpose) -> Result<Hello, Failure> {
     // The home has to be there for this machine's id.
     Journal::open(home)?;
     let program = env!("CARGO_PKG_VERSION");
-    let question = OneQuestion::begin(home, &entry.argv(), program, Purpose::Introduce, GREETS_WITHIN);
+    let question = OneQuestion::begin(home, &entry.argv(), program, purpose, GREETS_WITHIN);
     let question = question.map_err(|error| {
         let hint = match &entry.ssh {
             Some(host) => {
