@@ -1,6 +1,7 @@
 //! A client: it lends its terminal to the server, and knows nothing of panes.
 
 use std::io::{self, Read, Write, stdin};
+use std::net::Shutdown;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
@@ -10,7 +11,7 @@ use std::time::{Duration, Instant};
 use ringer_platform::{clear_wakes, connect_at_once, peer_uid, wake_pair};
 use ringer_pty::descriptor_socket;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::Errno;
+use rustix::io::{Errno, retry_on_intr};
 use signal_hook::consts::{SIGHUP, SIGTERM, SIGWINCH};
 use signal_hook::low_level::pipe;
 
@@ -32,6 +33,8 @@ const STARTS_WITHIN: Duration = Duration::from_secs(10);
 /// A server that ends sooner has crashed at once. After some of those in a row, no other is started.
 const CRASHES_WITHIN: Duration = Duration::from_secs(5);
 const MAX_LOSSES: u32 = 3;
+/// How long the server may take to let go of a terminal.
+const GIVES_BACK_WITHIN: Duration = Duration::from_millis(500);
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Why a command of panes fails.
@@ -156,8 +159,23 @@ impl Link {
     fn send_with(&mut self, frame: &Frame, descriptor: Option<BorrowedFd<'_>>) -> io::Result<()> {
         let mut bytes = Vec::new();
         frame.write(&mut bytes);
-        let sent = descriptor_socket::send(&self.stream, &bytes, descriptor)?;
+        let sent = retry_on_intr(|| descriptor_socket::send(&self.stream, &bytes, descriptor))?;
         self.stream.write_all(&bytes[sent..])
+    }
+
+    /// Waits until the server no longer uses the terminal: it closes the connection then.
+    fn take_back_terminal(&mut self) {
+        let end = Instant::now() + GIVES_BACK_WITHIN;
+        // A server that is gone uses nothing.
+        let _ = self.stream.shutdown(Shutdown::Write);
+        loop {
+            let left = Timespec::try_from(end.saturating_duration_since(Instant::now())).ok();
+            match poll(&mut [PollFd::new(&self.stream, PollFlags::IN)], left.as_ref()) {
+                Ok(0) | Err(_) => return,
+                Ok(_) if !self.read().unwrap_or(false) => return,
+                Ok(_) => {}
+            }
+        }
     }
 
     /// Reads until a frame of this kind comes.
@@ -319,6 +337,10 @@ enum Left {
     Terminal,
 }
 
+fn is_readable_now(stream: &UnixStream) -> bool {
+    poll(&mut [PollFd::new(stream, PollFlags::IN)], Some(&Timespec::default())).is_ok_and(|ready| ready > 0)
+}
+
 /// Signals, as something to poll.
 struct Watch {
     size_changes: UnixStream,
@@ -336,8 +358,22 @@ impl Watch {
     }
 }
 
+/// Shows panes until something ends that. The terminal is with this program alone then.
 fn show(
     mut link: Link,
+    watch: &Watch,
+    terminal: &mut RawTerminal,
+    surroundings: &dyn Surroundings,
+) -> Result<Left, ClientError> {
+    let left = show_frames(&mut link, watch, terminal, surroundings);
+    if link.has_lent_terminal && matches!(left, Ok(Left::Terminal) | Err(_)) {
+        link.take_back_terminal();
+    }
+    left
+}
+
+fn show_frames(
+    link: &mut Link,
     watch: &Watch,
     terminal: &mut RawTerminal,
     surroundings: &dyn Surroundings,
@@ -352,6 +388,9 @@ fn show(
                 FrameKind::Output if terminal.write(&frame.body).is_err() => return Ok(Left::Terminal),
                 FrameKind::Inbox => {
                     terminal.lend(|| surroundings.show_inbox()).map_err(ClientError::Terminal)?;
+                    if is_readable_now(&watch.ends) {
+                        return Ok(Left::Terminal);
+                    }
                     let size = Frame::json(FrameKind::Resize, &terminal.size());
                     let sent =
                         link.send(&size).and_then(|()| link.send(&Frame::new(FrameKind::InboxLeft, [])));

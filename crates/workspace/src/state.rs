@@ -142,7 +142,8 @@ impl State {
     }
 
     fn has_keys_of(&self, client: ClientId, pane: &PaneId) -> bool {
-        self.focused(client).is_some_and(|focused| focused.id == *pane)
+        let is_in_inbox = self.view(client).is_some_and(|view| view.is_in_inbox);
+        !is_in_inbox && self.focused(client).is_some_and(|focused| focused.id == *pane)
     }
 
     /// The client in which the person did something last.

@@ -5,6 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
+use ringer_platform::ForegroundCheck;
 use ringer_pty::{ByteQueue, descriptor_socket};
 use ringer_ui::{Input, InputParser};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -31,6 +32,8 @@ pub(super) struct ClientLink {
     out: ByteQueue,
     /// Its terminal, if it lets the server read and write that.
     terminal: Option<OwnedFd>,
+    /// Whether it still has that terminal itself.
+    foreground: Option<ForegroundCheck>,
     terminal_out: ByteQueue,
     /// The descriptor that came with its first bytes.
     received: Option<OwnedFd>,
@@ -62,6 +65,7 @@ impl ClientLink {
             reader: FrameReader::default(),
             out: ByteQueue::default(),
             terminal: None,
+            foreground: None,
             terminal_out: ByteQueue::default(),
             received: None,
             parser: InputParser::default(),
@@ -99,12 +103,15 @@ impl ClientLink {
         self.terminal.as_ref().filter(|_| !events.is_empty()).map(|terminal| (terminal.as_fd(), events))
     }
 
-    /// Reads and writes its terminal from now on, if its descriptor came and neither waits.
+    /// Reads and writes its terminal from now on, if its descriptor came, neither waits, and it can be known when the client no
+    /// longer has it.
     pub(super) fn take_terminal(&mut self) -> bool {
         let does_not_block =
             |terminal: &OwnedFd| fcntl_getfl(terminal).is_ok_and(|flags| flags.contains(OFlags::NONBLOCK));
         let is_usable = |terminal: &OwnedFd| isatty(terminal) && does_not_block(terminal);
-        self.terminal = self.received.take().filter(is_usable);
+        self.foreground = ForegroundCheck::of_peer(&self.stream);
+        let is_known = self.foreground.is_some();
+        self.terminal = self.received.take().filter(|terminal| is_known && is_usable(terminal));
         self.terminal.is_some()
     }
 
@@ -115,6 +122,7 @@ impl ClientLink {
 
     pub(super) fn send(&mut self, frame: &Frame) -> io::Result<()> {
         if self.terminal.is_some() && frame.kind == FrameKind::Output {
+            self.check_foreground()?;
             self.terminal_out.push(&frame.body);
         } else {
             let mut bytes = Vec::new();
@@ -137,9 +145,10 @@ impl ClientLink {
         Ok(())
     }
 
-    /// What was typed in its terminal. An error if that is gone.
+    /// What was typed in its terminal. An error if that is gone, or with another program: what is typed then is not for panes.
     pub(super) fn read_terminal(&mut self, now: Instant) -> io::Result<Vec<Input>> {
         let Some(terminal) = &self.terminal else { return Ok(Vec::new()) };
+        self.check_foreground()?;
         let mut room = [0; 16 * 1024];
         match rustix::io::read(terminal, &mut room) {
             Ok(0) => Err(io::ErrorKind::UnexpectedEof.into()),
@@ -147,6 +156,12 @@ impl ClientLink {
             Err(Errno::AGAIN | Errno::INTR) => Ok(Vec::new()),
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// An error if its terminal is with another program: the client was stopped, or its shell took the terminal back.
+    fn check_foreground(&self) -> io::Result<()> {
+        let is_elsewhere = self.foreground.as_ref().is_some_and(|client| !client.has_terminal());
+        if is_elsewhere { Err(io::ErrorKind::PermissionDenied.into()) } else { Ok(()) }
     }
 
     /// Waits until everything was sent, or until then.
@@ -158,7 +173,12 @@ impl ClientLink {
                 _ => self.stream.as_fd(),
             };
             match poll(&mut [PollFd::from_borrowed_fd(waits_for, PollFlags::OUT)], left.as_ref()) {
-                Ok(0) => return Err(io::ErrorKind::TimedOut.into()),
+                Ok(0) => {
+                    // What the client itself has to know goes out without the rest of a picture.
+                    self.terminal_out.clear();
+                    self.out.write_to(&self.stream)?;
+                    return Err(io::ErrorKind::TimedOut.into());
+                }
                 Ok(_) => self.flush()?,
                 Err(Errno::INTR) => {}
                 Err(error) => return Err(error.into()),
@@ -267,6 +287,8 @@ mod tests {
     fn a_terminal_that_is_lent_is_read_and_written_and_has_everything_before_the_client_leaves() {
         let (mut link, mut other, master) = with_terminal(OFlags::NONBLOCK);
         assert!(link.take_terminal());
+        // The client is this process, which may have no terminal.
+        link.foreground = None;
         rustix::io::write(&master, b"a").unwrap();
         let (terminal, flags) = link.terminal_events(true).unwrap();
         poll(&mut [PollFd::from_borrowed_fd(terminal, flags)], None).unwrap();

@@ -107,7 +107,7 @@ impl Server {
 
     /// Sends what a client is to copy, once it has taken its last frame: of several texts only the last one counts.
     pub(super) fn send_copy(&mut self, client: ClientId) {
-        let link = self.clients.get_mut(&client).filter(|link| !link.is_busy());
+        let link = self.clients.get_mut(&client).filter(|link| !link.is_busy() && !link.is_leaving);
         if let Some(sequence) = link.and_then(|link| link.copy.take()) {
             self.send_output(client, sequence.as_bytes());
         }

@@ -18,7 +18,10 @@ const MAX_SIZE: (u16, u16) = (2000, 1000);
 impl Server {
     /// What the person typed in the terminal of a client.
     pub(super) fn serve_terminal(&mut self, client: ClientId, now: Instant) {
-        match self.clients.get_mut(&client).map(|link| link.read_terminal(now)) {
+        // It may have been told to leave since it was polled: what is typed now is for the shell.
+        let is_read = self.state.view(client).is_some_and(|view| !view.is_in_inbox);
+        let link = self.clients.get_mut(&client).filter(|link| is_read && !link.is_leaving);
+        match link.map(|link| link.read_terminal(now)) {
             Some(Ok(inputs)) => self.take_inputs(client, &inputs, now),
             Some(Err(_)) => self.lose(client),
             None => {}
@@ -92,6 +95,7 @@ impl Server {
             return false;
         }
         let effects = match frame.kind {
+            FrameKind::Hello if link.has_said_hello => return false,
             FrameKind::Hello => return self.hello(client, frame, now),
             FrameKind::Input => {
                 let inputs = link.input(&frame.body, now);
@@ -107,6 +111,8 @@ impl Server {
                 }
                 Err(_) => return false,
             },
+            // It leaves altogether, and has its terminal for itself.
+            FrameKind::InboxLeft if link.is_leaving => return true,
             FrameKind::InboxLeft => {
                 // Its terminal was given back and taken again in between.
                 (link.shown, link.modes) = (None, OuterModes::default());
