@@ -66,6 +66,7 @@ pub(crate) enum MouseMode {
 /// The cells of a program, and what it asked of its terminal.
 pub(crate) struct Emulator {
     term: Term<Events>,
+    config: Config,
     processor: Processor<StdSyncHandler>,
     limit: StringLimit,
     scanner: Scanner,
@@ -123,7 +124,8 @@ impl Emulator {
             ..Config::default()
         };
         Self {
-            term: Term::new(config, &size, events.clone()),
+            term: Term::new(config.clone(), &size, events.clone()),
+            config,
             processor: Processor::new(),
             limit: StringLimit::default(),
             scanner: Scanner::new(),
@@ -219,6 +221,14 @@ impl Emulator {
             bracketed_paste: mode.contains(TermMode::BRACKETED_PASTE),
             focus: mode.contains(TermMode::FOCUS_IN_OUT),
             kitty_flags: kitty.iter().filter(|(flag, _)| mode.contains(*flag)).map(|(_, bit)| bit).sum(),
+        }
+    }
+
+    /// Whether programs can use kitty's keyboard protocol from now on. One that does already goes on.
+    pub(crate) fn set_kitty_keyboard(&mut self, is_there: bool) {
+        if self.config.kitty_keyboard != is_there && self.input_modes().kitty_flags == 0 {
+            self.config.kitty_keyboard = is_there;
+            self.term.set_options(self.config.clone());
         }
     }
 

@@ -1,5 +1,7 @@
 //! The connection to the hub, on threads of its own: whatever the hub does, no pane waits.
 
+#[cfg(test)]
+mod tests;
 mod watch;
 
 use std::cell::Cell;
@@ -100,13 +102,18 @@ impl HubHost {
         socket: Option<PathBuf>,
         backend: Arc<dyn Backend>,
     ) -> io::Result<Self> {
+        let (found, finds) = sync_channel(1);
+        let host = Self::start_talking(connect, socket, found)?;
+        start_reading_agents(backend, host.mailbox.clone(), finds, Arc::clone(&host.link));
+        Ok(host)
+    }
+
+    /// Starts the thread that talks to the hub. It tells when it has found one.
+    fn start_talking(connect: Connect, socket: Option<PathBuf>, found: SyncSender<()>) -> io::Result<Self> {
         let (woken, wakes) = wake_pair()?;
         let mailbox = Mailbox { events: Arc::default(), wakes: Arc::new(wakes) };
         let (work, received) = sync_channel(MAX_WAITING);
-        let link = Arc::new(LinkState::default());
-        let (found, finds) = sync_channel(1);
-        start_reading_agents(backend, mailbox.clone(), finds, Arc::clone(&link));
-        let work = Arc::new(work);
+        let (work, link) = (Arc::new(work), Arc::new(LinkState::default()));
         let hub = Hub {
             connect,
             mailbox: mailbox.clone(),
@@ -179,9 +186,9 @@ impl Hub {
                     return;
                 }
             }
-            pause = if begun.elapsed() > longest { shortest } else { pause * 2 };
+            pause = if begun.elapsed() > longest { shortest } else { (pause * 2).min(WITHOUT_WATCH) };
             let is_over = if pause > longest {
-                self.wait_for_hub(begun, work, &mut unsaid)
+                self.wait_for_hub((begun, pause), work, &mut unsaid)
             } else {
                 keep_for(Some(pause), work, &mut unsaid, |_| false)
             };
@@ -191,9 +198,14 @@ impl Hub {
         }
     }
 
-    /// Waits until the hub's socket is there, or a program says something that the hub has to know: then one may be started, but
-    /// not again and again.
-    fn wait_for_hub(&self, tried: Instant, work: &Receiver<Work>, unsaid: &mut VecDeque<Said>) -> bool {
+    /// Waits until the hub's socket is there, or a program says something that the hub has to know: then one may be started. Neither
+    /// makes it try again and again: a hub may be there and refuse.
+    fn wait_for_hub(
+        &self,
+        (tried, pause): (Instant, Duration),
+        work: &Receiver<Work>,
+        unsaid: &mut VecDeque<Said>,
+    ) -> bool {
         let wakes = self.wakes.clone();
         let is_watched = self.watch.begin(move || {
             if let Some(work) = wakes.upgrade() {
@@ -210,8 +222,15 @@ impl Hub {
         if keep_for((!is_watched).then_some(WITHOUT_WATCH), work, unsaid, is_enough) {
             return true;
         }
-        let rest = WITHOUT_WATCH.saturating_sub(tried.elapsed());
-        !has_come.get() && keep_for(Some(rest), work, unsaid, is_there)
+        let is_enough = |work: &Work| {
+            has_come.set(has_come.get() || is_there(work));
+            is_there(work)
+        };
+        let rest = |pause: Duration| Some(pause.saturating_sub(tried.elapsed()));
+        if !has_come.get() && keep_for(rest(WITHOUT_WATCH), work, unsaid, is_enough) {
+            return true;
+        }
+        has_come.get() && keep_for(rest(pause), work, unsaid, |_| false)
     }
 }
 

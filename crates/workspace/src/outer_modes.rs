@@ -52,6 +52,9 @@ pub(crate) fn enter(mouse: bool) -> String {
     format!("\x1b[?1049h\x1b[?2004h\x1b[?1004h{mouse}\x1b[>0u\x1b[?25l")
 }
 
+/// Asks it for the flags of its keyboard, and for what every terminal answers: then the first question was not understood.
+pub(crate) const ASK_KEYBOARD: &str = "\x1b[?u\x1b[c";
+
 /// Gives it back.
 pub(crate) const LEAVE: &str = "\x1b[<u\x1b[?1003l\x1b[?1002l\x1b[?1006l\x1b[?1004l\x1b[?2004l\x1b[?1l\x1b>\x1b[0m\x1b[0 q\x1b[?25h\x1b[?1049l";
 

@@ -52,6 +52,8 @@ pub(crate) struct Pane {
     pub(crate) agent: Option<PaneAgent>,
     pub(crate) tty: Option<String>,
     pub(crate) pid: Option<u32>,
+    /// How many bytes of its output came without a server and were not kept, until the person has typed something there.
+    pub(crate) not_kept: u64,
     /// Why its program could not be started.
     pub(crate) failure: Option<String>,
     progress: Option<Progress>,
@@ -90,6 +92,7 @@ impl Pane {
             agent: None,
             tty: None,
             pid: None,
+            not_kept: 0,
             failure: None,
             progress: None,
             title: String::new(),
@@ -195,6 +198,11 @@ impl Pane {
             command: std::mem::take(&mut self.command),
             ..Self::new(self.id.clone(), self.directory.clone(), size, now)
         };
+    }
+
+    /// Whether a key that goes to its program changes nothing else: it is not scrolled back, and no sentence goes away.
+    pub(crate) fn is_at_rest(&self) -> bool {
+        self.emulator.is_at_rest() && self.not_kept == 0
     }
 
     /// There is no hub: it does not ring.

@@ -371,6 +371,10 @@ impl State {
                 effects.push(Effect::Resize { pane, size });
             }
         }
+        let has_kitty_keyboard = self.has_kitty_keyboard();
+        for pane in self.panes.values_mut() {
+            pane.emulator.set_kitty_keyboard(has_kitty_keyboard);
+        }
         self.end_stale_modes();
         effects.extend(self.tell_focus());
         effects.extend(self.tell_hub());

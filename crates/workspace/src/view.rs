@@ -71,6 +71,8 @@ pub(crate) struct View {
     pub(crate) has_sidebar: bool,
     /// Whether its terminal has the focus, once it has said so.
     pub(crate) has_focus: Option<bool>,
+    /// Whether its terminal has kitty's keyboard protocol, once it has answered.
+    pub(crate) has_kitty_keyboard: Option<bool>,
     /// Whether it shows the inbox in the meantime.
     pub(crate) is_in_inbox: bool,
     /// When the person did something there.
@@ -97,6 +99,7 @@ impl View {
             prefix: Vec::new(),
             has_sidebar: true,
             has_focus: None,
+            has_kitty_keyboard: None,
             is_in_inbox: false,
             active: now,
             typed: None,

@@ -138,6 +138,7 @@ fn draw_notes(pane: &Pane, area: Area, is_zoomed: bool, style: Style, keys: &Pan
     }
     let notes = [
         is_zoomed.then(|| "zoomed".to_owned()),
+        Some(pane.not_kept).filter(|bytes| *bytes > 0).map(|bytes| format!("{bytes} bytes not kept")),
         pane.progress(),
         Some(pane.emulator.scrolled()).filter(|lines| *lines > 0).map(|lines| format!("{lines} lines back")),
     ];

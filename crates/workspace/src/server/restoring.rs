@@ -47,10 +47,7 @@ impl Server {
             // What follows from it was done before.
             drop(pane.feed(&shown, now));
             program.snapshots.take_over(&shown, &pane.emulator);
-            if kept.dropped > 0 {
-                let text = format!("\x1b[0m\r\n[{} bytes of output were not kept]\r\n", kept.dropped);
-                drop(pane.feed(text.as_bytes(), now));
-            }
+            pane.not_kept = kept.dropped;
             let workspace = note.as_ref().map(|note| note.workspace.as_str());
             let effects = self.state.adopt(pane, workspace, &kept.output, now);
             self.perform(effects);

@@ -6,7 +6,7 @@ use ringer_ui::Input;
 
 use super::Server;
 use crate::effect::Effect;
-use crate::outer_modes::{OuterModes, enter};
+use crate::outer_modes::{ASK_KEYBOARD, OuterModes, enter};
 use crate::protocol::{Answer, Bye, Frame, FrameKind, Hello, Request, TerminalFacts, VERSION, Welcome};
 use crate::screen::Abilities;
 use crate::style::ColourDepth;
@@ -168,7 +168,8 @@ impl Server {
             environment: hello.environment.iter().map(|(name, value)| (name.into(), value.into())).collect(),
             directory: hello.directory,
         };
-        self.send(client, &Frame::new(FrameKind::Output, enter(terminal.has_mouse)));
+        let entered = enter(terminal.has_mouse) + ASK_KEYBOARD;
+        self.send(client, &Frame::new(FrameKind::Output, entered));
         self.restore(&facts, now);
         self.state.set_keys((self.load_keys)());
         let effects = self.state.attach(client, facts, now);

@@ -9,6 +9,7 @@ use super::{OpenRequest, State};
 use crate::actions::PaneAction;
 use crate::effect::Effect;
 use crate::layout::{PaneId, Side};
+use crate::pane::Pane;
 use crate::view::{ClientId, Mode};
 
 /// How many cells a key moves a border.
@@ -28,7 +29,26 @@ fn is_unnamed_key(bytes: &[u8]) -> bool {
     }
 }
 
+/// What a terminal answers to [`ASK_KEYBOARD`](crate::outer_modes::ASK_KEYBOARD): the flags of its keyboard, which only those with
+/// kitty's protocol have, and what every terminal answers after that.
+fn has_kitty_keyboard(bytes: &[u8]) -> Option<bool> {
+    let answer = bytes.strip_prefix(b"\x1b[?")?;
+    let (last, numbers) = answer.split_last()?;
+    let is_number = numbers.iter().all(|byte| byte.is_ascii_digit() || *byte == b';');
+    match last {
+        b'u' if is_number => Some(true),
+        b'c' if is_number => Some(false),
+        _ => None,
+    }
+}
+
 impl State {
+    /// Whether a window can give programs the keys of kitty's protocol. Until one has answered, it is taken to.
+    pub(super) fn has_kitty_keyboard(&self) -> bool {
+        let mut answers = self.views.values().map(|view| view.has_kitty_keyboard).peekable();
+        answers.peek().is_none() || answers.any(|answer| answer != Some(false))
+    }
+
     /// Something came from the terminal of a client.
     pub(crate) fn input(&mut self, client: ClientId, input: &Input, now: Instant) -> Vec<Effect> {
         self.now = now;
@@ -36,6 +56,11 @@ impl State {
         let is_latest = self.latest_client() == Some(client);
         let Some(view) = self.views.get_mut(&client) else { return Vec::new() };
         let was_looked_at = view.is_looked_at(now);
+        if let Some(answer) = has_kitty_keyboard(&input.bytes) {
+            // The second answer is that of every terminal.
+            view.has_kitty_keyboard.get_or_insert(answer);
+            return self.finish(Vec::new());
+        }
         match &input.event {
             Some(Event::FocusGained) => return self.outer_focus(client, true, now),
             Some(Event::FocusLost) => return self.outer_focus(client, false, now),
@@ -71,7 +96,7 @@ impl State {
             None => is_unnamed_key(&input.bytes),
         };
         let is_in_program = self.views.get(&client).is_some_and(|view| view.mode == Mode::Program);
-        is_key && is_in_program && self.focused(client).is_some_and(|pane| pane.emulator.is_at_rest())
+        is_key && is_in_program && self.focused(client).is_some_and(Pane::is_at_rest)
     }
 
     fn outer_focus(&mut self, client: ClientId, has_focus: bool, now: Instant) -> Vec<Effect> {
@@ -163,6 +188,7 @@ impl State {
             pane.emulator.scroll_to_bottom();
         }
         pane.emulator.clear_selection();
+        pane.not_kept = 0;
         id.and_then(|id| self.send(&id, bytes.to_vec())).into_iter().collect()
     }
 

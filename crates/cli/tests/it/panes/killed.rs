@@ -113,6 +113,54 @@ fn panes_go_on_without_their_keeper_and_new_ones_get_another() {
     until("one pane", || window.text().matches('┌').count() == 1);
 }
 
+/// Takes the keeper over for a moment, as another server would.
+fn take_keeper(session: &Session) {
+    let mut stream = UnixStream::connect(session.sockets().join("pty.sock")).expect("a keeper");
+    stream.write_all(b"{\"version\":1}\n").expect("it reads");
+    assert!(stream.read(&mut [0; 1000]).expect("it answers") > 0);
+}
+
+#[test]
+fn a_keeper_that_was_lost_for_a_moment_still_tells_how_programs_end() {
+    let session = Session::new();
+    let window = session.window(&["attach"], 30, 200);
+    window.until("$ ");
+    session.open("job", "read line; echo said-$line; read line; exit 3");
+    until("two panes", || window.text().matches('┌').count() == 2);
+    take_keeper(&session);
+    // The next program is started with the same keeper, which hands over the others once more.
+    session.open("next", "read line");
+    until("three panes", || window.text().matches('┌').count() == 3);
+    session.run(&["send", "job", "a"]);
+    window.until("said-a");
+    session.run(&["send", "job", "b"]);
+    window.until("exit status 3");
+}
+
+#[test]
+fn output_that_was_not_kept_is_told_of_until_something_is_typed() {
+    let session = Session::new();
+    let (go, finished) = (session.file("go"), session.file("finished"));
+    let script = format!(
+        "until [ -e {} ]; do sleep 0.1; done; yes | head -c 3000000; touch {}; read line; echo read-it; read line",
+        go.display(),
+        finished.display()
+    );
+    let mut window = session.attach();
+    session.open("flood", &script);
+    until("two panes", || window.text().matches('┌').count() == 2);
+    window.press("d");
+    until("the window has left", || !runs(window.pid()));
+    kill(session.server());
+    fs::write(&go, "").expect("a file");
+    until("it has written everything", || finished.exists());
+    window = session.window(&["attach"], 30, 120);
+    window.until("bytes not kept");
+    window.keys("\r");
+    window.until("read-it");
+    window.until_not("bytes not kept");
+}
+
 #[test]
 fn after_a_reboot_the_session_is_restored() {
     let session = Session::new();

@@ -142,7 +142,8 @@ impl Session {
     /// The directory of the sockets.
     #[track_caller]
     pub(super) fn sockets(&self) -> PathBuf {
-        let hub = self.hub.presence().expect("a hub runs");
+        until("a hub runs", || self.hub.presence().is_some());
+        let hub = self.hub.presence().expect("a hub");
         let socket = PathBuf::from(hub["socket"].as_str().expect("a path"));
         socket.parent().expect("a directory").to_owned()
     }

@@ -122,3 +122,23 @@ fn no_key_is_for_an_ended_program() {
         assert_eq!(written(&session.input(1, keys), &pane), "", "{keys:?}");
     }
 }
+
+#[test]
+fn a_program_is_told_of_kittys_protocol_only_where_a_window_has_it() {
+    let mut session = Session::with_shell();
+    let pane = session.focused(1);
+    let answer = |session: &mut Session| written(&session.output(&pane, "\x1b[?u"), &pane);
+    assert_eq!(answer(&mut session), "\x1b[?0u", "the terminal has not answered yet");
+    assert_eq!(session.input(1, "\x1b[?62;4c"), [], "it is no key");
+    assert_eq!(answer(&mut session), "");
+    session.attach(2, 80, 24);
+    session.input(2, "\x1b[?0u\x1b[?62;c");
+    assert_eq!(answer(&mut session), "\x1b[?0u");
+    // A program that uses it goes on with it.
+    session.output(&pane, "\x1b[>5u");
+    session.state.detach(ClientId(2));
+    assert_eq!(answer(&mut session), "\x1b[?5u");
+    session.output(&pane, "\x1b[<u");
+    session.input(1, "\x1b[I");
+    assert_eq!(answer(&mut session), "");
+}
