@@ -18,7 +18,7 @@ use crate::link::{Input, Link, Output};
 use crate::link_process::{ProcessErrors, unblock};
 use crate::local_journal;
 use crate::machine::{MachineId, MachineName};
-use crate::peer::{Peer, introduce};
+use crate::peer::{Peer, check_name, introduce};
 use crate::position::Position;
 use crate::repositories::Repositories;
 use crate::wire_message::WireMessage;
@@ -339,14 +339,16 @@ impl<'a> Exchange<'a> {
         if hello.machine == self.own {
             return Err(Error::SameMachine);
         }
-        // A link of the settings exchanges messages; only the far end is asked for other things.
-        if self.setup.name.is_some() && hello.purpose != Purpose::Exchange {
+        if !self.setup.is_far_end && hello.purpose != Purpose::Exchange {
             return Err(Error::Protocol("it does not exchange messages"));
         }
         self.other_may_answer = hello.may_answer;
         match hello.purpose {
             Purpose::Exchange => {}
-            Purpose::Answer => return Ok(Input::GreetedToAnswer),
+            Purpose::Answer => {
+                check_name(&mut self.journal, self.setup.name.as_ref(), hello)?;
+                return Ok(Input::GreetedToAnswer);
+            }
             Purpose::Introduce => {
                 introduce(&self.setup.home, &mut self.journal, self.setup.name.as_ref(), hello)?;
                 return Ok(Input::GreetedToAnswer);

@@ -12,6 +12,8 @@ pub struct ExchangeSetup {
     pub home: Home,
     /// The version of this program.
     pub program: String,
+    /// Whether this is the far end of a link, which is also asked for other things than messages.
+    pub is_far_end: bool,
     /// What the other machine is called here. Without a name, it is called as it calls itself.
     pub name: Option<MachineName>,
     /// Gives answers of the other machine to what agents ask here. Without it, that machine may neither answer nor write to

@@ -214,6 +214,7 @@ fn connect(
     let setup = ExchangeSetup {
         home: shared.setup.home.clone(),
         program: shared.setup.program.clone(),
+        is_far_end: false,
         name: Some(name.clone()),
         give_answer: None,
         may_answer: link.may_answer,

@@ -12,6 +12,7 @@ use crate::error::Error;
 use crate::frame::{Answered, Frame, FrameReader, Hello, PROTOCOL, Purpose};
 use crate::link_process::{LinkProcess, unblock};
 use crate::machine::{MachineId, MachineName};
+use crate::peer::check_name;
 
 /// As much as a pipe holds.
 const CHUNK: usize = 64 * 1024;
@@ -66,12 +67,8 @@ impl OneQuestion {
 
     /// Makes sure that the machine is the one that is known here by that name, if one is.
     pub fn is_from(self, journal: &mut Journal, name: &str) -> Result<Self, Error> {
-        match journal.machine_named(name)? {
-            Some(id) if id != self.hello.machine.as_str() => {
-                Err(Error::OtherMachine { name: name.to_owned() })
-            }
-            _ => Ok(self),
-        }
+        check_name(journal, MachineName::parse(name).as_ref(), &self.hello)?;
+        Ok(self)
     }
 
     /// Gives an answer, and waits for what becomes of it.

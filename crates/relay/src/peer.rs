@@ -51,6 +51,19 @@ pub fn introduce(
     Ok((name, first_position(home, journal, &hello.machine)?))
 }
 
+/// Makes sure that a machine is the one of a name that was set, without noting anything.
+pub(crate) fn check_name(
+    journal: &mut Journal,
+    name: Option<&MachineName>,
+    hello: &Hello,
+) -> Result<(), Error> {
+    let Some(name) = name else { return Ok(()) };
+    match journal.machine_named(name.as_str())? {
+        Some(id) if id != hello.machine.as_str() => Err(Error::OtherMachine { name: name.to_string() }),
+        _ => Ok(()),
+    }
+}
+
 fn set_name(journal: &mut Journal, machine: &MachineId, name: &MachineName) -> Result<MachineName, Error> {
     match journal.name_machine(machine.as_str(), name.as_str())? {
         MachineNaming::Named => Ok(name.clone()),

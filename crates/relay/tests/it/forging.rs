@@ -16,7 +16,7 @@ fn message(id: &str, body: &str) -> String {
 
 /// The far end: what connects is not set there.
 fn far_end(machine: &Machine) -> ExchangeSetup {
-    ExchangeSetup { name: None, ..machine.setup("box") }
+    ExchangeSetup { is_far_end: true, name: None, ..machine.setup("box") }
 }
 
 #[test]
@@ -59,6 +59,24 @@ fn machines_of_one_name_are_two_machines() {
     let id = "01890000-0000-7000-8000-00000000000c";
     speak_with(&setup, &[&renamed, START, &message(id, "again")]).0.expect("connected");
     assert_eq!(machine.texts_of("box-2"), ["of the second", "again"]);
+}
+
+#[test]
+fn a_far_end_for_one_machine_serves_no_other() {
+    let machine = Machine::new("server");
+    let serving = |name: &str| ExchangeSetup { name: MachineName::parse(name), ..far_end(&machine) };
+    speak_with(&serving("ada"), &[&hello('a', "[1,1]")]).0.expect("connected");
+    // The key of eve leads to a far end for eve, whatever eve says.
+    for purpose in ["exchange", "introduce"] {
+        let hello = hello('a', "[1,1]").replace(r#""name""#, &format!(r#""purpose":"{purpose}","name""#));
+        let ended = speak_with(&serving("eve"), &[&hello]).0;
+        assert!(matches!(ended, Err(Error::KnownAs { ref known }) if known == "ada"), "{ended:?}");
+    }
+    for purpose in ["exchange", "introduce", "answer"] {
+        let hello = hello('b', "[1,1]").replace(r#""name""#, &format!(r#""purpose":"{purpose}","name""#));
+        let ended = speak_with(&serving("ada"), &[&hello]).0;
+        assert!(matches!(ended, Err(Error::OtherMachine { .. })), "{purpose}: {ended:?}");
+    }
 }
 
 #[test]

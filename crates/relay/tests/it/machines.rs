@@ -55,6 +55,7 @@ impl Machine {
         ExchangeSetup {
             home: self.home(),
             program: "1.0".to_owned(),
+            is_far_end: false,
             name: MachineName::parse(other),
             give_answer: None,
             may_answer: false,

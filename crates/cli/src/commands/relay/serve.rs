@@ -4,7 +4,8 @@ use std::io::IsTerminal;
 use std::process::{Command, Stdio};
 
 use ringer_journal::Journal;
-use ringer_relay::{AnswerRequest, Answered, ExchangeSetup, GiveAnswer, serve};
+use ringer_relay::{AnswerRequest, Answered, ExchangeSetup, GiveAnswer, MachineName, serve};
+use ringer_term::sanitise_line;
 
 use crate::client_setup::own_path;
 use crate::context;
@@ -24,6 +25,9 @@ pub(super) struct Args {
     /// Take neither answers nor messages for agents from the other machine
     #[arg(long)]
     no_answers: bool,
+    /// Serve only the machine of this name; for a forced command of ssh [default: any, by what it calls itself]
+    #[arg(long)]
+    name: Option<String>,
 }
 
 pub(super) fn run(arguments: &Args) -> Outcome {
@@ -31,13 +35,21 @@ pub(super) fn run(arguments: &Args) -> Outcome {
         return Err(Failure::usage("this speaks with another machine, and standard input is a terminal")
             .hint("ringer relay add ssh HOST   # on the other machine"));
     }
+    let name = arguments.name.as_deref().map(|name| {
+        MachineName::parse(name).ok_or_else(|| {
+            Failure::usage(format!("{:?} cannot be the name of a machine", sanitise_line(name)))
+                .hint("ringer relay serve --stdio --name laptop")
+        })
+    });
+    let name = name.transpose()?;
     let home = context::home()?;
     // An agent that runs this and speaks for another machine must not answer in place of the person.
     let takes_answers = !arguments.no_answers && !guard::is_agent(&mut Journal::open(&home)?)?;
     let setup = ExchangeSetup {
         home,
         program: env!("CARGO_PKG_VERSION").to_owned(),
-        name: None,
+        is_far_end: true,
+        name,
         give_answer: takes_answers.then_some(give_answer as GiveAnswer),
         may_answer: false,
         may_reach_lead: false,

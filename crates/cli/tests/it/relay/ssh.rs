@@ -86,8 +86,10 @@ fn a_wrong_key_is_told_with_the_words_of_ssh() {
 #[test]
 fn a_forced_command_lets_a_machine_do_nothing_else() {
     let ssh = Ssh::new();
-    let forced =
-        format!("restrict,command=\"{} relay serve --stdio --no-answers\"", env!("CARGO_BIN_EXE_ringer"));
+    let forced = format!(
+        "restrict,command=\"{} relay serve --stdio --name laptop --no-answers\"",
+        env!("CARGO_BIN_EXE_ringer")
+    );
     ssh.server.authorize(&forced, "key");
     // What is asked of the shell there is not run, so the program is named.
     ssh.add(&["--may-answer", "--program", "ringer"]);
