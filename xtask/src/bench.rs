@@ -45,6 +45,7 @@ const BENCHES: &[Bench] = &[
     Bench { name: "hub", run: hub::run },
     Bench { name: "store", run: store::run },
     Bench { name: "relay", run: relay::run },
+    Bench { name: "nats", run: nats },
     Bench { name: "ui", run: |options, times| in_terminal("ui", options, times) },
     Bench { name: "run", run: |options, times| in_terminal("run", options, times) },
     Bench { name: "panes", run: |options, times| in_terminal("panes", options, times) },
@@ -74,6 +75,11 @@ fn choose(names: &[String]) -> Result<Vec<&'static Bench>, Failure> {
 /// Measures inside one process, so it is an ordinary bench target that prints its own ratios.
 fn scanner(_: &Options, times: &mut StepTimes) -> Result<(), Failure> {
     Step::cargo("scanner", &["bench", "-p", "ringer-term", "--bench", "scanner"]).run(times)
+}
+
+/// A team through one server: its machines are simulated in one process.
+fn nats(_: &Options, times: &mut StepTimes) -> Result<(), Failure> {
+    Step::cargo("nats", &["bench", "-p", "ringer-relay", "--features", "nats", "--bench", "nats"]).run(times)
 }
 
 /// `ringer` in a real terminal, as `cargo run --release` builds it.

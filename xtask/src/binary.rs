@@ -7,7 +7,7 @@ use std::process::Command;
 
 use crate::failure::Failure;
 use crate::parts;
-use crate::step::Step;
+use crate::step::{self, Step};
 use crate::step_times::StepTimes;
 
 /// How `ringer` is built for the occasion.
@@ -51,7 +51,11 @@ pub(crate) fn ringer(profile: Profile, times: &mut StepTimes) -> Result<PathBuf,
     if profile == Profile::Tested {
         return Ok(artifacts()?.join(profile.folder()).join(program));
     }
-    let build = Step::cargo("build", &["build", "--profile", profile.name(), "-p", "ringer"]);
+    let mut build = Step::cargo("build", &["build", "--profile", profile.name(), "-p", "ringer"]);
+    // What is shipped has everything.
+    if profile == Profile::Dist {
+        build = build.args(step::FEATURES);
+    }
     // Naming the target keeps the flags away from build scripts and procedural macros, which they would break.
     if let Some(target) = static_target().filter(|_| profile == Profile::Dist) {
         build.args(["--target", &target]).env("RUSTFLAGS", STATIC).run(times)?;

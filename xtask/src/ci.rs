@@ -3,7 +3,7 @@ use crate::failure::Failure;
 use crate::fresh;
 use crate::machine::is_ci;
 use crate::parts::{self, Missing, Part};
-use crate::step::Step;
+use crate::step::{self, Step};
 use crate::step_times::StepTimes;
 use crate::test;
 use crate::tidy;
@@ -22,11 +22,10 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     };
     StepTimes::around(|times| {
         Step::cargo("fmt", &["fmt", "--all", "--check"]).run(times)?;
-        Step::cargo(
-            "clippy",
-            &["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"],
-        )
-        .run(times)?;
+        Step::cargo("clippy", &["clippy", "--workspace", "--all-targets", "--locked"])
+            .args(step::FEATURES)
+            .args(["--", "-D", "warnings"])
+            .run(times)?;
         times.time("tidy", tidy::check)?;
         // The fuzz targets are a workspace of their own, which nothing else builds.
         parts::ensure_these(COMPILER, Missing::Install, times)?;
@@ -38,6 +37,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
             clients::test_in_ci(times)?;
         }
         Step::cargo("doc", &["doc", "--workspace", "--no-deps", "--locked"])
+            .args(step::FEATURES)
             .env("RUSTDOCFLAGS", "-D warnings")
             .run(times)?;
         // What would be uploaded builds by itself. `--allow-dirty` because a developer may try it before committing.

@@ -68,6 +68,8 @@ const PARTS: &[Part] = &[
     Part::new("ssh-keygen", "openssh-client", "so a real ssh has keys"),
     // Only root has its directory on the PATH.
     Part::new("/usr/sbin/sshd", "openssh-server", "so machines are linked over a real ssh"),
+    // Only root has its directory on the PATH.
+    Part::new("/usr/sbin/nats-server", "nats-server", "so teams are tried over a real server"),
     Part::new("kill", "procps", "so hubs are killed under load"),
 ];
 

@@ -7,6 +7,9 @@ use std::process::{Command, ExitStatus, Stdio};
 use crate::failure::Failure;
 use crate::step_times::StepTimes;
 
+/// What is built beside the defaults, everywhere alike so that nothing is built twice: teams over NATS.
+pub(crate) const FEATURES: [&str; 2] = ["--features", "ringer/nats"];
+
 /// A program to run in front of the developer: shown before it runs, timed, and its failure is ours.
 pub(crate) struct Step {
     name: &'static str,

@@ -50,7 +50,7 @@ pub(crate) fn all(missing: Missing, arguments: &[String], times: &mut StepTimes)
         return Ok(());
     }
     // nextest does not know doctests.
-    Step::cargo("doctests", &["test", "--workspace", "--doc"]).run(times)?;
+    Step::cargo("doctests", &["test", "--workspace", "--doc"]).args(step::FEATURES).run(times)?;
     if names_tests(arguments) {
         eprintln!("stress, kill points and damage left out: the arguments choose tests");
         return Ok(());
@@ -87,7 +87,9 @@ impl Scope {
     }
 
     fn flags(&self) -> Vec<&'static str> {
-        let packages: &[&str] = if self.packages_are_ours { &["--workspace"] } else { &[] };
+        // A feature of one crate is refused where another one is chosen.
+        let packages: &[&str] =
+            if self.packages_are_ours { &["--workspace", step::FEATURES[0], step::FEATURES[1]] } else { &[] };
         let targets = if self.targets_are_ours { TARGETS } else { &[] };
         packages.iter().chain(targets).copied().collect()
     }
@@ -156,7 +158,8 @@ mod tests {
             assert_eq!(Scope::of(&arguments).flags().join(" "), expect, "{arguments:?}");
         }
         let targets = "--lib --bins --tests --examples";
-        let everything = format!("--workspace {targets}");
+        let workspace = "--workspace --features ringer/nats";
+        let everything = format!("{workspace} {targets}");
         check("", &everything);
         check("scanner --no-fail-fast", &everything);
         check("--profile ci", &everything);
@@ -164,7 +167,7 @@ mod tests {
         check("-p ringer-term", targets);
         check("-pringer-term", targets);
         check("--package=ringer-term osc", targets);
-        check("--test it", "--workspace");
+        check("--test it", workspace);
         check("-p ringer --bin ringer", "");
     }
 

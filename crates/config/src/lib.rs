@@ -33,6 +33,7 @@ mod schema;
 mod settings;
 mod span;
 mod table_rule;
+mod team;
 mod trust;
 mod trustable;
 mod word;

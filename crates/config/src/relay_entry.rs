@@ -1,14 +1,29 @@
 //! Links to other machines: `[[relay]]`.
 
-use ringer_core::policy::RelayLink;
+use std::path::PathBuf;
+
+use ringer_core::policy::{RelayLink, TeamLink};
 use ringer_platform::shell_word;
 use schemars::JsonSchema;
 use serde::Serialize;
 use toml::de::DeValue;
 
 use crate::page::{Item, Section};
+use crate::team::{TeamParts, wrong_team};
 
-pub(crate) const RELAY: [&str; 6] = ["name", "ssh", "program", "command", "may_answer", "may_reach_lead"];
+pub(crate) const RELAY: [&str; 11] = [
+    "name",
+    "ssh",
+    "program",
+    "command",
+    "nats",
+    "team",
+    "credentials",
+    "ca",
+    "may_answer",
+    "may_reach_lead",
+    "share_marks",
+];
 /// Each is a process and a thread of the hub.
 const MAX_RELAYS: usize = 32;
 /// The longest name of a machine.
@@ -28,11 +43,12 @@ const SSH: [&str; 10] = [
     "ServerAliveCountMax=3",
 ];
 
-/// A machine whose messages come here, and that gets the messages of this one.
+/// A machine whose messages come here, and that gets the messages of this one; or a team of machines.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(rename = "Relay", deny_unknown_fields, default)]
 pub struct RelayEntry {
-    /// What the machine is called in lists and after `@` [default: the host of `ssh`].
+    /// What the machine is called in lists and after `@` [default: the host of `ssh`]. With `nats`: what this machine is
+    /// called in the team [default: its host name].
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "String", length(min = 1, max = 64), default = "Option::<String>::default")]
     pub name: Option<String>,
@@ -47,17 +63,48 @@ pub struct RelayEntry {
     /// Instead of `ssh`: a program and its arguments that run `ringer relay serve --stdio` on the machine.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub command: Vec<String>,
-    /// Whether what agents on the machine ask may be answered from here.
+    /// Instead of `ssh`: the address of the NATS server of a team, such as `tls://nats.example.org:4222`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String", length(min = 1), default = "Option::<String>::default")]
+    pub nats: Option<String>,
+    /// The name of the team. The machine `box` of the team `platform` is listed as `box.platform`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String", length(min = 1, max = 20), default = "Option::<String>::default")]
+    pub team: Option<String>,
+    /// File with the credentials for the NATS server; only you may be able to read it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String", default = "Option::<String>::default")]
+    pub credentials: Option<PathBuf>,
+    /// File with the certificate that the NATS server's one is signed with [default: those that the system trusts].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String", default = "Option::<String>::default")]
+    pub ca: Option<PathBuf>,
+    /// Whether what agents on the machine ask may be answered from here. With `nats`: whether other machines of the team may
+    /// answer what agents ask here, and write to them.
     pub may_answer: bool,
     /// Whether messages of agents on the machine reach the lead agent of the same repository here.
     pub may_reach_lead: bool,
+    /// With `nats`: whether what you read, clear or snooze here counts on the other machines of the team, and the other way
+    /// round.
+    pub share_marks: bool,
 }
 
 impl RelayEntry {
-    /// What the machine is called: its name, or the host without a user.
+    /// What the machine is called: its name, or the host without a user. For a team, the name of the team.
     pub fn machine(&self) -> &str {
+        if let (Some(_), Some(team)) = (&self.nats, &self.team) {
+            return team;
+        }
         let host = || self.ssh.as_deref().map(|host| host.rsplit('@').next().unwrap_or(host));
         self.name.as_deref().or_else(host).unwrap_or_default()
+    }
+
+    /// Whether messages for a machine go this way: it is the machine of the link, or one of the team, such as `box.platform`.
+    pub fn leads_to(&self, machine: &str) -> bool {
+        match &self.nats {
+            None => self.machine() == machine,
+            Some(_) => machine.split_once('.').is_some_and(|(_, team)| team == self.machine()),
+        }
     }
 
     /// The program that connects to the machine, and its arguments.
@@ -68,6 +115,16 @@ impl RelayEntry {
         fixed.chain(["--".to_owned(), host.clone(), remote]).collect()
     }
 
+    /// Why an entry with `nats` is no team, and what to write instead.
+    pub fn wrong_team(&self) -> Option<(String, &'static str)> {
+        wrong_team(&TeamParts {
+            url: self.nats.as_deref()?,
+            team: self.team.as_deref(),
+            name: self.name.as_deref(),
+            has_credentials: self.credentials.is_some(),
+        })
+    }
+
     /// What the hub has to know of it.
     pub fn link(&self) -> RelayLink {
         RelayLink {
@@ -76,6 +133,13 @@ impl RelayEntry {
             ssh: self.ssh.clone(),
             may_answer: self.may_answer,
             may_reach_lead: self.may_reach_lead,
+            team: self.nats.clone().map(|url| TeamLink {
+                url,
+                machine: self.name.clone(),
+                credentials: self.credentials.clone(),
+                ca: self.ca.clone(),
+                share_marks: self.share_marks,
+            }),
         }
     }
 }
@@ -129,12 +193,29 @@ fn relay(item: &Item<'_, '_>, section: &Section<'_, '_>) -> Option<RelayEntry> {
         ssh: section.get("ssh").and_then(|item| host(&item)),
         program: section.get("program").and_then(|item| item.name_text("program")),
         command: section.get("command").and_then(|item| item.program()).unwrap_or_default(),
+        nats: section.get("nats").and_then(|item| item.name_text("address")),
+        team: section.get("team").and_then(|item| item.name_text("team")),
+        credentials: section.get("credentials").and_then(|item| item.path()),
+        ca: section.get("ca").and_then(|item| item.path()),
         may_answer: section.get("may_answer").and_then(|item| item.boolean()).unwrap_or_default(),
         may_reach_lead: section.get("may_reach_lead").and_then(|item| item.boolean()).unwrap_or_default(),
+        share_marks: section.get("share_marks").and_then(|item| item.boolean()).unwrap_or_default(),
     };
     let has = |key: &str| section.get(key).is_some();
+    if has("nats") {
+        if has("ssh") || has("program") || has("command") || has("may_reach_lead") {
+            return item.wrong("has `nats` and what belongs to a link of another kind", None);
+        }
+        return match relay.wrong_team() {
+            None => relay.nats.is_some().then_some(relay),
+            Some((what, example)) => item.wrong(what, Some(example.to_owned())),
+        };
+    }
     if has("ssh") == has("command") {
-        return item.wrong("needs either `ssh` or `command`", Some("ssh = \"box\"".to_owned()));
+        return item.wrong("needs either `ssh`, `command` or `nats`", Some("ssh = \"box\"".to_owned()));
+    }
+    if let Some(key) = ["team", "credentials", "ca", "share_marks"].into_iter().find(|key| has(key)) {
+        return item.wrong(format!("has `{key}`, which belongs to `nats`"), None);
     }
     if has("program") && has("command") {
         return item.wrong("has `program`, which belongs to `ssh`", None);
@@ -188,13 +269,52 @@ mod tests {
             assert!(error.contains(part), "{error}");
         };
         check("[[relay]]\nssh = \"-oProxyCommand=x\"", "which is no host");
-        check("[[relay]]\nname = \"a\"", "needs either `ssh` or `command`");
-        check("[[relay]]\nssh = \"a\"\ncommand = [\"x\"]", "needs either `ssh` or `command`");
+        check("[[relay]]\nname = \"a\"", "needs either `ssh`, `command` or `nats`");
+        check("[[relay]]\nssh = \"a\"\ncommand = [\"x\"]", "needs either `ssh`, `command` or `nats`");
         check("[[relay]]\ncommand = [\"x\"]", "expected letters");
         check("[[relay]]\nname = \"a@b\"\nssh = \"a\"", "expected letters");
         check("[[relay]]\nssh = \"a\"\n[[relay]]\nssh = \"me@a\"", "two machines named");
         check("[[relay]]\nssh = \"a\"\nhost = \"b\"", "unknown key");
         check("[relay]\nssh = \"a\"", "[[relay]]");
+    }
+
+    #[test]
+    fn a_team_is_reached_over_an_encrypted_connection() {
+        let relays = read(
+            "[[relay]]\nnats = \"tls://nats.lan:4222\"\nteam = \"platform\"\ncredentials = \"~/a.creds\"\nname = \"laptop\"",
+        )
+        .unwrap();
+        assert_eq!(relays[0].machine(), "platform");
+        assert!(relays[0].leads_to("box.platform") && !relays[0].leads_to("platform"));
+        let team = relays[0].link().team.unwrap();
+        assert_eq!(team.credentials.as_deref(), Some(Path::new("/people/ada/a.creds")));
+        assert_eq!(team.machine.as_deref(), Some("laptop"));
+        assert!(!team.share_marks);
+        for host in ["127.0.0.1:4222", "localhost", "[::1]:4222"] {
+            let text = format!("[[relay]]\nnats = \"nats://{host}\"\nteam = \"a\"");
+            assert_eq!(read(&text).map(|relays| relays.len()), Ok(1), "{host}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_a_team_is_told() {
+        let check = |text: &str, part: &str| {
+            let error = read(&format!("[[relay]]\n{text}")).unwrap_err();
+            assert!(error.contains(part), "{error}");
+        };
+        let tls = "nats = \"tls://a\"\ncredentials = \"/c\"";
+        check("nats = \"nats://a.lan\"\nteam = \"t\"\ncredentials = \"/c\"", "unencrypted");
+        check("nats = \"nats://localhost.evil.org\"\nteam = \"t\"", "unencrypted");
+        check("nats = \"tls://a.lan\"\nteam = \"t\"", "needs `credentials`");
+        check("nats = \"tls://me:secret@a\"\nteam = \"t\"", "in which a secret would be");
+        check("nats = \"http://a\"\nteam = \"t\"", "neither tls:// nor nats://");
+        check("nats = \"tls://a,b\"\nteam = \"t\"", "not one host and a port");
+        check(tls, "needs `team`");
+        check(&format!("{tls}\nteam = \"a.b\""), "has the team");
+        check(&format!("{tls}\nteam = \"a>\""), "has the team");
+        check(&format!("{tls}\nteam = \"a\"\nname = \"box.lan\""), "has the name");
+        check(&format!("{tls}\nteam = \"a\"\nssh = \"b\""), "another kind");
+        check("ssh = \"a\"\nteam = \"b\"", "belongs to `nats`");
     }
 
     #[test]

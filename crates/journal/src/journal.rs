@@ -25,3 +25,4 @@ pub(crate) mod schema;
 pub(crate) mod sequence;
 pub(crate) mod stats;
 pub(crate) mod status_summary;
+mod team;

@@ -76,7 +76,7 @@ pub use journal::machine_name::MachineNaming;
 pub use journal::prompt::{DecideOutcome, Decision, PromptWaiter, StoredPrompt};
 pub use journal::question::{PendingQuestion, Question};
 pub use journal::read::{Batch, Filter, JournalFollower};
-pub use journal::relay::{Import, Imported, ImportedMessage, JournalWatch, OwnBatch};
+pub use journal::relay::{Import, Imported, ImportedMessage, JournalWatch, OwnBatch, TeamNote};
 pub use journal::retention::{PruneResult, RetentionLimits};
 pub use journal::schema::{Journal, JournalSchema};
 pub use journal::stats::{AgentSummary, JournalStats, RunningListener, UnreadCount};

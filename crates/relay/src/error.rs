@@ -72,6 +72,17 @@ pub enum Error {
     /// The other side broke the rules of the protocol.
     #[error("the other side does not speak the link protocol: {0}")]
     Protocol(&'static str),
+    /// A team's server does not do what it should.
+    #[error("{0}")]
+    Team(String),
+    /// This program was built without teams.
+    #[error(
+        "this ringer was built without NATS, which teams need; build it with: cargo install --path crates/cli --features nats"
+    )]
+    WithoutNats,
+    /// Other people can read what lets this machine in.
+    #[error("other people can read or change {}, which lets this machine in; type: chmod 600 {}", .0.display(), .0.display())]
+    Open(PathBuf),
     /// Nothing was heard for too long.
     #[error("nothing was heard from the other machine for {0} s")]
     Silent(u64),

@@ -17,12 +17,15 @@ use ringer_platform::wake_pair;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
+use crate::answers::GiveAnswer;
 use crate::error::Error;
 use crate::exchange::{Ended, Exchange, Pipes, Progress};
 use crate::exchange_setup::ExchangeSetup;
 use crate::link_process::LinkProcess;
 use crate::machine::MachineName;
 use crate::status_file::{LinkState, StatusFile};
+use crate::team::run_team;
+use crate::team_setup::{TeamProgress, TeamSetup};
 
 /// The pauses before a link is tried again. One that was connected for longer than the longest begins with the shortest.
 const SHORTEST_PAUSE: Duration = Duration::from_secs(1);
@@ -34,6 +37,8 @@ pub struct RelaySetup {
     pub home: Home,
     /// The version of this program.
     pub program: String,
+    /// Gives answers of machines of a team to what agents ask here, where the person allows that.
+    pub give_answer: Option<GiveAnswer>,
     /// Where the hub logs.
     pub log: Box<dyn Fn(String) + Send + Sync>,
 }
@@ -207,6 +212,10 @@ fn connect(
     shared.status.change(name.as_str(), |status| {
         (status.state, status.why, status.again_ms) = (LinkState::Connecting, None, None);
     });
+    if let Some(team) = TeamSetup::of(&shared.setup.home, link) {
+        let team = team.with_answers(shared.setup.give_answer);
+        return connect_team(shared, &team, name, woken, connected_at);
+    }
     let mut process = LinkProcess::start(&link.command).map_err(|error| {
         let program = link.command.first().map(String::as_str).unwrap_or_default();
         Error::Program(format!("{program} cannot be started: {error}"))
@@ -250,4 +259,34 @@ fn connect(
         Ok(Ended::Closed) => Err(Error::Program(process.end_in_words())),
         ended => ended,
     }
+}
+
+/// One connection to a team's server, from its beginning to its end.
+fn connect_team(
+    shared: &Shared,
+    team: &TeamSetup,
+    name: &MachineName,
+    woken: &UnixStream,
+    connected_at: &mut Option<Instant>,
+) -> Result<Ended, Error> {
+    let mut progress = |progress| match progress {
+        TeamProgress::Connected { server } => {
+            *connected_at = Some(Instant::now());
+            (shared.setup.log)(format!("team {name} is connected"));
+            shared.status.change(name.as_str(), |status| {
+                status.state = LinkState::Connected;
+                status.machine = Some(team.export_key());
+                status.program = Some(server);
+            });
+        }
+        TeamProgress::Stored { new, refused, waiting } => shared.status.change(name.as_str(), |status| {
+            status.messages += new as u64;
+            status.waiting_there = waiting;
+            if let Some((count, why)) = refused {
+                status.refused += count as u64;
+                status.refused_why = Some(why);
+            }
+        }),
+    };
+    run_team(team, woken, &mut progress)
 }

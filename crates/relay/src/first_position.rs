@@ -12,18 +12,18 @@ use ringer_journal::{Home, IdSource, Journal};
 use ringer_platform::{Durability, replace_file};
 
 use crate::error::Error;
-use crate::machine::MachineId;
 use crate::position::Position;
 
-fn path(home: &Home, machine: &MachineId) -> PathBuf {
-    home.path().join(format!("relay-begin-{}.json", machine.as_str()))
+fn path(home: &Home, key: &str) -> PathBuf {
+    home.path().join(format!("relay-begin-{key}.json"))
 }
 
-/// The number behind which messages of this machine may go to another one. That of a machine that is new is the end of the
+/// The number behind which messages of this machine may go to another one, or to a team: the key is what the journal keeps its
+/// place under. That of a machine that is new is the end of the
 /// journal: from here on nothing is left out that is written for it.
-pub(crate) fn first_position(home: &Home, journal: &mut Journal, machine: &MachineId) -> Result<i64, Error> {
-    let now = journal.export_position(machine.as_str(), IdSource::now().unix_ms)?;
-    let path = path(home, machine);
+pub(crate) fn first_position(home: &Home, journal: &mut Journal, key: &str) -> Result<i64, Error> {
+    let now = journal.export_position(key, IdSource::now().unix_ms)?;
+    let path = path(home, key);
     let failed = |what: &str, source| Error::Io { what: format!("cannot {what} {}", path.display()), source };
     let begun: Position = match fs::read(&path) {
         Ok(bytes) => serde_json::from_slice(&bytes).map_err(|error| failed("read", error.into()))?,
@@ -40,6 +40,6 @@ pub(crate) fn first_position(home: &Home, journal: &mut Journal, machine: &Machi
 }
 
 /// Forgets where the messages for a machine begin.
-pub(crate) fn forget(home: &Home, machine: &MachineId) {
-    let _ = fs::remove_file(path(home, machine));
+pub(crate) fn forget(home: &Home, key: &str) {
+    let _ = fs::remove_file(path(home, key));
 }

@@ -24,6 +24,8 @@ mod link;
 mod link_process;
 mod local_journal;
 mod machine;
+#[cfg(feature = "nats")]
+mod nats;
 mod one_question;
 mod peer;
 mod peer_lock;
@@ -32,6 +34,9 @@ mod repositories;
 mod round_trip;
 mod serve;
 mod status_file;
+mod team;
+#[cfg_attr(not(feature = "nats"), expect(dead_code, reason = "without NATS, no team is connected to"))]
+mod team_setup;
 mod wire_message;
 
 #[cfg(test)]
@@ -54,4 +59,6 @@ pub use position::Position;
 pub use round_trip::round_trip;
 pub use serve::serve;
 pub use status_file::{LinkState, LinkStatus, RelayStatus};
+pub use team::{answer_in_team, forget_team, join_team};
+pub use team_setup::{TeamProgress, TeamSetup};
 pub use wire_message::WireMessage;

@@ -48,7 +48,7 @@ pub fn introduce(
         Some(name) => set_name(journal, &hello.machine, name)?,
         None => free_name(journal, hello)?,
     };
-    Ok((name, first_position(home, journal, &hello.machine)?))
+    Ok((name, first_position(home, journal, hello.machine.as_str())?))
 }
 
 /// Makes sure that a machine is the one of a name that was set, without noting anything.
@@ -93,7 +93,7 @@ pub fn forget_machine(home: &Home, journal: &mut Journal, name: &MachineName) ->
     let Some(id) = journal.machine_named(name.as_str())? else { return Ok(false) };
     journal.forget_machine(&id)?;
     if let Some(id) = MachineId::parse(&id) {
-        first_position::forget(home, &id);
+        first_position::forget(home, id.as_str());
     }
     Ok(true)
 }

@@ -32,6 +32,7 @@ mod login_manager;
 mod messages_api;
 #[cfg(feature = "model")]
 mod model;
+mod nats_server;
 #[cfg(feature = "desktop")]
 mod notification_server;
 mod program;
@@ -55,6 +56,7 @@ pub use login_manager::LoginManager;
 pub use messages_api::Messages;
 #[cfg(feature = "model")]
 pub use model::{Answer, Model, ModelRequest, Wire};
+pub use nats_server::{NATS_USERS, NatsServer, NatsUser};
 #[cfg(feature = "desktop")]
 pub use notification_server::{
     BlockingNotificationServer, NotificationServer, NotifyCall, ServerBehaviour, ServerCall, in_time,

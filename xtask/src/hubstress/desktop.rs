@@ -16,7 +16,7 @@ use crate::binary;
 use crate::bus::Bus;
 use crate::environment::failed;
 use crate::failure::Failure;
-use crate::step::Step;
+use crate::step::{self, Step};
 use crate::step_times::StepTimes;
 
 /// Something that happened to a popup.
@@ -114,7 +114,9 @@ impl Desktop {
 /// Builds the server and gives its path. It is an example of this crate: what it is made of is not needed to build the
 /// rest, and the tests have built it already.
 pub(super) fn server(times: &mut StepTimes) -> Result<PathBuf, Failure> {
-    Step::cargo("recorder", &["build", "--workspace", "--example", "recorder"]).run(times)?;
+    Step::cargo("recorder", &["build", "--workspace", "--example", "recorder"])
+        .args(step::FEATURES)
+        .run(times)?;
     Ok(binary::artifacts()?.join("debug/examples").join(format!("recorder{EXE_SUFFIX}")))
 }
 

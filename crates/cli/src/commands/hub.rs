@@ -17,6 +17,7 @@ use ringer_relay::{RelaySetup, Relays};
 use ringer_tmux::{Scanning, Servers};
 use serde_json::{Value, json};
 
+use super::relay::give_answer;
 use crate::client_paths::client_paths;
 use crate::client_setup::{own_path, user_plan};
 use crate::exit::Exit;
@@ -144,6 +145,7 @@ fn relays(home: &Home, log: Log) -> Relays {
     Relays::start(RelaySetup {
         home: home.clone(),
         program: env!("CARGO_PKG_VERSION").to_owned(),
+        give_answer: Some(give_answer),
         log: Box::new(move |line| log.line(line)),
     })
 }

@@ -1,6 +1,7 @@
 //! `ringer relay`.
 
 mod add;
+mod add_nats;
 mod linked;
 mod serve;
 mod settings_file;
@@ -9,6 +10,7 @@ mod show;
 use crate::failure::Outcome;
 
 pub(crate) use linked::{machines, settings};
+pub(crate) use serve::give_answer;
 pub(crate) use show::{set_machines, state_text};
 
 /// See agents of other machines in one inbox

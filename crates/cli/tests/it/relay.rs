@@ -2,6 +2,8 @@
 
 mod identity;
 mod machines;
+#[cfg(feature = "nats")]
+mod nats;
 mod popups;
 mod repositories;
 mod screen;

@@ -90,7 +90,7 @@ fn relays() -> impl Strategy<Value = RelayEntry> {
     relays.prop_map(|(is_ssh, program, command, (may_answer, may_reach_lead))| {
         let (ssh, program, command) =
             if is_ssh { (Some("me@box.lan".to_owned()), program, Vec::new()) } else { (None, None, command) };
-        RelayEntry { name: None, ssh, program, command, may_answer, may_reach_lead }
+        RelayEntry { ssh, program, command, may_answer, may_reach_lead, ..RelayEntry::default() }
     })
 }
 

@@ -1,16 +1,36 @@
 //! Links to other machines, as the person set them.
 
-/// A link to one machine.
+use std::path::PathBuf;
+
+/// A link to one machine, or to a team.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RelayLink {
-    /// What the machine is called here.
+    /// What the machine is called here, or the team.
     pub name: String,
-    /// The program that connects to `ringer relay serve --stdio` there, and its arguments.
+    /// The program that connects to `ringer relay serve --stdio` there, and its arguments. A team has none.
     pub command: Vec<String>,
     /// The host, if the program is ssh.
     pub ssh: Option<String>,
-    /// Whether what agents ask there may be answered from here.
+    /// Whether what agents ask there may be answered from here. For a team: whether its other machines may answer what agents
+    /// ask here, and write to them.
     pub may_answer: bool,
     /// Whether messages of agents there reach the lead agent of the same repository here.
     pub may_reach_lead: bool,
+    /// The server, if it is a team.
+    pub team: Option<TeamLink>,
+}
+
+/// How a machine takes part in a team: all of its machines exchange messages over one NATS server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TeamLink {
+    /// The address of the server.
+    pub url: String,
+    /// What this machine is called in the team; without it, its host name.
+    pub machine: Option<String>,
+    /// The file with what this machine proves itself with.
+    pub credentials: Option<PathBuf>,
+    /// The certificate that the server's one is signed with, where it is not one that the system trusts.
+    pub ca: Option<PathBuf>,
+    /// Whether what the person reads, clears or snoozes counts on the other machines, too.
+    pub share_marks: bool,
 }

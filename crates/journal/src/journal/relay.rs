@@ -63,6 +63,20 @@ pub struct Import<'a> {
     pub end: &'a Cursor,
 }
 
+/// What a connection to a team notes with what it stores.
+#[derive(Debug, Clone, Copy)]
+pub struct TeamNote<'a> {
+    /// Under which key.
+    pub key: &'a str,
+    /// The note.
+    pub note: &'a str,
+}
+
+/// The name of a team's note.
+pub(crate) fn team_note_of(key: &str) -> String {
+    format!("team:{key}")
+}
+
 /// What became of messages of another machine.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Imported {
@@ -102,23 +116,37 @@ fn consumer_of(machine_id: &str) -> String {
 impl Journal {
     /// Stores messages of another machine, those of them that are new, and how far they go.
     pub fn import(&mut self, import: &Import<'_>) -> Result<Imported, Error> {
-        let Cursor { generation, seq, id } = import.end.clone();
-        let place = StoredPlace { generation: generation.unwrap_or_default(), seq, id };
-        // Plain data: it cannot fail to be written.
-        let place = serde_json::to_string(&place).unwrap_or_default();
+        self.import_all(std::slice::from_ref(import), None)
+    }
+
+    /// The same for messages of several machines, and a note of a team, all in one transaction.
+    pub fn import_all(
+        &mut self,
+        imports: &[Import<'_>],
+        note: Option<TeamNote<'_>>,
+    ) -> Result<Imported, Error> {
         let (imported, bells) = self.write(|transaction| {
             let (mut imported, mut bells) = (Imported::default(), BTreeSet::new());
-            for message in import.messages {
-                match put(transaction, import, message)? {
-                    Put::New(more) => {
-                        bells.extend(more);
-                        imported.new += 1;
+            for import in imports {
+                for message in import.messages {
+                    match put(transaction, import, message)? {
+                        Put::New(more) => {
+                            bells.extend(more);
+                            imported.new += 1;
+                        }
+                        Put::Known => {}
+                        Put::Refused => imported.refused += 1,
                     }
-                    Put::Known => {}
-                    Put::Refused => imported.refused += 1,
                 }
+                let Cursor { generation, seq, id } = import.end.clone();
+                let place = StoredPlace { generation: generation.unwrap_or_default(), seq, id };
+                // Plain data: it cannot fail to be written.
+                let place = serde_json::to_string(&place).unwrap_or_default();
+                agent_note::set(transaction, &note_of(import.machine_id), &place)?;
             }
-            agent_note::set(transaction, &note_of(import.machine_id), &place)?;
+            if let Some(TeamNote { key, note }) = note {
+                agent_note::set(transaction, &team_note_of(key), note)?;
+            }
             Ok((imported, bells))
         })?;
         if imported.new > 0 {

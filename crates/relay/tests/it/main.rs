@@ -5,4 +5,14 @@
 mod cuts;
 mod forging;
 mod machines;
+#[cfg(feature = "nats")]
+mod nats;
+#[cfg(feature = "nats")]
+mod nats_access;
+#[cfg(feature = "nats")]
+mod raw;
 mod refusals;
+#[cfg(feature = "nats")]
+mod team;
+#[cfg(feature = "nats")]
+mod wire;

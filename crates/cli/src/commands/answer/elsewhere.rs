@@ -8,7 +8,7 @@ use ringer_core::MessageId;
 use ringer_core::agent::{AnswerMethod, Prompt, PromptContent, PromptQuestion};
 use ringer_core::attention::Record;
 use ringer_journal::Journal;
-use ringer_relay::{Answered, OneQuestion, Purpose};
+use ringer_relay::{Answered, Error, OneQuestion, Purpose, TeamSetup, answer_in_team};
 use ringer_term::sanitise_line;
 use serde_json::Value;
 
@@ -72,7 +72,7 @@ impl Elsewhere {
 
     /// Gives the words of an answer there.
     pub(super) fn give(&self, words: &[String], journal: &mut Journal) -> Result<Answered, Failure> {
-        self.ask(journal, |question| question.answer(self.message.as_str(), words))
+        self.ask(journal, words, false)
     }
 
     /// All that is asked, and why it cannot be answered from here, if so.
@@ -80,7 +80,7 @@ impl Elsewhere {
         &self,
         journal: &mut Journal,
     ) -> Result<(PromptContent, Option<&'static str>), Failure> {
-        let answered = self.ask(journal, |question| question.show(self.message.as_str()))?;
+        let answered = self.ask(journal, &[], true)?;
         let shown = serde_json::from_str::<Shown>(&answered.text).ok().and_then(Shown::details);
         shown.ok_or_else(|| {
             let what = format!("ringer on {} does not tell what is asked", self.machine);
@@ -88,27 +88,34 @@ impl Elsewhere {
         })
     }
 
-    /// Asks the other machine, unless an agent runs this command.
-    fn ask(
-        &self,
-        journal: &mut Journal,
-        ask: impl FnOnce(OneQuestion) -> Result<Answered, ringer_relay::Error>,
-    ) -> Result<Answered, Failure> {
+    /// Asks the other machine, unless an agent runs this command: with the words of an answer, or to show what is asked.
+    fn ask(&self, journal: &mut Journal, words: &[String], as_json: bool) -> Result<Answered, Failure> {
         let what = format!("answer what an agent on {} asks", self.machine);
         guard::only_a_person(journal, &ringer_core::Scope::global(), &what)?;
-        self.connect(journal, ask)
+        self.connect(journal, words, as_json)
     }
 
-    fn connect(
-        &self,
-        journal: &mut Journal,
-        ask: impl FnOnce(OneQuestion) -> Result<Answered, ringer_relay::Error>,
-    ) -> Result<Answered, Failure> {
+    fn connect(&self, journal: &mut Journal, words: &[String], as_json: bool) -> Result<Answered, Failure> {
         let link = self.link()?;
         let (home, program) = (context::home()?, env!("CARGO_PKG_VERSION"));
+        let id = self.message.as_str();
+        if let Some(team) = TeamSetup::of(&home, &link.link()) {
+            return self.answered(answer_in_team(&team, &self.machine, id, words, as_json));
+        }
         let connected = OneQuestion::begin(&home, &link.argv(), program, Purpose::Answer, ANSWERS_WITHIN);
         let connected = connected.and_then(|question| question.is_from(journal, &self.machine));
-        let answered = connected.and_then(ask).map_err(|error| {
+        self.answered(
+            connected.and_then(
+                |question| {
+                    if as_json { question.show(id) } else { question.answer(id, words) }
+                },
+            ),
+        )
+    }
+
+    /// What became of an answer.
+    fn answered(&self, answered: Result<Answered, Error>) -> Result<Answered, Failure> {
+        let answered = answered.map_err(|error| {
             let what = format!("{} cannot be asked: {}", self.machine, sanitise_line(&error.to_string()));
             Failure::new(Exit::Unavailable, what).hint("ringer relay status")
         })?;
@@ -120,12 +127,13 @@ impl Elsewhere {
 
     fn link(&self) -> Result<RelayEntry, Failure> {
         let machine = &self.machine;
-        let found = relay::settings()?.relays.into_iter().find(|relay| relay.machine() == machine);
+        let found = relay::settings()?.relays.into_iter().find(|relay| relay.leads_to(machine));
         let Some(link) = found else {
             let what = format!("{machine} is no machine that this one connects to");
             return Err(Failure::new(Exit::Unavailable, what).hint("answer it there, or: ringer relay add"));
         };
-        if link.may_answer {
+        // In a team, the machine where the agent runs decides.
+        if link.may_answer || link.nats.is_some() {
             return Ok(link);
         }
         let what = format!("what agents on {machine} ask may not be answered from here");
@@ -140,7 +148,7 @@ pub(crate) fn answer_of_popup(journal: &mut Journal, message: &MessageId, words:
         return Err(Failure::new(Exit::Data, OVER));
     };
     let words = [words.to_owned()];
-    elsewhere.connect(journal, |question| question.answer(message.as_str(), &words)).map(drop)
+    elsewhere.connect(journal, &words, false).map(drop)
 }
 
 /// What `ringer answer --json` prints on the other machine.

@@ -1,11 +1,11 @@
 //! Links to other machines.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ringer_config::RelayEntry;
 use ringer_hub::Clock;
 use ringer_journal::{Home, Journal};
-use ringer_relay::{LinkState, OneQuestion, Purpose, round_trip};
+use ringer_relay::{LinkState, OneQuestion, Purpose, TeamSetup, join_team, round_trip};
 
 use super::row::Row;
 use crate::commands::relay::{set_machines, state_text};
@@ -15,10 +15,21 @@ const ANSWERS_WITHIN: Duration = Duration::from_secs(12);
 
 /// How a link is. With `send`, the machine is asked over a connection of its own, and a message goes through the link.
 pub(super) fn rows(home: &Home, relay: &RelayEntry, send: bool) -> Vec<Row> {
-    let part = format!("machine {}", relay.machine());
+    let kind = if relay.nats.is_some() { "team" } else { "machine" };
+    let part = format!("{kind} {}", relay.machine());
     let found =
         set_machines(home, std::slice::from_ref(relay)).ok().and_then(|(mut machines, _)| machines.pop());
     let state = found.as_ref().map(|machine| state_text(machine, &Clock::local())).unwrap_or_default();
+    if let Some(team) = TeamSetup::of(home, &relay.link()).filter(|_| send) {
+        let begun = Instant::now();
+        return vec![match join_team(&team) {
+            Ok(server) => {
+                let millis = begun.elapsed().as_millis();
+                Row::ok(part, format!("{state}; nats-server {server} answers within {millis} ms"))
+            }
+            Err(error) => Row::broken(part, error.to_string()).fix(fix(relay)),
+        }];
+    }
     let status = found.and_then(|machine| machine.status);
     if send && let Err(why) = connect(home, relay) {
         return vec![Row::broken(part, why).fix(fix(relay))];

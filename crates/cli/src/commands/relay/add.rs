@@ -5,9 +5,12 @@ use std::time::Duration;
 use ringer_config::RelayEntry;
 use ringer_journal::{Home, Journal};
 use ringer_platform::shell_word;
-use ringer_relay::{Hello, LinkProcess, MachineName, OneQuestion, Purpose, forget_machine, introduce};
+use ringer_relay::{
+    Hello, LinkProcess, MachineName, OneQuestion, Purpose, TeamSetup, forget_machine, forget_team, introduce,
+};
 use ringer_term::sanitise_line;
 
+use super::add_nats;
 use super::linked::{link_failure, only_a_person, settings};
 use super::settings_file::SettingsFile;
 use crate::confirm::{can_ask, confirm, confirm_by_enter};
@@ -33,6 +36,7 @@ const FIND: &str = "for ringer in ringer \"$HOME/.cargo/bin/ringer\" \"$HOME/.lo
 ///   ringer relay add ssh box
 ///   ringer relay add ssh me@build.lan --name build --may-answer --yes
 ///   ringer relay add command --name dev -- docker exec -i dev ringer relay serve --stdio
+///   ringer relay add nats tls://nats.example.org --team platform --credentials me.creds
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(super) struct Args {
@@ -52,6 +56,7 @@ enum Way {
         #[command(flatten)]
         options: Options,
     },
+    Nats(add_nats::Args),
     /// Over any program that runs `ringer relay serve --stdio` there
     Command {
         /// The program and its arguments
@@ -86,6 +91,7 @@ pub(super) fn run(arguments: &Args) -> Outcome {
     let home = context::home()?;
     only_a_person(&home)?;
     let (mut entry, options) = match &arguments.way {
+        Way::Nats(arguments) => return add_nats::run(arguments, &home),
         Way::Ssh { host, program, options } => {
             if host.starts_with('-') || host.contains(char::is_whitespace) {
                 return Err(Failure::usage(format!("{:?} is no host", sanitise_line(host)))
@@ -211,11 +217,15 @@ pub(super) fn remove(name: &str, yes: bool) -> Outcome {
     file.remove(|table| {
         let text = |key: &str| table.get(key).and_then(|item| item.as_str());
         match (&entry.name, &entry.ssh) {
+            _ if entry.nats.is_some() => text("nats").is_some() && text("team") == Some(name),
             (Some(name), _) => text("name") == Some(name),
             (None, ssh) => text("name").is_none() && text("ssh") == ssh.as_deref(),
         }
     });
     file.write()?;
+    if let Some(team) = TeamSetup::of(&home, &entry.link()) {
+        forget_team(&team, &mut journal).map_err(link_failure)?;
+    }
     if let Some(name) = MachineName::parse(name) {
         forget_machine(&home, &mut journal, &name).map_err(link_failure)?;
     }

@@ -58,7 +58,7 @@ pub(super) fn run(arguments: &Args) -> Outcome {
 }
 
 /// Answers as the person would here: with `ringer answer`, which has the rules.
-fn give_answer(request: &AnswerRequest) -> Answered {
+pub(crate) fn give_answer(request: &AnswerRequest) -> Answered {
     let failed = |error: String| Answered { exit: Exit::Unavailable as u8, error, ..Answered::default() };
     let program = match own_path() {
         Ok(program) => program,

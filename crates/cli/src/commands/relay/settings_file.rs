@@ -55,12 +55,20 @@ impl SettingsFile {
         set("name", &entry.name);
         set("ssh", &entry.ssh);
         set("program", &entry.program);
+        set("nats", &entry.nats);
+        set("team", &entry.team);
+        let path = |path: &Option<PathBuf>| path.as_deref().map(|path| path.to_string_lossy().into_owned());
+        set("credentials", &path(&entry.credentials));
+        set("ca", &path(&entry.ca));
         if !entry.command.is_empty() {
             table.insert("command", value(entry.command.iter().collect::<Array>()));
         }
         table.insert("may_answer", value(entry.may_answer));
         if entry.may_reach_lead {
             table.insert("may_reach_lead", value(true));
+        }
+        if entry.nats.is_some() {
+            table.insert("share_marks", value(entry.share_marks));
         }
         if let Some(tables) = self.tables() {
             tables.push(table);

@@ -24,16 +24,22 @@ pub(super) fn list(as_json: bool) -> Outcome {
         return print_line(NONE);
     }
     for relay in &relays {
-        let answers = if relay.may_answer { "answers from here" } else { "no answers from here" };
+        let answers = match (&relay.nats, relay.may_answer) {
+            (None, true) => "answers from here",
+            (None, false) => "no answers from here",
+            (Some(_), true) => "answers from the team",
+            (Some(_), false) => "no answers from the team",
+        };
         print_line(&sanitise_line(&format!("{}: {}, {answers}", relay.machine(), way(relay))))?;
     }
     Ok(())
 }
 
 fn way(relay: &RelayEntry) -> String {
-    match &relay.ssh {
-        Some(host) => format!("ssh {host}"),
-        None => relay.command.join(" "),
+    match (&relay.ssh, &relay.nats) {
+        (Some(host), _) => format!("ssh {host}"),
+        (None, Some(url)) => format!("team over {url}"),
+        (None, None) => relay.command.join(" "),
     }
 }
 
@@ -42,6 +48,7 @@ fn machine_json(relay: &RelayEntry) -> Value {
         "name": relay.machine(),
         "ssh": relay.ssh,
         "command": relay.argv(),
+        "nats": relay.nats,
         "may_answer": relay.may_answer,
         "may_reach_lead": relay.may_reach_lead,
     })
@@ -53,6 +60,8 @@ pub(crate) struct SetMachine {
     pub(crate) status: Option<LinkStatus>,
     /// Messages of this machine that it has not stored.
     pub(crate) waiting: Option<i64>,
+    /// What is at the other end: `ringer`, or the server of a team.
+    pub(crate) program: &'static str,
 }
 
 /// Every machine that is set. The second value says whether a hub runs.
@@ -63,13 +72,14 @@ pub(crate) fn set_machines(home: &Home, relays: &[RelayEntry]) -> Result<(Vec<Se
     let mut machines = Vec::new();
     for relay in relays {
         let name = relay.machine().to_owned();
+        let program = if relay.nats.is_some() { "nats-server" } else { "ringer" };
         let known = last.as_ref().and_then(|status| status.link(&name)).and_then(|link| link.machine.clone());
         let waiting = match (&mut journal, known) {
             (Some(journal), Some(machine)) => journal.export_lag(&machine)?,
             _ => None,
         };
         let status = running.as_ref().and_then(|status| status.link(&name)).cloned();
-        machines.push(SetMachine { name, status, waiting });
+        machines.push(SetMachine { name, status, waiting, program });
     }
     Ok((machines, running.is_some()))
 }
@@ -116,7 +126,7 @@ pub(crate) fn state_text(machine: &SetMachine, clock: &Clock) -> String {
     let state = match status.state {
         LinkState::Connected => {
             let version = status.program.as_deref().unwrap_or_default();
-            format!("connected since {since}, ringer {version}")
+            format!("connected since {since}, {} {version}", machine.program)
         }
         LinkState::Connecting => format!("connecting since {since}"),
         LinkState::Failed => {

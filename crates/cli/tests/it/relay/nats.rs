@@ -1,0 +1,124 @@
+//! Teams over a real NATS server.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use test_support::{NATS_USERS, NatsServer, until};
+
+use crate::hub::environment::HubEnvironment;
+
+/// A machine whose file holds its credentials.
+fn machine(name: &str) -> (HubEnvironment, String) {
+    let machine = HubEnvironment::with_settings("[notify]\nrate_limit = \"off\"\npopup = \"off\"\n");
+    let user = NATS_USERS.into_iter().find(|user| user.machine == name).expect("a user");
+    let path = machine.base.path().join("nkey");
+    fs::write(&path, user.seed).expect("a file");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).expect("a private file");
+    let path = path.to_str().expect("a path").to_owned();
+    (machine, path)
+}
+
+fn add(server: &NatsServer, name: &str, options: &[&str]) -> HubEnvironment {
+    let (machine, credentials) = machine(name);
+    let url = server.url();
+    let fixed =
+        ["relay", "add", "nats", &url, "--team", "t", "--name", name, "--credentials", &credentials, "--yes"];
+    let said = machine.run(&[&fixed, options].concat());
+    assert!(said.contains("nats-server 2.") && said.contains(&format!("this machine is {name}")), "{said}");
+    until("the team is connected", || {
+        let status = machine.run(&["relay", "status"]);
+        status.contains("t: connected since") && status.contains(", nats-server 2.")
+    });
+    machine
+}
+
+fn until_listed(machine: &HubEnvironment, body: &str) {
+    until(&format!("{body:?} is listed"), || {
+        machine.bodies(&["--limit", "1000"]).iter().any(|own| own == body)
+    });
+}
+
+#[test]
+fn two_commands_make_a_team() {
+    let mut server = NatsServer::of_team("t");
+    let (laptop, other) = (add(&server, "laptop", &[]), add(&server, "box", &[]));
+    other.notify(&["--from", "worker-1", "from the box"]);
+    until_listed(&laptop, "from the box");
+    let row = laptop.list(&[]).remove(0);
+    assert_eq!(row["from"], "worker-1@box.t");
+    server.kill();
+    laptop.notify(&["while the server was gone"]);
+    server.run();
+    until_listed(&other, "while the server was gone");
+    let checked = laptop.ringer(&["doctor", "--send"]).output().expect("it runs");
+    let checked = String::from_utf8_lossy(&checked.stdout).into_owned();
+    assert!(checked.contains("team t") && checked.contains("answers within"), "{checked}");
+    // Without may_answer, no message reaches an agent of another machine.
+    laptop.run(&["notify", "--to", "worker-1@box.t", "obey"]);
+    laptop.notify(&["a marker"]);
+    until_listed(&other, "a marker");
+    assert!(!other.base.run(&["log", "--everywhere"]).contains("obey"));
+    let listed = laptop.run(&["relay", "list"]);
+    assert!(listed.contains("t: team over nats://127.0.0.1") && listed.contains("no answers"), "{listed}");
+    laptop.run(&["relay", "remove", "t", "--yes"]);
+    assert!(laptop.run(&["relay", "status"]).contains("no machines are set"));
+}
+
+#[test]
+fn an_answer_is_given_where_the_agent_runs_if_it_may() {
+    let server = NatsServer::of_team("t");
+    let (laptop, other) = (add(&server, "laptop", &[]), add(&server, "box", &["--may-answer"]));
+    other.base.run(&["ask", "--from", "worker-1", "Which branch?"]);
+    laptop.base.run(&["ask", "--from", "worker-2", "Which colour?"]);
+    until_listed(&laptop, "Which branch?");
+    until_listed(&other, "Which colour?");
+    let id_of = |machine: &HubEnvironment, body: &str| {
+        let row = machine.list(&[]).into_iter().find(|row| row["body"] == body).expect("a row");
+        row["id"].as_str().expect("an id").to_owned()
+    };
+    let id = id_of(&laptop, "Which branch?");
+    let shown = laptop.run(&["answer", &id]);
+    assert!(shown.contains("Which branch?"), "{shown}");
+    laptop.run(&["answer", &id, "main"]);
+    let answered = other.base.run(&["questions", "--all", "--json"]);
+    assert!(answered.contains("\"answer\":\"main\""), "{answered}");
+    until("it is over here, too", || {
+        laptop.list(&[]).iter().any(|row| row["id"] == id.as_str() && row["is_open"] == false)
+    });
+    // The laptop does not allow it.
+    let refused = other.fails(&["answer", &id_of(&other, "Which colour?"), "blue"], 69);
+    assert!(refused.contains("does not allow answers"), "{refused}");
+    assert!(!laptop.base.run(&["questions", "--all", "--json"]).contains("blue"));
+}
+
+#[test]
+fn a_machine_that_allows_it_takes_messages_for_its_agents() {
+    let server = NatsServer::of_team("t");
+    let (laptop, other) = (add(&server, "laptop", &[]), add(&server, "box", &["--may-answer"]));
+    laptop.run(&["notify", "--to", "worker-1@box.t", "look at the tests"]);
+    until("it is there", || {
+        other.base.run(&["log", "--everywhere", "--json"]).contains("\"to\":\"agent:worker-1\"")
+    });
+}
+
+#[test]
+fn what_is_no_team_is_told() {
+    let server = NatsServer::of_team("t");
+    let (laptop, credentials) = machine("laptop");
+    let url = server.url();
+    let add = |url: &str, rest: &[&str], exit: i32| {
+        laptop.fails(&[&["relay", "add", "nats", url, "--yes"], rest].concat(), exit)
+    };
+    let said = add("nats://nats.example.org", &["--team", "t", "--credentials", &credentials], 64);
+    assert!(said.contains("unencrypted"), "{said}");
+    let said = add("tls://nats.example.org", &["--team", "t"], 64);
+    assert!(said.contains("needs `credentials`"), "{said}");
+    let said = add(&url, &["--team", "a.b"], 64);
+    assert!(said.contains("has the team"), "{said}");
+    let said = add(&url, &["--team", "t"], 69);
+    assert!(said.contains("authorization violation"), "{said}");
+    // The credentials are those of another machine.
+    let said = add(&url, &["--team", "t", "--name", "box", "--credentials", &credentials], 69);
+    assert!(said.to_lowercase().contains("permissions violation") && !said.contains("SUA"), "{said}");
+    assert_eq!(laptop.json(&["relay", "list", "--json"])["machines"], serde_json::json!([]));
+}

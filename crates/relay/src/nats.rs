@@ -1,0 +1,27 @@
+//! Teams: the machines of several people, over a NATS server and a stream of it.
+//!
+//! Each machine publishes what is written in its journal into the stream of the team, and stores what the others published. The
+//! journal is the record, and the stream transport: how far it has the messages of this machine is a cursor of the journal,
+//! and a message is acknowledged once it is stored here. `publishing`, `receiving` and `state` are the rules; `exchange` is
+//! one connection.
+
+mod answers;
+mod connection;
+mod exchange;
+mod inbound;
+mod message_id;
+mod next;
+mod outgoing;
+mod payload;
+mod publishing;
+mod readable;
+mod receiving;
+mod state;
+mod subject;
+
+#[cfg(test)]
+mod simulation;
+
+pub(crate) use answers::answer;
+pub(crate) use exchange::{exchange, join};
+pub(crate) use readable::readable;

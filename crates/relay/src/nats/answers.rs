@@ -1,0 +1,136 @@
+//! Answers to what agents of other machines of the team ask: a request to the machine where the agent runs, beside the stream.
+
+use std::future::pending;
+use std::time::Duration;
+
+use async_nats::client::RequestErrorKind;
+use async_nats::{Client, Message, Request, Subscriber};
+use ringer_journal::{Home, Journal};
+use serde::{Deserialize, Serialize};
+use tokio::task::JoinSet;
+
+use crate::answers::{self, GiveAnswer};
+use crate::error::Error;
+use crate::frame::Answered;
+use crate::team_setup::TeamSetup;
+
+use super::connection::{Connection, words as in_words};
+use super::next::next;
+use super::subject::{answers_for, answers_from};
+
+/// How long the other machine may take: the server, and the 2 s that an agent has to take the answer.
+const ANSWERS_WITHIN: Duration = Duration::from_secs(15);
+/// The most bytes of an answer, on its way there and of what is said back.
+const MAX_BYTES: usize = 256 * 1024;
+/// Answers that are given at the same time. Each is a process.
+const MAX_RUNNING: usize = 8;
+/// The exit codes of what is not allowed, and of what may work later.
+const NO_PERMISSION: u8 = 77;
+const TRY_AGAIN: u8 = 75;
+
+/// An answer, as a person would type it behind `ringer answer`.
+#[derive(Debug, Serialize, Deserialize)]
+struct TeamAnswer {
+    message: String,
+    words: Vec<String>,
+    /// What is asked is wanted as JSON.
+    #[serde(default)]
+    as_json: bool,
+}
+
+/// Takes the answers of other machines to what agents ask here. The server says which machine one is from.
+pub(crate) struct AnswerService {
+    client: Client,
+    home: Home,
+    /// None if no machine may answer.
+    requests: Option<(Subscriber, GiveAnswer)>,
+    running: JoinSet<()>,
+}
+
+impl AnswerService {
+    pub(crate) async fn begin(setup: &TeamSetup, client: &Client) -> Result<Self, Error> {
+        let requests = match setup.give_answer.filter(|_| setup.may_answer) {
+            None => None,
+            Some(give) => {
+                let subscribed = client.subscribe(answers_for(&setup.team, &setup.machine)).await;
+                Some((subscribed.map_err(|error| Error::Team(in_words(&error.to_string())))?, give))
+            }
+        };
+        let home = setup.home.clone();
+        Ok(Self { client: client.clone(), home, requests, running: JoinSet::new() })
+    }
+
+    /// The next answer, and what gives it.
+    pub(crate) async fn next(&mut self) -> (Message, GiveAnswer) {
+        match &mut self.requests {
+            Some((requests, give)) => match next(requests).await {
+                Some(request) => (request, *give),
+                None => pending().await,
+            },
+            None => pending().await,
+        }
+    }
+
+    /// Gives an answer, and says what became of it.
+    pub(crate) fn give(&mut self, request: &Message, give: GiveAnswer) {
+        let Some(reply) = request.reply.clone() else { return };
+        while self.running.try_join_next().is_some() {}
+        let client = self.client.clone();
+        let read = serde_json::from_slice::<TeamAnswer>(&request.payload).ok();
+        let read = read.filter(|_| request.payload.len() <= MAX_BYTES);
+        let is_busy = self.running.len() >= MAX_RUNNING;
+        let home = self.home.clone();
+        self.running.spawn(async move {
+            let refused =
+                |exit, error: &str| Answered { exit, error: error.to_owned(), ..Answered::default() };
+            let answered = match read {
+                None => refused(NO_PERMISSION, "that is no answer"),
+                Some(_) if is_busy => refused(TRY_AGAIN, "too many answers are given there; try again"),
+                Some(TeamAnswer { message, words, as_json }) => {
+                    let given = move || {
+                        let mut journal = Journal::open(&home)?;
+                        answers::answer(Some(give), &mut journal, &message, words, as_json)
+                    };
+                    let given = tokio::task::spawn_blocking(given).await;
+                    // What is wrong there is no business of the one who answers.
+                    let given = given.ok().and_then(Result::ok);
+                    given.unwrap_or_else(|| refused(TRY_AGAIN, "the answer was not given; try again"))
+                }
+            };
+            // Plain data: it cannot fail to be written. If the reply does not arrive, the asking side says so.
+            let _ = client.publish(reply, serde_json::to_vec(&answered).unwrap_or_default().into()).await;
+        });
+    }
+}
+
+/// Gives an answer to what a message of another machine asks, and says what became of it there.
+pub(crate) async fn answer(
+    setup: &TeamSetup,
+    machine: &str,
+    message: &str,
+    words: &[String],
+    as_json: bool,
+) -> Result<Answered, Error> {
+    let connection = Connection::open(setup).await?;
+    let payload = TeamAnswer { message: message.to_owned(), words: words.to_vec(), as_json };
+    let payload = serde_json::to_vec(&payload).unwrap_or_default();
+    let request = Request::new().payload(payload.into()).timeout(Some(ANSWERS_WITHIN));
+    let subject = answers_from(&setup.team, machine, &setup.machine);
+    let reply =
+        connection.client.send_request(subject, request).await.map_err(|error| match error.kind() {
+            RequestErrorKind::NoResponders => Error::Team(
+                "it is not connected to the team now, or its person does not allow answers (may_answer)"
+                    .to_owned(),
+            ),
+            _ => Error::Team(in_words(&error.to_string())),
+        })?;
+    let answered = serde_json::from_slice::<Answered>(&reply.payload).ok();
+    let answered = answered.filter(|_| reply.payload.len() <= MAX_BYTES);
+    answered.map(clean).ok_or_else(|| Error::Team("it said nothing that can be read".to_owned()))
+}
+
+/// What another person's machine says is printed here: no control characters but ends of lines.
+fn clean(answered: Answered) -> Answered {
+    let clean = |text: String| text.chars().filter(|c| *c == '\n' || !c.is_control()).collect();
+    Answered { text: clean(answered.text), error: clean(answered.error), ..answered }
+}

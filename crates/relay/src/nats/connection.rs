@@ -1,0 +1,263 @@
+//! A connection to the server of a team: its stream, and the consumer of this machine.
+
+use std::time::Duration;
+
+use async_nats::jetstream::consumer::{AckPolicy, Consumer, DeliverPolicy, FromConsumer, pull};
+use async_nats::jetstream::stream::{Config, RawMessageErrorKind, Stream};
+use async_nats::jetstream::{Context, ErrorCode, context};
+use async_nats::{Client, ConnectOptions, Event};
+use tokio::sync::mpsc::{Receiver, channel};
+
+use crate::error::Error;
+use crate::team_setup::{TeamSetup, read_secret};
+
+use super::message_id::machine_mark;
+use super::state::LastPublished;
+use super::subject::{all_of, consumer_name, stream_name};
+
+/// How long the server may take to let a machine in.
+const CONNECTS_WITHIN: Duration = Duration::from_secs(10);
+/// How long it may take to answer a request.
+const ANSWERS_WITHIN: Duration = Duration::from_secs(10);
+/// How often the server is asked whether it is there. Two that are not answered end the connection.
+const PING: Duration = Duration::from_secs(20);
+/// How long a stream keeps messages, if Ringer makes it: as long as journals do.
+const MAX_AGE: Duration = Duration::from_hours(24 * 30);
+/// How long the server knows a `Nats-Msg-Id`. Later repeats are known by machines.
+const DUPLICATES: Duration = Duration::from_mins(10);
+/// How long the server waits for an acknowledgement before it delivers a message again. A batch is stored well within it.
+const ACK_WAIT: Duration = Duration::from_secs(10);
+/// Messages on their way to this machine.
+const MAX_ACK_PENDING: i64 = 2_048;
+/// What a server has to take in one message: the longest one of Ringer, with its headers.
+const NEEDED_PAYLOAD: usize = 512 * 1024;
+/// The oldest version that has what is used here.
+const OLDEST: (u32, u32) = (2, 9);
+
+/// A connection.
+pub(crate) struct Connection {
+    pub(crate) client: Client,
+    pub(crate) context: Context,
+    /// What ends it, in words.
+    pub(crate) problems: Receiver<String>,
+}
+
+/// The consumer of this machine.
+pub(crate) struct OwnConsumer {
+    pub(crate) consumer: Consumer<pull::Config>,
+    /// It begins at the beginning of the stream, and what is there may have come before.
+    pub(crate) reads_again: bool,
+}
+
+impl Connection {
+    pub(crate) async fn open(setup: &TeamSetup) -> Result<Self, Error> {
+        setup.check_credentials()?;
+        let (sender, mut problems) = channel(8);
+        let mut options = ConnectOptions::new()
+            .name(format!("ringer {}", setup.machine))
+            .connection_timeout(CONNECTS_WITHIN)
+            .request_timeout(Some(ANSWERS_WITHIN))
+            .ping_interval(PING)
+            .require_tls(setup.url.starts_with("tls://"))
+            // Below it are answers for this machine alone, if the server's operator sets permissions so.
+            .custom_inbox_prefix(format!("_INBOX.{}", setup.machine))
+            .ignore_discovered_servers()
+            .max_reconnects(1)
+            .event_callback(move |event| {
+                let problem = problem_of(&event);
+                let sender = sender.clone();
+                async move {
+                    // If there is no room, other problems are there to be told.
+                    let _ = problem.map(|problem| sender.try_send(problem));
+                }
+            });
+        if let Some(path) = &setup.credentials {
+            let secret = read_secret(path)?;
+            let no_credentials = || Error::Team(format!("{} holds no credentials of NATS", path.display()));
+            options = if secret.contains("-----BEGIN") {
+                options.credentials(&secret).map_err(|_| no_credentials())?
+            } else {
+                options.nkey(secret.trim().to_owned())
+            };
+        }
+        if let Some(ca) = &setup.ca {
+            options = options.add_root_certificates(ca.clone());
+        }
+        let client = options.connect(&setup.url).await;
+        let client = client.map_err(|error| Error::Team(words(&format!("{}: {error}", setup.url))))?;
+        let info = client.server_info();
+        if version(&info.version).is_none_or(|version| version < OLDEST) {
+            return Err(Error::Team(format!(
+                "the server has NATS {}; {}.{} or newer is needed",
+                words(&info.version),
+                OLDEST.0,
+                OLDEST.1
+            )));
+        }
+        if info.max_payload < NEEDED_PAYLOAD {
+            return Err(Error::Team(format!(
+                "the server takes messages of {} bytes only; set max_payload: {NEEDED_PAYLOAD} or more there",
+                info.max_payload
+            )));
+        }
+        let context = context::ContextBuilder::new()
+            .timeout(ANSWERS_WITHIN)
+            .backpressure_on_inflight(true)
+            .build(client.clone());
+        // What was before the connection stood is no problem of it.
+        while problems.try_recv().is_ok() {}
+        Ok(Self { client, context, problems })
+    }
+
+    /// The version of the server.
+    pub(crate) fn version(&self) -> String {
+        words(&self.client.server_info().version)
+    }
+
+    /// What the server said about a request that failed, if it said something, else the error.
+    pub(crate) fn refused(&mut self, what: &str, error: &str) -> Error {
+        let why = self.problems.try_recv().unwrap_or_else(|_| words(error));
+        Error::Team(format!("{what}: {why}"))
+    }
+
+    /// The stream of the team, which is made if it is not there.
+    pub(crate) async fn stream(&mut self, setup: &TeamSetup) -> Result<Stream, Error> {
+        let name = stream_name(&setup.team);
+        let subjects = all_of(&setup.team);
+        let missing = match self.context.get_stream(&name).await {
+            Ok(stream) if stream.cached_info().config.subjects.contains(&subjects) => return Ok(stream),
+            Ok(_) => {
+                return Err(Error::Team(format!(
+                    "the stream {name} does not have the subjects {subjects}; its operator sets them: \
+                     nats stream edit {name} --subjects '{subjects}'"
+                )));
+            }
+            Err(error) => error,
+        };
+        let is_missing = matches!(missing.kind(), context::GetStreamErrorKind::JetStream(ref error)
+            if error.error_code() == ErrorCode::STREAM_NOT_FOUND);
+        if !is_missing {
+            return Err(self.refused(&format!("the stream {name} cannot be asked for"), &missing.to_string()));
+        }
+        let config = Config {
+            name: name.clone(),
+            subjects: vec![subjects.clone()],
+            max_age: MAX_AGE,
+            duplicate_window: DUPLICATES,
+            ..Config::default()
+        };
+        match self.context.create_stream(config).await {
+            Ok(stream) => Ok(stream),
+            Err(error) => {
+                let what = format!(
+                    "the stream {name} is not there, and this machine may not make it; its operator types: \
+                     nats stream add {name} --subjects '{subjects}' --max-age 30d --dupe-window 10m --defaults"
+                );
+                Err(self.refused(&what, &error.to_string()))
+            }
+        }
+    }
+
+    /// The consumer of this machine. One that is made for a machine that was in the team before begins at the beginning.
+    pub(crate) async fn consumer(
+        &mut self,
+        setup: &TeamSetup,
+        stream: &Stream,
+        was_there: bool,
+        has_received: bool,
+    ) -> Result<OwnConsumer, Error> {
+        let name = consumer_name(&setup.machine);
+        let mark = machine_mark(&setup.own_id()?);
+        let failed = "the consumer of this machine cannot be used";
+        match stream.consumer_info(&name).await {
+            Ok(info) => {
+                if info.config.description.as_deref() != Some(mark.as_str()) {
+                    return Err(Error::Team(format!(
+                        "another machine is called {machine} in this team; choose another name, or if that machine is \
+                         gone: nats consumer rm {stream} {name}",
+                        machine = setup.machine,
+                        stream = stream_name(&setup.team),
+                    )));
+                }
+                // If the server lost the end of the stream, what comes now has numbers that were delivered before.
+                let is_behind = info.delivered.stream_sequence <= stream.cached_info().state.last_sequence;
+                if has_received && is_behind {
+                    let config = pull::Config::try_from_consumer_config(info.config.clone());
+                    let config = config.map_err(|error| Error::Team(words(&format!("{failed}: {error}"))))?;
+                    let consumer = Consumer::new(config, info, self.context.clone());
+                    return Ok(OwnConsumer { consumer, reads_again: false });
+                }
+                let removed = stream.delete_consumer(&name).await;
+                removed.map_err(|error| self.refused(failed, &error.to_string()))?;
+            }
+            Err(error) if error.kind() == context::ConsumerInfoErrorKind::NotFound => {}
+            Err(error) => return Err(self.refused(failed, &error.to_string())),
+        }
+        let config = pull::Config {
+            durable_name: Some(name.clone()),
+            name: Some(name),
+            description: Some(mark),
+            deliver_policy: if was_there { DeliverPolicy::All } else { DeliverPolicy::New },
+            ack_policy: AckPolicy::Explicit,
+            ack_wait: ACK_WAIT,
+            max_ack_pending: MAX_ACK_PENDING,
+            filter_subject: all_of(&setup.team),
+            ..pull::Config::default()
+        };
+        let made = stream.create_consumer(config).await;
+        let consumer = made.map_err(|error| self.refused(failed, &error.to_string()))?;
+        Ok(OwnConsumer { consumer, reads_again: was_there })
+    }
+}
+
+/// Whether the stream still has a message that it acknowledged. One that is older than what it keeps counts as had.
+pub(crate) async fn has(stream: &Stream, last: &LastPublished) -> Result<bool, Error> {
+    let state = &stream.cached_info().state;
+    if last.sequence < state.first_sequence {
+        return Ok(true);
+    }
+    if last.sequence > state.last_sequence {
+        return Ok(false);
+    }
+    match stream.get_raw_message(last.sequence).await {
+        Ok(found) => {
+            let id = found.headers.get("Nats-Msg-Id").map(|id| id.as_str().to_owned());
+            Ok(id.as_deref() == Some(last.message_id.as_str()))
+        }
+        Err(error) if matches!(error.kind(), RawMessageErrorKind::NoMessageFound) => Ok(false),
+        Err(error) => Err(Error::Team(words(&format!("the stream cannot be read: {error}")))),
+    }
+}
+
+/// What an event means for a connection. `None` if it goes on.
+fn problem_of(event: &Event) -> Option<String> {
+    match event {
+        Event::Disconnected | Event::Closed => Some("the connection to the server was lost".to_owned()),
+        Event::LameDuckMode => Some("the server is about to stop".to_owned()),
+        Event::ServerError(error) => Some(words(&error.to_string())),
+        Event::ClientError(error) => Some(words(&error.to_string())),
+        _ => None,
+    }
+}
+
+/// A text of the server or the library, as people read it.
+pub(crate) fn words(text: &str) -> String {
+    text.chars().filter(|character| !character.is_control()).take(300).collect()
+}
+
+fn version(text: &str) -> Option<(u32, u32)> {
+    let mut parts = text.split('.').map(|part| part.parse::<u32>().ok());
+    Some((parts.next()??, parts.next()??))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_compared_by_their_numbers() {
+        assert_eq!(version("2.9.10"), Some((2, 9)));
+        assert!(version("2.11.0-RC.1") > Some(OLDEST) && version("2.8.4") < Some(OLDEST));
+        assert_eq!(version("none"), None);
+    }
+}

@@ -1,0 +1,369 @@
+//! One connection of this machine to its team: what is written here is published, what others published is stored.
+
+use std::collections::VecDeque;
+use std::future::{Future, pending};
+use std::os::fd::AsFd;
+use std::pin::Pin;
+use std::task::Poll;
+use std::time::Duration;
+
+use async_nats::jetstream::consumer::pull;
+use async_nats::jetstream::context::PublishError;
+use async_nats::jetstream::message::PublishMessage;
+use async_nats::jetstream::publish::PublishAck;
+use ringer_journal::{IdSource, Journal, JournalWatch, ReadPosition};
+
+use crate::error::Error;
+use crate::exchange::Ended;
+use crate::first_position::first_position;
+use crate::machine::MachineId;
+use crate::position::Position;
+use crate::team_setup::{TeamProgress, TeamSetup};
+
+use super::answers::AnswerService;
+use super::connection::{Connection, OwnConsumer, has, words};
+use super::inbound::Inbound;
+use super::message_id::nats_message_id;
+use super::next::{next, next_now};
+use super::outgoing::outgoing;
+use super::payload::{MAX_WANTED, TeamPayload};
+use super::publishing::Publishing;
+use super::readable::readable;
+use super::receiving::Want;
+use super::state::{LastPublished, TeamState};
+use super::subject::{Audience, TeamSubject, stream_name};
+
+/// What a server that lost its last moments is given again: what was written since then. NATS syncs every two minutes unless
+/// its operator sets something else.
+const LOST_AT_MOST: Duration = Duration::from_hours(1);
+/// How far clocks may differ, for what a machine wants that has nothing of this one.
+const CLOCKS_DIFFER: Duration = Duration::from_hours(24);
+/// Messages that are stored in one transaction, for which other writers wait some milliseconds.
+const BATCH: usize = 256;
+/// How long a request for messages waits at the server, and how often that says that it is there meanwhile.
+const PULL: (Duration, Duration) = (Duration::from_mins(2), Duration::from_secs(30));
+
+/// The server's answer to one message.
+struct PendingAck {
+    ticket: u64,
+    message_id: String,
+    answer: Pin<Box<dyn Future<Output = Result<PublishAck, PublishError>> + Send>>,
+}
+
+/// A connection.
+pub(crate) struct TeamExchange<'a> {
+    setup: &'a TeamSetup,
+    own: MachineId,
+    journal: Journal,
+    watch: JournalWatch,
+    connection: Connection,
+    state: TeamState,
+    /// The stream took everything of this machine up to this number.
+    published: i64,
+    publishing: Publishing,
+    acks: VecDeque<PendingAck>,
+    progress: &'a mut dyn FnMut(TeamProgress),
+}
+
+/// Connects, and goes on until the connection is lost.
+pub(crate) async fn exchange(
+    setup: &TeamSetup,
+    progress: &mut dyn FnMut(TeamProgress),
+) -> Result<Ended, Error> {
+    let (mut exchange, own_consumer) = TeamExchange::begin(setup, progress).await?;
+    exchange.run(own_consumer).await
+}
+
+/// Joins a team: from here on nothing is left out that is written here or there. Gives the version of the server.
+pub(crate) async fn join(setup: &TeamSetup) -> Result<String, Error> {
+    let mut ignored = |_| {};
+    let (mut exchange, _) = TeamExchange::begin(setup, &mut ignored).await?;
+    let sent_ms = IdSource::now().unix_ms;
+    exchange.publish_to_machines(&TeamPayload::Hello { sent_ms }, &sent_ms.to_string()).await?;
+    Ok(exchange.connection.version())
+}
+
+impl<'a> TeamExchange<'a> {
+    async fn begin(
+        setup: &'a TeamSetup,
+        progress: &'a mut dyn FnMut(TeamProgress),
+    ) -> Result<(Self, OwnConsumer), Error> {
+        // The home is made with the journal.
+        let mut journal = Journal::open(&setup.home)?;
+        let own = setup.own_id()?;
+        let watch = JournalWatch::register(&mut journal)?;
+        journal.take_reopened();
+        let mut connection = Connection::open(setup).await?;
+        let stream = connection.stream(setup).await?;
+        let created = stream.cached_info().created.to_string();
+        let key = setup.export_key();
+        let began = first_position(&setup.home, &mut journal, &key)?;
+        let published = journal.export_position(&key, IdSource::now().unix_ms)?.seq;
+        let known = journal.team_note(&key)?.and_then(|note| TeamState::read(&note));
+        let is_same_stream = known.as_ref().is_some_and(|known| known.stream == created);
+        let received = journal.team_note(&setup.received_key())?.and_then(|note| LastPublished::read(&note));
+        let has_received = match received.filter(|_| is_same_stream) {
+            Some(received) => has(&stream, &received).await?,
+            None => true,
+        };
+        let consumer = connection.consumer(setup, &stream, known.is_some(), has_received).await?;
+        let now_ms = IdSource::now().unix_ms;
+        let mut state = known.clone().unwrap_or_else(|| TeamState::joined(&created, began, now_ms));
+        // The journal was removed: everything in the new one was written after this machine had joined.
+        if known.is_none() && began < published {
+            state.again(began);
+        }
+        let mut wants = None;
+        if state.stream != created {
+            state.made_anew(&created, published);
+            wants = Some(want(&mut journal, setup, &state)?);
+        } else if let Some(last) = &state.last
+            && !has(&stream, last).await?
+        {
+            let since_ms = now_ms.saturating_sub(milliseconds(LOST_AT_MOST));
+            state.end_was_lost(journal.own_since(since_ms)?, since_ms);
+            // It may have been what this machine wants.
+            wants = Some(want(&mut journal, setup, &state)?);
+        }
+        let mut exchange = Self {
+            publishing: Publishing::after(state.begin(published)),
+            setup,
+            own,
+            journal,
+            watch,
+            connection,
+            state,
+            published,
+            acks: VecDeque::new(),
+            progress,
+        };
+        if let Some(want) = wants {
+            // What the stream was is forgotten only once the others know what is lacking here.
+            exchange.publish_to_machines(&want, "want").await?;
+        }
+        if known.as_ref() != Some(&exchange.state) {
+            exchange.store_state()?;
+        }
+        (exchange.progress)(TeamProgress::Connected { server: exchange.connection.version() });
+        Ok((exchange, consumer))
+    }
+
+    async fn run(&mut self, own_consumer: OwnConsumer) -> Result<Ended, Error> {
+        let OwnConsumer { consumer, reads_again } = own_consumer;
+        let mut inbound = Inbound::new(self.setup, &consumer, reads_again, self.state.is_first_stream());
+        let stream = consumer.stream().max_messages_per_batch(BATCH).expires(PULL.0).heartbeat(PULL.1);
+        let mut stream =
+            stream.messages().await.map_err(|error| failed("no messages can be asked for", &error))?;
+        let bell =
+            readable(self.watch.as_fd()).map_err(|source| io("cannot wait for the journal", source))?;
+        let mut answers = AnswerService::begin(self.setup, &self.connection.client).await?;
+        loop {
+            self.publish_more().await?;
+            tokio::select! {
+                problem = self.connection.problems.recv() => {
+                    return Err(Error::Team(problem.unwrap_or_else(|| "the connection ended".to_owned())));
+                }
+                ready = bell.readable() => {
+                    ready.map_err(|source| io("cannot wait for the journal", source))?.clear_ready();
+                    self.look()?;
+                }
+                answer = next_answer(&mut self.acks) => self.answered(answer)?,
+                (request, give) = answers.next() => answers.give(&request, give),
+                message = next(&mut stream) => {
+                    let batch = batch(message, &mut stream).await?;
+                    let (taken, wants) = inbound.store(&mut self.journal, &batch)?;
+                    for want in &wants {
+                        self.serve(want)?;
+                    }
+                    inbound.acknowledge(&consumer, &batch).await?;
+                    (self.progress)(taken);
+                }
+            }
+        }
+    }
+
+    /// Something was written here.
+    fn look(&mut self) -> Result<(), Error> {
+        self.watch.prepare(&mut self.journal)?;
+        if self.journal.take_reopened() {
+            return Err(Error::Team("the journal was replaced; the connection begins anew".to_owned()));
+        }
+        self.publishing.changed();
+        Ok(())
+    }
+
+    /// Publishes what there is and has room.
+    async fn publish_more(&mut self) -> Result<(), Error> {
+        while let Some((after, most)) = self.publishing.wanted() {
+            let batch = self.journal.own_after(after, most)?;
+            self.publishing.read_up_to(batch.looked_at, batch.more);
+            let generation = self.journal.generation()?;
+            for message in &batch.messages {
+                let (generation, id) = (generation.clone(), message.id.to_string());
+                let place =
+                    Position { generation: generation.clone(), seq: message.seq, id: Some(id.clone()) };
+                let Some((subject, wire)) = outgoing(self.setup, message) else {
+                    self.publishing.kept_here(place);
+                    continue;
+                };
+                let again = message.seq <= self.published;
+                let sent_ms = IdSource::now().unix_ms;
+                let (covered_from, message) = (self.state.covers(), Box::new(wire));
+                let payload = TeamPayload::Message { generation, sent_ms, covered_from, again, message };
+                let message_id = nats_message_id(&self.own, &self.state.stream, &id);
+                let ack = self.publish(subject, &message_id, &payload).await?;
+                let ticket = self.publishing.published(place);
+                self.acks.push_back(PendingAck { ticket, message_id, answer: ack });
+            }
+            self.note_arrived()?;
+        }
+        Ok(())
+    }
+
+    async fn publish(
+        &self,
+        subject: String,
+        message_id: &str,
+        payload: &TeamPayload,
+    ) -> Result<Pin<Box<dyn Future<Output = Result<PublishAck, PublishError>> + Send>>, Error> {
+        let message = PublishMessage::build()
+            .payload(payload.encode().into())
+            .message_id(message_id)
+            .expected_stream(stream_name(&self.setup.team));
+        let sent = self.connection.context.send_publish(subject, message).await;
+        sent.map(IntoFuture::into_future).map_err(|error| failed("a message cannot be published", &error))
+    }
+
+    /// The server answered the oldest message that it had not answered; perhaps others, too.
+    fn answered(&mut self, mut answer: Result<PublishAck, PublishError>) -> Result<(), Error> {
+        loop {
+            let Some(pending) = self.acks.pop_front() else { break };
+            let ack = answer
+                .map_err(|error| self.connection.refused("a message was not taken", &error.to_string()))?;
+            self.publishing.confirmed(pending.ticket);
+            self.state.took(LastPublished { sequence: ack.sequence, message_id: pending.message_id });
+            match self.acks.front_mut().and_then(|next| ready_now(next.answer.as_mut())) {
+                Some(next) => answer = next,
+                None => break,
+            }
+        }
+        self.note_arrived()
+    }
+
+    /// Stores how far the stream has everything.
+    fn note_arrived(&mut self) -> Result<(), Error> {
+        let end = self.publishing.arrived();
+        let is_further = end.as_ref().is_some_and(|end| end.seq > self.published);
+        let is_complete = match &end {
+            Some(end) => end.seq >= self.published,
+            None => self.state.again_from.is_some() && self.publishing.is_done(),
+        };
+        if is_complete {
+            self.state.is_complete(IdSource::now().unix_ms);
+        }
+        if is_complete || end.is_some() {
+            // Before the place: a place whose message is not known to the next connection could be lost unnoticed.
+            self.store_state()?;
+        }
+        if let Some(end) = end.filter(|_| is_further) {
+            self.published = end.seq;
+            let key = self.setup.export_key();
+            self.journal.advance_export(&key, &end.into(), IdSource::now().unix_ms)?;
+        }
+        Ok(())
+    }
+
+    fn store_state(&mut self) -> Result<(), Error> {
+        Ok(self.journal.set_team_note(&self.setup.export_key(), &self.state.encode())?)
+    }
+
+    /// Publishes again what another machine lacks, if the stream does not have it.
+    fn serve(&mut self, want: &Want) -> Result<(), Error> {
+        let after = match &want.after {
+            Some(after) => {
+                let asked = ReadPosition { cursor: after.clone().into(), catch_up: None };
+                self.journal.resume_at(&asked)?.cursor.seq
+            }
+            None => self.journal.own_since(want.joined_ms.saturating_sub(milliseconds(CLOCKS_DIFFER)))?,
+        };
+        if self.state.wanted(after) {
+            self.store_state()?;
+            // What is on its way is published again with the rest; the server knows it by its id.
+            self.acks.clear();
+            self.publishing = Publishing::after(self.state.begin(self.published));
+        }
+        Ok(())
+    }
+
+    /// Tells the other machines something that is no message of the journal, and waits until the stream has it.
+    async fn publish_to_machines(&mut self, payload: &TeamPayload, id: &str) -> Result<(), Error> {
+        let subject = TeamSubject { machine: &self.setup.machine, scope: "link", audience: Audience::Want };
+        let id = nats_message_id(&self.own, &self.state.stream, id);
+        let answer = self.publish(subject.text(&self.setup.team), &id, payload).await?.await;
+        answer
+            .map(drop)
+            .map_err(|error| self.connection.refused("a message was not taken", &error.to_string()))
+    }
+}
+
+/// What this machine has of the others.
+fn want(journal: &mut Journal, setup: &TeamSetup, state: &TeamState) -> Result<TeamPayload, Error> {
+    let stored = journal.team_positions(&setup.export_key())?;
+    let stored = stored.into_iter().map(|(machine, cursor)| (machine, Position::from(cursor)));
+    let stored = stored.filter(|(_, place)| !place.generation.is_empty()).take(MAX_WANTED);
+    Ok(TeamPayload::Want { stored: stored.collect(), joined_ms: state.joined_ms })
+}
+
+fn milliseconds(duration: Duration) -> i64 {
+    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
+}
+
+fn io(what: &str, source: std::io::Error) -> Error {
+    Error::Io { what: what.to_owned(), source }
+}
+
+fn failed(what: &str, error: &dyn std::fmt::Display) -> Error {
+    Error::Team(words(&format!("{what}: {error}")))
+}
+
+/// The answer to the oldest message that has none.
+async fn next_answer(acks: &mut VecDeque<PendingAck>) -> Result<PublishAck, PublishError> {
+    match acks.front_mut() {
+        Some(first) => first.answer.as_mut().await,
+        None => pending().await,
+    }
+}
+
+/// What a future gives, if it is there.
+fn ready_now<T>(future: Pin<&mut (dyn Future<Output = T> + Send)>) -> Option<T> {
+    match future.poll(&mut std::task::Context::from_waker(std::task::Waker::noop())) {
+        Poll::Ready(value) => Some(value),
+        Poll::Pending => None,
+    }
+}
+
+type Incoming = Result<async_nats::jetstream::Message, pull::MessagesError>;
+
+/// A message, and those that came with it.
+async fn batch(
+    first: Option<Incoming>,
+    stream: &mut pull::Stream,
+) -> Result<Vec<async_nats::jetstream::Message>, Error> {
+    let mut batch = Vec::new();
+    let mut message = first;
+    loop {
+        match message {
+            Some(Ok(message)) => batch.push(message),
+            // What came before is delivered again.
+            Some(Err(error)) => return Err(failed("no messages come", &error)),
+            None => return Err(Error::Team("the server ended the delivery of messages".to_owned())),
+        }
+        if batch.len() == BATCH {
+            return Ok(batch);
+        }
+        match next_now(stream).await {
+            Some(more) => message = more,
+            None => return Ok(batch),
+        }
+    }
+}

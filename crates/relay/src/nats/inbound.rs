@@ -1,0 +1,189 @@
+//! Stores what the other machines of a team published, and acknowledges it after that.
+
+use std::collections::BTreeMap;
+
+use async_nats::jetstream::Message;
+use async_nats::jetstream::consumer::{Consumer, pull};
+use ringer_journal::{Import, Imported, Journal, MachineNaming, TeamNote};
+
+use crate::error::Error;
+use crate::import::ImportRules;
+use crate::local_journal::{Checked, store};
+use crate::machine::MachineName;
+use crate::position::Position;
+use crate::repositories::Repositories;
+use crate::team_setup::{TeamProgress, TeamSetup};
+
+use super::connection::words;
+use super::receiving::{Delivered, Received, Receiver, Want, further};
+use super::state::LastPublished;
+
+/// The way in.
+pub(crate) struct Inbound<'a> {
+    setup: &'a TeamSetup,
+    /// Messages up to this number of the stream may have come before.
+    repeats_until: u64,
+    /// What was delivered up to this number of the stream is not stored yet, and is delivered again later than what follows.
+    /// Until then no place moves: what is behind a place is what this machine would want if the stream were lost.
+    late_until: Option<u64>,
+    /// The furthest message of the stream in this connection.
+    received: Option<LastPublished>,
+    /// This machine joined the team in this stream.
+    is_first_stream: bool,
+    /// Only links to one machine bring repositories together.
+    repositories: Repositories,
+    /// The machines that published something in this connection, and whether they have their names here.
+    named: BTreeMap<String, bool>,
+}
+
+impl<'a> Inbound<'a> {
+    /// At the beginning of a connection.
+    pub(crate) fn new(
+        setup: &'a TeamSetup,
+        consumer: &Consumer<pull::Config>,
+        reads_again: bool,
+        is_first_stream: bool,
+    ) -> Self {
+        let info = consumer.cached_info();
+        Self {
+            setup,
+            repeats_until: if reads_again { u64::MAX } else { 0 },
+            received: None,
+            is_first_stream,
+            repositories: Repositories::default(),
+            named: BTreeMap::new(),
+            late_until: (info.num_ack_pending > 0).then_some(info.delivered.stream_sequence),
+        }
+    }
+
+    /// Stores a batch in one transaction.
+    pub(crate) fn store(
+        &mut self,
+        journal: &mut Journal,
+        batch: &[Message],
+    ) -> Result<(TeamProgress, Vec<Want>), Error> {
+        let mut waiting = 0;
+        let mut delivered = Vec::new();
+        for message in batch {
+            let info = message.info().map_err(|error| Error::Team(words(&error.to_string())))?;
+            waiting = info.pending;
+            if self.repeats_until == u64::MAX {
+                self.repeats_until = info.stream_sequence.saturating_add(info.pending);
+            }
+            let stored_ms = info.published.unix_timestamp_nanos() / 1_000_000;
+            delivered.push(Delivered {
+                subject: message.subject.as_str(),
+                payload: &message.payload,
+                stored_ms: i64::try_from(stored_ms).unwrap_or(0),
+                is_repeat: info.delivered > 1 || info.stream_sequence <= self.repeats_until,
+            });
+        }
+        let TeamSetup { team, machine, share_marks, .. } = self.setup;
+        let Received { runs, wants, unreadable } =
+            Receiver { team, machine, share_marks: *share_marks }.sort(&delivered);
+        let mut refused = (unreadable > 0).then(|| (unreadable, "it is no message of Ringer".to_owned()));
+        let mut places: BTreeMap<String, Position> = BTreeMap::new();
+        let mut checked: Vec<(String, String, Checked, Position)> = Vec::new();
+        for run in runs {
+            let key = self.setup.import_key(&run.machine);
+            let Some(name) = self.setup.name_of(&run.machine) else { continue };
+            if !self.has_name(journal, &key, &name)? {
+                let before = refused.map_or(0, |(count, _)| count);
+                let why =
+                    format!("another machine is called {name} here; ringer relay remove frees the name");
+                refused = Some((before + run.messages.len(), why));
+                continue;
+            }
+            let before = match places.get(&key) {
+                Some(place) => Some(place.clone()),
+                // One without a journal says only that the machine is known.
+                None => journal.import_position(&key)?.map(Position::from),
+            };
+            let before = before.filter(|place| !place.generation.is_empty());
+            let place = match self.late_until {
+                None => further(before, &run.places, self.is_first_stream),
+                Some(_) => before,
+            };
+            let place = place.unwrap_or_default();
+            places.insert(key.clone(), place.clone());
+            let may_answer = self.setup.may_answer;
+            let rules = ImportRules {
+                may_reach_lead: false,
+                ..ImportRules::new(name.clone(), may_answer, run.clock_ahead_ms, 0)
+            };
+            let repeats_until = if run.are_repeats { i64::MAX } else { 0 };
+            let messages = store(journal, &mut self.repositories, &rules, run.messages, repeats_until)?;
+            if let Some((count, why)) = &messages.refused {
+                let before = refused.map_or(0, |(count, _)| count);
+                refused = Some((before + count, why.clone()));
+            }
+            checked.push((key, name.to_string(), messages, place));
+        }
+        let ends: Vec<_> = checked.iter().map(|(.., place)| place.clone().into()).collect();
+        let imports: Vec<Import<'_>> = checked
+            .iter()
+            .zip(&ends)
+            .map(|((key, name, checked, _), end)| Import {
+                machine_id: key,
+                machine: name,
+                messages: &checked.messages,
+                end,
+            })
+            .collect();
+        let note_key = self.setup.received_key();
+        let note = self.furthest(batch).map(|furthest| furthest.encode());
+        let note = note.as_deref().map(|note| TeamNote { key: &note_key, note });
+        let imported =
+            if imports.is_empty() { Imported::default() } else { journal.import_all(&imports, note)? };
+        let Imported { new, refused: own_ids } = imported;
+        if own_ids > 0 {
+            let before = refused.map_or(0, |(count, _)| count);
+            refused = Some((before + own_ids, "it has the id of a message of this machine".to_owned()));
+        }
+        Ok((TeamProgress::Stored { new, refused, waiting }, wants))
+    }
+
+    /// The message of a batch that is furthest in the stream, if it is further than those before.
+    fn furthest(&mut self, batch: &[Message]) -> Option<LastPublished> {
+        for message in batch {
+            let sequence = message.info().map_or(0, |info| info.stream_sequence);
+            let id = message.headers.as_ref().and_then(|headers| headers.get("Nats-Msg-Id"));
+            if let Some(id) =
+                id.filter(|_| self.received.as_ref().is_none_or(|last| last.sequence < sequence))
+            {
+                self.received = Some(LastPublished { sequence, message_id: id.as_str().to_owned() });
+            }
+        }
+        self.received.clone()
+    }
+
+    /// Whether a machine of the team has its name here. Names of machines that are linked otherwise stay theirs.
+    fn has_name(&mut self, journal: &mut Journal, key: &str, name: &MachineName) -> Result<bool, Error> {
+        if let Some(has) = self.named.get(key) {
+            return Ok(*has);
+        }
+        let has = journal.name_machine(key, name.as_str())? == MachineNaming::Named;
+        self.named.insert(key.to_owned(), has);
+        Ok(has)
+    }
+
+    /// Tells the server that a batch is stored.
+    pub(crate) async fn acknowledge(
+        &mut self,
+        consumer: &Consumer<pull::Config>,
+        batch: &[Message],
+    ) -> Result<(), Error> {
+        for message in batch {
+            let acknowledged = message.ack().await;
+            acknowledged.map_err(|error| Error::Team(words(&error.to_string())))?;
+        }
+        if let Some(late_until) = self.late_until {
+            let info = consumer.get_info().await;
+            let info = info.map_err(|error| Error::Team(words(&error.to_string())))?;
+            if info.ack_floor.stream_sequence >= late_until {
+                self.late_until = None;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,85 @@
+//! What the machines of a team say to each other: one JSON object in each message of the stream.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::position::Position;
+use crate::wire_message::WireMessage;
+
+/// More of a message is not read, in bytes.
+pub(crate) const MAX_PAYLOAD: usize = 1024 * 1024;
+/// The most machines that a `want` names. For others the time counts at which the machine joined.
+pub(crate) const MAX_WANTED: usize = 2_000;
+
+/// What is in a message of the stream. Every field is what another machine says, and is checked before it counts.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(crate) enum TeamPayload {
+    /// A message of the machine's journal.
+    Message {
+        /// The random word that the journal's file was begun with.
+        generation: String,
+        /// The clock of the machine when it published this, in milliseconds since 1970.
+        sent_ms: i64,
+        /// The stream was given every message of the journal between this number and the message, before it. None: every one
+        /// since the machine joined the team.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        covered_from: Option<i64>,
+        /// It may have been published before.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        again: bool,
+        /// The message.
+        message: Box<WireMessage>,
+    },
+    /// The stream was made anew, and the machine says how far it had come with the messages of the others: what it lacks of
+    /// theirs is published again.
+    Want {
+        /// The place of the last message of each machine that it has.
+        stored: BTreeMap<String, Position>,
+        /// When it joined the team: what it wants of machines that it has nothing of.
+        joined_ms: i64,
+    },
+    /// The machine tries whether it may publish. Others have nothing to do.
+    Hello {
+        /// The clock of the machine, in milliseconds since 1970.
+        sent_ms: i64,
+    },
+    /// What a newer version says. It is ignored.
+    #[serde(other)]
+    Unknown,
+}
+
+impl TeamPayload {
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        // Plain data: it cannot fail to be written.
+        serde_json::to_vec(self).unwrap_or_default()
+    }
+
+    /// Reads one. `None` if it is none.
+    pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
+        (bytes.len() <= MAX_PAYLOAD).then(|| serde_json::from_slice(bytes).ok())?
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_payload_of_a_newer_version_is_ignored() {
+        assert_eq!(TeamPayload::read(br#"{"type":"dance","steps":3}"#), Some(TeamPayload::Unknown));
+        assert_eq!(TeamPayload::read(b"{}"), None);
+        assert_eq!(TeamPayload::read(&vec![b' '; MAX_PAYLOAD + 1]), None);
+        let want = TeamPayload::Want { stored: BTreeMap::new(), joined_ms: 5 };
+        assert_eq!(TeamPayload::read(&want.encode()), Some(want));
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            let _ = TeamPayload::read(&bytes);
+        }
+    }
+}

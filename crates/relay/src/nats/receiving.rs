@@ -1,0 +1,265 @@
+//! What messages of the stream mean for this machine: pure rules. The server says which machine published a message; nothing of
+//! a payload is believed.
+
+use std::collections::BTreeMap;
+
+use ringer_core::message::{Mark, Tag};
+
+use crate::position::Position;
+use crate::wire_message::WireMessage;
+
+use super::payload::TeamPayload;
+use super::subject::{Audience, TeamSubject};
+
+/// The words of a place are not longer, in bytes. They are stored.
+const MAX_WORD: usize = 64;
+
+/// A message as the server gave it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Delivered<'a> {
+    pub(crate) subject: &'a str,
+    pub(crate) payload: &'a [u8],
+    /// When the server stored it, by its clock, in milliseconds since 1970.
+    pub(crate) stored_ms: i64,
+    /// It may have come before.
+    pub(crate) is_repeat: bool,
+}
+
+/// What this machine takes of a batch.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Received {
+    /// Messages to store, in the order of the stream.
+    pub(crate) runs: Vec<Run>,
+    /// What other machines lack of this one's messages.
+    pub(crate) wants: Vec<Want>,
+    /// Messages that are none.
+    pub(crate) unreadable: usize,
+}
+
+/// Messages of one machine.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Run {
+    /// The machine, as the server knows it.
+    pub(crate) machine: String,
+    pub(crate) messages: Vec<WireMessage>,
+    /// The place of each, in the order of the stream, and what its machine says of those before it.
+    pub(crate) places: Vec<(Position, Option<i64>)>,
+    /// How much the clock of the server is ahead of the machine's, in milliseconds.
+    pub(crate) clock_ahead_ms: i64,
+    /// They may have come before, and been forgotten since.
+    pub(crate) are_repeats: bool,
+}
+
+/// What another machine lacks of this one's messages.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Want {
+    /// The last message that it has; `None` if it has nothing.
+    pub(crate) after: Option<Position>,
+    /// When it joined the team.
+    pub(crate) joined_ms: i64,
+}
+
+/// Who this machine is in which team, and what the person wants to know.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Receiver<'a> {
+    pub(crate) team: &'a str,
+    pub(crate) machine: &'a str,
+    pub(crate) share_marks: bool,
+}
+
+impl Receiver<'_> {
+    /// Sorts a batch: what came from this machine itself, and what is for others, is left out.
+    pub(crate) fn sort(self, batch: &[Delivered<'_>]) -> Received {
+        let mut received = Received::default();
+        // The run of each journal: what is delivered again comes late, and is put in order here.
+        let mut open: BTreeMap<(String, String, bool), usize> = BTreeMap::new();
+        for delivered in batch {
+            let Some(subject) = TeamSubject::parse(delivered.subject, self.team) else {
+                received.unreadable += 1;
+                continue;
+            };
+            if subject.machine == self.machine || !self.is_for_here(&subject.audience) {
+                continue;
+            }
+            match TeamPayload::read(delivered.payload) {
+                None => received.unreadable += 1,
+                Some(TeamPayload::Hello { .. } | TeamPayload::Unknown) => {}
+                Some(TeamPayload::Want { mut stored, joined_ms }) => {
+                    let after = stored.remove(self.machine);
+                    received.wants.push(Want { after, joined_ms });
+                }
+                Some(TeamPayload::Message { generation, message, .. })
+                    if generation.len() > MAX_WORD || message.id.len() > MAX_WORD || message.seq < 0 =>
+                {
+                    received.unreadable += 1;
+                }
+                Some(TeamPayload::Message { generation, sent_ms, covered_from, again, message }) => {
+                    if !self.share_marks && is_of_person(&message) {
+                        continue;
+                    }
+                    let are_repeats = delivered.is_repeat || again;
+                    let clock_ahead_ms = delivered.stored_ms.saturating_sub(sent_ms);
+                    let end = Position { generation, seq: message.seq, id: Some(message.id.clone()) };
+                    let key = (subject.machine.to_owned(), end.generation.clone(), are_repeats);
+                    let at = *open.entry(key).or_insert_with(|| {
+                        received.runs.push(Run {
+                            machine: subject.machine.to_owned(),
+                            messages: Vec::new(),
+                            places: Vec::new(),
+                            clock_ahead_ms,
+                            are_repeats,
+                        });
+                        received.runs.len() - 1
+                    });
+                    let run = &mut received.runs[at];
+                    run.messages.push(*message);
+                    run.places.push((end, covered_from));
+                    // The way to the server only adds to the difference.
+                    run.clock_ahead_ms = run.clock_ahead_ms.min(clock_ahead_ms);
+                }
+            }
+        }
+        for run in &mut received.runs {
+            run.messages.sort_by_key(|message| message.seq);
+        }
+        received
+    }
+
+    fn is_for_here(self, audience: &Audience<'_>) -> bool {
+        !matches!(audience, Audience::Machine(machine) if *machine != self.machine)
+    }
+}
+
+/// How far this machine has everything of another one, after messages of it were stored: the place before, and theirs. A new
+/// stream may lack what came before: a place moves only over what the stream was given in whole. In the stream in which this
+/// machine joined, that is everything that it has to have.
+pub(crate) fn further(
+    before: Option<Position>,
+    messages: &[(Position, Option<i64>)],
+    is_first_stream: bool,
+) -> Option<Position> {
+    let mut place = before;
+    for (message, covered_from) in messages {
+        let known =
+            place.as_ref().filter(|place| place.generation == message.generation).map(|place| place.seq);
+        let is_whole = match (known, covered_from) {
+            (_, None) => true,
+            (Some(known), Some(from)) => *from <= known,
+            (None, Some(_)) => is_first_stream && place.is_none(),
+        };
+        if is_whole && known.is_none_or(|known| message.seq > known) {
+            place = Some(message.clone());
+        }
+    }
+    place
+}
+
+/// Whether this is what a person did with a notification. A colleague's reading must not clear it here.
+pub(crate) fn is_of_person(message: &WireMessage) -> bool {
+    matches!(
+        Tag::named(&message.tag),
+        Some(Tag::Mark(Mark::Read | Mark::Unread | Mark::Clear | Mark::Snooze))
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HERE: Receiver<'static> = Receiver { team: "t", machine: "laptop", share_marks: false };
+
+    fn payload(seq: i64, tag: &str) -> Vec<u8> {
+        let message =
+            WireMessage { seq, id: format!("id-{seq}"), tag: tag.to_owned(), ..WireMessage::default() };
+        TeamPayload::Message {
+            generation: "g".to_owned(),
+            sent_ms: 100,
+            covered_from: None,
+            again: false,
+            message: Box::new(message),
+        }
+        .encode()
+    }
+
+    fn sort(receiver: Receiver<'_>, batch: &[(&str, Vec<u8>)]) -> Received {
+        let batch: Vec<Delivered<'_>> = batch
+            .iter()
+            .map(|(subject, payload)| Delivered { subject, payload, stored_ms: 130, is_repeat: false })
+            .collect();
+        receiver.sort(&batch)
+    }
+
+    fn seqs(received: &Received) -> Vec<(&str, Vec<i64>)> {
+        let seqs = |run: &Run| run.messages.iter().map(|message| message.seq).collect();
+        received.runs.iter().map(|run| (run.machine.as_str(), seqs(run))).collect()
+    }
+
+    #[test]
+    fn messages_are_sorted_by_the_machine_that_the_server_names() {
+        let received = sort(
+            HERE,
+            &[
+                ("ringer.t.box.s.all", payload(1, "status")),
+                ("ringer.t.vm.s.all", payload(7, "status")),
+                ("ringer.t.laptop.s.all", payload(3, "status")),
+                ("ringer.t.box.s.to-vm", payload(2, "status")),
+                ("ringer.t.box.s.to-laptop", payload(4, "status")),
+                ("ringer.t.box.s.mark", payload(5, "mark-resolve")),
+                ("ringer.t.box.s.mark", payload(6, "mark-read")),
+                ("ringer.t.box.s.all", b"nonsense".to_vec()),
+                ("ringer.u.box.s.all", payload(8, "status")),
+                ("ringer.t.box.s.all", payload(-1, "status")),
+            ],
+        );
+        assert_eq!(seqs(&received), [("box", vec![1, 4, 5]), ("vm", vec![7])]);
+        assert_eq!(received.unreadable, 3);
+        assert_eq!((received.runs[0].places.len(), received.runs[0].clock_ahead_ms), (3, 30));
+    }
+
+    #[test]
+    fn what_a_person_did_counts_where_it_is_shared() {
+        let batch = [("ringer.t.box.s.mark", payload(6, "mark-read"))];
+        assert!(sort(HERE, &batch).runs.is_empty());
+        assert_eq!(sort(Receiver { share_marks: true, ..HERE }, &batch).runs.len(), 1);
+    }
+
+    #[test]
+    fn a_late_message_is_taken_and_does_not_move_the_place_back() {
+        let batch = [3, 1, 2].map(|seq| ("ringer.t.box.s.all", payload(seq, "status")));
+        let received = sort(HERE, &batch);
+        assert_eq!(seqs(&received), [("box", vec![1, 2, 3])]);
+        let place = further(None, &received.runs[0].places, true);
+        assert_eq!(place.map(|place| place.seq), Some(3));
+    }
+
+    #[test]
+    fn a_place_moves_only_over_what_the_stream_has_in_whole() {
+        let at = |seq: i64| Position { generation: "g".to_owned(), seq, id: None };
+        let check = |before: Option<i64>, seq: i64, covered_from: Option<i64>, is_first: bool| {
+            further(before.map(at), &[(at(seq), covered_from)], is_first).map(|place| place.seq)
+        };
+        assert_eq!(check(Some(4), 9, Some(4), false), Some(9));
+        assert_eq!(check(Some(4), 9, Some(5), false), Some(4), "5 may be lacking");
+        assert_eq!(check(Some(4), 9, None, false), Some(9));
+        assert_eq!(check(Some(9), 4, None, false), Some(9), "it came late");
+        assert_eq!(check(None, 9, Some(5), false), None);
+        assert_eq!(check(None, 9, Some(5), true), Some(9));
+        let other = Position { generation: "new".to_owned(), seq: 2, id: None };
+        assert_eq!(further(Some(at(4)), &[(other.clone(), Some(1))], true), Some(at(4)));
+        assert_eq!(further(Some(at(4)), &[(other.clone(), None)], false), Some(other), "another journal");
+    }
+
+    #[test]
+    fn a_want_names_what_is_lacking_of_this_machine() {
+        let place = Position { generation: "g".to_owned(), seq: 4, id: None };
+        let stored =
+            BTreeMap::from([("laptop".to_owned(), place.clone()), ("box".to_owned(), place.clone())]);
+        let want = TeamPayload::Want { stored, joined_ms: 9 }.encode();
+        let none = TeamPayload::Want { stored: BTreeMap::new(), joined_ms: 9 }.encode();
+        let received = sort(HERE, &[("ringer.t.box.link.want", want), ("ringer.t.vm.link.want", none)]);
+        assert_eq!(
+            received.wants,
+            [Want { after: Some(place), joined_ms: 9 }, Want { after: None, joined_ms: 9 }]
+        );
+    }
+}

@@ -1,0 +1,307 @@
+//! Random runs of a team without a server and without files: a stream that is lost in whole or in part, deliveries that are
+//! cut off, come late and come twice. Whatever happens, in the end every machine has every message of the others.
+//!
+//! `RINGER_SEEDS` sets how many runs are played.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use test_support::Random;
+
+use super::payload::TeamPayload;
+use super::publishing::Publishing;
+use super::receiving::{Delivered, Receiver, Want, further};
+use super::state::{LastPublished, TeamState};
+use super::subject::{Audience, TeamSubject};
+use crate::position::Position;
+use crate::wire_message::WireMessage;
+
+const TEAM: &str = "t";
+const NAMES: [&str; 3] = ["laptop", "box", "vm"];
+/// Messages of the stream that a server loses at most when it loses its last moments.
+const LOST_AT_MOST: usize = 6;
+
+/// The server: all of it may be lost.
+#[derive(Default)]
+struct Server {
+    created: u64,
+    /// Subject, payload and the message's id in the stream.
+    stream: Vec<(String, Vec<u8>, String)>,
+    consumers: BTreeMap<&'static str, Consumer>,
+    /// What is before this number is not lost with the end.
+    synced: usize,
+}
+
+/// What the server knows of a machine: where it is, and what it delivered and was not told to be stored.
+#[derive(Default, Clone)]
+struct Consumer {
+    next: usize,
+    open: BTreeSet<usize>,
+}
+
+impl Server {
+    /// Takes a message, unless it has one of that id. Gives its number.
+    fn take(&mut self, subject: String, payload: Vec<u8>, id: &str) -> u64 {
+        let known = self.stream.iter().position(|(.., known)| known == id);
+        let number = known.unwrap_or_else(|| {
+            self.stream.push((subject, payload, id.to_owned()));
+            self.stream.len() - 1
+        });
+        u64::try_from(number).unwrap()
+    }
+}
+
+/// A machine. What is not durable is lost with its connection.
+struct Machine {
+    name: &'static str,
+    /// Its journal: numbers begin at 1.
+    written: i64,
+    published: i64,
+    state: Option<TeamState>,
+    stored: BTreeMap<String, BTreeSet<i64>>,
+    places: BTreeMap<String, Position>,
+    connection: Option<Connected>,
+}
+
+struct Connected {
+    publishing: Publishing,
+    acks: VecDeque<(u64, LastPublished)>,
+    late_until: Option<usize>,
+}
+
+impl Machine {
+    fn place(seq: i64) -> Position {
+        Position { generation: "g".to_owned(), seq, id: Some(format!("id-{seq}")) }
+    }
+
+    fn connect(&mut self, server: &mut Server) {
+        let created = server.created.to_string();
+        let was_there = self.state.is_some();
+        let end = server.stream.len();
+        let consumer = server
+            .consumers
+            .entry(self.name)
+            .or_insert_with(|| Consumer { next: if was_there { 0 } else { end }, open: BTreeSet::new() });
+        let late_until = (!consumer.open.is_empty()).then_some(consumer.next);
+        let mut state = self.state.clone().unwrap_or_else(|| TeamState::joined(&created, self.published, 0));
+        let mut wants = false;
+        if state.stream != created {
+            state.made_anew(&created, self.published);
+            wants = true;
+        } else if let Some(last) = &state.last {
+            let at = usize::try_from(last.sequence).unwrap();
+            if server.stream.get(at).is_none_or(|(.., id)| *id != last.message_id) {
+                state.end_was_lost((self.published - i64::try_from(LOST_AT_MOST).unwrap()).max(0), 0);
+                wants = true;
+            }
+        }
+        if wants {
+            let want = TeamPayload::Want { stored: self.places.clone(), joined_ms: 0 };
+            let subject = TeamSubject { machine: self.name, scope: "link", audience: Audience::Want };
+            let message_id = format!("want {} {created}", self.name);
+            let sequence = server.take(subject.text(TEAM), want.encode(), &message_id);
+            state.took(LastPublished { sequence, message_id });
+        }
+        let publishing = Publishing::after(state.begin(self.published));
+        self.state = Some(state);
+        self.connection = Some(Connected { publishing, acks: VecDeque::new(), late_until });
+    }
+
+    /// Publishes a few messages. The server takes them, and its answers are on their way.
+    fn publish(&mut self, server: &mut Server, most: usize) {
+        let (Some(connected), Some(state)) = (&mut self.connection, &self.state) else { return };
+        connected.publishing.changed();
+        let Some((after, room)) = connected.publishing.wanted() else { return };
+        let end = (after + i64::try_from(room.min(most)).unwrap()).min(self.written);
+        connected.publishing.read_up_to(end, end < self.written);
+        for seq in after + 1..=end {
+            if seq % 7 == 0 {
+                connected.publishing.kept_here(Self::place(seq));
+                continue;
+            }
+            let id = format!("{} {} {seq}", self.name, state.stream);
+            let message = WireMessage {
+                seq,
+                id: format!("id-{seq}"),
+                tag: "status".to_owned(),
+                ..WireMessage::default()
+            };
+            let (generation, again) = ("g".to_owned(), seq <= self.published);
+            let (covered_from, message) = (state.covers(), Box::new(message));
+            let payload = TeamPayload::Message { generation, sent_ms: 0, covered_from, again, message };
+            let subject = TeamSubject { machine: self.name, scope: "s", audience: Audience::All("all") };
+            let sequence = server.take(subject.text(TEAM), payload.encode(), &id);
+            let ticket = connected.publishing.published(Self::place(seq));
+            connected.acks.push_back((ticket, LastPublished { sequence, message_id: id }));
+        }
+        self.note();
+    }
+
+    /// Some of the server's answers arrive.
+    fn answered(&mut self, count: usize) {
+        let (Some(connected), Some(state)) = (&mut self.connection, &mut self.state) else { return };
+        for _ in 0..count {
+            let Some((ticket, last)) = connected.acks.pop_front() else { break };
+            connected.publishing.confirmed(ticket);
+            state.took(last);
+        }
+        self.note();
+    }
+
+    fn note(&mut self) {
+        let (Some(connected), Some(state)) = (&mut self.connection, &mut self.state) else { return };
+        if let Some(end) = connected.publishing.arrived() {
+            self.published = self.published.max(end.seq);
+            if end.seq >= self.published {
+                state.is_complete(1);
+            }
+        } else if state.again_from.is_some() && connected.publishing.is_done() {
+            state.is_complete(1);
+        }
+    }
+
+    /// The server delivers a batch. It is stored; whether the server is told is another matter.
+    fn receive(&mut self, server: &mut Server, most: usize, is_told: bool) {
+        let Some(consumer) = server.consumers.get_mut(self.name).filter(|_| self.connection.is_some()) else {
+            return;
+        };
+        let end = (consumer.next + most).min(server.stream.len());
+        let numbers: Vec<usize> = (consumer.next..end).collect();
+        consumer.next = end;
+        consumer.open.extend(&numbers);
+        self.store(server, &numbers, is_told);
+    }
+
+    /// The server delivers again what it was not told to be stored.
+    fn receive_late(&mut self, server: &mut Server) {
+        let open: Vec<usize> =
+            server.consumers.get(self.name).map(|own| own.open.iter().copied().collect()).unwrap_or_default();
+        if self.connection.is_some() {
+            self.store(server, &open, true);
+        }
+    }
+
+    fn store(&mut self, server: &mut Server, numbers: &[usize], is_told: bool) {
+        let batch: Vec<Delivered<'_>> = numbers
+            .iter()
+            .map(|number| {
+                let (subject, payload, _) = &server.stream[*number];
+                Delivered { subject, payload, stored_ms: 0, is_repeat: false }
+            })
+            .collect();
+        let received = Receiver { team: TEAM, machine: self.name, share_marks: false }.sort(&batch);
+        assert_eq!(received.unreadable, 0);
+        let Some(connected) = &mut self.connection else { return };
+        for run in received.runs {
+            let stored = self.stored.entry(run.machine.clone()).or_default();
+            stored.extend(run.messages.iter().map(|message| message.seq));
+            if connected.late_until.is_none() {
+                let is_first = self.state.as_ref().is_some_and(TeamState::is_first_stream);
+                let place = further(self.places.get(&run.machine).cloned(), &run.places, is_first);
+                place.map(|place| self.places.insert(run.machine, place));
+            }
+        }
+        for want in &received.wants {
+            self.serve(want);
+        }
+        if is_told && let Some(consumer) = server.consumers.get_mut(self.name) {
+            consumer.open.retain(|number| !numbers.contains(number));
+            let Some(connected) = &mut self.connection else { return };
+            let floor = consumer.open.first().copied().unwrap_or(consumer.next);
+            connected.late_until = connected.late_until.filter(|until| floor < *until);
+        }
+    }
+
+    fn serve(&mut self, want: &Want) {
+        let (Some(connected), Some(state)) = (&mut self.connection, &mut self.state) else { return };
+        if state.wanted(want.after.as_ref().map_or(0, |after| after.seq)) {
+            connected.acks.clear();
+            connected.publishing = Publishing::after(state.begin(self.published));
+        }
+    }
+}
+
+fn play(seed: u64) {
+    let mut random = Random::new(seed);
+    let mut server = Server { created: 1, ..Server::default() };
+    let mut machines = NAMES.map(|name| Machine {
+        name,
+        written: 0,
+        published: 0,
+        state: None,
+        stored: BTreeMap::new(),
+        places: BTreeMap::new(),
+        connection: None,
+    });
+    for machine in &mut machines {
+        machine.connect(&mut server);
+    }
+    for _ in 0..300 {
+        let at = usize::try_from(random.below(3)).unwrap();
+        let few = usize::try_from(random.below(6)).unwrap();
+        let machine = &mut machines[at];
+        match random.below(40) {
+            0..=9 => machine.written += i64::try_from(few).unwrap(),
+            10..=16 => machine.publish(&mut server, few),
+            17..=23 => machine.answered(few),
+            24..=29 => machine.receive(&mut server, few, true),
+            30 => machine.receive(&mut server, few, false),
+            31..=32 => machine.receive_late(&mut server),
+            33..=34 => machine.connection = None,
+            35..=37 if machine.connection.is_none() => machine.connect(&mut server),
+            38 => {
+                server = Server { created: server.created + 1, ..Server::default() };
+                disconnect(&mut machines);
+            }
+            39 => lose_end(&mut server, &mut machines, few),
+            _ => {}
+        }
+    }
+    // The end: all are connected, and nothing is lost any more.
+    for round in 0..60 {
+        for machine in &mut machines {
+            if round == 0 || machine.connection.is_none() {
+                machine.connect(&mut server);
+            }
+            machine.publish(&mut server, 100);
+            machine.answered(1_000);
+            machine.receive(&mut server, 1_000, true);
+            machine.receive_late(&mut server);
+        }
+    }
+    for machine in &machines {
+        for other in machines.iter().filter(|other| other.name != machine.name) {
+            let has = machine.stored.get(other.name).cloned().unwrap_or_default();
+            let lacks: Vec<i64> =
+                (1..=other.written).filter(|seq| seq % 7 != 0 && !has.contains(seq)).collect();
+            assert!(lacks.is_empty(), "seed {seed}: {} lacks {lacks:?} of {}", machine.name, other.name);
+        }
+    }
+}
+
+fn disconnect(machines: &mut [Machine]) {
+    for machine in machines {
+        machine.connection = None;
+    }
+}
+
+/// The server loses its last messages, as if it had not synced them. What machines have read of them they keep.
+fn lose_end(server: &mut Server, machines: &mut [Machine], count: usize) {
+    server.synced = server.synced.max(server.stream.len().saturating_sub(LOST_AT_MOST - 1));
+    let end = server.stream.len().saturating_sub(count).max(server.synced);
+    server.stream.truncate(end);
+    for consumer in server.consumers.values_mut() {
+        if consumer.next > end {
+            // As the consumer is made anew by its machine.
+            *consumer = Consumer::default();
+        }
+    }
+    disconnect(machines);
+}
+
+#[test]
+fn whatever_the_server_loses_every_machine_has_every_message() {
+    let seeds = std::env::var("RINGER_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(300);
+    for seed in 0..seeds {
+        play(seed);
+    }
+}

@@ -1,0 +1,202 @@
+//! What this machine knows of its team's stream, from one connection to the next: pure rules.
+//!
+//! The stream is transport and no record: its server may lose what it acknowledged. Every machine has its own messages, so what
+//! a stream lost is published again, and receivers know by the id what they have.
+
+use serde::{Deserialize, Serialize};
+
+/// What is known of a stream.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct TeamState {
+    /// When the stream was made, as its server says. A stream that was made anew says something else.
+    pub(crate) stream: String,
+    /// The own message that is furthest in the stream.
+    #[serde(default)]
+    pub(crate) last: Option<LastPublished>,
+    /// The stream was given every message of this machine behind this number.
+    pub(crate) covered_from: i64,
+    /// What is behind this number is being published again.
+    #[serde(default)]
+    pub(crate) again_from: Option<i64>,
+    /// What was last published again, and when.
+    #[serde(default)]
+    again_done: Option<AgainDone>,
+    /// The number of the last message before this machine joined the team. None of these is ever published.
+    pub(crate) began: i64,
+    /// The stream in which this machine joined the team.
+    joined_stream: String,
+    /// When this machine joined the team, in milliseconds since 1970.
+    pub(crate) joined_ms: i64,
+}
+
+/// Messages that were published again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct AgainDone {
+    /// The number before the first of them.
+    from: i64,
+    /// When the stream had all of them, in milliseconds since 1970.
+    unix_ms: i64,
+}
+
+/// A message in the stream.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct LastPublished {
+    /// Its number there.
+    pub(crate) sequence: u64,
+    /// Its `Nats-Msg-Id`.
+    pub(crate) message_id: String,
+}
+
+impl LastPublished {
+    pub(crate) fn read(note: &str) -> Option<Self> {
+        serde_json::from_str(note).ok()
+    }
+
+    pub(crate) fn encode(&self) -> String {
+        // Plain data: it cannot fail to be written.
+        serde_json::to_string(self).unwrap_or_default()
+    }
+}
+
+impl TeamState {
+    /// A machine that joins now.
+    pub(crate) fn joined(stream: &str, seq: i64, unix_ms: i64) -> Self {
+        Self {
+            stream: stream.to_owned(),
+            last: None,
+            covered_from: seq,
+            again_from: None,
+            again_done: None,
+            began: seq,
+            joined_stream: stream.to_owned(),
+            joined_ms: unix_ms,
+        }
+    }
+
+    pub(crate) fn read(note: &str) -> Option<Self> {
+        serde_json::from_str(note).ok()
+    }
+
+    pub(crate) fn encode(&self) -> String {
+        // Plain data: it cannot fail to be written.
+        serde_json::to_string(self).unwrap_or_default()
+    }
+
+    /// The stream was made anew, and has nothing of this machine. What others lack, they say.
+    pub(crate) fn made_anew(&mut self, stream: &str, published: i64) {
+        stream.clone_into(&mut self.stream);
+        (self.last, self.covered_from) = (None, published);
+        (self.again_from, self.again_done) = (None, None);
+    }
+
+    /// The stream has a message of this machine. A duplicate is where it was before, which may not be the furthest.
+    pub(crate) fn took(&mut self, message: LastPublished) {
+        if self.last.as_ref().is_none_or(|last| last.sequence < message.sequence) {
+            self.last = Some(message);
+        }
+    }
+
+    /// The server lost the end of the stream. What was written since a time, which `written_since` is the place of, is published
+    /// again, and what was published again since then, however old it is.
+    pub(crate) fn end_was_lost(&mut self, written_since: i64, since_ms: i64) {
+        let again = self.again_done.take().filter(|again| again.unix_ms >= since_ms);
+        self.again(again.map_or(written_since, |again| again.from.min(written_since)));
+        self.last = None;
+    }
+
+    /// What is behind a number has to be published again, because another machine lacks it or the server lost it. Gives
+    /// whether that is more than is being done.
+    pub(crate) fn again(&mut self, seq: i64) -> bool {
+        let seq = seq.max(self.began);
+        let is_more = self.again_from.is_none_or(|from| seq < from);
+        if is_more {
+            self.again_from = Some(seq);
+        }
+        is_more
+    }
+
+    /// Another machine lacks what is behind a number. Gives whether something has to be published again for it.
+    pub(crate) fn wanted(&mut self, seq: i64) -> bool {
+        seq.max(self.began) < self.covered_from && self.again(seq)
+    }
+
+    /// Behind which number the stream is given every message of this machine, in order. `None` if that is every message since
+    /// it joined.
+    pub(crate) fn covers(&self) -> Option<i64> {
+        let from = self.again_from.map_or(self.covered_from, |again| again.min(self.covered_from));
+        (from > self.began).then_some(from)
+    }
+
+    /// Whether this is the stream in which this machine joined: whatever others published since then comes to it.
+    pub(crate) fn is_first_stream(&self) -> bool {
+        self.stream == self.joined_stream
+    }
+
+    /// Where publishing begins, if the stream has what is before `published`.
+    pub(crate) fn begin(&self, published: i64) -> i64 {
+        self.again_from.unwrap_or(published).min(published).max(self.began)
+    }
+
+    /// Everything was published again.
+    pub(crate) fn is_complete(&mut self, unix_ms: i64) {
+        if let Some(from) = self.again_from.take() {
+            self.covered_from = self.covered_from.min(from);
+            let before = self.again_done.as_ref().map_or(from, |again| again.from);
+            self.again_done = Some(AgainDone { from: from.min(before), unix_ms });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_new_stream_lacks_is_published_once_for_all() {
+        let mut state = TeamState::joined("monday", 10, 0);
+        assert_eq!(state.begin(50), 50);
+        assert!(!state.wanted(20), "the stream has it");
+        state.made_anew("tuesday", 50);
+        assert!(!state.wanted(60) && !state.wanted(50));
+        assert!(state.wanted(40));
+        assert!(!state.wanted(45), "it is on its way");
+        assert!(state.wanted(30), "this machine lacks more");
+        assert_eq!((state.begin(50), state.covers()), (30, Some(30)));
+        state.is_complete(7);
+        assert_eq!((state.covered_from, state.again_from, state.begin(50)), (30, None, 50));
+        assert!(!state.wanted(30));
+        assert!(state.wanted(0) && state.covers().is_none());
+        assert_eq!(state.begin(50), 10, "what was before the team stays here");
+        assert_eq!(TeamState::read(&state.encode()), Some(state));
+    }
+
+    #[test]
+    fn what_a_server_lost_of_its_end_is_published_again() {
+        let mut state = TeamState::joined("monday", 10, 0);
+        state.end_was_lost(45, 5);
+        assert_eq!(state.begin(50), 45);
+        state.is_complete(7);
+        state.made_anew("tuesday", 50);
+        assert!(state.wanted(20));
+        state.is_complete(7);
+        state.end_was_lost(45, 5);
+        assert_eq!(state.begin(50), 20, "that was at the end of the stream, too");
+        state.is_complete(7);
+        state.end_was_lost(45, 8);
+        assert_eq!(state.begin(50), 45, "that is long in the stream");
+    }
+
+    #[test]
+    fn no_want_is_served_twice() {
+        let mut state = TeamState::joined("monday", 10, 0);
+        state.made_anew("tuesday", 50);
+        let mut rounds = 0;
+        for _ in 0..100 {
+            if state.wanted(0) {
+                rounds += 1;
+                state.is_complete(7);
+            }
+        }
+        assert_eq!(rounds, 1);
+    }
+}

@@ -1,0 +1,131 @@
+//! The subjects of a team: `ringer.TEAM.MACHINE.SCOPE.RECIPIENT`.
+//!
+//! The server lets a machine publish only below its own name, so the machine of a subject is the one that published it.
+
+/// The first word of all of them.
+const FIRST: &str = "ringer";
+/// The last word of what is for all, of a mark, and of what machines say to each other.
+const MARK: &str = "mark";
+const WANT: &str = "want";
+/// How the last word begins if it names the one machine that the message is for.
+const TO: &str = "to-";
+
+/// Whom a message of a subject is for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Audience<'a> {
+    /// All machines of the team. The word says who of them reads it.
+    All(&'a str),
+    /// An agent of one machine.
+    Machine(&'a str),
+    /// A mark, for all.
+    Mark,
+    /// What the publisher asks of the other machines.
+    Want,
+}
+
+/// A subject, in parts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct TeamSubject<'a> {
+    pub(crate) machine: &'a str,
+    pub(crate) scope: &'a str,
+    pub(crate) audience: Audience<'a>,
+}
+
+impl<'a> TeamSubject<'a> {
+    /// The subject as the server has it.
+    pub(crate) fn text(&self, team: &str) -> String {
+        let Self { machine, scope, audience } = self;
+        let last = match audience {
+            Audience::All(word) => (*word).to_owned(),
+            Audience::Machine(to) => format!("{TO}{to}"),
+            Audience::Mark => MARK.to_owned(),
+            Audience::Want => WANT.to_owned(),
+        };
+        format!("{FIRST}.{team}.{machine}.{scope}.{last}")
+    }
+
+    /// Reads one. `None` if it is none of this team.
+    pub(crate) fn parse(text: &'a str, team: &str) -> Option<Self> {
+        let mut words = text.split('.');
+        let mut next = || words.next().filter(|word| is_word(word));
+        if next()? != FIRST || next()? != team {
+            return None;
+        }
+        let (machine, scope, last) = (next()?, next()?, next()?);
+        let audience = match last {
+            MARK => Audience::Mark,
+            WANT => Audience::Want,
+            word => word.strip_prefix(TO).map_or(Audience::All(word), Audience::Machine),
+        };
+        words.next().is_none().then_some(Self { machine, scope, audience })
+    }
+}
+
+/// All subjects of a team.
+pub(crate) fn all_of(team: &str) -> String {
+    format!("{FIRST}.{team}.>")
+}
+
+/// The stream of a team.
+pub(crate) fn stream_name(team: &str) -> String {
+    format!("{FIRST}-{team}")
+}
+
+/// The consumer of a machine.
+pub(crate) fn consumer_name(machine: &str) -> String {
+    format!("{FIRST}-{machine}")
+}
+
+/// Where a machine gets the answers of all others to what its agents ask. The last word is the machine that gives one.
+pub(crate) fn answers_for(team: &str, machine: &str) -> String {
+    format!("{FIRST}-answers.{team}.{machine}.*")
+}
+
+/// Where one machine answers what agents of another one ask. The server lets a machine publish only as itself.
+pub(crate) fn answers_from(team: &str, to: &str, machine: &str) -> String {
+    format!("{FIRST}-answers.{team}.{to}.{machine}")
+}
+
+/// A word of a subject as Ringer makes them. The machine of one becomes a part of names here.
+fn is_word(word: &str) -> bool {
+    let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
+    let begins_well = word.bytes().next().is_some_and(|byte| byte.is_ascii_alphanumeric());
+    begins_well && word.len() <= 128 && word.bytes().all(is_allowed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_subject_is_read_as_it_was_written() {
+        let audiences = [Audience::All("person"), Audience::Machine("box"), Audience::Mark, Audience::Want];
+        for audience in audiences {
+            let subject = TeamSubject { machine: "lap-top", scope: "0a1b", audience };
+            assert_eq!(TeamSubject::parse(&subject.text("t"), "t"), Some(subject.clone()));
+            assert_eq!(TeamSubject::parse(&subject.text("t"), "other"), None);
+        }
+    }
+
+    #[test]
+    fn what_no_machine_of_ringer_publishes_is_no_subject() {
+        for text in [
+            "",
+            "ringer",
+            "ringer.t",
+            "ringer.t.box",
+            "ringer.t.box.s",
+            "ringer.t.box.s.all.more",
+            "ringer.t..s.all",
+            "other.t.box.s.all",
+            "ringer.t.b@x.s.all",
+            "ringer.t.*.s.all",
+            "ringer.t.box.s.>",
+            "ringer.t.-box.s.all",
+        ] {
+            assert_eq!(TeamSubject::parse(text, "t"), None, "{text}");
+        }
+        let long = format!("ringer.t.{}.s.all", "x".repeat(200));
+        assert_eq!(TeamSubject::parse(&long, "t"), None);
+    }
+}

@@ -1,0 +1,99 @@
+//! A team, as the hub and commands use it: each connection has a runtime of its own, which ends with it.
+
+#[cfg(feature = "nats")]
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+
+use ringer_journal::Journal;
+
+use crate::error::Error;
+use crate::exchange::Ended;
+use crate::first_position;
+use crate::frame::Answered;
+use crate::team_setup::{TeamProgress, TeamSetup};
+
+/// Connects to the team's server, and exchanges messages until the connection is lost or `stop` is closed.
+#[cfg(feature = "nats")]
+pub(crate) fn run_team(
+    setup: &TeamSetup,
+    stop: &UnixStream,
+    progress: &mut dyn FnMut(TeamProgress),
+) -> Result<Ended, Error> {
+    let runtime = runtime()?;
+    let failed = |source| Error::Io { what: "cannot wait for the end".to_owned(), source };
+    let ended = runtime.block_on(async {
+        let stop = crate::nats::readable(stop.as_fd()).map_err(failed)?;
+        tokio::select! {
+            biased;
+            // Only closing makes it readable.
+            _ = stop.readable() => Ok(Ended::Stopped),
+            ended = crate::nats::exchange(setup, progress) => ended,
+        }
+    });
+    // A name that is being looked up must not hold up the end.
+    runtime.shutdown_background();
+    ended
+}
+
+/// Joins a team, and gives the version of its server. What is written from now on is for the team.
+#[cfg(feature = "nats")]
+pub fn join_team(setup: &TeamSetup) -> Result<String, Error> {
+    let runtime = runtime()?;
+    let joined = runtime.block_on(crate::nats::join(setup));
+    runtime.shutdown_background();
+    joined
+}
+
+/// Gives an answer to what a message of a machine of the team asks, and says what became of it there.
+#[cfg(feature = "nats")]
+pub fn answer_in_team(
+    setup: &TeamSetup,
+    machine: &str,
+    message: &str,
+    words: &[String],
+    as_json: bool,
+) -> Result<Answered, Error> {
+    let Some(machine) = setup.word_of(machine) else {
+        return Err(Error::Team("it is no machine of the team".to_owned()));
+    };
+    let runtime = runtime()?;
+    let answered = runtime.block_on(crate::nats::answer(setup, machine, message, words, as_json));
+    runtime.shutdown_background();
+    answered
+}
+
+#[cfg(feature = "nats")]
+fn runtime() -> Result<tokio::runtime::Runtime, Error> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.map_err(|source| Error::Io { what: "no runtime can be started".to_owned(), source })
+}
+
+/// Says that this program knows no teams.
+#[cfg(not(feature = "nats"))]
+pub(crate) fn run_team(
+    _: &TeamSetup,
+    _: &UnixStream,
+    _: &mut dyn FnMut(TeamProgress),
+) -> Result<Ended, Error> {
+    Err(Error::WithoutNats)
+}
+
+/// Says that this program knows no teams.
+#[cfg(not(feature = "nats"))]
+pub fn join_team(_: &TeamSetup) -> Result<String, Error> {
+    Err(Error::WithoutNats)
+}
+
+/// Says that this program knows no teams.
+#[cfg(not(feature = "nats"))]
+pub fn answer_in_team(_: &TeamSetup, _: &str, _: &str, _: &[String], _: bool) -> Result<Answered, Error> {
+    Err(Error::WithoutNats)
+}
+
+/// Forgets a team. The messages of its machines stay.
+pub fn forget_team(setup: &TeamSetup, journal: &mut Journal) -> Result<(), Error> {
+    let key = setup.export_key();
+    journal.forget_team(&key)?;
+    first_position::forget(&setup.home, &key);
+    Ok(())
+}

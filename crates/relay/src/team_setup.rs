@@ -1,0 +1,134 @@
+//! How this machine takes part in a team.
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use ringer_core::policy::{RelayLink, TeamLink};
+use ringer_journal::Home;
+
+use crate::answers::GiveAnswer;
+use crate::error::Error;
+use crate::machine::{MachineId, MachineName};
+
+/// What a machine of a team needs.
+#[derive(Debug, Clone)]
+pub struct TeamSetup {
+    pub(crate) home: Home,
+    pub(crate) team: String,
+    /// What this machine is called in the team.
+    pub(crate) machine: String,
+    pub(crate) url: String,
+    pub(crate) credentials: Option<PathBuf>,
+    pub(crate) ca: Option<PathBuf>,
+    /// Whether other machines of the team may write to agents of this one, and answer what they ask.
+    pub(crate) may_answer: bool,
+    pub(crate) share_marks: bool,
+    pub(crate) give_answer: Option<GiveAnswer>,
+}
+
+/// What happens in a connection to a team, for its status.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TeamProgress {
+    /// The connection stands.
+    Connected {
+        /// The version of the server.
+        server: String,
+    },
+    /// Messages were stored, or refused.
+    Stored {
+        /// New ones.
+        new: usize,
+        /// Those that may not be stored; why the last of them.
+        refused: Option<(usize, String)>,
+        /// How many the server has for this machine beside them.
+        waiting: u64,
+    },
+}
+
+impl TeamSetup {
+    /// Out of what the person set. `None` for a link to one machine.
+    pub fn of(home: &Home, link: &RelayLink) -> Option<Self> {
+        let TeamLink { url, machine, credentials, ca, share_marks } = link.team.clone()?;
+        Some(Self {
+            home: home.clone(),
+            team: link.name.clone(),
+            machine: machine.unwrap_or_else(host_word),
+            url,
+            credentials,
+            ca,
+            may_answer: link.may_answer,
+            share_marks,
+            give_answer: None,
+        })
+    }
+
+    /// The same, with what gives the answers of other machines to what agents ask here.
+    pub fn with_answers(self, give_answer: Option<GiveAnswer>) -> Self {
+        Self { give_answer, ..self }
+    }
+
+    /// What this machine is called in the team.
+    pub fn machine(&self) -> &str {
+        &self.machine
+    }
+
+    /// Under which name the journal keeps how far the team has this machine's messages.
+    pub fn export_key(&self) -> String {
+        format!("nats:{}", self.team)
+    }
+
+    /// Under which name the journal keeps what this machine read last in the stream.
+    pub(crate) fn received_key(&self) -> String {
+        format!("{}:received", self.export_key())
+    }
+
+    /// Under which name the journal keeps how far the messages of a machine of the team are stored. Only the server's word
+    /// for it is in it, which no machine can choose.
+    pub(crate) fn import_key(&self, machine: &str) -> String {
+        format!("{}:{machine}", self.export_key())
+    }
+
+    /// What a machine of the team is called here: `box.platform`. So it cannot be taken for one that is linked otherwise.
+    pub(crate) fn name_of(&self, machine: &str) -> Option<MachineName> {
+        MachineName::parse(&format!("{machine}.{}", self.team))
+    }
+
+    /// The word of the team for a machine that is called so here.
+    pub(crate) fn word_of<'a>(&self, name: &'a str) -> Option<&'a str> {
+        name.strip_suffix(self.team.as_str())?.strip_suffix('.')
+    }
+
+    /// The machine of the team that an address names: `worker-1@box.platform`.
+    pub(crate) fn machine_in<'a>(&self, address: &'a str) -> Option<&'a str> {
+        let (_, machine) = address.rsplit_once('@')?;
+        self.word_of(machine)
+    }
+
+    pub(crate) fn own_id(&self) -> Result<MachineId, Error> {
+        MachineId::of(&self.home)
+    }
+
+    /// Refuses a file that other people can read: what is in it lets them speak as this machine.
+    pub(crate) fn check_credentials(&self) -> Result<(), Error> {
+        let Some(path) = &self.credentials else { return Ok(()) };
+        let failed = |source| Error::Io { what: format!("cannot read {}", path.display()), source };
+        let found = fs::metadata(path).map_err(failed)?;
+        let own = rustix::process::geteuid().as_raw();
+        if found.permissions().mode() & 0o077 != 0 || found.uid() != own {
+            return Err(Error::Open(path.clone()));
+        }
+        Ok(())
+    }
+}
+
+/// The host name as a word of a subject.
+fn host_word() -> String {
+    MachineName::of_host().as_str().replace('.', "-").chars().take(40).collect()
+}
+
+/// The text of a file of credentials.
+pub(crate) fn read_secret(path: &Path) -> Result<String, Error> {
+    fs::read_to_string(path)
+        .map_err(|source| Error::Io { what: format!("cannot read {}", path.display()), source })
+}

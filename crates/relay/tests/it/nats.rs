@@ -1,0 +1,238 @@
+//! A team over a real NATS server: what is lost and doubled when the server is killed, emptied, full, or lies.
+
+use test_support::NatsServer;
+
+use crate::raw;
+use crate::team::Member;
+use crate::wire::Wire;
+
+#[test]
+fn messages_go_to_all_machines_once_and_in_order() {
+    let server = NatsServer::start();
+    let members = ["laptop", "box", "vm"].map(|name| Member::connected(&server, name));
+    let texts: Vec<Vec<String>> = members.iter().map(|member| member.write("first", 40)).collect();
+    for (at, member) in members.iter().enumerate() {
+        for (other_at, other) in members.iter().enumerate().filter(|(other, _)| *other != at) {
+            member.until_has(other, &texts[other_at]);
+            assert_eq!(member.has_of(other), texts[other_at], "in order");
+        }
+        assert!(member.has_of(member).is_empty(), "what it wrote itself does not come back");
+    }
+    let status = members[0].status();
+    assert_eq!((status.messages, status.refused), (80, 0));
+    let waiting = members[0].machine.journal().export_lag("nats:t").expect("a journal");
+    assert_eq!(waiting, Some(0));
+}
+
+#[test]
+fn a_day_offline_is_caught_up() {
+    let server = NatsServer::start();
+    let (mut laptop, vm) = (Member::connected(&server, "laptop"), Member::connected(&server, "box"));
+    laptop.stop();
+    let missed = vm.write("missed", 700);
+    let own = laptop.write("meanwhile", 300);
+    laptop.start();
+    laptop.until_has(&vm, &missed);
+    vm.until_has(&laptop, &own);
+    assert_eq!(laptop.has_of(&vm), missed, "in order");
+}
+#[test]
+fn a_server_that_is_killed_in_a_burst_loses_and_doubles_nothing() {
+    let mut server = NatsServer::start();
+    let members = ["laptop", "box"].map(|name| Member::connected(&server, name));
+    let mut texts = [Vec::new(), Vec::new()];
+    for round in 0..4 {
+        for (member, texts) in members.iter().zip(&mut texts) {
+            texts.extend(member.write(&format!("round {round}"), 60));
+        }
+        server.kill();
+        for (member, texts) in members.iter().zip(&mut texts) {
+            texts.extend(member.write(&format!("without a server {round}"), 5));
+        }
+        server.run();
+    }
+    members[0].until_has(&members[1], &texts[1]);
+    members[1].until_has(&members[0], &texts[0]);
+}
+
+#[test]
+fn what_an_emptied_server_forgot_is_published_again() {
+    let mut server = NatsServer::start();
+    let (laptop, mut vm) = (Member::connected(&server, "laptop"), Member::connected(&server, "vm"));
+    let mut texts = laptop.write("known", 30);
+    vm.until_has(&laptop, &texts);
+    // The server has these and acknowledged them, and the other machine has not read them.
+    vm.stop();
+    texts.extend(laptop.write("unread", 50));
+    test_support::until("the server has all", || {
+        laptop.machine.journal().export_lag("nats:t").expect("a journal") == Some(0)
+    });
+    server.kill();
+    server.wipe();
+    texts.extend(laptop.write("meanwhile", 5));
+    server.run();
+    laptop.until_connected();
+    texts.extend(laptop.write("after", 5));
+    vm.start();
+    vm.until_has(&laptop, &texts);
+    let own = vm.write("back", 5);
+    laptop.until_has(&vm, &own);
+}
+
+#[test]
+fn what_a_server_lost_of_its_last_moments_is_published_again() {
+    let mut server = NatsServer::start();
+    let (laptop, mut vm) = (Member::connected(&server, "laptop"), Member::connected(&server, "vm"));
+    let mut texts = laptop.write("synced", 20);
+    vm.until_has(&laptop, &texts);
+    vm.stop();
+    let all_arrived = || laptop.machine.journal().export_lag("nats:t").expect("a journal") == Some(0);
+    test_support::until("the server has all", all_arrived);
+    server.kill();
+    let synced = server.directory().join("synced");
+    copy(&server.store(), &synced);
+    server.run();
+    laptop.until_connected();
+    texts.extend(laptop.write("acknowledged and not synced", 20));
+    test_support::until("the server has all", all_arrived);
+    server.kill();
+    server.wipe();
+    copy(&synced, &server.store());
+    server.run();
+    vm.start();
+    vm.until_has(&laptop, &texts);
+}
+
+/// Copies a directory.
+fn copy(from: &std::path::Path, to: &std::path::Path) {
+    let copied = std::process::Command::new("cp").arg("-a").arg(from).arg(to).status();
+    assert!(copied.expect("cp runs").success());
+}
+
+#[test]
+fn a_machine_without_a_way_to_the_server_loses_and_doubles_nothing() {
+    let server = NatsServer::start();
+    let wire = Wire::to(server.port());
+    let mut laptop = Member::new(&server, "laptop", false);
+    laptop.change(|_, team| team.url = wire.url());
+    laptop.start();
+    laptop.until_connected();
+    let vm = Member::connected(&server, "vm");
+    let (mut own, mut other) = (laptop.write("before", 10), vm.write("before", 10));
+    vm.until_has(&laptop, &own);
+    for round in 0..3 {
+        wire.swallow();
+        own.extend(laptop.write(&format!("swallowed {round}"), 20));
+        other.extend(vm.write(&format!("swallowed {round}"), 20));
+        wire.cut();
+        laptop.until_failed();
+        own.extend(laptop.write(&format!("cut {round}"), 5));
+        wire.mend();
+        laptop.until_connected();
+    }
+    laptop.until_has(&vm, &other);
+    vm.until_has(&laptop, &own);
+}
+
+#[test]
+fn what_was_delivered_and_not_stored_comes_late_and_once() {
+    let server = NatsServer::start();
+    let (mut laptop, vm) = (Member::connected(&server, "laptop"), Member::connected(&server, "vm"));
+    laptop.stop();
+    let mut texts = vm.write("lost on the way", 5);
+    let taken = raw::run(raw::take(&server.url(), "ringer-laptop", 5));
+    assert_eq!(taken, 5, "another process took them, and did not acknowledge them");
+    texts.extend(vm.write("later", 20));
+    laptop.start();
+    laptop.until_has(&vm, &texts);
+}
+
+#[test]
+fn a_message_that_is_published_twice_or_in_another_order_is_stored_once() {
+    let server = NatsServer::start();
+    let laptop = Member::connected(&server, "laptop");
+    let payloads: Vec<String> =
+        [3, 1, 2, 3, 1].map(|seq| raw::message(seq, "default", &format!("eve {seq}"))).into();
+    raw::run(raw::publish(&server.url(), None, "ringer.t.eve.global.default", &payloads)).expect("published");
+    let eve = Member::new(&server, "eve", false);
+    laptop.until_has(&eve, &["eve 1", "eve 2", "eve 3"].map(str::to_owned));
+    // The end of the journal that it says does not keep others out.
+    let more = [raw::message(i64::MAX, "default", "last"), raw::message(4, "default", "late")];
+    raw::run(raw::publish(&server.url(), None, "ringer.t.eve.global.default", &more)).expect("published");
+    laptop.until_has(&eve, &["eve 1", "eve 2", "eve 3", "last", "late"].map(str::to_owned));
+}
+
+#[test]
+fn what_a_machine_may_not_say_is_refused_and_counted() {
+    let server = NatsServer::start();
+    let laptop = Member::connected(&server, "laptop");
+    let long = raw::message(4, "default", &"x".repeat(600_000));
+    let payloads = [
+        raw::message(1, "agent:worker-1", "obey"),
+        "nonsense".to_owned(),
+        "[".repeat(100_000),
+        long,
+        raw::message(5, "default", "fine").replace("status", "mark-mute"),
+        raw::message(6, "default", "fine"),
+    ];
+    raw::run(raw::publish(&server.url(), None, "ringer.t.eve.global.default", &payloads)).expect("published");
+    let odd = [raw::message(7, "default", "odd")];
+    raw::run(raw::publish(&server.url(), None, "ringer.t.e@ve.global.default", &odd)).expect("published");
+    let eve = Member::new(&server, "eve", false);
+    laptop.until_has(&eve, &["fine".to_owned()]);
+    test_support::until("all are counted", || laptop.status().refused == 6);
+    assert_eq!(laptop.status().state, ringer_relay::LinkState::Connected);
+}
+
+#[test]
+fn a_full_server_takes_the_rest_once_it_has_room() {
+    let mut server = NatsServer::start();
+    let (laptop, vm) = (Member::connected(&server, "laptop"), Member::connected(&server, "vm"));
+    let mut texts = laptop.write("fits", 3);
+    vm.until_has(&laptop, &texts);
+    server.set_limit(Some(20_000));
+    server.run();
+    laptop.until_connected();
+    texts.extend(laptop.write("does not fit", 200));
+    let why = laptop.until_failed();
+    assert!(why.contains("a message was not taken") && why.contains("resources"), "{why}");
+    server.set_limit(None);
+    server.run();
+    vm.until_has(&laptop, &texts);
+}
+
+#[test]
+fn a_server_whose_disk_is_full_loses_nothing() {
+    if !test_support::can_mount() {
+        return;
+    }
+    let mut server = NatsServer::start();
+    let (laptop, vm) = (Member::connected(&server, "laptop"), Member::connected(&server, "vm"));
+    server.set_disk(Some(1 << 20));
+    server.run();
+    laptop.until_connected();
+    let text = "x".repeat(20_000);
+    let texts = laptop.write(&text, 200);
+    laptop.until_failed();
+    // It begins with an empty disk.
+    server.set_disk(None);
+    server.run();
+    vm.until_has(&laptop, &texts);
+}
+
+#[test]
+fn a_removed_journal_begins_anew_and_what_was_before_the_team_stays_here() {
+    let server = NatsServer::start();
+    let laptop = Member::connected(&server, "laptop");
+    let mut vm = Member::new(&server, "vm", false);
+    vm.write("before the team", 3);
+    vm.start();
+    vm.until_connected();
+    let mut texts = vm.write("in the team", 3);
+    laptop.until_has(&vm, &texts);
+    vm.stop();
+    vm.machine.restore(&[]);
+    texts.extend(vm.write("anew", 3));
+    vm.start();
+    laptop.until_has(&vm, &texts);
+}

@@ -1,0 +1,57 @@
+//! A client that speaks to the server by hand, as a machine that is none of Ringer's would.
+
+use std::pin::Pin;
+
+use async_nats::jetstream::consumer::pull;
+use futures_core::Stream;
+
+/// Runs it to its end.
+pub(crate) fn run<T>(future: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    runtime.block_on(future)
+}
+
+/// A message as a machine publishes it, with an id that goes with its number.
+pub(crate) fn message(seq: i64, recipient: &str, body: &str) -> String {
+    let id = format!("01890000-0000-7000-8000-{:012x}", seq & 0xffff_ffff);
+    format!(
+        r#"{{"type":"message","generation":"g","sent_ms":0,"message":{{"seq":{seq},"id":"{id}","unix_ms":0,"tag":"status","scope":"global","sender":"eve","recipient":"{recipient}","body":"{body}"}}}}"#
+    )
+}
+
+/// Publishes payloads, and waits until the stream has them.
+pub(crate) async fn publish(
+    url: &str,
+    seed: Option<&str>,
+    subject: &str,
+    payloads: &[String],
+) -> Result<(), String> {
+    let mut options = async_nats::ConnectOptions::new().custom_inbox_prefix("_INBOX.eve");
+    if let Some(seed) = seed {
+        options = options.nkey(seed.to_owned());
+    }
+    let client = options.connect(url).await.map_err(|error| error.to_string())?;
+    let mut context = async_nats::jetstream::new(client);
+    context.set_timeout(std::time::Duration::from_secs(2));
+    for payload in payloads {
+        let sent = context.publish(subject.to_owned(), payload.clone().into()).await;
+        sent.map_err(|error| error.to_string())?.await.map_err(|error| error.to_string())?;
+    }
+    Ok(())
+}
+
+/// Takes so many messages of a consumer, and acknowledges none. Gives how many there were.
+pub(crate) async fn take(url: &str, consumer: &str, count: usize) -> usize {
+    let client = async_nats::connect(url).await.expect("a connection");
+    let stream = async_nats::jetstream::new(client).get_stream("ringer-t").await.expect("a stream");
+    let consumer = stream.get_consumer::<pull::Config>(consumer).await.expect("a consumer");
+    let batch = consumer.batch().max_messages(count).expires(std::time::Duration::from_secs(20));
+    let mut batch = batch.messages().await.expect("messages");
+    let mut taken = 0;
+    while taken < count {
+        let next = std::future::poll_fn(|context| Pin::new(&mut batch).poll_next(context)).await;
+        next.expect("a message").expect("a message");
+        taken += 1;
+    }
+    taken
+}

@@ -1,0 +1,136 @@
+//! Machines of a team, each with the part of the hub that keeps them connected, and a real NATS server.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::time::Duration;
+
+use ringer_core::policy::{RelayLink, TeamLink};
+use ringer_ipc::host::Extension;
+use ringer_relay::{LinkState, LinkStatus, RelaySetup, RelayStatus, Relays};
+use test_support::{NATS_USERS, NatsServer, until_within};
+
+use crate::machines::Machine;
+
+/// A killed server is found again after a pause of at most some seconds, and what was on its way is delivered again after ten.
+const SETTLES_WITHIN: Duration = Duration::from_secs(90);
+
+pub(crate) const TEAM: &str = "t";
+
+/// A machine of a team.
+pub(crate) struct Member {
+    pub(crate) machine: Machine,
+    name: &'static str,
+    relays: Option<Relays>,
+    link: RelayLink,
+}
+
+impl Member {
+    /// A machine that is set, and not connected yet. With credentials if it is one of the users of the server.
+    pub(crate) fn new(server: &NatsServer, name: &'static str, with_credentials: bool) -> Self {
+        let machine = Machine::new(name);
+        drop(machine.journal());
+        let user = NATS_USERS.into_iter().find(|user| user.machine == name).filter(|_| with_credentials);
+        let credentials = user.map(|user| {
+            let path = machine.home().path().join("nkey");
+            fs::write(&path, user.seed).expect("a file");
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).expect("a private file");
+            path
+        });
+        let team = TeamLink {
+            url: server.url(),
+            machine: Some(name.to_owned()),
+            credentials,
+            ca: None,
+            share_marks: false,
+        };
+        let link = RelayLink {
+            name: TEAM.to_owned(),
+            command: Vec::new(),
+            ssh: None,
+            may_answer: false,
+            may_reach_lead: false,
+            team: Some(team),
+        };
+        Self { machine, name, relays: None, link }
+    }
+
+    /// A machine that is connected.
+    pub(crate) fn connected(server: &NatsServer, name: &'static str) -> Self {
+        let mut member = Self::new(server, name, false);
+        member.start();
+        member.until_connected();
+        member
+    }
+
+    pub(crate) fn change(&mut self, change: impl FnOnce(&mut RelayLink, &mut TeamLink)) {
+        let mut team = self.link.team.take().expect("a team");
+        change(&mut self.link, &mut team);
+        self.link.team = Some(team);
+    }
+
+    pub(crate) fn start(&mut self) {
+        let mut relays = Relays::start(RelaySetup {
+            home: self.machine.home(),
+            program: "1.0".to_owned(),
+            give_answer: None,
+            log: Box::new(|_| {}),
+        });
+        relays.set_relays(std::slice::from_ref(&self.link));
+        self.relays = Some(relays);
+    }
+
+    /// Disconnects it, as if its hub had ended.
+    pub(crate) fn stop(&mut self) {
+        self.relays = None;
+    }
+
+    pub(crate) fn status(&self) -> LinkStatus {
+        let status = RelayStatus::read_last(&self.machine.home());
+        status.and_then(|status| status.link(TEAM).cloned()).unwrap_or_default()
+    }
+
+    #[track_caller]
+    pub(crate) fn until_connected(&self) {
+        until_within(SETTLES_WITHIN, "the machine is connected", || {
+            self.status().state == LinkState::Connected
+        });
+    }
+
+    /// Waits until it is not connected, and gives why.
+    #[track_caller]
+    pub(crate) fn until_failed(&self) -> String {
+        until_within(SETTLES_WITHIN, "the machine is not connected", || {
+            self.status().state == LinkState::Failed
+        });
+        self.status().why.unwrap_or_default()
+    }
+
+    /// Writes so many messages. Gives their texts.
+    pub(crate) fn write(&self, prefix: &str, count: usize) -> Vec<String> {
+        let texts: Vec<String> =
+            (0..count).map(|number| format!("{} {prefix} {number}", self.name)).collect();
+        self.machine.write(texts.clone());
+        texts
+    }
+
+    pub(crate) fn has_of(&self, other: &Self) -> Vec<String> {
+        self.machine.texts_of(&format!("{}.{TEAM}", other.name))
+    }
+
+    /// Waits until it has these of another machine, each once and in order, and nothing else.
+    #[track_caller]
+    pub(crate) fn until_has(&self, other: &Self, texts: &[String]) {
+        let lacks = || {
+            let has = self.has_of(other);
+            texts.iter().any(|text| !has.contains(text))
+        };
+        let what = format!("{} has all {} of {}", self.name, texts.len(), other.name);
+        until_within(SETTLES_WITHIN, &what, || !lacks());
+        let mut has = self.has_of(other);
+        assert_eq!(has.len(), texts.len(), "each is there once");
+        has.sort_unstable();
+        let mut expected = texts.to_vec();
+        expected.sort_unstable();
+        assert_eq!(has, expected);
+    }
+}
