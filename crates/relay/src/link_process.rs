@@ -22,6 +22,9 @@ const LOOK_AGAIN: Duration = Duration::from_millis(2);
 /// How much of what it says about itself is kept, at least: the last line of it is shown.
 const MAX_SAID: usize = 16 * 1024;
 
+/// The most that a pipe holds, as Linux allows it to a user.
+const MAX_PIPE: usize = 1024 * 1024;
+
 /// A program, and all that it started in its process group. They end when this is dropped.
 #[derive(Debug)]
 pub struct LinkProcess {
@@ -63,8 +66,8 @@ impl ProcessErrors {
         (!self.has_ended.get()).then(|| PollFd::new(&self.stderr, PollFlags::IN))
     }
 
-    /// Reads what is there, and keeps the end of it.
-    pub(crate) fn read(&self) {
+    /// Reads what is there, and keeps the end of it. Gives whether there may be more.
+    pub(crate) fn read(&self) -> bool {
         let mut said = self.said.borrow_mut();
         let mut chunk = [0; 4096];
         loop {
@@ -79,14 +82,19 @@ impl ProcessErrors {
                 let old = said.len() - MAX_SAID;
                 said.drain(..old);
                 // The program may write faster than this reads: the link has to go on.
-                break;
+                return true;
             }
         }
+        false
     }
 
     /// The last line that it wrote.
     fn last_words(&self) -> Option<String> {
-        self.read();
+        // More than a pipe holds is not read: a program that did not end may write for ever.
+        let mut left = MAX_PIPE / MAX_SAID;
+        while left > 0 && self.read() {
+            left -= 1;
+        }
         let said = self.said.borrow();
         let said = String::from_utf8_lossy(&said);
         let line =
