@@ -203,7 +203,7 @@ fn relay(item: &Item<'_, '_>, section: &Section<'_, '_>) -> Option<RelayEntry> {
     };
     let has = |key: &str| section.get(key).is_some();
     if has("nats") {
-        if has("ssh") || has("program") || has("command") || has("may_reach_lead") {
+        if has("ssh") || has("program") || has("command") || relay.may_reach_lead {
             return item.wrong("has `nats` and what belongs to a link of another kind", None);
         }
         return match relay.wrong_team() {
@@ -214,7 +214,9 @@ fn relay(item: &Item<'_, '_>, section: &Section<'_, '_>) -> Option<RelayEntry> {
     if has("ssh") == has("command") {
         return item.wrong("needs either `ssh`, `command` or `nats`", Some("ssh = \"box\"".to_owned()));
     }
-    if let Some(key) = ["team", "credentials", "ca", "share_marks"].into_iter().find(|key| has(key)) {
+    let of_team = [("team", has("team")), ("credentials", has("credentials")), ("ca", has("ca"))];
+    let of_team = of_team.into_iter().chain([("share_marks", relay.share_marks)]);
+    if let Some((key, _)) = of_team.into_iter().find(|(_, is_set)| *is_set) {
         return item.wrong(format!("has `{key}`, which belongs to `nats`"), None);
     }
     if has("program") && has("command") {

@@ -70,17 +70,19 @@ pub use journal::hub_reader::HubLock;
 pub use journal::inbox::{
     CONFIRM_WITHIN, Choose, Claimed, EnteredPart, INTO_INBOX, InboxUpdate, LEASE, ReceiptRow,
 };
+pub use journal::journal_watch::JournalWatch;
 pub use journal::lead::Lead;
 pub use journal::listener::{ListenOutcome, Listener};
 pub use journal::machine_name::MachineNaming;
 pub use journal::prompt::{DecideOutcome, Decision, PromptWaiter, StoredPrompt};
 pub use journal::question::{PendingQuestion, Question};
 pub use journal::read::{Batch, Filter, JournalFollower};
-pub use journal::relay::{Import, Imported, ImportedMessage, JournalWatch, OwnBatch, TeamNote};
+pub use journal::relay::{Import, Imported, ImportedMessage, OwnBatch};
 pub use journal::retention::{PruneResult, RetentionLimits};
 pub use journal::schema::{Journal, JournalSchema};
 pub use journal::stats::{AgentSummary, JournalStats, RunningListener, UnreadCount};
 pub use journal::status_summary::StatusSummary;
+pub use journal::team::TeamNote;
 pub use lock::Lock;
 pub use position::{Age, CatchUp, Cursor, ReadPosition};
 pub use process::ProcessStat;

@@ -8,10 +8,9 @@
 //! two machines lies, it is not known which, and neither message must hide the other.
 
 use std::collections::BTreeSet;
-use std::os::fd::{AsFd, BorrowedFd};
 
 use ringer_core::agent::PromptContent;
-use ringer_core::{Draft, Message, MessageId, Scope};
+use ringer_core::{Draft, Message, MessageId};
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 use serde::{Deserialize, Serialize};
 
@@ -23,10 +22,9 @@ use crate::journal::consumer::advance;
 use crate::journal::row::{COLUMNS, read};
 use crate::journal::schema::Journal;
 use crate::journal::sequence::{POSITION, generation, highest};
+use crate::journal::team::{TeamNote, team_note_of};
 use crate::journal::{agent_note, machine_name};
 use crate::position::Cursor;
-use crate::wake::subscription::Topic;
-use crate::wake::waiter::{OnParentExit, Waiter};
 
 /// The scope of the cursors of links: all of them.
 const EVERYWHERE: &str = "*";
@@ -61,20 +59,6 @@ pub struct Import<'a> {
     pub messages: &'a [ImportedMessage],
     /// The place of the last one in its journal.
     pub end: &'a Cursor,
-}
-
-/// What a connection to a team notes with what it stores.
-#[derive(Debug, Clone, Copy)]
-pub struct TeamNote<'a> {
-    /// Under which key.
-    pub key: &'a str,
-    /// The note.
-    pub note: &'a str,
-}
-
-/// The name of a team's note.
-pub(crate) fn team_note_of(key: &str) -> String {
-    format!("team:{key}")
 }
 
 /// What became of messages of another machine.
@@ -329,41 +313,11 @@ fn export_position(connection: &Connection, consumer: &str) -> rusqlite::Result<
     Ok(Some(Cursor { generation: Some(generation(connection)?), seq, id: id.optional()? }))
 }
 
-/// A doorbell that rings for every message, and when an agent is in another state. What it announces is read after [`JournalWatch::prepare`].
-#[derive(Debug)]
-pub struct JournalWatch {
-    waiter: Waiter,
-}
-
-impl JournalWatch {
-    /// Registers it. From here on nothing is missed.
-    pub fn register(journal: &mut Journal) -> Result<Self, Error> {
-        // No repository has this id, so `ringer nuke` of a repository ends no link.
-        let scope = Scope::new("links").unwrap_or_else(|_| Scope::global());
-        let parent = OnParentExit::Continue;
-        let (waiter, ()) =
-            Waiter::register(journal, Topic::EverythingAndAgents, &scope, "relay", parent, |_| Ok(()))?;
-        Ok(Self { waiter })
-    }
-
-    /// To be called before each read of the journal: drains the doorbell, and opens the journal again if another file has
-    /// its name by now.
-    pub fn prepare(&mut self, journal: &mut Journal) -> Result<(), Error> {
-        self.waiter.prepare(journal)
-    }
-}
-
-impl AsFd for JournalWatch {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.waiter.doorbell().as_fd()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::Home;
-    use ringer_core::{Kind, Sender};
+    use ringer_core::{Kind, Scope, Sender};
 
     fn journal() -> (tempfile::TempDir, Journal) {
         let directory = tempfile::tempdir().unwrap();

@@ -6,9 +6,22 @@
 use crate::db::text::text;
 use crate::error::Error;
 use crate::journal::agent_note;
-use crate::journal::relay::team_note_of;
 use crate::journal::schema::Journal;
 use crate::position::Cursor;
+
+/// What a connection to a team notes with what it stores.
+#[derive(Debug, Clone, Copy)]
+pub struct TeamNote<'a> {
+    /// Under which key.
+    pub key: &'a str,
+    /// The note.
+    pub note: &'a str,
+}
+
+/// The name of a team's note.
+pub(crate) fn team_note_of(key: &str) -> String {
+    format!("team:{key}")
+}
 
 impl Journal {
     /// What is known of a team's server.
@@ -66,8 +79,7 @@ impl Journal {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::journal::relay::{Import, ImportedMessage};
-    use crate::{Home, IdSource};
+    use crate::{Home, IdSource, Import, ImportedMessage};
     use ringer_core::{Draft, Kind, Scope, Sender};
 
     fn draft(text: &str) -> Draft {
@@ -80,7 +92,12 @@ mod tests {
         let mut journal = Journal::open(&Home::new(directory.path())).unwrap();
         for (key, seq) in [("nats:t:box", 3), ("nats:t:vm", 4), ("nats:tt:box", 5), ("m1", 6)] {
             let end = Cursor { generation: Some("g".to_owned()), seq, id: None };
-            let message = ImportedMessage { id: IdSource::now().message_id(), unix_ms: 1, draft: draft("x") };
+            let message = ImportedMessage {
+                id: IdSource::now().message_id(),
+                unix_ms: 1,
+                draft: draft("x"),
+                prompt: None,
+            };
             let messages = [message];
             journal
                 .import(&Import { machine_id: key, machine: "box", messages: &messages, end: &end })

@@ -44,11 +44,7 @@ impl Elsewhere {
     /// Gives the words of an answer there, and prints what comes of it. Without words it shows what is asked, and asks the
     /// person if there is a terminal.
     pub(super) fn answer(&self, words: &[String], as_json: bool, journal: &mut Journal) -> Outcome {
-        let answered = if as_json && words.is_empty() {
-            self.ask(journal, |question| question.show(self.message.as_str()))?
-        } else {
-            self.give(words, journal)?
-        };
+        let answered = self.ask(journal, words, as_json && words.is_empty())?;
         print(&answered)?;
         if as_json || !words.is_empty() || !std::io::stdin().is_terminal() {
             return Ok(());
