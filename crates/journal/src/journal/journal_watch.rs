@@ -1,4 +1,4 @@
-//! A process that follows everything that is written.
+//! What wakes a connection to other machines when something was written here.
 
 use std::os::fd::{AsFd, BorrowedFd};
 
