@@ -71,7 +71,7 @@ pub(crate) struct Emulator {
     limit: StringLimit,
     scanner: Scanner,
     events: Events,
-    /// Whether something was selected when it was drawn last.
+    /// Whether something was selected since it was drawn last.
     had_selection: bool,
     sync_deadline: Option<Instant>,
 }
@@ -356,6 +356,7 @@ impl Emulator {
             _ => SelectionType::Lines,
         };
         self.term.selection = Some(Selection::new(kind, self.point(x, y), Direction::Left));
+        self.had_selection = true;
     }
 
     /// Extends the selection to a cell.
@@ -401,6 +402,7 @@ impl Emulator {
         let mut selection = Selection::new(SelectionType::Simple, *found.start(), Direction::Left);
         selection.update(*found.end(), Direction::Right);
         self.term.selection = Some(selection);
+        self.had_selection = true;
         self.term.scroll_to_point(*found.start());
         true
     }

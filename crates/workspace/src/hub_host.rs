@@ -34,6 +34,8 @@ const MAX_WAITING: usize = 1024;
 const TRY_AGAIN: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(2));
 /// How often it is looked for where its socket cannot be watched.
 const WITHOUT_WATCH: Duration = Duration::from_secs(30);
+/// How often otherwise: its directory may have been removed and made again.
+const IN_ANY_CASE: Duration = Duration::from_mins(5);
 /// The shortest time between two readings of the agents' states.
 const LOAD_EVERY: Duration = Duration::from_millis(100);
 
@@ -168,6 +170,7 @@ impl Hub {
         let (mut pause, mut unsaid) = (shortest, VecDeque::new());
         loop {
             let begun = Instant::now();
+            let mut connected = None;
             if let Some(connection) = attach(&self.connect, &self.mailbox) {
                 // What lasts is said anew by the loop. What it said before may be wrong by now: what the person looked at then
                 // would be read.
@@ -179,6 +182,7 @@ impl Hub {
                 self.mailbox.put(HubEvent::Connected);
                 // If it is woken already, that is enough.
                 let _ = self.found.try_send(());
+                connected = Some(Instant::now());
                 let is_over = follow(connection, &self.link, work, &mut unsaid);
                 self.link.is_connected.store(false, Ordering::Relaxed);
                 self.mailbox.put(HubEvent::Lost);
@@ -186,7 +190,8 @@ impl Hub {
                     return;
                 }
             }
-            pause = if begun.elapsed() > longest { shortest } else { (pause * 2).min(WITHOUT_WATCH) };
+            let has_lasted = connected.is_some_and(|at| at.elapsed() > longest);
+            pause = if has_lasted { shortest } else { (pause * 2).min(WITHOUT_WATCH) };
             let is_over = if pause > longest {
                 self.wait_for_hub((begun, pause), work, &mut unsaid)
             } else {
@@ -219,7 +224,8 @@ impl Hub {
             has_come.set(is_there(work));
             is_there(work) || is_said(work)
         };
-        if keep_for((!is_watched).then_some(WITHOUT_WATCH), work, unsaid, is_enough) {
+        let looks_after = if is_watched { IN_ANY_CASE } else { WITHOUT_WATCH };
+        if keep_for(Some(looks_after), work, unsaid, is_enough) {
             return true;
         }
         let is_enough = |work: &Work| {

@@ -223,6 +223,7 @@ impl Server {
             self.serve_programs(ready.programs, now)?;
             let (ended, effects) = self.state.end_updates(now);
             self.perform(effects);
+            self.set_unsaved(&ended);
             for pane in &ended {
                 self.written(pane);
             }

@@ -167,6 +167,7 @@ impl State {
     /// The directory in which the program of a pane is now.
     pub(crate) fn set_directory(&mut self, pane: &PaneId, directory: PathBuf) {
         if let Some(pane) = self.panes.get_mut(pane) {
+            self.is_description_changed |= pane.directory != directory;
             pane.directory = directory;
         }
     }

@@ -127,7 +127,9 @@ impl Keeper {
         }
         let mut found = descriptors.iter().map(|descriptor| !descriptor.revents().is_empty());
         let (children, listener) = (found.next().unwrap_or(false), found.next().unwrap_or(false));
-        let panes = panes.iter().zip(found).filter(|(_, is_ready)| *is_ready);
+        // A terminal that was opened again, and in which nothing was written yet, is not readable.
+        let panes =
+            panes.iter().zip(found).filter(|((index, _), is_ready)| *is_ready || self.panes.is_due(*index));
         Ok(KeeperReady { children, listener, panes: panes.map(|((index, _), _)| *index).collect() })
     }
 

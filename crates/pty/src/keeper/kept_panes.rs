@@ -172,6 +172,11 @@ impl KeptPanes {
             .map(|(index, pane)| (index, pane.master.as_fd()))
     }
 
+    /// Whether a terminal that can be read was closed when it was last: it is looked at then.
+    pub(super) fn is_due(&self, index: usize) -> bool {
+        self.panes.get(index).is_some_and(|pane| matches!(pane.input, PaneInput::ClosedUntil(_)))
+    }
+
     /// When a terminal that no process has open is read again.
     pub(super) fn next_look(&self) -> Option<Instant> {
         let then = |pane: &Pane| match pane.input {

@@ -236,3 +236,16 @@ proptest! {
         }
     }
 }
+
+/// The emulator counts only the line that the program changed.
+#[test]
+fn a_selection_that_the_program_ends_is_drawn_away_everywhere() {
+    let mut emulator = Emulator::new(Size { columns: 20, lines: 6 }, 0);
+    emulator.feed(b"one\r\ntwo\r\nthree\r\nfour");
+    emulator.take_changed_lines();
+    emulator.select(0, 0, 3);
+    emulator.select_to(3, 2);
+    // All of it was drawn for another reason meanwhile. Then the program clears one of the lines.
+    emulator.feed(b"\x1b[2;1H\x1b[2K");
+    assert_eq!(emulator.take_changed_lines(), [0, 1, 2, 3, 4, 5]);
+}

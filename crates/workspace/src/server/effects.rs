@@ -42,6 +42,7 @@ impl Server {
                     if let Some(program) = self.programs.get(&pane) {
                         program.resize(size);
                     }
+                    self.frames.change();
                 }
                 Effect::Forget { pane } => {
                     self.programs.remove(&pane);

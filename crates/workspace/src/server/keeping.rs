@@ -14,14 +14,10 @@ const LAST_READS: usize = 16;
 
 impl Server {
     pub(super) fn hear_keeper(&mut self, now: Instant) -> io::Result<()> {
-        let events = match self.keeper.events() {
-            Ok(events) => events,
+        let Ok(events) = self.keeper.events() else {
             // The programs that run go on, and the next one that is started gets another keeper.
-            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
-                self.lose_keeper();
-                return Ok(());
-            }
-            Err(error) => return Err(error),
+            self.lose_keeper();
+            return Ok(());
         };
         for event in events {
             let effects = match event {
@@ -39,6 +35,8 @@ impl Server {
                     effects.extend(self.take_restored_unread(&pane));
                     effects
                 }
+                // It is about a note: another keeper had the program, which runs on.
+                KeeperEvent::Failed { id, .. } if self.programs.contains_key(&PaneId::new(&id)) => Vec::new(),
                 KeeperEvent::Failed { id, why } => self.state.start_failed(&PaneId::new(&id), &why),
                 KeeperEvent::Ended { id, ending } => {
                     let pane = PaneId::new(&id);
@@ -108,7 +106,8 @@ impl Server {
         program.find_keeper();
         program.is_unsaved = true;
         let mut effects = self.state.output(&pane, &kept.output, now);
-        if let Some(ending) = kept.ending {
+        let is_new = self.state.pane(&pane).is_some_and(|own| own.ending.is_none());
+        if let Some(ending) = kept.ending.filter(|_| is_new) {
             program.has_ended = true;
             effects.extend(self.state.ended(&pane, ending));
         }

@@ -58,6 +58,8 @@ impl Server {
         }
         let effects = self.state.forget_missing();
         self.perform(effects);
+        // The keeper has forgotten what it kept.
+        self.save_all();
     }
 
     /// Makes the panes of the session before again: shells in their directories.
@@ -103,7 +105,8 @@ impl Server {
         let pid = self.state.pane(pane).filter(|pane| pane.ending.is_none()).and_then(|pane| pane.pid);
         let directory = pid.and_then(|pid| fs::read_link(format!("/proc/{pid}/cwd")).ok());
         // It is saved as text.
-        if let Some(directory) = directory.filter(|found| found.is_dir() && found.to_str().is_some()) {
+        let is_there = |found: &PathBuf| found.to_str().is_some_and(|path| !path.ends_with(" (deleted)"));
+        if let Some(directory) = directory.filter(is_there) {
             self.state.set_directory(pane, directory);
         }
     }

@@ -25,9 +25,20 @@ impl Server {
 
     /// Saves everything that has changed.
     pub(super) fn save_all(&mut self) {
+        // What programs hold back is read already, and nowhere else.
+        let (ended, effects) = self.state.end_all_updates();
+        self.perform(effects);
+        self.set_unsaved(&ended);
         self.save_session();
         while let Some(pane) = self.unsaved.pop_front() {
             self.save_screen(&pane);
+        }
+    }
+
+    /// These panes show something that is not saved.
+    pub(super) fn set_unsaved(&mut self, panes: &[PaneId]) {
+        for pane in panes {
+            self.programs.get_mut(pane).into_iter().for_each(|program| program.is_unsaved = true);
         }
     }
 
@@ -36,10 +47,15 @@ impl Server {
         if self.unrestored.is_some() {
             return;
         }
-        let unsaved = self.programs.iter().filter(|(_, program)| program.is_unsaved);
-        self.unsaved = unsaved.map(|(pane, _)| pane.clone()).collect();
+        let unsaved =
+            self.programs.iter().filter(|(pane, own)| own.is_unsaved && !self.unsaved.contains(pane));
+        let new: Vec<PaneId> = unsaved.map(|(pane, _)| pane.clone()).collect();
+        self.unsaved.extend(new);
         for pane in self.unsaved.clone() {
             self.find_directory(&pane);
+        }
+        if self.state.take_description_change() {
+            self.frames.change();
         }
         let session = SavedSession::of(&self.state);
         if self.saved.as_ref() != Some(&session) && session.write(&self.places.session()).is_ok() {

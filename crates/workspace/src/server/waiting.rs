@@ -74,6 +74,10 @@ impl Server {
             fds.get(at)
                 .is_some_and(|fd| fd.revents().intersects(PollFlags::IN | PollFlags::HUP | PollFlags::ERR))
         };
+        // A terminal that was opened again, and in which nothing was written yet, is not readable.
+        let is_due = |pane: &PaneId| {
+            self.programs.get(pane).and_then(Program::next_look).is_some_and(|look| look <= now)
+        };
         let is_writable = |at: usize| fds.get(at).is_some_and(|fd| fd.revents().contains(PollFlags::OUT));
         let terminals: Vec<ReadyTerminal> = (first_terminal..)
             .zip(terminals)
@@ -97,7 +101,7 @@ impl Server {
                 .collect(),
             programs: (first_program..)
                 .zip(polled)
-                .map(|(at, pane)| (pane.clone(), is_readable(at), is_writable(at)))
+                .map(|(at, pane)| (pane.clone(), is_readable(at) || is_due(pane), is_writable(at)))
                 .filter(|(_, is_readable, is_writable)| *is_readable || *is_writable)
                 .collect(),
         })

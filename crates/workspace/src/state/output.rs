@@ -30,7 +30,20 @@ impl State {
 
     /// Shows what programs hold back for too long. Gives their panes, and what follows.
     pub(crate) fn end_updates(&mut self, now: Instant) -> (Vec<PaneId>, Vec<Effect>) {
-        let is_due = |pane: &&Pane| pane.emulator.sync_deadline().is_some_and(|deadline| deadline <= now);
+        self.end_updates_of(now, |deadline| deadline <= now)
+    }
+
+    /// Shows what programs hold back, all of it.
+    pub(crate) fn end_all_updates(&mut self) -> (Vec<PaneId>, Vec<Effect>) {
+        self.end_updates_of(Instant::now(), |_| true)
+    }
+
+    fn end_updates_of(
+        &mut self,
+        now: Instant,
+        is_over: impl Fn(Instant) -> bool,
+    ) -> (Vec<PaneId>, Vec<Effect>) {
+        let is_due = |pane: &&Pane| pane.emulator.sync_deadline().is_some_and(&is_over);
         let due: Vec<PaneId> = self.panes.values().filter(is_due).map(|pane| pane.id.clone()).collect();
         let mut effects = Vec::new();
         for pane in &due {
