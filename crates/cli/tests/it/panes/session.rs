@@ -103,10 +103,14 @@ impl Session {
         self.only("keep")
     }
 
+    /// The only process with that word. Two windows may start one each; then one of them ends at once.
     #[track_caller]
     fn only(&self, word: &str) -> u32 {
-        let found = self.with_words(&["panes", word]);
-        assert_eq!(found.len(), 1, "processes with {word}");
+        let mut found = Vec::new();
+        until(&format!("one process with {word}"), || {
+            found = self.with_words(&["panes", word]);
+            found.len() == 1
+        });
         found[0]
     }
 
