@@ -17,7 +17,6 @@ use crate::display_name::DisplayName;
 use crate::hub_side::HubSide;
 use crate::kitties::Kitties;
 use crate::kitty::{KittyAddress, KittyError};
-use crate::kitty_marks::KittyMarks;
 use crate::kitty_worker::{KittyNews, KittyWorker};
 use crate::looks::{Looks, SeenIn, looks};
 use crate::terminal::Terminal;
@@ -60,7 +59,6 @@ pub(crate) struct Host {
     going: Vec<Going>,
     /// The kitties that have answered since the hub was told.
     glanced: BTreeSet<KittyAddress>,
-    marks: KittyMarks,
 }
 
 impl Host {
@@ -76,7 +74,6 @@ impl Host {
             kitties: Kitties::default(),
             going: Vec::new(),
             glanced: BTreeSet::new(),
-            marks: KittyMarks::default(),
         }
     }
 
@@ -90,8 +87,6 @@ impl Host {
                         self.heard(surface);
                     }
                     Wakeup::Order(Order::Focus { surface_id }) => self.go(surface_id),
-                    Wakeup::Order(Order::Ring { surface_id, lit }) => self.marks.ring(&surface_id, lit),
-                    Wakeup::TitleMarks(are_on) => self.marks.switch(are_on),
                     Wakeup::HubGone(connection) => self.hub.lost(connection),
                     Wakeup::Kitty(kitty, news) => self.kitty_said(&kitty, news),
                 }
@@ -113,7 +108,6 @@ impl Host {
 
     fn tell_hub(&mut self) {
         let looks = self.looks();
-        self.marks.show(self.surfaces.iter().map(|(id, surface)| (id, &surface.seen_in)), &self.kitties);
         self.hub.tell(self.surfaces.iter().map(|(id, surface)| (id, surface.tty.as_str())), &looks);
         let answered = std::mem::take(&mut self.glanced);
         let has_answered = |surface: &SurfaceId| {
@@ -323,7 +317,6 @@ impl Host {
     fn kitty_said(&mut self, address: &KittyAddress, news: KittyNews) {
         let listed = match news {
             KittyNews::Focused { surface, result } => return self.kitty_went(address, surface, result),
-            KittyNews::NotMarked(error) => return self.log_once(format!("kitty at {address}: {error}")),
             KittyNews::Listed(listed) => listed,
         };
         if let Err(error) = &listed {
@@ -347,7 +340,6 @@ impl Host {
             }
         }
         self.glanced.insert(address.clone());
-        self.marks.listed(address);
         let mut watched = BTreeSet::new();
         let (mut closed, mut arrived) = (Vec::new(), Vec::new());
         for (id, surface) in &self.surfaces {

@@ -13,7 +13,6 @@ use serde_json::{Value, json};
 
 use crate::kitty_answer::{AnswerError, AnswerReader, request};
 use crate::kitty_listing::Listing;
-use crate::marked_title::wanted_title;
 
 /// How long kitty may take for an answer: tens of milliseconds unless it hangs.
 const DEADLINE: Duration = Duration::from_secs(1);
@@ -63,17 +62,6 @@ impl KittyAddress {
     /// Makes a window the active one of its tab, and its tab the active one.
     pub(crate) fn focus(&self, window: u64) -> Result<(), KittyError> {
         self.ask("focus-window", &json!({ "match": format!("id:{window}") })).map(drop)
-    }
-
-    /// Marks the title of a window, or takes the mark away. A title that is right stays as it is. What the program sets after that
-    /// counts: the title is not fixed.
-    pub(crate) fn mark_title(&self, window: u64, is_marked: bool) -> Result<(), KittyError> {
-        let listing = self.list()?;
-        let Some(title) = listing.title(window).and_then(|title| wanted_title(title, is_marked)) else {
-            return Ok(());
-        };
-        let set = json!({ "match": format!("id:{window}"), "title": title, "temporary": true });
-        self.ask("set-window-title", &set).map(drop)
     }
 
     fn ask(&self, command: &str, payload: &Value) -> Result<Option<Value>, KittyError> {

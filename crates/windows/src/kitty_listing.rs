@@ -1,7 +1,5 @@
 //! What kitty lists of its windows, and for which of them it would be noticed that the person went elsewhere.
 
-use std::collections::BTreeMap;
-
 use serde::Deserialize;
 
 use crate::display::WindowId;
@@ -27,8 +25,6 @@ pub(crate) struct KittyWindow {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Listing {
     windows: Vec<KittyWindow>,
-    /// The titles, by the numbers of the windows. They change all the time.
-    titles: BTreeMap<u64, String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -82,7 +78,7 @@ impl Listing {
     /// Reads the answer to `ls`.
     pub(crate) fn parse(text: &str) -> Result<Self, serde_json::Error> {
         let os_windows: Vec<OsWindow> = serde_json::from_str(text)?;
-        let (mut windows, mut all_titles) = (Vec::new(), BTreeMap::new());
+        let mut windows = Vec::new();
         for os_window in &os_windows {
             let titles: Vec<&str> = os_window
                 .tabs
@@ -95,7 +91,6 @@ impl Listing {
                     let Some(pid) = window.pid else { continue };
                     let is_active = is_active_tab && window.is_active();
                     let title = tab.title_with(window);
-                    all_titles.insert(window.id, window.title.clone());
                     windows.push(KittyWindow {
                         id: window.id,
                         pid,
@@ -110,17 +105,7 @@ impl Listing {
                 }
             }
         }
-        Ok(Self { windows, titles: all_titles })
-    }
-
-    /// Whether another listing differs in titles alone.
-    pub(crate) fn has_same_windows(&self, other: &Self) -> bool {
-        self.windows == other.windows
-    }
-
-    /// The title of a window, by its number.
-    pub(crate) fn title(&self, window: u64) -> Option<&str> {
-        self.titles.get(&window).map(String::as_str)
+        Ok(Self { windows })
     }
 
     /// The window whose session a process leads.

@@ -25,8 +25,6 @@ enum Question {
         /// Whether it is because of a title, which may change again and again.
         by_title: bool,
     },
-    /// To mark the title of a window, or to take the mark away.
-    MarkTitle { window: u64, is_marked: bool },
     /// To go to a window.
     Focus { surface: SurfaceId, window: u64 },
 }
@@ -35,8 +33,6 @@ enum Question {
 #[derive(Debug)]
 pub(crate) enum KittyNews {
     Listed(Result<Listing, KittyError>),
-    /// A title could not be marked.
-    NotMarked(KittyError),
     /// Its windows are listed soon after it.
     Focused {
         surface: SurfaceId,
@@ -71,10 +67,6 @@ impl KittyWorker {
         self.ask(Question::Focus { surface, window });
     }
 
-    pub(crate) fn mark_title(&self, window: u64, is_marked: bool) {
-        self.ask(Question::MarkTitle { window, is_marked });
-    }
-
     fn ask(&self, question: Question) {
         // Without its thread there is no answer; it ends only with this.
         let _ = self.questions.send(question);
@@ -98,11 +90,6 @@ fn work(address: &KittyAddress, asked: &Receiver<Question>, tell: impl Fn(KittyN
                 let next = last.as_ref().map_or_else(Instant::now, |(at, _)| *at + pause);
                 due = Some(due.map_or(next, |due| due.min(next)));
             }
-            Ok(Question::MarkTitle { window, is_marked }) => {
-                if let Err(error) = address.mark_title(window, is_marked) {
-                    tell(KittyNews::NotMarked(error));
-                }
-            }
             Ok(Question::Focus { surface, window }) => {
                 let result = address.focus(window);
                 due = Some(Instant::now() + ACTIVATES_WITHIN);
@@ -112,7 +99,7 @@ fn work(address: &KittyAddress, asked: &Receiver<Question>, tell: impl Fn(KittyN
                 due = None;
                 let listed = address.list();
                 let listing = listed.as_ref().ok().cloned().unwrap_or_default();
-                let is_same = last.is_some_and(|(_, before)| before.has_same_windows(&listing));
+                let is_same = last.is_some_and(|(_, before)| before == listing);
                 pause = if is_same { (pause * 2).min(ASK_EVERY_AT_LEAST) } else { ASK_EVERY };
                 last = Some((Instant::now(), listing));
                 tell(KittyNews::Listed(listed));

@@ -62,13 +62,9 @@ impl WindowDesk {
         // evilwm gives the focus to the window under the pointer.
         desk.connection.warp_pointer(x11rb::NONE, desk.root(), 0, 0, 0, 0, 639, 479).expect("a pointer");
         desk.connection.flush().expect("a display");
-        desk.start_hub();
-        desk
-    }
-
-    pub(super) fn start_hub(&self) {
-        let mut hub = self.program(env!("CARGO_BIN_EXE_ringer"));
+        let mut hub = desk.program(env!("CARGO_BIN_EXE_ringer"));
         assert!(started("ringer", hub.args(["hub", "start"]).output()).status.success());
+        desk
     }
 
     fn program(&self, program: &str) -> Command {
@@ -130,14 +126,6 @@ impl WindowDesk {
         let mut two = self.kitty_tab(&one, &listens, "two");
         two.set_title(titles[1]);
         (listens, [one, two])
-    }
-
-    /// The titles of the windows in a kitty that listens here, tab after tab.
-    pub(super) fn titles(&self, listens: &str) -> Vec<String> {
-        let listed = started("kitty", self.program("kitty").args(["@", "--to", listens, "ls"]).output());
-        let os_windows: Value = serde_json::from_slice(&listed.stdout).expect("JSON");
-        let tabs = os_windows[0]["tabs"].as_array().expect("tabs").iter();
-        tabs.map(|tab| tab["windows"][0]["title"].as_str().expect("a title").to_owned()).collect()
     }
 
     /// The window of a process, when it is managed.
