@@ -343,6 +343,20 @@ mod tests {
         journal.import(&Import { machine_id, machine, messages, end: &end }).unwrap()
     }
 
+    /// What was written before a link is known by the id of the last message before it, also in an older copy without that one.
+    #[test]
+    fn what_is_older_than_a_message_is_known_by_its_id() {
+        let (_directory, mut journal) = journal();
+        let at = |unix_ms| IdSource { unix_ms, random: [7; 16] };
+        for unix_ms in [1_000, 3_000] {
+            journal.append(&draft("own"), &at(unix_ms)).unwrap();
+        }
+        let until = |journal: &mut Journal, unix_ms| {
+            journal.own_seq_until(at(unix_ms).message_id().as_str()).unwrap()
+        };
+        assert_eq!([500, 1_000, 2_000, 3_000, 4_000].map(|ms| until(&mut journal, ms)), [0, 1, 1, 2, 2]);
+    }
+
     #[test]
     fn no_machine_hides_the_message_of_another_one_by_its_id() {
         let (_directory, mut journal) = journal();
