@@ -92,10 +92,10 @@ impl HostedTurns<'_> {
         self.until(Some("working"), &[]);
         self.client.go_away();
         self.model.answer(self.asks.clone());
-        self.until(Some("blocked"), &["permission, open"]);
-        self.until_rings(true);
         // One opens no dialog while keys are pressed.
         self.client.terminal().until_drawn(self.dialog);
+        self.until(Some("blocked"), &["permission, open"]);
+        self.until_rings(true);
         self.client.go_there();
         self.until_rings(false);
         self.until(Some("blocked"), &["permission, open"]);
