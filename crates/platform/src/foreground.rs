@@ -1,19 +1,23 @@
+#[cfg(target_os = "linux")]
+use std::os::unix::fs::FileExt;
 use std::os::unix::net::UnixStream;
 
 /// Whether the process behind a socket may use its terminal: a shell takes it back from a job that is stopped or in the
 /// background.
 #[derive(Debug)]
 pub struct ForegroundCheck {
+    /// Its `/proc/PID/stat`. It stays open: it is asked at every key, and another process with that number never answers.
     #[cfg(target_os = "linux")]
-    pid: rustix::process::Pid,
+    stat: std::fs::File,
 }
 
 impl ForegroundCheck {
     /// The process behind a socket. `None` where that is not known, as for one in a container.
     #[cfg(target_os = "linux")]
     pub fn of_peer(stream: &UnixStream) -> Option<Self> {
-        let pid = rustix::net::sockopt::socket_peercred(stream).ok()?.pid;
-        (pid.as_raw_nonzero().get() > 0).then_some(Self { pid })
+        let pid = rustix::net::sockopt::socket_peercred(stream).ok()?.pid.as_raw_nonzero();
+        let stat = std::fs::File::open(format!("/proc/{pid}/stat")).ok()?;
+        Some(Self { stat })
     }
 
     /// The process behind a socket. Only Linux tells.
@@ -25,8 +29,10 @@ impl ForegroundCheck {
     /// Whether it runs, and its terminal is with it.
     #[cfg(target_os = "linux")]
     pub fn has_terminal(&self) -> bool {
-        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.pid.as_raw_nonzero()));
-        stat.is_ok_and(|stat| is_in_foreground(&stat))
+        // A name of 64 bytes and some fifty numbers.
+        let mut stat = [0; 2048];
+        let read = self.stat.read_at(&mut stat, 0).unwrap_or(0);
+        is_in_foreground(&String::from_utf8_lossy(&stat[..read]))
     }
 
     /// Whether it runs, and its terminal is with it.
@@ -56,6 +62,16 @@ mod tests {
         assert!(!is_in_foreground("7 (sh) S 1 7 5 34816 9 4194304 1"));
         assert!(!is_in_foreground("7 (sh) T 1 7 5 34816 7 4194304 1"));
         assert!(!is_in_foreground("7 (sh"));
+    }
+
+    #[test]
+    fn a_process_that_has_ended_is_not_there() {
+        let mut child = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
+        let stat = std::fs::File::open(format!("/proc/{}/stat", child.id())).unwrap();
+        let check = ForegroundCheck { stat };
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(!check.has_terminal());
     }
 
     #[test]
