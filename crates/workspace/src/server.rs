@@ -51,6 +51,9 @@ const MAX_CLIENTS: usize = 64;
 /// Read of a program before the others and the clients have their turn: one that floods must not make keys wait. A PTY gives
 /// 4 KiB at most at a time.
 const READ_AT_ONCE: usize = 16 * 1024;
+/// How long a program that writes even more is not read, while the person types elsewhere: it and the kernel's work for its
+/// terminal would take all processors, and a key would wait for one.
+const FLOOD_PAUSE: Duration = Duration::from_millis(1);
 /// As much of a picture as goes into one frame.
 const MAX_OUTPUT: usize = 1024 * 1024;
 /// How long the last word to clients may take.
@@ -326,6 +329,9 @@ impl Server {
         let mut buffer = std::mem::take(&mut self.buffer);
         buffer.resize(READ_AT_ONCE, 0);
         let read = program.read(&mut buffer, now)?;
+        if read == READ_AT_ONCE && self.frames.is_typed_elsewhere(pane, now) {
+            program.pause(FLOOD_PAUSE, Instant::now());
+        }
         if read > 0 {
             program.is_unsaved = true;
             let effects = self.state.output(pane, &buffer[..read], now);

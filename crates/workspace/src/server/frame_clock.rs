@@ -10,6 +10,8 @@ const FRAME: Duration = Duration::from_millis(16);
 const FRAME_AFTER_INPUT: Duration = Duration::from_millis(3);
 /// For so long after a key, what changes may be its echo. A program that takes longer is not noticeably later by a frame.
 const ECHO_WITHIN: Duration = Duration::from_millis(50);
+/// For so long after a key, the next one is expected.
+const TYPES_WITHIN: Duration = Duration::from_secs(1);
 
 /// What is drawn.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,6 +38,8 @@ pub(super) struct FrameClock {
     /// Panes whose programs wrote something.
     written: BTreeSet<PaneId>,
     typed: Option<TypedKey>,
+    /// The last key that went to a program: to which pane, and when.
+    last_key: Option<(PaneId, Instant)>,
     /// When the person did something, if that was a moment ago.
     input: Option<Instant>,
     drawn: Instant,
@@ -49,6 +53,7 @@ impl FrameClock {
             is_changed: false,
             written: BTreeSet::new(),
             typed: None,
+            last_key: None,
             input: None,
             drawn: now,
             changes_at: None,
@@ -79,7 +84,15 @@ impl FrameClock {
 
     /// The person typed into a pane, and waits for the echo.
     pub(super) fn type_into(&mut self, pane: PaneId, now: Instant) {
+        self.last_key = Some((pane.clone(), now));
         self.typed = Some(TypedKey { pane, at: now, echoed: None });
+    }
+
+    /// Whether the person types, and not into this pane.
+    pub(super) fn is_typed_elsewhere(&self, pane: &PaneId, now: Instant) -> bool {
+        self.last_key
+            .as_ref()
+            .is_some_and(|(typed, at)| typed != pane && now.saturating_duration_since(*at) < TYPES_WITHIN)
     }
 
     /// The pane that the person typed into a moment ago.
@@ -203,5 +216,15 @@ mod tests {
         assert_eq!(clock.take(now + ECHO_WITHIN), Some(Redraw::Panes(vec![pane("b")])));
         clock.write(&pane("a"));
         assert_eq!((clock.typed_pane(), clock.due()), (None, Some(now + ECHO_WITHIN + FRAME)));
+    }
+
+    #[test]
+    fn the_person_types_elsewhere_for_a_while_after_a_key() {
+        let now = Instant::now();
+        let mut clock = FrameClock::new(now);
+        assert!(!clock.is_typed_elsewhere(&pane("a"), now));
+        clock.type_into(pane("a"), now);
+        assert!(!clock.is_typed_elsewhere(&pane("a"), now) && clock.is_typed_elsewhere(&pane("b"), now));
+        assert!(!clock.is_typed_elsewhere(&pane("b"), now + TYPES_WITHIN));
     }
 }

@@ -39,6 +39,8 @@ pub(super) struct Program {
     master: OwnedFd,
     input: ByteQueue,
     output: Output,
+    /// It is not read before then.
+    paused_until: Option<Instant>,
     /// The keeper that is connected has it, and tells how it ends.
     is_kept: bool,
     pub(super) has_ended: bool,
@@ -53,6 +55,7 @@ impl Program {
             master,
             input: ByteQueue::default(),
             output: Output::Open,
+            paused_until: None,
             is_kept: true,
             has_ended: false,
             snapshots: Snapshots::default(),
@@ -63,17 +66,23 @@ impl Program {
     /// Whether it may be read and written now.
     pub(super) fn is_open(&self, now: Instant) -> bool {
         match self.output {
-            Output::Open => true,
+            Output::Open => self.paused_until.is_none_or(|until| until <= now),
             Output::Closed { until, .. } => until <= now,
             Output::Over => false,
         }
     }
 
-    /// When a terminal that no process has open is read again.
+    /// It is not read for so long: it writes more than can be shown, while the person types elsewhere.
+    pub(super) fn pause(&mut self, pause: Duration, now: Instant) {
+        self.paused_until = Some(now + pause);
+    }
+
+    /// When it is read again, if that is not now.
     pub(super) fn next_look(&self) -> Option<Instant> {
         match self.output {
             Output::Closed { until, .. } => Some(until),
-            Output::Open | Output::Over => None,
+            Output::Open => self.paused_until,
+            Output::Over => None,
         }
     }
 
@@ -130,6 +139,7 @@ impl Program {
 
     /// Reads what there is and has room. Gives how much that is.
     pub(super) fn read(&mut self, buffer: &mut [u8], now: Instant) -> io::Result<usize> {
+        self.paused_until = None;
         let mut filled = 0;
         while filled < buffer.len() {
             match rustix::io::read(&self.master, &mut buffer[filled..]) {
@@ -164,6 +174,19 @@ impl Program {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_paused_program_is_read_when_the_pause_is_over() {
+        let (master, terminal) = pty_process::blocking::open().unwrap();
+        let (mut program, now) = (Program::new(OwnedFd::from(master)), Instant::now());
+        let pause = Duration::from_millis(1);
+        program.pause(pause, now);
+        assert!(!program.is_open(now) && program.next_look() == Some(now + pause));
+        assert!(program.is_open(now + pause));
+        rustix::io::write(&terminal, b"more").unwrap();
+        assert_eq!(program.read(&mut [0; 4], now + pause).unwrap(), 4);
+        assert!(program.is_open(now) && program.next_look().is_none());
+    }
 
     #[test]
     fn a_terminal_that_is_closed_and_opened_again_is_read_again() {
