@@ -361,6 +361,7 @@ impl Engine {
                 }
                 self.looks(now, host, views, present, orders);
             }
+            Event::Glanced { surface, at_ms } => self.glanced(now, surface, at_ms, orders),
             Event::Presence { host, present } => self.presence.set(now.mono, host, present),
             Event::Input { host } => self.presence.input(now.mono, host, true),
             Event::HostGone { host } => {

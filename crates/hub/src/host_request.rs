@@ -17,6 +17,8 @@ pub(crate) enum HostRequest {
     Closed { surface_id: String },
     /// What the person looks at in it.
     Looks(LooksParams),
+    /// The person saw a surface at this moment, in milliseconds since 1970. It does not know whether they still do.
+    Glanced { surface_id: String, at_ms: i64 },
     /// The person typed in it.
     Typed,
     /// A surface is unread, for one of two reasons that are no notifications.
@@ -56,6 +58,10 @@ const METHODS: &[(&str, Reader)] = &[
         Ok(HostRequest::Closed { surface_id })
     }),
     ("surface.looks", |params| read(params).map(HostRequest::Looks)),
+    ("surface.glanced", |params| {
+        let SurfaceGlanced { surface_id, at_ms } = read(params)?;
+        Ok(HostRequest::Glanced { surface_id, at_ms })
+    }),
     ("surface.typed", |_| Ok(HostRequest::Typed)),
     ("surface.unread", |params| {
         let SurfaceUnread { surface_id, restored } = read(params)?;
@@ -105,6 +111,13 @@ struct HostName {
 #[derive(Debug, Deserialize)]
 struct SurfaceName {
     surface_id: String,
+}
+
+#[derive(Debug, Deserialize)]
+struct SurfaceGlanced {
+    surface_id: String,
+    /// When, in milliseconds since 1970.
+    at_ms: i64,
 }
 
 #[derive(Debug, Deserialize)]

@@ -57,8 +57,8 @@ pub(crate) struct Host {
     displays: BTreeMap<DisplayName, Display>,
     kitties: Kitties,
     going: Vec<Going>,
-    /// The kitties that have answered since the hub was told.
-    glanced: BTreeSet<KittyAddress>,
+    /// The kitties that have answered since the hub was told, and when they were asked, in milliseconds since 1970.
+    answered: BTreeMap<KittyAddress, i64>,
 }
 
 impl Host {
@@ -73,7 +73,7 @@ impl Host {
             displays: BTreeMap::new(),
             kitties: Kitties::default(),
             going: Vec::new(),
-            glanced: BTreeSet::new(),
+            answered: BTreeMap::new(),
         }
     }
 
@@ -109,15 +109,14 @@ impl Host {
     fn tell_hub(&mut self) {
         let looks = self.looks();
         self.hub.tell(self.surfaces.iter().map(|(id, surface)| (id, surface.tty.as_str())), &looks);
-        let answered = std::mem::take(&mut self.glanced);
-        let has_answered = |surface: &SurfaceId| {
-            self.surfaces.get(surface).is_some_and(|own| match &own.seen_in {
-                SeenIn::Kitty { kitty, .. } => answered.contains(kitty),
-                SeenIn::Window { .. } => false,
-            })
-        };
-        let glanced_at = looks.glanced_at.iter().filter(|surface| has_answered(surface)).cloned().collect();
-        self.hub.tell_glance(&looks.looked_at, &glanced_at);
+        let answered = std::mem::take(&mut self.answered);
+        for surface in &looks.glanced_at {
+            if let Some(SeenIn::Kitty { kitty, .. }) = self.surfaces.get(surface).map(|own| &own.seen_in)
+                && let Some(asked_ms) = answered.get(kitty)
+            {
+                self.hub.tell_glance(surface, *asked_ms);
+            }
+        }
         let surfaces = &self.surfaces;
         let seen_in = || surfaces.values().map(|surface| &surface.seen_in);
         self.kitties.retain(|own| {
@@ -317,7 +316,10 @@ impl Host {
     fn kitty_said(&mut self, address: &KittyAddress, news: KittyNews) {
         let listed = match news {
             KittyNews::Focused { surface, result } => return self.kitty_went(address, surface, result),
-            KittyNews::Listed(listed) => listed,
+            KittyNews::Listed { asked_ms, listed } => {
+                self.answered.insert(address.clone(), asked_ms);
+                listed
+            }
         };
         if let Err(error) = &listed {
             self.log_once(format!("kitty at {address}: {error}"));
@@ -339,7 +341,6 @@ impl Host {
                 }
             }
         }
-        self.glanced.insert(address.clone());
         let mut watched = BTreeSet::new();
         let (mut closed, mut arrived) = (Vec::new(), Vec::new());
         for (id, surface) in &self.surfaces {

@@ -79,13 +79,10 @@ impl HubSide {
         }
     }
 
-    /// The person saw these at this moment, and it would not be noticed when they go.
-    pub(crate) fn tell_glance(&mut self, looked_at: &BTreeSet<SurfaceId>, glanced_at: &BTreeSet<SurfaceId>) {
-        if glanced_at.is_empty() || self.connection.is_none() {
-            return;
-        }
-        let seen = looked_at.union(glanced_at).cloned().collect();
-        if self.send_looks(&seen, false).and_then(|()| self.send_looks(looked_at, false)).is_err() {
+    /// The person saw a surface, of which it would not be noticed when they go. What came after this moment, in milliseconds since
+    /// 1970, they need not have seen.
+    pub(crate) fn tell_glance(&mut self, surface: &SurfaceId, at_ms: i64) {
+        if self.send("surface.glanced", &json!({ "surface_id": surface, "at_ms": at_ms })).is_err() {
             self.try_again();
         }
     }
@@ -147,7 +144,7 @@ impl HubSide {
         }
         // What is closed is not looked at either, so the views come first.
         if self.looked_at.as_ref() != Some(looked_at) {
-            self.send_looks(looked_at, true)?;
+            self.send_looks(looked_at)?;
             self.looked_at = Some(looked_at.clone());
         }
         for surface in before.keys() {
@@ -159,10 +156,10 @@ impl HubSide {
     }
 
     /// Each surface has a window of its own that shows it.
-    fn send_looks(&mut self, looked_at: &BTreeSet<SurfaceId>, by_person: bool) -> Result<(), HubClientError> {
+    fn send_looks(&mut self, looked_at: &BTreeSet<SurfaceId>) -> Result<(), HubClientError> {
         let views: Vec<_> =
             looked_at.iter().map(|surface| json!({ "client": surface, "surface_id": surface })).collect();
-        self.send("surface.looks", &json!({ "views": views, "by_person": by_person }))
+        self.send("surface.looks", &json!({ "views": views }))
     }
 
     fn send(&mut self, method: &str, params: &serde_json::Value) -> Result<(), HubClientError> {

@@ -5,6 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use ringer_core::message::SurfaceId;
+use ringer_journal::IdSource;
 
 use crate::kitty::{KittyAddress, KittyError};
 use crate::kitty_listing::Listing;
@@ -32,12 +33,13 @@ enum Question {
 /// What came of it.
 #[derive(Debug)]
 pub(crate) enum KittyNews {
-    Listed(Result<Listing, KittyError>),
-    /// Its windows are listed soon after it.
-    Focused {
-        surface: SurfaceId,
-        result: Result<(), KittyError>,
+    Listed {
+        /// When it was asked, in milliseconds since 1970. It may have taken its time.
+        asked_ms: i64,
+        listed: Result<Listing, KittyError>,
     },
+    /// Its windows are listed soon after it.
+    Focused { surface: SurfaceId, result: Result<(), KittyError> },
 }
 
 /// The thread. It ends when this is dropped.
@@ -97,12 +99,13 @@ fn work(address: &KittyAddress, asked: &Receiver<Question>, tell: impl Fn(KittyN
             }
             Err(RecvTimeoutError::Timeout) => {
                 due = None;
+                let asked_ms = IdSource::now().unix_ms;
                 let listed = address.list();
                 let listing = listed.as_ref().ok().cloned().unwrap_or_default();
                 let is_same = last.is_some_and(|(_, before)| before == listing);
                 pause = if is_same { (pause * 2).min(ASK_EVERY_AT_LEAST) } else { ASK_EVERY };
                 last = Some((Instant::now(), listing));
-                tell(KittyNews::Listed(listed));
+                tell(KittyNews::Listed { asked_ms, listed });
             }
             Err(RecvTimeoutError::Disconnected) => return,
         }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::Engine;
-use crate::attention::{AwayPeriod, Cause, DIGEST_TITLE, Digest, ReadReason, Record, digest_id};
+use crate::attention::{AwayPeriod, Cause, DIGEST_TITLE, Digest, Record, digest_id};
 use crate::engine::{Delivery, Order};
 use crate::message::ShownKind;
 use crate::policy::{DeliveryChannel, Effects, plan_delivery};
@@ -51,7 +51,7 @@ impl Engine {
                 self.away = Some(away);
                 orders.push(Order::SaveAway(away));
                 for surface in self.focus.looked_at() {
-                    self.read_surface(now, surface, &ReadReason::Looked, orders);
+                    self.read_surface(now, surface, i64::MAX, orders);
                 }
                 self.show_digest(now, away.since_ms, orders);
             }

@@ -30,16 +30,24 @@ impl Engine {
         // What is shown to a person who is away is read when they come back.
         if !self.is_away() {
             for surface in new {
-                self.read_surface(now, surface, &ReadReason::Looked, orders);
+                self.read_surface(now, surface, i64::MAX, orders);
             }
         }
     }
 
+    /// What happened on a surface until the person saw it is read. What they look at now is left as it is, as in [`Self::looks`].
+    pub(super) fn glanced(&mut self, now: Now, surface: SurfaceId, at_ms: i64, orders: &mut Vec<Order>) {
+        if !self.is_away() && !self.focus.is_looked_at(&surface) {
+            self.read_surface(now, surface, at_ms, orders);
+        }
+    }
+
+    /// The person saw a surface: what happened there until then, in milliseconds since 1970, is read.
     pub(super) fn read_surface(
         &mut self,
         now: Now,
         surface: SurfaceId,
-        by: &ReadReason,
+        until_ms: i64,
         orders: &mut Vec<Order>,
     ) {
         let mut places = self.attention.store().places_of(&surface);
@@ -50,7 +58,11 @@ impl Engine {
         places.sort();
         places.dedup();
         for place in places {
-            self.read(now, &place, by, None, orders);
+            let mut ids = self.attention.begin_read(&place);
+            let store = self.attention.store();
+            ids.retain(|id| store.get(id).is_some_and(|record| record.unix_ms <= until_ms));
+            let read = BulkChange::Read(ReadReason::Looked);
+            self.begin_mark(now, read, ids, Some(place), None, orders);
         }
     }
 

@@ -98,6 +98,14 @@ pub enum Event {
         /// Whether the person did something for it to change. Otherwise it says nothing of whether they are away.
         by_person: bool,
     },
+    /// The person saw a surface at a moment. Whether they still look is not known: what happened there until then becomes read,
+    /// and nothing that comes later.
+    Glanced {
+        /// Which.
+        surface: SurfaceId,
+        /// When, in milliseconds since 1970.
+        at_ms: i64,
+    },
     /// A host says whether the person is there, or does not know it any more.
     Presence {
         /// The host, by its number.

@@ -128,6 +128,7 @@ impl AttachedHosts {
                 Ok(HostChanges { events, around, ..self.without([surface]) })
             }
             HostRequest::Looks(params) => self.looks(connection, params),
+            HostRequest::Glanced { surface_id, at_ms } => self.glanced(connection, &surface_id, at_ms),
             HostRequest::Unread { surface_id, is_restored } => {
                 let host = self.host(connection)?;
                 let surface = SurfaceId::new(&surface_id);
@@ -138,11 +139,10 @@ impl AttachedHosts {
             }
             // It changes nothing that is known of the host.
             HostRequest::Focused { .. } => self.host(connection).map(|_| HostChanges::default()),
-            HostRequest::Typed => {
-                self.host(connection)?;
-                let events = vec![Event::Input { host: connection.0 }];
-                Ok(HostChanges { events, ..HostChanges::default() })
-            }
+            HostRequest::Typed => self.host(connection).map(|_| HostChanges {
+                events: vec![Event::Input { host: connection.0 }],
+                ..HostChanges::default()
+            }),
         }
     }
 

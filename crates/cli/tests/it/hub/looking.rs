@@ -1,6 +1,7 @@
 //! What the person looks at, as a host on the socket tells it, and what then pops up on a real notification server.
 
 use std::process::Command;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
 use test_support::{BlockingNotificationServer, ServerBehaviour, ServerCall, SessionBus, until};
@@ -229,6 +230,24 @@ fn a_turn_whose_end_popped_up_has_no_reminder() {
     desktop.check_pops_up("ws:x", "popup 7");
     let why = desktop.why(&idle);
     assert!(why.contains("no popup or sound: the end of that turn had a popup"), "{why}");
+}
+
+#[test]
+fn what_the_person_saw_for_a_moment_is_read_and_what_comes_later_pops_up() {
+    let desktop = Desktop::new("");
+    desktop.check_pops_up("ws:a", "popup 1");
+    let mut host = attach(&desktop.environment, &["ws:a"]);
+    let mut glanced = |at_ms: u64| {
+        tell(&mut host, "surface.glanced", &json!({ "surface_id": "ws:a", "at_ms": at_ms }));
+    };
+    glanced(0);
+    assert_eq!(desktop.row("popup 1")["is_read"], false, "it came later");
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("a clock");
+    glanced(u64::try_from(now.as_millis()).expect("a time"));
+    let ServerCall::Close(_) = desktop.server.next_call() else { panic!("they saw it") };
+    assert_eq!(desktop.row("popup 1")["is_read"], true);
+    desktop.check_pops_up("ws:a", "popup 2");
+    assert_eq!(desktop.row("popup 2")["is_read"], false, "they may have gone since");
 }
 
 #[test]

@@ -128,6 +128,16 @@ impl WindowDesk {
         (listens, [one, two])
     }
 
+    /// Whether a kitty that listens here says that the person is there.
+    pub(super) fn has_focus(&self, listens: &str) -> bool {
+        self.list_kitty(listens)[0]["is_focused"].as_bool().expect("kitty says it")
+    }
+
+    fn list_kitty(&self, listens: &str) -> Value {
+        let listed = started("kitty", self.program("kitty").args(["@", "--to", listens, "ls"]).output());
+        serde_json::from_slice(&listed.stdout).expect("JSON")
+    }
+
     /// The window of a process, when it is managed.
     fn window_of(&self, pid: u32) -> u32 {
         let mut found = None;
@@ -199,13 +209,13 @@ impl WindowDesk {
         });
     }
 
-    /// The person goes to what needs them. Where a terminal or the display did not answer in time, it stays unread, and they
-    /// try it again.
+    /// The person goes to what needs them. Where a terminal or the display did not answer in time, it stays unread until they try
+    /// it again, or the answer comes late.
     #[track_caller]
     pub(super) fn jump(&self) {
         until("gone there", || {
             let tried = self.desktop.environment.ringer(&["jump"]).output().expect("it runs");
-            tried.status.success()
+            tried.status.success() || self.unread().is_empty()
         });
     }
 
@@ -219,14 +229,38 @@ impl WindowDesk {
         }
     }
 
+    /// A notification of a kitty that the person looks at, of which nothing would tell when they go: it is to pop up, until kitty
+    /// says that they are there. On a busy machine that may be before the popup is there.
+    #[track_caller]
+    pub(super) fn notify_where_they_are(&self, terminal: &mut ShellInTerminal, text: &str) {
+        terminal.notify(text);
+        let row = || self.desktop.environment.list(&[]).into_iter().find(|row| row["body"] == text);
+        until("it is read", || row().is_some_and(|row| row["is_read"] == true));
+        let why = self.desktop.why(&row().expect("it is listed"));
+        assert!(why.contains("channels: desktop, else terminal (listed as unread)"), "{why}");
+    }
+
+    /// The text of the next popup but one that may have been withdrawn before it was shown.
+    #[track_caller]
+    pub(super) fn popup_after(&self, withdrawn: &str) -> String {
+        let next = self.popup();
+        if next == withdrawn { self.popup() } else { next }
+    }
+
     /// The person goes to a window, and the hub has learned of it: what is unread there is read.
     #[track_caller]
     pub(super) fn look_at(&self, terminal: &mut ShellInTerminal) {
-        terminal.notify("look here");
-        until("it is unread", || self.unread().contains(&"look here".to_owned()));
-        while self.popup() != "look here" {}
+        // The hub may not have learned yet that they are elsewhere.
+        let (mut number, mut text) = (0, String::new());
+        until("it is unread", || {
+            number += 1;
+            text = format!("look here {number}");
+            terminal.notify(&text);
+            self.unread().contains(&text)
+        });
+        while self.popup() != text {}
         self.activate(terminal.window);
-        until("it is read", || !self.unread().contains(&"look here".to_owned()));
+        until("it is read", || !self.unread().contains(&text));
     }
 
     pub(super) fn unread(&self) -> Vec<String> {

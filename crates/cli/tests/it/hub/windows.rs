@@ -179,14 +179,13 @@ fn a_kitty_of_which_no_display_tells_is_asked_when_something_is_heard() {
     assert_eq!(desk.popup(), "come here");
     desk.jump();
     assert_eq!(desk.unread(), [""; 0], "the window was in front, and now the tab is");
-    one.notify("here you are");
-    assert_eq!(desk.popup(), "here you are", "whether they still were was not known");
-    until("it is read", || desk.unread().is_empty());
+    desk.notify_where_they_are(&mut one, "here you are");
     desk.activate(other.window);
-    for text in ["gone", "gone for long"] {
-        one.notify(text);
-        assert_eq!(desk.popup(), text);
-    }
+    until("kitty knows it", || !desk.has_focus(&listens));
+    one.notify("gone");
+    assert_eq!(desk.popup_after("here you are"), "gone");
+    one.notify("gone for long");
+    assert_eq!(desk.popup(), "gone for long");
     // evilwm brings no window to the front because its program wants it.
     let why = check(&mut desk.desktop.environment.ringer(&["jump", "--json"]), 69).0;
     assert!(why.contains("the desktop did not bring the window to the front"), "{why}");
@@ -200,11 +199,9 @@ fn tabs_with_the_same_title_are_asked_about_when_something_is_heard() {
     desk.begin_agent(&mut behind);
     desk.begin_agent(&mut seen);
     desk.activate(seen.window);
-    seen.notify("in front");
-    assert_eq!(desk.popup(), "in front");
-    until("it is read", || desk.unread().is_empty());
+    desk.notify_where_they_are(&mut seen, "in front");
     behind.notify("behind");
-    assert_eq!(desk.popup(), "behind");
+    assert_eq!(desk.popup_after("in front"), "behind");
     assert_eq!(desk.unread(), ["behind"]);
 }
 

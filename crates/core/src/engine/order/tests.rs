@@ -161,6 +161,7 @@ fn an_event_that_is_saved_can_be_read_back() {
             present: true,
             by_person: false,
         },
+        Event::Glanced { surface: surface(), at_ms: 7 },
         Event::Presence { host: 7, present: Some(false) },
         Event::Presence { host: 7, present: None },
         Event::Input { host: 7 },

@@ -73,6 +73,31 @@ fn two_clients_may_look_at_two_panes() {
 }
 
 #[test]
+fn a_glance_reads_what_happened_before_it_and_nothing_later() {
+    let mut engine = engine(&[]);
+    let happened = |number, surface, unix_ms| {
+        let mut incoming = incoming(number, surface, &format!("notice {number}"));
+        incoming.message.unix_ms = unix_ms;
+        incoming.message.draft.category = Some(PERMISSION_PROMPT.to_owned());
+        Event::Message(Box::new(incoming))
+    };
+    let glanced = |at_ms| Event::Glanced { surface: SurfaceId::new("a"), at_ms };
+    engine.handle(at(0), happened(1, "a", 100));
+    engine.handle(at(0), happened(2, "b", 100));
+    assert!(pops_up(&engine.handle(at(600), happened(3, "a", 101))));
+    // The answer of a terminal that took its time.
+    engine.handle(at(601), glanced(100));
+    assert_eq!([1, 2, 3].map(|number| is_read(&engine, number)), [true, false, false]);
+    engine.handle(at(602), glanced(101));
+    assert!(is_read(&engine, 3));
+    assert!(pops_up(&engine.handle(at(1200), happened(4, "a", 102))), "they may have gone since");
+    let locked = DesktopSession { is_locked: true, is_idle: false, reports_idle: false };
+    engine.handle(at(1201), Event::Desktop(Some(locked)));
+    engine.handle(at(1202), glanced(200));
+    assert!(!is_read(&engine, 4), "they are away");
+}
+
+#[test]
 fn looking_counts_only_while_the_person_is_present() {
     let mut engine = engine(&[]);
     let shows = |present| {

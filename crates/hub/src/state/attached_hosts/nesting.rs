@@ -5,8 +5,9 @@ use std::collections::{BTreeSet, VecDeque};
 use ringer_core::Event;
 use ringer_core::engine::View;
 use ringer_core::message::SurfaceId;
+use ringer_ipc::ApiError;
 
-use super::{AttachedHost, AttachedHosts};
+use super::{AttachedHost, AttachedHosts, HostChanges};
 use crate::request::ConnectionId;
 
 /// How deep surfaces may lie in one another. A host may say anything, also that two surfaces are inside each other.
@@ -101,6 +102,20 @@ impl AttachedHosts {
         events
     }
 
+    /// The person saw a surface of a host at a moment, if they saw what is around it.
+    pub(super) fn glanced(
+        &mut self,
+        connection: ConnectionId,
+        surface_id: &str,
+        at_ms: i64,
+    ) -> Result<HostChanges, ApiError> {
+        let surface = SurfaceId::new(surface_id);
+        let is_own = self.host(connection)?.surfaces.contains_key(&surface);
+        let is_seen = is_own && self.is_shown(&surface);
+        let events = is_seen.then_some(Event::Glanced { surface, at_ms }).into_iter().collect();
+        Ok(HostChanges { events, ..HostChanges::default() })
+    }
+
     /// Whether what is around a surface is looked at, as far as its hosts would know.
     fn is_shown(&self, surface: &SurfaceId) -> bool {
         let is_viewed = |outer: &SurfaceId| {
@@ -182,6 +197,21 @@ mod tests {
         assert_eq!(looks(&mut hosts, OUTER, &["outer"]), [(1, 1), (2, 1)]);
         looks(&mut hosts, OUTER, &["beside"]);
         assert_eq!(seen(&hosts.detach(OUTER).events), [(2, 1)], "nothing is known of what is around it");
+    }
+
+    #[test]
+    fn a_surface_is_glanced_at_only_with_the_one_around_it() {
+        let mut hosts = hosts();
+        open(&mut hosts, OUTER, "outer", None, None);
+        open(&mut hosts, INNER, "inner", None, Some("outer"));
+        let mut glanced = |connection, surface: &str| {
+            let surface_id = surface.to_owned();
+            hosts.handle(connection, HostRequest::Glanced { surface_id, at_ms: 7 }).unwrap().events.len()
+        };
+        assert_eq!((glanced(INNER, "inner"), glanced(OUTER, "inner")), (1, 0), "of its own surfaces alone");
+        looks(&mut hosts, OUTER, &[]);
+        let request = HostRequest::Glanced { surface_id: "inner".to_owned(), at_ms: 7 };
+        assert_eq!(hosts.handle(INNER, request).unwrap().events, []);
     }
 
     #[test]
