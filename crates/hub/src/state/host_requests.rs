@@ -8,7 +8,7 @@ use serde_json::json;
 use super::HubState;
 use super::handlers::{Handled, value};
 use super::surfaces::AfterHost;
-use crate::host_order::{HostOrder, SentOrder};
+use crate::host_order::HostOrder;
 use crate::host_request::HostRequest;
 use crate::message::Answer;
 use crate::request::ConnectionId;
@@ -39,11 +39,9 @@ impl HubState {
         };
         let after = self.surfaces.handle_host(host, request)?;
         self.after_host(now, after);
-        for surface in opened {
-            // What rang before its host came; also that nothing does, for a host that kept a ring while the hub was away.
-            let ring = self.surfaces.shown_ring(&surface, self.notifications.engine().lit_rings());
-            self.tell_hosts([SentOrder { host, order: HostOrder::ring(&surface, ring) }]);
-        }
+        // What rang before its host came; also that nothing does, for a host that kept a ring while the hub was away. Another host
+        // of a surface shows its ring no longer if this one does.
+        self.tell_rings(opened);
         if attaches {
             return Ok(Handled::Done(Answer::Attach { host, orders: self.first_orders() }));
         }

@@ -99,8 +99,8 @@ impl HubState {
     /// Tells hosts the rings of these surfaces, with what rings inside them.
     pub(super) fn tell_rings(&mut self, surfaces: impl IntoIterator<Item = SurfaceId>) {
         let engine = self.notifications.engine();
-        let order = |surface: SurfaceId| self.surfaces.ring_order(&surface, engine.lit_rings());
-        let told: Vec<SentOrder> = surfaces.into_iter().filter_map(order).collect();
+        let orders = |surface: SurfaceId| self.surfaces.ring_orders(&surface, engine.lit_rings());
+        let told: Vec<SentOrder> = surfaces.into_iter().flat_map(orders).collect();
         self.tell_hosts(told);
     }
 

@@ -37,7 +37,7 @@ pub(super) enum FocusOutcome {
 pub(super) struct AfterHost {
     /// What the engine has to know.
     pub(super) events: Vec<Event>,
-    /// Surfaces around others that came, went or moved: their rings follow.
+    /// Surfaces around others that came, went or moved, and those that one of two hosts no longer has: their rings follow.
     pub(super) around: BTreeSet<SurfaceId>,
 }
 
@@ -77,19 +77,21 @@ impl Surfaces {
         connection: ConnectionId,
         request: HostRequest,
     ) -> Result<AfterHost, ApiError> {
+        let closes = matches!(request, HostRequest::Closed { .. });
         let changes = self.attached.handle(connection, request)?;
-        Ok(self.after_host(changes))
+        Ok(self.after_host(changes, closes))
     }
 
     /// The connection of a host ended. Gives what the engine has to know.
     pub(super) fn detach(&mut self, connection: ConnectionId) -> AfterHost {
         let changes = self.attached.detach(connection);
-        self.after_host(changes)
+        self.after_host(changes, true)
     }
 
     /// A surface that an attached host no longer has may still be known to another one.
-    fn after_host(&self, changes: HostChanges) -> AfterHost {
-        let HostChanges { changed, events, gone, unread, around } = changes;
+    fn after_host(&self, changes: HostChanges, closes: bool) -> AfterHost {
+        let HostChanges { changed, events, gone, unread, mut around } = changes;
+        around.extend(changed.iter().filter(|_| closes).cloned());
         let unread = unread.and_then(|(surface, is_restored)| {
             let place = Place { workspace: self.info(&surface)?.workspace, surface: Some(surface) };
             Some(if is_restored { Event::Restored(place) } else { Event::Activity(place) })
@@ -119,7 +121,7 @@ impl Surfaces {
     }
 
     /// The ring that a surface shows, out of all that are lit: its own, and those of the surfaces inside it.
-    pub(super) fn shown_ring<'a>(
+    fn shown_ring<'a>(
         &self,
         surface: &SurfaceId,
         lit: impl Iterator<Item = (&'a SurfaceId, Ring)>,
@@ -181,14 +183,16 @@ impl Surfaces {
         self.hosts.iter_mut().for_each(|host| host.ring(place, ring.is_some()));
     }
 
-    /// What the attached host of a surface is told of its ring, with these lit.
-    pub(super) fn ring_order<'a>(
+    /// What the attached hosts of a surface are told of its ring, with these lit. One of them shows it.
+    pub(super) fn ring_orders<'a>(
         &self,
         surface: &SurfaceId,
         lit: impl Iterator<Item = (&'a SurfaceId, Ring)>,
-    ) -> Option<SentOrder> {
-        let host = self.attached.host_of(surface)?;
-        Some(SentOrder { host, order: HostOrder::ring(surface, self.shown_ring(surface, lit)) })
+    ) -> Vec<SentOrder> {
+        let Some(shows) = self.attached.host_of(surface) else { return Vec::new() };
+        let ring = self.shown_ring(surface, lit);
+        let order = |host| HostOrder::ring(surface, ring.filter(|_| host == shows));
+        self.attached.connections_of(surface).map(|host| SentOrder { host, order: order(host) }).collect()
     }
 
     /// Whether the ring of a surface is a mark in the title of its terminal, which the hub writes. An attached host of a plain

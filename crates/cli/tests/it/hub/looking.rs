@@ -251,6 +251,32 @@ fn what_the_person_saw_for_a_moment_is_read_and_what_comes_later_pops_up() {
 }
 
 #[test]
+fn of_two_hosts_of_a_surface_one_shows_its_ring() {
+    let desktop = Desktop::new("");
+    desktop.start_hub();
+    let open = |name: &str, draws_rings: bool| {
+        let mut host = desktop.environment.connect();
+        tell(&mut host, "host.attach", &json!({ "name": name, "draws_rings": draws_rings }));
+        host.send(&json!({ "method": "surface.opened", "params": { "surface_id": "ws:a" } }).to_string());
+        host
+    };
+    let is_lit = |host: &mut Socket| loop {
+        let line = host.line().expect("a ring");
+        if line["event"] == "ring" {
+            return line["data"]["lit"].as_bool().expect("it says it");
+        }
+    };
+    let mut window = open("window", false);
+    assert!(!is_lit(&mut window));
+    desktop.check_pops_up("ws:a", "rings");
+    assert!(is_lit(&mut window));
+    let mut inside = open("inside", true);
+    assert!(is_lit(&mut inside) && !is_lit(&mut window));
+    drop(inside);
+    assert!(is_lit(&mut window), "it is alone again");
+}
+
+#[test]
 fn only_a_host_says_what_the_person_looks_at() {
     let environment = HubEnvironment::new();
     environment.notify(&["hello"]);

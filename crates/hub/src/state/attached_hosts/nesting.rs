@@ -44,6 +44,11 @@ impl AttachedHosts {
         if is_real(surface) { Some(surface.clone()) } else { self.around(surface).into_iter().find(is_real) }
     }
 
+    /// The connections of all hosts that have a surface. A terminal around `ringer run` is one of two.
+    pub(in crate::state) fn connections_of(&self, surface: &SurfaceId) -> impl Iterator<Item = ConnectionId> {
+        self.hosts_of(surface).map(|(connection, _)| connection)
+    }
+
     /// Those that lie right inside a surface.
     fn right_inside<'a>(&'a self, surface: &'a SurfaceId) -> impl Iterator<Item = &'a SurfaceId> {
         let device = self.known(surface).find_map(|own| own.tty.as_deref());
