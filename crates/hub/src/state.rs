@@ -40,7 +40,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ringer_config::Config;
+use ringer_config::{Config, TitleMark};
 use ringer_core::{Event, MessageId, Now};
 use ringer_deliver::DesktopEvent;
 use ringer_journal::{Error, HubStore, IdSource, Journal, ReadPosition};
@@ -143,6 +143,8 @@ impl RandomSource {
 /// Tells an extension what of the settings is for it.
 fn set_extension(extension: &mut dyn Extension, config: &Config) {
     extension.set_one_pane(config.tmux.one_pane);
+    // With `always`, the hub marks the titles of all terminals itself.
+    extension.set_title_marks(title_marks::allowed(config) == TitleMark::Auto);
     extension.set_mcp_channels(&config.mcp_channels());
     extension.set_relays(&config.relay_links());
 }

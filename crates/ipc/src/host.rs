@@ -57,6 +57,9 @@ pub trait Extension: Send {
     /// How rings show in windows of tmux with one pane, from now on.
     fn set_one_pane(&mut self, _one_pane: OnePane) {}
 
+    /// Whether the titles of terminals are marked where they can be read back, from now on.
+    fn set_title_marks(&mut self, _are_on: bool) {}
+
     /// The MCP servers that push messages, from now on.
     fn set_mcp_channels(&mut self, _channels: &McpChannels) {}
 

@@ -17,6 +17,7 @@ use crate::display_name::DisplayName;
 use crate::hub_side::HubSide;
 use crate::kitties::Kitties;
 use crate::kitty::{KittyAddress, KittyError};
+use crate::kitty_marks::KittyMarks;
 use crate::kitty_worker::{KittyNews, KittyWorker};
 use crate::looks::{Looks, SeenIn, looks};
 use crate::terminal::Terminal;
@@ -59,6 +60,7 @@ pub(crate) struct Host {
     going: Vec<Going>,
     /// The kitties that have answered since the hub was told, and when they were asked, in milliseconds since 1970.
     answered: BTreeMap<KittyAddress, i64>,
+    marks: KittyMarks,
 }
 
 impl Host {
@@ -74,6 +76,7 @@ impl Host {
             kitties: Kitties::default(),
             going: Vec::new(),
             answered: BTreeMap::new(),
+            marks: KittyMarks::default(),
         }
     }
 
@@ -87,6 +90,8 @@ impl Host {
                         self.heard(surface);
                     }
                     Wakeup::Order(Order::Focus { surface_id }) => self.go(surface_id),
+                    Wakeup::Order(Order::Ring { surface_id, lit }) => self.marks.ring(&surface_id, lit),
+                    Wakeup::TitleMarks(are_on) => self.marks.switch(are_on),
                     Wakeup::HubGone(connection) => self.hub.lost(connection),
                     Wakeup::Kitty(kitty, news) => self.kitty_said(&kitty, news),
                 }
@@ -108,6 +113,8 @@ impl Host {
 
     fn tell_hub(&mut self) {
         let looks = self.looks();
+        let seen_in = self.surfaces.iter().map(|(id, surface)| (id, &surface.seen_in));
+        self.marks.show(seen_in, &self.kitties, |kitty| self.answered.contains_key(kitty));
         self.hub.tell(self.surfaces.iter().map(|(id, surface)| (id, surface.tty.as_str())), &looks);
         let answered = std::mem::take(&mut self.answered);
         for surface in &looks.glanced_at {
@@ -316,6 +323,7 @@ impl Host {
     fn kitty_said(&mut self, address: &KittyAddress, news: KittyNews) {
         let listed = match news {
             KittyNews::Focused { surface, result } => return self.kitty_went(address, surface, result),
+            KittyNews::NotMarked(error) => return self.log_once(format!("kitty at {address}: {error}")),
             KittyNews::Listed { asked_ms, listed } => {
                 self.answered.insert(address.clone(), asked_ms);
                 listed

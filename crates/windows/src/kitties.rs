@@ -71,6 +71,12 @@ impl Kitties {
         self.states.get(address)?.listing.as_ref()?.led_by(pid)
     }
 
+    /// The title of that window.
+    pub(crate) fn title(&self, address: &KittyAddress, pid: u32) -> Option<&str> {
+        let listing = self.states.get(address)?.listing.as_ref()?;
+        listing.title(listing.led_by(pid)?.id)
+    }
+
     pub(crate) fn worker(&self, address: &KittyAddress) -> Option<&KittyWorker> {
         self.kitties.get(address).map(|kitty| &kitty.worker)
     }

@@ -1,5 +1,6 @@
 //! kitty, by the socket of its remote control: questions with a deadline.
 
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fmt;
 use std::io::{self, Read, Write};
@@ -13,6 +14,7 @@ use serde_json::{Value, json};
 
 use crate::kitty_answer::{AnswerError, AnswerReader, request};
 use crate::kitty_listing::Listing;
+use crate::marked_title::wanted_title;
 
 /// How long kitty may take for an answer: tens of milliseconds unless it hangs.
 const DEADLINE: Duration = Duration::from_secs(1);
@@ -62,6 +64,24 @@ impl KittyAddress {
     /// Makes a window the active one of its tab, and its tab the active one.
     pub(crate) fn focus(&self, window: u64) -> Result<(), KittyError> {
         self.ask("focus-window", &json!({ "match": format!("id:{window}") })).map(drop)
+    }
+
+    /// Marks the titles of windows, by their numbers, or takes the marks away. A title that is right stays as it is. What the program
+    /// sets after that counts: the title is not fixed.
+    pub(crate) fn mark_titles(&self, marks: &BTreeMap<u64, bool>) -> Result<(), KittyError> {
+        let listing = self.list()?;
+        let mut result = Ok(());
+        for (window, is_marked) in marks {
+            let wanted = listing.title(*window).and_then(|title| wanted_title(title, *is_marked));
+            let Some(title) = wanted else { continue };
+            let set = json!({ "match": format!("id:{window}"), "title": title, "temporary": true });
+            match self.ask("set-window-title", &set) {
+                // The window may have been closed since. The others are marked.
+                Err(error @ KittyError::Refused(_)) => result = Err(error),
+                set => drop(set?),
+            }
+        }
+        result
     }
 
     fn ask(&self, command: &str, payload: &Value) -> Result<Option<Value>, KittyError> {

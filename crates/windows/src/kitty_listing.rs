@@ -1,8 +1,11 @@
 //! What kitty lists of its windows, and for which of them it would be noticed that the person went elsewhere.
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
 
 use crate::display::WindowId;
+use crate::marked_title::plain_title;
 
 /// A window of kitty: one terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,6 +28,8 @@ pub(crate) struct KittyWindow {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Listing {
     windows: Vec<KittyWindow>,
+    /// The titles, by the numbers of the windows. They change all the time.
+    titles: BTreeMap<u64, String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -65,12 +70,12 @@ impl Window {
 }
 
 impl Tab {
-    /// The title of the OS window while that window of the tab is active. A tab may have a name that hides those of its
-    /// windows.
+    /// The title of the OS window while that window of the tab is active, but for a mark. A tab may have a name that hides those of
+    /// its windows. Marks are set and taken away without a new listing, so titles are told apart without them.
     fn title_with<'a>(&'a self, window: &'a Window) -> &'a str {
         let active = self.windows.iter().find(|window| window.is_active());
         let has_name = active.is_some_and(|active| active.title != self.title);
-        if has_name { &self.title } else { &window.title }
+        plain_title(if has_name { &self.title } else { &window.title })
     }
 }
 
@@ -78,7 +83,7 @@ impl Listing {
     /// Reads the answer to `ls`.
     pub(crate) fn parse(text: &str) -> Result<Self, serde_json::Error> {
         let os_windows: Vec<OsWindow> = serde_json::from_str(text)?;
-        let mut windows = Vec::new();
+        let (mut windows, mut all_titles) = (Vec::new(), BTreeMap::new());
         for os_window in &os_windows {
             let titles: Vec<&str> = os_window
                 .tabs
@@ -91,6 +96,7 @@ impl Listing {
                     let Some(pid) = window.pid else { continue };
                     let is_active = is_active_tab && window.is_active();
                     let title = tab.title_with(window);
+                    all_titles.insert(window.id, window.title.clone());
                     windows.push(KittyWindow {
                         id: window.id,
                         pid,
@@ -105,7 +111,17 @@ impl Listing {
                 }
             }
         }
-        Ok(Self { windows })
+        Ok(Self { windows, titles: all_titles })
+    }
+
+    /// Whether another listing differs in titles alone.
+    pub(crate) fn has_same_windows(&self, other: &Self) -> bool {
+        self.windows == other.windows
+    }
+
+    /// The title of a window, by its number.
+    pub(crate) fn title(&self, window: u64) -> Option<&str> {
+        self.titles.get(&window).map(String::as_str)
     }
 
     /// The window whose session a process leads.
@@ -157,6 +173,12 @@ mod tests {
             tab(false, "vim", &[window(3, true, "vim")]),
         ]);
         assert_eq!(own(&same, &[101, 102, 103]), [false, false, true]);
+        let marked = listing(&[
+            tab(true, "sh", &[window(1, true, "sh")]),
+            tab(false, "● sh", &[window(2, true, "● sh")]),
+            tab(false, "● vim", &[window(3, true, "● vim")]),
+        ]);
+        assert_eq!(own(&marked, &[101, 102, 103]), [false, false, true], "the mark goes");
         let named = listing(&[
             tab(true, "build", &[window(1, true, "a"), window(2, false, "b")]),
             tab(false, "c", &[window(3, true, "c")]),

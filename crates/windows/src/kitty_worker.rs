@@ -1,5 +1,6 @@
 //! Asks one kitty, on a thread of its own: it may hang, and what else the host does goes on.
 
+use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -26,6 +27,8 @@ enum Question {
         /// Whether it is because of a title, which may change again and again.
         by_title: bool,
     },
+    /// To mark the title of a window, or to take the mark away.
+    MarkTitle { window: u64, is_marked: bool },
     /// To go to a window.
     Focus { surface: SurfaceId, window: u64 },
 }
@@ -38,6 +41,8 @@ pub(crate) enum KittyNews {
         asked_ms: i64,
         listed: Result<Listing, KittyError>,
     },
+    /// Titles could not be marked.
+    NotMarked(KittyError),
     /// Its windows are listed soon after it.
     Focused { surface: SurfaceId, result: Result<(), KittyError> },
 }
@@ -69,6 +74,10 @@ impl KittyWorker {
         self.ask(Question::Focus { surface, window });
     }
 
+    pub(crate) fn mark_title(&self, window: u64, is_marked: bool) {
+        self.ask(Question::MarkTitle { window, is_marked });
+    }
+
     fn ask(&self, question: Question) {
         // Without its thread there is no answer; it ends only with this.
         let _ = self.questions.send(question);
@@ -79,8 +88,11 @@ fn work(address: &KittyAddress, asked: &Receiver<Question>, tell: impl Fn(KittyN
     let mut last: Option<(Instant, Listing)> = None;
     let mut pause = ASK_EVERY;
     let mut due: Option<Instant> = None;
+    // Titles to be marked or not, by the numbers of the windows. They can wait until all other questions are answered.
+    let mut marks: BTreeMap<u64, bool> = BTreeMap::new();
     loop {
         let question = match due {
+            _ if !marks.is_empty() => asked.recv_timeout(Duration::ZERO),
             Some(at) => asked.recv_timeout(at.saturating_duration_since(Instant::now())),
             None => asked.recv().map_err(|_| RecvTimeoutError::Disconnected),
         };
@@ -92,17 +104,23 @@ fn work(address: &KittyAddress, asked: &Receiver<Question>, tell: impl Fn(KittyN
                 let next = last.as_ref().map_or_else(Instant::now, |(at, _)| *at + pause);
                 due = Some(due.map_or(next, |due| due.min(next)));
             }
+            Ok(Question::MarkTitle { window, is_marked }) => drop(marks.insert(window, is_marked)),
             Ok(Question::Focus { surface, window }) => {
                 let result = address.focus(window);
                 due = Some(Instant::now() + ACTIVATES_WITHIN);
                 tell(KittyNews::Focused { surface, result });
+            }
+            Err(RecvTimeoutError::Timeout) if due.is_none_or(|at| at > Instant::now()) => {
+                if let Err(error) = address.mark_titles(&std::mem::take(&mut marks)) {
+                    tell(KittyNews::NotMarked(error));
+                }
             }
             Err(RecvTimeoutError::Timeout) => {
                 due = None;
                 let asked_ms = IdSource::now().unix_ms;
                 let listed = address.list();
                 let listing = listed.as_ref().ok().cloned().unwrap_or_default();
-                let is_same = last.is_some_and(|(_, before)| before == listing);
+                let is_same = last.is_some_and(|(_, before)| before.has_same_windows(&listing));
                 pause = if is_same { (pause * 2).min(ASK_EVERY_AT_LEAST) } else { ASK_EVERY };
                 last = Some((Instant::now(), listing));
                 tell(KittyNews::Listed { asked_ms, listed });

@@ -16,6 +16,8 @@ use crate::kitty_worker::KittyNews;
 pub(crate) enum Order {
     /// To bring a surface to the front.
     Focus { surface_id: SurfaceId },
+    /// To show that something on a surface is unread, or no longer.
+    Ring { surface_id: SurfaceId, lit: bool },
 }
 
 #[derive(Debug)]
@@ -23,6 +25,8 @@ pub(crate) enum Wakeup {
     /// The hub heard from a surface.
     Heard(SurfaceId),
     Order(Order),
+    /// Titles are marked from now on, or not.
+    TitleMarks(bool),
     /// The connection of this number to the hub has ended.
     HubGone(u64),
     Kitty(KittyAddress, KittyNews),

@@ -56,6 +56,10 @@ impl Windows {
 }
 
 impl Extension for Windows {
+    fn set_title_marks(&mut self, are_on: bool) {
+        self.waker.iter().for_each(|waker| waker.wake(Wakeup::TitleMarks(are_on)));
+    }
+
     fn heard_from(&mut self, surface: &SurfaceId) {
         let Some(waker) = self.waker.as_ref().filter(|_| surface.tty().is_some()) else { return };
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);

@@ -50,6 +50,12 @@ pub(super) enum TitleStep {
     Remove(Place),
 }
 
+/// Which titles are marked by these settings.
+pub(super) fn allowed(config: &Config) -> TitleMark {
+    let none = config.preferred_channel == Channel::NotificationsDisabled;
+    if none { TitleMark::Off } else { config.notify.title_mark }
+}
+
 impl TitleMarks {
     /// The marks that an earlier hub wrote down.
     pub(super) fn restore(&mut self, flags: &[PlaceFlag]) {
@@ -75,8 +81,7 @@ impl TitleMarks {
 
     /// Other settings apply to marks that are set from now on; those that are there are taken away as they were set.
     pub(super) fn allow(&mut self, config: &Config) {
-        let none = config.preferred_channel == Channel::NotificationsDisabled;
-        self.allowed = if none { TitleMark::Off } else { config.notify.title_mark };
+        self.allowed = allowed(config);
     }
 
     fn may_have(&self, surface: &SurfaceId) -> bool {

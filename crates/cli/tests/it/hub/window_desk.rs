@@ -62,9 +62,13 @@ impl WindowDesk {
         // evilwm gives the focus to the window under the pointer.
         desk.connection.warp_pointer(x11rb::NONE, desk.root(), 0, 0, 0, 0, 639, 479).expect("a pointer");
         desk.connection.flush().expect("a display");
-        let mut hub = desk.program(env!("CARGO_BIN_EXE_ringer"));
-        assert!(started("ringer", hub.args(["hub", "start"]).output()).status.success());
+        desk.start_hub();
         desk
+    }
+
+    pub(super) fn start_hub(&self) {
+        let mut hub = self.program(env!("CARGO_BIN_EXE_ringer"));
+        assert!(started("ringer", hub.args(["hub", "start"]).output()).status.success());
     }
 
     fn program(&self, program: &str) -> Command {
@@ -131,6 +135,13 @@ impl WindowDesk {
     /// Whether a kitty that listens here says that the person is there.
     pub(super) fn has_focus(&self, listens: &str) -> bool {
         self.list_kitty(listens)[0]["is_focused"].as_bool().expect("kitty says it")
+    }
+
+    /// The titles of the windows in a kitty that listens here, tab after tab.
+    pub(super) fn titles(&self, listens: &str) -> Vec<String> {
+        let listed = self.list_kitty(listens);
+        let tabs = listed[0]["tabs"].as_array().expect("tabs").iter();
+        tabs.map(|tab| tab["windows"][0]["title"].as_str().expect("a title").to_owned()).collect()
     }
 
     fn list_kitty(&self, listens: &str) -> Value {

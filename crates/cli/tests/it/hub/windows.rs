@@ -161,6 +161,38 @@ fn a_tab_of_kitty_is_looked_at_and_gone_to() {
     assert_eq!((desk.active(), desk.unread().len()), (Some(two.window), 0));
 }
 
+#[test]
+fn the_title_of_a_tab_of_kitty_is_marked_while_something_there_is_unread() {
+    let desk = WindowDesk::new();
+    let (listens, [mut one, mut two]) = desk.kitty_with_two_tabs(["first", "second"]);
+    desk.begin_agent(&mut one);
+    desk.begin_agent(&mut two);
+    let other = desk.xterm("other", &[], &[]);
+    desk.activate(other.window);
+    desk.look_at(&mut two);
+    let until_titled = |titles: [&str; 2]| {
+        until(&format!("the titles are {titles:?}"), || desk.titles(&listens) == titles);
+    };
+    until_titled(["first", "second"]);
+    one.notify("in the first tab");
+    until_titled(["● first", "second"]);
+    // A title that its program sets meanwhile is marked when Ringer hears of a change.
+    one.set_title("third");
+    two.set_title("fourth");
+    until_titled(["● third", "fourth"]);
+    desk.jump();
+    until_titled(["third", "fourth"]);
+    two.notify("in the second tab");
+    until_titled(["third", "● fourth"]);
+    // The next hub takes away what the last one set.
+    let ringer = |arguments: &[&str]| drop(check(&mut desk.desktop.environment.ringer(arguments), 0));
+    ringer(&["hub", "stop"]);
+    until_titled(["third", "● fourth"]);
+    desk.start_hub();
+    ringer(&["read", "--all"]);
+    until_titled(["third", "fourth"]);
+}
+
 /// As under Wayland: only kitty itself says whether the person is there.
 #[test]
 fn a_kitty_of_which_no_display_tells_is_asked_when_something_is_heard() {
