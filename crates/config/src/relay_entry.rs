@@ -9,14 +9,15 @@ use serde::Serialize;
 use toml::de::DeValue;
 
 use crate::page::{Item, Section};
-use crate::team::{TeamParts, wrong_team};
+use crate::team::{TeamParts, addresses, wrong_team};
 
-pub(crate) const RELAY: [&str; 11] = [
+pub(crate) const RELAY: [&str; 12] = [
     "name",
     "ssh",
     "program",
     "command",
     "nats",
+    "domain",
     "team",
     "credentials",
     "ca",
@@ -63,10 +64,16 @@ pub struct RelayEntry {
     /// Instead of `ssh`: a program and its arguments that run `ringer relay serve --stdio` on the machine.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub command: Vec<String>,
-    /// Instead of `ssh`: the address of the NATS server of a team, such as `tls://nats.example.org:4222`.
+    /// Instead of `ssh`: the address of the NATS server of a team, such as `tls://nats.example.org:4222`. Those of a cluster
+    /// with commas between them.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "String", length(min = 1), default = "Option::<String>::default")]
     pub nats: Option<String>,
+    /// With `nats`: the `domain` in the `jetstream` settings of the server that has the stream, where the address is that of a leaf
+    /// node.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String", length(min = 1, max = 40), default = "Option::<String>::default")]
+    pub domain: Option<String>,
     /// The name of the team. The machine `box` of the team `platform` is listed as `box.platform`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "String", length(min = 1, max = 20), default = "Option::<String>::default")]
@@ -118,7 +125,8 @@ impl RelayEntry {
     /// Why an entry with `nats` is no team, and what to write instead.
     pub fn wrong_team(&self) -> Option<(String, &'static str)> {
         wrong_team(&TeamParts {
-            url: self.nats.as_deref()?,
+            urls: self.nats.as_deref()?,
+            domain: self.domain.as_deref(),
             team: self.team.as_deref(),
             name: self.name.as_deref(),
             has_credentials: self.credentials.is_some(),
@@ -133,8 +141,9 @@ impl RelayEntry {
             ssh: self.ssh.clone(),
             may_answer: self.may_answer,
             may_reach_lead: self.may_reach_lead,
-            team: self.nats.clone().map(|url| TeamLink {
-                url,
+            team: self.nats.as_deref().map(|urls| TeamLink {
+                urls: addresses(urls).into_iter().map(str::to_owned).collect(),
+                domain: self.domain.clone(),
                 machine: self.name.clone(),
                 credentials: self.credentials.clone(),
                 ca: self.ca.clone(),
@@ -193,7 +202,8 @@ fn relay(item: &Item<'_, '_>, section: &Section<'_, '_>) -> Option<RelayEntry> {
         ssh: section.get("ssh").and_then(|item| host(&item)),
         program: section.get("program").and_then(|item| item.name_text("program")),
         command: section.get("command").and_then(|item| item.program()).unwrap_or_default(),
-        nats: section.get("nats").and_then(|item| item.name_text("address")),
+        nats: section.get("nats").and_then(|item| item.text()).map(str::to_owned),
+        domain: section.get("domain").and_then(|item| item.name_text("domain")),
         team: section.get("team").and_then(|item| item.name_text("team")),
         credentials: section.get("credentials").and_then(|item| item.path()),
         ca: section.get("ca").and_then(|item| item.path()),
@@ -215,7 +225,7 @@ fn relay(item: &Item<'_, '_>, section: &Section<'_, '_>) -> Option<RelayEntry> {
         return item.wrong("needs either `ssh`, `command` or `nats`", Some("ssh = \"box\"".to_owned()));
     }
     let of_team = [("team", has("team")), ("credentials", has("credentials")), ("ca", has("ca"))];
-    let of_team = of_team.into_iter().chain([("share_marks", relay.share_marks)]);
+    let of_team = of_team.into_iter().chain([("domain", has("domain")), ("share_marks", relay.share_marks)]);
     if let Some((key, _)) = of_team.into_iter().find(|(_, is_set)| *is_set) {
         return item.wrong(format!("has `{key}`, which belongs to `nats`"), None);
     }
@@ -292,6 +302,14 @@ mod tests {
         assert_eq!(team.credentials.as_deref(), Some(Path::new("/people/ada/a.creds")));
         assert_eq!(team.machine.as_deref(), Some("laptop"));
         assert!(!team.share_marks);
+        assert_eq!((team.urls, team.domain), (vec!["tls://nats.lan:4222".to_owned()], None));
+        let relays = read(
+            "[[relay]]\nnats = \"nats://127.0.0.1:1, nats://localhost:2\"\nteam = \"a\"\ndomain = \"hub\"",
+        )
+        .unwrap();
+        let team = relays[0].link().team.unwrap();
+        assert_eq!(team.urls, ["nats://127.0.0.1:1", "nats://localhost:2"]);
+        assert_eq!(team.domain.as_deref(), Some("hub"));
         for host in ["127.0.0.1:4222", "localhost", "[::1]:4222"] {
             let text = format!("[[relay]]\nnats = \"nats://{host}\"\nteam = \"a\"");
             assert_eq!(read(&text).map(|relays| relays.len()), Ok(1), "{host}");
@@ -310,13 +328,21 @@ mod tests {
         check("nats = \"tls://a.lan\"\nteam = \"t\"", "needs `credentials`");
         check("nats = \"tls://me:secret@a\"\nteam = \"t\"", "in which a secret would be");
         check("nats = \"http://a\"\nteam = \"t\"", "neither tls:// nor nats://");
-        check("nats = \"tls://a,b\"\nteam = \"t\"", "not one host and a port");
+        check("nats = \"tls://a,b\"\nteam = \"t\"\ncredentials = \"/c\"", "has the address \"b\"");
+        check("nats = \"tls://a/b\"\nteam = \"t\"", "not one host and a port");
+        check("nats = \"nats://localhost,nats://a.lan\"\nteam = \"t\"", "unencrypted");
+        check("nats = \"nats://localhost,\"\nteam = \"t\"", "has the address \"\"");
+        let many = vec!["nats://localhost"; 17].join(",");
+        check(&format!("nats = \"{many}\"\nteam = \"t\""), "has 17 addresses");
+        check(&format!("{tls}\nteam = \"a\"\ndomain = \"a.b\""), "has the domain");
         check(tls, "needs `team`");
         check(&format!("{tls}\nteam = \"a.b\""), "has the team");
         check(&format!("{tls}\nteam = \"a>\""), "has the team");
         check(&format!("{tls}\nteam = \"a\"\nname = \"box.lan\""), "has the name");
         check(&format!("{tls}\nteam = \"a\"\nssh = \"b\""), "another kind");
         check("ssh = \"a\"\nteam = \"b\"", "belongs to `nats`");
+        check("ssh = \"a\"\ndomain = \"b\"", "belongs to `nats`");
+        check(&format!("nats = \"tls://{}\"\nteam = \"t\"", "a".repeat(300)), "not one host and a port");
     }
 
     #[test]

@@ -5,6 +5,12 @@ use std::net::IpAddr;
 /// The longest name of a team, and of a machine in one. Both together, with a dot between them, are the name of a machine.
 const MAX_TEAM: usize = 20;
 const MAX_MACHINE: usize = 40;
+/// The longest name of a `jetstream` domain.
+const MAX_DOMAIN: usize = 40;
+/// The most addresses. Each one that does not answer may take ten seconds.
+const MAX_ADDRESSES: usize = 16;
+/// The longest host and port: a name of the DNS has 253 bytes.
+const MAX_HOST: usize = 260;
 
 /// Whether a team or a machine of one can be called so: it is a part of subjects, which dots separate.
 fn is_word(text: &str, most: usize) -> bool {
@@ -15,7 +21,9 @@ fn is_word(text: &str, most: usize) -> bool {
 
 /// What an entry says of a team.
 pub(crate) struct TeamParts<'a> {
-    pub(crate) url: &'a str,
+    /// The addresses, with commas between them.
+    pub(crate) urls: &'a str,
+    pub(crate) domain: Option<&'a str>,
     pub(crate) team: Option<&'a str>,
     /// The machine in it.
     pub(crate) name: Option<&'a str>,
@@ -24,19 +32,31 @@ pub(crate) struct TeamParts<'a> {
 
 /// Why this is no team, and what to write instead. `None` if it is one.
 pub(crate) fn wrong_team(parts: &TeamParts<'_>) -> Option<(String, &'static str)> {
-    let url = parts.url;
-    let host = match host_of(url) {
-        Ok(host) => host,
-        Err(why) => return Some((format!("has the address {url:?}, {why}"), EXAMPLE)),
-    };
-    let is_loopback = is_loopback(host);
-    if !is_loopback && !url.starts_with("tls://") {
-        let what = format!("has the address {url:?}, over which messages would go unencrypted");
+    let urls = addresses(parts.urls);
+    if urls.len() > MAX_ADDRESSES {
+        let what = format!("has {} addresses; {MAX_ADDRESSES} are possible", urls.len());
         return Some((what, EXAMPLE));
     }
-    if !is_loopback && !parts.has_credentials {
-        // Without them the server cannot tell one machine from another.
-        return Some(("needs `credentials`".to_owned(), "credentials = \"~/.config/ringer/platform.creds\""));
+    for url in &urls {
+        let host = match host_of(url) {
+            Ok(host) => host,
+            Err(why) => return Some((format!("has the address {url:?}, {why}"), EXAMPLE)),
+        };
+        let is_loopback = is_loopback(host);
+        if !is_loopback && !url.starts_with("tls://") {
+            let what = format!("has the address {url:?}, over which messages would go unencrypted");
+            return Some((what, EXAMPLE));
+        }
+        if !is_loopback && !parts.has_credentials {
+            // Without them the server cannot tell one machine from another.
+            let example = "credentials = \"~/.config/ringer/platform.creds\"";
+            return Some(("needs `credentials`".to_owned(), example));
+        }
+    }
+    if let Some(domain) = parts.domain.filter(|domain| !is_word(domain, MAX_DOMAIN)) {
+        let what =
+            format!("has the domain {domain:?}; expected at most {MAX_DOMAIN} letters, digits, `-` and `_`");
+        return Some((what, "domain = \"hub\""));
     }
     let Some(team) = parts.team else { return Some(("needs `team`".to_owned(), "team = \"platform\"")) };
     if !is_word(team, MAX_TEAM) {
@@ -53,6 +73,11 @@ pub(crate) fn wrong_team(parts: &TeamParts<'_>) -> Option<(String, &'static str)
 
 const EXAMPLE: &str = "nats = \"tls://nats.example.org:4222\"";
 
+/// The addresses of a text with commas between them.
+pub(crate) fn addresses(text: &str) -> Vec<&str> {
+    text.split(',').map(str::trim).collect()
+}
+
 /// The host of an address.
 fn host_of(url: &str) -> Result<&str, &'static str> {
     let rest = url.strip_prefix("tls://").or_else(|| url.strip_prefix("nats://"));
@@ -61,7 +86,7 @@ fn host_of(url: &str) -> Result<&str, &'static str> {
         return Err("in which a secret would be; it belongs into the file `credentials`");
     }
     let is_allowed = |c: char| c.is_ascii_alphanumeric() || ".-:[]".contains(c);
-    if rest.is_empty() || !rest.chars().all(is_allowed) {
+    if rest.is_empty() || rest.len() > MAX_HOST || !rest.chars().all(is_allowed) {
         return Err("which is not one host and a port");
     }
     match rest.strip_prefix('[') {

@@ -270,13 +270,13 @@ fn connect_team(
     connected_at: &mut Option<Instant>,
 ) -> Result<Ended, Error> {
     let mut progress = |progress| match progress {
-        TeamProgress::Connected { server } => {
+        TeamProgress::Connected { server, address } => {
             *connected_at = Some(Instant::now());
             (shared.setup.log)(format!("team {name} is connected"));
             shared.status.change(name.as_str(), |status| {
                 status.state = LinkState::Connected;
                 status.machine = Some(team.export_key());
-                status.program = Some(server);
+                (status.program, status.address) = (Some(server), Some(address));
             });
         }
         TeamProgress::Stored { new, refused, waiting } => shared.status.change(name.as_str(), |status| {

@@ -43,6 +43,9 @@ pub struct LinkStatus {
     /// The version of its program.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub program: Option<String>,
+    /// The address of the server that it is connected to, if it is a team.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub address: Option<String>,
     /// Why it is not connected.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,

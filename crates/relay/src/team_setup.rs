@@ -18,7 +18,10 @@ pub struct TeamSetup {
     pub(crate) team: String,
     /// What this machine is called in the team.
     pub(crate) machine: String,
-    pub(crate) url: String,
+    /// The addresses of the server, or of the servers of a cluster.
+    pub(crate) urls: Vec<String>,
+    /// The `jetstream` domain that the stream is in.
+    pub(crate) domain: Option<String>,
     pub(crate) credentials: Option<PathBuf>,
     pub(crate) ca: Option<PathBuf>,
     /// Whether other machines of the team may write to agents of this one, and answer what they ask.
@@ -34,6 +37,8 @@ pub enum TeamProgress {
     Connected {
         /// The version of the server.
         server: String,
+        /// Its address, of those that are set.
+        address: String,
     },
     /// Messages were stored, or refused.
     Stored {
@@ -49,12 +54,13 @@ pub enum TeamProgress {
 impl TeamSetup {
     /// Out of what the person set. `None` for a link to one machine.
     pub fn of(home: &Home, link: &RelayLink) -> Option<Self> {
-        let TeamLink { url, machine, credentials, ca, share_marks } = link.team.clone()?;
+        let TeamLink { urls, domain, machine, credentials, ca, share_marks } = link.team.clone()?;
         Some(Self {
             home: home.clone(),
             team: link.name.clone(),
             machine: machine.unwrap_or_else(host_word),
-            url,
+            urls,
+            domain,
             credentials,
             ca,
             may_answer: link.may_answer,

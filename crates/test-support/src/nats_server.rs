@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
@@ -45,6 +45,14 @@ pub const NATS_USERS: [NatsUser; 4] = [
     },
 ];
 
+/// Whether a server has streams.
+#[derive(Debug, Clone, Copy)]
+enum Streams {
+    Has,
+    InDomain(&'static str),
+    None,
+}
+
 /// The server, which ends with this.
 #[derive(Debug)]
 pub struct NatsServer {
@@ -54,6 +62,8 @@ pub struct NatsServer {
     limit: Option<u64>,
     /// The size of the disk that it stores on, in bytes, if that is one of its own. It is lost with the process.
     disk: Option<u64>,
+    /// Whether it has streams, and in which `jetstream` domain.
+    streams: Streams,
     port: u16,
     process: Option<Child>,
 }
@@ -66,12 +76,7 @@ impl NatsServer {
 
     /// A server that lets the [`NATS_USERS`] into a team, with the permissions that docs/machines.md names.
     pub fn of_team(team: &str) -> Self {
-        let mut users = String::new();
-        for NatsUser { machine, public, .. } in NATS_USERS {
-            // Writing into a String cannot fail.
-            let _ = writeln!(users, "{{ nkey: {public}, permissions: {} }}", permissions(team, machine));
-        }
-        Self::with_settings(&format!("authorization {{ users: [\n{users}] }}\n"))
+        Self::with_settings(&users(team, "$JS.API"))
     }
 
     /// A server with these settings beside its port and its directory.
@@ -80,12 +85,57 @@ impl NatsServer {
     ///
     /// If it does not start.
     pub fn with_settings(settings: &str) -> Self {
+        Self::with_streams(settings, Streams::Has)
+    }
+
+    /// A server that leaf nodes connect to, on the port that it gives. Its streams are in a `jetstream` domain.
+    ///
+    /// # Panics
+    ///
+    /// If it does not start.
+    pub fn hub(domain: &'static str) -> (Self, u16) {
+        let [port] = free_ports();
+        let settings = format!("leafnodes {{ listen: \"127.0.0.1:{port}\" }}\n");
+        (Self::with_streams(&settings, Streams::InDomain(domain)), port)
+    }
+
+    /// A leaf node of the hub at that port, without streams. It lets the [`NATS_USERS`] into a team, whose stream they ask for
+    /// in a `jetstream` domain, or without one.
+    ///
+    /// # Panics
+    ///
+    /// If it does not start.
+    pub fn leaf_of_team(hub: u16, team: &str, domain: Option<&str>) -> Self {
+        let remotes = format!("remotes: [{{ url: \"nats-leaf://127.0.0.1:{hub}\" }}]");
+        let api = domain.map_or("$JS.API".to_owned(), |domain| format!("$JS.{domain}.API"));
+        let users = users(team, &api);
+        let settings = format!("leafnodes {{ reconnect: 1, {remotes} }}\n{users}");
+        Self::with_streams(&settings, Streams::None)
+    }
+
+    /// The three servers of a cluster, which can lose one of them.
+    ///
+    /// # Panics
+    ///
+    /// If they do not start.
+    pub fn cluster() -> [Self; 3] {
+        let ports: [u16; 3] = free_ports();
+        let routes = ports.map(|port| format!("nats-route://127.0.0.1:{port}"));
+        ports.map(|port| {
+            Self::with_settings(&format!(
+                "server_name: server-{port}\ncluster {{ name: c, listen: \"127.0.0.1:{port}\", routes: {routes:?} }}\n"
+            ))
+        })
+    }
+
+    fn with_streams(settings: &str, streams: Streams) -> Self {
         let directory = tempfile::tempdir().unwrap_or_else(|error| panic!("no directory: {error}"));
         let mut server = Self {
             directory,
             settings: settings.to_owned(),
             limit: None,
             disk: None,
+            streams,
             port: 0,
             process: None,
         };
@@ -141,12 +191,17 @@ impl NatsServer {
         let ports = self.directory.path().join("ports");
         let _ = fs::remove_dir_all(&ports);
         let port = if self.port == 0 { "-1".to_owned() } else { self.port.to_string() };
+        let limit = self.limit.map(|bytes| format!(", max_file_store: {bytes}")).unwrap_or_default();
+        let store = format!("store_dir: \"{}\"{limit}", self.store().display());
+        let streams = match self.streams {
+            Streams::Has => format!("jetstream {{ {store} }}\n"),
+            Streams::InDomain(domain) => format!("jetstream {{ {store}, domain: {domain} }}\n"),
+            Streams::None => String::new(),
+        };
         let settings = format!(
-            "listen: \"127.0.0.1:{port}\"\nports_file_dir: \"{ports}\"\njetstream {{ store_dir: \"{store}\"{limit} }}\n{}",
+            "listen: \"127.0.0.1:{port}\"\nports_file_dir: \"{ports}\"\n{streams}{}",
             self.settings,
             ports = ports.display(),
-            store = self.store().display(),
-            limit = self.limit.map(|bytes| format!(", max_file_store: {bytes}")).unwrap_or_default(),
         );
         let path = self.directory.path().join("server.conf");
         let written = fs::create_dir_all(&ports).and_then(|()| fs::write(&path, settings));
@@ -199,6 +254,15 @@ impl Drop for NatsServer {
     }
 }
 
+/// Ports on loopback that are free. A server that names its port to others has to know it before it starts.
+fn free_ports<const COUNT: usize>() -> [u16; COUNT] {
+    let listeners = std::array::from_fn(|_| TcpListener::bind(("127.0.0.1", 0)));
+    listeners.map(|listener: std::io::Result<TcpListener>| {
+        let address = listener.and_then(|listener| listener.local_addr());
+        address.unwrap_or_else(|error| panic!("no port: {error}")).port()
+    })
+}
+
 /// The port in the file that the server writes once it listens.
 fn port_in(ports: &Path) -> Option<u16> {
     let file = fs::read_dir(ports).ok()?.flatten().next()?;
@@ -206,19 +270,29 @@ fn port_in(ports: &Path) -> Option<u16> {
     text.split('"').find_map(|word| word.split_once("://127.0.0.1:")?.1.parse().ok())
 }
 
+/// Settings that let the [`NATS_USERS`] into a team, whose stream they ask for below `api`.
+fn users(team: &str, api: &str) -> String {
+    let mut users = String::new();
+    for NatsUser { machine, public, .. } in NATS_USERS {
+        // Writing into a String cannot fail.
+        let _ = writeln!(users, "{{ nkey: {public}, permissions: {} }}", permissions(team, machine, api));
+    }
+    format!("authorization {{ users: [\n{users}] }}\n")
+}
+
 /// What a machine may do in a team.
-fn permissions(team: &str, machine: &str) -> String {
+fn permissions(team: &str, machine: &str, api: &str) -> String {
     let (stream, consumer) = (format!("ringer-{team}"), format!("ringer-{machine}"));
     let publish = [
         format!("ringer.{team}.{machine}.>"),
         format!("ringer-answers.{team}.*.{machine}"),
         format!("ringer-agents.{team}.{machine}"),
-        format!("$JS.API.STREAM.INFO.{stream}"),
-        format!("$JS.API.STREAM.CREATE.{stream}"),
-        format!("$JS.API.STREAM.MSG.GET.{stream}"),
-        format!("$JS.API.CONSUMER.*.{stream}.{consumer}"),
-        format!("$JS.API.CONSUMER.CREATE.{stream}.{consumer}.>"),
-        format!("$JS.API.CONSUMER.MSG.NEXT.{stream}.{consumer}"),
+        format!("{api}.STREAM.INFO.{stream}"),
+        format!("{api}.STREAM.CREATE.{stream}"),
+        format!("{api}.STREAM.MSG.GET.{stream}"),
+        format!("{api}.CONSUMER.*.{stream}.{consumer}"),
+        format!("{api}.CONSUMER.CREATE.{stream}.{consumer}.>"),
+        format!("{api}.CONSUMER.MSG.NEXT.{stream}.{consumer}"),
         format!("$JS.ACK.{stream}.{consumer}.>"),
     ];
     let subscribe = [

@@ -20,11 +20,13 @@ pub struct RelayLink {
     pub team: Option<TeamLink>,
 }
 
-/// How a machine takes part in a team: all of its machines exchange messages over one NATS server.
+/// How a machine takes part in a team: all of its machines exchange messages over a NATS server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TeamLink {
-    /// The address of the server.
-    pub url: String,
+    /// The addresses of the server, or of the servers of a cluster. One that answers is used.
+    pub urls: Vec<String>,
+    /// The `jetstream` domain that the stream is in, where the server is a leaf node.
+    pub domain: Option<String>,
     /// What this machine is called in the team; without it, its host name.
     pub machine: Option<String>,
     /// The file with what this machine proves itself with.

@@ -53,7 +53,8 @@ impl Machine {
 
     fn start(&mut self) {
         let team = TeamLink {
-            url: self.url.clone(),
+            urls: vec![self.url.clone()],
+            domain: None,
             machine: Some(self.name.clone()),
             credentials: None,
             ca: None,

@@ -1,5 +1,6 @@
 //! A connection to the server of a team: its stream, and the consumer of this machine.
 
+use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
 
 use async_nats::jetstream::consumer::{AckPolicy, Consumer, DeliverPolicy, FromConsumer, pull};
@@ -38,6 +39,8 @@ const OLDEST: (u32, u32) = (2, 9);
 pub(crate) struct Connection {
     pub(crate) client: Client,
     pub(crate) context: Context,
+    /// The address of the server.
+    pub(crate) address: String,
     /// What ends it, in words.
     pub(crate) problems: Receiver<String>,
 }
@@ -58,7 +61,6 @@ impl Connection {
             .connection_timeout(CONNECTS_WITHIN)
             .request_timeout(Some(ANSWERS_WITHIN))
             .ping_interval(PING)
-            .require_tls(setup.url.starts_with("tls://"))
             // Below it are answers for this machine alone, if the server's operator sets permissions so.
             .custom_inbox_prefix(format!("_INBOX.{}", setup.machine))
             .ignore_discovered_servers()
@@ -83,8 +85,7 @@ impl Connection {
         if let Some(ca) = &setup.ca {
             options = options.add_root_certificates(ca.clone());
         }
-        let client = options.connect(&setup.url).await;
-        let client = client.map_err(|error| Error::Team(words(&format!("{}: {error}", setup.url))))?;
+        let (client, address) = connect(&options, &setup.urls).await?;
         let info = client.server_info();
         if version(&info.version).is_none_or(|version| version < OLDEST) {
             return Err(Error::Team(format!(
@@ -100,13 +101,14 @@ impl Connection {
                 info.max_payload
             )));
         }
-        let context = context::ContextBuilder::new()
-            .timeout(ANSWERS_WITHIN)
-            .backpressure_on_inflight(true)
-            .build(client.clone());
+        let context = match &setup.domain {
+            None => context::ContextBuilder::new().timeout(ANSWERS_WITHIN),
+            Some(domain) => context::ContextBuilder::new().domain(domain).timeout(ANSWERS_WITHIN),
+        };
+        let context = context.backpressure_on_inflight(true).build(client.clone());
         // What was before the connection stood is no problem of it.
         while problems.try_recv().is_ok() {}
-        Ok(Self { client, context, problems })
+        Ok(Self { client, context, address, problems })
     }
 
     /// The version of the server.
@@ -137,7 +139,13 @@ impl Connection {
         let is_missing = matches!(missing.kind(), context::GetStreamErrorKind::JetStream(ref error)
             if error.error_code() == ErrorCode::STREAM_NOT_FOUND);
         if !is_missing {
-            return Err(self.refused(&format!("the stream {name} cannot be asked for"), &missing.to_string()));
+            let mut what = format!("the stream {name} cannot be asked for");
+            if setup.domain.is_none() && !self.client.server_info().jetstream {
+                what.push_str(
+                    "; the server has no JetStream (if it is a leaf node, set `domain` to the JetStream domain of its hub)",
+                );
+            }
+            return Err(self.refused(&what, &missing.to_string()));
         }
         let config = Config {
             name: name.clone(),
@@ -208,6 +216,20 @@ impl Connection {
         let consumer = made.map_err(|error| self.refused(failed, &error.to_string()))?;
         Ok(OwnConsumer { consumer, reads_again: was_there })
     }
+}
+
+/// Connects to the first of the addresses that lets this machine in. They are tried from a random one on, so that machines are
+/// spread over the servers of a cluster, and one that is reached and does not work is not the only one that is tried.
+async fn connect(options: &ConnectOptions, urls: &[String]) -> Result<(Client, String), Error> {
+    let first = usize::from(RandomState::new().hash_one(urls).to_le_bytes()[0]) % urls.len().max(1);
+    let mut failures = Vec::new();
+    for url in urls[first..].iter().chain(&urls[..first]) {
+        match options.clone().require_tls(url.starts_with("tls://")).connect(url).await {
+            Ok(client) => return Ok((client, url.clone())),
+            Err(error) => failures.push(words(&format!("{url}: {error}"))),
+        }
+    }
+    Err(Error::Team(failures.join("; ")))
 }
 
 /// Whether the stream still has a message that it acknowledged. One that is older than what it keeps counts as had.

@@ -41,7 +41,8 @@ const CLOCKS_DIFFER: Duration = Duration::from_hours(24);
 /// Messages that are stored in one transaction, for which other writers wait some milliseconds.
 const BATCH: usize = 256;
 /// How long a request for messages waits at the server, and how often that says that it is there meanwhile.
-const PULL: (Duration, Duration) = (Duration::from_mins(2), Duration::from_secs(30));
+/// Two times that are missed end the connection: only so a machine at a leaf node learns that this is cut off.
+const PULL: (Duration, Duration) = (Duration::from_mins(2), Duration::from_secs(15));
 
 /// The server's answer to one message.
 struct PendingAck {
@@ -144,7 +145,8 @@ impl<'a> TeamExchange<'a> {
         if known.as_ref() != Some(&exchange.state) {
             exchange.store_state()?;
         }
-        (exchange.progress)(TeamProgress::Connected { server: exchange.connection.version() });
+        let (server, address) = (exchange.connection.version(), exchange.connection.address.clone());
+        (exchange.progress)(TeamProgress::Connected { server, address });
         Ok((exchange, consumer))
     }
 

@@ -51,7 +51,8 @@ mod tests {
 
     fn setup(share_marks: bool) -> TeamSetup {
         let team = TeamLink {
-            url: "nats://localhost".to_owned(),
+            urls: vec!["nats://localhost".to_owned()],
+            domain: None,
             machine: Some("laptop".to_owned()),
             credentials: None,
             ca: None,

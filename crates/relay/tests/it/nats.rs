@@ -114,7 +114,7 @@ fn a_machine_without_a_way_to_the_server_loses_and_doubles_nothing() {
     let server = NatsServer::start();
     let wire = Wire::to(server.port());
     let mut laptop = Member::new(&server, "laptop", false);
-    laptop.change(|_, team| team.url = wire.url());
+    laptop.change(|_, team| team.urls = vec![wire.url()]);
     laptop.start();
     laptop.until_connected();
     let vm = Member::connected(&server, "vm");

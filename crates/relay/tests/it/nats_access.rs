@@ -112,7 +112,7 @@ fn the_certificate_of_the_server_is_verified() {
     let server = NatsServer::with_settings(&settings);
     let mut laptop = Member::new(&server, "laptop", false);
     let url = server.url().replace("nats://", "tls://");
-    laptop.change(|_, team| (team.url, team.ca) = (url, Some(fixture("ca.pem"))));
+    laptop.change(|_, team| (team.urls, team.ca) = (vec![url], Some(fixture("ca.pem"))));
     laptop.start();
     laptop.until_connected();
     laptop.stop();

@@ -55,3 +55,21 @@ pub(crate) async fn take(url: &str, consumer: &str, count: usize) -> usize {
     }
     taken
 }
+
+/// Makes a stream with so many replicas.
+pub(crate) async fn make_stream(
+    url: &str,
+    name: &str,
+    subjects: &str,
+    replicas: usize,
+) -> Result<(), String> {
+    let client = async_nats::connect(url).await.map_err(|error| error.to_string())?;
+    let config = async_nats::jetstream::stream::Config {
+        name: name.to_owned(),
+        subjects: vec![subjects.to_owned()],
+        num_replicas: replicas,
+        ..Default::default()
+    };
+    let made = async_nats::jetstream::new(client).create_stream(config).await;
+    made.map(drop).map_err(|error| error.to_string())
+}

@@ -12,7 +12,7 @@ use test_support::{NATS_USERS, NatsServer, until_within};
 use crate::machines::Machine;
 
 /// A killed server is found again after a pause of at most some seconds, and what was on its way is delivered again after ten.
-const SETTLES_WITHIN: Duration = Duration::from_secs(90);
+pub(crate) const SETTLES_WITHIN: Duration = Duration::from_secs(90);
 
 pub(crate) const TEAM: &str = "t";
 
@@ -37,7 +37,8 @@ impl Member {
             path
         });
         let team = TeamLink {
-            url: server.url(),
+            urls: vec![server.url()],
+            domain: None,
             machine: Some(name.to_owned()),
             credentials,
             ca: None,

@@ -26,7 +26,7 @@ use crate::output::{print_line, short_path};
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(super) struct Args {
-    /// Address of the server, such as tls://nats.example.org:4222
+    /// Address of the server, such as tls://nats.example.org:4222; those of a cluster with commas between them
     url: String,
     /// Name of the team
     #[arg(long)]
@@ -34,6 +34,9 @@ pub(super) struct Args {
     /// File with the credentials of this machine (JWT or nkey); chmod 600
     #[arg(long, value_name = "FILE")]
     credentials: Option<PathBuf>,
+    /// JetStream domain of the server that has the stream, if the address is that of a leaf node
+    #[arg(long)]
+    domain: Option<String>,
     /// Certificate that the server's one is signed with [default: those that the system trusts]
     #[arg(long, value_name = "FILE")]
     ca: Option<PathBuf>,
@@ -56,6 +59,7 @@ pub(super) fn run(arguments: &Args, home: &Home) -> Outcome {
     let entry = RelayEntry {
         name: arguments.name.clone(),
         nats: Some(arguments.url.clone()),
+        domain: arguments.domain.clone(),
         team: Some(arguments.team.clone()),
         credentials: absolute(&arguments.credentials)?,
         ca: absolute(&arguments.ca)?,

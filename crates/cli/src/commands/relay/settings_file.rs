@@ -56,6 +56,7 @@ impl SettingsFile {
         set("ssh", &entry.ssh);
         set("program", &entry.program);
         set("nats", &entry.nats);
+        set("domain", &entry.domain);
         set("team", &entry.team);
         let path = |path: &Option<PathBuf>| path.as_deref().map(|path| path.to_string_lossy().into_owned());
         set("credentials", &path(&entry.credentials));

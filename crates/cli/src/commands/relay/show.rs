@@ -126,7 +126,8 @@ pub(crate) fn state_text(machine: &SetMachine, clock: &Clock) -> String {
     let state = match status.state {
         LinkState::Connected => {
             let version = status.program.as_deref().unwrap_or_default();
-            format!("connected since {since}, {} {version}", machine.program)
+            let address = status.address.as_deref().map(|address| format!(" at {address}"));
+            format!("connected since {since}, {} {version}{}", machine.program, address.unwrap_or_default())
         }
         LinkState::Connecting => format!("connecting since {since}"),
         LinkState::Failed => {

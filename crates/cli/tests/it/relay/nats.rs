@@ -32,6 +32,18 @@ fn add(server: &NatsServer, name: &str, options: &[&str]) -> HubEnvironment {
     machine
 }
 
+#[test]
+fn a_team_has_several_addresses() {
+    let server = NatsServer::start();
+    let laptop = HubEnvironment::with_settings("[notify]\nrate_limit = \"off\"\npopup = \"off\"\n");
+    let urls = format!("nats://127.0.0.1:1,{}", server.url());
+    laptop.run(&["relay", "add", "nats", &urls, "--team", "t", "--name", "laptop", "--yes"]);
+    let connected = format!(" at {}", server.url());
+    until("the team is connected", || laptop.run(&["relay", "status"]).contains(&connected));
+    let listed = laptop.run(&["relay", "list"]);
+    assert!(listed.contains(&format!("t: team over {urls}")), "{listed}");
+}
+
 fn until_listed(machine: &HubEnvironment, body: &str) {
     until(&format!("{body:?} is listed"), || {
         machine.bodies(&["--limit", "1000"]).iter().any(|own| own == body)
