@@ -7,6 +7,7 @@
 
 mod answers;
 mod connection;
+mod coverage;
 mod exchange;
 mod inbound;
 mod message_id;
@@ -15,6 +16,7 @@ mod outgoing;
 mod payload;
 mod publishing;
 mod readable;
+mod reading;
 mod receiving;
 mod state;
 mod subject;

@@ -4,7 +4,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
 
 use async_nats::jetstream::consumer::{AckPolicy, Consumer, DeliverPolicy, FromConsumer, pull};
-use async_nats::jetstream::stream::{Config, RawMessageErrorKind, Stream};
+use async_nats::jetstream::stream::{Config, Info, RawMessageErrorKind, Stream};
 use async_nats::jetstream::{Context, ErrorCode, context};
 use async_nats::{Client, ConnectOptions, Event};
 use tokio::sync::mpsc::{Receiver, channel};
@@ -249,6 +249,17 @@ pub(crate) async fn has(stream: &Stream, last: &LastPublished) -> Result<bool, E
         Err(error) if matches!(error.kind(), RawMessageErrorKind::NoMessageFound) => Ok(false),
         Err(error) => Err(Error::Team(words(&format!("the stream cannot be read: {error}")))),
     }
+}
+
+/// The number of the first message that the stream has.
+pub(crate) async fn first_number(stream: &Stream) -> Result<u64, Error> {
+    Ok(info_of(stream).await?.state.first_sequence)
+}
+
+/// What the server says of the stream now.
+pub(crate) async fn info_of(stream: &Stream) -> Result<Info, Error> {
+    let info = stream.get_info().await;
+    info.map_err(|error| Error::Team(words(&format!("the stream cannot be asked for: {error}"))))
 }
 
 /// What an event means for a connection. `None` if it goes on.

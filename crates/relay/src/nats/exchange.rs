@@ -11,6 +11,7 @@ use async_nats::jetstream::consumer::pull;
 use async_nats::jetstream::context::PublishError;
 use async_nats::jetstream::message::PublishMessage;
 use async_nats::jetstream::publish::PublishAck;
+use async_nats::jetstream::stream::Stream;
 use ringer_journal::{IdSource, Journal, JournalWatch, ReadPosition};
 
 use crate::error::Error;
@@ -21,7 +22,8 @@ use crate::position::Position;
 use crate::team_setup::{TeamProgress, TeamSetup};
 
 use super::answers::AnswerService;
-use super::connection::{Connection, OwnConsumer, has, words};
+use super::connection::{Connection, OwnConsumer, first_number, has, info_of, words};
+use super::coverage::coverage;
 use super::inbound::Inbound;
 use super::message_id::nats_message_id;
 use super::next::{next, next_now};
@@ -29,6 +31,7 @@ use super::outgoing::outgoing;
 use super::payload::{MAX_WANTED, TeamPayload};
 use super::publishing::Publishing;
 use super::readable::readable;
+use super::reading::Reading;
 use super::receiving::Want;
 use super::state::{LastPublished, TeamState};
 use super::subject::{Audience, TeamSubject, stream_name};
@@ -58,10 +61,13 @@ pub(crate) struct TeamExchange<'a> {
     journal: Journal,
     watch: JournalWatch,
     connection: Connection,
+    stream: Stream,
     state: TeamState,
     /// The stream took everything of this machine up to this number.
     published: i64,
     publishing: Publishing,
+    /// The run of `publishing`: later ones have higher numbers.
+    run: i64,
     acks: VecDeque<PendingAck>,
     progress: &'a mut dyn FnMut(TeamProgress),
 }
@@ -71,14 +77,14 @@ pub(crate) async fn exchange(
     setup: &TeamSetup,
     progress: &mut dyn FnMut(TeamProgress),
 ) -> Result<Ended, Error> {
-    let (mut exchange, own_consumer) = TeamExchange::begin(setup, progress).await?;
-    exchange.run(own_consumer).await
+    let (mut exchange, own_consumer, reading) = TeamExchange::begin(setup, progress).await?;
+    exchange.run(own_consumer, reading).await
 }
 
 /// Joins a team: from here on nothing is left out that is written here or there. Gives the version of the server.
 pub(crate) async fn join(setup: &TeamSetup) -> Result<String, Error> {
     let mut ignored = |_| {};
-    let (mut exchange, _) = TeamExchange::begin(setup, &mut ignored).await?;
+    let (mut exchange, ..) = TeamExchange::begin(setup, &mut ignored).await?;
     let sent_ms = IdSource::now().unix_ms;
     exchange.publish_to_machines(&TeamPayload::Hello { sent_ms }, &sent_ms.to_string()).await?;
     Ok(exchange.connection.version())
@@ -88,7 +94,7 @@ impl<'a> TeamExchange<'a> {
     async fn begin(
         setup: &'a TeamSetup,
         progress: &'a mut dyn FnMut(TeamProgress),
-    ) -> Result<(Self, OwnConsumer), Error> {
+    ) -> Result<(Self, OwnConsumer, Reading), Error> {
         // The home is made with the journal.
         let mut journal = Journal::open(&setup.home)?;
         let own = setup.own_id()?;
@@ -97,62 +103,80 @@ impl<'a> TeamExchange<'a> {
         let mut connection = Connection::open(setup).await?;
         let stream = connection.stream(setup).await?;
         let created = stream.cached_info().created.to_string();
+        let (first, last) = ends_of(&stream);
         let key = setup.export_key();
         let began = first_position(&setup.home, &mut journal, &key)?;
         let published = journal.export_position(&key, IdSource::now().unix_ms)?.seq;
         let known = journal.team_note(&key)?.and_then(|note| TeamState::read(&note));
         let is_same_stream = known.as_ref().is_some_and(|known| known.stream == created);
-        let received = journal.team_note(&setup.received_key())?.and_then(|note| LastPublished::read(&note));
-        let has_received = match received.filter(|_| is_same_stream) {
-            Some(received) => has(&stream, &received).await?,
+        let known_reading = journal.team_note(&setup.received_key())?.and_then(|note| Reading::read(&note));
+        let has_received = match known_reading.as_ref().filter(|_| is_same_stream).and_then(Reading::furthest)
+        {
+            Some(furthest) => has(&stream, &furthest).await?,
             None => true,
         };
         let consumer = connection.consumer(setup, &stream, known.is_some(), has_received).await?;
+        let mut reading = match known_reading.clone().filter(|_| is_same_stream) {
+            Some(reading) => reading,
+            None if known.is_some() && !is_same_stream => Reading::default(),
+            None => Reading::from_number(consumer.consumer.cached_info().delivered.stream_sequence),
+        };
+        if !has_received {
+            reading.begins_anew();
+        }
+        reading.connected(first, last);
         let now_ms = IdSource::now().unix_ms;
-        let mut state = known.clone().unwrap_or_else(|| TeamState::joined(&created, began, now_ms));
+        let next = last.saturating_add(1);
+        let mut state = known.clone().unwrap_or_else(|| TeamState::joined(&created, next, began, now_ms));
+        state.connected(next);
         // The journal was removed: everything in the new one was written after this machine had joined.
         if known.is_none() && began < published {
             state.again(began);
         }
-        let mut wants = None;
+        let mut must_ask = reading.must_ask(first);
         if state.stream != created {
-            state.made_anew(&created, published);
-            wants = Some(want(&mut journal, setup, &state)?);
+            state.made_anew(&created, next, published);
+            must_ask = true;
         } else if let Some(last) = &state.last
             && !has(&stream, last).await?
         {
             let since_ms = now_ms.saturating_sub(milliseconds(LOST_AT_MOST));
             state.end_was_lost(journal.own_since(since_ms)?, since_ms);
             // It may have been what this machine wants.
-            wants = Some(want(&mut journal, setup, &state)?);
+            must_ask = true;
         }
         let mut exchange = Self {
             publishing: Publishing::after(state.begin(published)),
+            run: now_ms,
             setup,
             own,
             journal,
             watch,
             connection,
+            stream,
             state,
             published,
             acks: VecDeque::new(),
             progress,
         };
-        if let Some(want) = wants {
+        if must_ask {
             // What the stream was is forgotten only once the others know what is lacking here.
-            exchange.publish_to_machines(&want, "want").await?;
+            exchange.ask(&mut reading).await?;
+        } else if known_reading.as_ref() != Some(&reading) {
+            exchange.store_reading(&reading)?;
         }
         if known.as_ref() != Some(&exchange.state) {
             exchange.store_state()?;
         }
         let (server, address) = (exchange.connection.version(), exchange.connection.address.clone());
         (exchange.progress)(TeamProgress::Connected { server, address });
-        Ok((exchange, consumer))
+        Ok((exchange, consumer, reading))
     }
 
-    async fn run(&mut self, own_consumer: OwnConsumer) -> Result<Ended, Error> {
+    async fn run(&mut self, own_consumer: OwnConsumer, reading: Reading) -> Result<Ended, Error> {
         let OwnConsumer { consumer, reads_again } = own_consumer;
-        let mut inbound = Inbound::new(self.setup, &consumer, reads_again, self.state.is_first_stream());
+        let is_first = self.state.is_first_stream();
+        let mut inbound = Inbound::new(self.setup, &consumer, reads_again, is_first, reading);
         let stream = consumer.stream().max_messages_per_batch(BATCH).expires(PULL.0).heartbeat(PULL.1);
         let mut stream =
             stream.messages().await.map_err(|error| failed("no messages can be asked for", &error))?;
@@ -173,12 +197,16 @@ impl<'a> TeamExchange<'a> {
                 (request, give) = answers.next() => answers.give(&request, give),
                 message = next(&mut stream) => {
                     let batch = batch(message, &mut stream).await?;
+                    if inbound.skips_numbers(&batch) {
+                        inbound.reading().check_removed(first_number(&self.stream).await?);
+                    }
                     let (taken, wants) = inbound.store(&mut self.journal, &batch)?;
                     for want in &wants {
-                        self.serve(want)?;
+                        self.serve(want).await?;
                     }
-                    inbound.acknowledge(&consumer, &batch).await?;
+                    inbound.acknowledge(&consumer, &self.stream, &batch).await?;
                     (self.progress)(taken);
+                    self.ask_if_removed(inbound.reading(), &wants).await?;
                 }
             }
         }
@@ -210,9 +238,11 @@ impl<'a> TeamExchange<'a> {
                 };
                 let again = message.seq <= self.published;
                 let sent_ms = IdSource::now().unix_ms;
-                let (covered_from, message) = (self.state.covers(), Box::new(wire));
-                let payload = TeamPayload::Message { generation, sent_ms, covered_from, again, message };
-                let message_id = nats_message_id(&self.own, &self.state.stream, &id);
+                let (covered_from, covered_at) = (self.state.covers(), self.state.covered_at());
+                let message = Box::new(wire);
+                let payload =
+                    TeamPayload::Message { generation, sent_ms, covered_from, covered_at, again, message };
+                let message_id = nats_message_id(&self.own, self.run, &id);
                 let ack = self.publish(subject, &message_id, &payload).await?;
                 let ticket = self.publishing.published(place);
                 self.acks.push_back(PendingAck { ticket, message_id, answer: ack });
@@ -280,7 +310,8 @@ impl<'a> TeamExchange<'a> {
     }
 
     /// Publishes again what another machine lacks, if the stream does not have it.
-    fn serve(&mut self, want: &Want) -> Result<(), Error> {
+    async fn serve(&mut self, want: &Want) -> Result<(), Error> {
+        let is_changed = want.removed_before > self.state.covered_at() && self.check_coverage().await?;
         let after = match &want.after {
             Some(after) => {
                 let asked = ReadPosition { cursor: after.clone().into(), catch_up: None };
@@ -288,32 +319,78 @@ impl<'a> TeamExchange<'a> {
             }
             None => self.journal.own_since(want.joined_ms.saturating_sub(milliseconds(CLOCKS_DIFFER)))?,
         };
-        if self.state.wanted(after) {
+        let is_wanted = self.state.wanted(after);
+        if is_changed || is_wanted {
             self.store_state()?;
-            // What is on its way is published again with the rest; the server knows it by its id.
+        }
+        if is_wanted || (is_changed && self.state.again_from.is_some()) {
+            // What is on its way is published again with the rest.
             self.acks.clear();
+            self.run = IdSource::now().unix_ms.max(self.run.saturating_add(1));
             self.publishing = Publishing::after(self.state.begin(self.published));
         }
         Ok(())
     }
 
-    /// Tells the other machines something that is no message of the journal, and waits until the stream has it.
-    async fn publish_to_machines(&mut self, payload: &TeamPayload, id: &str) -> Result<(), Error> {
+    /// Another machine says that messages were removed from the stream. Finds out what it has of this one's, if that is true, and
+    /// gives whether it is.
+    async fn check_coverage(&mut self) -> Result<bool, Error> {
+        let info = info_of(&self.stream).await?;
+        if info.state.first_sequence <= self.state.covered_at() {
+            return Ok(false);
+        }
+        let published = self.publishing.looked_at();
+        let found = coverage(self.setup, &mut self.journal, &self.stream, &info, published).await?;
+        self.state.removed(found.from.unwrap_or_default(), found.at);
+        Ok(true)
+    }
+
+    /// Asks the other machines for what was removed from the stream before it came here.
+    async fn ask_if_removed(&mut self, reading: &mut Reading, wants: &[Want]) -> Result<(), Error> {
+        let removed_before = wants.iter().map(|want| want.removed_before).max().unwrap_or_default();
+        let first =
+            if reading.may_have_to_ask(removed_before) { first_number(&self.stream).await? } else { 0 };
+        if reading.must_ask(first) { self.ask(reading).await } else { Ok(()) }
+    }
+
+    /// Tells the other machines what this one has of theirs: they publish again what it lacks, if the stream does not have it.
+    async fn ask(&mut self, reading: &mut Reading) -> Result<(), Error> {
+        let stored = self.journal.team_positions(&self.setup.export_key())?;
+        let stored = stored.into_iter().map(|(machine, cursor)| (machine, Position::from(cursor)));
+        let stored = stored.filter(|(_, place)| !place.generation.is_empty()).take(MAX_WANTED);
+        let want = TeamPayload::Want {
+            stored: stored.collect(),
+            joined_ms: self.state.joined_ms,
+            removed_before: reading.removed_before(),
+        };
+        let id = IdSource::now().unix_ms.to_string();
+        reading.asked(self.publish_to_machines(&want, &id).await?);
+        self.store_reading(reading)?;
+        self.store_state()
+    }
+
+    fn store_reading(&mut self, reading: &Reading) -> Result<(), Error> {
+        Ok(self.journal.set_team_note(&self.setup.received_key(), &reading.encode())?)
+    }
+
+    /// Tells the other machines something that is no message of the journal, and waits until the stream has it. Gives its number
+    /// there.
+    async fn publish_to_machines(&mut self, payload: &TeamPayload, id: &str) -> Result<u64, Error> {
         let subject = TeamSubject { machine: &self.setup.machine, scope: "link", audience: Audience::Want };
-        let id = nats_message_id(&self.own, &self.state.stream, id);
+        let id = nats_message_id(&self.own, self.run, id);
         let answer = self.publish(subject.text(&self.setup.team), &id, payload).await?.await;
-        answer
-            .map(drop)
-            .map_err(|error| self.connection.refused("a message was not taken", &error.to_string()))
+        let ack =
+            answer.map_err(|error| self.connection.refused("a message was not taken", &error.to_string()))?;
+        // If the server loses it, this machine says it again.
+        self.state.took(LastPublished { sequence: ack.sequence, message_id: id });
+        Ok(ack.sequence)
     }
 }
 
-/// What this machine has of the others.
-fn want(journal: &mut Journal, setup: &TeamSetup, state: &TeamState) -> Result<TeamPayload, Error> {
-    let stored = journal.team_positions(&setup.export_key())?;
-    let stored = stored.into_iter().map(|(machine, cursor)| (machine, Position::from(cursor)));
-    let stored = stored.filter(|(_, place)| !place.generation.is_empty()).take(MAX_WANTED);
-    Ok(TeamPayload::Want { stored: stored.collect(), joined_ms: state.joined_ms })
+/// The numbers of the first and the last message of a stream.
+fn ends_of(stream: &Stream) -> (u64, u64) {
+    let state = &stream.cached_info().state;
+    (state.first_sequence, state.last_sequence)
 }
 
 fn milliseconds(duration: Duration) -> i64 {

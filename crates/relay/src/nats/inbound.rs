@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use async_nats::HeaderValue;
 use async_nats::jetstream::Message;
 use async_nats::jetstream::consumer::{Consumer, pull};
+use async_nats::jetstream::stream::Stream;
 use ringer_journal::{Import, Imported, Journal, MachineNaming, TeamNote};
 
 use crate::error::Error;
@@ -14,9 +16,9 @@ use crate::position::Position;
 use crate::repositories::Repositories;
 use crate::team_setup::{TeamProgress, TeamSetup};
 
-use super::connection::words;
+use super::connection::{first_number, words};
+use super::reading::Reading;
 use super::receiving::{Delivered, Received, Receiver, Want, further};
-use super::state::LastPublished;
 
 /// The way in.
 pub(crate) struct Inbound<'a> {
@@ -26,8 +28,10 @@ pub(crate) struct Inbound<'a> {
     /// What was delivered up to this number of the stream is not stored yet, and is delivered again later than what follows.
     /// Until then no place moves: what is behind a place is what this machine would want if the stream were lost.
     late_until: Option<u64>,
-    /// The furthest message of the stream in this connection.
-    received: Option<LastPublished>,
+    /// How far the stream was read.
+    reading: Reading,
+    /// The number of the next message that is delivered for the first time, if none was removed.
+    next: u64,
     /// This machine joined the team in this stream.
     is_first_stream: bool,
     /// Only links to one machine bring repositories together.
@@ -43,12 +47,14 @@ impl<'a> Inbound<'a> {
         consumer: &Consumer<pull::Config>,
         reads_again: bool,
         is_first_stream: bool,
+        reading: Reading,
     ) -> Self {
         let info = consumer.cached_info();
         Self {
             setup,
             repeats_until: if reads_again { u64::MAX } else { 0 },
-            received: None,
+            reading,
+            next: info.delivered.stream_sequence.saturating_add(1),
             is_first_stream,
             repositories: Repositories::default(),
             named: BTreeMap::new(),
@@ -101,7 +107,7 @@ impl<'a> Inbound<'a> {
             };
             let before = before.filter(|place| !place.generation.is_empty());
             let place = match self.late_until {
-                None => further(before, &run.places, self.is_first_stream),
+                None => further(before, &run.places, self.is_first_stream, self.reading.removed_before()),
                 Some(_) => before,
             };
             let place = place.unwrap_or_default();
@@ -130,11 +136,15 @@ impl<'a> Inbound<'a> {
                 end,
             })
             .collect();
-        let note_key = self.setup.received_key();
-        let note = self.furthest(batch).map(|furthest| furthest.encode());
-        let note = note.as_deref().map(|note| TeamNote { key: &note_key, note });
-        let imported =
-            if imports.is_empty() { Imported::default() } else { journal.import_all(&imports, note)? };
+        let numbers = batch.iter().map(|message| (number_of(message), id_of(message)));
+        self.reading.stored(numbers, self.late_until.is_some());
+        let (note_key, note) = (self.setup.received_key(), self.reading.encode());
+        let note = TeamNote { key: &note_key, note: &note };
+        let imported = if imports.is_empty() {
+            Imported::default()
+        } else {
+            journal.import_all(&imports, Some(note))?
+        };
         let Imported { new, refused: own_ids } = imported;
         if own_ids > 0 {
             let before = refused.map_or(0, |(count, _)| count);
@@ -143,18 +153,22 @@ impl<'a> Inbound<'a> {
         Ok((TeamProgress::Stored { new, refused, waiting }, wants))
     }
 
-    /// The message of a batch that is furthest in the stream, if it is further than those before.
-    fn furthest(&mut self, batch: &[Message]) -> Option<LastPublished> {
-        for message in batch {
-            let sequence = message.info().map_or(0, |info| info.stream_sequence);
-            let id = message.headers.as_ref().and_then(|headers| headers.get("Nats-Msg-Id"));
-            if let Some(id) =
-                id.filter(|_| self.received.as_ref().is_none_or(|last| last.sequence < sequence))
-            {
-                self.received = Some(LastPublished { sequence, message_id: id.as_str().to_owned() });
+    /// Whether the server passed over numbers before the messages of this batch.
+    pub(crate) fn skips_numbers(&mut self, batch: &[Message]) -> bool {
+        let mut skips = false;
+        for info in batch.iter().filter_map(|message| message.info().ok()) {
+            // What is delivered again has numbers from before.
+            if info.delivered == 1 {
+                skips |= info.stream_sequence > self.next;
+                self.next = self.next.max(info.stream_sequence.saturating_add(1));
             }
         }
-        self.received.clone()
+        skips
+    }
+
+    /// How far the stream was read.
+    pub(crate) fn reading(&mut self) -> &mut Reading {
+        &mut self.reading
     }
 
     /// Whether a machine of the team has its name here. Names of machines that are linked otherwise stay theirs.
@@ -171,6 +185,7 @@ impl<'a> Inbound<'a> {
     pub(crate) async fn acknowledge(
         &mut self,
         consumer: &Consumer<pull::Config>,
+        stream: &Stream,
         batch: &[Message],
     ) -> Result<(), Error> {
         for message in batch {
@@ -181,9 +196,19 @@ impl<'a> Inbound<'a> {
             let info = consumer.get_info().await;
             let info = info.map_err(|error| Error::Team(words(&error.to_string())))?;
             if info.ack_floor.stream_sequence >= late_until {
+                // Late messages that were removed do not come any more.
+                self.reading.check_removed(first_number(stream).await?);
                 self.late_until = None;
             }
         }
         Ok(())
     }
+}
+
+fn number_of(message: &Message) -> u64 {
+    message.info().map_or(0, |info| info.stream_sequence)
+}
+
+fn id_of(message: &Message) -> Option<&str> {
+    message.headers.as_ref().and_then(|headers| headers.get("Nats-Msg-Id")).map(HeaderValue::as_str)
 }

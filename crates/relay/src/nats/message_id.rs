@@ -5,11 +5,11 @@ use sha2::{Digest, Sha256};
 
 use crate::machine::MachineId;
 
-/// The `Nats-Msg-Id` of a message in a stream. The server takes another message of the same one for a duplicate, whichever
-/// machine publishes it. So that no machine keeps out the messages of another one after the stream was lost, the second part
-/// can be known only once the message was published.
-pub(crate) fn nats_message_id(machine: &MachineId, stream: &str, message: &str) -> String {
-    format!("{message}.{}", digest(&[machine.as_str(), stream, message]))
+/// The `Nats-Msg-Id` of a message that is published in a run. The server takes another message of the same one for a duplicate,
+/// whichever machine publishes it, and also if the first one was lost or removed. So each run has other ids, and no machine can
+/// know those of another one before it has published.
+pub(crate) fn nats_message_id(machine: &MachineId, run: i64, message: &str) -> String {
+    format!("{message}.{}", digest(&[machine.as_str(), &run.to_string(), message]))
 }
 
 /// What tells one machine from another of the same name. It does not say the machine's id.
@@ -31,12 +31,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_message_has_one_id_in_a_stream_and_another_one_in_the_next() {
+    fn a_message_has_one_id_in_a_run_and_another_one_in_the_next() {
         let machine = |digit: &str| MachineId::parse(&digit.repeat(32)).unwrap();
-        let id = |digit: &str, stream: &str| nats_message_id(&machine(digit), stream, "m");
-        assert_eq!(id("a", "monday"), id("a", "monday"));
-        assert_ne!(id("a", "monday"), id("a", "tuesday"));
-        assert_ne!(id("a", "monday"), id("b", "monday"));
-        assert!(id("a", "monday").starts_with("m."));
+        let id = |digit: &str, run: i64| nats_message_id(&machine(digit), run, "m");
+        assert_eq!(id("a", 1), id("a", 1));
+        assert_ne!(id("a", 1), id("a", 2));
+        assert_ne!(id("a", 1), id("b", 1));
+        assert!(id("a", 1).starts_with("m."));
     }
 }

@@ -26,19 +26,25 @@ pub(crate) enum TeamPayload {
         /// since the machine joined the team.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         covered_from: Option<i64>,
+        /// All of these have this number in the stream, or a higher one. 0 if the machine does not know it.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        covered_at: u64,
         /// It may have been published before.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         again: bool,
         /// The message.
         message: Box<WireMessage>,
     },
-    /// The stream was made anew, and the machine says how far it had come with the messages of the others: what it lacks of
-    /// theirs is published again.
+    /// The stream was made anew, or lost messages, and the machine says how far it had come with the messages of the others:
+    /// what it lacks of theirs is published again.
     Want {
         /// The place of the last message of each machine that it has.
         stored: BTreeMap<String, Position>,
         /// When it joined the team: what it wants of machines that it has nothing of.
         joined_ms: i64,
+        /// Messages before this number were removed from the stream, and the machine had not read all of them.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        removed_before: u64,
     },
     /// The machine tries whether it may publish. Others have nothing to do.
     Hello {
@@ -48,6 +54,11 @@ pub(crate) enum TeamPayload {
     /// What a newer version says. It is ignored.
     #[serde(other)]
     Unknown,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 impl TeamPayload {
@@ -72,7 +83,7 @@ mod tests {
         assert_eq!(TeamPayload::read(br#"{"type":"dance","steps":3}"#), Some(TeamPayload::Unknown));
         assert_eq!(TeamPayload::read(b"{}"), None);
         assert_eq!(TeamPayload::read(&vec![b' '; MAX_PAYLOAD + 1]), None);
-        let want = TeamPayload::Want { stored: BTreeMap::new(), joined_ms: 5 };
+        let want = TeamPayload::Want { stored: BTreeMap::new(), joined_ms: 5, removed_before: 3 };
         assert_eq!(TeamPayload::read(&want.encode()), Some(want));
     }
 

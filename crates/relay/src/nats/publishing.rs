@@ -52,6 +52,11 @@ impl Publishing {
         (self.looked_at, self.more) = (looked_at, more);
     }
 
+    /// Up to which number everything was published, or does not leave this machine.
+    pub(crate) fn looked_at(&self) -> i64 {
+        self.looked_at
+    }
+
     /// A message was published. Gives the ticket with which it is confirmed.
     pub(crate) fn published(&mut self, place: Position) -> u64 {
         self.push(place, false)

@@ -42,12 +42,22 @@ pub(crate) struct Run {
     /// The machine, as the server knows it.
     pub(crate) machine: String,
     pub(crate) messages: Vec<WireMessage>,
-    /// The place of each, in the order of the stream, and what its machine says of those before it.
-    pub(crate) places: Vec<(Position, Option<i64>)>,
+    /// The place of each, in the order of the stream.
+    pub(crate) places: Vec<Place>,
     /// How much the clock of the server is ahead of the machine's, in milliseconds.
     pub(crate) clock_ahead_ms: i64,
     /// They may have come before, and been forgotten since.
     pub(crate) are_repeats: bool,
+}
+
+/// The place of a message in the journal of its machine, and what that says of those before it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Place {
+    pub(crate) position: Position,
+    /// The stream was given every message behind this number, before this one. None: every one since the machine joined.
+    pub(crate) covered_from: Option<i64>,
+    /// All of these have this number in the stream, or a higher one.
+    pub(crate) covered_at: u64,
 }
 
 /// What another machine lacks of this one's messages.
@@ -57,6 +67,8 @@ pub(crate) struct Want {
     pub(crate) after: Option<Position>,
     /// When it joined the team.
     pub(crate) joined_ms: i64,
+    /// Messages before this number were removed from the stream before it had read them.
+    pub(crate) removed_before: u64,
 }
 
 /// Who this machine is in which team, and what the person wants to know.
@@ -84,23 +96,30 @@ impl Receiver<'_> {
             match TeamPayload::read(delivered.payload) {
                 None => received.unreadable += 1,
                 Some(TeamPayload::Hello { .. } | TeamPayload::Unknown) => {}
-                Some(TeamPayload::Want { mut stored, joined_ms }) => {
+                Some(TeamPayload::Want { mut stored, joined_ms, removed_before }) => {
                     let after = stored.remove(self.machine);
-                    received.wants.push(Want { after, joined_ms });
+                    received.wants.push(Want { after, joined_ms, removed_before });
                 }
                 Some(TeamPayload::Message { generation, message, .. })
                     if generation.len() > MAX_WORD || message.id.len() > MAX_WORD || message.seq < 0 =>
                 {
                     received.unreadable += 1;
                 }
-                Some(TeamPayload::Message { generation, sent_ms, covered_from, again, message }) => {
+                Some(TeamPayload::Message {
+                    generation,
+                    sent_ms,
+                    covered_from,
+                    covered_at,
+                    again,
+                    message,
+                }) => {
                     if !self.share_marks && is_of_person(&message) {
                         continue;
                     }
                     let are_repeats = delivered.is_repeat || again;
                     let clock_ahead_ms = delivered.stored_ms.saturating_sub(sent_ms);
-                    let end = Position { generation, seq: message.seq, id: Some(message.id.clone()) };
-                    let key = (subject.machine.to_owned(), end.generation.clone(), are_repeats);
+                    let position = Position { generation, seq: message.seq, id: Some(message.id.clone()) };
+                    let key = (subject.machine.to_owned(), position.generation.clone(), are_repeats);
                     let at = *open.entry(key).or_insert_with(|| {
                         received.runs.push(Run {
                             machine: subject.machine.to_owned(),
@@ -113,7 +132,7 @@ impl Receiver<'_> {
                     });
                     let run = &mut received.runs[at];
                     run.messages.push(*message);
-                    run.places.push((end, covered_from));
+                    run.places.push(Place { position, covered_from, covered_at });
                     // The way to the server only adds to the difference.
                     run.clock_ahead_ms = run.clock_ahead_ms.min(clock_ahead_ms);
                 }
@@ -131,15 +150,16 @@ impl Receiver<'_> {
 }
 
 /// How far this machine has everything of another one, after messages of it were stored: the place before, and theirs. A new
-/// stream may lack what came before: a place moves only over what the stream was given in whole. In the stream in which this
-/// machine joined, that is everything that it has to have.
+/// stream may lack what came before: a place moves only over what the stream was given in whole, and still had when it was read
+/// here. In the stream in which this machine joined, that is everything that it has to have.
 pub(crate) fn further(
     before: Option<Position>,
-    messages: &[(Position, Option<i64>)],
+    messages: &[Place],
     is_first_stream: bool,
+    removed_before: u64,
 ) -> Option<Position> {
     let mut place = before;
-    for (message, covered_from) in messages {
+    for Place { position: message, covered_from, covered_at } in messages {
         let known =
             place.as_ref().filter(|place| place.generation == message.generation).map(|place| place.seq);
         let is_whole = match (known, covered_from) {
@@ -147,7 +167,7 @@ pub(crate) fn further(
             (Some(known), Some(from)) => *from <= known,
             (None, Some(_)) => is_first_stream && place.is_none(),
         };
-        if is_whole && known.is_none_or(|known| message.seq > known) {
+        if is_whole && *covered_at >= removed_before && known.is_none_or(|known| message.seq > known) {
             place = Some(message.clone());
         }
     }
@@ -175,6 +195,7 @@ mod tests {
             generation: "g".to_owned(),
             sent_ms: 100,
             covered_from: None,
+            covered_at: 0,
             again: false,
             message: Box::new(message),
         }
@@ -228,7 +249,7 @@ mod tests {
         let batch = [3, 1, 2].map(|seq| ("ringer.t.box.s.all", payload(seq, "status")));
         let received = sort(HERE, &batch);
         assert_eq!(seqs(&received), [("box", vec![1, 2, 3])]);
-        let place = further(None, &received.runs[0].places, true);
+        let place = further(None, &received.runs[0].places, true, 0);
         assert_eq!(place.map(|place| place.seq), Some(3));
     }
 
@@ -236,7 +257,15 @@ mod tests {
     fn a_place_moves_only_over_what_the_stream_has_in_whole() {
         let at = |seq: i64| Position { generation: "g".to_owned(), seq, id: None };
         let check = |before: Option<i64>, seq: i64, covered_from: Option<i64>, is_first: bool| {
-            further(before.map(at), &[(at(seq), covered_from)], is_first).map(|place| place.seq)
+            let message = Place { position: at(seq), covered_from, covered_at: 20 };
+            let place = further(before.map(at), std::slice::from_ref(&message), is_first, 0);
+            assert_eq!(further(before.map(at), std::slice::from_ref(&message), is_first, 20), place);
+            assert_eq!(
+                further(before.map(at), &[message], is_first, 21),
+                before.map(at),
+                "some were removed"
+            );
+            place.map(|place| place.seq)
         };
         assert_eq!(check(Some(4), 9, Some(4), false), Some(9));
         assert_eq!(check(Some(4), 9, Some(5), false), Some(4), "5 may be lacking");
@@ -245,8 +274,9 @@ mod tests {
         assert_eq!(check(None, 9, Some(5), false), None);
         assert_eq!(check(None, 9, Some(5), true), Some(9));
         let other = Position { generation: "new".to_owned(), seq: 2, id: None };
-        assert_eq!(further(Some(at(4)), &[(other.clone(), Some(1))], true), Some(at(4)));
-        assert_eq!(further(Some(at(4)), &[(other.clone(), None)], false), Some(other), "another journal");
+        let message = |covered_from| [Place { position: other.clone(), covered_from, covered_at: 0 }];
+        assert_eq!(further(Some(at(4)), &message(Some(1)), true, 0), Some(at(4)));
+        assert_eq!(further(Some(at(4)), &message(None), false, 0), Some(other.clone()), "another journal");
     }
 
     #[test]
@@ -254,12 +284,15 @@ mod tests {
         let place = Position { generation: "g".to_owned(), seq: 4, id: None };
         let stored =
             BTreeMap::from([("laptop".to_owned(), place.clone()), ("box".to_owned(), place.clone())]);
-        let want = TeamPayload::Want { stored, joined_ms: 9 }.encode();
-        let none = TeamPayload::Want { stored: BTreeMap::new(), joined_ms: 9 }.encode();
+        let want = TeamPayload::Want { stored, joined_ms: 9, removed_before: 7 }.encode();
+        let none = TeamPayload::Want { stored: BTreeMap::new(), joined_ms: 9, removed_before: 0 }.encode();
         let received = sort(HERE, &[("ringer.t.box.link.want", want), ("ringer.t.vm.link.want", none)]);
         assert_eq!(
             received.wants,
-            [Want { after: Some(place), joined_ms: 9 }, Want { after: None, joined_ms: 9 }]
+            [
+                Want { after: Some(place), joined_ms: 9, removed_before: 7 },
+                Want { after: None, joined_ms: 9, removed_before: 0 }
+            ]
         );
     }
 }

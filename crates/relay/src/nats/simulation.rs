@@ -1,5 +1,5 @@
-//! Random runs of a team without a server and without files: a stream that is lost in whole or in part, deliveries that are
-//! cut off, come late and come twice. Whatever happens, in the end every machine has every message of the others.
+//! Random runs of a team without a server and without files: a stream that is lost in whole or in part, or emptied by its
+//! operator, deliveries that are cut off, come late and come twice. Whatever happens, in the end every machine has every message of the others.
 //!
 //! `RINGER_SEEDS` sets how many runs are played.
 
@@ -9,6 +9,7 @@ use test_support::Random;
 
 use super::payload::TeamPayload;
 use super::publishing::Publishing;
+use super::reading::Reading;
 use super::receiving::{Delivered, Receiver, Want, further};
 use super::state::{LastPublished, TeamState};
 use super::subject::{Audience, TeamSubject};
@@ -26,6 +27,8 @@ struct Server {
     created: u64,
     /// Subject, payload and the message's id in the stream.
     stream: Vec<(String, Vec<u8>, String)>,
+    /// What is before this place was removed. Its ids are still known.
+    first: usize,
     consumers: BTreeMap<&'static str, Consumer>,
     /// What is before this number is not lost with the end.
     synced: usize,
@@ -46,8 +49,49 @@ impl Server {
             self.stream.push((subject, payload, id.to_owned()));
             self.stream.len() - 1
         });
-        u64::try_from(number).unwrap()
+        number_of(number)
     }
+
+    /// The first message of a machine: its number there, and its number here.
+    fn first_of(&self, machine: &str) -> Option<(i64, u64)> {
+        self.stream.iter().enumerate().skip(self.first).find_map(|(place, (subject, payload, _))| {
+            let subject = TeamSubject::parse(subject, TEAM)?;
+            match TeamPayload::read(payload)? {
+                TeamPayload::Message { message, .. } if subject.machine == machine => {
+                    Some((message.seq, number_of(place)))
+                }
+                _ => None,
+            }
+        })
+    }
+
+    /// Its operator removes all but the last few.
+    fn purge(&mut self, kept: usize) {
+        self.first = self.first.max(self.stream.len().saturating_sub(kept));
+        for consumer in self.consumers.values_mut() {
+            consumer.next = consumer.next.max(self.first);
+            consumer.open.retain(|place| *place >= self.first);
+        }
+    }
+
+    fn first_number(&self) -> u64 {
+        number_of(self.first)
+    }
+
+    fn next_number(&self) -> u64 {
+        number_of(self.stream.len())
+    }
+
+    /// Whether it has a message that it acknowledged, as far as it can be known.
+    fn has(&self, last: &LastPublished) -> bool {
+        let found = self.stream.get(usize::try_from(last.sequence).unwrap() - 1);
+        last.sequence < self.first_number() || found.is_some_and(|(.., id)| *id == last.message_id)
+    }
+}
+
+/// The number of the message at a place of the stream. Numbers begin at 1.
+fn number_of(place: usize) -> u64 {
+    u64::try_from(place).unwrap() + 1
 }
 
 /// A machine. What is not durable is lost with its connection.
@@ -59,13 +103,18 @@ struct Machine {
     state: Option<TeamState>,
     stored: BTreeMap<String, BTreeSet<i64>>,
     places: BTreeMap<String, Position>,
+    reading: Reading,
+    runs: usize,
     connection: Option<Connected>,
 }
 
 struct Connected {
+    run: usize,
     publishing: Publishing,
     acks: VecDeque<(u64, LastPublished)>,
     late_until: Option<usize>,
+    /// The number of the next message that is delivered for the first time, if none was removed.
+    next: u64,
 }
 
 impl Machine {
@@ -75,35 +124,58 @@ impl Machine {
 
     fn connect(&mut self, server: &mut Server) {
         let created = server.created.to_string();
-        let was_there = self.state.is_some();
-        let end = server.stream.len();
+        let (was_there, next) = (self.state.is_some(), server.next_number());
+        let is_same = self.state.as_ref().is_some_and(|state| state.stream == created);
+        let has_received = !is_same || self.reading.furthest().is_none_or(|furthest| server.has(&furthest));
+        if !has_received {
+            server.consumers.remove(self.name);
+        }
+        let begins = if was_there { server.first } else { server.stream.len() };
         let consumer = server
             .consumers
             .entry(self.name)
-            .or_insert_with(|| Consumer { next: if was_there { 0 } else { end }, open: BTreeSet::new() });
+            .or_insert_with(|| Consumer { next: begins, open: BTreeSet::new() });
         let late_until = (!consumer.open.is_empty()).then_some(consumer.next);
-        let mut state = self.state.clone().unwrap_or_else(|| TeamState::joined(&created, self.published, 0));
-        let mut wants = false;
-        if state.stream != created {
-            state.made_anew(&created, self.published);
-            wants = true;
-        } else if let Some(last) = &state.last {
-            let at = usize::try_from(last.sequence).unwrap();
-            if server.stream.get(at).is_none_or(|(.., id)| *id != last.message_id) {
-                state.end_was_lost((self.published - i64::try_from(LOST_AT_MOST).unwrap()).max(0), 0);
-                wants = true;
-            }
+        let delivered = number_of(consumer.next) - 1;
+        if !was_there {
+            self.reading = Reading::from_number(delivered);
+        } else if !is_same {
+            self.reading = Reading::default();
+        } else if !has_received {
+            self.reading.begins_anew();
         }
-        if wants {
-            let want = TeamPayload::Want { stored: self.places.clone(), joined_ms: 0 };
-            let subject = TeamSubject { machine: self.name, scope: "link", audience: Audience::Want };
-            let message_id = format!("want {} {created}", self.name);
-            let sequence = server.take(subject.text(TEAM), want.encode(), &message_id);
-            state.took(LastPublished { sequence, message_id });
+        self.reading.connected(server.first_number(), next - 1);
+        let mut state =
+            self.state.clone().unwrap_or_else(|| TeamState::joined(&created, next, self.published, 0));
+        state.connected(next);
+        let mut must_ask = self.reading.must_ask(server.first_number());
+        if state.stream != created {
+            state.made_anew(&created, next, self.published);
+            must_ask = true;
+        } else if state.last.as_ref().is_some_and(|last| !server.has(last)) {
+            state.end_was_lost((self.published - i64::try_from(LOST_AT_MOST).unwrap()).max(0), 0);
+            must_ask = true;
         }
         let publishing = Publishing::after(state.begin(self.published));
         self.state = Some(state);
-        self.connection = Some(Connected { publishing, acks: VecDeque::new(), late_until });
+        let acks = VecDeque::new();
+        self.runs += 1;
+        self.connection =
+            Some(Connected { run: self.runs, publishing, acks, late_until, next: delivered + 1 });
+        if must_ask {
+            self.ask(server);
+        }
+    }
+
+    fn ask(&mut self, server: &mut Server) {
+        let Some(state) = &mut self.state else { return };
+        let removed_before = self.reading.removed_before();
+        let want = TeamPayload::Want { stored: self.places.clone(), joined_ms: 0, removed_before };
+        let subject = TeamSubject { machine: self.name, scope: "link", audience: Audience::Want };
+        let message_id = format!("want {} {}", self.name, server.next_number());
+        let sequence = server.take(subject.text(TEAM), want.encode(), &message_id);
+        state.took(LastPublished { sequence, message_id });
+        self.reading.asked(sequence);
     }
 
     /// Publishes a few messages. The server takes them, and its answers are on their way.
@@ -118,7 +190,7 @@ impl Machine {
                 connected.publishing.kept_here(Self::place(seq));
                 continue;
             }
-            let id = format!("{} {} {seq}", self.name, state.stream);
+            let id = format!("{} {} {seq}", self.name, connected.run);
             let message = WireMessage {
                 seq,
                 id: format!("id-{seq}"),
@@ -126,8 +198,10 @@ impl Machine {
                 ..WireMessage::default()
             };
             let (generation, again) = ("g".to_owned(), seq <= self.published);
-            let (covered_from, message) = (state.covers(), Box::new(message));
-            let payload = TeamPayload::Message { generation, sent_ms: 0, covered_from, again, message };
+            let (covered_from, covered_at) = (state.covers(), state.covered_at());
+            let message = Box::new(message);
+            let payload =
+                TeamPayload::Message { generation, sent_ms: 0, covered_from, covered_at, again, message };
             let subject = TeamSubject { machine: self.name, scope: "s", audience: Audience::All("all") };
             let sequence = server.take(subject.text(TEAM), payload.encode(), &id);
             let ticket = connected.publishing.published(Self::place(seq));
@@ -168,6 +242,12 @@ impl Machine {
         let numbers: Vec<usize> = (consumer.next..end).collect();
         consumer.next = end;
         consumer.open.extend(&numbers);
+        if let (Some(connected), Some(first)) = (&mut self.connection, numbers.first()) {
+            if number_of(*first) > connected.next {
+                self.reading.check_removed(server.first_number());
+            }
+            connected.next = number_of(end);
+        }
         self.store(server, &numbers, is_told);
     }
 
@@ -196,25 +276,49 @@ impl Machine {
             stored.extend(run.messages.iter().map(|message| message.seq));
             if connected.late_until.is_none() {
                 let is_first = self.state.as_ref().is_some_and(TeamState::is_first_stream);
-                let place = further(self.places.get(&run.machine).cloned(), &run.places, is_first);
+                let removed_before = self.reading.removed_before();
+                let before = self.places.get(&run.machine).cloned();
+                let place = further(before, &run.places, is_first, removed_before);
                 place.map(|place| self.places.insert(run.machine, place));
             }
         }
+        let stored = numbers.iter().map(|place| (number_of(*place), Some(server.stream[*place].2.as_str())));
+        self.reading.stored(stored, connected.late_until.is_some());
         for want in &received.wants {
-            self.serve(want);
+            self.serve(server, want);
         }
         if is_told && let Some(consumer) = server.consumers.get_mut(self.name) {
             consumer.open.retain(|number| !numbers.contains(number));
             let Some(connected) = &mut self.connection else { return };
             let floor = consumer.open.first().copied().unwrap_or(consumer.next);
-            connected.late_until = connected.late_until.filter(|until| floor < *until);
+            if connected.late_until.is_some_and(|until| floor >= until) {
+                self.reading.check_removed(server.first_number());
+                connected.late_until = None;
+            }
+        }
+        let removed = received.wants.iter().map(|want| want.removed_before).max().unwrap_or_default();
+        let first = if self.reading.may_have_to_ask(removed) { server.first_number() } else { 0 };
+        if self.reading.must_ask(first) {
+            self.ask(server);
         }
     }
 
-    fn serve(&mut self, want: &Want) {
+    fn serve(&mut self, server: &Server, want: &Want) {
         let (Some(connected), Some(state)) = (&mut self.connection, &mut self.state) else { return };
-        if state.wanted(want.after.as_ref().map_or(0, |after| after.seq)) {
+        let is_changed =
+            want.removed_before > state.covered_at() && server.first_number() > state.covered_at();
+        if is_changed {
+            let own = server.first_of(self.name);
+            let at = own.map_or(server.next_number(), |(_, number)| number);
+            let until = own.map_or(connected.publishing.looked_at(), |(seq, _)| seq - 1);
+            let from = (1..=until).rev().find(|seq| seq % 7 != 0).unwrap_or_default();
+            state.removed(from, at);
+        }
+        let is_wanted = state.wanted(want.after.as_ref().map_or(0, |after| after.seq));
+        if is_wanted || (is_changed && state.again_from.is_some()) {
             connected.acks.clear();
+            self.runs += 1;
+            connected.run = self.runs;
             connected.publishing = Publishing::after(state.begin(self.published));
         }
     }
@@ -230,6 +334,8 @@ fn play(seed: u64) {
         state: None,
         stored: BTreeMap::new(),
         places: BTreeMap::new(),
+        reading: Reading::default(),
+        runs: 0,
         connection: None,
     });
     for machine in &mut machines {
@@ -239,7 +345,7 @@ fn play(seed: u64) {
         let at = usize::try_from(random.below(3)).unwrap();
         let few = usize::try_from(random.below(6)).unwrap();
         let machine = &mut machines[at];
-        match random.below(40) {
+        match random.below(42) {
             0..=9 => machine.written += i64::try_from(few).unwrap(),
             10..=16 => machine.publish(&mut server, few),
             17..=23 => machine.answered(few),
@@ -253,6 +359,7 @@ fn play(seed: u64) {
                 disconnect(&mut machines);
             }
             39 => lose_end(&mut server, &mut machines, few),
+            40 => server.purge(few),
             _ => {}
         }
     }
@@ -289,10 +396,11 @@ fn lose_end(server: &mut Server, machines: &mut [Machine], count: usize) {
     server.synced = server.synced.max(server.stream.len().saturating_sub(LOST_AT_MOST - 1));
     let end = server.stream.len().saturating_sub(count).max(server.synced);
     server.stream.truncate(end);
+    server.first = server.first.min(end);
     for consumer in server.consumers.values_mut() {
         if consumer.next > end {
             // As the consumer is made anew by its machine.
-            *consumer = Consumer::default();
+            *consumer = Consumer { next: server.first, open: BTreeSet::new() };
         }
     }
     disconnect(machines);

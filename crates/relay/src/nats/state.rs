@@ -15,6 +15,9 @@ pub(crate) struct TeamState {
     pub(crate) last: Option<LastPublished>,
     /// The stream was given every message of this machine behind this number.
     pub(crate) covered_from: i64,
+    /// All of these have this number in the stream, or a higher one. 0 if that is not known.
+    #[serde(default)]
+    covered_at: u64,
     /// What is behind this number is being published again.
     #[serde(default)]
     pub(crate) again_from: Option<i64>,
@@ -47,24 +50,14 @@ pub(crate) struct LastPublished {
     pub(crate) message_id: String,
 }
 
-impl LastPublished {
-    pub(crate) fn read(note: &str) -> Option<Self> {
-        serde_json::from_str(note).ok()
-    }
-
-    pub(crate) fn encode(&self) -> String {
-        // Plain data: it cannot fail to be written.
-        serde_json::to_string(self).unwrap_or_default()
-    }
-}
-
 impl TeamState {
-    /// A machine that joins now.
-    pub(crate) fn joined(stream: &str, seq: i64, unix_ms: i64) -> Self {
+    /// A machine that joins now. `next` is the number of the next message of the stream.
+    pub(crate) fn joined(stream: &str, next: u64, seq: i64, unix_ms: i64) -> Self {
         Self {
             stream: stream.to_owned(),
             last: None,
             covered_from: seq,
+            covered_at: next,
             again_from: None,
             again_done: None,
             began: seq,
@@ -83,9 +76,9 @@ impl TeamState {
     }
 
     /// The stream was made anew, and has nothing of this machine. What others lack, they say.
-    pub(crate) fn made_anew(&mut self, stream: &str, published: i64) {
+    pub(crate) fn made_anew(&mut self, stream: &str, next: u64, published: i64) {
         stream.clone_into(&mut self.stream);
-        (self.last, self.covered_from) = (None, published);
+        (self.last, self.covered_from, self.covered_at) = (None, published, next);
         (self.again_from, self.again_done) = (None, None);
     }
 
@@ -102,6 +95,22 @@ impl TeamState {
         let again = self.again_done.take().filter(|again| again.unix_ms >= since_ms);
         self.again(again.map_or(written_since, |again| again.from.min(written_since)));
         self.last = None;
+    }
+
+    /// At the beginning of a connection: the number of the next message of the stream. If the server lost the end of the stream,
+    /// it is smaller than it was.
+    pub(crate) fn connected(&mut self, next: u64) {
+        self.covered_at = self.covered_at.min(next);
+    }
+
+    /// What the numbers of the messages in the stream begin with that [`Self::covers`] is about.
+    pub(crate) fn covered_at(&self) -> u64 {
+        self.covered_at
+    }
+
+    /// Messages were removed from the stream. It still has every message behind `covered_from`, at `covered_at` or a higher number.
+    pub(crate) fn removed(&mut self, covered_from: i64, covered_at: u64) {
+        (self.covered_from, self.covered_at) = (covered_from.max(self.began), covered_at);
     }
 
     /// What is behind a number has to be published again, because another machine lacks it or the server lost it. Gives
@@ -153,10 +162,10 @@ mod tests {
 
     #[test]
     fn what_a_new_stream_lacks_is_published_once_for_all() {
-        let mut state = TeamState::joined("monday", 10, 0);
+        let mut state = TeamState::joined("monday", 1, 10, 0);
         assert_eq!(state.begin(50), 50);
         assert!(!state.wanted(20), "the stream has it");
-        state.made_anew("tuesday", 50);
+        state.made_anew("tuesday", 1, 50);
         assert!(!state.wanted(60) && !state.wanted(50));
         assert!(state.wanted(40));
         assert!(!state.wanted(45), "it is on its way");
@@ -172,11 +181,11 @@ mod tests {
 
     #[test]
     fn what_a_server_lost_of_its_end_is_published_again() {
-        let mut state = TeamState::joined("monday", 10, 0);
+        let mut state = TeamState::joined("monday", 1, 10, 0);
         state.end_was_lost(45, 5);
         assert_eq!(state.begin(50), 45);
         state.is_complete(7);
-        state.made_anew("tuesday", 50);
+        state.made_anew("tuesday", 1, 50);
         assert!(state.wanted(20));
         state.is_complete(7);
         state.end_was_lost(45, 5);
@@ -188,8 +197,8 @@ mod tests {
 
     #[test]
     fn no_want_is_served_twice() {
-        let mut state = TeamState::joined("monday", 10, 0);
-        state.made_anew("tuesday", 50);
+        let mut state = TeamState::joined("monday", 1, 10, 0);
+        state.made_anew("tuesday", 1, 50);
         let mut rounds = 0;
         for _ in 0..100 {
             if state.wanted(0) {
@@ -198,5 +207,20 @@ mod tests {
             }
         }
         assert_eq!(rounds, 1);
+    }
+
+    #[test]
+    fn what_was_removed_is_published_again() {
+        let mut state = TeamState::joined("monday", 1, 10, 0);
+        assert!(!state.wanted(20), "the stream has it");
+        state.removed(30, 90);
+        assert!(!state.wanted(30) && state.wanted(20));
+        assert_eq!((state.begin(50), state.covers(), state.covered_at()), (20, Some(20), 90));
+        state.is_complete(7);
+        assert!(!state.wanted(20));
+        state.connected(80);
+        assert_eq!(state.covered_at(), 80, "the server lost the end");
+        state.removed(0, 95);
+        assert!(state.covers().is_none() && !state.wanted(0), "what was before the team does not count");
     }
 }

@@ -66,6 +66,11 @@ pub(crate) fn all_of(team: &str) -> String {
     format!("{FIRST}.{team}.>")
 }
 
+/// All subjects of a machine of a team.
+pub(crate) fn all_of_machine(team: &str, machine: &str) -> String {
+    format!("{FIRST}.{team}.{machine}.>")
+}
+
 /// The stream of a team.
 pub(crate) fn stream_name(team: &str) -> String {
     format!("{FIRST}-{team}")

@@ -73,3 +73,17 @@ pub(crate) async fn make_stream(
     let made = async_nats::jetstream::new(client).create_stream(config).await;
     made.map(drop).map_err(|error| error.to_string())
 }
+
+/// Removes all messages of the stream of the team, as `nats stream purge` does.
+pub(crate) async fn purge(url: &str) {
+    let client = async_nats::connect(url).await.expect("a connection");
+    let stream = async_nats::jetstream::new(client).get_stream("ringer-t").await.expect("a stream");
+    stream.purge().await.expect("an empty stream");
+}
+
+/// How many messages the stream of the team has.
+pub(crate) async fn count(url: &str) -> u64 {
+    let client = async_nats::connect(url).await.expect("a connection");
+    let stream = async_nats::jetstream::new(client).get_stream("ringer-t").await.expect("a stream");
+    stream.cached_info().state.messages
+}

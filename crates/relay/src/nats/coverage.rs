@@ -1,0 +1,135 @@
+//! What the stream still has of this machine's messages, after some were removed from it.
+
+use async_nats::jetstream::stream::{Config, DiscardPolicy, Info, RawMessageErrorKind, Stream};
+use ringer_journal::{IdSource, Journal};
+
+use crate::error::Error;
+use crate::team_setup::TeamSetup;
+
+use super::connection::words;
+use super::outgoing::outgoing;
+use super::payload::TeamPayload;
+use super::subject::all_of_machine;
+
+/// Messages of this machine that are looked at to find the first one of its journal: others say what it wants.
+const MOST_LOOKED_AT: usize = 100;
+/// Messages that are read at once.
+const BATCH: usize = 256;
+
+/// What the stream has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Coverage {
+    /// Every message of the journal behind this number that the stream is to keep. `None`: every one.
+    pub(crate) from: Option<i64>,
+    /// All of these have this number in the stream, or a higher one.
+    pub(crate) at: u64,
+}
+
+/// Finds out what the stream has of what was published up to the number `published` of the journal.
+pub(crate) async fn coverage(
+    setup: &TeamSetup,
+    journal: &mut Journal,
+    stream: &Stream,
+    info: &Info,
+    published: i64,
+) -> Result<Coverage, Error> {
+    let first = first_own(setup, journal, stream, info.state.first_sequence).await?;
+    let at = first.map_or(info.state.last_sequence.saturating_add(1), |first| first.number);
+    let until = first.map_or(published, |first| first.seq.saturating_sub(1));
+    let from = match kept_since(&info.config) {
+        None => None,
+        Some(since_ms) => {
+            let since = journal.own_since(since_ms)?;
+            last_outgoing(setup, journal, since, until)?
+        }
+    };
+    Ok(Coverage { from, at })
+}
+
+/// Since when the stream keeps what it is given, in milliseconds since 1970. What is older may have been removed because of its
+/// age; a tenth less, because clocks differ. `None` if it removes what does not fit: what is published again would remove more.
+fn kept_since(config: &Config) -> Option<i64> {
+    let is_limited = config.max_bytes > 0 || config.max_messages > 0 || config.max_messages_per_subject > 0;
+    if is_limited && config.discard == DiscardPolicy::Old {
+        return None;
+    }
+    if config.max_age.is_zero() {
+        return Some(0);
+    }
+    let kept_ms = i64::try_from((config.max_age * 9 / 10).as_millis()).unwrap_or(i64::MAX);
+    Some(IdSource::now().unix_ms.saturating_sub(kept_ms))
+}
+
+/// A message of this machine in the stream.
+#[derive(Debug, Clone, Copy)]
+struct OwnInStream {
+    /// Its number in the journal.
+    seq: i64,
+    /// Its number in the stream.
+    number: u64,
+}
+
+/// The first message of this machine's journal that is in the stream. All that were written after it are behind it.
+async fn first_own(
+    setup: &TeamSetup,
+    journal: &mut Journal,
+    stream: &Stream,
+    first: u64,
+) -> Result<Option<OwnInStream>, Error> {
+    let own = journal.generation()?;
+    let subjects = all_of_machine(&setup.team, &setup.machine);
+    let mut from = first.max(1);
+    for _ in 0..MOST_LOOKED_AT {
+        let found = match stream.get_first_raw_message_by_subject(&subjects, from).await {
+            Ok(found) => found,
+            Err(error) if matches!(error.kind(), RawMessageErrorKind::NoMessageFound) => return Ok(None),
+            Err(error) => return Err(Error::Team(words(&format!("the stream cannot be read: {error}")))),
+        };
+        match TeamPayload::read(&found.payload) {
+            Some(TeamPayload::Message { generation, message, .. }) if generation == own => {
+                return Ok(Some(OwnInStream { seq: message.seq, number: found.sequence }));
+            }
+            _ => from = found.sequence.saturating_add(1),
+        }
+    }
+    Ok(None)
+}
+
+/// The last message behind a number, and up to another one, that is for the team.
+fn last_outgoing(
+    setup: &TeamSetup,
+    journal: &mut Journal,
+    after: i64,
+    until: i64,
+) -> Result<Option<i64>, Error> {
+    let (mut looked_at, mut last) = (after, None);
+    while looked_at < until {
+        let batch = journal.own_after(looked_at, BATCH)?;
+        let is_for_team = |message: &&ringer_core::Message| outgoing(setup, message).is_some();
+        let within = batch.messages.iter().filter(|message| message.seq <= until);
+        last = within.filter(is_for_team).map(|message| message.seq).next_back().or(last);
+        if !batch.more {
+            break;
+        }
+        looked_at = batch.looked_at;
+    }
+    Ok(last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn what_a_stream_keeps_depends_on_its_limits() {
+        assert_eq!(kept_since(&Config::default()), Some(0));
+        let old = Config { max_bytes: 100, ..Config::default() };
+        assert_eq!(kept_since(&old), None);
+        assert_eq!(kept_since(&Config { discard: DiscardPolicy::New, ..old }), Some(0));
+        let days = Config { max_age: Duration::from_hours(240), ..Config::default() };
+        let since = kept_since(&days).unwrap();
+        let nine_days = IdSource::now().unix_ms - 9 * 24 * 3_600_000;
+        assert!((nine_days - since).abs() < 3_600_000);
+    }
+}

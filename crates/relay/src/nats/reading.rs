@@ -1,0 +1,162 @@
+//! How far this machine has read its team's stream, and what was removed there before it was read: pure rules.
+//!
+//! An operator can remove messages of a stream (`nats stream purge`), and the server passes over them without a word. The numbers
+//! of messages tell it: a stream that begins behind what this machine has read has lost something. The other machines are asked
+//! for it, and until they have answered, what they say of earlier messages in the stream does not count.
+
+use serde::{Deserialize, Serialize};
+
+use super::state::LastPublished;
+
+/// How far the stream was read. It is stored together with the messages.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Reading {
+    /// The furthest message: its number in the stream, 0 if there was none, and its `Nats-Msg-Id`.
+    sequence: u64,
+    message_id: String,
+    /// Everything up to this number was stored, or is known to be removed.
+    #[serde(default)]
+    whole_to: u64,
+    /// Messages before this number were removed, and some of them had not come.
+    #[serde(default)]
+    removed_before: u64,
+    /// The other machines were asked for what was removed before this number.
+    #[serde(default)]
+    asked_before: u64,
+    /// The number of the message that asked them, for this or another reason; 0 if there was none.
+    #[serde(default)]
+    asked_at: u64,
+}
+
+impl Reading {
+    /// A machine that reads what comes behind a number.
+    pub(crate) fn from_number(number: u64) -> Self {
+        Self { whole_to: number, ..Self::default() }
+    }
+
+    pub(crate) fn read(note: &str) -> Option<Self> {
+        let mut reading: Self = serde_json::from_str(note).ok()?;
+        if reading.whole_to == 0 {
+            // An older version wrote only the furthest message.
+            reading.whole_to = reading.sequence;
+        }
+        Some(reading)
+    }
+
+    pub(crate) fn encode(&self) -> String {
+        // Plain data: it cannot fail to be written.
+        serde_json::to_string(self).unwrap_or_default()
+    }
+
+    /// The furthest message that came.
+    pub(crate) fn furthest(&self) -> Option<LastPublished> {
+        let Self { sequence, message_id, .. } = self;
+        (*sequence > 0).then(|| LastPublished { sequence: *sequence, message_id: message_id.clone() })
+    }
+
+    /// The server lost the end of the stream, and numbers are used a second time: the stream is read from its beginning.
+    pub(crate) fn begins_anew(&mut self) {
+        let Self { removed_before, asked_before, asked_at, .. } = *self;
+        *self = Self { removed_before, asked_before, asked_at, ..Self::default() };
+    }
+
+    /// At the beginning of a connection: the numbers of the first and the last message of the stream.
+    pub(crate) fn connected(&mut self, first: u64, last: u64) {
+        self.whole_to = self.whole_to.min(last);
+        self.removed_before = self.removed_before.min(last.saturating_add(1));
+        self.check_removed(first);
+    }
+
+    /// The stream begins at this number. Notes what was removed, if some of it had not come.
+    pub(crate) fn check_removed(&mut self, first: u64) {
+        if first > self.whole_to.saturating_add(1) {
+            self.whole_to = first - 1;
+            self.removed_before = self.removed_before.max(first);
+        }
+    }
+
+    /// Messages were stored: the number and the id of each. While others are late, what is behind them does not count as whole.
+    pub(crate) fn stored<'a>(
+        &mut self,
+        messages: impl IntoIterator<Item = (u64, Option<&'a str>)>,
+        is_late: bool,
+    ) {
+        for (sequence, id) in messages {
+            if let Some(id) = id.filter(|_| sequence > self.sequence) {
+                (self.sequence, self.message_id) = (sequence, id.to_owned());
+            }
+            if !is_late {
+                self.whole_to = self.whole_to.max(sequence);
+            }
+        }
+    }
+
+    /// Before which number messages were removed that had not come; 0 if there are none.
+    pub(crate) fn removed_before(&self) -> u64 {
+        self.removed_before
+    }
+
+    /// Whether the other machines have to be asked for what was removed. The stream begins at `first`: a question before that
+    /// was removed, too, perhaps before all had read it.
+    pub(crate) fn must_ask(&self, first: u64) -> bool {
+        self.removed_before > self.asked_before || self.may_have_to_ask(first)
+    }
+
+    /// Whether the question was removed from the stream, if this is removed.
+    pub(crate) fn may_have_to_ask(&self, removed_before: u64) -> bool {
+        self.asked_at > 0 && self.asked_at < removed_before
+    }
+
+    /// The other machines were asked, with the message of that number.
+    pub(crate) fn asked(&mut self, sequence: u64) {
+        (self.asked_before, self.asked_at) = (self.removed_before, sequence);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_removed_unread_is_noticed_once() {
+        let mut reading = Reading::from_number(10);
+        reading.connected(1, 12);
+        reading.stored([(11, Some("a")), (12, None)], false);
+        assert_eq!((reading.whole_to, reading.furthest().unwrap().sequence), (12, 11));
+        reading.check_removed(13);
+        assert_eq!(reading.removed_before(), 0, "all of it had come");
+        reading.check_removed(14);
+        assert_eq!((reading.removed_before(), reading.must_ask(14)), (14, true));
+        reading.asked(14);
+        assert!(!reading.must_ask(14) && reading.must_ask(15));
+        assert!(reading.may_have_to_ask(15) && !reading.may_have_to_ask(14));
+        reading.check_removed(14);
+        assert_eq!(Reading::read(&reading.encode()), Some(reading));
+    }
+
+    #[test]
+    fn what_is_late_is_not_whole() {
+        let mut reading = Reading::from_number(3);
+        reading.stored([(8, Some("h"))], true);
+        assert_eq!((reading.sequence, reading.whole_to), (8, 3));
+        reading.check_removed(6);
+        assert_eq!(reading.removed_before(), 6);
+    }
+
+    #[test]
+    fn a_note_of_an_older_version_is_read() {
+        let reading = Reading::read(r#"{"sequence":7,"message_id":"m"}"#).unwrap();
+        assert_eq!((reading.whole_to, reading.must_ask(9)), (7, false));
+    }
+
+    #[test]
+    fn numbers_that_are_used_again_are_read_again() {
+        let mut reading = Reading::from_number(3);
+        reading.stored([(8, Some("h"))], false);
+        reading.begins_anew();
+        reading.connected(1, 5);
+        assert_eq!((reading.furthest(), reading.removed_before()), (None, 0));
+        reading.connected(4, 5);
+        assert_eq!(reading.removed_before(), 4, "what was before is not known");
+    }
+}

@@ -1,0 +1,97 @@
+//! Messages that an operator removes from the stream before all machines have read them.
+
+use test_support::{NatsServer, until};
+
+use crate::raw;
+use crate::team::Member;
+
+fn until_published(member: &Member) {
+    until("the server has all", || {
+        member.machine.journal().export_lag("nats:t").expect("a journal") == Some(0)
+    });
+}
+
+#[test]
+fn what_was_removed_from_the_stream_unread_is_published_again() {
+    let server = NatsServer::start();
+    let (laptop, mut vm) = (Member::connected(&server, "laptop"), Member::connected(&server, "vm"));
+    let mut texts = laptop.write("read", 20);
+    vm.until_has(&laptop, &texts);
+    vm.stop();
+    texts.extend(laptop.write("removed", 50));
+    until_published(&laptop);
+    raw::run(raw::purge(&server.url()));
+    vm.start();
+    vm.until_has(&laptop, &texts);
+    // Messages that came after the removed ones do not hide that these are lacking.
+    vm.stop();
+    texts.extend(laptop.write("removed, too", 50));
+    until_published(&laptop);
+    raw::run(raw::purge(&server.url()));
+    texts.extend(laptop.write("after", 5));
+    until_published(&laptop);
+    vm.start();
+    vm.until_has(&laptop, &texts);
+    let own = vm.write("back", 5);
+    laptop.until_has(&vm, &own);
+}
+
+#[test]
+fn what_was_removed_is_published_again_by_machines_that_come_later() {
+    let server = NatsServer::start();
+    let mut members = ["laptop", "vm", "box"].map(|name| Member::connected(&server, name));
+    let [laptop, vm, other] = &mut members;
+    vm.stop();
+    let mut texts = laptop.write("removed", 20);
+    let others = other.write("removed", 20);
+    until_published(laptop);
+    until_published(other);
+    laptop.until_has(other, &others);
+    other.until_has(laptop, &texts);
+    // It cannot hear what others lack, and what they say is removed.
+    other.stop();
+    raw::run(raw::purge(&server.url()));
+    vm.start();
+    vm.until_has(laptop, &texts);
+    texts.extend(laptop.write("unread by the box", 5));
+    vm.until_has(laptop, &texts);
+    raw::run(raw::purge(&server.url()));
+    other.start();
+    other.until_has(laptop, &texts);
+    vm.until_has(other, &others);
+}
+
+#[test]
+fn a_machine_that_joined_and_read_nothing_gets_what_was_removed() {
+    let server = NatsServer::start();
+    let laptop = Member::connected(&server, "laptop");
+    let before = laptop.write("before the other machine joined", 3);
+    until_published(&laptop);
+    let mut vm = Member::connected(&server, "vm");
+    vm.stop();
+    let texts = laptop.write("removed", 20);
+    until_published(&laptop);
+    raw::run(raw::purge(&server.url()));
+    vm.start();
+    until("all of them come", || {
+        let has = vm.has_of(&laptop);
+        texts.iter().all(|text| has.contains(text))
+    });
+    // Clocks may differ by a day, so what was written shortly before may come, too.
+    assert!(vm.has_of(&laptop).len() <= before.len() + texts.len());
+}
+
+#[test]
+fn what_was_read_before_it_was_removed_is_not_published_again() {
+    let server = NatsServer::start();
+    let (laptop, mut vm) = (Member::connected(&server, "laptop"), Member::connected(&server, "vm"));
+    let texts = laptop.write("read", 20);
+    vm.until_has(&laptop, &texts);
+    vm.stop();
+    raw::run(raw::purge(&server.url()));
+    vm.start();
+    vm.until_connected();
+    let more = laptop.write("more", 1);
+    vm.until_has(&laptop, &[texts, more].concat());
+    assert_eq!(raw::run(raw::count(&server.url())), 1, "the stream has only what was written since then");
+}
