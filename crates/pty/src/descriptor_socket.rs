@@ -25,9 +25,19 @@ pub fn send(socket: impl AsFd, bytes: &[u8], descriptor: Option<BorrowedFd<'_>>)
     sendmsg(socket, &[IoSlice::new(bytes)], &mut control, SendFlags::empty())
 }
 
-/// Reads what is there now, at most as much as the buffer holds. Gives how much that was, and the descriptors among it; no
-/// program that this process starts inherits them.
-pub fn receive(socket: impl AsFd, buffer: &mut [u8]) -> Result<(usize, Vec<OwnedFd>)> {
+/// What was read from a socket.
+#[derive(Debug)]
+pub struct Received {
+    /// How many bytes are in the buffer.
+    pub bytes: usize,
+    /// The descriptors among them. No program that this process starts inherits them.
+    pub descriptors: Vec<OwnedFd>,
+    /// Whether the kernel dropped descriptors: more came than are expected, or this process has no number left for them.
+    pub has_lost_some: bool,
+}
+
+/// Reads what is there now, at most as much as the buffer holds.
+pub fn receive(socket: impl AsFd, buffer: &mut [u8]) -> Result<Received> {
     let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(DESCRIPTORS))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let received = recvmsg(socket, &mut [IoSliceMut::new(buffer)], &mut control, close_on_exec())?;
@@ -37,15 +47,12 @@ pub fn receive(socket: impl AsFd, buffer: &mut [u8]) -> Result<(usize, Vec<Owned
             descriptors.extend(those);
         }
     }
-    // The kernel drops a descriptor for which this process has no number left.
-    if received.flags.contains(ReturnFlags::CTRUNC) {
-        return Err(Errno::MFILE);
-    }
     #[cfg(target_os = "macos")]
     for descriptor in &descriptors {
         rustix::io::fcntl_setfd(descriptor, rustix::io::FdFlags::CLOEXEC)?;
     }
-    Ok((received.bytes, descriptors))
+    let has_lost_some = received.flags.contains(ReturnFlags::CTRUNC);
+    Ok(Received { bytes: received.bytes, descriptors, has_lost_some })
 }
 
 #[cfg(not(target_os = "macos"))]
@@ -77,9 +84,10 @@ mod tests {
         assert_eq!(send(&one, b"after", None), Ok(5));
         let (mut bytes, mut descriptors, mut buffer) = (Vec::new(), Vec::new(), [0; 100]);
         while bytes.len() < 15 {
-            let (count, those) = receive(&other, &mut buffer).unwrap();
-            bytes.extend_from_slice(&buffer[..count]);
-            descriptors.extend(those);
+            let received = receive(&other, &mut buffer).unwrap();
+            assert!(!received.has_lost_some);
+            bytes.extend_from_slice(&buffer[..received.bytes]);
+            descriptors.extend(received.descriptors);
         }
         assert_eq!((bytes.as_slice(), descriptors.len()), (&b"beforewithafter"[..], 1));
         let received = descriptors.remove(0);

@@ -20,7 +20,7 @@ use super::wire::{
     ByteString, Hello, KeeperMessage, KeeperRequest, LINE_LIMIT, PaneHeader, StartRequest, VERSION, Welcome,
 };
 use crate::child::Ending;
-use crate::descriptor_socket;
+use crate::descriptor_socket::{self, Received};
 
 /// How long the keeper may say nothing while it answers the first line and hands its panes over.
 const ANSWER_WITHIN: Duration = Duration::from_secs(2);
@@ -199,19 +199,23 @@ impl KeeperClient {
     fn receive(&mut self) -> io::Result<bool> {
         let mut buffer = [0; 16 * 1024];
         match descriptor_socket::receive(&self.stream, &mut buffer) {
-            Ok((0, _)) | Err(Errno::CONNRESET) => {
+            Ok(Received { bytes: 0, .. }) | Err(Errno::CONNRESET) => {
                 self.is_over = true;
                 Ok(false)
             }
-            Ok((count, descriptors)) => {
-                self.input.push(buffer.get(..count).unwrap_or_default());
+            Ok(Received { has_lost_some: true, .. }) => {
+                // The descriptors after it belong to other messages.
+                self.is_over = true;
+                Err(Errno::MFILE.into())
+            }
+            Ok(Received { bytes, descriptors, .. }) => {
+                self.input.push(buffer.get(..bytes).unwrap_or_default());
                 self.descriptors.extend(descriptors);
                 Ok(true)
             }
             Err(Errno::AGAIN) => Ok(false),
             Err(Errno::INTR) => Ok(true),
             Err(error) => {
-                // A descriptor may be lost, and then those after it belong to other messages.
                 self.is_over = true;
                 Err(error.into())
             }

@@ -6,7 +6,8 @@ use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use ringer_platform::ForegroundCheck;
-use ringer_pty::{ByteQueue, descriptor_socket};
+use ringer_pty::ByteQueue;
+use ringer_pty::descriptor_socket::{self, Received};
 use ringer_ui::{Input, InputParser};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{OFlags, fcntl_getfl};
@@ -103,15 +104,19 @@ impl ClientLink {
         self.terminal.as_ref().filter(|_| !events.is_empty()).map(|terminal| (terminal.as_fd(), events))
     }
 
-    /// Reads and writes its terminal from now on, if its descriptor came, neither waits, and it can be known when the client no
-    /// longer has it.
+    /// Reads and writes its terminal from now on, if the client has that, and it can be known when it no longer does. A client that was
+    /// started in a session without a terminal, as by `su -c`, never has it in that sense, and uses it itself.
     pub(super) fn take_terminal(&mut self) -> bool {
+        self.foreground = ForegroundCheck::of_peer(&self.stream);
+        self.foreground.as_ref().is_some_and(ForegroundCheck::has_terminal) && self.use_received()
+    }
+
+    /// Uses the descriptor that came, if that is a terminal and does not make the server wait.
+    fn use_received(&mut self) -> bool {
         let does_not_block =
             |terminal: &OwnedFd| fcntl_getfl(terminal).is_ok_and(|flags| flags.contains(OFlags::NONBLOCK));
         let is_usable = |terminal: &OwnedFd| isatty(terminal) && does_not_block(terminal);
-        self.foreground = ForegroundCheck::of_peer(&self.stream);
-        let is_known = self.foreground.is_some();
-        self.terminal = self.received.take().filter(|terminal| is_known && is_usable(terminal));
+        self.terminal = self.received.take().filter(is_usable);
         self.terminal.is_some()
     }
 
@@ -191,11 +196,11 @@ impl ClientLink {
     pub(super) fn frames(&mut self) -> io::Result<Vec<Frame>> {
         let mut room = [0; 16 * 1024];
         let is_over = match descriptor_socket::receive(&self.stream, &mut room) {
-            Ok((0, _)) => true,
-            Ok((read, descriptors)) => {
-                self.reader.push(&room[..read]);
-                // Only the hello has one. Others are closed.
-                if !self.has_said_hello {
+            Ok(Received { bytes: 0, .. }) => true,
+            Ok(Received { bytes, descriptors, has_lost_some }) => {
+                self.reader.push(&room[..bytes]);
+                // Only the hello has one. Others are closed. Without it, the client reads and writes its terminal itself.
+                if !self.has_said_hello && !has_lost_some {
                     self.received = descriptors.into_iter().next().or(self.received.take());
                 }
                 false
@@ -234,8 +239,11 @@ impl ClientLink {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Read;
+    use std::io::{IoSlice, Read};
+    use std::mem::MaybeUninit;
 
+    use rustix::cmsg_space;
+    use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
     use rustix::termios::OptionalActions;
 
     use super::*;
@@ -286,9 +294,8 @@ mod tests {
     #[test]
     fn a_terminal_that_is_lent_is_read_and_written_and_has_everything_before_the_client_leaves() {
         let (mut link, mut other, master) = with_terminal(OFlags::NONBLOCK);
-        assert!(link.take_terminal());
-        // The client is this process, which may have no terminal.
-        link.foreground = None;
+        // The client is this process, which may have no terminal: that is not looked at.
+        assert!(link.use_received());
         rustix::io::write(&master, b"a").unwrap();
         let (terminal, flags) = link.terminal_events(true).unwrap();
         poll(&mut [PollFd::from_borrowed_fd(terminal, flags)], None).unwrap();
@@ -320,11 +327,28 @@ mod tests {
 
     #[test]
     fn what_could_make_the_server_wait_or_is_no_terminal_is_not_taken() {
-        assert!(!with_terminal(OFlags::empty()).0.take_terminal());
+        assert!(!with_terminal(OFlags::empty()).0.use_received());
         let (own, other) = UnixStream::pair().unwrap();
         other.set_nonblocking(true).unwrap();
         let mut link = ClientLink::new(own).unwrap();
         descriptor_socket::send(&other, b"\x01", Some(other.as_fd())).unwrap();
-        assert!(link.frames().unwrap().is_empty() && !link.take_terminal());
+        assert!(link.frames().unwrap().is_empty() && !link.use_received());
+    }
+
+    #[test]
+    fn a_client_whose_terminal_did_not_come_is_served_without_it() {
+        let (own, other) = UnixStream::pair().unwrap();
+        let mut link = ClientLink::new(own).unwrap();
+        // More than are received, as if the server had no number left for them.
+        let descriptors = [other.as_fd(); 16];
+        let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(16))];
+        let mut control = SendAncillaryBuffer::new(&mut space);
+        assert!(control.push(SendAncillaryMessage::ScmRights(&descriptors)));
+        let mut hello = Vec::new();
+        Frame::new(FrameKind::Hello, []).write(&mut hello);
+        sendmsg(&other, &[IoSlice::new(&hello)], &mut control, SendFlags::empty()).unwrap();
+        let kinds: Vec<FrameKind> = link.frames().unwrap().iter().map(|frame| frame.kind).collect();
+        assert_eq!(kinds, [FrameKind::Hello]);
+        assert!(!link.use_received());
     }
 }
