@@ -1,5 +1,6 @@
 //! The connection to the hub, on threads of its own: whatever the hub does, no pane waits.
 
+mod answers;
 #[cfg(test)]
 mod tests;
 mod watch;
@@ -10,7 +11,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread;
@@ -22,6 +23,7 @@ use ringer_ui::{Agent, Backend};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use self::answers::Answers;
 use self::watch::HubWatch;
 use crate::hub_order::HubOrder;
 
@@ -36,6 +38,8 @@ const TRY_AGAIN: (Duration, Duration) = (Duration::from_millis(200), Duration::f
 const WITHOUT_WATCH: Duration = Duration::from_secs(30);
 /// How often otherwise: its directory may have been removed and made again.
 const IN_ANY_CASE: Duration = Duration::from_mins(5);
+/// How long a slow hub may take to answer what it was told, before it is told everything anew.
+const ANSWERS_WITHIN: Duration = Duration::from_secs(10);
 /// The shortest time between two readings of the agents' states.
 const LOAD_EVERY: Duration = Duration::from_millis(100);
 
@@ -279,10 +283,9 @@ fn keep_unsaid(work: Work, unsaid: &mut VecDeque<Said>) {
 
 struct Connection {
     writer: HubWriter,
-    is_over: Arc<Mutex<bool>>,
-    /// Requests that were written, and those of them that the hub has answered.
+    /// Requests that were written.
     sent: u64,
-    answered: Arc<AtomicU64>,
+    answers: Arc<Answers>,
     /// What was said once and is not answered yet, by the number of its request: a hub that ends may have taken it and not read it.
     unanswered: VecDeque<(u64, Said)>,
 }
@@ -290,7 +293,7 @@ struct Connection {
 impl Connection {
     /// Gives whether the hub took it. If not, it is kept.
     fn send(&mut self, request: Said, unsaid: &mut VecDeque<Said>) -> bool {
-        let answered = self.answered.load(Ordering::Relaxed);
+        let answered = self.answers.count();
         while self.unanswered.front().is_some_and(|(number, _)| *number <= answered) {
             self.unanswered.pop_front();
         }
@@ -307,7 +310,7 @@ impl Connection {
 
     /// What the hub has not answered has to be said to the next one.
     fn end(self, unsaid: &mut VecDeque<Said>) {
-        let answered = self.answered.load(Ordering::Relaxed);
+        let answered = self.answers.count();
         let lost = self.unanswered.into_iter().filter(|(number, _)| *number > answered);
         for (_, request) in lost.rev() {
             unsaid.push_front(request);
@@ -319,21 +322,21 @@ fn attach(connect: &Connect, mailbox: &Mailbox) -> Option<Connection> {
     let mut client = connect(true)?;
     client.call("host.attach", &json!({ "name": "panes", "can_focus": true, "emulates": true })).ok()?;
     let (mut reader, writer) = client.split().ok()?;
-    let (is_over, answered) = (Arc::new(Mutex::new(false)), Arc::new(AtomicU64::new(0)));
-    let (mailbox, ended, answers) = (mailbox.clone(), Arc::clone(&is_over), Arc::clone(&answered));
+    let answers = Arc::new(Answers::default());
+    let (mailbox, received) = (mailbox.clone(), Arc::clone(&answers));
     thread::spawn(move || {
         // Orders that this version does not know are left out.
         while let Ok(Some(line)) = reader.next_line() {
             match serde_json::from_str(&line) {
                 Ok(Line::Order(order)) => mailbox.put(HubEvent::Order(order)),
-                Ok(Line::Answer { .. }) => _ = answers.fetch_add(1, Ordering::Relaxed),
+                Ok(Line::Answer { .. }) => received.add(),
                 _ => {}
             }
         }
-        *ended.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        received.end();
         mailbox.put(HubEvent::Lost);
     });
-    Some(Connection { writer, is_over, sent: 0, answered, unanswered: VecDeque::new() })
+    Some(Connection { writer, sent: 0, answers, unanswered: VecDeque::new() })
 }
 
 /// A line of the hub.
@@ -365,14 +368,17 @@ fn say_all(
     work: &Receiver<Work>,
     unsaid: &mut VecDeque<Said>,
 ) -> bool {
-    let ended = Arc::clone(&connection.is_over);
-    let is_over = || *ended.lock().unwrap_or_else(PoisonError::into_inner);
     // The surfaces are said first, because the loop is asked for them now: what is heard needs them.
     let mut waits_for_surfaces = !unsaid.is_empty();
     loop {
         let Ok(waiting) = work.recv() else { return true };
+        let is_incomplete = link.is_incomplete.load(Ordering::Relaxed);
+        if is_incomplete {
+            // What is not answered is said again to the next connection, and this hub would have heard it twice.
+            connection.answers.wait_for(connection.sent, ANSWERS_WITHIN);
+        }
         // A new connection is told everything.
-        if is_over() || link.is_incomplete.load(Ordering::Relaxed) {
+        if is_incomplete || connection.answers.is_over() {
             keep_unsaid(waiting, unsaid);
             return false;
         }

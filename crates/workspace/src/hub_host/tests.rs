@@ -39,6 +39,27 @@ fn until_connected(host: &HubHost) {
     until("it is connected", || host.events().iter().any(|event| matches!(event, HubEvent::Connected)));
 }
 
+/// Reads and answers until the connection ends. Gives the methods that came.
+fn answer_all(hub: BufReader<UnixStream>) -> Vec<String> {
+    let (mut writer, mut methods) = (hub.get_ref().try_clone().unwrap(), Vec::new());
+    for line in hub.lines().map_while(Result::ok) {
+        let request: Value = serde_json::from_str(&line).unwrap();
+        methods.push(request["method"].as_str().unwrap().to_owned());
+        let answer = json!({ "id": request["id"], "ok": true, "result": {} });
+        // The other side may have gone.
+        let _ = writeln!(writer, "{answer}");
+    }
+    methods
+}
+
+/// Tells a hub that reads nothing so much that something is left out.
+fn tell_too_much(host: &HubHost) {
+    let long = json!({ "title": "x".repeat(1000) });
+    while !host.link.is_incomplete.load(Ordering::Relaxed) {
+        host.tell("surface.changed", long.clone());
+    }
+}
+
 #[test]
 fn what_a_slow_hub_was_not_told_is_told_anew() {
     let (_directory, home, socket) = home();
@@ -46,14 +67,41 @@ fn what_a_slow_hub_was_not_told_is_told_anew() {
     let host = start(home, socket);
     let hub = next_host(&listener);
     until_connected(&host);
-    let long = json!({ "title": "x".repeat(1000) });
-    while !host.link.is_incomplete.load(Ordering::Relaxed) {
-        host.tell("surface.changed", long.clone());
-    }
+    tell_too_much(&host);
     // It reads on, and is connected to again: that is how it is told everything.
-    let reading = thread::spawn(move || hub.lines().map_while(Result::ok).for_each(drop));
+    let reading = thread::spawn(move || answer_all(hub));
     let _hub = next_host(&listener);
     until_connected(&host);
     reading.join().unwrap();
     assert!(!host.link.is_incomplete.load(Ordering::Relaxed));
+}
+
+#[test]
+fn what_a_slow_hub_has_heard_is_not_said_to_it_twice() {
+    let (_directory, home, socket) = home();
+    let listener = UnixListener::bind(&socket).unwrap();
+    let host = start(home, socket);
+    let mut hub = next_host(&listener);
+    until_connected(&host);
+    let mut said = String::new();
+    for _ in 0..3 {
+        host.tell("surface.heard", json!({ "title": "done" }));
+        hub.read_line(&mut said).unwrap();
+    }
+    assert_eq!(said.matches("surface.heard").count(), 3);
+    tell_too_much(&host);
+    // It answers late, and reads on.
+    for _ in 0..3 {
+        writeln!(hub.get_mut(), "{}", json!({ "id": 0, "ok": true, "result": {} })).unwrap();
+    }
+    let reading = thread::spawn(move || answer_all(hub));
+    let again = next_host(&listener);
+    until_connected(&host);
+    reading.join().unwrap();
+    // What is kept follows what a new hub is told last.
+    host.tell("surface.looks", json!({}));
+    drop(host);
+    let methods = answer_all(again);
+    assert!(methods.contains(&"surface.looks".to_owned()), "{methods:?}");
+    assert!(!methods.contains(&"surface.heard".to_owned()), "{methods:?}");
 }
