@@ -49,6 +49,9 @@
 //! | server | `{"forget":{"id"}}` | hangs the program up and drops the pane |
 //! | keeper | `{"ended":{"id","ending"}}` | `ending` is `{"exit":0}` or `{"signal":9}`. The pane stays until it is forgotten |
 //!
+//! The output that came without a server is dropped with the first request of a server that got it: a server saves it first. One that
+//! goes without a request leaves it to the next one, which may see it twice. The third server is the last that gets it.
+//!
 //! # Bounds
 //!
 //! 512 panes, for each 1 MiB of output, 64 KiB of note and 256 bytes of id. A server that does not read what it is sent is

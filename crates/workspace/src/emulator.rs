@@ -85,6 +85,9 @@ impl EventListener for Events {
     }
 }
 
+/// The largest size, in columns and lines. A terminal that says it is larger is drawn for in a part of it: each cell takes memory.
+pub(crate) const MAX_SIZE: (u16, u16) = (2000, 1000);
+
 /// A size in cells, never without any.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Size {

@@ -36,6 +36,13 @@ pub(crate) struct SavedPane {
     pub(crate) directory: PathBuf,
     #[serde(default)]
     pub(crate) is_unread: bool,
+    /// Whether its program had ended, and the person was told so. Where older versions did not save it, it is taken for granted.
+    #[serde(default = "yes")]
+    pub(crate) has_ended: bool,
+}
+
+fn yes() -> bool {
+    true
 }
 
 impl SavedPane {
@@ -46,6 +53,7 @@ impl SavedPane {
             command: pane.command.clone(),
             directory: pane.directory.clone(),
             is_unread: pane.is_unread(),
+            has_ended: pane.ending.is_some(),
         }
     }
 }
@@ -74,6 +82,12 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_pane_of_an_older_version_has_told_its_ending() {
+        let saved: SavedPane = serde_json::from_str(r#"{"id":"a1","name":null,"directory":"/src"}"#).unwrap();
+        assert!(saved.has_ended && !saved.is_unread);
+    }
+
+    #[test]
     fn a_session_is_read_as_it_was_written_and_another_version_is_not() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("session.json");
@@ -83,6 +97,7 @@ mod tests {
             command: vec!["claude".to_owned()],
             directory: PathBuf::from("/src"),
             is_unread: true,
+            has_ended: false,
         };
         let workspace = Workspace::new("panes:1".to_owned(), "work".to_owned());
         let saved =

@@ -4,13 +4,15 @@ use std::fmt::Write;
 
 use memchr::memmem::find;
 
-use crate::emulator::{Emulator, MouseMode};
+use crate::emulator::{Emulator, MAX_SIZE, MouseMode, Size};
 use crate::screen::Cell;
 use crate::style::{ColourDepth, Style};
 
 /// Lines of what was scrolled away that come back.
 const MAX_HISTORY: usize = 1000;
 
+/// Sets the size of a terminal, where that is possible. A pane leaves it out.
+const SIZE: &str = "\x1b[8;";
 /// Shows the other screen. Nothing else that is saved has it.
 const ALTERNATE: &str = "\x1b[?1049h";
 
@@ -21,32 +23,47 @@ pub(crate) struct Snapshots {
 }
 
 impl Snapshots {
-    /// The bytes that make an empty terminal of the same size show what this one shows.
+    /// The bytes that make an empty terminal of the same size show what this one shows. They begin with that size.
     pub(crate) fn take(&mut self, emulator: &Emulator) -> String {
-        let mut out = if emulator.is_alternate() {
-            let mut out = self.main.clone();
+        let Size { columns, lines } = emulator.size();
+        let mut out = format!("{SIZE}{lines};{columns}t");
+        if emulator.is_alternate() {
+            out.push_str(&self.main);
             out.push_str(ALTERNATE);
             out.push_str("\x1b[H");
             write_lines(emulator, 0, &mut out);
-            out
         } else {
             let history = i32::try_from(emulator.history().min(MAX_HISTORY)).unwrap_or(0);
-            let mut out = String::new();
-            write_lines(emulator, -history, &mut out);
-            self.main.clone_from(&out);
-            out
-        };
+            self.main.clear();
+            write_lines(emulator, -history, &mut self.main);
+            out.push_str(&self.main);
+        }
         write_state(emulator, &mut out);
         out
     }
 
     /// Goes on with what another server saved, which this terminal shows.
     pub(crate) fn take_over(&mut self, saved: &[u8], emulator: &Emulator) {
-        match find(saved, ALTERNATE.as_bytes()) {
-            Some(at) => self.main = String::from_utf8_lossy(&saved[..at]).into_owned(),
+        let screen = split_size(saved).map_or(saved, |(_, screen)| screen);
+        match find(screen, ALTERNATE.as_bytes()) {
+            Some(at) => self.main = String::from_utf8_lossy(&screen[..at]).into_owned(),
             None => drop(self.take(emulator)),
         }
     }
+}
+
+/// The size of the terminal that a screen was saved of. Older versions did not save it, and a damaged file may say anything.
+pub(crate) fn saved_size(saved: &[u8]) -> Option<Size> {
+    let (columns, lines) = MAX_SIZE;
+    split_size(saved).map(|(size, _)| size).filter(|size| size.columns <= columns && size.lines <= lines)
+}
+
+/// The size at the beginning of what was saved, and the rest.
+fn split_size(saved: &[u8]) -> Option<(Size, &[u8])> {
+    let rest = saved.strip_prefix(SIZE.as_bytes())?;
+    let (size, screen) = rest.split_at_checked(rest.iter().position(|byte| *byte == b't')?)?;
+    let (lines, columns) = str::from_utf8(size).ok()?.split_once(';')?;
+    Some((Size::at_least(columns.parse().ok()?, lines.parse().ok()?), &screen[1..]))
 }
 
 fn write_lines(emulator: &Emulator, first: i32, out: &mut String) {
@@ -117,7 +134,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::emulator::Size;
     use crate::screen::Screen;
 
     fn shown(emulator: &Emulator) -> (Screen, Option<(u16, u16, u8)>) {
@@ -160,7 +176,22 @@ mod tests {
         let mut snapshots = Snapshots::default();
         snapshots.take_over(b"main", &emulator);
         emulator.feed(b"\x1b[?1049h");
-        assert!(snapshots.take(&emulator).starts_with("main"));
+        assert!(snapshots.take(&emulator).starts_with("\x1b[8;4;20tmain"));
+    }
+
+    #[test]
+    fn the_size_is_read_as_it_was_written_and_is_not_shown() {
+        let mut emulator = Emulator::new(Size::at_least(20, 4), 100);
+        emulator.feed(b"one\r\ntwo");
+        let saved = Snapshots::default().take(&emulator);
+        assert_eq!(saved_size(saved.as_bytes()), Some(Size::at_least(20, 4)));
+        let mut again = Emulator::new(Size::at_least(20, 4), 100);
+        again.feed(saved.as_bytes());
+        assert_eq!(shown(&again).0.text(), "one\ntwo\n\n");
+        for other in ["", "one", "\x1b[8;", "\x1b[8;4t", "\x1b[8;4;xt", "\x1b[8;60000;60000t", "\x1b[8;4;20"]
+        {
+            assert_eq!(saved_size(other.as_bytes()), None, "{other:?}");
+        }
     }
 
     proptest! {

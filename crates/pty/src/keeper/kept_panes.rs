@@ -18,10 +18,15 @@ const READ_AT_ONCE: usize = 64 * 1024;
 /// How long to wait before a terminal that no process has open is read again: its program may open it once more.
 const CLOSED_WAIT: Duration = Duration::from_secs(1);
 
+/// How many servers get the same output. One that crashes because of it sends no request, and neither would those after it.
+const HAND_OVER_LIMIT: u8 = 3;
+
 /// All panes, in the order in which they were started.
 #[derive(Debug, Default)]
 pub(super) struct KeptPanes {
     panes: Vec<Pane>,
+    /// How many servers have got the output that is kept, and may not have saved it.
+    handed_over: u8,
     /// Programs of panes that were forgotten, until they have ended: without a `wait` they would stay in the process table.
     forgotten: Vec<PaneProcess>,
 }
@@ -145,9 +150,22 @@ impl KeptPanes {
         Some((KeeperMessage::Pane(header), Rc::clone(&pane.master), output))
     }
 
-    /// A server has everything: what was kept for it goes.
+    /// A server was sent everything. It may be killed before it has saved that, so the output stays for the next one.
+    pub(super) fn note_hand_over(&mut self) {
+        if self.panes.iter().any(|pane| !pane.ring.is_empty()) {
+            self.handed_over += 1;
+        }
+        if self.handed_over >= HAND_OVER_LIMIT {
+            self.clear_output();
+        }
+    }
+
+    /// The server has saved everything: what was kept for it goes.
     pub(super) fn clear_output(&mut self) {
-        self.panes.iter_mut().for_each(|pane| pane.ring.clear());
+        if self.handed_over > 0 {
+            self.panes.iter_mut().for_each(|pane| pane.ring.clear());
+            self.handed_over = 0;
+        }
     }
 
     /// From now on the masters are read here.

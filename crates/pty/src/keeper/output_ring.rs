@@ -23,6 +23,10 @@ impl OutputRing {
         self.dropped += (skipped + oldest) as u64;
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
     pub(super) fn dropped(&self) -> u64 {
         self.dropped
     }

@@ -59,7 +59,7 @@ impl ServerConnection {
     }
 
     /// Sends panes one after the other, so that the output of one at most is in memory twice. What was kept of them is dropped
-    /// after the last: if the server goes before, the next one gets it again.
+    /// with the first request: if the server goes before, the next one gets it again.
     fn hand_over(&mut self, panes: &mut KeptPanes) -> io::Result<()> {
         while let Some(index) = self.handing_over {
             if !self.connection.send()? {
@@ -70,7 +70,7 @@ impl ServerConnection {
                 self.connection.push_bytes(output);
                 self.handing_over = Some(index + 1);
             } else {
-                panes.clear_output();
+                panes.note_hand_over();
                 self.handing_over = None;
             }
         }
@@ -78,6 +78,7 @@ impl ServerConnection {
     }
 
     fn answer(&mut self, line: &[u8], panes: &mut KeptPanes) -> io::Result<()> {
+        panes.clear_output();
         let (id, done) = match KeeperRequest::read(line) {
             Ok(KeeperRequest::Start(request)) => (request.id.clone(), panes.start(request).map(Some)),
             Ok(KeeperRequest::Note { id, text }) => {

@@ -57,10 +57,12 @@ fn many_servers_read_one_stream() {
     drop(pane);
     while !got.ends_with(b"end\n") {
         assert!(Instant::now() < end, "{}", String::from_utf8_lossy(&got));
-        let (server, mut panes) = keeper.connect();
+        let (mut server, mut panes) = keeper.connect();
         let pane = panes.remove(0);
         assert_eq!(pane.dropped, 0);
         got.extend_from_slice(&pane.output);
+        // It has what was kept.
+        server.note("a", "").unwrap();
         let mut buffer = [0; 500];
         if let Ok(count) = rustix::io::read(&pane.master, &mut buffer) {
             got.extend_from_slice(&buffer[..count]);
@@ -151,6 +153,46 @@ fn a_server_that_goes_while_it_takes_over_loses_nothing() {
         assert!(format!("{expected}got on\n").as_bytes().ends_with(&got));
         assert_eq!(pane.dropped + got.len() as u64, (expected.len() + "got on\n".len()) as u64);
     }
+}
+
+/// A server is killed after it was sent everything, and before it has saved that.
+#[test]
+fn what_was_kept_stays_until_a_server_has_made_a_request() {
+    let keeper = TestKeeper::new();
+    let (mut server, _) = keeper.connect();
+    let pane = server
+        .start_pane(&keeper.script("a", "stty -echo -opost; echo ready; read line; echo kept; exec cat"));
+    read_until(&pane.master, "ready\n");
+    drop(server);
+    write(&pane.master, "go\n");
+    let output = || String::from_utf8(keeper.connect().1.remove(0).output).unwrap();
+    until("it is kept", || output() == "kept\n");
+    let (mut server, panes) = keeper.connect();
+    assert_eq!(panes[0].output, b"kept\n", "again");
+    server.note("a", "").unwrap();
+    // The answer to a later request: the note has been read.
+    server.forget("none").unwrap();
+    server.wait_for_failure();
+    assert_eq!(output(), "");
+}
+
+/// What makes each server crash must not do so for ever.
+#[test]
+fn what_was_kept_is_handed_over_to_three_servers_at_most() {
+    let keeper = TestKeeper::new();
+    let (mut server, _) = keeper.connect();
+    let pane = server.start_pane(&keeper.script("a", "stty -echo -opost; echo ready; exec cat"));
+    read_until(&pane.master, "ready\n");
+    drop(server);
+    write(&pane.master, "on\n");
+    let output = || String::from_utf8(keeper.connect().1.remove(0).output).unwrap();
+    let mut times = 0;
+    until("it is kept, and gone again", || {
+        let is_kept = output() == "on\n";
+        times += usize::from(is_kept);
+        times > 0 && !is_kept
+    });
+    assert_eq!(times, 3);
 }
 
 /// While no process has a terminal open, reading it is an error; it is read again when the program has opened it again.

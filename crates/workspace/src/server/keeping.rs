@@ -16,7 +16,7 @@ impl Server {
     pub(super) fn hear_keeper(&mut self, now: Instant) -> io::Result<()> {
         let Ok(events) = self.keeper.events() else {
             // The programs that run go on, and the next one that is started gets another keeper.
-            self.lose_keeper();
+            self.lose_keeper(None);
             return Ok(());
         };
         for event in events {
@@ -57,9 +57,18 @@ impl Server {
         Ok(())
     }
 
-    /// The keeper has ended. How the programs end that it had, is told by none.
-    fn lose_keeper(&mut self) {
+    /// The keeper has ended. How the programs end that it had, is told by none. Those that it was asked for do not start, except for the
+    /// one that another keeper is asked for.
+    fn lose_keeper(&mut self, starting: Option<&PaneId>) {
         self.is_keeper_gone = true;
+        let is_waiting = |id: &PaneId| !self.programs.contains_key(id) && Some(id) != starting;
+        let asked = self.state.panes().filter(|pane| pane.failure.is_none() && is_waiting(&pane.id));
+        let asked: Vec<PaneId> = asked.map(|pane| pane.id.clone()).collect();
+        for pane in asked {
+            let effects = self.state.start_failed(&pane, "the keeper ended before it had started it");
+            self.perform(effects);
+            self.changed();
+        }
         self.programs.values_mut().for_each(Program::lose_keeper);
         let panes: Vec<PaneId> = self.programs.keys().cloned().collect();
         for pane in panes {
@@ -86,7 +95,7 @@ impl Server {
                 Ok(()) => return Ok(()),
             }
         }
-        self.lose_keeper();
+        self.lose_keeper(Some(&PaneId::new(&start.id)));
         let (keeper, kept) = connect_keeper(&self.places, &*self.start_keeper)?;
         (self.keeper, self.is_keeper_gone) = (keeper, false);
         for pane in &kept {
@@ -105,7 +114,7 @@ impl Server {
         };
         program.find_keeper();
         program.is_unsaved = true;
-        let mut effects = self.state.output(&pane, &kept.output, now);
+        let mut effects = self.state.late_output(&pane, &kept.output, kept.dropped, now);
         let is_new = self.state.pane(&pane).is_some_and(|own| own.ending.is_none());
         if let Some(ending) = kept.ending.filter(|_| is_new) {
             program.has_ended = true;

@@ -15,6 +15,7 @@ use crate::emulator::Size;
 use crate::layout::PaneId;
 use crate::pane::{Pane, surface_of};
 use crate::saved_session::SavedSession;
+use crate::snapshot::saved_size;
 use crate::view::{ClientFacts, ClientId, Mode};
 
 impl Server {
@@ -28,6 +29,7 @@ impl Server {
         if let Some(saved) = &saved {
             self.state.restore(saved.workspaces.clone(), saved.shown.clone());
         }
+        let mut endings = Vec::new();
         for kept in kept {
             let id = PaneId::new(&kept.id);
             let note = Note::read(&kept.note);
@@ -37,19 +39,23 @@ impl Server {
             program.has_ended = kept.ending.is_some();
             let size = program.size().unwrap_or(Size { columns: 80, lines: 24 });
             let directory = known.map_or_else(|| PathBuf::from("/"), |pane| pane.directory.clone());
-            let mut pane = Pane::new(id.clone(), directory, size, now);
+            let shown = fs::read(self.places.screens().join(&kept.id)).unwrap_or_default();
+            // It may have been saved before the window got another size.
+            let mut pane = Pane::new(id.clone(), directory, saved_size(&shown).unwrap_or(size), now);
             if let Some(known) = known {
                 pane.name.clone_from(&known.name);
                 pane.command.clone_from(&known.command);
             }
-            (pane.pid, pane.tty, pane.ending) = (Some(kept.pid), Some(kept.tty), kept.ending);
-            let shown = fs::read(self.places.screens().join(&kept.id)).unwrap_or_default();
+            let is_told = known.is_none_or(|known| known.has_ended);
+            let (told, new) = if is_told { (kept.ending, None) } else { (None, kept.ending) };
+            (pane.pid, pane.tty, pane.ending) = (Some(kept.pid), Some(kept.tty), told);
+            endings.extend(new.map(|ending| (id.clone(), ending)));
             // What follows from it was done before.
             drop(pane.feed(&shown, now));
+            pane.emulator.resize(size);
             program.snapshots.take_over(&shown, &pane.emulator);
-            pane.not_kept = kept.dropped;
             let workspace = note.as_ref().map(|note| note.workspace.as_str());
-            let effects = self.state.adopt(pane, workspace, &kept.output, now);
+            let effects = self.state.adopt(pane, workspace, (&kept.output, kept.dropped), now);
             self.perform(effects);
             // Programs that draw their whole screen do so when its size changes.
             program.resize(Size::at_least(size.columns.saturating_sub(1), size.lines));
@@ -58,8 +64,13 @@ impl Server {
         }
         let effects = self.state.forget_missing();
         self.perform(effects);
-        // The keeper has forgotten what it kept.
         self.save_all();
+        // What follows from an ending may be a request, and with the first one the keeper forgets what it kept.
+        for (pane, ending) in endings {
+            let effects = self.state.ended(&pane, ending);
+            self.perform(effects);
+        }
+        self.changed();
     }
 
     /// Makes the panes of the session before again: shells in their directories.
@@ -72,7 +83,7 @@ impl Server {
             let size = Size::at_least(facts.columns, facts.lines);
             let mut own = Pane::new(pane.id.clone(), directory.clone(), size, now);
             own.name.clone_from(&pane.name);
-            drop(self.state.adopt(own, None, b"", now));
+            drop(self.state.adopt(own, None, (b"", 0), now));
             let workspace = self.state.workspace_of(&pane.id).map(|own| own.id.clone()).unwrap_or_default();
             let environment = facts.environment.clone();
             let start = Effect::Start {

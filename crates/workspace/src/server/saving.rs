@@ -16,6 +16,7 @@ impl Server {
     /// Saves what is due: the session, and then one screen at each call, so that keys do not wait for all of them.
     pub(super) fn save_some(&mut self, now: Instant) {
         if self.save_at.is_some_and(|at| at <= now) {
+            self.find_unsaved();
             self.save_session();
         }
         if let Some(pane) = self.unsaved.pop_front() {
@@ -23,16 +24,17 @@ impl Server {
         }
     }
 
-    /// Saves everything that has changed.
+    /// Saves everything that has changed. The screens come first: with the notes of the session, the keeper drops what it kept of them.
     pub(super) fn save_all(&mut self) {
         // What programs hold back is read already, and nowhere else.
         let (ended, effects) = self.state.end_all_updates();
         self.perform(effects);
         self.set_unsaved(&ended);
-        self.save_session();
+        self.find_unsaved();
         while let Some(pane) = self.unsaved.pop_front() {
             self.save_screen(&pane);
         }
+        self.save_session();
     }
 
     /// These panes show something that is not saved.
@@ -42,11 +44,8 @@ impl Server {
         }
     }
 
-    fn save_session(&mut self) {
-        self.save_at = None;
-        if self.unrestored.is_some() {
-            return;
-        }
+    /// Which screens are saved next.
+    fn find_unsaved(&mut self) {
         let unsaved =
             self.programs.iter().filter(|(pane, own)| own.is_unsaved && !self.unsaved.contains(pane));
         let new: Vec<PaneId> = unsaved.map(|(pane, _)| pane.clone()).collect();
@@ -54,13 +53,22 @@ impl Server {
         for pane in self.unsaved.clone() {
             self.find_directory(&pane);
         }
+    }
+
+    fn save_session(&mut self) {
+        self.save_at = None;
+        if self.unrestored.is_some() {
+            return;
+        }
         if self.state.take_description_change() {
             self.frames.change();
         }
         let session = SavedSession::of(&self.state);
-        if self.saved.as_ref() != Some(&session) && session.write(&self.places.session()).is_ok() {
+        if self.saved.as_ref() != Some(&session) {
             self.note_changes(&session);
-            self.saved = Some(session);
+            if session.write(&self.places.session()).is_ok() {
+                self.saved = Some(session);
+            }
         }
     }
 

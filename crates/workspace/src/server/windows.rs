@@ -6,14 +6,12 @@ use ringer_ui::Input;
 
 use super::Server;
 use crate::effect::Effect;
+use crate::emulator::MAX_SIZE;
 use crate::outer_modes::{ASK_KEYBOARD, OuterModes, enter};
 use crate::protocol::{Answer, Bye, Frame, FrameKind, Hello, Request, TerminalFacts, VERSION, Welcome};
 use crate::screen::Abilities;
 use crate::style::ColourDepth;
 use crate::view::{ClientFacts, ClientId};
-
-/// A terminal that says it is larger is drawn for in a part of it: each cell takes memory.
-const MAX_SIZE: (u16, u16) = (2000, 1000);
 
 impl Server {
     /// What the person typed in the terminal of a client.
@@ -114,7 +112,7 @@ impl Server {
             // It leaves altogether, and has its terminal for itself.
             FrameKind::InboxLeft if link.is_leaving => return true,
             FrameKind::InboxLeft => {
-                // Its terminal was given back and taken again in between.
+                // Another program had its terminal in between: the inbox, or its shell while it was stopped.
                 (link.shown, link.modes) = (None, OuterModes::default());
                 let has_mouse = link.has_mouse;
                 self.send(client, &Frame::new(FrameKind::Output, enter(has_mouse)));

@@ -17,6 +17,23 @@ impl State {
         self.pane_events(pane, events)
     }
 
+    /// What the program of a pane wrote while no server read it, and how much before that is lost. A question in it is answered too
+    /// late: another program may read the terminal by now. What it copied may have been replaced by the person.
+    pub(crate) fn late_output(
+        &mut self,
+        pane: &PaneId,
+        bytes: &[u8],
+        dropped: u64,
+        now: Instant,
+    ) -> Vec<Effect> {
+        let Some(own) = self.panes.get_mut(pane) else { return Vec::new() };
+        own.not_kept += dropped;
+        let mut events = own.feed(bytes, now);
+        events.retain(|event| matches!(event, PaneEvent::Heard(_)));
+        self.is_description_changed = true;
+        self.pane_events(pane, events)
+    }
+
     /// Whether something about a pane is said differently since the last call, because of what its program wrote: its title, how
     /// far it is, its directory, or how far it is scrolled back.
     pub(crate) fn take_description_change(&mut self) -> bool {

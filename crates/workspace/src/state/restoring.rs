@@ -5,20 +5,20 @@ use std::time::Instant;
 use super::State;
 use crate::effect::Effect;
 use crate::layout::SplitDirection;
-use crate::pane::{Pane, PaneEvent};
+use crate::pane::Pane;
 use crate::workspace::Workspace;
 
 impl State {
-    /// A pane that another server had, as it was shown there, and what its program wrote since.
+    /// A pane that another server had, as it was shown there, and what its program wrote since; of what it wrote before that, so
+    /// many bytes are lost.
     pub(crate) fn adopt(
         &mut self,
-        mut pane: Pane,
+        pane: Pane,
         workspace: Option<&str>,
-        output: &[u8],
+        (output, dropped): (&[u8], u64),
         now: Instant,
     ) -> Vec<Effect> {
         let id = pane.id.clone();
-        let events = pane.feed(output, now);
         if self.workspace_of(&id).is_none() {
             let known = workspace
                 .filter(|name| self.workspaces.iter().any(|own| own.id == **name))
@@ -35,9 +35,7 @@ impl State {
             }
         }
         self.panes.insert(id.clone(), pane);
-        // A question that was asked without a server is answered too late.
-        let heard = events.into_iter().filter(|event| matches!(event, PaneEvent::Heard(_))).collect();
-        self.pane_events(&id, heard)
+        self.late_output(&id, output, dropped, now)
     }
 
     /// The workspaces of the session before. Panes are adopted after that; those that are not there any more go with

@@ -3,7 +3,9 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
+use std::time::Duration;
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 use test_support::until;
 
@@ -159,6 +161,140 @@ fn output_that_was_not_kept_is_told_of_until_something_is_typed() {
     window.keys("\r");
     window.until("read-it");
     window.until_not("bytes not kept");
+}
+
+/// What a server gets that is killed before it has saved anything.
+fn hand_over(session: &Session) -> String {
+    let mut stream = UnixStream::connect(session.sockets().join("pty.sock")).expect("a keeper");
+    stream.set_read_timeout(Some(Duration::from_millis(200))).expect("a socket");
+    stream.write_all(b"{\"version\":1}\n").expect("it reads");
+    let mut all = Vec::new();
+    // Everything that comes; then the keeper waits for requests.
+    let _ = stream.read_to_end(&mut all);
+    String::from_utf8_lossy(&all).into_owned()
+}
+
+#[test]
+fn what_was_handed_over_to_a_server_that_was_killed_at_once_is_not_lost() {
+    let session = Session::new();
+    let go = session.file("go");
+    let mut window = session.attach();
+    session.open(
+        "late",
+        &format!("until [ -e {} ]; do sleep 0.1; done; echo late-$((40+2)); read line", go.display()),
+    );
+    until("two panes", || window.text().matches('┌').count() == 2);
+    window.press("d");
+    until("the window has left", || !runs(window.pid()));
+    kill(session.server());
+    fs::write(&go, "").expect("a file");
+    until("it is handed over", || hand_over(&session).contains("late-42"));
+    let window = session.window(&["attach"], 30, 120);
+    window.until("late-42");
+}
+
+#[test]
+fn what_ended_without_a_server_is_told_once_and_stays_or_closes_as_usual() {
+    let session = Session::new();
+    let wait = format!("until [ -e {} ]; do sleep 0.1; done", session.file("go").display());
+    let mut window = session.attach();
+    window.command(&format!("echo $$ > shell; {wait}; exit"));
+    let shell: u32 = session.line_of("shell").parse().expect("a process");
+    session.open("job", &format!("echo $$ > job; {wait}; echo last-$((40+2)); exit 3"));
+    let job: u32 = session.line_of("job").parse().expect("a process");
+    until("both are saved", || {
+        let saved = fs::read_to_string(session.hub.base.home().join("panes.json")).unwrap_or_default();
+        saved.matches("\"has_ended\": false").count() == 2
+    });
+    window.press("d");
+    until("the window has left", || !runs(window.pid()));
+    kill(session.server());
+    fs::write(session.file("go"), "").expect("a file");
+    until("both have ended", || !runs(shell) && !runs(job));
+    for round in 0..2 {
+        let mut window = session.window(&["attach"], 30, 120);
+        window.until("exit status 3");
+        window.until("last-42");
+        until("the shell's pane is closed", || window.text().matches(['┌', RINGS]).count() == 1);
+        until("it is told", || session.hub.bodies(&[]) == ["exit status 3"]);
+        until("that is saved", || {
+            let saved = fs::read_to_string(session.hub.base.home().join("panes.json")).unwrap_or_default();
+            saved.contains("\"has_ended\": true") && !saved.contains("\"has_ended\": false")
+        });
+        kill(session.server());
+        until("it comes back", || !session.with_words(&["panes", "serve"]).is_empty());
+        window.until("exit status 3");
+        assert_eq!(session.hub.bodies(&[]), ["exit status 3"], "round {round}");
+        window.press("d");
+        until("the window has left", || !runs(window.pid()));
+    }
+    let mut window = session.window(&["attach"], 30, 120);
+    window.until("exit status 3");
+    // It can be started again.
+    fs::remove_file(session.file("job")).expect("it was there");
+    window.press("r");
+    assert_ne!(session.line_of("job"), job.to_string());
+    window.until("exit status 3");
+}
+
+#[test]
+fn what_was_shown_before_a_window_got_smaller_comes_back() {
+    let session = Session::new();
+    let window = session.window(&["attach"], 40, 120);
+    window.until("$ ");
+    session.open("job", "echo first-$((40+2)); exit 3");
+    window.until("exit status 3");
+    session.until_saved("first-42");
+    window.resize(12, 100);
+    until("it is smaller", || {
+        window.text().contains("first-42") && window.lines()[9].contains("exit status 3")
+    });
+    let before = session.server();
+    kill(before);
+    until("another server", || session.server() != before);
+    until("all is back", || {
+        let lines = window.lines();
+        lines[1].contains("first-42") && lines[9].contains("exit status 3")
+    });
+}
+
+#[test]
+fn a_program_that_a_killed_keeper_was_to_start_can_be_started_again() {
+    let session = Session::new();
+    let mut window = session.window(&["attach"], 30, 200);
+    window.until("$ ");
+    let keeper = session.keeper();
+    let process = Pid::from_raw(keeper.cast_signed()).expect("a process");
+    kill_process(process, Signal::STOP).expect("it runs");
+    session.open("late", "echo begun-$((40+2)); read line");
+    until("two panes", || window.text().matches('┌').count() == 2);
+    kill(keeper);
+    window.until("the keeper ended");
+    window.press("r");
+    window.until("begun-42");
+}
+
+#[test]
+fn a_new_keeper_does_not_know_the_panes_of_the_old_one_and_they_go_on() {
+    let session = Session::new();
+    let mut window = session.window(&["attach"], 30, 200);
+    window.until("$ ");
+    kill(session.keeper());
+    session.open("new", "read line");
+    until("two panes", || window.text().matches('┌').count() == 2);
+    window.press("h");
+    // The new keeper is told the name, and refuses it.
+    window.press(",");
+    window.command("renamed");
+    let saved = || fs::read_to_string(session.hub.base.home().join("panes.json")).unwrap_or_default();
+    until("it is saved", || saved().contains("renamed"));
+    // What the keeper does after that has come as well.
+    session.run(&["open", "-d", "--name", "newer", "--", "sh", "-c", "echo newer-$((40+2)); read line"]);
+    window.until("newer-42");
+    window.until("renamed");
+    window.command("echo still-$((40+3))");
+    window.until("still-43");
+    assert!(!window.text().contains("there is no pane"), "{}", window.text());
 }
 
 #[test]

@@ -62,6 +62,18 @@ fn a_question_is_answered_while_the_program_runs() {
 }
 
 #[test]
+fn a_question_that_was_asked_without_a_server_is_not_answered() {
+    let mut session = Session::with_shell();
+    let pane = session.focused(1);
+    let late = b"late\x1b[6n\x1b]52;c;aGVsbG8=\x07\x1b]777;notify;Build;all green\x07";
+    let effects = session.state.late_output(&pane, late, 7, session.now);
+    assert_eq!((written(&effects, &pane).as_str(), copied(&effects)), ("", Vec::new()));
+    assert_eq!(told(&effects, "surface.heard")[0]["body"], "all green");
+    let text = session.drawn(1).text();
+    assert!(text.contains("late") && text.contains("7 bytes not kept"), "{text}");
+}
+
+#[test]
 fn what_a_program_copies_is_for_the_windows_whose_keys_it_has() {
     let (mut session, left, right) = Session::with_two();
     let other = session.open(&[], Some("web"));
