@@ -29,8 +29,8 @@ pub(crate) fn draw(state: &State, client: ClientId, now: Instant, screen: &mut S
     if view.shows_footer() {
         footer::draw(state, client, now, screen);
     }
-    if view.mode == Mode::Help {
-        overlay::draw_help(state.keys(), screen);
+    if let Mode::Help(first) = view.mode {
+        overlay::draw_help(state.keys(), first, screen);
         screen.cursor = None;
     }
 }
@@ -47,7 +47,7 @@ pub(crate) fn draw_lines(
     let view = state.view(client)?;
     let size = Area::new(0, 0, view.facts.columns, view.facts.lines);
     // The keys are shown over the panes.
-    if view.mode == Mode::Help || shown.area() != size {
+    if matches!(view.mode, Mode::Help(_)) || shown.area() != size {
         return None;
     }
     screen.match_size(shown);

@@ -4,7 +4,9 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use crate::actions::PaneKeys;
 use crate::area::Area;
+use crate::help_page::HelpPage;
 use crate::layout::{GrabbedBorder, PaneId};
 
 /// The columns of the sidebar, with the line at its right.
@@ -41,8 +43,8 @@ pub(crate) enum Mode {
     Rename(String),
     /// Whether to close a pane is asked.
     ConfirmClose,
-    /// The keys are shown.
-    Help,
+    /// The keys are shown, from this one on.
+    Help(usize),
 }
 
 /// What a client says of itself when it attaches.
@@ -144,6 +146,12 @@ impl View {
         if is_about_pane && self.mode_pane.as_ref() != focused {
             self.mode = Mode::Program;
         }
+    }
+
+    /// Shows the keys that did not fit on a page that began with this one. After the last page, the panes.
+    pub(crate) fn turn_help_page(&mut self, keys: &PaneKeys, first: usize) {
+        let window = Area::new(0, 0, self.facts.columns, self.facts.lines);
+        self.mode = HelpPage::new(keys, window, first).next.map_or(Mode::Program, Mode::Help);
     }
 
     /// How many clicks there were at a cell, with this one: from 1 to 3.

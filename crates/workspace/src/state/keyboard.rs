@@ -164,8 +164,13 @@ impl State {
                     None => self.select_workspace(client, key),
                 }
             }
-            Mode::Help => {
+            Mode::Help(_) if matches!(key.code, KeyCode::Esc | KeyCode::Char('q')) => {
                 view.mode = Mode::Program;
+                Vec::new()
+            }
+            Mode::Help(first) => {
+                let first = *first;
+                view.turn_help_page(&self.keys, first);
                 Vec::new()
             }
             Mode::ConfirmClose => {
@@ -267,7 +272,7 @@ impl State {
             PaneAction::Search => view.mode = Mode::Search(String::new()),
             PaneAction::Rename => view.mode = Mode::Rename(String::new()),
             PaneAction::Close => view.mode = Mode::ConfirmClose,
-            PaneAction::Help => view.mode = Mode::Help,
+            PaneAction::Help => view.mode = Mode::Help(0),
             PaneAction::Sidebar => view.has_sidebar = !view.has_sidebar,
             _ => {}
         }

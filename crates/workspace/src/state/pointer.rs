@@ -17,9 +17,9 @@ use crate::workspace::Workspace;
 impl State {
     pub(super) fn mouse(&mut self, client: ClientId, event: MouseEvent, now: Instant) -> Vec<Effect> {
         let Some(view) = self.views.get_mut(&client) else { return Vec::new() };
-        if view.mode == Mode::Help {
+        if let Mode::Help(first) = view.mode {
             if matches!(event.kind, MouseEventKind::Down(_)) {
-                view.mode = Mode::Program;
+                view.turn_help_page(&self.keys, first);
             }
             return Vec::new();
         }
