@@ -1,6 +1,18 @@
+use std::io;
 #[cfg(target_os = "linux")]
 use std::os::unix::fs::FileExt;
 use std::os::unix::net::UnixStream;
+
+use rustix::process::{Signal, getpid, getsid, kill_process};
+
+/// Stops this process until its shell continues it, also if it catches the signal of Ctrl-Z. A process that leads a session has no
+/// shell around it that would do so, and goes on.
+pub fn stop_this_process() -> io::Result<()> {
+    if getsid(None)? != getpid() {
+        kill_process(getpid(), Signal::STOP)?;
+    }
+    Ok(())
+}
 
 /// Whether the process behind a socket may use its terminal: a shell takes it back from a job that is stopped or in the
 /// background.

@@ -34,7 +34,7 @@ pub use clean_pages::release_clean_pages;
 pub use directory_changes::DirectoryChanges;
 pub use environment::{path_variable, variable};
 pub use files::{Durability, replace_file, sync_directory};
-pub use foreground::ForegroundCheck;
+pub use foreground::{ForegroundCheck, stop_this_process};
 pub use hex::hex;
 pub use program::{find_program, is_program};
 pub use shell_word::shell_word;

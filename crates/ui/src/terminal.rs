@@ -11,9 +11,8 @@ use crossterm::event::{
 };
 use crossterm::terminal::{EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode};
 use crossterm::{execute, queue};
-use ringer_platform::{clear_wakes, wake, wake_pair};
+use ringer_platform::{clear_wakes, stop_this_process, wake, wake_pair};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Signal, getpid, kill_process};
 use signal_hook::consts::{SIGHUP, SIGTERM, SIGWINCH};
 use signal_hook::low_level::pipe;
 
@@ -45,7 +44,7 @@ impl OwnedTerminal {
 
     /// Stops the process, as Ctrl-Z does, until the shell continues it.
     pub(crate) fn suspend(&self) -> io::Result<()> {
-        self.lend(|| kill_process(getpid(), Signal::TSTP))?.map_err(Into::into)
+        self.lend(stop_this_process)?
     }
 }
 

@@ -1,20 +1,20 @@
 //! A client: it lends its terminal to the server, and knows nothing of panes.
 
-use std::io::{self, Read, Write, stdin};
-use std::net::Shutdown;
-use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::net::UnixStream;
+mod link;
+mod watch;
+
+use std::io::{self, stdin};
+use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ringer_platform::{clear_wakes, connect_at_once, peer_uid, wake_pair};
-use ringer_pty::descriptor_socket;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::{Errno, retry_on_intr};
-use signal_hook::consts::{SIGHUP, SIGTERM, SIGWINCH};
-use signal_hook::low_level::pipe;
+use ringer_platform::{clear_wakes, connect_at_once, peer_uid, stop_this_process};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
 
+use self::link::{ANSWER_WITHIN, Link};
+use self::watch::Watch;
 use crate::address::Places;
 use crate::outer_modes::LEAVE;
 use crate::protocol::{
@@ -22,8 +22,6 @@ use crate::protocol::{
 };
 use crate::raw_terminal::RawTerminal;
 
-/// How long the server may take to answer.
-const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 /// How long a server that takes over may need.
 const COMES_BACK_WITHIN: Duration = Duration::from_secs(10);
 /// How long the next one may take to be started by the program that takes over.
@@ -33,8 +31,6 @@ const STARTS_WITHIN: Duration = Duration::from_secs(10);
 /// A server that ends sooner has crashed at once. After some of those in a row, no other is started.
 const CRASHES_WITHIN: Duration = Duration::from_secs(5);
 const MAX_LOSSES: u32 = 3;
-/// How long the server may take to let go of a terminal.
-const GIVES_BACK_WITHIN: Duration = Duration::from_millis(500);
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Why a command of panes fails.
@@ -103,6 +99,8 @@ pub fn attach(
     take_over(places, settings)?;
     let mut losses = 0;
     loop {
+        // In the background, this stops the process until it has its terminal again.
+        terminal.make_raw().map_err(ClientError::Terminal)?;
         let link = connect_or_start(places, settings, Some(&terminal), surroundings)?;
         let begun = Instant::now();
         match show(link, &watch, &mut terminal, surroundings)? {
@@ -111,6 +109,11 @@ pub fn attach(
             // It crashed, or was killed. The programs run on, and the next one shows them.
             Left::Server => losses = if begun.elapsed() < CRASHES_WITHIN { losses + 1 } else { 1 },
             Left::Terminal => return Ok(None),
+            Left::Stopped => {
+                terminal.lend(stop_this_process).map_err(ClientError::Terminal)?;
+                clear_wakes(&watch.continued);
+                continue;
+            }
         }
         if losses > MAX_LOSSES {
             return Ok(Some(
@@ -142,91 +145,29 @@ pub fn request(
     }
 }
 
-/// A connection to the server.
-struct Link {
-    stream: UnixStream,
-    reader: FrameReader,
-    /// The server reads and writes the terminal itself.
-    has_lent_terminal: bool,
-}
-
-impl Link {
-    fn send(&mut self, frame: &Frame) -> io::Result<()> {
-        self.send_with(frame, None)
-    }
-
-    /// Sends a frame, with a descriptor at its first byte.
-    fn send_with(&mut self, frame: &Frame, descriptor: Option<BorrowedFd<'_>>) -> io::Result<()> {
-        let mut bytes = Vec::new();
-        frame.write(&mut bytes);
-        let sent = retry_on_intr(|| descriptor_socket::send(&self.stream, &bytes, descriptor))?;
-        self.stream.write_all(&bytes[sent..])
-    }
-
-    /// Waits until the server no longer uses the terminal: it closes the connection then.
-    fn take_back_terminal(&mut self) {
-        let end = Instant::now() + GIVES_BACK_WITHIN;
-        // A server that is gone uses nothing.
-        let _ = self.stream.shutdown(Shutdown::Write);
-        loop {
-            let left = Timespec::try_from(end.saturating_duration_since(Instant::now())).ok();
-            match poll(&mut [PollFd::new(&self.stream, PollFlags::IN)], left.as_ref()) {
-                Ok(0) | Err(_) => return,
-                Ok(_) if !self.read().unwrap_or(false) => return,
-                Ok(_) => {}
-            }
-        }
-    }
-
-    /// Reads until a frame of this kind comes.
-    fn wait_for(&mut self, kind: FrameKind) -> io::Result<Frame> {
-        let end = Instant::now() + ANSWER_WITHIN;
-        loop {
-            while let Some(frame) = self.reader.next()? {
-                if frame.kind == kind {
-                    return Ok(frame);
-                }
-            }
-            let left = end.saturating_duration_since(Instant::now());
-            let timeout = Timespec::try_from(left).ok();
-            match poll(&mut [PollFd::new(&self.stream, PollFlags::IN)], timeout.as_ref()) {
-                Ok(0) => return Err(io::ErrorKind::TimedOut.into()),
-                Ok(_) => {}
-                // The terminal changed its size meanwhile.
-                Err(Errno::INTR) => continue,
-                Err(error) => return Err(error.into()),
-            }
-            if !self.read()? {
-                return Err(io::ErrorKind::UnexpectedEof.into());
-            }
-        }
-    }
-
-    /// Reads what there is. `false` at the end.
-    fn read(&mut self) -> io::Result<bool> {
-        let mut room = [0; 16 * 1024];
-        match self.stream.read(&mut room) {
-            Ok(0) => Ok(false),
-            Ok(read) => {
-                self.reader.push(&room[..read]);
-                Ok(true)
-            }
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(true),
-            Err(error) => Err(error),
-        }
-    }
-}
-
 fn connect_or_start(
     places: &Places,
     settings: &ClientSettings,
     terminal: Option<&RawTerminal>,
     surroundings: &dyn Surroundings,
 ) -> Result<Link, ClientError> {
-    let end = Instant::now() + STARTS_WITHIN;
+    connect_until(Instant::now() + STARTS_WITHIN, places, settings, terminal, surroundings)
+}
+
+fn connect_until(
+    end: Instant,
+    places: &Places,
+    settings: &ClientSettings,
+    terminal: Option<&RawTerminal>,
+    surroundings: &dyn Surroundings,
+) -> Result<Link, ClientError> {
     loop {
         match connect(places, settings, terminal) {
             Err(ClientError::NoServer) if Instant::now() < end => {}
+            // Another process is the server, or becomes it, and hangs.
+            Err(ClientError::NoServer) => {
+                return Err(ClientError::CannotStart("another one starts, and is not ready yet".to_owned()));
+            }
             // It was there, and ended before it answered.
             Err(ClientError::Silent(error)) if is_gone(&error) && Instant::now() < end => {}
             connected => return own_version(connected?),
@@ -335,27 +276,8 @@ enum Left {
     Server,
     /// The terminal is gone, or the process is to end.
     Terminal,
-}
-
-fn is_readable_now(stream: &UnixStream) -> bool {
-    poll(&mut [PollFd::new(stream, PollFlags::IN)], Some(&Timespec::default())).is_ok_and(|ready| ready > 0)
-}
-
-/// Signals, as something to poll.
-struct Watch {
-    size_changes: UnixStream,
-    ends: UnixStream,
-}
-
-impl Watch {
-    fn new() -> io::Result<Self> {
-        let (size_changes, write) = wake_pair()?;
-        pipe::register(SIGWINCH, write)?;
-        let (ends, write) = wake_pair()?;
-        pipe::register(SIGHUP, write.try_clone()?)?;
-        pipe::register(SIGTERM, write)?;
-        Ok(Self { size_changes, ends })
-    }
+    /// The process is to stop, until it is told to go on.
+    Stopped,
 }
 
 /// Shows panes until something ends that. The terminal is with this program alone then.
@@ -366,10 +288,16 @@ fn show(
     surroundings: &dyn Surroundings,
 ) -> Result<Left, ClientError> {
     let left = show_frames(&mut link, watch, terminal, surroundings);
-    if link.has_lent_terminal && matches!(left, Ok(Left::Terminal) | Err(_)) {
+    if link.has_lent_terminal && matches!(left, Ok(Left::Terminal | Left::Stopped) | Err(_)) {
         link.take_back_terminal();
     }
     left
+}
+
+/// Tells the server that another program had the terminal, and what its size is now. Everything is drawn again.
+fn send_terminal_again(link: &mut Link, terminal: &RawTerminal) -> io::Result<()> {
+    link.send(&Frame::json(FrameKind::Resize, &terminal.size()))?;
+    link.send(&Frame::new(FrameKind::InboxLeft, []))
 }
 
 fn show_frames(
@@ -388,13 +316,10 @@ fn show_frames(
                 FrameKind::Output if terminal.write(&frame.body).is_err() => return Ok(Left::Terminal),
                 FrameKind::Inbox => {
                     terminal.lend(|| surroundings.show_inbox()).map_err(ClientError::Terminal)?;
-                    if is_readable_now(&watch.ends) {
+                    if watch.is_over() {
                         return Ok(Left::Terminal);
                     }
-                    let size = Frame::json(FrameKind::Resize, &terminal.size());
-                    let sent =
-                        link.send(&size).and_then(|()| link.send(&Frame::new(FrameKind::InboxLeft, [])));
-                    if sent.is_err() {
+                    if send_terminal_again(link, terminal).is_err() {
                         return Ok(Left::Server);
                     }
                 }
@@ -408,16 +333,29 @@ fn show_frames(
             PollFd::new(&link.stream, PollFlags::IN),
             PollFd::new(&watch.size_changes, PollFlags::IN),
             PollFd::new(&watch.ends, PollFlags::IN),
+            PollFd::new(&watch.stops, PollFlags::IN),
+            PollFd::new(&watch.continued, PollFlags::IN),
         ];
         match poll(&mut fds, None) {
             Ok(_) => {}
             Err(Errno::INTR) => continue,
             Err(error) => return Err(ClientError::Terminal(error.into())),
         }
-        let [typed, said, resized, ends] =
+        let [typed, said, resized, ends, stops, continued] =
             fds.map(|fd| fd.revents().intersects(PollFlags::IN | PollFlags::HUP | PollFlags::ERR));
         if ends {
             return Ok(Left::Terminal);
+        }
+        if stops {
+            clear_wakes(&watch.stops);
+            return Ok(Left::Stopped);
+        }
+        if continued {
+            clear_wakes(&watch.continued);
+            terminal.make_raw().map_err(ClientError::Terminal)?;
+            if send_terminal_again(link, terminal).is_err() {
+                return Ok(Left::Server);
+            }
         }
         if resized {
             clear_wakes(&watch.size_changes);
@@ -444,5 +382,37 @@ fn show_frames(
         if said && !link.read().unwrap_or(false) {
             return Ok(Left::Server);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ringer_journal::Home;
+
+    use super::*;
+
+    /// A server that was started takes no connections, because another process is about to be the server.
+    struct NothingStarts;
+
+    impl Surroundings for NothingStarts {
+        fn start_server(&self) -> Result<(), String> {
+            Ok(())
+        }
+
+        fn show_inbox(&self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_server_that_hangs_while_it_starts_is_told_of() {
+        let directory = tempfile::tempdir().unwrap();
+        let home = Home::new(directory.path().join("home"));
+        std::fs::create_dir(home.path()).unwrap();
+        let places = Places::of(&home).unwrap();
+        let until = Instant::now() + POLL_INTERVAL * 3;
+        let connected = connect_until(until, &places, &ClientSettings::default(), None, &NothingStarts);
+        let error = connected.err().unwrap().to_string();
+        assert!(error.contains("cannot start: another one starts"), "{error}");
     }
 }

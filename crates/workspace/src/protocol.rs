@@ -22,7 +22,7 @@ pub(crate) enum FrameKind {
     Input,
     /// From a client: the size of its terminal.
     Resize,
-    /// From a client: it shows panes again.
+    /// From a client: it shows panes again, after the inbox or after it was stopped.
     InboxLeft,
     /// From a client: a command.
     Request,

@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::panic;
 
 use rustix::fs::{Mode, OFlags, Stat, fstat};
-use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr, ttyname};
+use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetsid, tcgetwinsize, tcsetattr, ttyname};
 
 use crate::outer_modes::LEAVE;
 
@@ -23,6 +23,9 @@ impl RawTerminal {
     pub(crate) fn take() -> io::Result<Self> {
         if !stdin().is_terminal() || !stdout().is_terminal() {
             return Err(io::Error::other("panes need a terminal for input and output"));
+        }
+        if !is_same_terminal(&stdin(), &stdout()) {
+            return Err(io::Error::other("standard input and output are two different terminals"));
         }
         let device = File::from(stdout().as_fd().try_clone_to_owned()?);
         let before = tcgetattr(&device)?;
@@ -50,9 +53,12 @@ impl RawTerminal {
         let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let opened = rustix::fs::open(name, flags, Mode::empty()).ok()?;
         // In a container, the name may be that of another terminal.
-        let number = |status: &Stat| (status.st_rdev, status.st_dev);
-        let is_same = number(&fstat(&opened).ok()?) == number(&fstat(&self.device).ok()?);
-        is_same.then_some(opened)
+        is_same_device(&opened, &self.device).then_some(opened)
+    }
+
+    /// Makes it raw again: while this process was stopped, its shell had the terminal.
+    pub(crate) fn make_raw(&self) -> io::Result<()> {
+        Ok(tcsetattr(&self.device, OptionalActions::Now, &self.raw)?)
     }
 
     /// The server writes to it from now on.
@@ -69,7 +75,7 @@ impl RawTerminal {
     pub(crate) fn lend(&mut self, meanwhile: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
         give_back(&self.device, &self.before);
         let result = meanwhile();
-        tcsetattr(&self.device, OptionalActions::Now, &self.raw)?;
+        self.make_raw()?;
         result
     }
 }
@@ -84,8 +90,33 @@ impl Drop for RawTerminal {
     }
 }
 
+fn is_same_device(one: impl AsFd, other: impl AsFd) -> bool {
+    let number = |status: &Stat| (status.st_rdev, status.st_dev);
+    matches!((fstat(one), fstat(other)), (Ok(one), Ok(other)) if number(&one) == number(&other))
+}
+
+/// Whether two descriptors are one terminal. `/dev/tty` is another device than the terminal that it stands for; a session has only one.
+fn is_same_terminal(one: &impl AsFd, other: &impl AsFd) -> bool {
+    is_same_device(one, other)
+        || matches!((tcgetsid(one), tcgetsid(other)), (Ok(one), Ok(other)) if one == other)
+}
+
 fn give_back(mut device: &File, before: &Termios) {
     // A terminal that is gone needs nothing.
     let _ = device.write_all(LEAVE.as_bytes());
     let _ = tcsetattr(device, OptionalActions::Now, before);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_terminals_are_told_apart() {
+        let open = || pty_process::blocking::open().unwrap();
+        let ((_master, one), (_other_master, other)) = (open(), open());
+        let again = one.as_fd().try_clone_to_owned().unwrap();
+        assert!(is_same_terminal(&one, &again));
+        assert!(!is_same_terminal(&one, &other));
+    }
 }

@@ -8,5 +8,6 @@ mod input;
 mod killed;
 mod rings;
 mod session;
+mod terminal;
 mod vttest;
 mod window;

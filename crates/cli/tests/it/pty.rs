@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::path::Path;
+use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
@@ -14,6 +15,8 @@ pub(crate) struct Pane {
     keyboard: Box<dyn Write + Send>,
     child: Box<dyn Child + Send + Sync>,
     written: Arc<Mutex<Vec<u8>>>,
+    /// Nothing is read from the terminal before this is dropped.
+    unread: Option<Sender<()>>,
     reader: Option<thread::JoinHandle<()>>,
 }
 
@@ -38,6 +41,18 @@ impl Pane {
         directory: Option<&Path>,
         size: PtySize,
     ) -> Self {
+        let mut pane = Self::start_unread(argv, variables, directory, size);
+        pane.begin_reading();
+        pane
+    }
+
+    /// The same, in a terminal from which nothing is read yet: it takes what fits into the kernel's buffer, and no more.
+    pub(crate) fn start_unread<S: AsRef<str>>(
+        argv: &[&str],
+        variables: &[(S, S)],
+        directory: Option<&Path>,
+        size: PtySize,
+    ) -> Self {
         let mut command = CommandBuilder::new(argv[0]);
         command.args(&argv[1..]);
         command.env_clear();
@@ -52,7 +67,10 @@ impl Pane {
         let mut output = pty.master.try_clone_reader().expect("a reader");
         let written = Arc::new(Mutex::new(Vec::new()));
         let shared = Arc::clone(&written);
+        let (unread, begins) = channel::<()>();
         let reader = thread::spawn(move || {
+            // Nothing is sent: it ends.
+            let _ = begins.recv();
             let mut room = vec![0; 64 * 1024];
             // On Linux a PTY without a process at its other end reads as an error, after all its bytes.
             while let Ok(read) = output.read(&mut room) {
@@ -63,7 +81,11 @@ impl Pane {
             }
         });
         let keyboard = pty.master.take_writer().expect("a writer");
-        Self { master: pty.master, keyboard, child, written, reader: Some(reader) }
+        Self { master: pty.master, keyboard, child, written, unread: Some(unread), reader: Some(reader) }
+    }
+
+    pub(crate) fn begin_reading(&mut self) {
+        self.unread = None;
     }
 
     pub(crate) fn written(&self) -> Vec<u8> {

@@ -91,6 +91,22 @@ impl Window {
         Self { pane, emulator: RefCell::new(Emulator::new(lines, columns)) }
     }
 
+    /// A window whose terminal is not read until [`Self::begin_reading`].
+    pub(super) fn start_unread(
+        argv: &[&str],
+        variables: &[(String, String)],
+        directory: &Path,
+        lines: u16,
+        columns: u16,
+    ) -> Self {
+        let pane = Pane::start_unread(argv, variables, Some(directory), size(lines, columns));
+        Self { pane, emulator: RefCell::new(Emulator::new(lines, columns)) }
+    }
+
+    pub(super) fn begin_reading(&mut self) {
+        self.pane.begin_reading();
+    }
+
     /// Looks at the screen, as it is by now.
     pub(super) fn look<T>(&self, see: impl FnOnce(&Emulator) -> T) -> T {
         let mut emulator = self.emulator.borrow_mut();

@@ -1,0 +1,135 @@
+//! The terminal of a window: one that takes nothing, one whose window is stopped, one that is no usual one.
+
+use rustix::process::{Pid, Signal, kill_process};
+use test_support::until;
+
+use super::session::{RINGER, Session};
+use super::window::Window;
+
+/// A window with a program of its own around `ringer`.
+fn window(session: &Session, argv: &[&str]) -> Window {
+    Window::start(argv, &session.variables(), &session.directory(), 24, 80)
+}
+
+#[test]
+fn a_terminal_that_takes_nothing_does_not_hold_the_other_windows() {
+    let session = Session::new();
+    let mut full =
+        Window::start_unread(&[RINGER, "attach"], &session.variables(), &session.directory(), 24, 80);
+    until("it is attached", || session.surfaces().len() == 1);
+    let mut window = session.attach();
+    // What a program copies goes to both windows, and is more than the kernel holds for a terminal.
+    window.command(
+        "printf '\\033]52;c;%s\\007' $(head -c 150000 /dev/zero | base64 -w0); echo copied-$((40+2))",
+    );
+    window.until("copied-42");
+    until("it came whole", || window.raw().contains("\x1b]52;c;AAAA"));
+    for number in 0..20 {
+        window.command(&format!("clear; echo key-$((1000+{number}))"));
+        window.until(&format!("key-{}", 1000 + number));
+    }
+    full.begin_reading();
+    full.until("key-1019");
+    full.command("echo typed-$((40+3))");
+    full.until("typed-43");
+    window.until("typed-43");
+}
+
+/// A shell with job control, and in it a window with a pane that shows `inner-42`. Gives the process of the window, too.
+fn in_shell(session: &Session) -> (Window, Pid) {
+    let mut window = window(session, &["sh", "-i"]);
+    window.until("$ ");
+    window.command("\"$RINGER\" attach");
+    window.until("┌");
+    window.command("echo inner-$((40+2))");
+    window.until("inner-42");
+    let client = session.with_words(&["attach"]);
+    (window, Pid::from_raw(client[0].cast_signed()).expect("a process"))
+}
+
+fn check_is_back(window: &mut Window, number: u32) {
+    window.command("fg");
+    window.until("inner-42");
+    window.until("┌");
+    window.until_not("outer-");
+    // Ctrl-C is for the program in the pane, and not for the window.
+    window.keys("\x03");
+    window.command(&format!("echo again-$((500+{number}))"));
+    window.until(&format!("again-{}", 500 + number));
+}
+
+#[test]
+fn a_window_that_is_told_to_stop_gives_its_terminal_back_until_it_goes_on() {
+    let session = Session::new();
+    let (mut window, client) = in_shell(&session);
+    for number in 0..3 {
+        kill_process(client, Signal::TSTP).expect("it runs");
+        window.until_not("inner-42");
+        // Echo, and no mouse: the terminal is as the shell had it.
+        window.command(&format!("echo outer-$((300+{number}))"));
+        window.until(&format!("outer-{}", 300 + number));
+        assert!(!window.text().contains('┌'), "{}", window.text());
+        check_is_back(&mut window, number);
+    }
+}
+
+#[test]
+fn a_window_that_is_stopped_without_a_word_shows_everything_when_it_goes_on() {
+    let session = Session::new();
+    let (mut window, client) = in_shell(&session);
+    for number in 0..2 {
+        kill_process(client, Signal::STOP).expect("it runs");
+        until("its shell knows", || window.text().contains("topped"));
+        // The shell finds the terminal as the window had it: Enter is no end of a line.
+        window.keys(&format!("stty sane; clear; echo outer-$((300+{number}))\n"));
+        window.until(&format!("outer-{}", 300 + number));
+        check_is_back(&mut window, number);
+    }
+}
+
+#[test]
+fn a_window_in_a_session_without_a_terminal_works() {
+    let session = Session::new();
+    let mut window = window(&session, &["setsid", "-w", RINGER, "attach"]);
+    window.until("$ ");
+    window.command("echo shown-$((40+2))");
+    window.until("shown-42");
+    window.press("d");
+    assert!(window.end().1.success());
+}
+
+#[test]
+fn input_and_output_have_to_be_one_terminal() {
+    let session = Session::new();
+    let _other = window(&session, &["sh", "-c", "tty > other; exec sleep 1000"]);
+    let other = session.line_of("other");
+    let window = window(&session, &["sh", "-c", &format!("exec \"$RINGER\" attach < {other}")]);
+    let (written, status) = window.end();
+    assert!(!status.success() && written.contains("two different terminals"), "{written}");
+    // The same one under its other name.
+    let mut window = self::window(&session, &["sh", "-c", "exec \"$RINGER\" attach < /dev/tty"]);
+    window.until("$ ");
+    window.press("d");
+    assert!(window.end().1.success());
+}
+
+#[test]
+fn panes_are_resized_by_a_key_in_another_window() {
+    let session = Session::new();
+    let mut one = session.window(&["attach"], 30, 120);
+    one.until("$ ");
+    one.press("|");
+    until("two panes", || one.text().matches('┌').count() == 2);
+    let mut other = session.window(&["attach"], 30, 120);
+    let border =
+        |window: &Window| window.lines()[0].chars().collect::<Vec<_>>().iter().rposition(|c| *c == '┌');
+    until("both show the same", || border(&one).is_some() && border(&one) == border(&other));
+    let before = border(&one);
+    one.command("stty size > before");
+    let size = session.line_of("before");
+    other.press("H");
+    until("the border is elsewhere", || border(&one) != before);
+    until("in both", || border(&one) == border(&other));
+    one.command("stty size > after");
+    assert_ne!(session.line_of("after"), size);
+}

@@ -1,0 +1,93 @@
+//! The client's connection to the server.
+
+use std::io::{self, Read, Write};
+use std::net::Shutdown;
+use std::os::fd::BorrowedFd;
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+use ringer_pty::descriptor_socket;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::{Errno, retry_on_intr};
+
+use crate::protocol::{Frame, FrameKind, FrameReader};
+
+/// How long the server may take to answer.
+pub(super) const ANSWER_WITHIN: Duration = Duration::from_secs(5);
+/// How long the server may take to let go of a terminal.
+const GIVES_BACK_WITHIN: Duration = Duration::from_millis(500);
+
+/// A connection to the server.
+pub(super) struct Link {
+    pub(super) stream: UnixStream,
+    pub(super) reader: FrameReader,
+    /// The server reads and writes the terminal itself.
+    pub(super) has_lent_terminal: bool,
+}
+
+impl Link {
+    pub(super) fn send(&mut self, frame: &Frame) -> io::Result<()> {
+        self.send_with(frame, None)
+    }
+
+    /// Sends a frame, with a descriptor at its first byte.
+    pub(super) fn send_with(&mut self, frame: &Frame, descriptor: Option<BorrowedFd<'_>>) -> io::Result<()> {
+        let mut bytes = Vec::new();
+        frame.write(&mut bytes);
+        let sent = retry_on_intr(|| descriptor_socket::send(&self.stream, &bytes, descriptor))?;
+        self.stream.write_all(&bytes[sent..])
+    }
+
+    /// Waits until the server no longer uses the terminal: it closes the connection then.
+    pub(super) fn take_back_terminal(&mut self) {
+        let end = Instant::now() + GIVES_BACK_WITHIN;
+        // A server that is gone uses nothing.
+        let _ = self.stream.shutdown(Shutdown::Write);
+        loop {
+            let left = Timespec::try_from(end.saturating_duration_since(Instant::now())).ok();
+            match poll(&mut [PollFd::new(&self.stream, PollFlags::IN)], left.as_ref()) {
+                Ok(0) | Err(_) => return,
+                Ok(_) if !self.read().unwrap_or(false) => return,
+                Ok(_) => {}
+            }
+        }
+    }
+
+    /// Reads until a frame of this kind comes.
+    pub(super) fn wait_for(&mut self, kind: FrameKind) -> io::Result<Frame> {
+        let end = Instant::now() + ANSWER_WITHIN;
+        loop {
+            while let Some(frame) = self.reader.next()? {
+                if frame.kind == kind {
+                    return Ok(frame);
+                }
+            }
+            let left = end.saturating_duration_since(Instant::now());
+            let timeout = Timespec::try_from(left).ok();
+            match poll(&mut [PollFd::new(&self.stream, PollFlags::IN)], timeout.as_ref()) {
+                Ok(0) => return Err(io::ErrorKind::TimedOut.into()),
+                Ok(_) => {}
+                // The terminal changed its size meanwhile.
+                Err(Errno::INTR) => continue,
+                Err(error) => return Err(error.into()),
+            }
+            if !self.read()? {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+        }
+    }
+
+    /// Reads what there is. `false` at the end.
+    pub(super) fn read(&mut self) -> io::Result<bool> {
+        let mut room = [0; 16 * 1024];
+        match self.stream.read(&mut room) {
+            Ok(0) => Ok(false),
+            Ok(read) => {
+                self.reader.push(&room[..read]);
+                Ok(true)
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(true),
+            Err(error) => Err(error),
+        }
+    }
+}
