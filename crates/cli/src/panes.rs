@@ -3,10 +3,13 @@
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::mpsc::sync_channel;
+use std::thread;
 use std::time::Duration;
 
 use ringer_ipc::discovery::{HubAddress, socket_path};
 use ringer_ipc::{StartError, start_with_arguments, tell_ready};
+use ringer_journal::Home;
 use ringer_platform::variable;
 use ringer_ui::Backend;
 use ringer_workspace::{
@@ -22,6 +25,9 @@ use crate::{context, hub_client, origin};
 
 /// How long the server or the keeper may take to start.
 const START_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long the home may take to be opened: one on a network share whose server has gone takes for ever. Shorter than the time to start,
+/// so that a server or a keeper can say why it does not.
+const HOME_TIMEOUT: Duration = Duration::from_secs(5);
 /// The arguments with which this program is the server or the keeper.
 const SERVER: [&str; 2] = ["panes", "serve"];
 const KEEPER: [&str; 2] = ["panes", "keep"];
@@ -55,9 +61,20 @@ fn start(arguments: &[&str]) -> Result<(), String> {
 /// The sockets and files of this home.
 pub(crate) fn places() -> Result<Places, Failure> {
     let home = context::home()?;
+    let path = home.path().to_owned();
+    let (found, finds) = sync_channel(1);
+    // If it hangs, it ends with the process.
+    thread::spawn(move || found.send(open_places(&home)));
+    finds.recv_timeout(HOME_TIMEOUT).unwrap_or_else(|_| {
+        let what = format!("the state directory {} does not answer", path.display());
+        Err(Failure::new(Exit::Unavailable, what).hint("RINGER_HOME=/some/directory ringer …"))
+    })
+}
+
+fn open_places(home: &Home) -> Result<Places, Failure> {
     // The session is kept there.
     drop(context::journal()?);
-    Places::of(&home).map_err(|error| {
+    Places::of(home).map_err(|error| {
         Failure::new(Exit::CannotCreate, "there is no safe directory for the sockets of panes").because(error)
     })
 }

@@ -1,6 +1,8 @@
 //! `open`, `attach`, `send`, `surfaces` and `workspaces`, and what they refuse.
 
-use test_support::until;
+use std::process::Stdio;
+
+use test_support::{HangingDirectory, until};
 
 use super::session::Session;
 
@@ -73,6 +75,19 @@ fn commands_for_running_panes_start_none() {
         assert!(failed.contains("no panes are open") && failed.contains("hint: ringer open"), "{failed}");
     }
     assert!(session.with_words(&["panes"]).is_empty());
+}
+
+#[test]
+fn a_home_that_hangs_is_told_of() {
+    let Some(hanging) = HangingDirectory::new() else { return };
+    let session = Session::new();
+    let home = hanging.path().join("home");
+    let mut command = session.hub.ringer(&["open", "-d"]);
+    let started = command.env("RINGER_HOME", &home).stdin(Stdio::null()).stderr(Stdio::piped()).spawn();
+    let output = started.and_then(std::process::Child::wait_with_output).expect("it runs");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(69), "{said}");
+    assert!(said.contains(&format!("{} does not answer", home.display())), "{said}");
 }
 
 #[test]
