@@ -73,7 +73,7 @@ pub use journal::inbox::{
 pub use journal::journal_watch::JournalWatch;
 pub use journal::lead::Lead;
 pub use journal::listener::{ListenOutcome, Listener};
-pub use journal::machine_name::MachineNaming;
+pub use journal::machine_name::{MachineNaming, NameSource};
 pub use journal::prompt::{DecideOutcome, Decision, PromptWaiter, StoredPrompt};
 pub use journal::question::{PendingQuestion, Question};
 pub use journal::read::{Batch, Filter, JournalFollower};

@@ -54,10 +54,12 @@ impl<'a> BulkMark<'a> {
     }
 
     fn on(&self, target: &Message, machine: &MachineName) -> Option<WireMessage> {
-        let wire = WireMessage::of(self.mark, machine)?;
+        let mut mark = self.mark.clone();
+        mark.draft.key = Some(target.id.to_string());
+        let wire = WireMessage::of(&mark, machine)?;
         // The same mark on the same message has the same id, so that it is stored once however often it is sent.
         let time = self.mark.id.as_str().get(..TIME_OF_ID)?;
         let random = target.id.as_str().get(TIME_OF_ID..)?;
-        Some(WireMessage { id: format!("{time}{random}"), key: Some(target.id.to_string()), ..wire })
+        Some(WireMessage { id: format!("{time}{random}"), ..wire })
     }
 }

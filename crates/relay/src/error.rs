@@ -67,8 +67,17 @@ pub enum Error {
         known: String,
     },
     /// There is another link between the two.
-    #[error("another link to {0} is connected already")]
+    #[error(
+        "another link to {0} is connected already, or to a copy of its home, which has the same id: \
+         then remove the file machine-id in the copy"
+    )]
     Connected(String),
+    /// The machine was removed while it was connected.
+    #[error("{name} was removed, or is called otherwise now; a new connection begins anew")]
+    Removed {
+        /// What it was called.
+        name: String,
+    },
     /// The other side broke the rules of the protocol.
     #[error("the other side does not speak the link protocol: {0}")]
     Protocol(&'static str),

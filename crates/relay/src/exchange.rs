@@ -15,10 +15,10 @@ use crate::error::Error;
 use crate::exchange_setup::ExchangeSetup;
 use crate::frame::{Frame, FrameReader, Hello, PROTOCOL, Purpose};
 use crate::link::{Input, Link, Output};
-use crate::link_process::{ProcessErrors, unblock};
+use crate::link_process::{ProcessErrors, set_nonblocking};
 use crate::local_journal;
 use crate::machine::{MachineId, MachineName};
-use crate::peer::{Peer, check_name, introduce};
+use crate::peer::{Peer, check_name, register_machine};
 use crate::position::Position;
 use crate::repositories::Repositories;
 use crate::wire_message::WireMessage;
@@ -92,8 +92,8 @@ pub struct Exchange<'a> {
     repositories: Repositories,
     /// Whether the person at the other machine wants to answer what agents ask here.
     other_may_answer: bool,
-    /// The agents that the other side was told of, and when to look again whether they have changed.
-    told_agents: Option<Vec<WireAgent>>,
+    /// The list of agents that was sent last, and when to look again whether it has changed.
+    sent_agents: Option<Vec<WireAgent>>,
     look_at_agents: Option<Instant>,
     progress: &'a mut dyn FnMut(Progress),
 }
@@ -111,7 +111,7 @@ impl<'a> Exchange<'a> {
         let watch = JournalWatch::register(&mut journal)?;
         journal.take_reopened();
         for fd in [pipes.input, pipes.output] {
-            unblock(fd)?;
+            set_nonblocking(fd)?;
         }
         let hello = Hello {
             protocol: (PROTOCOL, PROTOCOL),
@@ -136,7 +136,7 @@ impl<'a> Exchange<'a> {
             peer: None,
             repositories: Repositories::default(),
             other_may_answer: false,
-            told_agents: None,
+            sent_agents: None,
             look_at_agents: None,
             progress,
         };
@@ -152,7 +152,7 @@ impl<'a> Exchange<'a> {
         if let Err(error) = &ended
             && !matches!(error, Error::Refused(_))
         {
-            self.say(&Frame::Refused { why: error.for_other_side() });
+            self.queue_frame(&Frame::Refused { why: error.for_other_side() });
             // If it does not go at once, the end of the pipe says as much.
             let _ = self.write();
         }
@@ -185,15 +185,18 @@ impl<'a> Exchange<'a> {
                     let source = io::Error::other("the journal was replaced; the link begins anew");
                     return Err(Error::Io { what: "cannot go on".to_owned(), source });
                 }
-                self.give(Input::Changed)?;
+                if let Some(peer) = &self.peer {
+                    peer.check_known(&mut self.journal)?;
+                }
+                self.handle(Input::Changed)?;
                 // Before the hello no machine is there to be told.
                 if self.peer.is_some() {
                     self.look_at_agents = self.look_at_agents.or(Some(Instant::now() + AGENTS_AFTER));
                 }
             }
-            self.tell_agents()?;
+            self.send_agents()?;
             if self.link.next_tick() <= monotonic() {
-                self.give(Input::Tick)?;
+                self.handle(Input::Tick)?;
             }
         }
     }
@@ -239,13 +242,13 @@ impl<'a> Exchange<'a> {
         };
         let frames = self.reader.feed(&chunk[..read]).map_err(|wrong| Error::Protocol(wrong.0))?;
         for frame in frames {
-            self.give(Input::Frame(frame))?;
+            self.handle(Input::Frame(frame))?;
         }
         Ok(false)
     }
 
     /// Handles what happened, and all that follows from it.
-    fn give(&mut self, input: Input) -> Result<(), Error> {
+    fn handle(&mut self, input: Input) -> Result<(), Error> {
         let mut inputs = VecDeque::from([input]);
         while let Some(input) = inputs.pop_front() {
             for output in self.link.handle(monotonic(), input)? {
@@ -259,7 +262,7 @@ impl<'a> Exchange<'a> {
     fn execute(&mut self, output: Output) -> Result<Option<Input>, Error> {
         Ok(match output {
             Output::Send(frame) => {
-                self.say(&frame);
+                self.queue_frame(&frame);
                 None
             }
             Output::Greet(hello) => Some(self.greet(&hello)?),
@@ -279,7 +282,8 @@ impl<'a> Exchange<'a> {
                 Some(Input::Stored(end))
             }
             Output::Agents(agents) => {
-                let peer = self.peer()?;
+                let Self { peer: Some(peer), journal, .. } = self else { return Ok(None) };
+                peer.check_known(journal)?;
                 MachineAgents::of(&peer.rules, &peer.machine, agents).write(&self.setup.home);
                 None
             }
@@ -288,8 +292,11 @@ impl<'a> Exchange<'a> {
                 Some(Input::Answered(answer(give, &mut self.journal, &message, words, as_json)?))
             }
             Output::Advance(end) => {
-                let peer = self.peer()?.machine.clone();
-                self.journal.advance_export(peer.as_str(), &end.into(), IdSource::now().unix_ms)?;
+                let machine = self.peer()?.machine.clone();
+                let (end, now_ms) = (end.into(), IdSource::now().unix_ms);
+                if !self.journal.advance_export(machine.as_str(), &end, now_ms)? {
+                    return Err(self.peer()?.removed());
+                }
                 None
             }
         })
@@ -312,21 +319,22 @@ impl<'a> Exchange<'a> {
             messages: &checked.messages,
             end: &end.clone().into(),
         })?;
+        let Some(imported) = imported else { return Err(self.peer()?.removed()) };
         checked.refuse_own_ids(imported.refused);
         Ok((imported.new, checked.refused))
     }
 
-    /// Tells the other side of the agents here, if it is time and they have changed.
-    fn tell_agents(&mut self) -> Result<(), Error> {
+    /// Sends the list of the agents here, if it is time and it has changed.
+    fn send_agents(&mut self) -> Result<(), Error> {
         let is_due = self.look_at_agents.is_some_and(|at| at <= Instant::now());
         if !is_due || self.peer.is_none() {
             return Ok(());
         }
         self.look_at_agents = None;
         let agents = own_agents(&mut self.journal)?;
-        if self.told_agents.as_ref() != Some(&agents) {
-            self.say(&Frame::Agents { agents: agents.clone() });
-            self.told_agents = Some(agents);
+        if self.sent_agents.as_ref() != Some(&agents) {
+            self.queue_frame(&Frame::Agents { agents: agents.clone() });
+            self.sent_agents = Some(agents);
         }
         Ok(())
     }
@@ -346,11 +354,12 @@ impl<'a> Exchange<'a> {
         match hello.purpose {
             Purpose::Exchange => {}
             Purpose::Answer => {
-                check_name(&mut self.journal, self.setup.name.as_ref(), hello)?;
+                let name = self.setup.name.as_ref().map(|given| &given.name);
+                check_name(&mut self.journal, name, hello)?;
                 return Ok(Input::GreetedToAnswer);
             }
-            Purpose::Introduce => {
-                introduce(&self.setup.home, &mut self.journal, self.setup.name.as_ref(), hello)?;
+            Purpose::Register => {
+                register_machine(&self.setup.home, &mut self.journal, self.setup.name.as_ref(), hello)?;
                 return Ok(Input::GreetedToAnswer);
             }
         }
@@ -364,7 +373,7 @@ impl<'a> Exchange<'a> {
         Ok(Input::Greeted { stored: stored.map(Into::into) })
     }
 
-    fn say(&mut self, frame: &Frame) {
+    fn queue_frame(&mut self, frame: &Frame) {
         self.unsent.extend(frame.line());
     }
 

@@ -3,7 +3,7 @@
 use ringer_journal::Home;
 
 use crate::answers::GiveAnswer;
-use crate::machine::MachineName;
+use crate::given_name::GivenName;
 
 /// What a connection is made of.
 #[derive(Debug, Clone)]
@@ -15,7 +15,7 @@ pub struct ExchangeSetup {
     /// Whether this is the far end of a link, which is also asked for other things than messages.
     pub is_far_end: bool,
     /// What the other machine is called here. Without a name, it is called as it calls itself.
-    pub name: Option<MachineName>,
+    pub name: Option<GivenName>,
     /// Gives answers of the other machine to what agents ask here. Without it, that machine may neither answer nor write to
     /// agents.
     pub give_answer: Option<GiveAnswer>,

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -21,6 +21,7 @@ use crate::answers::GiveAnswer;
 use crate::error::Error;
 use crate::exchange::{Ended, Exchange, Pipes, Progress};
 use crate::exchange_setup::ExchangeSetup;
+use crate::given_name::GivenName;
 use crate::link_process::LinkProcess;
 use crate::machine::MachineName;
 use crate::status_file::{LinkState, StatusFile};
@@ -56,7 +57,7 @@ impl Relays {
         let (changes, received) = channel();
         let is_needed = Arc::new(AtomicBool::new(false));
         let status = StatusFile::new(setup.home.clone());
-        let shared = Arc::new(Shared { setup, status });
+        let shared = Arc::new(Shared { setup, status, names: Mutex::default() });
         let mut manager = Manager { shared, threads: BTreeMap::new() };
         let thread = thread::Builder::new().name("links".to_owned()).spawn(move || manager.run(&received));
         Self { changes: Some(changes), is_needed, thread: thread.ok() }
@@ -86,6 +87,14 @@ impl Drop for Relays {
 struct Shared {
     setup: RelaySetup,
     status: StatusFile,
+    /// The names of all links of the settings.
+    names: Mutex<Vec<String>>,
+}
+
+impl Shared {
+    fn names(&self) -> MutexGuard<'_, Vec<String>> {
+        self.names.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// The thread of a link.
@@ -117,6 +126,7 @@ impl Manager {
         let unwanted = self.threads.extract_if(.., |_, own| !links.contains(&own.link));
         stop(unwanted.map(|(_, thread)| thread).collect());
         self.shared.status.keep(&names);
+        *self.shared.names() = names.into_iter().map(str::to_owned).collect();
         for link in links {
             if !self.threads.contains_key(&link.name) {
                 self.begin(link);
@@ -224,7 +234,7 @@ fn connect(
         home: shared.setup.home.clone(),
         program: shared.setup.program.clone(),
         is_far_end: false,
-        name: Some(name.clone()),
+        name: Some(GivenName::of_link(name.clone(), &link.command, shared.names().clone())),
         give_answer: None,
         may_answer: link.may_answer,
         may_reach_lead: link.may_reach_lead,
@@ -237,6 +247,8 @@ fn connect(
                 status.state = LinkState::Connected;
                 status.machine = Some(machine.as_str().to_owned());
                 status.program = Some(program);
+                // What waits there is said anew with the first messages.
+                status.waiting_there = 0;
             });
         }
         Progress::Stored { new, refused, waiting } => shared.status.change(name.as_str(), |status| {
@@ -256,7 +268,7 @@ fn connect(
     };
     let ended = Exchange::begin(&setup, pipes, &mut progress)?.run();
     match ended {
-        Ok(Ended::Closed) => Err(Error::Program(process.end_in_words())),
+        Ok(Ended::Closed) => Err(Error::Program(process.describe_end())),
         ended => ended,
     }
 }
@@ -277,6 +289,7 @@ fn connect_team(
                 status.state = LinkState::Connected;
                 status.machine = Some(team.export_key());
                 (status.program, status.address) = (Some(server), Some(address));
+                status.waiting_there = 0;
             });
         }
         TeamProgress::Stored { new, refused, waiting } => shared.status.change(name.as_str(), |status| {

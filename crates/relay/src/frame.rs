@@ -129,7 +129,8 @@ pub enum Purpose {
     /// Something is answered, or only the hello is wanted. There may be many such connections at once.
     Answer,
     /// A link is being set: what is written from now on is for the machine that says hello.
-    Introduce,
+    #[serde(rename = "introduce")]
+    Register,
 }
 
 impl Frame {
@@ -174,14 +175,14 @@ fn bounded<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Ve
 }
 
 /// Lines before the first frame that may be something else: more than any greeting of a shell has.
-const MAX_NOISE: usize = 100;
+const MAX_SKIPPED: usize = 100;
 
 /// Frames out of bytes as they come. It holds one frame at most.
 #[derive(Debug, Default)]
 pub struct FrameReader {
     kept: Vec<u8>,
-    /// Lines that may still be no frames.
-    noise: usize,
+    /// How many more lines that are no frames are skipped.
+    may_skip: usize,
 }
 
 /// What a line that is no frame is worth: the link ends.
@@ -192,7 +193,7 @@ impl FrameReader {
     /// A reader at the beginning of a connection. The start-up files of a shell may print something first: lines that are no
     /// frames are skipped until the first frame.
     pub fn before_hello() -> Self {
-        Self { kept: Vec::new(), noise: MAX_NOISE }
+        Self { kept: Vec::new(), may_skip: MAX_SKIPPED }
     }
 
     /// Takes bytes, and gives the frames that they complete.
@@ -205,10 +206,10 @@ impl FrameReader {
             let line = std::mem::take(&mut self.kept);
             match Frame::read(&line) {
                 Some(frame) => {
-                    self.noise = 0;
+                    self.may_skip = 0;
                     frames.push(frame);
                 }
-                None if self.noise > 0 => self.noise -= 1,
+                None if self.may_skip > 0 => self.may_skip -= 1,
                 None => return Err(NoFrame("a line is no frame")),
             }
         }

@@ -118,8 +118,8 @@ pub struct Link {
     greeted: bool,
     outgoing: Outgoing,
     incoming: Incoming,
-    heard_at: Duration,
-    said_at: Duration,
+    received_at: Duration,
+    sent_at: Duration,
 }
 
 /// The messages of this machine.
@@ -152,8 +152,8 @@ impl Link {
             greeted: false,
             outgoing: Outgoing::default(),
             incoming: Incoming::default(),
-            heard_at: now,
-            said_at: now,
+            received_at: now,
+            sent_at: now,
         };
         (link, vec![Output::Send(Frame::Hello(own))])
     }
@@ -170,15 +170,15 @@ impl Link {
 
     /// When [`Input::Tick`] is due.
     pub fn next_tick(&self) -> Duration {
-        (self.said_at + PING_AFTER).min(self.heard_at + GONE_AFTER)
+        (self.sent_at + PING_AFTER).min(self.received_at + GONE_AFTER)
     }
 
     /// Handles what happened. After an error the connection is over.
     pub fn handle(&mut self, now: Duration, input: Input) -> Result<Vec<Output>, Error> {
         let outputs = match input {
             Input::Frame(frame) => {
-                self.heard_at = now;
-                self.hear(now, frame)?
+                self.received_at = now;
+                self.handle_frame(now, frame)?
             }
             Input::Greeted { stored } => {
                 self.incoming.asked = true;
@@ -194,7 +194,7 @@ impl Link {
                 outputs.extend(self.outgoing.read());
                 outputs
             }
-            Input::Read(read) => self.outgoing.found(read),
+            Input::Read(read) => self.outgoing.handle_read(read),
             Input::Stored(end) => vec![Output::Send(Frame::Stored { end })],
             Input::Changed => {
                 self.outgoing.more = true;
@@ -203,20 +203,20 @@ impl Link {
             Input::Tick => self.tick(now)?,
         };
         if outputs.iter().any(|output| matches!(output, Output::Send(_))) {
-            self.said_at = now;
+            self.sent_at = now;
         }
         Ok(outputs)
     }
 
     fn tick(&self, now: Duration) -> Result<Vec<Output>, Error> {
-        if now >= self.heard_at + GONE_AFTER {
+        if now >= self.received_at + GONE_AFTER {
             return Err(Error::Silent(GONE_AFTER.as_secs()));
         }
-        let is_due = now >= self.said_at + PING_AFTER;
+        let is_due = now >= self.sent_at + PING_AFTER;
         Ok(is_due.then_some(Output::Send(Frame::Ping)).into_iter().collect())
     }
 
-    fn hear(&mut self, now: Duration, frame: Frame) -> Result<Vec<Output>, Error> {
+    fn handle_frame(&mut self, now: Duration, frame: Frame) -> Result<Vec<Output>, Error> {
         match frame {
             Frame::Hello(hello) if !self.greeted => {
                 let (from, to) = hello.protocol;
@@ -231,7 +231,7 @@ impl Link {
                 Err(Error::Refused(why.chars().filter(|c| !c.is_control()).take(300).collect()))
             }
             // It is said now instead of a little later, so that an idle process wakes up once and not twice.
-            Frame::Ping if self.greeted && now >= self.said_at + PING_AFTER / 2 => {
+            Frame::Ping if self.greeted && now >= self.sent_at + PING_AFTER / 2 => {
                 Ok(vec![Output::Send(Frame::Ping)])
             }
             Frame::Ping | Frame::Unknown => Ok(Vec::new()),
@@ -260,7 +260,7 @@ impl Link {
                 let repeats_until = self.incoming.repeats_until;
                 Ok(vec![Output::Store { messages, end, repeats_until, waiting }])
             }
-            Frame::Stored { end } => self.outgoing.stored(end),
+            Frame::Stored { end } => self.outgoing.handle_stored(end),
             Frame::Agents { agents } => Ok(vec![Output::Agents(agents)]),
             Frame::Answer { message, words, as_json } => Ok(vec![Output::Answer { message, words, as_json }]),
             Frame::Answered(_) => Err(Error::Protocol("it answered what was not asked")),
@@ -275,7 +275,7 @@ impl Outgoing {
             .then_some(Output::Read { after: self.looked_at })
     }
 
-    fn found(&mut self, read: ReadMessages) -> Vec<Output> {
+    fn handle_read(&mut self, read: ReadMessages) -> Vec<Output> {
         let ReadMessages { messages, end, looked_at, more, waiting } = read;
         (self.looked_at, self.more) = (looked_at, more);
         let mut outputs = Vec::new();
@@ -288,7 +288,7 @@ impl Outgoing {
         outputs
     }
 
-    fn stored(&mut self, end: Position) -> Result<Vec<Output>, Error> {
+    fn handle_stored(&mut self, end: Position) -> Result<Vec<Output>, Error> {
         match self.in_flight.pop_front() {
             Some(first) if first == end => {}
             _ => return Err(Error::Protocol("it stored what was not sent")),

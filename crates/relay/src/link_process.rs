@@ -15,12 +15,14 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::error::Error;
 
-/// How long a program may take to end by itself.
+/// How long a program may take to end by itself when it is told to.
 const ENDS_WITHIN: Duration = Duration::from_millis(300);
+/// How long to wait for the exit code of a program that closed its output: it says why the link failed.
+const EXITS_WITHIN: Duration = Duration::from_secs(2);
 /// How often it is looked whether a program whose output is closed has ended.
 const LOOK_AGAIN: Duration = Duration::from_millis(2);
 /// How much of what it says about itself is kept, at least: the last line of it is shown.
-const MAX_SAID: usize = 16 * 1024;
+const MAX_ERRORS: usize = 16 * 1024;
 
 /// The most that a pipe holds, as Linux allows it to a user.
 const MAX_PIPE: usize = 1024 * 1024;
@@ -41,7 +43,7 @@ pub struct LinkProcess {
 pub struct ProcessErrors {
     stderr: ChildStderr,
     has_ended: Cell<bool>,
-    said: RefCell<Vec<u8>>,
+    written: RefCell<Vec<u8>>,
 }
 
 /// What a program printed, and how it ended.
@@ -49,16 +51,32 @@ pub struct ProcessErrors {
 pub struct FinishedProcess {
     /// What it printed.
     pub text: String,
+    /// It printed more than that.
+    pub is_cut: bool,
     /// Its exit code.
     pub code: Option<i32>,
-    /// The last line that it said about itself.
-    pub last_words: Option<String>,
+    /// The end of what it wrote to standard error.
+    pub errors: String,
+}
+
+impl FinishedProcess {
+    /// The last line that it wrote to standard error.
+    pub fn last_error_line(&self) -> Option<String> {
+        last_line(&self.errors)
+    }
+}
+
+/// The last line of what a program wrote to standard error that is not a hint.
+fn last_line(errors: &str) -> Option<String> {
+    let mut lines = errors.lines().rev().map(str::trim);
+    let line = lines.find(|line| !line.is_empty() && !line.starts_with("hint:"))?;
+    Some(line.chars().filter(|character| !character.is_control()).take(300).collect())
 }
 
 impl ProcessErrors {
     fn new(stderr: ChildStderr) -> io::Result<Self> {
-        unblocked(stderr.as_fd())?;
-        Ok(Self { stderr, has_ended: Cell::new(false), said: RefCell::default() })
+        make_nonblocking(stderr.as_fd())?;
+        Ok(Self { stderr, has_ended: Cell::new(false), written: RefCell::default() })
     }
 
     /// What to wait for. `None` if nothing will come any more.
@@ -68,19 +86,19 @@ impl ProcessErrors {
 
     /// Reads what is there, and keeps the end of it. Gives whether there may be more.
     pub(crate) fn read(&self) -> bool {
-        let mut said = self.said.borrow_mut();
+        let mut written = self.written.borrow_mut();
         let mut chunk = [0; 4096];
         loop {
             match rustix::io::read(&self.stderr, &mut chunk) {
                 Ok(0) => break self.has_ended.set(true),
-                Ok(read) => said.extend_from_slice(&chunk[..read]),
+                Ok(read) => written.extend_from_slice(&chunk[..read]),
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => break,
                 Err(_) => break self.has_ended.set(true),
             }
-            if said.len() > 2 * MAX_SAID {
-                let old = said.len() - MAX_SAID;
-                said.drain(..old);
+            if written.len() > 2 * MAX_ERRORS {
+                let old = written.len() - MAX_ERRORS;
+                written.drain(..old);
                 // The program may write faster than this reads: the link has to go on.
                 return true;
             }
@@ -88,18 +106,14 @@ impl ProcessErrors {
         false
     }
 
-    /// The last line that it wrote.
-    fn last_words(&self) -> Option<String> {
+    /// The end of what it wrote.
+    fn text(&self) -> String {
         // More than a pipe holds is not read: a program that did not end may write for ever.
-        let mut left = MAX_PIPE / MAX_SAID;
+        let mut left = MAX_PIPE / MAX_ERRORS;
         while left > 0 && self.read() {
             left -= 1;
         }
-        let said = self.said.borrow();
-        let said = String::from_utf8_lossy(&said);
-        let line =
-            said.lines().rev().map(str::trim).find(|line| !line.is_empty() && !line.starts_with("hint:"))?;
-        Some(line.chars().filter(|character| !character.is_control()).take(300).collect())
+        String::from_utf8_lossy(&self.written.borrow()).into_owned()
     }
 }
 
@@ -110,9 +124,13 @@ impl LinkProcess {
             return Err(io::Error::other("no program is named"));
         };
         let mut command = Command::new(program);
-        command.args(arguments).process_group(0);
         // An agent may have started the hub: what it set for its own programs is not for this one.
-        command.env_remove("RINGER_AGENT");
+        command.args(arguments).env_remove("RINGER_AGENT");
+        Self::start_command(command)
+    }
+
+    fn start_command(mut command: Command) -> io::Result<Self> {
+        command.process_group(0);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn()?;
         let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
@@ -126,15 +144,14 @@ impl LinkProcess {
         Ok(Self { child: Some(child), group, stdin: Some(stdin), stdout, errors })
     }
 
-    /// Runs a program to its end, without input. What it prints beyond [`MAX_SAID`] is not kept.
-    pub fn run_to_end(argv: &[String], within: Duration) -> Result<FinishedProcess, Error> {
+    /// Runs a program to its end, without input. Of what it prints at most `most` bytes are kept.
+    pub fn run_to_end(command: Command, most: usize, within: Duration) -> Result<FinishedProcess, Error> {
         let deadline = Instant::now() + within;
-        let mut process = Self::start(argv).map_err(|error| {
-            let program = argv.first().map(String::as_str).unwrap_or_default();
-            Error::Program(format!("{program} cannot be started: {error}"))
-        })?;
+        let program = command.get_program().to_string_lossy().into_owned();
+        let mut process = Self::start_command(command)
+            .map_err(|error| Error::Program(format!("{program} cannot be started: {error}")))?;
         process.stdin = None;
-        unblock(process.output())?;
+        set_nonblocking(process.output())?;
         let (mut text, mut chunk) = (Vec::new(), [0; 4096]);
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
@@ -147,14 +164,17 @@ impl LinkProcess {
             process.errors.read();
             match rustix::io::read(&process.stdout, &mut chunk) {
                 Ok(0) => break,
-                Ok(read) if text.len() < MAX_SAID => text.extend_from_slice(&chunk[..read]),
+                Ok(read) if text.len() <= most => text.extend_from_slice(&chunk[..read]),
                 Ok(_) | Err(Errno::AGAIN | Errno::INTR) => {}
                 Err(_) => break,
             }
         }
-        let code = process.wait_for_end().and_then(|status| status.code());
+        let left = deadline.saturating_duration_since(Instant::now());
+        let code = process.wait_for_end(left).and_then(|status| status.code());
+        let is_cut = text.len() > most;
+        text.truncate(most);
         let text = String::from_utf8_lossy(&text).into_owned();
-        Ok(FinishedProcess { text, code, last_words: process.errors.last_words() })
+        Ok(FinishedProcess { text, is_cut, code, errors: process.errors.text() })
     }
 
     /// What it writes.
@@ -174,10 +194,10 @@ impl LinkProcess {
     }
 
     /// How it ended, in words: the last line that it said about itself, and its exit code. It is given a moment to end.
-    pub fn end_in_words(&mut self) -> String {
+    pub fn describe_end(&mut self) -> String {
         self.stdin = None;
-        let status = self.wait_for_end();
-        let said = self.errors.last_words();
+        let status = self.wait_for_end(EXITS_WITHIN);
+        let said = last_line(&self.errors.text());
         let ended = match status {
             Some(status) => {
                 status.code().map_or_else(|| status.to_string(), |code| format!("exit code {code}"))
@@ -190,13 +210,13 @@ impl LinkProcess {
         }
     }
 
-    /// Waits a moment for the end of the program. Gives how it ended.
-    fn wait_for_end(&mut self) -> Option<ExitStatus> {
-        let deadline = Instant::now() + ENDS_WITHIN;
+    /// Waits for the end of the program. Gives how it ended, if it did in time.
+    fn wait_for_end(&mut self, within: Duration) -> Option<ExitStatus> {
+        let deadline = Instant::now() + within;
         // Its output is closed a moment before it has ended, so most of the wait is for the output.
-        let timeout = Timespec::try_from(ENDS_WITHIN).ok();
+        let timeout = Timespec::try_from(within).ok();
         let _ = poll(&mut [PollFd::new(&self.stdout, PollFlags::empty())], timeout.as_ref());
-        ends_until(self.child.as_mut()?, deadline)
+        wait_until(self.child.as_mut()?, deadline)
     }
 
     fn signal(&self, signal: Signal) {
@@ -212,30 +232,30 @@ impl Drop for LinkProcess {
         self.stdin = None;
         if matches!(self.child.as_mut().map(Child::try_wait), Some(Ok(None))) {
             self.signal(Signal::TERM);
-            let _ = self.wait_for_end();
+            let _ = self.wait_for_end(ENDS_WITHIN);
         }
         self.signal(Signal::KILL);
         let Some(mut child) = self.child.take() else { return };
         // It may have left its group, or run as another user, as `sudo` does: such a program cannot be killed, and must not
         // keep the hub from ending.
         let _ = child.kill();
-        if ends_until(&mut child, Instant::now() + ENDS_WITHIN).is_none() {
+        if wait_until(&mut child, Instant::now() + ENDS_WITHIN).is_none() {
             let _ = thread::Builder::new().name("link ends".to_owned()).spawn(move || child.wait());
         }
     }
 }
 
-fn unblocked(pipe: BorrowedFd<'_>) -> io::Result<()> {
+fn make_nonblocking(pipe: BorrowedFd<'_>) -> io::Result<()> {
     Ok(fcntl_setfl(pipe, fcntl_getfl(pipe)? | OFlags::NONBLOCK)?)
 }
 
 /// Neither end of a pipe may hold up the other one.
-pub(crate) fn unblock(pipe: BorrowedFd<'_>) -> Result<(), Error> {
-    unblocked(pipe).map_err(|source| Error::Io { what: "cannot use the pipe".to_owned(), source })
+pub(crate) fn set_nonblocking(pipe: BorrowedFd<'_>) -> Result<(), Error> {
+    make_nonblocking(pipe).map_err(|source| Error::Io { what: "cannot use the pipe".to_owned(), source })
 }
 
 /// How a program ended, if it did in time.
-fn ends_until(child: &mut Child, deadline: Instant) -> Option<ExitStatus> {
+fn wait_until(child: &mut Child, deadline: Instant) -> Option<ExitStatus> {
     loop {
         match child.try_wait() {
             Ok(Some(status)) => return Some(status),
@@ -257,7 +277,7 @@ mod tests {
     fn a_program_that_says_much_about_itself_does_not_wait() {
         // More than any pipe holds, and then something on standard output.
         let script = "i=0; while [ $i -lt 3000 ]; do echo 'debug1: 0123456789012345678901234567890123456789' >&2; \
-                      i=$((i+1)); done; echo last words >&2; echo done";
+                      i=$((i+1)); done; echo the last line >&2; echo done";
         let mut process = shell(script);
         let deadline = Instant::now() + Duration::from_secs(30);
         let mut byte = [0];
@@ -274,25 +294,34 @@ mod tests {
                 break;
             }
         }
-        assert_eq!(process.end_in_words(), "last words (exit code 0)");
+        let child = process.child.as_mut().unwrap();
+        test_support::until("it has ended", || child.try_wait().unwrap().is_some());
+        assert_eq!(process.describe_end(), "the last line (exit code 0)");
     }
 
     #[test]
     fn a_program_is_run_to_its_end_and_not_longer() {
-        let run =
-            |script: &str, within| LinkProcess::run_to_end(&["sh", "-c", script].map(str::to_owned), within);
-        let finished = run("cat; echo out; echo err >&2; exit 3", Duration::from_secs(30)).unwrap();
-        assert_eq!((finished.text.as_str(), finished.code), ("out\n", Some(3)));
-        assert_eq!(finished.last_words.as_deref(), Some("err"));
-        let late = run("exec sleep 1000", Duration::from_millis(50));
+        let run = |script: &str, most, within| {
+            let mut command = Command::new("sh");
+            command.args(["-c", script]);
+            LinkProcess::run_to_end(command, most, within)
+        };
+        let script = "cat; echo out; echo err >&2; echo 'hint: try' >&2; exit 3";
+        let finished = run(script, 4, Duration::from_secs(30)).unwrap();
+        assert_eq!((finished.text.as_str(), finished.is_cut, finished.code), ("out\n", false, Some(3)));
+        assert_eq!(finished.errors, "err\nhint: try\n");
+        assert_eq!(finished.last_error_line().as_deref(), Some("err"));
+        let finished = run("echo out", 3, Duration::from_secs(30)).unwrap();
+        assert_eq!((finished.text.as_str(), finished.is_cut), ("out", true));
+        let late = run("exec sleep 1000", 4, Duration::from_millis(50));
         assert!(matches!(late, Err(Error::Silent(_))), "{late:?}");
     }
 
     #[test]
     fn a_program_that_does_not_end_is_not_waited_for() {
         let mut child = Command::new("sleep").arg("1000").spawn().unwrap();
-        assert_eq!(ends_until(&mut child, Instant::now() + LOOK_AGAIN), None);
+        assert_eq!(wait_until(&mut child, Instant::now() + LOOK_AGAIN), None);
         child.kill().unwrap();
-        assert!(ends_until(&mut child, Instant::now() + Duration::from_secs(30)).is_some());
+        assert!(wait_until(&mut child, Instant::now() + Duration::from_secs(30)).is_some());
     }
 }

@@ -92,7 +92,7 @@ pub(crate) fn read_own(
         read.messages.extend(wires);
     }
     if read.more {
-        let waiting = journal.own_count_after(read.looked_at, MAX_COUNTED)?;
+        let waiting = journal.own_count_for(machine.as_str(), read.looked_at, MAX_COUNTED)?;
         read.waiting = u32::try_from(waiting).unwrap_or(0);
     }
     Ok(read)
@@ -120,10 +120,10 @@ pub(crate) fn store(
         let may_be_old = wire.seq <= repeats_until;
         let repository = wire.repository.clone().filter(|_| rules.may_reach_lead);
         let imported = match rules.import(wire) {
-            Ok(imported) => match marks(journal, rules, &imported)? {
-                Marks::ItMay => imported,
-                Marks::WhatIsGone => continue,
-                Marks::WhatItMayNot => {
+            Ok(imported) => match check_mark(journal, rules, &imported)? {
+                MarkCheck::Allowed => imported,
+                MarkCheck::TargetGone => continue,
+                MarkCheck::NotAllowed => {
                     checked.refuse(&ImportRefusal::NotItsMark);
                     continue;
                 }
@@ -179,28 +179,34 @@ fn with_agent_id(journal: &mut Journal, mut imported: ImportedMessage) -> Result
     Ok(imported)
 }
 
-/// What a message of another machine marks.
-enum Marks {
-    /// What it may mark, or nothing.
-    ItMay,
-    /// A message that is no longer here, or was never sent here.
-    WhatIsGone,
-    WhatItMayNot,
+/// Whether another machine may set a mark.
+enum MarkCheck {
+    /// It may, or the message is no mark.
+    Allowed,
+    /// The message is no longer here, or was never sent here.
+    TargetGone,
+    NotAllowed,
 }
 
 /// Whether the other machine may set this mark: on a message of its own, or on one of this machine, which the person read
 /// there; not on one of a third machine.
-fn marks(journal: &mut Journal, rules: &ImportRules, imported: &ImportedMessage) -> Result<Marks, Error> {
+fn check_mark(
+    journal: &mut Journal,
+    rules: &ImportRules,
+    imported: &ImportedMessage,
+) -> Result<MarkCheck, Error> {
     let Tag::Mark(Mark::Read | Mark::Unread | Mark::Clear | Mark::Snooze) = imported.draft.tag else {
-        return Ok(Marks::ItMay);
+        return Ok(MarkCheck::Allowed);
     };
     let Some(MarkTarget::Message(id)) = imported.draft.key.as_deref().and_then(MarkTarget::parse) else {
-        return Ok(Marks::WhatItMayNot);
+        return Ok(MarkCheck::NotAllowed);
     };
     Ok(match journal.machine_of(&id)? {
-        None => Marks::WhatIsGone,
-        Some(machine) if machine.as_ref().is_none_or(|name| name == rules.machine.as_str()) => Marks::ItMay,
-        Some(_) => Marks::WhatItMayNot,
+        None => MarkCheck::TargetGone,
+        Some(machine) if machine.as_ref().is_none_or(|name| name == rules.machine.as_str()) => {
+            MarkCheck::Allowed
+        }
+        Some(_) => MarkCheck::NotAllowed,
     })
 }
 

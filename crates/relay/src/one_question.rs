@@ -10,7 +10,7 @@ use rustix::io::Errno;
 
 use crate::error::Error;
 use crate::frame::{Answered, Frame, FrameReader, Hello, PROTOCOL, Purpose};
-use crate::link_process::{LinkProcess, unblock};
+use crate::link_process::{LinkProcess, set_nonblocking};
 use crate::machine::{MachineId, MachineName};
 use crate::peer::check_name;
 
@@ -107,7 +107,7 @@ impl Connection {
         let process = LinkProcess::start(argv)
             .map_err(|error| Error::Program(format!("{program} cannot be started: {error}")))?;
         for pipe in [process.input(), process.output()] {
-            unblock(pipe)?;
+            set_nonblocking(pipe)?;
         }
         let (reader, deadline) = (FrameReader::before_hello(), Instant::now() + within);
         Ok(Self { process, reader, frames: VecDeque::new(), deadline, within })
@@ -168,7 +168,7 @@ impl Connection {
         self.wait(output, PollFlags::IN)?;
         let mut chunk = vec![0; CHUNK];
         match rustix::io::read(output, &mut *chunk) {
-            Ok(0) => Err(Error::Program(self.process.end_in_words())),
+            Ok(0) => Err(Error::Program(self.process.describe_end())),
             Ok(read) => {
                 let frames = self.reader.feed(&chunk[..read]).map_err(|wrong| Error::Protocol(wrong.0))?;
                 self.frames.extend(frames);

@@ -1,12 +1,13 @@
 //! The machine at the other end of a connection.
 
-use ringer_journal::{Home, IdSource, Journal, MachineNaming};
+use ringer_journal::{Home, IdSource, Journal, MachineNaming, NameSource};
 
 use crate::agents::MachineAgents;
 use crate::error::Error;
 use crate::exchange_setup::ExchangeSetup;
 use crate::first_position::{self, first_position};
 use crate::frame::Hello;
+use crate::given_name::GivenName;
 use crate::import::ImportRules;
 use crate::machine::{MachineId, MachineName};
 use crate::peer_lock::PeerLock;
@@ -27,25 +28,44 @@ pub(crate) struct Peer {
 impl Peer {
     /// The machine that said hello. Without a name it is called as it was called before, or as it calls itself.
     pub(crate) fn greet(setup: &ExchangeSetup, journal: &mut Journal, hello: &Hello) -> Result<Self, Error> {
-        let (name, begins_behind) = introduce(&setup.home, journal, setup.name.as_ref(), hello)?;
-        let lock = PeerLock::take(&setup.home, &hello.machine, &name)?;
+        // Before anything is noted: a machine that is connected keeps its name until that connection ends.
+        let lock = PeerLock::take(&setup.home, &hello.machine, || name_in_words(setup, journal, hello))?;
+        let (name, begins_behind) = register_machine(&setup.home, journal, setup.name.as_ref(), hello)?;
         let may_address_agents = setup.give_answer.is_some() && hello.may_answer;
         let mut rules = ImportRules::new(name, may_address_agents, IdSource::now().unix_ms, hello.unix_ms);
         rules.may_reach_lead |= setup.may_reach_lead;
         rules.may_be_answered = setup.may_answer;
         Ok(Self { machine: hello.machine.clone(), rules, begins_behind, _lock: lock })
     }
+
+    /// Ends the connection if the machine was removed here, or has another name by now.
+    pub(crate) fn check_known(&self, journal: &mut Journal) -> Result<(), Error> {
+        let id = journal.machine_named(self.rules.machine.as_str())?;
+        if id.as_deref() == Some(self.machine.as_str()) { Ok(()) } else { Err(self.removed()) }
+    }
+
+    /// Why a connection to a machine ends that was removed here.
+    pub(crate) fn removed(&self) -> Error {
+        Error::Removed { name: self.rules.machine.to_string() }
+    }
+}
+
+/// What a machine is called here, or would be.
+fn name_in_words(setup: &ExchangeSetup, journal: &mut Journal, hello: &Hello) -> String {
+    let known = journal.machine_name(hello.machine.as_str()).ok().flatten();
+    let given = setup.name.as_ref().map(|given| given.name.to_string());
+    known.or(given).unwrap_or_else(|| MachineName::from_text(&hello.name).to_string())
 }
 
 /// Notes what a machine is called here, and where the messages begin that are for it.
-pub fn introduce(
+pub fn register_machine(
     home: &Home,
     journal: &mut Journal,
-    name: Option<&MachineName>,
+    name: Option<&GivenName>,
     hello: &Hello,
 ) -> Result<(MachineName, i64), Error> {
     let name = match name {
-        Some(name) => set_name(journal, &hello.machine, name)?,
+        Some(name) => set_name(home, journal, &hello.machine, name)?,
         None => free_name(journal, hello)?,
     };
     Ok((name, first_position(home, journal, hello.machine.as_str())?))
@@ -64,11 +84,31 @@ pub(crate) fn check_name(
     }
 }
 
-fn set_name(journal: &mut Journal, machine: &MachineId, name: &MachineName) -> Result<MachineName, Error> {
-    match journal.name_machine(machine.as_str(), name.as_str())? {
-        MachineNaming::Named => Ok(name.clone()),
-        MachineNaming::NameTaken => Err(Error::OtherMachine { name: name.to_string() }),
-        MachineNaming::HasOtherName(known) => Err(Error::KnownAs { known }),
+fn set_name(
+    home: &Home,
+    journal: &mut Journal,
+    machine: &MachineId,
+    given: &GivenName,
+) -> Result<MachineName, Error> {
+    let (id, name) = (machine.as_str(), given.name.as_str());
+    let naming = match journal.name_machine(id, name, &given.source)? {
+        MachineNaming::HasOtherName { name: known, source } if given.replaces(&known, &source) => {
+            if source == NameSource::Machine && journal.machine_named(name)?.is_none() {
+                // Any machine can say the id of this one. One that does gets what this one has not confirmed, and nothing older.
+                first_position::forget(home, id);
+            }
+            let naming = journal.rename_machine(id, &known, name, &given.source)?;
+            if let Some(known) = MachineName::parse(&known).filter(|_| naming == MachineNaming::Named) {
+                MachineAgents::forget(home, &known);
+            }
+            naming
+        }
+        naming => naming,
+    };
+    match naming {
+        MachineNaming::Named => Ok(given.name.clone()),
+        MachineNaming::NameTaken => Err(Error::OtherMachine { name: given.name.to_string() }),
+        MachineNaming::HasOtherName { name: known, .. } => Err(Error::KnownAs { known }),
     }
 }
 
@@ -76,10 +116,14 @@ fn free_name(journal: &mut Journal, hello: &Hello) -> Result<MachineName, Error>
     let wanted = MachineName::from_text(&hello.name);
     for number in 1..=MAX_OF_ONE_NAME {
         let name = wanted.numbered(number);
-        match journal.name_machine(hello.machine.as_str(), name.as_str())? {
+        match journal.name_machine(hello.machine.as_str(), name.as_str(), &NameSource::Machine)? {
             MachineNaming::Named => return Ok(name),
             MachineNaming::NameTaken => {}
-            MachineNaming::HasOtherName(known) => {
+            // Only the key with that forced command is for the machine of this name.
+            MachineNaming::HasOtherName { name: known, source: NameSource::Serve } => {
+                return Err(Error::KnownAs { known });
+            }
+            MachineNaming::HasOtherName { name: known, .. } => {
                 return MachineName::parse(&known).ok_or(Error::KnownAs { known });
             }
         }

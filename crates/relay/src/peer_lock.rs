@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use ringer_journal::{Home, Lock};
 
 use crate::error::Error;
-use crate::machine::{MachineId, MachineName};
+use crate::machine::MachineId;
 
 /// How long to wait for the process of the last connection to end.
 const FREE_WITHIN: Duration = Duration::from_millis(500);
@@ -23,11 +23,16 @@ pub(crate) fn lock_path(home: &Home, machine: &MachineId) -> PathBuf {
 }
 
 impl PeerLock {
-    pub(crate) fn take(home: &Home, machine: &MachineId, name: &MachineName) -> Result<Self, Error> {
+    /// Takes it. `name` is what the machine is called, for the error.
+    pub(crate) fn take(
+        home: &Home,
+        machine: &MachineId,
+        name: impl FnOnce() -> String,
+    ) -> Result<Self, Error> {
         let path = lock_path(home, machine);
         match Lock::take(&path, Some(Instant::now() + FREE_WITHIN)) {
             Ok(Some(lock)) => Ok(Self { _lock: lock }),
-            Ok(None) => Err(Error::Connected(name.to_string())),
+            Ok(None) => Err(Error::Connected(name())),
             Err(source) => Err(Error::Io { what: format!("cannot lock {}", path.display()), source }),
         }
     }

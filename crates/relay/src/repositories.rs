@@ -83,3 +83,34 @@ impl Repositories {
         Ok(None)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use test_support::{HangingDirectory, until};
+
+    #[test]
+    fn a_directory_that_hangs_is_looked_at_once_and_holds_up_no_other() {
+        let Some(hanging) = HangingDirectory::new() else { return };
+        let other = tempfile::tempdir().unwrap();
+        for name in ["objects", "refs"] {
+            std::fs::create_dir_all(other.path().join(".git").join(name)).unwrap();
+        }
+        std::fs::write(other.path().join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
+        std::fs::write(other.path().join(".git/config"), "[remote \"origin\"]\nurl = host:api\n").unwrap();
+        let hangs = hanging.path().join("api").to_str().unwrap().to_owned();
+        let mut repositories = Repositories::default();
+        for _ in 0..2 {
+            assert_eq!(repositories.remote(&hangs), None);
+            assert_eq!((repositories.late.len(), repositories.remotes.len()), (1, 0), "it is not known");
+        }
+        let other = other.path().to_str().unwrap();
+        until("the other one is known", || repositories.remote(other).as_deref() == Some("host/api"));
+        hanging.release();
+        until("it is known that there is none", || {
+            repositories.remote(&hangs);
+            repositories.remotes.contains_key(&hangs)
+        });
+        assert!(repositories.late.is_empty());
+    }
+}

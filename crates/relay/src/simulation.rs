@@ -131,12 +131,12 @@ fn hello(machine: usize) -> Hello {
     }
 }
 
-/// Whether a side dies while it does what it has to.
+/// When a side is killed while it does what it has to.
 #[derive(PartialEq)]
-enum Fate {
-    Lives,
-    DiesBefore,
-    DiesAfter,
+enum Crash {
+    None,
+    Before,
+    After,
 }
 
 impl World {
@@ -200,12 +200,12 @@ impl World {
 
     fn execute(&mut self, at: usize, outputs: Vec<Output>) {
         for output in outputs {
-            let fate = match self.random.below(200) {
-                0 => Fate::DiesBefore,
-                1 => Fate::DiesAfter,
-                _ => Fate::Lives,
+            let crash = match self.random.below(200) {
+                0 => Crash::Before,
+                1 => Crash::After,
+                _ => Crash::None,
             };
-            if fate == Fate::DiesBefore && self.may_be_cut() {
+            if crash == Crash::Before && self.may_be_cut() {
                 return self.cut();
             }
             let machine = &mut self.machines[at];
@@ -240,7 +240,7 @@ impl World {
                     None
                 }
             };
-            if fate == Fate::DiesAfter && self.may_be_cut() {
+            if crash == Crash::After && self.may_be_cut() {
                 return self.cut();
             }
             if let Some(answer) = answer {

@@ -2,6 +2,7 @@
 
 use ringer_core::Message;
 use ringer_core::agent::PromptContent;
+use ringer_core::attention::MarkTarget;
 use ringer_core::message::{About, Mark, QuestionId, Recipient, Tag};
 use serde::{Deserialize, Serialize};
 
@@ -71,7 +72,7 @@ impl WireMessage {
             return None;
         }
         let recipient = match (draft.tag, &draft.recipient) {
-            (Tag::Mark(mark), _) if !is_sent(mark) => return None,
+            (Tag::Mark(mark), _) if !is_sent(mark, draft.key.as_deref()) => return None,
             (Tag::Notice(_), Recipient::Agent(agent)) => {
                 let there = agent.as_str().strip_suffix(to.as_str())?.strip_suffix('@')?;
                 format!("agent:{there}")
@@ -112,16 +113,23 @@ impl WireMessage {
     }
 }
 
-/// Whether a mark of this machine is sent to others: what the person did with a notification, and what the agents of this
+/// Whether a mark of this machine is sent to others: what the person did with one notification, and what the agents of this
 /// machine say of their own. Mutes hold for one machine, and an `undo` for the marks of one hub.
-fn is_sent(mark: Mark) -> bool {
-    !matches!(mark, Mark::Undo | Mark::Mute | Mark::Unmute)
+fn is_sent(mark: Mark, key: Option<&str>) -> bool {
+    match mark {
+        Mark::Undo | Mark::Mute | Mark::Unmute => false,
+        Mark::Read | Mark::Unread | Mark::Clear | Mark::Snooze => {
+            matches!(key.and_then(MarkTarget::parse), Some(MarkTarget::Message(_)))
+        }
+        Mark::Answer | Mark::Resolve | Mark::Decision => true,
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use ringer_core::{Draft, Kind, MessageId, Scope, Sender};
+    use ringer_journal::{Home, IdSource, Journal};
 
     fn message(recipient: &str) -> Message {
         let mut draft = Draft::new(Scope::global(), Sender::system(), Kind::Status, "hello").unwrap();
@@ -146,12 +154,17 @@ mod tests {
     }
 
     #[test]
-    fn a_mute_stays_here() {
+    fn a_mute_stays_here_and_so_does_a_mark_on_many() {
         let mut mute = message("person");
         mute.draft.tag = Tag::Mark(Mark::Mute);
         assert_eq!(sent(&mute), None);
         mute.draft.tag = Tag::Mark(Mark::Read);
-        assert!(sent(&mute).is_some());
+        for (key, is_sent) in
+            [(mute.id.as_str(), true), ("all", false), ("all-read", false), ("place:1:w", false)]
+        {
+            let marked = Draft { key: Some(key.to_owned()), ..mute.draft.clone() };
+            assert_eq!(sent(&Message { draft: marked, ..mute.clone() }).is_some(), is_sent, "{key}");
+        }
     }
 
     #[test]
@@ -162,5 +175,41 @@ mod tests {
         let wire = WireMessage::of(&long, &MachineName::parse("box").unwrap()).unwrap();
         assert!(wire.encoded_bytes() <= MAX_ENCODED, "{}", wire.encoded_bytes());
         assert_eq!(wire.body, long.draft.body);
+    }
+
+    /// The journal counts what waits for a machine by the same rule.
+    #[test]
+    fn what_is_sent_is_what_is_counted_as_waiting() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut journal = Journal::open(&Home::new(directory.path())).unwrap();
+        let id = MessageId::new(5, [1; 10]);
+        let marks = [
+            Mark::Read,
+            Mark::Unread,
+            Mark::Clear,
+            Mark::Answer,
+            Mark::Resolve,
+            Mark::Undo,
+            Mark::Decision,
+            Mark::Snooze,
+            Mark::Mute,
+            Mark::Unmute,
+        ];
+        let tags = marks.map(Tag::Mark).into_iter().chain([Tag::Notice(Kind::Status)]);
+        let keys = ["all", "all-read", "place:1:ws", "episode:x", id.as_str()];
+        let recipients =
+            ["default", "person", "lead", "all", "agent:a", "agent:a@box", "agent:a@bigbox", "agent:a@vm"];
+        let cases =
+            tags.flat_map(|tag| keys.into_iter().flat_map(move |key| recipients.map(|to| (tag, key, to))));
+        let mut sent = 0;
+        for (number, (tag, key, to)) in cases.enumerate() {
+            let mut message = message(to);
+            (message.draft.tag, message.draft.key) = (tag, Some(key.to_owned()));
+            let stamp = IdSource { unix_ms: i64::try_from(number).unwrap(), ..IdSource::now() };
+            journal.append(&message.draft, &stamp).unwrap();
+            sent += i64::from(self::sent(&message).is_some());
+            assert_eq!(journal.own_count_for("box", 0, i64::MAX).unwrap(), sent, "{tag:?} {key} {to}");
+        }
+        assert!(sent > 0);
     }
 }

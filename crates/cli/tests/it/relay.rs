@@ -114,6 +114,75 @@ fn an_answer_is_given_where_the_agent_runs() {
 }
 
 #[test]
+fn a_question_of_another_machine_is_closed_only_there() {
+    let laptop = linked();
+    laptop.allow_answers();
+    laptop.far.base.run(&["ask", "Which branch?"]);
+    laptop.until_listed("Which branch?");
+    let id = laptop.near.list(&[])[0]["id"].as_str().expect("an id").to_owned();
+    for command in [&["answer", &id, "--close"][..], &["acknowledge", &id]] {
+        let refused = laptop.near.fails(command, 64);
+        assert!(refused.contains("a question of box can be closed only there"), "{refused}");
+    }
+    assert!(laptop.far.base.run(&["questions"]).contains("Which branch?"), "it is open");
+    assert_eq!(laptop.near.list(&[])[0]["is_open"], true);
+}
+
+#[test]
+fn a_long_prompt_of_another_machine_is_shown_whole() {
+    let laptop = linked();
+    laptop.allow_answers();
+    // As JSON it is six times as long.
+    let command = "\u{1}".repeat(60 * 1024);
+    let hook = laptop.ask_permission(&command);
+    until_hooks_wait(&laptop.far, 1);
+    until("it needs the person here", || !laptop.near.list(&[]).is_empty());
+    let id = laptop.near.list(&[])[0]["id"].as_str().expect("an id").to_owned();
+    let shown = laptop.near.run(&["answer", &id, "--json"]);
+    let is_whole =
+        parsed(&shown)["content"].to_string().contains(json!(command).to_string().trim_matches('"'));
+    assert!(is_whole, "{} bytes", shown.len());
+    let answered = laptop.near.ringer(&["answer", &id, "deny"]).output().expect("it runs");
+    assert!(matches!(answered.status.code(), Some(0 | 75)), "{answered:?}");
+    assert_eq!(decision(hook)["behavior"], "deny");
+}
+
+#[test]
+fn only_what_is_for_a_machine_waits_for_it() {
+    let laptop = linked();
+    laptop.near.run(&["notify", "--to", "worker-1", "for an agent here"]);
+    laptop.near.run(&["read", "--all"]);
+    assert!(!laptop.status().contains("not sent yet"), "{}", laptop.status());
+    laptop.near.run(&["hub", "stop"]);
+    laptop.near.base.notify("for both");
+    laptop.near.base.run(&["notify", "--to", "worker-1", "for an agent here"]);
+    assert!(laptop.status().contains("1 message not sent yet"), "{}", laptop.status());
+}
+
+/// A machine that says at first that seven messages wait, and after the next connection nothing.
+const SAYS_SEVEN: &str = r#"
+    echo '{"type":"hello","protocol":[1,1],"machine":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa","name":"box","program":"1","unix_ms":0}'
+    if [ -e "$0" ]; then exec cat > /dev/null; fi
+    echo '{"type":"start","at":{"generation":"g","seq":0}}'
+    echo '{"type":"messages","after":{"generation":"g","seq":0},"end":{"generation":"g","seq":1},"waiting":7,"messages":[{"seq":1,"id":"01890000-0000-7000-8000-00000000000a","tag":"status","scope":"global","sender":"system","recipient":"default","body":"one"}]}'
+    until [ -e "$0" ]; do sleep 0.05; done
+"#;
+
+#[test]
+fn what_waits_on_another_machine_is_said_anew_in_each_connection() {
+    let laptop = Laptop::without_link();
+    let state = laptop.near.base.path().join("goes-on");
+    laptop.set_command(&["sh", "-c", SAYS_SEVEN, state.to_str().expect("a path")]);
+    laptop.near.run(&["hub", "start"]);
+    until("seven wait", || laptop.status().contains("about 7 messages to come"));
+    fs::write(&state, "").expect("a file");
+    until("the next connection says nothing", || {
+        let status = laptop.status();
+        status.contains("box: connected since") && !status.contains("to come")
+    });
+}
+
+#[test]
 fn a_machine_can_refuse_answers() {
     let laptop = Laptop::with_arguments(&["--no-answers"]);
     laptop.near.run(&["hub", "start"]);

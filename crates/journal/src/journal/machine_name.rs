@@ -1,5 +1,5 @@
-//! What other machines are called here. A name belongs to one machine, and a machine has one name, until it is forgotten:
-//! whatever a machine says of itself, it cannot take the name or the id of another one.
+//! What other machines are called here. A name belongs to one machine, and a machine has one name, until it is forgotten or a
+//! person names it otherwise: whatever a machine says of itself, it cannot take the name or the id of another one.
 
 use rusqlite::{Connection, OptionalExtension, Transaction};
 
@@ -10,6 +10,26 @@ use crate::journal::schema::Journal;
 
 /// How the notes begin that hold the id of the machine of a name.
 const NOTE: &str = "relay-name:";
+/// How the notes begin that hold who chose a name. A name without one was chosen by its machine.
+const SOURCE: &str = "relay-name-by:";
+/// How the note of a name begins that is set in a link. The command of the link follows.
+const LINK: &str = "link ";
+/// The note of a name that `ringer relay serve --name` sets.
+const SERVE: &str = "serve";
+
+/// Who chose what a machine is called here.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NameSource {
+    /// The machine itself, or the server of its team.
+    Machine,
+    /// The person, in a link of the settings.
+    Link {
+        /// The program of the link and its arguments.
+        command: String,
+    },
+    /// The person, with `ringer relay serve --name`.
+    Serve,
+}
 
 /// What became of giving a machine a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,12 +38,42 @@ pub enum MachineNaming {
     Named,
     /// Another machine has this name.
     NameTaken,
-    /// The machine has this other name.
-    HasOtherName(String),
+    /// The machine has another name.
+    HasOtherName {
+        /// That name.
+        name: String,
+        /// Who chose it.
+        source: NameSource,
+    },
+}
+
+impl NameSource {
+    fn note(&self) -> Option<String> {
+        match self {
+            Self::Machine => None,
+            Self::Link { command } => Some(format!("{LINK}{command}")),
+            Self::Serve => Some(SERVE.to_owned()),
+        }
+    }
+
+    fn of_note(note: Option<&str>) -> Self {
+        match note {
+            Some(SERVE) => Self::Serve,
+            Some(note) => match note.strip_prefix(LINK) {
+                Some(command) => Self::Link { command: command.to_owned() },
+                None => Self::Machine,
+            },
+            None => Self::Machine,
+        }
+    }
 }
 
 fn note_of(name: &str) -> String {
     format!("{NOTE}{name}")
+}
+
+fn source_note_of(name: &str) -> String {
+    format!("{SOURCE}{name}")
 }
 
 /// The id of the machine of a name.
@@ -31,41 +81,113 @@ pub(crate) fn id_of(connection: &Connection, name: &str) -> rusqlite::Result<Opt
     agent_note::value(connection, &note_of(name))
 }
 
-fn name_of(connection: &Connection, machine_id: &str) -> rusqlite::Result<Option<String>> {
+/// The name of a machine.
+pub(crate) fn name_of(connection: &Connection, machine_id: &str) -> rusqlite::Result<Option<String>> {
     let query = "SELECT substr(name, ?1) FROM note WHERE name LIKE 'relay-name:%' AND value = ?2";
     let begin = i64::try_from(NOTE.len() + 1).unwrap_or(0);
     connection.query_row(query, rusqlite::params![begin, machine_id], |row| text(row, 0)).optional()
 }
 
-fn naming(connection: &Connection, machine_id: &str, name: &str) -> rusqlite::Result<Option<MachineNaming>> {
-    Ok(match (id_of(connection, name)?, name_of(connection, machine_id)?) {
-        (Some(id), _) if id == machine_id => Some(MachineNaming::Named),
-        (_, Some(other)) => Some(MachineNaming::HasOtherName(other)),
-        (Some(_), None) => Some(MachineNaming::NameTaken),
-        (None, None) => None,
-    })
+fn source_of(connection: &Connection, name: &str) -> rusqlite::Result<NameSource> {
+    let note = agent_note::value(connection, &source_note_of(name))?;
+    Ok(NameSource::of_note(note.as_deref()))
+}
+
+/// What is known of a machine and a name. `None` if both are free, or if the name is noted with another source.
+fn naming(
+    connection: &Connection,
+    machine_id: &str,
+    name: &str,
+    source: &NameSource,
+) -> rusqlite::Result<Option<MachineNaming>> {
+    match (id_of(connection, name)?, name_of(connection, machine_id)?) {
+        (Some(id), _) if id == machine_id => {
+            // What a person chose stays so when the machine says the same of itself, and `serve --name` is the strictest.
+            let noted = source_of(connection, name)?;
+            let is_noted = *source == NameSource::Machine || noted == *source || noted == NameSource::Serve;
+            Ok(is_noted.then_some(MachineNaming::Named))
+        }
+        (_, Some(other)) => {
+            let source = source_of(connection, &other)?;
+            Ok(Some(MachineNaming::HasOtherName { name: other, source }))
+        }
+        (Some(_), None) => Ok(Some(MachineNaming::NameTaken)),
+        (None, None) => Ok(None),
+    }
+}
+
+fn note_name(
+    transaction: &Transaction<'_>,
+    machine_id: &str,
+    name: &str,
+    source: &NameSource,
+) -> rusqlite::Result<()> {
+    agent_note::set(transaction, &note_of(name), machine_id)?;
+    match source.note() {
+        Some(note) => agent_note::set(transaction, &source_note_of(name), &note),
+        None => Ok(()),
+    }
 }
 
 /// Takes the name of a machine away from it.
 pub(crate) fn forget(transaction: &Transaction<'_>, machine_id: &str) -> rusqlite::Result<()> {
-    let delete = "DELETE FROM note WHERE name LIKE 'relay-name:%' AND value = ?1";
-    transaction.execute(delete, [machine_id]).map(drop)
+    while let Some(name) = name_of(transaction, machine_id)? {
+        for note in [note_of(&name), source_note_of(&name)] {
+            transaction.execute("DELETE FROM note WHERE name = ?1", [note])?;
+        }
+    }
+    Ok(())
 }
 
 impl Journal {
-    /// Gives a name to a machine, if both are free.
-    pub fn name_machine(&mut self, machine_id: &str, name: &str) -> Result<MachineNaming, Error> {
-        if let Some(naming) = self.read(|connection| naming(connection, machine_id, name))? {
+    /// Gives a name to a machine, if both are free, and notes who chose it.
+    pub fn name_machine(
+        &mut self,
+        machine_id: &str,
+        name: &str,
+        source: &NameSource,
+    ) -> Result<MachineNaming, Error> {
+        if let Some(naming) = self.read(|connection| naming(connection, machine_id, name, source))? {
             return Ok(naming);
         }
         self.write(|transaction| {
             // Another process may have been quicker.
-            if let Some(naming) = naming(transaction, machine_id, name)? {
+            if let Some(naming) = naming(transaction, machine_id, name, source)? {
                 return Ok(naming);
             }
-            agent_note::set(transaction, &note_of(name), machine_id)?;
+            note_name(transaction, machine_id, name, source)?;
             Ok(MachineNaming::Named)
         })
+    }
+
+    /// Gives a machine that has the name `from` another name, if that is free. Its messages get it, too. Links that use the
+    /// name before are woken.
+    pub fn rename_machine(
+        &mut self,
+        machine_id: &str,
+        from: &str,
+        name: &str,
+        source: &NameSource,
+    ) -> Result<MachineNaming, Error> {
+        let naming = self.write(|transaction| {
+            match naming(transaction, machine_id, name, source)? {
+                Some(MachineNaming::HasOtherName { name: known, .. }) if known == from => {}
+                Some(naming) => return Ok(naming),
+                None => {
+                    note_name(transaction, machine_id, name, source)?;
+                    return Ok(MachineNaming::Named);
+                }
+            }
+            if id_of(transaction, name)?.is_some() {
+                return Ok(MachineNaming::NameTaken);
+            }
+            forget(transaction, machine_id)?;
+            note_name(transaction, machine_id, name, source)?;
+            transaction.execute("UPDATE message SET machine = ?1 WHERE machine = ?2", [name, from])?;
+            Ok(MachineNaming::Named)
+        })?;
+        self.wake_links()?;
+        Ok(naming)
     }
 
     /// What a machine is called here.
@@ -84,20 +206,66 @@ mod tests {
     use super::*;
     use crate::Home;
 
+    fn journal() -> (tempfile::TempDir, Journal) {
+        let directory = tempfile::tempdir().unwrap();
+        let journal = Journal::open(&Home::new(directory.path())).unwrap();
+        (directory, journal)
+    }
+
+    fn link(command: &str) -> NameSource {
+        NameSource::Link { command: command.to_owned() }
+    }
+
+    fn has_other_name(name: &str, source: NameSource) -> MachineNaming {
+        MachineNaming::HasOtherName { name: name.to_owned(), source }
+    }
+
     #[test]
     fn a_name_and_a_machine_belong_together_until_the_machine_is_forgotten() {
-        let directory = tempfile::tempdir().unwrap();
-        let mut journal = Journal::open(&Home::new(directory.path())).unwrap();
-        assert_eq!(journal.name_machine("m1", "box").unwrap(), MachineNaming::Named);
-        assert_eq!(journal.name_machine("m1", "box").unwrap(), MachineNaming::Named);
-        assert_eq!(journal.name_machine("m2", "box").unwrap(), MachineNaming::NameTaken);
-        assert_eq!(
-            journal.name_machine("m1", "other").unwrap(),
-            MachineNaming::HasOtherName("box".to_owned())
-        );
+        let (_directory, mut journal) = journal();
+        let mut name =
+            |machine: &str, name: &str| journal.name_machine(machine, name, &NameSource::Machine).unwrap();
+        assert_eq!(name("m1", "box"), MachineNaming::Named);
+        assert_eq!(name("m1", "box"), MachineNaming::Named);
+        assert_eq!(name("m2", "box"), MachineNaming::NameTaken);
+        assert_eq!(name("m1", "other"), has_other_name("box", NameSource::Machine));
         assert_eq!(journal.machine_name("m1").unwrap().as_deref(), Some("box"));
         assert_eq!(journal.machine_named("box").unwrap().as_deref(), Some("m1"));
         journal.forget_machine("m1").unwrap();
-        assert_eq!(journal.name_machine("m2", "box").unwrap(), MachineNaming::Named);
+        assert_eq!(journal.name_machine("m2", "box", &NameSource::Machine).unwrap(), MachineNaming::Named);
+    }
+
+    #[test]
+    fn who_chose_a_name_is_known_and_forgotten_with_it() {
+        let (_directory, mut journal) = journal();
+        let source =
+            |journal: &mut Journal| journal.name_machine("m1", "other", &NameSource::Machine).unwrap();
+        for chosen in [NameSource::Machine, link("ssh box"), NameSource::Serve] {
+            journal.name_machine("m1", "box", &chosen).unwrap();
+            assert_eq!(source(&mut journal), has_other_name("box", chosen));
+        }
+        for chosen in [NameSource::Machine, link("ssh box")] {
+            journal.name_machine("m1", "box", &chosen).unwrap();
+            assert_eq!(source(&mut journal), has_other_name("box", NameSource::Serve), "it stays");
+        }
+        journal.forget_machine("m1").unwrap();
+        journal.name_machine("m1", "box", &NameSource::Machine).unwrap();
+        assert_eq!(source(&mut journal), has_other_name("box", NameSource::Machine));
+    }
+
+    #[test]
+    fn another_name_is_given_only_where_it_is_free_and_frees_the_one_before() {
+        let (_directory, mut journal) = journal();
+        for (machine, name) in [("m1", "box"), ("m2", "vm")] {
+            journal.name_machine(machine, name, &link(name)).unwrap();
+        }
+        let mut rename = |from: &str, to: &str| journal.rename_machine("m1", from, to, &link("box")).unwrap();
+        assert_eq!(rename("box", "vm"), MachineNaming::NameTaken);
+        assert_eq!(rename("other", "build"), has_other_name("box", link("box")), "that is not its name");
+        assert_eq!(rename("box", "build"), MachineNaming::Named);
+        assert_eq!(rename("box", "build"), MachineNaming::Named, "twice is once");
+        assert_eq!(journal.machine_name("m1").unwrap().as_deref(), Some("build"));
+        assert_eq!(journal.machine_named("box").unwrap(), None);
+        assert_eq!(journal.machine_named("vm").unwrap().as_deref(), Some("m2"));
     }
 }

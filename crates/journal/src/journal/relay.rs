@@ -1,7 +1,7 @@
 //! What links to other machines do with the journal: they read what was written here, and store what was written there.
 //!
 //! A message of another machine has the name of that machine in its row. How far such messages are stored is a note that is
-//! written with them. How far another machine has stored the messages of this one is a cursor, so that pruning keeps the rest.
+//! written with them. How far another machine has stored the messages of this one is in `export`.
 //!
 //! Ids are unique in the journal, and every machine chooses those of its messages. One that takes the id of a message that
 //! this machine wrote is refused. One that has the id of a message of a third machine is stored under another id: one of the
@@ -11,23 +11,19 @@ use std::collections::BTreeSet;
 
 use ringer_core::agent::PromptContent;
 use ringer_core::{Draft, Message, MessageId};
-use rusqlite::{Connection, OptionalExtension, Transaction, params};
+use rusqlite::{Transaction, params};
 use serde::{Deserialize, Serialize};
 
-use crate::db::text::text;
 use crate::error::Error;
 use crate::ids::IdSource;
 use crate::journal::append::put_of_machine;
-use crate::journal::consumer::advance;
 use crate::journal::row::{COLUMNS, read};
 use crate::journal::schema::Journal;
-use crate::journal::sequence::{POSITION, generation, highest};
+use crate::journal::sequence::highest;
 use crate::journal::team::{TeamNote, team_note_of};
-use crate::journal::{agent_note, machine_name};
+use crate::journal::{agent_note, export, machine_name};
 use crate::position::Cursor;
-
-/// The scope of the cursors of links: all of them.
-const EVERYWHERE: &str = "*";
+use crate::wake::subscription::{Topic, registered_for};
 
 /// How the notes begin that hold the id under which a message is stored here that has another id on its machine.
 const OTHER_ID: &str = "relay-id:";
@@ -93,14 +89,16 @@ fn note_of(machine_id: &str) -> String {
     format!("relay:{machine_id}")
 }
 
-fn consumer_of(machine_id: &str) -> String {
-    format!("relay-{machine_id}")
-}
-
 impl Journal {
-    /// Stores messages of another machine, those of them that are new, and how far they go.
-    pub fn import(&mut self, import: &Import<'_>) -> Result<Imported, Error> {
-        self.import_all(std::slice::from_ref(import), None)
+    /// Stores messages of another machine, those of them that are new, and how far they go. `None` if the machine no longer has
+    /// that name: nothing is stored then.
+    pub fn import(&mut self, import: &Import<'_>) -> Result<Option<Imported>, Error> {
+        let stored = self.write(|transaction| {
+            let id = machine_name::id_of(transaction, import.machine)?;
+            let is_known = id.as_deref() == Some(import.machine_id);
+            is_known.then(|| store(transaction, std::slice::from_ref(import))).transpose()
+        })?;
+        Ok(stored.map(|stored| self.wake_for(stored)))
     }
 
     /// The same for messages of several machines, and a note of a team, all in one transaction.
@@ -109,34 +107,28 @@ impl Journal {
         imports: &[Import<'_>],
         note: Option<TeamNote<'_>>,
     ) -> Result<Imported, Error> {
-        let (imported, bells) = self.write(|transaction| {
-            let (mut imported, mut bells) = (Imported::default(), BTreeSet::new());
-            for import in imports {
-                for message in import.messages {
-                    match put(transaction, import, message)? {
-                        Put::New(more) => {
-                            bells.extend(more);
-                            imported.new += 1;
-                        }
-                        Put::Known => {}
-                        Put::Refused => imported.refused += 1,
-                    }
-                }
-                let Cursor { generation, seq, id } = import.end.clone();
-                let place = StoredPlace { generation: generation.unwrap_or_default(), seq, id };
-                // Plain data: it cannot fail to be written.
-                let place = serde_json::to_string(&place).unwrap_or_default();
-                agent_note::set(transaction, &note_of(import.machine_id), &place)?;
-            }
+        let stored = self.write(|transaction| {
+            let stored = store(transaction, imports)?;
             if let Some(TeamNote { key, note }) = note {
                 agent_note::set(transaction, &team_note_of(key), note)?;
             }
-            Ok((imported, bells))
+            Ok(stored)
         })?;
+        Ok(self.wake_for(stored))
+    }
+
+    fn wake_for(&mut self, (imported, bells): (Imported, BTreeSet<String>)) -> Imported {
         if imported.new > 0 {
             self.wake(&bells.into_iter().collect::<Vec<_>>());
         }
-        Ok(imported)
+        imported
+    }
+
+    /// Wakes all links to other machines: what is known of one of them has changed.
+    pub(crate) fn wake_links(&mut self) -> Result<(), Error> {
+        let bells = self.read(|connection| registered_for(connection, &Topic::EverythingAndAgents))?;
+        self.wake(&bells);
+        Ok(())
     }
 
     /// How far the messages of another machine are stored here. `None` if there are none.
@@ -168,62 +160,14 @@ impl Journal {
         })
     }
 
-    /// How far another machine has stored the messages of this one. A machine that is new begins at the end.
-    pub fn export_position(&mut self, machine_id: &str, unix_ms: i64) -> Result<Cursor, Error> {
-        let consumer = consumer_of(machine_id);
-        if let Some(place) = self.read(|connection| export_position(connection, &consumer))? {
-            return Ok(place);
-        }
-        self.write(|transaction| {
-            let end = "SELECT ?1, ?2, coalesce(max(seq), 0),
-                           (SELECT id FROM message ORDER BY seq DESC LIMIT 1), ?3, 0 FROM message WHERE true";
-            advance(transaction, end, params![consumer, EVERYWHERE, unix_ms])?;
-            Ok(export_position(transaction, &consumer)?.unwrap_or_default())
-        })
-    }
-
-    /// The number of a message. If it is not there, that of the last one that was written on this machine before it.
-    pub fn own_seq_until(&mut self, id: &str) -> Result<i64, Error> {
-        let found = "SELECT coalesce((SELECT seq FROM message WHERE id = ?1),
-                         (SELECT max(seq) FROM message WHERE id < ?1 AND machine IS NULL), 0)";
-        self.read(|connection| connection.query_row(found, [id], |row| row.get(0)))
-    }
-
-    /// How many messages were written on this machine behind a number; at most `most`.
-    pub fn own_count_after(&mut self, seq: i64, most: i64) -> Result<i64, Error> {
-        let count =
-            "SELECT count(*) FROM (SELECT 1 FROM message WHERE seq > ?1 AND machine IS NULL LIMIT ?2)";
-        self.read(|connection| connection.query_row(count, [seq, most], |row| row.get(0)))
-    }
-
-    /// Another machine has stored the messages of this one up to there.
-    pub fn advance_export(&mut self, machine_id: &str, cursor: &Cursor, unix_ms: i64) -> Result<(), Error> {
-        let consumer = consumer_of(machine_id);
-        self.write(|transaction| {
-            let found = "SELECT ?1, ?2, seq, id, ?5, 0 FROM message WHERE seq = ?3 AND id = ?4";
-            let place = params![consumer, EVERYWHERE, cursor.seq, cursor.id, unix_ms];
-            advance(transaction, found, place)
-        })
-    }
-
-    /// How many messages of this machine another one has not stored yet.
-    pub fn export_lag(&mut self, machine_id: &str) -> Result<Option<i64>, Error> {
-        let consumer = consumer_of(machine_id);
-        self.read(|connection| {
-            let Some(Cursor { seq, .. }) = export_position(connection, &consumer)? else { return Ok(None) };
-            let count = "SELECT count(*) FROM message WHERE seq > ?1 AND machine IS NULL";
-            connection.query_row(count, [seq], |row| row.get(0)).map(Some)
-        })
-    }
-
-    /// Forgets the name of a machine, and how far the two sides are. Its messages stay.
+    /// Forgets the name of a machine, and how far the two sides are. Its messages stay. A link to it that is connected is woken.
     pub fn forget_machine(&mut self, machine_id: &str) -> Result<(), Error> {
         self.write(|transaction| {
             machine_name::forget(transaction, machine_id)?;
             transaction.execute("DELETE FROM note WHERE name = ?1", [note_of(machine_id)])?;
-            let cursor = "DELETE FROM cursor WHERE consumer = ?1 AND scope = ?2";
-            transaction.execute(cursor, params![consumer_of(machine_id), EVERYWHERE]).map(drop)
-        })
+            export::forget(transaction, machine_id)
+        })?;
+        self.wake_links()
     }
 
     /// The newest notices of another machine that were stored here before a number, newest first; at most `most`.
@@ -260,6 +204,32 @@ enum Put {
     Known,
     /// It has the id of a message that this machine wrote.
     Refused,
+}
+
+/// Stores messages and how far they go. Gives what became of them, and the doorbells that wait for them.
+fn store(
+    transaction: &Transaction<'_>,
+    imports: &[Import<'_>],
+) -> rusqlite::Result<(Imported, BTreeSet<String>)> {
+    let (mut imported, mut bells) = (Imported::default(), BTreeSet::new());
+    for import in imports {
+        for message in import.messages {
+            match put(transaction, import, message)? {
+                Put::New(more) => {
+                    bells.extend(more);
+                    imported.new += 1;
+                }
+                Put::Known => {}
+                Put::Refused => imported.refused += 1,
+            }
+        }
+        let Cursor { generation, seq, id } = import.end.clone();
+        let place = StoredPlace { generation: generation.unwrap_or_default(), seq, id };
+        // Plain data: it cannot fail to be written.
+        let place = serde_json::to_string(&place).unwrap_or_default();
+        agent_note::set(transaction, &note_of(import.machine_id), &place)?;
+    }
+    Ok((imported, bells))
 }
 
 fn put(
@@ -302,21 +272,10 @@ pub(crate) fn forget_messages_of_machines(transaction: &Transaction<'_>) -> rusq
     transaction.execute(delete, []).map(drop)
 }
 
-fn export_position(connection: &Connection, consumer: &str) -> rusqlite::Result<Option<Cursor>> {
-    let place = connection.query_row(
-        &format!("SELECT {POSITION}, id FROM cursor WHERE consumer = ?1 AND scope = ?2"),
-        [consumer, EVERYWHERE],
-        |row| Ok((row.get::<_, i64>(0)?, row.get::<_, Option<String>>(1)?)),
-    );
-    let Some((seq, _)) = place.optional()? else { return Ok(None) };
-    let id = connection.query_row("SELECT id FROM message WHERE seq = ?1", [seq], |row| text(row, 0));
-    Ok(Some(Cursor { generation: Some(generation(connection)?), seq, id: id.optional()? }))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Home;
+    use crate::{Home, NameSource};
     use ringer_core::{Kind, Scope, Sender};
 
     fn journal() -> (tempfile::TempDir, Journal) {
@@ -340,21 +299,7 @@ mod tests {
         seq: i64,
     ) -> Imported {
         let end = Cursor { generation: Some("g".to_owned()), seq, id: None };
-        journal.import(&Import { machine_id, machine, messages, end: &end }).unwrap()
-    }
-
-    /// What was written before a link is known by the id of the last message before it, also in an older copy without that one.
-    #[test]
-    fn what_is_older_than_a_message_is_known_by_its_id() {
-        let (_directory, mut journal) = journal();
-        let at = |unix_ms| IdSource { unix_ms, random: [7; 16] };
-        for unix_ms in [1_000, 3_000] {
-            journal.append(&draft("own"), &at(unix_ms)).unwrap();
-        }
-        let until = |journal: &mut Journal, unix_ms| {
-            journal.own_seq_until(at(unix_ms).message_id().as_str()).unwrap()
-        };
-        assert_eq!([500, 1_000, 2_000, 3_000, 4_000].map(|ms| until(&mut journal, ms)), [0, 1, 1, 2, 2]);
+        journal.import(&Import { machine_id, machine, messages, end: &end }).unwrap().expect("a machine")
     }
 
     #[test]
@@ -363,7 +308,7 @@ mod tests {
         let own = journal.append(&draft("own"), &IdSource::now()).unwrap();
         let id = IdSource::now().message_id();
         for (machine_id, name) in [("m1", "eve"), ("m2", "box")] {
-            journal.name_machine(machine_id, name).unwrap();
+            journal.name_machine(machine_id, name, &NameSource::Machine).unwrap();
         }
         let of = |id: &MessageId, text: &str| ImportedMessage {
             id: id.clone(),
@@ -382,6 +327,7 @@ mod tests {
         assert_eq!(found, [(None, "own"), (Some("eve"), "lie"), (Some("box"), "truth")]);
         // Under another name, a machine is the same.
         journal.forget_machine("m2").unwrap();
+        journal.name_machine("m2", "build", &NameSource::Machine).unwrap();
         let known = ImportedMessage { id: messages[2].id.clone(), ..truth[0].clone() };
         assert_eq!(import_of(&mut journal, ("m2", "build"), &[known], 1), Imported::default());
     }
@@ -396,6 +342,7 @@ mod tests {
             draft: draft("from the box"),
             prompt: None,
         };
+        journal.name_machine("m1", "box", &NameSource::Machine).unwrap();
         assert_eq!(journal.import_position("m1").unwrap(), None);
         assert_eq!(import(&mut journal, std::slice::from_ref(&message), 4), 1);
         assert_eq!(import(&mut journal, std::slice::from_ref(&message), 5), 0);
@@ -408,22 +355,6 @@ mod tests {
     }
 
     #[test]
-    fn a_new_machine_begins_at_the_end_and_keeps_its_place() {
-        let (_directory, mut journal) = journal();
-        journal.append(&draft("before"), &IdSource::now()).unwrap();
-        let begin = journal.export_position("m1", 0).unwrap();
-        assert_eq!(begin.seq, 1);
-        let id = journal.append(&draft("after"), &IdSource::now()).unwrap();
-        assert_eq!(journal.export_position("m1", 0).unwrap(), begin, "it does not move by being asked for");
-        assert_eq!(journal.export_lag("m1").unwrap(), Some(1));
-        let next = Cursor { seq: 2, id: Some(id.to_string()), ..begin };
-        journal.advance_export("m1", &next, 0).unwrap();
-        assert_eq!(journal.export_position("m1", 0).unwrap(), next);
-        journal.forget_machine("m1").unwrap();
-        assert_eq!(journal.export_lag("m1").unwrap(), None);
-    }
-
-    #[test]
     fn a_batch_has_an_end() {
         let (_directory, mut journal) = journal();
         for text in ["a", "b", "c"] {
@@ -431,8 +362,39 @@ mod tests {
         }
         let batch = journal.own_after(0, 2).unwrap();
         assert_eq!((batch.messages.len(), batch.looked_at, batch.more), (2, 2, true));
-        assert_eq!([journal.own_count_after(1, 9).unwrap(), journal.own_count_after(0, 2).unwrap()], [2, 2]);
+        assert_eq!(
+            [(1, 9), (0, 2)].map(|(seq, most)| journal.own_count_for("box", seq, most).unwrap()),
+            [2, 2]
+        );
         let batch = journal.own_after(2, 2).unwrap();
         assert_eq!((batch.messages.len(), batch.looked_at, batch.more), (1, 3, false));
+    }
+
+    #[test]
+    fn nothing_of_a_machine_that_was_forgotten_or_renamed_is_stored_under_its_name() {
+        let (_directory, mut journal) = journal();
+        let message = ImportedMessage {
+            id: IdSource::now().message_id(),
+            unix_ms: 7,
+            draft: draft("late"),
+            prompt: None,
+        };
+        let end = Cursor { generation: Some("g".to_owned()), seq: 1, id: None };
+        let import = Import { machine_id: "m1", machine: "box", messages: &[message], end: &end };
+        assert_eq!(journal.import(&import).unwrap(), None, "it was never known");
+        journal.name_machine("m1", "box", &NameSource::Machine).unwrap();
+        journal.forget_machine("m1").unwrap();
+        assert_eq!(journal.import(&import).unwrap(), None);
+        assert_eq!(journal.import_position("m1").unwrap(), None, "it begins anew");
+        journal.name_machine("m1", "box", &NameSource::Machine).unwrap();
+        let source = NameSource::Link { command: "ssh box".to_owned() };
+        journal.rename_machine("m1", "box", "build", &source).unwrap();
+        assert_eq!(journal.import(&import).unwrap(), None);
+        let import = Import { machine: "build", ..import };
+        assert_eq!(journal.import(&import).unwrap(), Some(Imported { new: 1, refused: 0 }));
+        // What it sent stays its own under the next name.
+        journal.rename_machine("m1", "build", "vm", &source).unwrap();
+        let machine = journal.machine_of(&import.messages[0].id).unwrap();
+        assert_eq!(machine, Some(Some("vm".to_owned())));
     }
 }

@@ -79,7 +79,7 @@ impl Journal {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Home, IdSource, Import, ImportedMessage};
+    use crate::{Home, IdSource, Import, ImportedMessage, NameSource};
     use ringer_core::{Draft, Kind, Scope, Sender};
 
     fn draft(text: &str) -> Draft {
@@ -99,9 +99,8 @@ mod tests {
                 prompt: None,
             };
             let messages = [message];
-            journal
-                .import(&Import { machine_id: key, machine: "box", messages: &messages, end: &end })
-                .unwrap();
+            let import = Import { machine_id: key, machine: "box", messages: &messages, end: &end };
+            journal.import_all(&[import], None).unwrap();
         }
         let positions = |journal: &mut Journal| -> Vec<(String, i64)> {
             let positions = journal.team_positions("nats:t").unwrap();
@@ -109,7 +108,7 @@ mod tests {
         };
         assert_eq!(positions(&mut journal), [("box".to_owned(), 3), ("vm".to_owned(), 4)]);
         journal.set_team_note("nats:t", "known").unwrap();
-        journal.name_machine("nats:t:box", "box.t").unwrap();
+        journal.name_machine("nats:t:box", "box.t", &NameSource::Machine).unwrap();
         assert_eq!(journal.team_note("nats:t").unwrap().as_deref(), Some("known"));
         journal.forget_team("nats:t").unwrap();
         assert_eq!(journal.team_note("nats:t").unwrap(), None);

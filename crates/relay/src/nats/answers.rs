@@ -20,8 +20,10 @@ use super::subject::{answers_for, answers_from};
 
 /// How long the other machine may take: the server, and the 2 s that an agent has to take the answer.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(15);
-/// The most bytes of an answer, on its way there and of what is said back.
+/// The most bytes of an answer, and of the reply to it, which has all that is asked. A server takes 1 MiB unless its operator
+/// sets something else.
 const MAX_BYTES: usize = 256 * 1024;
+const MAX_REPLY: usize = 960 * 1024;
 /// Answers that are given at the same time. Each is a process.
 const MAX_RUNNING: usize = 8;
 /// The exit codes of what is not allowed, and of what may work later.
@@ -125,7 +127,7 @@ pub(crate) async fn answer(
             _ => Error::Team(in_words(&error.to_string())),
         })?;
     let answered = serde_json::from_slice::<Answered>(&reply.payload).ok();
-    let answered = answered.filter(|_| reply.payload.len() <= MAX_BYTES);
+    let answered = answered.filter(|_| reply.payload.len() <= MAX_REPLY);
     answered.map(clean).ok_or_else(|| Error::Team("it said nothing that can be read".to_owned()))
 }
 

@@ -6,7 +6,7 @@ use async_nats::HeaderValue;
 use async_nats::jetstream::Message;
 use async_nats::jetstream::consumer::{Consumer, pull};
 use async_nats::jetstream::stream::Stream;
-use ringer_journal::{Import, Imported, Journal, MachineNaming, TeamNote};
+use ringer_journal::{Import, Imported, Journal, MachineNaming, NameSource, TeamNote};
 
 use crate::error::Error;
 use crate::import::ImportRules;
@@ -176,7 +176,8 @@ impl<'a> Inbound<'a> {
         if let Some(has) = self.named.get(key) {
             return Ok(*has);
         }
-        let has = journal.name_machine(key, name.as_str())? == MachineNaming::Named;
+        let naming = journal.name_machine(key, name.as_str(), &NameSource::Machine)?;
+        let has = naming == MachineNaming::Named;
         self.named.insert(key.to_owned(), has);
         Ok(has)
     }

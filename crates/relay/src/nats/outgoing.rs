@@ -1,7 +1,6 @@
 //! Which messages of this machine leave it for a team, and under which subject.
 
 use ringer_core::Message;
-use ringer_core::attention::MarkTarget;
 use ringer_core::message::{Mark, Recipient, Tag};
 
 use crate::team_setup::TeamSetup;
@@ -21,7 +20,7 @@ pub(crate) fn outgoing(setup: &TeamSetup, message: &Message) -> Option<(String, 
         _ => None,
     };
     let audience = match (draft.tag, to) {
-        (Tag::Mark(mark), _) if !is_shared(setup, mark, draft.key.as_deref()) => return None,
+        (Tag::Mark(mark), _) if !is_shared(setup, mark) => return None,
         (Tag::Mark(_), _) => Audience::Mark,
         (Tag::Notice(_), Some(machine)) => Audience::Machine(machine),
         (Tag::Notice(_), None) => Audience::All(&recipient),
@@ -31,15 +30,9 @@ pub(crate) fn outgoing(setup: &TeamSetup, message: &Message) -> Option<(String, 
     Some((subject.text(&setup.team), wire))
 }
 
-/// Whether a mark is published: what agents here say of their own always, what the person did where that is shared, with one
-/// notification at a time.
-fn is_shared(setup: &TeamSetup, mark: Mark, key: Option<&str>) -> bool {
-    match mark {
-        Mark::Read | Mark::Unread | Mark::Clear | Mark::Snooze => {
-            setup.share_marks && matches!(key.and_then(MarkTarget::parse), Some(MarkTarget::Message(_)))
-        }
-        _ => true,
-    }
+/// Whether a mark is published: what agents here say of their own always, what the person did where that is shared.
+fn is_shared(setup: &TeamSetup, mark: Mark) -> bool {
+    setup.share_marks || !matches!(mark, Mark::Read | Mark::Unread | Mark::Clear | Mark::Snooze)
 }
 
 #[cfg(test)]

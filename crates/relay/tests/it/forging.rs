@@ -1,6 +1,10 @@
 //! A machine that says it is another one, or takes what is not for it.
 
-use ringer_relay::{Ended, Error, ExchangeSetup, MachineName};
+use std::fs;
+
+use ringer_core::{Draft, Kind, Scope, Sender};
+use ringer_journal::IdSource;
+use ringer_relay::{Ended, Error, ExchangeSetup, GivenName, MachineName};
 
 use crate::machines::Machine;
 use crate::refusals::{hello, speak, speak_with};
@@ -64,7 +68,10 @@ fn machines_of_one_name_are_two_machines() {
 #[test]
 fn a_far_end_for_one_machine_serves_no_other() {
     let machine = Machine::new("server");
-    let serving = |name: &str| ExchangeSetup { name: MachineName::parse(name), ..far_end(&machine) };
+    let serving = |name: &str| {
+        let name = MachineName::parse(name).map(GivenName::of_far_end);
+        ExchangeSetup { name, ..far_end(&machine) }
+    };
     speak_with(&serving("ada"), &[&hello('a', "[1,1]")]).0.expect("connected");
     // The key of eve leads to a far end for eve, whatever eve says.
     for purpose in ["exchange", "introduce"] {
@@ -77,6 +84,59 @@ fn a_far_end_for_one_machine_serves_no_other() {
         let ended = speak_with(&serving("ada"), &[&hello]).0;
         assert!(matches!(ended, Err(Error::OtherMachine { .. })), "{purpose}: {ended:?}");
     }
+    // Nor does another key, for which no name is set, nor a link of the settings.
+    for setup in [far_end(&machine), machine.setup("eve")] {
+        let ended = speak_with(&setup, &[&hello('a', "[1,1]")]).0;
+        assert!(matches!(ended, Err(Error::KnownAs { ref known }) if known == "ada"), "{ended:?}");
+    }
+}
+
+/// A link of the settings with this name, which leads to the box.
+fn link_to_box(machine: &Machine, name: &str, links: &[&str]) -> ExchangeSetup {
+    let command = ["ssh", "box"].map(str::to_owned);
+    let links = links.iter().map(|link| (*link).to_owned()).collect();
+    let name = MachineName::parse(name).map(|name| GivenName::of_link(name, &command, links));
+    ExchangeSetup { name, ..machine.setup("box") }
+}
+
+#[test]
+fn a_link_can_be_called_otherwise_later() {
+    let machine = Machine::new("laptop");
+    let id = "01890000-0000-7000-8000-00000000000a";
+    let before = [&hello('a', "[1,1]"), START, &message(id, "before")];
+    speak_with(&link_to_box(&machine, "box", &["box"]), &before).0.expect("connected");
+    // While the settings have a link of that name, it is that link's.
+    let ended = speak_with(&link_to_box(&machine, "build", &["box", "build"]), &[&hello('a', "[1,1]")]).0;
+    assert!(matches!(ended, Err(Error::KnownAs { ref known }) if known == "box"), "{ended:?}");
+    // A name that another machine has is not taken from it.
+    speak_with(&machine.setup("vm"), &[&hello('b', "[1,1]")]).0.expect("connected");
+    let ended = speak_with(&link_to_box(&machine, "vm", &["vm"]), &[&hello('a', "[1,1]")]).0;
+    assert!(matches!(ended, Err(Error::OtherMachine { .. })), "{ended:?}");
+    speak_with(&link_to_box(&machine, "build", &["build"]), &[&hello('a', "[1,1]")]).0.expect("connected");
+    assert_eq!(machine.texts_of("build"), ["before"], "what it sent before is still its own");
+    assert_eq!(machine.journal().machine_named("box").expect("a journal"), None);
+    // The name is free again.
+    speak_with(&far_end(&machine), &[&hello('c', "[1,1]")]).0.expect("connected");
+    assert_eq!(machine.journal().machine_named("box").expect("a journal"), Some("c".repeat(32)));
+}
+
+#[test]
+fn what_a_machine_calls_itself_gives_way_to_the_settings() {
+    let machine = Machine::new("laptop");
+    speak_with(&far_end(&machine), &[&hello('a', "[1,1]")]).0.expect("connected");
+    machine.write(["confirmed".to_owned()]);
+    let want = r#"{"type":"want","after":null}"#;
+    let said = speak_with(&far_end(&machine), &[&hello('a', "[1,1]"), want]).1;
+    let end = said.lines().find_map(|line| Some(line.split_once(r#""end":"#)?.1.split_once('}')?.0));
+    let stored = format!(r#"{{"type":"stored","end":{}}}}}"#, end.expect("a place"));
+    speak_with(&far_end(&machine), &[&hello('a', "[1,1]"), want, &stored]).0.expect("stored");
+    machine.write(["not confirmed".to_owned()]);
+    // A link to a machine that says this id gets what waits for it, and nothing older.
+    let want = r#"{"type":"want","after":{"generation":"g","seq":0}}"#;
+    let said = speak_with(&machine.setup("build"), &[&hello('a', "[1,1]"), want]).1;
+    assert!(said.contains("not confirmed") && !said.contains(r#""body":"confirmed""#), "{said}");
+    assert_eq!(machine.journal().machine_named("build").expect("a journal"), Some("a".repeat(32)));
+    assert_eq!(machine.journal().machine_named("box").expect("a journal"), None);
 }
 
 #[test]
@@ -144,4 +204,42 @@ fn what_a_third_machine_asks_is_not_answered_here() {
     assert!(said.contains("given"), "{said}");
     let said = speak_with(&setup, &[&hello, &answer(third)]).1;
     assert!(said.contains("the question is of another machine") && !said.contains("given"), "{said}");
+}
+
+/// A clone of a repository, and a message about it.
+fn write_in_clone(machine: &Machine, directory: &std::path::Path, body: &str) {
+    let mut draft = Draft::new(Scope::global(), Sender::system(), Kind::Status, body).expect("a draft");
+    draft.origin.cwd = directory.to_str().map(str::to_owned);
+    machine.journal().append(&draft, &IdSource::now()).expect("it is stored");
+}
+
+#[test]
+fn no_password_of_a_remote_leaves_the_machine() {
+    let machine = Machine::new("laptop");
+    speak(&machine, &[&hello('a', "[1,1]")]).0.expect("connected");
+    let clone = machine.home().path().join("api");
+    for name in ["objects", "refs"] {
+        fs::create_dir_all(clone.join(".git").join(name)).expect("a directory");
+    }
+    fs::write(clone.join(".git/HEAD"), "ref: refs/heads/main\n").expect("a file");
+    let config = "[remote \"origin\"]\n\turl = https://ada:secret@github.com/org/api.git?token=secret\n";
+    fs::write(clone.join(".git/config"), config).expect("a file");
+    write_in_clone(&machine, &clone, "the tests are red");
+    let said = speak(&machine, &[&hello('a', "[1,1]"), r#"{"type":"want","after":null}"#]).1;
+    assert!(
+        said.contains("the tests are red") && said.contains(r#""repository":"github.com/org/api""#),
+        "{said}"
+    );
+    assert!(!said.contains("secret") && !said.contains("ada"), "{said}");
+}
+
+#[test]
+fn a_directory_that_hangs_holds_up_no_message() {
+    let Some(hanging) = test_support::HangingDirectory::new() else { return };
+    let machine = Machine::new("laptop");
+    speak(&machine, &[&hello('a', "[1,1]")]).0.expect("connected");
+    write_in_clone(&machine, &hanging.path().join("api"), "from a share");
+    machine.write(["from elsewhere".to_owned()]);
+    let said = speak(&machine, &[&hello('a', "[1,1]"), r#"{"type":"want","after":null}"#]).1;
+    assert!(said.contains("from a share") && said.contains("from elsewhere"), "{said}");
 }

@@ -9,7 +9,9 @@ use std::thread;
 
 use ringer_core::{Draft, Kind, MessageId, Scope, Sender};
 use ringer_journal::{Home, IdSource, Journal};
-use ringer_relay::{Ended, Error, Exchange, ExchangeSetup, MachineId, MachineName, Pipes, Progress};
+use ringer_relay::{
+    Ended, Error, Exchange, ExchangeSetup, GivenName, MachineId, MachineName, Pipes, Progress,
+};
 use tempfile::TempDir;
 
 /// A machine: a home with a journal.
@@ -51,12 +53,15 @@ impl Machine {
         of_it.map(|message| message.draft.body).collect()
     }
 
+    /// A link over ssh to the machine of that name.
     pub(crate) fn setup(&self, other: &str) -> ExchangeSetup {
+        let command = ["ssh", other].map(str::to_owned);
+        let name = MachineName::parse(other).expect("a name");
         ExchangeSetup {
             home: self.home(),
             program: "1.0".to_owned(),
             is_far_end: false,
-            name: MachineName::parse(other),
+            name: Some(GivenName::of_link(name, &command, Vec::new())),
             give_answer: None,
             may_answer: false,
             may_reach_lead: false,

@@ -5,7 +5,7 @@ use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::thread;
 
-use ringer_relay::{Ended, Error, Exchange, ExchangeSetup, Pipes, Progress};
+use ringer_relay::{Ended, Error, Exchange, ExchangeSetup, MachineName, Pipes, Progress};
 
 use crate::machines::Machine;
 
@@ -122,4 +122,30 @@ fn a_second_connection_to_the_same_machine_is_refused() {
     let held = ringer_journal::Lock::take(&lock, None).expect("a lock");
     assert!(matches!(speak(&machine, &[&hello('a', "[1,1]")]).0, Err(Error::Connected(_))));
     drop(held);
+}
+
+#[test]
+fn a_machine_that_is_removed_is_disconnected_and_begins_anew() {
+    let machine = Machine::new("server");
+    let setup = ExchangeSetup { is_far_end: true, name: None, ..machine.setup("box") };
+    let (stream, mut own) = UnixStream::pair().expect("a socket");
+    let exchange = thread::spawn(move || {
+        let pipes = Pipes { input: stream.as_fd(), output: stream.as_fd(), stop: None, errors: None };
+        Exchange::begin(&setup, pipes, &mut |_| {}).expect("a connection").run()
+    });
+    own.write_all(format!("{}\n", hello('a', "[1,1]")).as_bytes()).expect("written");
+    // It answers once it has noted the machine.
+    let mut lines = BufReader::new(own.try_clone().expect("a socket")).lines().map_while(Result::ok);
+    assert!(lines.any(|line| line.contains(r#""type":"want""#)));
+    let name = MachineName::parse("box").expect("a name");
+    assert!(ringer_relay::forget_machine(&machine.home(), &mut machine.journal(), &name).expect("forgotten"));
+    test_support::until("the connection has ended", || exchange.is_finished());
+    let ended = exchange.join().expect("no panic");
+    assert!(matches!(ended, Err(Error::Removed { .. })), "{ended:?}");
+    let why = lines.last().expect("a reason");
+    assert!(why.contains("box was removed"), "{why}");
+    let (mut journal, id) = (machine.journal(), "a".repeat(32));
+    assert_eq!(journal.machine_name(&id).expect("a journal"), None);
+    assert_eq!(journal.export_lag(&id).expect("a journal"), None);
+    assert_eq!(journal.import_position(&id).expect("a journal"), None);
 }

@@ -1,12 +1,14 @@
 //! `ringer relay add` and `ringer relay remove`.
 
+use std::process::Command;
 use std::time::Duration;
 
 use ringer_config::RelayEntry;
 use ringer_journal::{Home, Journal};
 use ringer_platform::shell_word;
 use ringer_relay::{
-    Hello, LinkProcess, MachineName, OneQuestion, Purpose, TeamSetup, forget_machine, forget_team, introduce,
+    GivenName, Hello, LinkProcess, MachineName, OneQuestion, Purpose, TeamSetup, forget_machine, forget_team,
+    register_machine,
 };
 use ringer_term::sanitise_line;
 
@@ -21,6 +23,9 @@ use crate::{context, hub_client};
 
 /// How long the other machine may take to say hello, ssh's own connection included.
 const GREETS_WITHIN: Duration = Duration::from_secs(30);
+
+/// What is read of the answer to [`FIND`]: a path, and what the start-up files of a shell print before it.
+const MAX_FOUND: usize = 16 * 1024;
 
 /// Finds `ringer` on the other machine: a non-interactive shell often has a short PATH.
 const FIND: &str = "for ringer in ringer \"$HOME/.cargo/bin/ringer\" \"$HOME/.local/bin/ringer\" \
@@ -119,7 +124,8 @@ pub(super) fn run(arguments: &Args) -> Outcome {
         Failure::usage(format!("{:?} cannot be the name of a machine", sanitise_line(&name)))
             .hint("ringer relay add … --name box   # letters, digits, `-`, `_` and `.`")
     })?;
-    if settings()?.relays.iter().any(|relay| relay.machine() == name.as_str()) {
+    let links: Vec<String> = settings()?.relays.iter().map(|relay| relay.machine().to_owned()).collect();
+    if links.iter().any(|link| link == name.as_str()) {
         return Err(Failure::usage(format!("there is a machine named {name} already"))
             .hint(format!("ringer relay remove {name}, or another --name")));
     }
@@ -136,8 +142,9 @@ pub(super) fn run(arguments: &Args) -> Outcome {
         return print_line("Nothing was changed.");
     }
     // From here on the other machine keeps what it writes for this one.
-    let hello = greet(&home, &entry, Purpose::Introduce)?;
-    introduce(&home, &mut journal, Some(&name), &hello).map_err(link_failure)?;
+    let hello = greet(&home, &entry, Purpose::Register)?;
+    let given = GivenName::of_link(name.clone(), &entry.argv(), links);
+    register_machine(&home, &mut journal, Some(&given), &hello).map_err(link_failure)?;
     file.add(&entry);
     file.write()?;
     // A hub that runs reads it now; else one is started, which connects.
@@ -179,13 +186,14 @@ fn greet(home: &Home, entry: &RelayEntry, purpose: Purpose) -> Result<Hello, Fai
 /// Where `ringer` is on a host. `None` if its shell finds it by itself.
 fn find_program(host: &str) -> Result<Option<String>, Failure> {
     let script = format!("sh -c {}", shell_word(FIND));
-    let words = ["ssh", "-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=15", "--", host, &script];
+    let mut ssh = Command::new("ssh");
+    ssh.args(["-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=15", "--", host, &script]);
     let cannot_connect = |why: &str| {
         let host = sanitise_line(host);
         Failure::new(Exit::Unavailable, format!("cannot connect to {host}: {}", sanitise_line(why)))
             .hint(format!("ssh {host}   # has to work without a question; accept its key, load yours"))
     };
-    let ran = LinkProcess::run_to_end(&words.map(str::to_owned), GREETS_WITHIN);
+    let ran = LinkProcess::run_to_end(ssh, MAX_FOUND, GREETS_WITHIN);
     let ran = ran.map_err(|error| cannot_connect(&error.to_string()))?;
     let found = ran.text.lines().find_map(|line| line.strip_prefix("ringer is ")).map(str::to_owned);
     match (found, ran.code) {
@@ -196,7 +204,7 @@ fn find_program(host: &str) -> Result<Option<String>, Failure> {
             Err(Failure::new(Exit::Unavailable, format!("no ringer was found on {host}"))
                 .hint(format!("install it there, or name it: ringer relay add ssh {host} --program PATH")))
         }
-        (None, _) => Err(cannot_connect(ran.last_words.as_deref().unwrap_or("ssh said nothing"))),
+        (None, _) => Err(cannot_connect(ran.last_error_line().as_deref().unwrap_or("ssh said nothing"))),
     }
 }
 
@@ -239,7 +247,10 @@ fn forget(home: &Home, journal: &mut Journal, name: &str) -> Outcome {
         None => false,
     };
     if is_known {
-        return print_line(&format!("Forgot {name}. If it connects again, it is a new machine."));
+        return print_line(&format!(
+            "Forgot {name}, and ended its connection. If it connects again, it is a new machine; to keep it out, remove its \
+             key from ~/.ssh/authorized_keys."
+        ));
     }
     Err(Failure::new(Exit::Data, format!("no machine is named {:?}", sanitise_line(name)))
         .hint("ringer relay list"))

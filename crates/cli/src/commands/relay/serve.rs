@@ -1,10 +1,13 @@
 //! `ringer relay serve`: the far end of a link.
 
 use std::io::IsTerminal;
-use std::process::{Command, Stdio};
+use std::process::Command;
+use std::time::Duration;
 
 use ringer_journal::Journal;
-use ringer_relay::{AnswerRequest, Answered, ExchangeSetup, GiveAnswer, MachineName, serve};
+use ringer_relay::{
+    AnswerRequest, Answered, ExchangeSetup, GiveAnswer, GivenName, LinkProcess, MachineName, serve,
+};
 use ringer_term::sanitise_line;
 
 use crate::client_setup::own_path;
@@ -13,8 +16,12 @@ use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
 use crate::guard;
 
-/// The most that is sent back of what `ringer answer` says: a whole prompt fits.
-const MAX_SAID: usize = 128 * 1024;
+/// The most that is sent back of what `ringer answer` prints. All that is asked fits: a text has 64 KiB, and at most six times as
+/// much as JSON. As part of a frame this is at most twice as long, and a frame has 1 MiB.
+const MAX_TEXT: usize = 448 * 1024;
+/// How long `ringer answer` may take: 2 s are for the agent, and the journal may be locked for a while. The machine that waits
+/// for it gives up after 15 s.
+const ANSWERS_WITHIN: Duration = Duration::from_secs(10);
 
 /// Serve another machine on standard input and output; links run this
 #[derive(Debug, clap::Args)]
@@ -49,7 +56,7 @@ pub(super) fn run(arguments: &Args) -> Outcome {
         home,
         program: env!("CARGO_PKG_VERSION").to_owned(),
         is_far_end: true,
-        name,
+        name: name.map(GivenName::of_far_end),
         give_answer: takes_answers.then_some(give_answer as GiveAnswer),
         may_answer: false,
         may_reach_lead: false,
@@ -59,28 +66,64 @@ pub(super) fn run(arguments: &Args) -> Outcome {
 
 /// Answers as the person would here: with `ringer answer`, which has the rules.
 pub(crate) fn give_answer(request: &AnswerRequest) -> Answered {
-    let failed = |error: String| Answered { exit: Exit::Unavailable as u8, error, ..Answered::default() };
     let program = match own_path() {
         Ok(program) => program,
-        Err(failure) => return failed(failure.to_string()),
+        Err(failure) => return failed(Exit::Unavailable, failure.to_string()),
     };
     let mut command = Command::new(program);
     command.arg("answer").args(request.as_json.then_some("--json")).arg("--");
-    command.arg(request.message.as_str()).args(&request.words).stdin(Stdio::null());
-    match command.output() {
-        Ok(output) => Answered {
-            exit: output
-                .status
-                .code()
-                .and_then(|code| u8::try_from(code).ok())
-                .unwrap_or(Exit::Software as u8),
-            text: said(&output.stdout),
-            error: said(&output.stderr),
-        },
-        Err(error) => failed(format!("ringer answer cannot be started: {error}")),
-    }
+    command.arg(request.message.as_str()).args(&request.words);
+    run_answer(command, request.as_json, ANSWERS_WITHIN)
 }
 
-fn said(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(&bytes[..bytes.len().min(MAX_SAID)]).trim_end().to_owned()
+/// Runs it, and gives what it printed. A part of JSON is of no use, so too much of it is a failure.
+fn run_answer(command: Command, as_json: bool, within: Duration) -> Answered {
+    let ran = match LinkProcess::run_to_end(command, MAX_TEXT, within) {
+        Ok(ran) => ran,
+        Err(ringer_relay::Error::Silent(seconds)) => {
+            let what = format!("`ringer answer` did not end within {seconds} s, so the answer may not count");
+            return failed(Exit::TryAgain, what);
+        }
+        Err(error) => return failed(Exit::Unavailable, error.to_string()),
+    };
+    if ran.is_cut && as_json {
+        let what = format!("it has more than {} KiB, so it is answered there", MAX_TEXT / 1024);
+        return failed(Exit::Unavailable, what);
+    }
+    let exit = ran.code.and_then(|code| u8::try_from(code).ok()).unwrap_or(Exit::Software as u8);
+    Answered { exit, text: ran.text.trim_end().to_owned(), error: ran.errors.trim_end().to_owned() }
+}
+
+fn failed(exit: Exit, error: String) -> Answered {
+    Answered { exit: exit as u8, error, ..Answered::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(script: &str, as_json: bool, within: Duration) -> Answered {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        run_answer(command, as_json, within)
+    }
+
+    #[test]
+    fn an_answer_that_does_not_end_is_not_waited_for() {
+        let late = run("exec sleep 1000", false, Duration::from_secs(1));
+        assert_eq!(late.exit, Exit::TryAgain as u8);
+        assert!(late.error.contains("did not end within 1 s"), "{late:?}");
+    }
+
+    #[test]
+    fn what_is_asked_is_sent_whole_or_not_at_all_as_json() {
+        let long = format!("head -c {} /dev/zero | tr '\\0' x", MAX_TEXT + 1);
+        let within = Duration::from_mins(1);
+        let json = run(&long, true, within);
+        assert_eq!((json.exit, json.text.as_str()), (Exit::Unavailable as u8, ""));
+        assert!(json.error.contains("more than 448 KiB"), "{}", json.error);
+        assert_eq!(run(&long, false, within).text.len(), MAX_TEXT, "a person reads the beginning");
+        let whole = run(&long.replace(&(MAX_TEXT + 1).to_string(), &MAX_TEXT.to_string()), true, within);
+        assert_eq!((whole.exit, whole.text.len()), (0, MAX_TEXT));
+    }
 }

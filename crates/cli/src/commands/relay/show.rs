@@ -75,7 +75,8 @@ pub(crate) fn set_machines(home: &Home, relays: &[RelayEntry]) -> Result<(Vec<Se
         let program = if relay.nats.is_some() { "nats-server" } else { "ringer" };
         let known = last.as_ref().and_then(|status| status.link(&name)).and_then(|link| link.machine.clone());
         let waiting = match (&mut journal, known) {
-            (Some(journal), Some(machine)) => journal.export_lag(&machine)?,
+            (Some(journal), Some(team)) if relay.nats.is_some() => journal.export_lag(&team)?,
+            (Some(journal), Some(machine)) => journal.export_lag_of(&machine, &name)?,
             _ => None,
         };
         let status = running.as_ref().and_then(|status| status.link(&name)).cloned();

@@ -40,10 +40,37 @@ fn another_machine_under_the_name_of_a_linked_one_is_refused_until_it_is_added_a
 #[test]
 fn a_machine_that_connects_here_can_be_forgotten() {
     let laptop = linked();
-    let name = laptop.known_there();
+    let (name, before) = (laptop.known_there(), laptop.servers());
+    laptop.far.fails(&["relay", "remove", "another"], 65);
     let forgotten = laptop.far.base.run(&["relay", "remove", &name]);
-    assert!(forgotten.contains(&format!("Forgot {name}.")), "{forgotten}");
-    laptop.far.fails(&["relay", "remove", &name], 65);
+    assert!(forgotten.contains(&format!("Forgot {name}, and ended its connection.")), "{forgotten}");
+    until("the connection has ended", || laptop.servers().iter().all(|server| !before.contains(server)));
+    // The laptop has the link, so it connects again, as a new machine.
+    laptop.until_connected_anew(&before);
+    laptop.far.notify(&["for the new machine"]);
+    laptop.until_listed("for the new machine");
+    assert_eq!(laptop.known_there(), name);
+}
+
+#[test]
+fn a_link_that_is_called_otherwise_in_the_settings_is_the_same_machine() {
+    let laptop = linked();
+    laptop.allow_answers();
+    laptop.far.base.run(&["ask", "Which branch?"]);
+    laptop.until_listed("Which branch?");
+    let id = laptop.near.list(&[])[0]["id"].as_str().expect("an id").to_owned();
+    laptop.rename("build");
+    until("it is connected by its new name", || laptop.status().contains("build: connected since"));
+    laptop.far.notify(&["--from", "worker-1", "after that"]);
+    laptop.until_listed("after that");
+    let rows = laptop.near.list(&[]);
+    let row = rows.iter().find(|row| row["body"] == "after that").expect("a row");
+    assert_eq!(row["from"], json!("worker-1@build"));
+    // What it asked before is answered there.
+    laptop.near.run(&["answer", &id, "main"]);
+    let answered = laptop.far.base.run(&["questions", "--all", "--json"]);
+    assert!(answered.contains("\"answer\":\"main\""), "{answered}");
+    assert_eq!(laptop.near.bodies(&[]).len(), 2, "nothing came twice");
 }
 
 /// An agent that speaks the protocol of links itself.

@@ -92,6 +92,18 @@ impl Laptop {
     fn allow(&self, allowed: &str) {
         let before = self.servers();
         self.near.set(&self.settings(allowed));
+        self.until_connected_anew(&before);
+    }
+
+    /// Gives the link another name in the settings.
+    pub(super) fn rename(&self, name: &str) {
+        let settings = self.settings("may_answer = true");
+        self.near.set(&settings.replace("name = \"box\"", &format!("name = \"{name}\"")));
+    }
+
+    /// Waits until another process serves the link.
+    #[track_caller]
+    pub(super) fn until_connected_anew(&self, before: &[u32]) {
         until("the link is made anew", || {
             let now = self.servers();
             !now.is_empty() && now != before

@@ -1,0 +1,171 @@
+//! How far other machines have stored the messages of this one: a cursor for each, so that pruning keeps the rest.
+
+use rusqlite::{Connection, OptionalExtension, Transaction, params};
+
+use crate::db::text::text;
+use crate::error::Error;
+use crate::journal::consumer::advance;
+use crate::journal::schema::Journal;
+use crate::journal::sequence::{POSITION, generation};
+use crate::journal::team::team_note_of;
+use crate::journal::{agent_note, machine_name};
+use crate::position::Cursor;
+
+/// The scope of the cursors of links: all of them.
+const EVERYWHERE: &str = "*";
+
+/// The messages of this machine that go to the machine of the name `?1`. It is the rule of `WireMessage` in the relay, so that
+/// thousands are counted at once. A mark on many notifications is sent as single ones and does not count.
+const FOR_MACHINE: &str = "machine IS NULL AND CASE
+        WHEN kind >= 'mark-' AND kind < 'mark.' THEN kind NOT IN ('mark-undo', 'mark-mute', 'mark-unmute')
+            AND (kind NOT IN ('mark-read', 'mark-unread', 'mark-clear', 'mark-snooze')
+                OR key NOT IN ('all', 'all-read') AND key NOT LIKE 'place:%' AND key NOT LIKE 'episode:%')
+        WHEN recipient >= 'agent:' AND recipient < 'agent;'
+        THEN substr(recipient, -length('@' || ?1)) = '@' || ?1
+        ELSE true
+    END";
+
+fn consumer_of(machine_id: &str) -> String {
+    format!("relay-{machine_id}")
+}
+
+/// Deletes how far a machine has stored the messages of this one.
+pub(crate) fn forget(transaction: &Transaction<'_>, machine_id: &str) -> rusqlite::Result<()> {
+    let cursor = "DELETE FROM cursor WHERE consumer = ?1 AND scope = ?2";
+    transaction.execute(cursor, params![consumer_of(machine_id), EVERYWHERE]).map(drop)
+}
+
+/// Whether a machine has a name here, or is a team that this machine is in.
+fn is_known(connection: &Connection, machine_id: &str) -> rusqlite::Result<bool> {
+    let is_machine = machine_name::name_of(connection, machine_id)?.is_some();
+    Ok(is_machine || agent_note::value(connection, &team_note_of(machine_id))?.is_some())
+}
+
+impl Journal {
+    /// How far another machine has stored the messages of this one. A machine that is new begins at the end.
+    pub fn export_position(&mut self, machine_id: &str, unix_ms: i64) -> Result<Cursor, Error> {
+        let consumer = consumer_of(machine_id);
+        if let Some(place) = self.read(|connection| export_position(connection, &consumer))? {
+            return Ok(place);
+        }
+        self.write(|transaction| {
+            let end = "SELECT ?1, ?2, coalesce(max(seq), 0),
+                           (SELECT id FROM message ORDER BY seq DESC LIMIT 1), ?3, 0 FROM message WHERE true";
+            advance(transaction, end, params![consumer, EVERYWHERE, unix_ms])?;
+            Ok(export_position(transaction, &consumer)?.unwrap_or_default())
+        })
+    }
+
+    /// The number of a message. If it is not there, that of the last one that was written on this machine before it.
+    pub fn own_seq_until(&mut self, id: &str) -> Result<i64, Error> {
+        let found = "SELECT coalesce((SELECT seq FROM message WHERE id = ?1),
+                         (SELECT max(seq) FROM message WHERE id < ?1 AND machine IS NULL), 0)";
+        self.read(|connection| connection.query_row(found, [id], |row| row.get(0)))
+    }
+
+    /// How many messages behind a number are for the machine of that name; at most `most`.
+    pub fn own_count_for(&mut self, machine: &str, seq: i64, most: i64) -> Result<i64, Error> {
+        self.read(|connection| count_for(connection, machine, seq, most))
+    }
+
+    /// Another machine, or the server of a team, has stored the messages of this one up to there. Gives whether it is still known
+    /// here: one that was removed meanwhile gets no place.
+    pub fn advance_export(&mut self, machine_id: &str, cursor: &Cursor, unix_ms: i64) -> Result<bool, Error> {
+        let consumer = consumer_of(machine_id);
+        self.write(|transaction| {
+            if !is_known(transaction, machine_id)? {
+                return Ok(false);
+            }
+            let found = "SELECT ?1, ?2, seq, id, ?5, 0 FROM message WHERE seq = ?3 AND id = ?4";
+            let place = params![consumer, EVERYWHERE, cursor.seq, cursor.id, unix_ms];
+            advance(transaction, found, place)?;
+            Ok(true)
+        })
+    }
+
+    /// How many messages of this machine the server of a team has not stored yet.
+    pub fn export_lag(&mut self, machine_id: &str) -> Result<Option<i64>, Error> {
+        let consumer = consumer_of(machine_id);
+        self.read(|connection| {
+            let Some(Cursor { seq, .. }) = export_position(connection, &consumer)? else { return Ok(None) };
+            let count = "SELECT count(*) FROM message WHERE seq > ?1 AND machine IS NULL";
+            connection.query_row(count, [seq], |row| row.get(0)).map(Some)
+        })
+    }
+
+    /// How many messages of this machine are for another one that has not stored them yet. `None` if it was never connected.
+    pub fn export_lag_of(&mut self, machine_id: &str, machine: &str) -> Result<Option<i64>, Error> {
+        let consumer = consumer_of(machine_id);
+        self.read(|connection| {
+            let Some(Cursor { seq, .. }) = export_position(connection, &consumer)? else { return Ok(None) };
+            count_for(connection, machine, seq, i64::MAX).map(Some)
+        })
+    }
+}
+
+fn count_for(connection: &Connection, machine: &str, seq: i64, most: i64) -> rusqlite::Result<i64> {
+    let count =
+        format!("SELECT count(*) FROM (SELECT 1 FROM message WHERE seq > ?2 AND {FOR_MACHINE} LIMIT ?3)");
+    connection.query_row(&count, params![machine, seq, most], |row| row.get(0))
+}
+
+fn export_position(connection: &Connection, consumer: &str) -> rusqlite::Result<Option<Cursor>> {
+    let place = connection.query_row(
+        &format!("SELECT {POSITION}, id FROM cursor WHERE consumer = ?1 AND scope = ?2"),
+        [consumer, EVERYWHERE],
+        |row| Ok((row.get::<_, i64>(0)?, row.get::<_, Option<String>>(1)?)),
+    );
+    let Some((seq, _)) = place.optional()? else { return Ok(None) };
+    let id = connection.query_row("SELECT id FROM message WHERE seq = ?1", [seq], |row| text(row, 0));
+    Ok(Some(Cursor { generation: Some(generation(connection)?), seq, id: id.optional()? }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Home, IdSource, NameSource};
+    use ringer_core::{Draft, Kind, Scope, Sender};
+
+    fn journal() -> (tempfile::TempDir, Journal) {
+        let directory = tempfile::tempdir().unwrap();
+        let journal = Journal::open(&Home::new(directory.path())).unwrap();
+        (directory, journal)
+    }
+
+    fn draft(text: &str) -> Draft {
+        Draft::new(Scope::global(), Sender::system(), Kind::Status, text).unwrap()
+    }
+
+    /// What was written before a link is known by the id of the last message before it, also in an older copy without that one.
+    #[test]
+    fn what_is_older_than_a_message_is_known_by_its_id() {
+        let (_directory, mut journal) = journal();
+        let at = |unix_ms| IdSource { unix_ms, random: [7; 16] };
+        for unix_ms in [1_000, 3_000] {
+            journal.append(&draft("own"), &at(unix_ms)).unwrap();
+        }
+        let until = |journal: &mut Journal, unix_ms| {
+            journal.own_seq_until(at(unix_ms).message_id().as_str()).unwrap()
+        };
+        assert_eq!([500, 1_000, 2_000, 3_000, 4_000].map(|ms| until(&mut journal, ms)), [0, 1, 1, 2, 2]);
+    }
+
+    #[test]
+    fn a_new_machine_begins_at_the_end_and_keeps_its_place() {
+        let (_directory, mut journal) = journal();
+        journal.append(&draft("before"), &IdSource::now()).unwrap();
+        journal.name_machine("m1", "box", &NameSource::Machine).unwrap();
+        let begin = journal.export_position("m1", 0).unwrap();
+        assert_eq!(begin.seq, 1);
+        let id = journal.append(&draft("after"), &IdSource::now()).unwrap();
+        assert_eq!(journal.export_position("m1", 0).unwrap(), begin, "it does not move by being asked for");
+        assert_eq!(journal.export_lag("m1").unwrap(), Some(1));
+        let next = Cursor { seq: 2, id: Some(id.to_string()), ..begin };
+        assert!(journal.advance_export("m1", &next, 0).unwrap());
+        assert_eq!(journal.export_position("m1", 0).unwrap(), next);
+        journal.forget_machine("m1").unwrap();
+        assert_eq!(journal.export_lag("m1").unwrap(), None);
+        assert!(!journal.advance_export("m1", &next, 0).unwrap(), "it is no longer known");
+        assert_eq!(journal.export_lag("m1").unwrap(), None, "and has no place");
+    }
+}
