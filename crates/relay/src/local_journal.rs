@@ -149,7 +149,7 @@ pub(crate) fn store(
 }
 
 /// What a message asks, if it can be answered from elsewhere.
-fn asked(journal: &mut Journal, message: &Message) -> Result<Option<PromptContent>, Error> {
+pub(crate) fn asked(journal: &mut Journal, message: &Message) -> Result<Option<PromptContent>, Error> {
     if !matches!(message.draft.tag, Tag::Notice(Kind::Waiting | Kind::Question)) {
         return Ok(None);
     }

@@ -6,6 +6,7 @@
 //! one connection.
 
 mod answers;
+mod batch;
 mod connection;
 mod coverage;
 mod exchange;
@@ -14,6 +15,7 @@ mod message_id;
 mod next;
 mod outgoing;
 mod payload;
+mod publications;
 mod publishing;
 mod readable;
 mod reading;

@@ -7,8 +7,8 @@ use crate::error::Error;
 use crate::team_setup::TeamSetup;
 
 use super::connection::words;
-use super::outgoing::outgoing;
 use super::payload::TeamPayload;
+use super::publications::publications;
 use super::subject::all_of_machine;
 
 /// Messages of this machine that are looked at to find the first one of its journal: others say what it wants.
@@ -105,9 +105,11 @@ fn last_outgoing(
     let (mut looked_at, mut last) = (after, None);
     while looked_at < until {
         let batch = journal.own_after(looked_at, BATCH)?;
-        let is_for_team = |message: &&ringer_core::Message| outgoing(setup, message).is_some();
-        let within = batch.messages.iter().filter(|message| message.seq <= until);
-        last = within.filter(is_for_team).map(|message| message.seq).next_back().or(last);
+        for message in batch.messages.iter().filter(|message| message.seq <= until) {
+            if !publications(setup, journal, message)?.is_empty() {
+                last = Some(message.seq);
+            }
+        }
         if !batch.more {
             break;
         }

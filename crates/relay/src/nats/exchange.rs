@@ -7,7 +7,6 @@ use std::pin::Pin;
 use std::task::Poll;
 use std::time::Duration;
 
-use async_nats::jetstream::consumer::pull;
 use async_nats::jetstream::context::PublishError;
 use async_nats::jetstream::message::PublishMessage;
 use async_nats::jetstream::publish::PublishAck;
@@ -22,13 +21,14 @@ use crate::position::Position;
 use crate::team_setup::{TeamProgress, TeamSetup};
 
 use super::answers::AnswerService;
+use super::batch::{BATCH, batch};
 use super::connection::{Connection, OwnConsumer, first_number, has, info_of, words};
 use super::coverage::coverage;
 use super::inbound::Inbound;
 use super::message_id::nats_message_id;
-use super::next::{next, next_now};
-use super::outgoing::outgoing;
+use super::next::next;
 use super::payload::{MAX_WANTED, TeamPayload};
+use super::publications::{Publication, publications};
 use super::publishing::Publishing;
 use super::readable::readable;
 use super::reading::Reading;
@@ -41,8 +41,6 @@ use super::subject::{Audience, TeamSubject, stream_name};
 const LOST_AT_MOST: Duration = Duration::from_hours(1);
 /// How far clocks may differ, for what a machine wants that has nothing of this one.
 const CLOCKS_DIFFER: Duration = Duration::from_hours(24);
-/// Messages that are stored in one transaction, for which other writers wait some milliseconds.
-const BATCH: usize = 256;
 /// How long a request for messages waits at the server, and how often that says that it is there meanwhile.
 /// Two times that are missed end the connection: only so a machine at a leaf node learns that this is cut off.
 const PULL: (Duration, Duration) = (Duration::from_mins(2), Duration::from_secs(15));
@@ -229,23 +227,31 @@ impl<'a> TeamExchange<'a> {
             self.publishing.read_up_to(batch.looked_at, batch.more);
             let generation = self.journal.generation()?;
             for message in &batch.messages {
-                let (generation, id) = (generation.clone(), message.id.to_string());
-                let place =
-                    Position { generation: generation.clone(), seq: message.seq, id: Some(id.clone()) };
-                let Some((subject, wire)) = outgoing(self.setup, message) else {
-                    self.publishing.kept_here(place);
-                    continue;
+                let place = Position {
+                    generation: generation.clone(),
+                    seq: message.seq,
+                    id: Some(message.id.to_string()),
                 };
                 let again = message.seq <= self.published;
-                let sent_ms = IdSource::now().unix_ms;
-                let (covered_from, covered_at) = (self.state.covers(), self.state.covered_at());
-                let message = Box::new(wire);
-                let payload =
-                    TeamPayload::Message { generation, sent_ms, covered_from, covered_at, again, message };
-                let message_id = nats_message_id(&self.own, self.run, &id);
-                let ack = self.publish(subject, &message_id, &payload).await?;
-                let ticket = self.publishing.published(place);
-                self.acks.push_back(PendingAck { ticket, message_id, answer: ack });
+                let published = publications(self.setup, &mut self.journal, message)?;
+                if published.is_empty() {
+                    self.publishing.kept_here(place);
+                    continue;
+                }
+                for Publication { subject, message } in published {
+                    let message_id = nats_message_id(&self.own, self.run, &message.id);
+                    let payload = TeamPayload::Message {
+                        generation: generation.clone(),
+                        sent_ms: IdSource::now().unix_ms,
+                        covered_from: self.state.covers(),
+                        covered_at: self.state.covered_at(),
+                        again,
+                        message: Box::new(message),
+                    };
+                    let answer = self.publish(subject, &message_id, &payload).await?;
+                    let ticket = self.publishing.published(place.clone());
+                    self.acks.push_back(PendingAck { ticket, message_id, answer });
+                }
             }
             self.note_arrived()?;
         }
@@ -418,31 +424,5 @@ fn ready_now<T>(future: Pin<&mut (dyn Future<Output = T> + Send)>) -> Option<T> 
     match future.poll(&mut std::task::Context::from_waker(std::task::Waker::noop())) {
         Poll::Ready(value) => Some(value),
         Poll::Pending => None,
-    }
-}
-
-type Incoming = Result<async_nats::jetstream::Message, pull::MessagesError>;
-
-/// A message, and those that came with it.
-async fn batch(
-    first: Option<Incoming>,
-    stream: &mut pull::Stream,
-) -> Result<Vec<async_nats::jetstream::Message>, Error> {
-    let mut batch = Vec::new();
-    let mut message = first;
-    loop {
-        match message {
-            Some(Ok(message)) => batch.push(message),
-            // What came before is delivered again.
-            Some(Err(error)) => return Err(failed("no messages come", &error)),
-            None => return Err(Error::Team("the server ended the delivery of messages".to_owned())),
-        }
-        if batch.len() == BATCH {
-            return Ok(batch);
-        }
-        match next_now(stream).await {
-            Some(more) => message = more,
-            None => return Ok(batch),
-        }
     }
 }

@@ -115,6 +115,8 @@ impl<'a> Inbound<'a> {
             let may_answer = self.setup.may_answer;
             let rules = ImportRules {
                 may_reach_lead: false,
+                // The machine where an agent runs decides, and tells what is asked only if it takes answers.
+                may_be_answered: true,
                 ..ImportRules::new(name.clone(), may_answer, run.clock_ahead_ms, 0)
             };
             let repeats_until = if run.are_repeats { i64::MAX } else { 0 };

@@ -116,6 +116,8 @@ impl Receiver<'_> {
                     if !self.share_marks && is_of_person(&message) {
                         continue;
                     }
+                    let is_one_of_many =
+                        matches!(subject.audience, Audience::Machine(_)) && is_of_person(&message);
                     let are_repeats = delivered.is_repeat || again;
                     let clock_ahead_ms = delivered.stored_ms.saturating_sub(sent_ms);
                     let position = Position { generation, seq: message.seq, id: Some(message.id.clone()) };
@@ -132,7 +134,10 @@ impl Receiver<'_> {
                     });
                     let run = &mut received.runs[at];
                     run.messages.push(*message);
-                    run.places.push(Place { position, covered_from, covered_at });
+                    // One mark became many for this machine, and the id of each is none of the journal.
+                    if !is_one_of_many {
+                        run.places.push(Place { position, covered_from, covered_at });
+                    }
                     // The way to the server only adds to the difference.
                     run.clock_ahead_ms = run.clock_ahead_ms.min(clock_ahead_ms);
                 }
@@ -242,6 +247,17 @@ mod tests {
         let batch = [("ringer.t.box.s.mark", payload(6, "mark-read"))];
         assert!(sort(HERE, &batch).runs.is_empty());
         assert_eq!(sort(Receiver { share_marks: true, ..HERE }, &batch).runs.len(), 1);
+    }
+
+    #[test]
+    fn a_mark_for_this_machine_alone_has_no_place() {
+        let batch = [
+            ("ringer.t.box.s.to-laptop", payload(6, "mark-read")),
+            ("ringer.t.box.s.to-laptop", payload(7, "status")),
+        ];
+        let received = sort(Receiver { share_marks: true, ..HERE }, &batch);
+        let places: Vec<i64> = received.runs[0].places.iter().map(|place| place.position.seq).collect();
+        assert_eq!((seqs(&received), places), (vec![("box", vec![6, 7])], vec![7]));
     }
 
     #[test]

@@ -3,13 +3,16 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use test_support::{NATS_USERS, NatsServer, until};
+use test_support::{BlockingNotificationServer, NATS_USERS, NatsServer, ServerBehaviour, SessionBus, until};
 
 use crate::hub::environment::HubEnvironment;
+use crate::ringer::check;
+
+const SETTINGS: &str = "[notify]\nrate_limit = \"off\"\npopup = \"off\"\n";
 
 /// A machine whose file holds its credentials.
 fn machine(name: &str) -> (HubEnvironment, String) {
-    let machine = HubEnvironment::with_settings("[notify]\nrate_limit = \"off\"\npopup = \"off\"\n");
+    let machine = HubEnvironment::with_settings(SETTINGS);
     let user = NATS_USERS.into_iter().find(|user| user.machine == name).expect("a user");
     let path = machine.base.path().join("nkey");
     fs::write(&path, user.seed).expect("a file");
@@ -20,22 +23,26 @@ fn machine(name: &str) -> (HubEnvironment, String) {
 
 fn add(server: &NatsServer, name: &str, options: &[&str]) -> HubEnvironment {
     let (machine, credentials) = machine(name);
+    join(server, name, options, &machine, &credentials);
+    machine
+}
+
+fn join(server: &NatsServer, name: &str, options: &[&str], machine: &HubEnvironment, credentials: &str) {
     let url = server.url();
     let fixed =
-        ["relay", "add", "nats", &url, "--team", "t", "--name", name, "--credentials", &credentials, "--yes"];
+        ["relay", "add", "nats", &url, "--team", "t", "--name", name, "--credentials", credentials, "--yes"];
     let said = machine.run(&[&fixed, options].concat());
     assert!(said.contains("nats-server 2.") && said.contains(&format!("this machine is {name}")), "{said}");
     until("the team is connected", || {
         let status = machine.run(&["relay", "status"]);
         status.contains("t: connected since") && status.contains(", nats-server 2.")
     });
-    machine
 }
 
 #[test]
 fn a_team_has_several_addresses() {
     let server = NatsServer::start();
-    let laptop = HubEnvironment::with_settings("[notify]\nrate_limit = \"off\"\npopup = \"off\"\n");
+    let laptop = HubEnvironment::with_settings(SETTINGS);
     let urls = format!("nats://127.0.0.1:1,{}", server.url());
     laptop.run(&["relay", "add", "nats", &urls, "--team", "t", "--name", "laptop", "--yes"]);
     let connected = format!(" at {}", server.url());
@@ -110,6 +117,52 @@ fn a_machine_that_allows_it_takes_messages_for_its_agents() {
     laptop.run(&["notify", "--to", "worker-1@box.t", "look at the tests"]);
     until("it is there", || {
         other.base.run(&["log", "--everywhere", "--json"]).contains("\"to\":\"agent:worker-1\"")
+    });
+}
+
+#[test]
+fn reading_everything_counts_on_machines_that_share_marks() {
+    let server = NatsServer::of_team("t");
+    let [laptop, other] = ["laptop", "box"].map(|name| add(&server, name, &["--share-marks"]));
+    let vm = add(&server, "vm", &[]);
+    for text in ["one", "two"] {
+        other.notify(&[text]);
+        until_listed(&laptop, text);
+    }
+    vm.notify(&["of a machine that keeps its marks"]);
+    until_listed(&laptop, "of a machine that keeps its marks");
+    laptop.run(&["read", "--all"]);
+    let own = |row: &serde_json::Value| ["one", "two"].iter().any(|body| row["body"] == *body);
+    until("both are read there", || {
+        other.list(&[]).iter().filter(|row| own(row)).all(|row| row["is_read"] == true)
+    });
+    laptop.notify(&["a marker"]);
+    until_listed(&vm, "a marker");
+    let unread = |row: &serde_json::Value| row["body"] == "of a machine that keeps its marks";
+    assert!(vm.list(&[]).iter().filter(|row| unread(row)).all(|row| row["is_read"] == false));
+}
+
+#[test]
+fn a_question_of_a_machine_that_takes_answers_is_answered_with_its_popup() {
+    let server = NatsServer::of_team("t");
+    let bus = SessionBus::start();
+    let desktop = BlockingNotificationServer::start(&bus.address(), ServerBehaviour::Normal);
+    let (laptop, credentials) = machine("laptop");
+    laptop.set(&SETTINGS.replace("popup = \"off\"", "popup = \"desktop\""));
+    let mut start = laptop.ringer(&["hub", "start"]);
+    check(start.env("DBUS_SESSION_BUS_ADDRESS", bus.address()), 0);
+    join(&server, "laptop", &[], &laptop, &credentials);
+    let other = add(&server, "box", &["--may-answer"]);
+    let silent = add(&server, "vm", &[]);
+    let ask = ["ask", "--from", "worker-1", "Which branch?", "--option", "main", "--option", "next"];
+    silent.base.run(&ask);
+    assert_eq!(desktop.next_popup().actions, ["default", "Show"], "it takes no answers");
+    other.base.run(&ask);
+    let popup = desktop.next_popup();
+    let at = popup.actions.iter().position(|action| action == "next").expect("a button");
+    desktop.report_clicked(2, &popup.actions[at - 1]);
+    until("it is answered there", || {
+        other.base.run(&["questions", "--all", "--json"]).contains("\"answer\":\"next\"")
     });
 }
 
