@@ -54,6 +54,11 @@ fn check_is_back(window: &mut Window, number: u32) {
     window.until_not("outer-");
     // Ctrl-C is for the program in the pane, and not for the window.
     window.keys("\x03");
+    until("its shell waits again", || {
+        let text = window.text();
+        let is_new = text.matches("^C").count() == number as usize + 1;
+        is_new && text.rfind("^C").is_some_and(|at| text[at..].contains("│$ "))
+    });
     window.command(&format!("echo again-$((500+{number}))"));
     window.until(&format!("again-{}", 500 + number));
 }
