@@ -41,7 +41,11 @@ impl HubState {
         self.after_host(now, after);
         // What rang before its host came; also that nothing does, for a host that kept a ring while the hub was away. Another host
         // of a surface shows its ring no longer if this one does.
-        self.tell_rings(opened);
+        for surface in opened {
+            let lit = self.notifications.engine().lit_rings();
+            let orders = self.surfaces.ring_orders(&surface, Some(host), lit);
+            self.tell_hosts(orders);
+        }
         if attaches {
             return Ok(Handled::Done(Answer::Attach { host, orders: self.first_orders() }));
         }

@@ -99,7 +99,7 @@ impl HubState {
     /// Tells hosts the rings of these surfaces, with what rings inside them.
     pub(super) fn tell_rings(&mut self, surfaces: impl IntoIterator<Item = SurfaceId>) {
         let engine = self.notifications.engine();
-        let orders = |surface: SurfaceId| self.surfaces.ring_orders(&surface, engine.lit_rings());
+        let orders = |surface: SurfaceId| self.surfaces.ring_orders(&surface, None, engine.lit_rings());
         let told: Vec<SentOrder> = surfaces.into_iter().flat_map(orders).collect();
         self.tell_hosts(told);
     }

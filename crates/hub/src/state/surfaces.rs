@@ -183,16 +183,19 @@ impl Surfaces {
         self.hosts.iter_mut().for_each(|host| host.ring(place, ring.is_some()));
     }
 
-    /// What the attached hosts of a surface are told of its ring, with these lit. One of them shows it.
+    /// What the attached hosts of a surface are told of its ring, with these lit. If one of them has just opened it, for the others
+    /// that show the ring nothing changed.
     pub(super) fn ring_orders<'a>(
         &self,
         surface: &SurfaceId,
+        opened_by: Option<ConnectionId>,
         lit: impl Iterator<Item = (&'a SurfaceId, Ring)>,
     ) -> Vec<SentOrder> {
-        let Some(shows) = self.attached.host_of(surface) else { return Vec::new() };
         let ring = self.shown_ring(surface, lit);
-        let order = |host| HostOrder::ring(surface, ring.filter(|_| host == shows));
-        self.attached.connections_of(surface).map(|host| SentOrder { host, order: order(host) }).collect()
+        let order = |shows| HostOrder::ring(surface, ring.filter(|_| shows));
+        let hosts = self.attached.ringing_hosts(surface);
+        let hosts = hosts.filter(|(host, shows)| opened_by.is_none_or(|by| by == *host || !shows));
+        hosts.map(|(host, shows)| SentOrder { host, order: order(shows) }).collect()
     }
 
     /// Whether the ring of a surface is a mark in the title of its terminal, which the hub writes. An attached host of a plain

@@ -251,7 +251,7 @@ fn what_the_person_saw_for_a_moment_is_read_and_what_comes_later_pops_up() {
 }
 
 #[test]
-fn of_two_hosts_of_a_surface_one_shows_its_ring() {
+fn a_host_that_draws_no_rings_shows_none_while_another_one_does() {
     let desktop = Desktop::new("");
     desktop.start_hub();
     let open = |name: &str, draws_rings: bool| {

@@ -44,9 +44,15 @@ impl AttachedHosts {
         if is_real(surface) { Some(surface.clone()) } else { self.around(surface).into_iter().find(is_real) }
     }
 
-    /// The connections of all hosts that have a surface. A terminal around `ringer run` is one of two.
-    pub(in crate::state) fn connections_of(&self, surface: &SurfaceId) -> impl Iterator<Item = ConnectionId> {
-        self.hosts_of(surface).map(|(connection, _)| connection)
+    /// All hosts that have a surface, and whether each shows its ring: those that draw rings, or all if none does. The window of a
+    /// terminal shows none while `ringer run` in it does.
+    pub(in crate::state) fn ringing_hosts(
+        &self,
+        surface: &SurfaceId,
+    ) -> impl Iterator<Item = (ConnectionId, bool)> {
+        let is_drawn = self.drawing(surface).is_some();
+        self.hosts_of(surface)
+            .map(move |(connection, host)| (connection, host.abilities.draws_rings || !is_drawn))
     }
 
     /// Those that lie right inside a surface.
