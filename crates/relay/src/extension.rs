@@ -292,6 +292,9 @@ fn connect_team(
                 status.waiting_there = 0;
             });
         }
+        TeamProgress::Removed => (shared.setup.log)(format!(
+            "team {name}: messages were removed from the stream before they had come; the other machines are asked for them"
+        )),
         TeamProgress::Stored { new, refused, waiting } => shared.status.change(name.as_str(), |status| {
             status.messages += new as u64;
             status.waiting_there = waiting;

@@ -40,6 +40,8 @@ pub enum TeamProgress {
         /// Its address, of those that are set.
         address: String,
     },
+    /// Messages were removed from the stream before they had come. The other machines are asked for them.
+    Removed,
     /// Messages were stored, or refused.
     Stored {
         /// New ones.

@@ -369,6 +369,9 @@ impl<'a> TeamExchange<'a> {
             joined_ms: self.state.joined_ms,
             removed_before: reading.removed_before(),
         };
+        if reading.lacks_removed() {
+            (self.progress)(TeamProgress::Removed);
+        }
         let id = IdSource::now().unix_ms.to_string();
         reading.asked(self.publish_to_machines(&want, &id).await?);
         self.store_reading(reading)?;

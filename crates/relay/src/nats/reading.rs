@@ -96,10 +96,15 @@ impl Reading {
         self.removed_before
     }
 
+    /// Whether messages were removed that the other machines have not been asked for.
+    pub(crate) fn lacks_removed(&self) -> bool {
+        self.removed_before > self.asked_before
+    }
+
     /// Whether the other machines have to be asked for what was removed. The stream begins at `first`: a question before that
     /// was removed, too, perhaps before all had read it.
     pub(crate) fn must_ask(&self, first: u64) -> bool {
-        self.removed_before > self.asked_before || self.may_have_to_ask(first)
+        self.lacks_removed() || self.may_have_to_ask(first)
     }
 
     /// Whether the question was removed from the stream, if this is removed.

@@ -5,6 +5,9 @@ use test_support::{NatsServer, until};
 use crate::raw;
 use crate::team::Member;
 
+/// What is logged of them.
+const REMOVED: &str = "messages were removed from the stream before they had come";
+
 fn until_published(member: &Member) {
     until("the server has all", || {
         member.machine.journal().export_lag("nats:t").expect("a journal") == Some(0)
@@ -23,6 +26,7 @@ fn what_was_removed_from_the_stream_unread_is_published_again() {
     raw::run(raw::purge(&server.url()));
     vm.start();
     vm.until_has(&laptop, &texts);
+    assert!(vm.has_logged(REMOVED));
     // Messages that came after the removed ones do not hide that these are lacking.
     vm.stop();
     texts.extend(laptop.write("removed, too", 50));
@@ -87,11 +91,16 @@ fn what_was_read_before_it_was_removed_is_not_published_again() {
     let (laptop, mut vm) = (Member::connected(&server, "laptop"), Member::connected(&server, "vm"));
     let texts = laptop.write("read", 20);
     vm.until_has(&laptop, &texts);
+    // Each machine reads its own messages, too.
+    for consumer in ["ringer-laptop", "ringer-vm"] {
+        until("all is read", || raw::run(raw::unread(&server.url(), consumer)) == 0);
+    }
     vm.stop();
     raw::run(raw::purge(&server.url()));
     vm.start();
     vm.until_connected();
     let more = laptop.write("more", 1);
     vm.until_has(&laptop, &[texts, more].concat());
+    assert!(!vm.has_logged(REMOVED));
     assert_eq!(raw::run(raw::count(&server.url())), 1, "the stream has only what was written since then");
 }

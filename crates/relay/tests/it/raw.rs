@@ -87,3 +87,11 @@ pub(crate) async fn count(url: &str) -> u64 {
     let stream = async_nats::jetstream::new(client).get_stream("ringer-t").await.expect("a stream");
     stream.cached_info().state.messages
 }
+
+/// How many messages a consumer has not acknowledged.
+pub(crate) async fn unread(url: &str, consumer: &str) -> u64 {
+    let client = async_nats::connect(url).await.expect("a connection");
+    let stream = async_nats::jetstream::new(client).get_stream("ringer-t").await.expect("a stream");
+    let info = stream.consumer_info(consumer).await.expect("a consumer");
+    info.num_pending + info.num_ack_pending as u64
+}

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use ringer_core::policy::{RelayLink, TeamLink};
@@ -22,6 +23,7 @@ pub(crate) struct Member {
     name: &'static str,
     relays: Option<Relays>,
     link: RelayLink,
+    log: Arc<Mutex<Vec<String>>>,
 }
 
 impl Member {
@@ -52,7 +54,7 @@ impl Member {
             may_reach_lead: false,
             team: Some(team),
         };
-        Self { machine, name, relays: None, link }
+        Self { machine, name, relays: None, link, log: Arc::default() }
     }
 
     /// A machine that is connected.
@@ -70,14 +72,20 @@ impl Member {
     }
 
     pub(crate) fn start(&mut self) {
+        let log = Arc::clone(&self.log);
         let mut relays = Relays::start(RelaySetup {
             home: self.machine.home(),
             program: "1.0".to_owned(),
             give_answer: None,
-            log: Box::new(|_| {}),
+            log: Box::new(move |line| log.lock().expect("no panic").push(line)),
         });
         relays.set_relays(std::slice::from_ref(&self.link));
         self.relays = Some(relays);
+    }
+
+    /// Whether a line with this part was logged.
+    pub(crate) fn has_logged(&self, part: &str) -> bool {
+        self.log.lock().expect("no panic").iter().any(|line| line.contains(part))
     }
 
     /// Disconnects it, as if its hub had ended.
