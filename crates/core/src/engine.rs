@@ -381,6 +381,8 @@ impl Engine {
                 self.redraw(now.mono, &place, orders);
             }
             Event::Activity(place) => self.set_unread(now, UnreadReason::Panel, &place, orders),
+            // What is still stored as unread says so itself.
+            Event::Restored(place) if self.attention.store().has_unread(&place) => {}
             Event::Restored(place) => self.set_unread(now, UnreadReason::Restored, &place, orders),
             Event::Remove(id) => {
                 if let Some(place) = self.remove_one(id, None, orders) {

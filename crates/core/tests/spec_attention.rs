@@ -325,6 +325,19 @@ fn the_three_other_sources_of_unread_have_lives_of_their_own() {
 }
 
 #[test]
+fn what_is_still_stored_as_unread_is_not_counted_again_when_it_is_restored() {
+    let badge = |engine: &Engine| engine.attention().badge(&WorkspaceId::new("w")).0;
+    let mut engine = engine(Preferences::default());
+    engine.handle(at(0), message(1, "a", "exit status 3"));
+    engine.handle(at(1), Event::Restored(pane("a")));
+    assert_eq!(badge(&engine), 1);
+    engine.handle(at(2), Event::Read(pane("a")));
+    assert_eq!(badge(&engine), 0);
+    engine.handle(at(3), Event::Restored(pane("a")));
+    assert_eq!(badge(&engine), 1, "nothing else says so");
+}
+
+#[test]
 fn in_view_nothing_goes_out_and_elsewhere_in_the_workspace_everything_does() {
     for (app, surface, expect) in [
         (true, "a", vec![]),
