@@ -16,13 +16,20 @@ pub(crate) struct KittyMarks {
     are_off: bool,
     /// Surfaces whose title may have to change.
     changed: BTreeSet<SurfaceId>,
-    /// Surfaces whose title was to be marked, until kitty lists it without the mark.
+    /// Surfaces whose title was to be marked, until kitty lists it without the mark. Other marks are not touched: `ringer run` and
+    /// the hub set their own.
     marked: BTreeSet<SurfaceId>,
+    /// Surfaces that were heard of.
+    known: BTreeSet<SurfaceId>,
 }
 
 impl KittyMarks {
     /// A ring goes on or off.
     pub(crate) fn ring(&mut self, surface: &SurfaceId, is_lit: bool) {
+        if self.known.insert(surface.clone()) && !self.are_off {
+            // A hub that was killed may have left its mark.
+            self.marked.insert(surface.clone());
+        }
         if is_lit {
             self.ringing.insert(surface.clone());
         } else {
@@ -46,7 +53,7 @@ impl KittyMarks {
         has_listed: impl Fn(&KittyAddress) -> bool,
     ) {
         let changed = std::mem::take(&mut self.changed);
-        let (mut ringing, mut marked) = (BTreeSet::new(), BTreeSet::new());
+        let (mut ringing, mut marked, mut known) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
         for (id, seen_in) in surfaces {
             if let SeenIn::Kitty { kitty, pid, .. } = seen_in {
                 let listed = kitties.title(kitty, *pid).filter(|_| has_listed(kitty));
@@ -58,8 +65,9 @@ impl KittyMarks {
             }
             ringing.extend(self.ringing.take(id));
             marked.extend(self.marked.take(id));
+            known.extend(self.known.take(id));
         }
-        (self.ringing, self.marked) = (ringing, marked);
+        (self.ringing, self.marked, self.known) = (ringing, marked, known);
     }
 
     /// Whether a title has to be set, and then with the mark or without it. It may be known how it was listed: programs set titles
@@ -72,7 +80,7 @@ impl KittyMarks {
         } else if listed.is_some() && !is_wrong {
             self.marked.remove(surface);
         }
-        (has_changed || (is_wrong && self.marked.contains(surface))).then_some(is_marked)
+        ((has_changed || is_wrong) && self.marked.contains(surface)).then_some(is_marked)
     }
 
     /// Whether the title of a surface has to have a mark.
@@ -96,6 +104,21 @@ mod tests {
         marks.switch(true);
         marks.ring(&surface, false);
         assert!(!marks.is_marked(&surface));
+    }
+
+    #[test]
+    fn a_mark_that_another_program_set_stays() {
+        let (mut marks, surface) = (KittyMarks::default(), SurfaceId::new("a"));
+        marks.ring(&surface, false);
+        assert_eq!(marks.wanted(&surface, true, None), Some(false), "the hub before may have set it");
+        assert_eq!(marks.wanted(&surface, false, Some("sh")), None);
+        // `ringer run` shows the ring, and this host is told that it does not.
+        marks.ring(&surface, false);
+        assert_eq!(marks.wanted(&surface, true, Some("● sh")), None);
+        let (mut marks, surface) = (KittyMarks::default(), SurfaceId::new("b"));
+        marks.switch(false);
+        marks.ring(&surface, true);
+        assert_eq!(marks.wanted(&surface, true, Some("● sh")), None);
     }
 
     #[test]
