@@ -3,12 +3,14 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::os::unix::net::UnixStream;
 
-use rustix::process::{Signal, getpid, getsid, kill_process};
+use rustix::process::{Signal, getpgrp, getpid, getppid, getsid, kill_process};
 
-/// Stops this process until its shell continues it, also if it catches the signal of Ctrl-Z. A process that leads a session has no
-/// shell around it that would do so, and goes on.
+/// Stops this process until its shell continues it, also if it catches the signal of Ctrl-Z. One that is no job of a shell would
+/// not be continued, and goes on.
 pub fn stop_this_process() -> io::Result<()> {
-    if getsid(None)? != getpid() {
+    let session = getsid(None)?;
+    let has_parent_there = getppid().is_some_and(|parent| getsid(Some(parent)) == Ok(session));
+    if has_parent_there && getpgrp() != session {
         kill_process(getpid(), Signal::STOP)?;
     }
     Ok(())

@@ -316,6 +316,8 @@ fn show_frames(
                 FrameKind::Output if terminal.write(&frame.body).is_err() => return Ok(Left::Terminal),
                 FrameKind::Inbox => {
                     terminal.lend(|| surroundings.show_inbox()).map_err(ClientError::Terminal)?;
+                    // What was to stop is over.
+                    clear_wakes(&watch.stops);
                     if watch.is_over() {
                         return Ok(Left::Terminal);
                     }
@@ -353,9 +355,8 @@ fn show_frames(
         if continued {
             clear_wakes(&watch.continued);
             terminal.make_raw().map_err(ClientError::Terminal)?;
-            if send_terminal_again(link, terminal).is_err() {
-                return Ok(Left::Server);
-            }
+            // A server that has gone may have said why; that is read first.
+            let _ = send_terminal_again(link, terminal);
         }
         if resized {
             clear_wakes(&watch.size_changes);

@@ -372,13 +372,18 @@ fn say_all(
     let mut waits_for_surfaces = !unsaid.is_empty();
     loop {
         let Ok(waiting) = work.recv() else { return true };
-        let is_incomplete = link.is_incomplete.load(Ordering::Relaxed);
-        if is_incomplete {
+        if link.is_incomplete.load(Ordering::Relaxed) {
+            // Meanwhile there is room again for what comes.
+            keep_unsaid(waiting, unsaid);
+            for waiting in work.try_iter() {
+                keep_unsaid(waiting, unsaid);
+            }
             // What is not answered is said again to the next connection, and this hub would have heard it twice.
             connection.answers.wait_for(connection.sent, ANSWERS_WITHIN);
+            return false;
         }
         // A new connection is told everything.
-        if is_incomplete || connection.answers.is_over() {
+        if connection.answers.is_over() {
             keep_unsaid(waiting, unsaid);
             return false;
         }

@@ -46,6 +46,8 @@ impl Link {
         loop {
             let left = Timespec::try_from(end.saturating_duration_since(Instant::now())).ok();
             match poll(&mut [PollFd::new(&self.stream, PollFlags::IN)], left.as_ref()) {
+                Ok(_) | Err(Errno::INTR) if Instant::now() >= end => return,
+                Err(Errno::INTR) => {}
                 Ok(0) | Err(_) => return,
                 Ok(_) if !self.read().unwrap_or(false) => return,
                 Ok(_) => {}

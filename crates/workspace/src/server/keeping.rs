@@ -20,6 +20,7 @@ impl Server {
             return Ok(());
         };
         for event in events {
+            let has_ended = matches!(event, KeeperEvent::Ended { .. });
             let effects = match event {
                 // It was closed before it had started.
                 KeeperEvent::Started { id, .. } if self.state.pane(&PaneId::new(&id)).is_none() => Vec::new(),
@@ -53,6 +54,10 @@ impl Server {
             };
             self.perform(effects);
             self.changed();
+            if has_ended {
+                // A server that comes after this one would tell of it once more.
+                self.save_session();
+            }
         }
         Ok(())
     }

@@ -66,7 +66,8 @@ impl Program {
     /// Whether it may be read and written now.
     pub(super) fn is_open(&self, now: Instant) -> bool {
         match self.output {
-            Output::Open => self.paused_until.is_none_or(|until| until <= now),
+            // What a program wrote last is shown before it is told that it ended.
+            Output::Open => self.has_ended || self.paused_until.is_none_or(|until| until <= now),
             Output::Closed { until, .. } => until <= now,
             Output::Over => false,
         }
@@ -183,6 +184,9 @@ mod tests {
         program.pause(pause, now);
         assert!(!program.is_open(now) && program.next_look() == Some(now + pause));
         assert!(program.is_open(now + pause));
+        program.has_ended = true;
+        assert!(program.is_open(now), "what it wrote last is read before");
+        program.has_ended = false;
         rustix::io::write(&terminal, b"more").unwrap();
         assert_eq!(program.read(&mut [0; 4], now + pause).unwrap(), 4);
         assert!(program.is_open(now) && program.next_look().is_none());

@@ -46,7 +46,9 @@ impl Server {
                 pane.name.clone_from(&known.name);
                 pane.command.clone_from(&known.command);
             }
-            let is_told = known.is_none_or(|known| known.has_ended);
+            // The note is the newer one: it is there before the session is saved.
+            let newest = note.as_ref().map(|note| &note.pane).or(known);
+            let is_told = newest.is_none_or(|pane| pane.has_ended);
             let (told, new) = if is_told { (kept.ending, None) } else { (None, kept.ending) };
             (pane.pid, pane.tty, pane.ending) = (Some(kept.pid), Some(kept.tty), told);
             endings.extend(new.map(|ending| (id.clone(), ending)));
@@ -70,6 +72,7 @@ impl Server {
             let effects = self.state.ended(&pane, ending);
             self.perform(effects);
         }
+        self.save_session();
         self.changed();
     }
 

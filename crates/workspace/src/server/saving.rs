@@ -55,7 +55,7 @@ impl Server {
         }
     }
 
-    fn save_session(&mut self) {
+    pub(super) fn save_session(&mut self) {
         self.save_at = None;
         if self.unrestored.is_some() {
             return;
@@ -76,7 +76,10 @@ impl Server {
     fn note_changes(&mut self, session: &SavedSession) {
         let before = self.saved.as_ref();
         let is_new = |pane: &&SavedPane| !before.is_some_and(|before| before.panes.contains(pane));
-        for pane in session.panes.iter().filter(is_new) {
+        // One whose program did not start yet has its note with the request to start it.
+        let is_kept = |pane: &&SavedPane| self.programs.contains_key(&pane.id);
+        let new: Vec<&SavedPane> = session.panes.iter().filter(is_new).filter(is_kept).collect();
+        for pane in new {
             let Some(workspace) = self.state.workspace_of(&pane.id) else { continue };
             let note = Note::of(&workspace.id, pane);
             // A keeper that is gone needs none.

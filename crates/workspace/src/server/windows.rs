@@ -7,7 +7,7 @@ use ringer_ui::Input;
 use super::Server;
 use crate::effect::Effect;
 use crate::emulator::MAX_SIZE;
-use crate::outer_modes::{ASK_KEYBOARD, OuterModes, enter};
+use crate::outer_modes::{ASK_KEYBOARD, LEAVE, OuterModes, enter};
 use crate::protocol::{Answer, Bye, Frame, FrameKind, Hello, Request, TerminalFacts, VERSION, Welcome};
 use crate::screen::Abilities;
 use crate::style::ColourDepth;
@@ -115,7 +115,11 @@ impl Server {
                 // Another program had its terminal in between: the inbox, or its shell while it was stopped.
                 (link.shown, link.modes) = (None, OuterModes::default());
                 let has_mouse = link.has_mouse;
-                self.send(client, &Frame::new(FrameKind::Output, enter(has_mouse)));
+                let was_in_inbox = self.state.view(client).is_some_and(|view| view.is_in_inbox);
+                // Before the inbox, the client left the terminal as it was. Otherwise each time would add to the flags of its keyboard.
+                let leave = if was_in_inbox { "" } else { LEAVE };
+                let again = format!("{leave}{}", enter(has_mouse));
+                self.send(client, &Frame::new(FrameKind::Output, again));
                 self.state.inbox_left(client, now)
             }
             FrameKind::Request => {

@@ -127,6 +127,14 @@ fn a_command_that_is_not_there_is_told_in_its_pane() {
     session.run(&["open", "--detached", "--", "no-such-program"]);
     window.until("no-such-program");
     window.until("try again");
+    // Nor is it forgotten when the session was saved and the keeper has answered what came with that.
+    let saved = session.hub.base.home().join("panes.json");
+    let saved = || std::fs::read_to_string(&saved).unwrap_or_default();
+    until("the session is saved", || saved().contains("no-such-program"));
+    session.open("job", "echo there-$((40+2)); exec sleep 1000");
+    window.until("there-42");
+    let listed = session.run(&["surfaces", "--json"]);
+    assert!(!listed.contains("there is no pane"), "{listed}");
 }
 
 #[test]

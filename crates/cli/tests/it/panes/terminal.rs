@@ -69,7 +69,8 @@ fn a_window_that_is_told_to_stop_gives_its_terminal_back_until_it_goes_on() {
     let (mut window, client) = in_shell(&session);
     for number in 0..3 {
         kill_process(client, Signal::TSTP).expect("it runs");
-        window.until_not("inner-42");
+        let stops = number as usize + 1;
+        until("its shell knows", || window.text().matches("topped").count() == stops);
         // Echo, and no mouse: the terminal is as the shell had it.
         window.command(&format!("echo outer-$((300+{number}))"));
         window.until(&format!("outer-{}", 300 + number));
