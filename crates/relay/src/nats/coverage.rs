@@ -9,6 +9,7 @@ use crate::team_setup::TeamSetup;
 use super::connection::words;
 use super::payload::TeamPayload;
 use super::publications::publications;
+use super::receiving::is_of_person;
 use super::subject::all_of_machine;
 
 /// Messages of this machine that are looked at to find the first one of its journal: others say what it wants.
@@ -19,7 +20,8 @@ const BATCH: usize = 256;
 /// What the stream has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Coverage {
-    /// Every message of the journal behind this number that the stream is to keep. `None`: every one.
+    /// Every message of the journal behind this number that the stream is to keep. `None` if it removed nothing of what it had and
+    /// is to keep.
     pub(crate) from: Option<i64>,
     /// All of these have this number in the stream, or a higher one.
     pub(crate) at: u64,
@@ -35,7 +37,7 @@ pub(crate) async fn coverage(
 ) -> Result<Coverage, Error> {
     let first = first_own(setup, journal, stream, info.state.first_sequence).await?;
     let at = first.map_or(info.state.last_sequence.saturating_add(1), |first| first.number);
-    let until = first.map_or(published, |first| first.seq.saturating_sub(1));
+    let until = first.map_or(published, |first| first.whole_after);
     let from = match kept_since(&info.config) {
         None => None,
         Some(since_ms) => {
@@ -49,8 +51,12 @@ pub(crate) async fn coverage(
 /// Since when the stream keeps what it is given, in milliseconds since 1970. What is older may have been removed because of its
 /// age; a tenth less, because clocks differ. `None` if it removes what does not fit: what is published again would remove more.
 fn kept_since(config: &Config) -> Option<i64> {
-    let is_limited = config.max_bytes > 0 || config.max_messages > 0 || config.max_messages_per_subject > 0;
-    if is_limited && config.discard == DiscardPolicy::Old {
+    let is_limited = config.max_bytes > 0 || config.max_messages > 0;
+    let removes_old = is_limited && config.discard == DiscardPolicy::Old;
+    // Of one subject, the oldest is removed unless new ones are refused there, too.
+    let removes_of_subject = config.max_messages_per_subject > 0
+        && !(config.discard == DiscardPolicy::New && config.discard_new_per_subject);
+    if removes_old || removes_of_subject {
         return None;
     }
     if config.max_age.is_zero() {
@@ -63,8 +69,8 @@ fn kept_since(config: &Config) -> Option<i64> {
 /// A message of this machine in the stream.
 #[derive(Debug, Clone, Copy)]
 struct OwnInStream {
-    /// Its number in the journal.
-    seq: i64,
+    /// The stream has every message behind this number of the journal, in whole.
+    whole_after: i64,
     /// Its number in the stream.
     number: u64,
 }
@@ -87,7 +93,10 @@ async fn first_own(
         };
         match TeamPayload::read(&found.payload) {
             Some(TeamPayload::Message { generation, message, .. }) if generation == own => {
-                return Ok(Some(OwnInStream { seq: message.seq, number: found.sequence }));
+                // If it is one mark of many, those before it may be removed.
+                let before = i64::from(!is_of_person(&message));
+                let whole_after = message.seq.saturating_sub(before);
+                return Ok(Some(OwnInStream { whole_after, number: found.sequence }));
             }
             _ => from = found.sequence.saturating_add(1),
         }
@@ -129,6 +138,10 @@ mod tests {
         let old = Config { max_bytes: 100, ..Config::default() };
         assert_eq!(kept_since(&old), None);
         assert_eq!(kept_since(&Config { discard: DiscardPolicy::New, ..old }), Some(0));
+        let subject =
+            Config { max_messages_per_subject: 9, discard: DiscardPolicy::New, ..Config::default() };
+        assert_eq!(kept_since(&subject), None, "the oldest of a subject is removed all the same");
+        assert_eq!(kept_since(&Config { discard_new_per_subject: true, ..subject }), Some(0));
         let days = Config { max_age: Duration::from_hours(240), ..Config::default() };
         let since = kept_since(&days).unwrap();
         let nine_days = IdSource::now().unix_ms - 9 * 24 * 3_600_000;

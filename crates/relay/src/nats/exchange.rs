@@ -4,13 +4,13 @@ use std::collections::VecDeque;
 use std::future::{Future, pending};
 use std::os::fd::AsFd;
 use std::pin::Pin;
-use std::task::Poll;
 use std::time::Duration;
 
 use async_nats::jetstream::context::PublishError;
 use async_nats::jetstream::message::PublishMessage;
 use async_nats::jetstream::publish::PublishAck;
 use async_nats::jetstream::stream::Stream;
+use ringer_core::Message;
 use ringer_journal::{IdSource, Journal, JournalWatch, ReadPosition};
 
 use crate::error::Error;
@@ -26,10 +26,10 @@ use super::connection::{Connection, OwnConsumer, first_number, has, info_of, wor
 use super::coverage::coverage;
 use super::inbound::Inbound;
 use super::message_id::nats_message_id;
-use super::next::next;
+use super::next::{next, ready_now};
 use super::payload::{MAX_WANTED, TeamPayload};
 use super::publications::{Publication, publications};
-use super::publishing::Publishing;
+use super::publishing::{Publishing, WINDOW};
 use super::readable::readable;
 use super::reading::Reading;
 use super::receiving::Want;
@@ -52,6 +52,17 @@ struct PendingAck {
     answer: Pin<Box<dyn Future<Output = Result<PublishAck, PublishError>> + Send>>,
 }
 
+/// Messages that are read, and not given to the server yet.
+#[derive(Default)]
+struct Unsent {
+    /// The generation of the journal.
+    generation: String,
+    /// Each with its ticket.
+    messages: VecDeque<(u64, Message)>,
+    /// The publications of the message before these, each with the ticket of that.
+    parts: VecDeque<(u64, Publication)>,
+}
+
 /// A connection.
 pub(crate) struct TeamExchange<'a> {
     setup: &'a TeamSetup,
@@ -66,6 +77,7 @@ pub(crate) struct TeamExchange<'a> {
     publishing: Publishing,
     /// The run of `publishing`: later ones have higher numbers.
     run: i64,
+    unsent: Unsent,
     acks: VecDeque<PendingAck>,
     progress: &'a mut dyn FnMut(TeamProgress),
 }
@@ -154,6 +166,7 @@ impl<'a> TeamExchange<'a> {
             stream,
             state,
             published,
+            unsent: Unsent::default(),
             acks: VecDeque::new(),
             progress,
         };
@@ -195,6 +208,7 @@ impl<'a> TeamExchange<'a> {
                 (request, give) = answers.next() => answers.give(&request, give),
                 message = next(&mut stream) => {
                     let batch = batch(message, &mut stream).await?;
+                    self.check_known()?;
                     if inbound.skips_numbers(&batch) {
                         inbound.reading().check_removed(first_number(&self.stream).await?);
                     }
@@ -220,40 +234,39 @@ impl<'a> TeamExchange<'a> {
         Ok(())
     }
 
-    /// Publishes what there is and has room.
+    /// Publishes what there is and has room. One message may become thousands of publications, and the answers to them are
+    /// waited for where everything else is, too.
     async fn publish_more(&mut self) -> Result<(), Error> {
-        while let Some((after, most)) = self.publishing.wanted() {
-            let batch = self.journal.own_after(after, most)?;
-            self.publishing.read_up_to(batch.looked_at, batch.more);
-            let generation = self.journal.generation()?;
-            for message in &batch.messages {
-                let place = Position {
-                    generation: generation.clone(),
-                    seq: message.seq,
-                    id: Some(message.id.to_string()),
+        while self.acks.len() < WINDOW {
+            if let Some((ticket, Publication { subject, message })) = self.unsent.parts.pop_front() {
+                let message_id = nats_message_id(&self.own, self.run, &message.id);
+                let payload = TeamPayload::Message {
+                    generation: self.unsent.generation.clone(),
+                    sent_ms: IdSource::now().unix_ms,
+                    covered_from: self.state.covers(),
+                    covered_at: self.state.covered_at(),
+                    again: message.seq <= self.published,
+                    message: Box::new(message),
                 };
-                let again = message.seq <= self.published;
-                let published = publications(self.setup, &mut self.journal, message)?;
-                if published.is_empty() {
-                    self.publishing.kept_here(place);
-                    continue;
+                let answer = self.publish(subject, &message_id, &payload).await?;
+                self.acks.push_back(PendingAck { ticket, message_id, answer });
+            } else if let Some((ticket, message)) = self.unsent.messages.pop_front() {
+                let parts = publications(self.setup, &mut self.journal, &message)?;
+                self.publishing.becomes(ticket, parts.len());
+                self.unsent.parts = parts.into_iter().map(|part| (ticket, part)).collect();
+            } else {
+                self.note_arrived()?;
+                let Some((after, most)) = self.publishing.wanted() else { break };
+                let batch = self.journal.own_after(after, most)?;
+                self.publishing.read_up_to(batch.looked_at, batch.more);
+                let generation = self.journal.generation()?;
+                for message in batch.messages {
+                    let (generation, id) = (generation.clone(), Some(message.id.to_string()));
+                    let ticket = self.publishing.read(Position { generation, seq: message.seq, id });
+                    self.unsent.messages.push_back((ticket, message));
                 }
-                for Publication { subject, message } in published {
-                    let message_id = nats_message_id(&self.own, self.run, &message.id);
-                    let payload = TeamPayload::Message {
-                        generation: generation.clone(),
-                        sent_ms: IdSource::now().unix_ms,
-                        covered_from: self.state.covers(),
-                        covered_at: self.state.covered_at(),
-                        again,
-                        message: Box::new(message),
-                    };
-                    let answer = self.publish(subject, &message_id, &payload).await?;
-                    let ticket = self.publishing.published(place.clone());
-                    self.acks.push_back(PendingAck { ticket, message_id, answer });
-                }
+                self.unsent.generation = generation;
             }
-            self.note_arrived()?;
         }
         Ok(())
     }
@@ -300,6 +313,7 @@ impl<'a> TeamExchange<'a> {
             self.state.is_complete(IdSource::now().unix_ms);
         }
         if is_complete || end.is_some() {
+            self.check_known()?;
             // Before the place: a place whose message is not known to the next connection could be lost unnoticed.
             self.store_state()?;
         }
@@ -309,6 +323,12 @@ impl<'a> TeamExchange<'a> {
             self.journal.advance_export(&key, &end.into(), IdSource::now().unix_ms)?;
         }
         Ok(())
+    }
+
+    /// Ends a connection to a team that was removed here: nothing of it is stored again.
+    fn check_known(&mut self) -> Result<(), Error> {
+        let is_known = self.journal.team_note(&self.setup.export_key())?.is_some();
+        is_known.then_some(()).ok_or_else(|| Error::Removed { name: self.setup.team.clone() })
     }
 
     fn store_state(&mut self) -> Result<(), Error> {
@@ -332,6 +352,7 @@ impl<'a> TeamExchange<'a> {
         if is_wanted || (is_changed && self.state.again_from.is_some()) {
             // What is on its way is published again with the rest.
             self.acks.clear();
+            self.unsent = Unsent::default();
             self.run = IdSource::now().unix_ms.max(self.run.saturating_add(1));
             self.publishing = Publishing::after(self.state.begin(self.published));
         }
@@ -345,9 +366,9 @@ impl<'a> TeamExchange<'a> {
         if info.state.first_sequence <= self.state.covered_at() {
             return Ok(false);
         }
-        let published = self.publishing.looked_at();
+        let published = self.publishing.published_up_to();
         let found = coverage(self.setup, &mut self.journal, &self.stream, &info, published).await?;
-        self.state.removed(found.from.unwrap_or_default(), found.at);
+        self.state.removed(found.from, found.at);
         Ok(true)
     }
 
@@ -419,13 +440,5 @@ async fn next_answer(acks: &mut VecDeque<PendingAck>) -> Result<PublishAck, Publ
     match acks.front_mut() {
         Some(first) => first.answer.as_mut().await,
         None => pending().await,
-    }
-}
-
-/// What a future gives, if it is there.
-fn ready_now<T>(future: Pin<&mut (dyn Future<Output = T> + Send)>) -> Option<T> {
-    match future.poll(&mut std::task::Context::from_waker(std::task::Waker::noop())) {
-        Poll::Ready(value) => Some(value),
-        Poll::Pending => None,
     }
 }

@@ -142,12 +142,8 @@ impl<'a> Inbound<'a> {
         self.reading.stored(numbers, self.late_until.is_some());
         let (note_key, note) = (self.setup.received_key(), self.reading.encode());
         let note = TeamNote { key: &note_key, note: &note };
-        let imported = if imports.is_empty() {
-            Imported::default()
-        } else {
-            journal.import_all(&imports, Some(note))?
-        };
-        let Imported { new, refused: own_ids } = imported;
+        // Also without messages: what is only of this machine was read, too, and may be removed then.
+        let Imported { new, refused: own_ids } = journal.import_all(&imports, Some(note))?;
         if own_ids > 0 {
             let before = refused.map_or(0, |(count, _)| count);
             refused = Some((before + own_ids, "it has the id of a message of this machine".to_owned()));

@@ -1,8 +1,8 @@
-//! The next item of a stream.
+//! The next item of a stream, and what a future gives.
 
 use std::future::poll_fn;
 use std::pin::Pin;
-use std::task::Poll;
+use std::task::{Context, Poll, Waker};
 
 use futures_core::Stream;
 
@@ -20,4 +20,12 @@ pub(crate) async fn next_now<S: Stream + Unpin>(stream: &mut S) -> Option<Option
         })
     })
     .await
+}
+
+/// What a future gives, if it is there.
+pub(crate) fn ready_now<T>(future: Pin<&mut (dyn Future<Output = T> + Send)>) -> Option<T> {
+    match future.poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(value) => Some(value),
+        Poll::Pending => None,
+    }
 }

@@ -14,19 +14,19 @@ pub(crate) struct Publishing {
     looked_at: i64,
     /// There may be more behind that.
     more: bool,
-    /// What was looked at and is not confirmed yet.
+    /// What was read and is not confirmed yet. No more than [`WINDOW`].
     open: VecDeque<Open>,
     /// The number of the next ticket.
     next_ticket: u64,
 }
 
-/// A message that was looked at.
+/// A message that was read.
 #[derive(Debug)]
 struct Open {
     ticket: u64,
     place: Position,
-    /// The server has it, or it does not leave this machine.
-    is_settled: bool,
+    /// How many publications of it the server has not confirmed. `None` while it is not known how many it becomes.
+    unconfirmed: Option<usize>,
 }
 
 impl Publishing {
@@ -53,38 +53,41 @@ impl Publishing {
     }
 
     /// Up to which number everything was published, or does not leave this machine.
-    pub(crate) fn looked_at(&self) -> i64 {
-        self.looked_at
+    pub(crate) fn published_up_to(&self) -> i64 {
+        let unsent = self.open.iter().find(|open| open.unconfirmed.is_none());
+        unsent.map_or(self.looked_at, |open| open.place.seq.saturating_sub(1))
     }
 
-    /// A message was published. Gives the ticket with which it is confirmed.
-    pub(crate) fn published(&mut self, place: Position) -> u64 {
-        self.push(place, false)
-    }
-
-    /// A message does not leave this machine.
-    pub(crate) fn kept_here(&mut self, place: Position) {
-        self.push(place, true);
-    }
-
-    fn push(&mut self, place: Position, is_settled: bool) -> u64 {
+    /// A message was read. Gives the ticket with which its publications are confirmed.
+    pub(crate) fn read(&mut self, place: Position) -> u64 {
         let ticket = self.next_ticket;
         self.next_ticket += 1;
-        self.open.push_back(Open { ticket, place, is_settled });
+        self.open.push_back(Open { ticket, place, unconfirmed: None });
         ticket
     }
 
-    /// The server has the message of a ticket.
-    pub(crate) fn confirmed(&mut self, ticket: u64) {
-        if let Some(open) = self.open.iter_mut().find(|open| open.ticket == ticket) {
-            open.is_settled = true;
+    /// The message of a ticket becomes so many publications: none if it does not leave this machine.
+    pub(crate) fn becomes(&mut self, ticket: u64, publications: usize) {
+        if let Some(open) = self.open_of(ticket) {
+            open.unconfirmed = Some(publications);
         }
+    }
+
+    /// The server has one publication of the message of a ticket.
+    pub(crate) fn confirmed(&mut self, ticket: u64) {
+        if let Some(open) = self.open_of(ticket) {
+            open.unconfirmed = open.unconfirmed.map(|count| count.saturating_sub(1));
+        }
+    }
+
+    fn open_of(&mut self, ticket: u64) -> Option<&mut Open> {
+        self.open.iter_mut().find(|open| open.ticket == ticket)
     }
 
     /// How far everything has arrived by now; `None` if that is no further than before.
     pub(crate) fn arrived(&mut self) -> Option<Position> {
         let mut end = None;
-        while self.open.front().is_some_and(|open| open.is_settled) {
+        while self.open.front().is_some_and(|open| open.unconfirmed == Some(0)) {
             end = self.open.pop_front().map(|open| open.place);
         }
         end
@@ -105,51 +108,65 @@ mod tests {
         Position { generation: "g".to_owned(), seq, id: None }
     }
 
+    fn read(publishing: &mut Publishing, seq: i64, publications: usize) -> u64 {
+        let ticket = publishing.read(place(seq));
+        publishing.becomes(ticket, publications);
+        ticket
+    }
+
     #[test]
     fn a_place_counts_once_all_before_it_have_arrived() {
         let mut publishing = Publishing::after(4);
         assert_eq!(publishing.wanted(), Some((4, WINDOW)));
         publishing.read_up_to(8, false);
-        let tickets: Vec<u64> = [5, 6].into_iter().map(|seq| publishing.published(place(seq))).collect();
-        publishing.kept_here(place(7));
-        let last = publishing.published(place(8));
+        let tickets = [5, 6].map(|seq| read(&mut publishing, seq, 1));
+        read(&mut publishing, 7, 0);
+        let last = publishing.read(place(8));
+        assert_eq!(publishing.published_up_to(), 7);
         publishing.confirmed(tickets[1]);
         assert_eq!(publishing.arrived(), None);
         publishing.confirmed(tickets[0]);
         assert_eq!(publishing.arrived(), Some(place(7)), "what stays here is passed over");
         assert_eq!(publishing.arrived(), None);
         assert!(!publishing.is_done());
+        publishing.becomes(last, 2);
+        publishing.confirmed(last);
+        assert_eq!((publishing.arrived(), publishing.is_done()), (None, false), "only a part of it is there");
         publishing.confirmed(last);
         publishing.confirmed(99);
         assert_eq!(publishing.arrived(), Some(place(8)));
         assert!(publishing.is_done() && publishing.wanted().is_none());
         publishing.changed();
-        assert_eq!(publishing.wanted(), Some((8, WINDOW)));
+        assert_eq!((publishing.wanted(), publishing.published_up_to()), (Some((8, WINDOW)), 8));
     }
 
     #[test]
-    fn no_more_is_on_the_way_than_the_window_holds() {
+    fn no_more_is_read_than_the_window_holds() {
         let mut publishing = Publishing::after(0);
         for seq in 1..=i64::try_from(WINDOW).unwrap() {
-            publishing.published(place(seq));
+            publishing.read(place(seq));
         }
         assert_eq!(publishing.wanted(), None);
     }
 
     proptest! {
-        /// Whatever order acknowledgements come in, the place never passes a message that has not arrived.
+        /// Whatever order acknowledgements come in, the place never passes a message of which a part has not arrived.
         #[test]
-        fn nothing_is_passed_over(order in Just((0_u64..20).collect::<Vec<_>>()).prop_shuffle(), cut in 0_usize..20) {
+        fn nothing_is_passed_over(order in Just((0_u64..40).collect::<Vec<_>>()).prop_shuffle(), cut in 0_usize..40) {
             let mut publishing = Publishing::after(0);
-            for seq in 1..=20 {
-                publishing.published(place(seq));
-            }
+            // Every fourth message has five parts, the others have one: forty of twenty messages.
+            let parts: Vec<u64> = (1..=20).flat_map(|seq| {
+                let count = if seq % 4 == 0 { 5 } else { 1 };
+                vec![read(&mut publishing, seq, count); count]
+            }).collect();
             let mut end = 0;
-            for ticket in &order[..cut] {
+            let confirmed: Vec<u64> = order[..cut].iter().map(|at| parts[usize::try_from(*at).unwrap()]).collect();
+            for ticket in &confirmed {
                 publishing.confirmed(*ticket);
                 end = publishing.arrived().map_or(end, |place| place.seq);
             }
-            let arrived = |seq: i64| order[..cut].contains(&u64::try_from(seq - 1).unwrap());
+            let count = |of: &[u64], seq: i64| of.iter().filter(|of| **of == u64::try_from(seq - 1).unwrap()).count();
+            let arrived = |seq: i64| count(&confirmed, seq) == count(&parts, seq);
             prop_assert!((1..=end).all(arrived));
             prop_assert!(end == 20 || !arrived(end + 1));
         }

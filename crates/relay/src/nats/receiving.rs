@@ -156,7 +156,7 @@ impl Receiver<'_> {
 
 /// How far this machine has everything of another one, after messages of it were stored: the place before, and theirs. A new
 /// stream may lack what came before: a place moves only over what the stream was given in whole, and still had when it was read
-/// here. In the stream in which this machine joined, that is everything that it has to have.
+/// here. In the stream in which this machine joined, that is everything that it has to have, if nothing was removed unread.
 pub(crate) fn further(
     before: Option<Position>,
     messages: &[Place],
@@ -170,7 +170,7 @@ pub(crate) fn further(
         let is_whole = match (known, covered_from) {
             (_, None) => true,
             (Some(known), Some(from)) => *from <= known,
-            (None, Some(_)) => is_first_stream && place.is_none(),
+            (None, Some(_)) => is_first_stream && removed_before == 0 && place.is_none(),
         };
         if is_whole && *covered_at >= removed_before && known.is_none_or(|known| message.seq > known) {
             place = Some(message.clone());
@@ -275,7 +275,9 @@ mod tests {
         let check = |before: Option<i64>, seq: i64, covered_from: Option<i64>, is_first: bool| {
             let message = Place { position: at(seq), covered_from, covered_at: 20 };
             let place = further(before.map(at), std::slice::from_ref(&message), is_first, 0);
-            assert_eq!(further(before.map(at), std::slice::from_ref(&message), is_first, 20), place);
+            if before.is_some() || !is_first {
+                assert_eq!(further(before.map(at), std::slice::from_ref(&message), is_first, 20), place);
+            }
             assert_eq!(
                 further(before.map(at), &[message], is_first, 21),
                 before.map(at),
@@ -289,6 +291,8 @@ mod tests {
         assert_eq!(check(Some(9), 4, None, false), Some(9), "it came late");
         assert_eq!(check(None, 9, Some(5), false), None);
         assert_eq!(check(None, 9, Some(5), true), Some(9));
+        let message = Place { position: at(9), covered_from: Some(5), covered_at: 20 };
+        assert_eq!(further(None, &[message], true, 20), None, "what is up to 5 may have been removed unread");
         let other = Position { generation: "new".to_owned(), seq: 2, id: None };
         let message = |covered_from| [Place { position: other.clone(), covered_from, covered_at: 0 }];
         assert_eq!(further(Some(at(4)), &message(Some(1)), true, 0), Some(at(4)));

@@ -10,7 +10,7 @@ use test_support::Random;
 use super::payload::TeamPayload;
 use super::publishing::Publishing;
 use super::reading::Reading;
-use super::receiving::{Delivered, Receiver, Want, further};
+use super::receiving::{Delivered, Receiver, Want, further, is_of_person};
 use super::state::{LastPublished, TeamState};
 use super::subject::{Audience, TeamSubject};
 use crate::position::Position;
@@ -52,13 +52,13 @@ impl Server {
         number_of(number)
     }
 
-    /// The first message of a machine: its number there, and its number here.
+    /// The first message of a machine: behind which number there all are here in whole, and its number here.
     fn first_of(&self, machine: &str) -> Option<(i64, u64)> {
         self.stream.iter().enumerate().skip(self.first).find_map(|(place, (subject, payload, _))| {
             let subject = TeamSubject::parse(subject, TEAM)?;
             match TeamPayload::read(payload)? {
                 TeamPayload::Message { message, .. } if subject.machine == machine => {
-                    Some((message.seq, number_of(place)))
+                    Some((message.seq - i64::from(!is_of_person(&message)), number_of(place)))
                 }
                 _ => None,
             }
@@ -94,6 +94,18 @@ fn number_of(place: usize) -> u64 {
     u64::try_from(place).unwrap() + 1
 }
 
+/// What a message of a machine is published as: ids, and the machine that it is for, if it is one mark of many.
+fn parts_of(machine: &str, seq: i64) -> Vec<(String, Option<&'static str>)> {
+    let others = NAMES.into_iter().filter(|other| *other != machine);
+    match seq {
+        seq if seq % 7 == 0 => Vec::new(),
+        seq if seq % 5 == 0 => others
+            .flat_map(|other| (0..3).map(move |part| (format!("id-{seq}-{other}-{part}"), Some(other))))
+            .collect(),
+        seq => vec![(format!("id-{seq}"), None)],
+    }
+}
+
 /// A machine. What is not durable is lost with its connection.
 struct Machine {
     name: &'static str,
@@ -101,7 +113,7 @@ struct Machine {
     written: i64,
     published: i64,
     state: Option<TeamState>,
-    stored: BTreeMap<String, BTreeSet<i64>>,
+    stored: BTreeMap<String, BTreeSet<String>>,
     places: BTreeMap<String, Position>,
     reading: Reading,
     runs: usize,
@@ -111,6 +123,9 @@ struct Machine {
 struct Connected {
     run: usize,
     publishing: Publishing,
+    /// What was read and is not published yet: messages, and the parts of the one before these.
+    unsent: VecDeque<(u64, i64)>,
+    parts: VecDeque<(u64, i64, String, Option<&'static str>)>,
     acks: VecDeque<(u64, LastPublished)>,
     late_until: Option<usize>,
     /// The number of the next message that is delivered for the first time, if none was removed.
@@ -158,10 +173,16 @@ impl Machine {
         }
         let publishing = Publishing::after(state.begin(self.published));
         self.state = Some(state);
-        let acks = VecDeque::new();
         self.runs += 1;
-        self.connection =
-            Some(Connected { run: self.runs, publishing, acks, late_until, next: delivered + 1 });
+        self.connection = Some(Connected {
+            run: self.runs,
+            publishing,
+            unsent: VecDeque::new(),
+            parts: VecDeque::new(),
+            acks: VecDeque::new(),
+            late_until,
+            next: delivered + 1,
+        });
         if must_ask {
             self.ask(server);
         }
@@ -182,30 +203,33 @@ impl Machine {
     fn publish(&mut self, server: &mut Server, most: usize) {
         let (Some(connected), Some(state)) = (&mut self.connection, &self.state) else { return };
         connected.publishing.changed();
-        let Some((after, room)) = connected.publishing.wanted() else { return };
-        let end = (after + i64::try_from(room.min(most)).unwrap()).min(self.written);
-        connected.publishing.read_up_to(end, end < self.written);
-        for seq in after + 1..=end {
-            if seq % 7 == 0 {
-                connected.publishing.kept_here(Self::place(seq));
-                continue;
+        let mut published = 0;
+        while published < most {
+            if let Some((ticket, seq, id, to)) = connected.parts.pop_front() {
+                let tag = if to.is_some() { "mark-read" } else { "status" }.to_owned();
+                let message_id = format!("{} {} {id}", self.name, connected.run);
+                let message = Box::new(WireMessage { seq, id, tag, ..WireMessage::default() });
+                let (generation, again) = ("g".to_owned(), seq <= self.published);
+                let (covered_from, covered_at) = (state.covers(), state.covered_at());
+                let payload =
+                    TeamPayload::Message { generation, sent_ms: 0, covered_from, covered_at, again, message };
+                let audience = to.map_or(Audience::All("all"), Audience::Machine);
+                let subject = TeamSubject { machine: self.name, scope: "s", audience };
+                let sequence = server.take(subject.text(TEAM), payload.encode(), &message_id);
+                connected.acks.push_back((ticket, LastPublished { sequence, message_id }));
+                published += 1;
+            } else if let Some((ticket, seq)) = connected.unsent.pop_front() {
+                let parts = parts_of(self.name, seq);
+                connected.publishing.becomes(ticket, parts.len());
+                connected.parts.extend(parts.into_iter().map(|(id, to)| (ticket, seq, id, to)));
+            } else {
+                let Some((after, room)) = connected.publishing.wanted() else { break };
+                let end = (after + i64::try_from(room.min(most)).unwrap()).min(self.written);
+                connected.publishing.read_up_to(end, end < self.written);
+                for seq in after + 1..=end {
+                    connected.unsent.push_back((connected.publishing.read(Self::place(seq)), seq));
+                }
             }
-            let id = format!("{} {} {seq}", self.name, connected.run);
-            let message = WireMessage {
-                seq,
-                id: format!("id-{seq}"),
-                tag: "status".to_owned(),
-                ..WireMessage::default()
-            };
-            let (generation, again) = ("g".to_owned(), seq <= self.published);
-            let (covered_from, covered_at) = (state.covers(), state.covered_at());
-            let message = Box::new(message);
-            let payload =
-                TeamPayload::Message { generation, sent_ms: 0, covered_from, covered_at, again, message };
-            let subject = TeamSubject { machine: self.name, scope: "s", audience: Audience::All("all") };
-            let sequence = server.take(subject.text(TEAM), payload.encode(), &id);
-            let ticket = connected.publishing.published(Self::place(seq));
-            connected.acks.push_back((ticket, LastPublished { sequence, message_id: id }));
         }
         self.note();
     }
@@ -268,12 +292,12 @@ impl Machine {
                 Delivered { subject, payload, stored_ms: 0, is_repeat: false }
             })
             .collect();
-        let received = Receiver { team: TEAM, machine: self.name, share_marks: false }.sort(&batch);
+        let received = Receiver { team: TEAM, machine: self.name, share_marks: true }.sort(&batch);
         assert_eq!(received.unreadable, 0);
         let Some(connected) = &mut self.connection else { return };
         for run in received.runs {
             let stored = self.stored.entry(run.machine.clone()).or_default();
-            stored.extend(run.messages.iter().map(|message| message.seq));
+            stored.extend(run.messages.iter().map(|message| message.id.clone()));
             if connected.late_until.is_none() {
                 let is_first = self.state.as_ref().is_some_and(TeamState::is_first_stream);
                 let removed_before = self.reading.removed_before();
@@ -310,13 +334,15 @@ impl Machine {
         if is_changed {
             let own = server.first_of(self.name);
             let at = own.map_or(server.next_number(), |(_, number)| number);
-            let until = own.map_or(connected.publishing.looked_at(), |(seq, _)| seq - 1);
+            let until = own.map_or(connected.publishing.published_up_to(), |(whole_after, _)| whole_after);
             let from = (1..=until).rev().find(|seq| seq % 7 != 0).unwrap_or_default();
-            state.removed(from, at);
+            state.removed(Some(from), at);
         }
         let is_wanted = state.wanted(want.after.as_ref().map_or(0, |after| after.seq));
         if is_wanted || (is_changed && state.again_from.is_some()) {
             connected.acks.clear();
+            connected.unsent.clear();
+            connected.parts.clear();
             self.runs += 1;
             connected.run = self.runs;
             connected.publishing = Publishing::after(state.begin(self.published));
@@ -378,8 +404,11 @@ fn play(seed: u64) {
     for machine in &machines {
         for other in machines.iter().filter(|other| other.name != machine.name) {
             let has = machine.stored.get(other.name).cloned().unwrap_or_default();
-            let lacks: Vec<i64> =
-                (1..=other.written).filter(|seq| seq % 7 != 0 && !has.contains(seq)).collect();
+            let lacks: Vec<String> = (1..=other.written)
+                .flat_map(|seq| parts_of(other.name, seq))
+                .filter(|(id, to)| to.is_none_or(|to| to == machine.name) && !has.contains(id))
+                .map(|(id, _)| id)
+                .collect();
             assert!(lacks.is_empty(), "seed {seed}: {} lacks {lacks:?} of {}", machine.name, other.name);
         }
     }

@@ -108,9 +108,11 @@ impl TeamState {
         self.covered_at
     }
 
-    /// Messages were removed from the stream. It still has every message behind `covered_from`, at `covered_at` or a higher number.
-    pub(crate) fn removed(&mut self, covered_from: i64, covered_at: u64) {
-        (self.covered_from, self.covered_at) = (covered_from.max(self.began), covered_at);
+    /// Messages were removed from the stream. It still has every message behind `covered_from`, or what it had if that is `None`,
+    /// at `covered_at` or a higher number.
+    pub(crate) fn removed(&mut self, covered_from: Option<i64>, covered_at: u64) {
+        self.covered_from = covered_from.unwrap_or(self.covered_from).max(self.began);
+        self.covered_at = covered_at;
     }
 
     /// What is behind a number has to be published again, because another machine lacks it or the server lost it. Gives
@@ -213,14 +215,17 @@ mod tests {
     fn what_was_removed_is_published_again() {
         let mut state = TeamState::joined("monday", 1, 10, 0);
         assert!(!state.wanted(20), "the stream has it");
-        state.removed(30, 90);
+        state.removed(Some(30), 90);
         assert!(!state.wanted(30) && state.wanted(20));
         assert_eq!((state.begin(50), state.covers(), state.covered_at()), (20, Some(20), 90));
         state.is_complete(7);
         assert!(!state.wanted(20));
         state.connected(80);
         assert_eq!(state.covered_at(), 80, "the server lost the end");
-        state.removed(0, 95);
+        state.removed(Some(0), 95);
         assert!(state.covers().is_none() && !state.wanted(0), "what was before the team does not count");
+        state.made_anew("tuesday", 1, 50);
+        state.removed(None, 99);
+        assert_eq!((state.covers(), state.covered_at()), (Some(50), 99), "the new stream never had more");
     }
 }

@@ -1,9 +1,12 @@
 //! A team over a real NATS server: what is lost and doubled when the server is killed, emptied, full, or lies.
 
-use test_support::NatsServer;
+use ringer_core::message::{Mark, Tag};
+use ringer_core::{Draft, Scope, Sender};
+use ringer_journal::IdSource;
+use test_support::{NatsServer, until_within};
 
 use crate::raw;
-use crate::team::Member;
+use crate::team::{Member, SETTLES_WITHIN};
 use crate::wire::Wire;
 
 #[test]
@@ -235,4 +238,41 @@ fn a_removed_journal_begins_anew_and_what_was_before_the_team_stays_here() {
     texts.extend(vm.write("anew", 3));
     vm.start();
     laptop.until_has(&vm, &texts);
+}
+
+#[test]
+fn marks_on_everything_that_become_thousands_hold_up_nothing() {
+    const NOTICES: usize = 500;
+    let server = NatsServer::start();
+    let mut members = ["laptop", "vm"].map(|name| Member::new(&server, name, false));
+    for member in &mut members {
+        member.change(|_, team| team.share_marks = true);
+        member.start();
+        member.until_connected();
+    }
+    let [laptop, vm] = &mut members;
+    laptop.until_has(vm, &vm.write("notice", NOTICES));
+    // All of them are read at once, and are more publications than the client lets wait for their answers.
+    laptop.stop();
+    let mut mark = Draft::tagged(Scope::global(), Sender::system(), Tag::Mark(Mark::Read), "");
+    mark.key = Some("all".to_owned());
+    let mut journal = laptop.machine.journal();
+    for _ in 0..12 {
+        journal.append(&mark, &IdSource::now()).expect("it is stored");
+    }
+    let after = laptop.write("after the marks", 1);
+    laptop.start();
+    until_within(SETTLES_WITHIN, "what follows comes", || vm.has_of(laptop).contains(&after[0]));
+    assert!(vm.has_of(laptop).len() > NOTICES, "a mark on each has come");
+}
+
+#[test]
+fn a_team_that_is_removed_while_it_is_connected_is_not_noted_again() {
+    let server = NatsServer::start();
+    let (laptop, vm) = (Member::connected(&server, "laptop"), Member::connected(&server, "vm"));
+    let texts = laptop.write("before", 5);
+    vm.until_has(&laptop, &texts);
+    laptop.forget_team();
+    laptop.write("after", 1);
+    until_within(SETTLES_WITHIN, "the connection ends", || laptop.has_logged("t was removed"));
 }

@@ -104,3 +104,23 @@ fn what_was_read_before_it_was_removed_is_not_published_again() {
     assert!(!vm.has_logged(REMOVED));
     assert_eq!(raw::run(raw::count(&server.url())), 1, "the stream has only what was written since then");
 }
+
+#[test]
+fn a_machine_that_only_writes_does_not_miss_its_own_messages() {
+    let server = NatsServer::start();
+    let (mut laptop, vm) = (Member::connected(&server, "laptop"), Member::connected(&server, "vm"));
+    let texts = laptop.write("written", 20);
+    vm.until_has(&laptop, &texts);
+    until_published(&laptop);
+    for consumer in ["ringer-laptop", "ringer-vm"] {
+        until("all is read", || raw::run(raw::unread(&server.url(), consumer)) == 0);
+    }
+    laptop.stop();
+    raw::run(raw::purge(&server.url()));
+    laptop.start();
+    laptop.until_connected();
+    let more = laptop.write("more", 1);
+    vm.until_has(&laptop, &[texts, more].concat());
+    assert!(!laptop.has_logged(REMOVED));
+    assert_eq!(raw::run(raw::count(&server.url())), 1, "the stream has only what was written since then");
+}

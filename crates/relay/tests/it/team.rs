@@ -7,14 +7,14 @@ use std::time::Duration;
 
 use ringer_core::policy::{RelayLink, TeamLink};
 use ringer_ipc::host::Extension;
-use ringer_relay::{LinkState, LinkStatus, RelaySetup, RelayStatus, Relays};
+use ringer_relay::{LinkState, LinkStatus, RelaySetup, RelayStatus, Relays, TeamSetup, forget_team};
 use test_support::{NATS_USERS, NatsServer, until_within};
 
 use crate::machines::Machine;
 
 /// A killed server is found again after a pause of some seconds, or a minute if it was tried often, and what was on its way is
 /// delivered again after ten.
-pub(crate) const SETTLES_WITHIN: Duration = Duration::from_secs(180);
+pub(crate) const SETTLES_WITHIN: Duration = Duration::from_mins(3);
 
 pub(crate) const TEAM: &str = "t";
 
@@ -73,6 +73,8 @@ impl Member {
     }
 
     pub(crate) fn start(&mut self) {
+        // What was said when it last ran does not count. At first there is nothing.
+        let _ = fs::remove_file(self.machine.home().path().join("relay-status.json"));
         let log = Arc::clone(&self.log);
         let mut relays = Relays::start(RelaySetup {
             home: self.machine.home(),
@@ -87,6 +89,13 @@ impl Member {
     /// Whether a line with this part was logged.
     pub(crate) fn has_logged(&self, part: &str) -> bool {
         self.log.lock().expect("no panic").iter().any(|line| line.contains(part))
+    }
+
+    /// Forgets the team, as when its person removes it, while the part of the hub is not told yet.
+    pub(crate) fn forget_team(&self) {
+        let home = self.machine.home();
+        let setup = TeamSetup::of(&home, &self.link).expect("a team");
+        forget_team(&setup, &mut self.machine.journal()).expect("it is forgotten");
     }
 
     /// Disconnects it, as if its hub had ended.
