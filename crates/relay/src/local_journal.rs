@@ -1,9 +1,11 @@
 //! What a connection does with the journal of this machine.
 
+use std::collections::BTreeSet;
+
 use ringer_core::agent::{AnswerMethod, PromptContent};
 use ringer_core::attention::MarkTarget;
 use ringer_core::message::{Agent, Mark, Tag};
-use ringer_core::{Draft, Kind, Message, Recipient};
+use ringer_core::{Draft, Kind, Message, MessageId, Recipient};
 use ringer_journal::{Cursor, Error, IdSource, ImportedMessage, Journal, ReadPosition};
 
 use crate::bulk_mark::BulkMark;
@@ -116,11 +118,12 @@ pub(crate) fn store(
 ) -> Result<Checked, Error> {
     let kept_from = if repeats_until > 0 { journal.kept_from()? } else { None };
     let mut checked = Checked::default();
+    let mut came = BTreeSet::new();
     for wire in messages {
         let may_be_old = wire.seq <= repeats_until;
         let repository = wire.repository.clone().filter(|_| rules.may_reach_lead);
         let imported = match rules.import(wire) {
-            Ok(imported) => match check_mark(journal, rules, &imported)? {
+            Ok(imported) => match check_mark(journal, rules, &came, &imported)? {
                 MarkCheck::Allowed => imported,
                 MarkCheck::TargetGone => continue,
                 MarkCheck::NotAllowed => {
@@ -143,6 +146,7 @@ pub(crate) fn store(
         {
             imported.draft.scope = scope;
         }
+        came.insert(imported.id.clone());
         checked.messages.push(imported);
     }
     Ok(checked)
@@ -189,10 +193,11 @@ enum MarkCheck {
 }
 
 /// Whether the other machine may set this mark: on a message of its own, or on one of this machine, which the person read
-/// there; not on one of a third machine.
+/// there; not on one of a third machine. Those of its own that `came` with the mark are not stored yet.
 fn check_mark(
     journal: &mut Journal,
     rules: &ImportRules,
+    came: &BTreeSet<MessageId>,
     imported: &ImportedMessage,
 ) -> Result<MarkCheck, Error> {
     let Tag::Mark(Mark::Read | Mark::Unread | Mark::Clear | Mark::Snooze) = imported.draft.tag else {
@@ -202,6 +207,7 @@ fn check_mark(
         return Ok(MarkCheck::NotAllowed);
     };
     Ok(match journal.machine_of(&id)? {
+        None if came.contains(&id) => MarkCheck::Allowed,
         None => MarkCheck::TargetGone,
         Some(machine) if machine.as_ref().is_none_or(|name| name == rules.machine.as_str()) => {
             MarkCheck::Allowed

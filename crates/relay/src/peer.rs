@@ -112,23 +112,29 @@ fn set_name(
     }
 }
 
+/// What a machine is called for which no name is set: as it was called before, or as it calls itself.
 fn free_name(journal: &mut Journal, hello: &Hello) -> Result<MachineName, Error> {
+    if let Some((known, source)) = journal.machine_name_and_source(hello.machine.as_str())? {
+        return known_name(known, &source);
+    }
     let wanted = MachineName::from_text(&hello.name);
     for number in 1..=MAX_OF_ONE_NAME {
         let name = wanted.numbered(number);
         match journal.name_machine(hello.machine.as_str(), name.as_str(), &NameSource::Machine)? {
             MachineNaming::Named => return Ok(name),
             MachineNaming::NameTaken => {}
-            // Only the key with that forced command is for the machine of this name.
-            MachineNaming::HasOtherName { name: known, source: NameSource::Serve } => {
-                return Err(Error::KnownAs { known });
-            }
-            MachineNaming::HasOtherName { name: known, .. } => {
-                return MachineName::parse(&known).ok_or(Error::KnownAs { known });
-            }
+            // Another process was quicker.
+            MachineNaming::HasOtherName { name: known, source } => return known_name(known, &source),
         }
     }
     Err(Error::OtherMachine { name: wanted.to_string() })
+}
+
+/// The name that a machine has, unless it is one of `serve --name`.
+fn known_name(known: String, source: &NameSource) -> Result<MachineName, Error> {
+    // Only the key with that forced command is for the machine of this name, whatever another one calls itself.
+    let name = MachineName::parse(&known).filter(|_| *source != NameSource::Serve);
+    name.ok_or(Error::KnownAs { known })
 }
 
 /// Forgets a machine: its name, its agents, and how far the two sides are. Its messages stay.

@@ -162,7 +162,7 @@ fn only_what_is_for_a_machine_waits_for_it() {
 /// A machine that says at first that seven messages wait, and after the next connection nothing.
 const SAYS_SEVEN: &str = r#"
     echo '{"type":"hello","protocol":[1,1],"machine":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa","name":"box","program":"1","unix_ms":0}'
-    if [ -e "$0" ]; then exec cat > /dev/null; fi
+    if [ -e "$0" ]; then cat > /dev/null; exit; fi
     echo '{"type":"start","at":{"generation":"g","seq":0}}'
     echo '{"type":"messages","after":{"generation":"g","seq":0},"end":{"generation":"g","seq":1},"waiting":7,"messages":[{"seq":1,"id":"01890000-0000-7000-8000-00000000000a","tag":"status","scope":"global","sender":"system","recipient":"default","body":"one"}]}'
     until [ -e "$0" ]; do sleep 0.05; done
@@ -259,6 +259,21 @@ fn what_was_read_here_is_read_there() {
         database.query_row(count, [], |row| row.get::<_, i64>(0)).expect("a number")
     };
     assert_eq!((marks(&laptop.near), marks(&laptop.far)), (1, 1));
+}
+
+#[test]
+fn what_was_read_there_without_a_connection_is_read_here() {
+    let laptop = linked();
+    laptop.near.run(&["hub", "stop"]);
+    laptop.far.run(&["hub", "start"]);
+    let id = laptop.far.notify(&["read there"]);
+    laptop.far.run(&["read", &id]);
+    laptop.far.notify(&["not read"]);
+    laptop.near.run(&["hub", "start"]);
+    laptop.until_listed("not read");
+    assert_eq!(laptop.near.bodies(&[]), ["not read", "read there"]);
+    let is_read = || laptop.near.list(&[]).iter().map(|row| row["is_read"] == true).collect::<Vec<_>>();
+    until("one of the two is read", || is_read() == [false, true]);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! What other machines are called here. A name belongs to one machine, and a machine has one name, until it is forgotten or a
 //! person names it otherwise: whatever a machine says of itself, it cannot take the name or the id of another one.
 
+use ringer_core::Recipient;
 use rusqlite::{Connection, OptionalExtension, Transaction};
 
 use crate::db::text::text;
@@ -139,6 +140,26 @@ pub(crate) fn forget(transaction: &Transaction<'_>, machine_id: &str) -> rusqlit
     Ok(())
 }
 
+/// What this machine wrote to agents of a machine, `agent:worker-1@from`, is for them under its new name. They may not have it yet.
+fn readdress(transaction: &Transaction<'_>, from: &str, name: &str) -> rusqlite::Result<()> {
+    let (from, name) = (format!("@{from}"), format!("@{name}"));
+    let query = "SELECT seq, recipient FROM message WHERE machine IS NULL
+                 AND recipient >= 'agent:' AND recipient < 'agent;' AND substr(recipient, -length(?1)) = ?1";
+    let rows: Vec<(i64, String)> = transaction
+        .prepare(query)?
+        .query_map([&from], |row| Ok((row.get(0)?, text(row, 1)?)))?
+        .collect::<rusqlite::Result<_>>()?;
+    let mut update = transaction.prepare("UPDATE message SET recipient = ?1 WHERE seq = ?2")?;
+    for (seq, recipient) in rows {
+        let recipient = recipient.strip_suffix(&from).map(|agent| format!("{agent}{name}"));
+        // One that is too long would be read as none, and the message would be for all.
+        if let Some(recipient) = recipient.filter(|recipient| Recipient::parse(recipient).is_ok()) {
+            update.execute(rusqlite::params![recipient, seq])?;
+        }
+    }
+    Ok(())
+}
+
 impl Journal {
     /// Gives a name to a machine, if both are free, and notes who chose it.
     pub fn name_machine(
@@ -160,8 +181,8 @@ impl Journal {
         })
     }
 
-    /// Gives a machine that has the name `from` another name, if that is free. Its messages get it, too. Links that use the
-    /// name before are woken.
+    /// Gives a machine that has the name `from` another name, if that is free. Its messages get it, too, and so do those that
+    /// are for its agents. Links that use the name before are woken.
     pub fn rename_machine(
         &mut self,
         machine_id: &str,
@@ -184,10 +205,23 @@ impl Journal {
             forget(transaction, machine_id)?;
             note_name(transaction, machine_id, name, source)?;
             transaction.execute("UPDATE message SET machine = ?1 WHERE machine = ?2", [name, from])?;
+            readdress(transaction, from, name)?;
             Ok(MachineNaming::Named)
         })?;
         self.wake_links()?;
         Ok(naming)
+    }
+
+    /// What a machine is called here, and who chose that.
+    pub fn machine_name_and_source(
+        &mut self,
+        machine_id: &str,
+    ) -> Result<Option<(String, NameSource)>, Error> {
+        self.read(|connection| {
+            let Some(name) = name_of(connection, machine_id)? else { return Ok(None) };
+            let source = source_of(connection, &name)?;
+            Ok(Some((name, source)))
+        })
     }
 
     /// What a machine is called here.
@@ -204,7 +238,8 @@ impl Journal {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Home;
+    use crate::{Home, IdSource};
+    use ringer_core::{Draft, Kind, Scope, Sender};
 
     fn journal() -> (tempfile::TempDir, Journal) {
         let directory = tempfile::tempdir().unwrap();
@@ -267,5 +302,31 @@ mod tests {
         assert_eq!(journal.machine_name("m1").unwrap().as_deref(), Some("build"));
         assert_eq!(journal.machine_named("box").unwrap(), None);
         assert_eq!(journal.machine_named("vm").unwrap().as_deref(), Some("m2"));
+    }
+
+    #[test]
+    fn what_is_for_agents_of_a_machine_stays_for_them_under_its_new_name() {
+        let (_directory, mut journal) = journal();
+        journal.name_machine("m1", "box", &link("box")).unwrap();
+        let long = format!("agent:{}@box", "a".repeat(250));
+        let before = [
+            "agent:worker-1@box",
+            "agent:worker-1@bigbox",
+            "agent:worker-1@vm",
+            "agent:worker-1",
+            "agent:box",
+            "person",
+            &long,
+        ];
+        let ids = before.map(|recipient| {
+            let mut draft = Draft::new(Scope::global(), Sender::system(), Kind::Status, "hello").unwrap();
+            draft.recipient = Recipient::parse(recipient).unwrap();
+            journal.append(&draft, &IdSource::now()).unwrap()
+        });
+        journal.rename_machine("m1", "box", "build-box", &link("box")).unwrap();
+        let after = ids.map(|id| journal.message(id.as_str()).unwrap().unwrap().draft.recipient.to_string());
+        let mut expected = before;
+        expected[0] = "agent:worker-1@build-box";
+        assert_eq!(after, expected, "the last one is too long for the new name");
     }
 }

@@ -1,5 +1,8 @@
-//! A connection that is cut after every frame, a journal from an older copy, a long backlog, three machines.
+//! A connection that is cut after every frame, a journal from an older copy, a long backlog, three machines, marks.
 
+use ringer_core::message::{Mark, Tag};
+use ringer_core::{Draft, MessageId, Scope, Sender};
+use ringer_journal::IdSource;
 use ringer_relay::{Ended, Progress};
 
 use crate::machines::{Machine, connect};
@@ -119,6 +122,42 @@ fn nothing_is_passed_on_to_a_third_machine() {
     assert_eq!(laptop.texts_of("other"), texts("second", 3));
     let all = |machine: &Machine| machine.journal().messages_after(0, usize::MAX).expect("messages").len();
     assert_eq!((all(first), all(second)), (3, 3));
+}
+
+/// The person reads notifications on a machine.
+fn mark_read(machine: &Machine, ids: &[&MessageId]) {
+    for id in ids {
+        let mut mark = Draft::tagged(Scope::global(), Sender::system(), Tag::Mark(Mark::Read), "");
+        mark.key = Some(id.to_string());
+        machine.journal().append(&mark, &IdSource::now()).expect("it is stored");
+    }
+}
+
+/// What another machine marked as read here.
+fn read_on(machine: &Machine, other: &str) -> Vec<String> {
+    let messages = machine.journal().messages_after(0, usize::MAX).expect("messages");
+    let marks = messages.into_iter().filter(|message| {
+        message.machine.as_deref() == Some(other) && message.draft.tag == Tag::Mark(Mark::Read)
+    });
+    marks.filter_map(|mark| mark.draft.key).collect()
+}
+
+#[test]
+fn what_was_read_while_the_other_machine_was_away_is_read_there() {
+    let machines = [Machine::new("laptop"), Machine::new("box"), Machine::new("other")];
+    let [laptop, own, third] = [&machines[0], &machines[1], &machines[2]];
+    for other in [own, third] {
+        connect([laptop, other], NEVER);
+    }
+    let of_third = third.write(texts("third", 1)).remove(0);
+    connect([laptop, third], NEVER);
+    let of_laptop = laptop.write(texts("laptop", 1)).remove(0);
+    let ids = own.write(texts("box", 2));
+    // The second one is not read. One of a third machine may not be marked.
+    mark_read(own, &[&ids[0], &of_laptop, &of_third]);
+    connect([laptop, own], NEVER);
+    assert_eq!(laptop.texts_of("box"), [texts("box", 2), vec![String::new(); 2]].concat());
+    assert_eq!(read_on(laptop, "box"), [ids[0].to_string(), of_laptop.to_string()]);
 }
 
 /// `RINGER_RELAY_BACKLOG=100000` sends that many; the usual run has fewer, to be quick.

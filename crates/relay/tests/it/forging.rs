@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use ringer_core::{Draft, Kind, Scope, Sender};
+use ringer_core::{Draft, Kind, Recipient, Scope, Sender};
 use ringer_journal::IdSource;
 use ringer_relay::{Ended, Error, ExchangeSetup, GivenName, MachineName};
 
@@ -84,10 +84,16 @@ fn a_far_end_for_one_machine_serves_no_other() {
         let ended = speak_with(&serving("ada"), &[&hello]).0;
         assert!(matches!(ended, Err(Error::OtherMachine { .. })), "{purpose}: {ended:?}");
     }
-    // Nor does another key, for which no name is set, nor a link of the settings.
+    // Nor does another key, for which no name is set, nor a link of the settings, whatever the machine calls itself.
     for setup in [far_end(&machine), machine.setup("eve")] {
-        let ended = speak_with(&setup, &[&hello('a', "[1,1]")]).0;
-        assert!(matches!(ended, Err(Error::KnownAs { ref known }) if known == "ada"), "{ended:?}");
+        for name in ["box", "ada"] {
+            let hello = hello('a', "[1,1]").replace(r#""name":"box""#, &format!(r#""name":"{name}""#));
+            let ended = speak_with(&setup, &[&hello]).0;
+            assert!(
+                matches!(ended, Err(Error::KnownAs { ref known }) if known == "ada"),
+                "{name}: {ended:?}"
+            );
+        }
     }
 }
 
@@ -118,6 +124,19 @@ fn a_link_can_be_called_otherwise_later() {
     // The name is free again.
     speak_with(&far_end(&machine), &[&hello('c', "[1,1]")]).0.expect("connected");
     assert_eq!(machine.journal().machine_named("box").expect("a journal"), Some("c".repeat(32)));
+}
+
+#[test]
+fn what_waits_for_an_agent_of_a_link_that_is_renamed_still_comes_to_it() {
+    let machine = Machine::new("laptop");
+    speak_with(&link_to_box(&machine, "box", &["box"]), &[&hello('a', "[1,1]")]).0.expect("connected");
+    let mut draft =
+        Draft::new(Scope::global(), Sender::system(), Kind::Status, "look at the tests").expect("a draft");
+    draft.recipient = Recipient::parse("agent:worker-1@box").expect("a recipient");
+    machine.journal().append(&draft, &IdSource::now()).expect("it is stored");
+    let want = r#"{"type":"want","after":null}"#;
+    let said = speak_with(&link_to_box(&machine, "build", &["build"]), &[&hello('a', "[1,1]"), want]).1;
+    assert!(said.contains(r#""recipient":"agent:worker-1""#) && said.contains("look at the tests"), "{said}");
 }
 
 #[test]

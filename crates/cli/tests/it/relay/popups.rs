@@ -37,3 +37,16 @@ fn a_machine_that_may_not_be_answered_has_no_buttons() {
     let _hook = laptop.ask_permission("make deploy");
     assert_eq!(server.next_popup().actions, ["default", "Show"]);
 }
+
+#[test]
+fn what_was_read_there_without_a_connection_does_not_pop_up() {
+    let (laptop, bus, server) = desk("may_answer = false");
+    laptop.near.run(&["hub", "stop"]);
+    laptop.far.run(&["hub", "start"]);
+    let id = laptop.far.notify(&["read there"]);
+    laptop.far.run(&["read", &id]);
+    laptop.far.notify(&["not read"]);
+    let mut start = laptop.near.ringer(&["hub", "start"]);
+    check(start.env("DBUS_SESSION_BUS_ADDRESS", bus.address()), 0);
+    assert_eq!(server.next_popup().body, "not read");
+}
