@@ -55,6 +55,13 @@ impl Terminal {
         until_within(DEADLINE, "the client draws it", || self.has_drawn(text));
     }
 
+    /// Only what the client draws from now on counts.
+    pub(crate) fn forget_drawn(&self) {
+        if let Ok(mut drawn) = self.drawn.lock() {
+            drawn.clear();
+        }
+    }
+
     /// Presses keys that may be pressed more than once, until the client draws this text.
     #[track_caller]
     pub(crate) fn press_until_drawn(&mut self, keys: &str, text: &str) {
