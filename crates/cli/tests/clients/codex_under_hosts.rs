@@ -4,11 +4,12 @@ use serde_json::json;
 use test_support::{Answer, Model};
 
 use crate::codex_answers::{self, making, until_asked};
-use crate::codex_in_terminal::{ASKING, trust_hooks};
+use crate::codex_in_terminal::ASKING;
 use crate::environment::ClientEnvironment;
 use crate::hosts::{Host, HostedClient};
 use crate::responses::Responses;
 use crate::scenarios::{HostedTurns, check_answers_from_panes};
+use crate::terminal::Terminal;
 
 #[track_caller]
 fn check(model: &Model, environment: &ClientEnvironment, host: Host) {
@@ -64,6 +65,15 @@ fn turns_in_a_pane_without_hooks_are_told_once_each() {
     check(&model, &ClientEnvironment::for_codex(&model).without_hooks(), Host::Panes);
 }
 
+/// Codex draws its dialog before it reads keys. A pane draws a line once more when it is chosen.
+fn trust_hooks_in_pane(terminal: &mut Terminal) {
+    const TRUST: &str = "Trust all and continue";
+    terminal.until_drawn(TRUST);
+    terminal.forget_drawn();
+    terminal.press_until_drawn("2", TRUST);
+    terminal.press("\r");
+}
+
 #[test]
 #[ignore = "needs real clients: cargo xtask test --clients"]
 fn permissions_in_a_pane_are_given_in_the_inbox_and_by_a_command() {
@@ -72,7 +82,7 @@ fn permissions_in_a_pane_are_given_in_the_inbox_and_by_a_command() {
     let command = [&["codex"], &codex_answers::ASKING[..]].concat();
     let mut client = HostedClient::start(&environment, Host::Panes, &command);
     client.go_there();
-    trust_hooks(client.terminal());
+    trust_hooks_in_pane(client.terminal());
     assert_eq!(model.request().count_new("hello"), 1);
     client.go_away();
     let files = ["first", "second"].map(|name| environment.project().join(name));
