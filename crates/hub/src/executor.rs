@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::future::Future;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use ringer_core::MessageId;
@@ -11,13 +11,14 @@ use ringer_core::engine::{Delivery, Ticket};
 use ringer_core::policy::{DeliveryChannel, HookAnswer, HookInput};
 use ringer_deliver::{DesktopEvent, Error as DesktopError, HookProgram, Note, Popup, Webhook};
 use ringer_ipc::host::{AnswerOutcome, Answerer, Asked};
-use ringer_journal::Home;
+use ringer_journal::{Home, IdSource};
 use ringer_term::Channel;
 use tokio::sync::{Notify, Semaphore, mpsc};
 use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
 
 use crate::delivery_setup::{DeliverySetup, WEBHOOK_ATTEMPTS};
 use crate::input::Input;
+use crate::journal_maintenance::{JournalMaintenance, JournalTasks, JournalTasksDone};
 use crate::message::{DeliveryReport, Job, LoopEvent};
 use crate::session_bus::SessionDesktop;
 use crate::terminals::{NotShown, ShownInTerminal, Terminal};
@@ -69,6 +70,7 @@ pub(crate) struct JobExecutor {
     in_terminals: VecDeque<(MessageId, ShownInTerminal)>,
     /// What terminals answered about themselves is kept there.
     home: Home,
+    journal_maintenance: Arc<Mutex<JournalMaintenance>>,
     answerer: Option<Arc<dyn Answerer>>,
     /// Notified with each delivery.
     deliveries: Arc<Notify>,
@@ -95,6 +97,7 @@ impl JobExecutor {
             popups_at_once: Arc::new(Semaphore::new(MAX_POPUPS_AT_ONCE)),
             tasks: JoinSet::new(),
             on_desktop,
+            journal_maintenance: Arc::new(Mutex::new(JournalMaintenance::new(home.clone()))),
             home,
             answerer,
             deliveries: Arc::default(),
@@ -159,6 +162,7 @@ impl JobExecutor {
                 });
             }
             Job::Answer { id, asked, answer } => self.give_answer(id, asked, answer),
+            Job::MaintainJournal { tasks, ids } => self.maintain_journal(tasks, ids),
             Job::Deliver { delivery, terminals: tried, callers, prompt } => {
                 self.deliveries.notify_one();
                 let (id, channel) = (delivery.id.clone(), delivery.channel);
@@ -226,6 +230,21 @@ impl JobExecutor {
                 None => AnswerOutcome::OnlyThere("this hub gives no answers to agents".to_owned()),
             };
             let _ = inputs.send(Input::Event(LoopEvent::AnswerTried { id, answer, outcome })).await;
+        });
+    }
+
+    /// The loop orders it again only when it has heard of its end, also after a panic.
+    fn maintain_journal(&mut self, tasks: JournalTasks, ids: IdSource) {
+        let (inputs, maintenance) = (self.inputs.clone(), Arc::clone(&self.journal_maintenance));
+        self.tasks.spawn(async move {
+            let work = tokio::task::spawn_blocking(move || {
+                maintenance.lock().unwrap_or_else(PoisonError::into_inner).perform(tasks, &ids)
+            });
+            let done = work.await.unwrap_or_else(|_| JournalTasksDone {
+                problems: vec!["the journal was not tidied up: an error in Ringer".to_owned()],
+                ..JournalTasksDone::default()
+            });
+            let _ = inputs.send(Input::Event(LoopEvent::JournalMaintained(done))).await;
         });
     }
 

@@ -47,6 +47,7 @@ mod file_stamp;
 mod host_order;
 mod host_request;
 mod input;
+mod journal_maintenance;
 mod lines;
 mod log;
 #[cfg(not(target_os = "macos"))]

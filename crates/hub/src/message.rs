@@ -12,11 +12,13 @@ use ringer_core::policy::{DeliveryChannel, HookAnswer, HookInput};
 use ringer_deliver::{DesktopEvent, DisplayedPopup, HookProgram};
 use ringer_ipc::ApiError;
 use ringer_ipc::host::{AnswerOutcome, Asked};
+use ringer_journal::IdSource;
 use serde_json::Value;
 
 use crate::delivery_setup::DeliverySetup;
 use crate::event_log::EventFilter;
 use crate::host_order::{HostOrder, SentOrder};
+use crate::journal_maintenance::{JournalTasks, JournalTasksDone};
 use crate::repository_probe::{ProbeResult, ProbeTarget};
 use crate::request::{ConnectionId, Request};
 use crate::terminals::Terminal;
@@ -53,6 +55,8 @@ pub(crate) enum LoopEvent {
     AnswerTried { id: MessageId, answer: PopupAnswer, outcome: AnswerOutcome },
     /// The repositories of the pending batch were looked at, as far as they answered in time.
     Probed(Vec<(ProbeTarget, ProbeResult)>),
+    /// What was due for the journal is done.
+    JournalMaintained(JournalTasksDone),
     /// A client asks for something.
     Request { id: RequestId, request: Request },
     /// The connection of a host ended.
@@ -134,6 +138,8 @@ pub(crate) enum Job {
     ChangeTitle(TitleMarkChange),
     /// Let tmux select a pane: one where a notification rang, or one around it, of which nothing is told.
     FocusPane { id: Option<MessageId>, pane: TmuxPane },
+    /// Do what is due for the journal. `LoopEvent::JournalMaintained` tells what came of it.
+    MaintainJournal { tasks: JournalTasks, ids: IdSource },
 }
 
 /// What a delivery did.

@@ -221,6 +221,7 @@ impl HubState {
             LoopEvent::SettingsChanged => self.reload_settings(now),
             LoopEvent::ProcessEnded(agent) => self.process_ended(now, &agent),
             LoopEvent::Probed(results) => self.ingest_probed(now, &results),
+            LoopEvent::JournalMaintained(done) => self.journal_maintained(done),
             LoopEvent::Request { id, request } => {
                 // What the client sent before is in the journal by now, and counts for the answer.
                 let up_to = self.journal.last_seq().unwrap_or(i64::MAX);
@@ -285,6 +286,7 @@ impl HubState {
             self.requests.next_deadline(),
             self.host_focus.next_deadline(),
             self.agents.next_deadline(),
+            self.maintenance.next_deadline(),
         ]
         .into_iter()
         .flatten()

@@ -32,11 +32,7 @@ impl ProcessStat {
 impl ProcessStat {
     /// Of a process that runs, by its number or as `self`.
     pub fn of(pid: impl std::fmt::Display) -> Option<Self> {
-        use std::io::Read;
-        // One read: the line is shorter than this, and on the fast path every ancestor costs one.
-        let mut line = [0; 1024];
-        let length = std::fs::File::open(format!("/proc/{pid}/stat")).ok()?.read(&mut line).ok()?;
-        Self::read(&String::from_utf8_lossy(&line[..length]))
+        Self::read(&stat_line(pid)?)
     }
 
     fn read(line: &str) -> Option<Self> {
@@ -53,6 +49,16 @@ impl ProcessStat {
     }
 }
 
+/// The kernel's line about a process.
+#[cfg(not(target_os = "macos"))]
+fn stat_line(pid: impl std::fmt::Display) -> Option<String> {
+    use std::io::Read;
+    // One read: the line is shorter than this, and on the fast path every ancestor costs one.
+    let mut line = [0; 1024];
+    let length = std::fs::File::open(format!("/proc/{pid}/stat")).ok()?.read(&mut line).ok()?;
+    Some(String::from_utf8_lossy(&line[..length]).into_owned())
+}
+
 /// Whether a process is a server of tmux, by the name that tmux gives itself. Elsewhere than on Linux its parent is the first
 /// process, so nothing above it matters.
 pub(crate) fn is_tmux_server(pid: u32) -> bool {
@@ -67,9 +73,8 @@ pub(crate) fn started(pid: u32) -> Option<u64> {
 /// Whether a process was killed and is about to end. Until its last thread is gone, its files are open and its locks held.
 #[cfg(target_os = "linux")]
 pub(crate) fn is_ending(pid: u32, started: Option<u64>) -> bool {
-    let read = |name: &str| std::fs::read_to_string(format!("/proc/{pid}/{name}")).unwrap_or_default();
     // Where processes are numbered otherwise, as in a sandbox, it is another process, or none.
-    is_same_and_exiting(&read("stat"), started).is_some_and(|exits| exits || is_killed(&read("status")))
+    stat_line(pid).is_some_and(|line| is_same_and_ending(&line, started) == Some(true))
 }
 
 /// Where the kernel does not tell it.
@@ -78,25 +83,18 @@ pub(crate) fn is_ending(_: u32, _: Option<u64>) -> bool {
     false
 }
 
-/// Whether a process exits, in the words of the kernel. `None` if it is not the one that was started then.
+/// Whether a process exits or has been sent SIGKILL, in the words of the kernel. `None` if it is not the one that was started then.
 #[cfg(target_os = "linux")]
-fn is_same_and_exiting(stat: &str, started: Option<u64>) -> Option<bool> {
+fn is_same_and_ending(stat: &str, started: Option<u64>) -> Option<bool> {
     /// `PF_EXITING`.
     const EXITING: u32 = 4;
+    const KILL: u64 = 1 << 8;
     let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_ascii_whitespace().collect();
     let (state, flags, own) = (*fields.first()?, fields.get(6)?.parse::<u32>().ok()?, fields.get(19)?);
-    let exits = matches!(state, "Z" | "X" | "x") || flags & EXITING != 0;
-    (own.parse().ok() == started).then_some(exits)
-}
-
-/// Whether a process has been sent SIGKILL and has not noticed yet.
-#[cfg(target_os = "linux")]
-fn is_killed(status: &str) -> bool {
-    const KILL: u64 = 1 << 8;
-    let pending = status.lines().filter_map(|line| {
-        line.strip_prefix("SigPnd:").or_else(|| line.strip_prefix("ShdPnd:")).map(str::trim)
-    });
-    pending.filter_map(|mask| u64::from_str_radix(mask, 16).ok()).any(|mask| mask & KILL != 0)
+    // The signals that its first thread has not noticed yet. One that ends the process is sent to each thread as SIGKILL.
+    let signals = fields.get(28)?.parse::<u64>().ok()?;
+    let ends = matches!(state, "Z" | "X" | "x") || flags & EXITING != 0 || signals & KILL != 0;
+    (own.parse().ok() == started).then_some(ends)
 }
 
 #[cfg(test)]
@@ -106,21 +104,20 @@ mod tests {
     #[test]
     #[cfg(target_os = "linux")]
     fn a_process_that_was_killed_is_about_to_end() {
-        let stat = |state: &str, flags: u32| {
-            format!("7 (a ) b) {state} 5 7 6 34817 7 {flags} 0 0 0 0 0 0 0 0 20 0 1 0 4711 0 0")
+        let stat = |state: &str, flags: u32, signals: u64| {
+            format!(
+                "7 (a ) b) {state} 5 7 6 34817 7 {flags} 0 0 0 0 0 0 0 0 20 0 1 0 4711 0 0 0 1 1 0 0 0 {signals} 0 0 0"
+            )
         };
         let check =
-            |line: &str, expected| assert_eq!(is_same_and_exiting(line, Some(4711)), expected, "{line}");
-        check(&stat("S", 4_194_304), Some(false));
-        check(&stat("R", 4_194_308), Some(true));
-        check(&stat("Z", 0), Some(true));
+            |line: &str, expected| assert_eq!(is_same_and_ending(line, Some(4711)), expected, "{line}");
+        check(&stat("S", 4_194_304, 0), Some(false));
+        check(&stat("S", 4_194_304, 0x4200), Some(false));
+        check(&stat("S", 4_194_304, 0x100), Some(true));
+        check(&stat("R", 4_194_308, 0), Some(true));
+        check(&stat("Z", 0, 0), Some(true));
         check("", None);
-        assert_eq!(is_same_and_exiting(&stat("Z", 0), Some(4712)), None, "another one has its number");
-        let status =
-            |thread: &str, process: &str| format!("Name:\tx\nSigPnd:\t{thread}\nShdPnd:\t{process}\n");
-        assert!(is_killed(&status("0000000000000100", "0000000000000000")));
-        assert!(is_killed(&status("0000000000000000", "0000000000000100")));
-        assert!(!is_killed(&status("0000000000000200", "0000000000004000")) && !is_killed(""));
+        assert_eq!(is_same_and_ending(&stat("Z", 0, 0), Some(4712)), None, "another one has its number");
     }
 
     #[test]

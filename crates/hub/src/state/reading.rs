@@ -13,12 +13,13 @@ use ringer_core::attention::{Cause, Record};
 use ringer_core::engine::{Caller, IncomingMessage};
 use ringer_core::message::{Agent, SurfaceId, Tag, WorkspaceId};
 use ringer_core::{Event, Message, Now, Recipient};
-use ringer_journal::{Age, Batch, Error, LockTimeout, RetentionLimits, Uptime};
+use ringer_journal::{Age, Batch, Error, LockTimeout};
 
 use super::maintenance::Due;
 use super::request_queue::{QueuedRequest, RequestStep};
 use super::{HubState, RETRY_AFTER};
-use crate::message::Action;
+use crate::journal_maintenance::JournalTasksDone;
+use crate::message::{Action, Job};
 use crate::repository_probe::{ProbeResult, ProbeTarget};
 
 /// Messages that are read at once: one transaction for all of them.
@@ -28,8 +29,9 @@ const BATCH: usize = 32;
 /// of the processor.
 const BATCHES_A_TURN: usize = 4;
 const READ_FOR: Duration = Duration::from_millis(4);
-/// Pieces of a mark on many notifications, for which the same time holds.
+/// Pieces of a mark on many notifications, and the time after which no other is begun. Writing them takes twice as long again.
 const PIECES_A_TURN: usize = if cfg!(test) { 1 } else { 8 };
+const MARK_PIECES_FOR: Duration = Duration::from_millis(2);
 /// How much longer a request waits for such a mark: less than its client does, which would mark them again.
 const MARK_FOR: Duration = Duration::from_secs(3);
 
@@ -46,8 +48,7 @@ impl HubState {
         self.check_settings(now);
         self.continue_marks(now);
         for turn in 0..BATCHES_A_TURN {
-            let is_late = self.is_late(now);
-            if is_late
+            if self.is_late(now, READ_FOR)
                 || self.notifications.has_unfinished_marks()
                 || self.ingest.is_probing()
                 || !self.ingest.has_more_to_read()
@@ -65,9 +66,9 @@ impl HubState {
         self.take_actions()
     }
 
-    /// Whether no other batch and no other piece is begun in this turn.
-    fn is_late(&self, now: Now) -> bool {
-        self.time.mono(now) >= now.mono + READ_FOR
+    /// Whether this turn has taken as long as that.
+    fn is_late(&self, now: Now, allowed: Duration) -> bool {
+        self.time.mono(now) >= now.mono + allowed
     }
 
     /// Applies the marks that are not finished, piece by piece and for one turn at most. One transaction for all of these.
@@ -78,7 +79,7 @@ impl HubState {
         for _ in 0..PIECES_A_TURN {
             let orders = self.notifications.continue_marks(now);
             self.execute_orders(now, orders);
-            if !self.notifications.has_unfinished_marks() || self.is_late(now) {
+            if !self.notifications.has_unfinished_marks() || self.is_late(now, MARK_PIECES_FOR) {
                 break;
             }
         }
@@ -330,37 +331,25 @@ impl HubState {
     pub(crate) fn maintain(&mut self, now: Now) -> Vec<Action> {
         for due in self.maintenance.take_due(now.mono, self.ingest.seq()) {
             match due {
-                Due::Checkpoint => {
-                    // If it cannot be done now, then another time.
-                    let _ = self.journal.checkpoint();
-                }
-                Due::LimitCheck => {
-                    let ids = self.ids(now);
-                    if let Err(error) = self.journal.forget_over_limit(RetentionLimits::default(), &ids) {
-                        self.log(format!("cannot make the journal smaller: {error}"));
-                    }
-                }
                 Due::Position => self.note_position(now),
-                Due::Pruning => {
-                    if let Err(error) = self.prune(now) {
-                        self.log(format!("cannot remove what is old: {error}"));
-                    }
+                Due::Journal(tasks) => {
+                    let ids = self.ids(now);
+                    self.execute(Job::MaintainJournal { tasks, ids });
                 }
+            }
+        }
+        if let Some(pruning) = self.maintenance.take_hub_pruning() {
+            match self.notifications.store().prune(pruning) {
+                Ok(left) => self.maintenance.continue_hub_pruning(left),
+                Err(error) => self.log(format!("cannot remove what is old: {error}")),
             }
         }
         self.take_actions()
     }
 
-    /// Removes what is old from the journal and from the hub's store. The position is noted before, so that nothing goes
-    /// that was not read.
-    fn prune(&mut self, now: Now) -> Result<(), Error> {
-        self.note_position(now);
-        let ids = self.ids(now);
-        self.journal.prune_if_due(&Uptime::now(), &ids)?;
-        match self.journal.kept_from()? {
-            Some(oldest) => self.notifications.store().prune(&oldest),
-            None => Ok(()),
-        }
+    pub(super) fn journal_maintained(&mut self, done: JournalTasksDone) {
+        done.problems.into_iter().for_each(|problem| self.log(problem));
+        self.maintenance.finished(done.kept_from.as_ref());
     }
 
     /// Answers the requests whose time has come, in order. One that wrote something is answered when that has been read, and

@@ -9,6 +9,7 @@
 
 mod away;
 mod ending;
+mod maintenance;
 mod quiet;
 mod settings;
 mod surroundings;
@@ -71,6 +72,7 @@ struct Simulation {
     /// Whether something was sent since the doorbell was drained.
     bell: bool,
     pending_probe: Option<Vec<ProbeTarget>>,
+    maintained: Option<maintenance::Done>,
     programs: HashMap<String, bool>,
     /// How often the person has come back without a digest so far.
     returns: u64,
@@ -113,6 +115,7 @@ impl Simulation {
             is_ending: false,
             bell: false,
             pending_probe: None,
+            maintained: None,
             programs: HashMap::new(),
             returns: 0,
             has_gone: false,
@@ -161,7 +164,7 @@ impl Simulation {
         self.asked.clear();
         // A title that was being changed has the mark or has it not.
         self.titles.clear();
-        self.pending_probe = None;
+        (self.pending_probe, self.maintained) = (None, None);
         // If they were away, the next hub takes them for away until it is told, or for a while. Then they are back.
         (self.returns, self.has_gone) = (1, false);
         self.digest_retries = self.store.outbox().unwrap().iter().filter(|row| row.id == digest_id()).count();
@@ -254,6 +257,7 @@ impl Simulation {
                 self.perform(actions);
             }
             11 if self.random.one_in(3) => self.start(),
+            12 if self.random.one_in(2) => self.finish_maintenance(),
             12 => self.hear_bell(),
             13 => self.go_or_come(),
             _ => self.turn(),
@@ -389,6 +393,7 @@ impl Simulation {
                 assert!(set || has_mark || self.starts > 1, "a mark is removed that was never set");
                 self.titles.push_back((surface, set));
             }
+            Job::MaintainJournal { tasks, ids } => self.maintain_journal(tasks, &ids),
             Job::UpdateSetup(_) | Job::FocusPane { .. } | Job::Answer { .. } => {}
         }
     }

@@ -356,23 +356,6 @@ impl HubStore {
         self.write(|transaction| quarantine_rows(transaction, ("notification", "number"), numbers, *stamp))
     }
 
-    /// Forgets what is read and resolved, and what became of messages, where they are older than the oldest that the journal
-    /// has. What is unread or open stays on the list.
-    pub fn prune(&mut self, oldest: &MessageId) -> Result<(), Error> {
-        // Ids begin with the time, in 13 characters; what follows is chance.
-        let before = oldest.as_str().get(..13).unwrap_or_default();
-        self.write(|transaction| {
-            for query in [
-                "DELETE FROM notification WHERE is_read = 1 AND is_open = 0 AND id < ?1",
-                "DELETE FROM undo WHERE id < ?1 AND id <> ''",
-                "DELETE FROM trail WHERE id < ?1 AND id NOT IN (SELECT id FROM notification)",
-            ] {
-                transaction.prepare(query)?.execute([before])?;
-            }
-            Ok(())
-        })
-    }
-
     /// Forgets everything about some messages.
     pub fn forget(&mut self, ids: &[MessageId]) -> Result<(), Error> {
         self.write(|transaction| {

@@ -3,7 +3,11 @@
 //! Age is counted in prunings, not by the wall clock: a clock that jumps forward by years must not delete what came in a
 //! minute ago. Each pruning notes the highest number of that moment, and there is at most one in [`INTERVAL`] of the time
 //! that the machine runs.
+//!
+//! Messages are deleted in pieces, each in a transaction of its own: a hook waits for the write lock for 50 ms. A process that
+//! is killed between two pieces leaves the rest to the next pruning.
 
+use std::thread;
 use std::time::Duration;
 
 use ringer_core::message::Tag;
@@ -53,9 +57,10 @@ pub struct PruneResult {
 const INTERVAL: Duration = Duration::from_hours(20);
 /// How much of that may pass before it is written down, so that a machine that is started anew each day prunes as well.
 const NOTE_AFTER: Duration = Duration::from_hours(1);
-/// Messages that are deleted in one step while there are too many bytes: a few milliseconds for which other writers
-/// wait.
-const DELETE_CHUNK: i64 = 1_000;
+/// Messages that are looked at or deleted in one transaction: a few milliseconds for which other writers wait.
+const PIECE: usize = 200;
+/// How long the write lock is left to others after a piece. A waiting writer tries it every 25 ms at least.
+const PAUSE: Duration = Duration::from_millis(30);
 
 /// The note that holds the prunings.
 const PRUNINGS: &str = "prunings";
@@ -137,7 +142,7 @@ impl Journal {
         uptime: &Uptime,
         stamp: &IdSource,
     ) -> Result<PruneResult, Error> {
-        let messages = self.write(|transaction| {
+        let (old, prunings) = self.write(|transaction| {
             let mut prunings = PruningHistory::read(transaction)?.unwrap_or_default();
             prunings.look(uptime);
             prunings.waited = 0;
@@ -151,15 +156,58 @@ impl Journal {
             let surplus = prunings.highest.len().saturating_sub(limits.prunings);
             prunings.highest.drain(..surplus);
             prunings.write(transaction)?;
-            let idle = i64::try_from(limits.prunings).unwrap_or(i64::MAX);
-            let messages = forget_old(transaction, old, idle)?;
+            Ok((old, prunings))
+        })?;
+        let messages = self.forget_old(old, limits)?;
+        self.forget_prompts()?;
+        self.write(|transaction| {
+            forget_receipts(transaction)?;
+            forget_questions(transaction)?;
             transaction.execute("UPDATE cursor SET idle = idle + 1", [])?;
             forget_agents(transaction, &prunings, limits)?;
-            forget_messages_of_machines(transaction)?;
-            Ok(messages)
+            forget_messages_of_machines(transaction)
         })?;
         let over_limit = self.forget_over_limit(limits, stamp)?;
         Ok(PruneResult { messages: messages + over_limit, over_limit })
+    }
+
+    /// Forgets messages up to that number that are not needed any more. Gives how many.
+    fn forget_old(&mut self, old: i64, limits: RetentionLimits) -> Result<usize, Error> {
+        let idle = i64::try_from(limits.prunings).unwrap_or(i64::MAX);
+        let (mut after, mut forgotten) = (i64::MIN, 0);
+        while let Some(last) = self.read(|connection| end_of_piece(connection, after, old))? {
+            if after != i64::MIN {
+                thread::sleep(PAUSE);
+            }
+            forgotten += self.write(|transaction| forget_old_piece(transaction, (after, last), idle))?;
+            after = last;
+        }
+        Ok(forgotten)
+    }
+
+    /// Forgets the dialogs of which no message is left. Only looking for them reads all messages, so that is done without the
+    /// write lock.
+    fn forget_prompts(&mut self) -> Result<(), Error> {
+        let (newest, keys) = self.read(|connection| {
+            let newest = sequence::highest(connection)?;
+            let keys: rusqlite::Result<Vec<String>> = connection
+                .prepare(
+                    "SELECT key FROM prompt WHERE key NOT IN (SELECT key FROM message WHERE key IS NOT NULL)",
+                )?
+                .query_map([], |row| text(row, 0))?
+                .collect();
+            Ok((newest, keys?))
+        })?;
+        if keys.is_empty() {
+            return Ok(());
+        }
+        self.write(|transaction| {
+            // A dialog that was asked again meanwhile has a new message.
+            let mut delete = transaction.prepare(
+                "DELETE FROM prompt WHERE key = ?1 AND NOT EXISTS (SELECT 1 FROM message WHERE seq > ?2 AND key = ?1)",
+            )?;
+            keys.iter().try_for_each(|key| delete.execute((key, newest)).map(drop))
+        })
     }
 
     /// The oldest message that was left when others were removed last. What is older than that was removed because it was
@@ -179,28 +227,26 @@ impl Journal {
         if !self.read(|connection| is_over(connection, limits))? {
             return Ok(0);
         }
-        self.write(|transaction| {
-            // Those of other machines first: they are kept there, and no other machine may drive out what was written here.
-            let foreign = "DELETE FROM message WHERE seq IN (SELECT seq FROM message WHERE machine IS NOT NULL ORDER BY seq \
-                           LIMIT max(0, (SELECT count(*) FROM message) - ?1))";
-            let mut forgotten = transaction.prepare(foreign)?.execute([limits.messages])?;
-            forgotten += transaction
-                .prepare("DELETE FROM message WHERE seq <= (SELECT seq FROM message ORDER BY seq DESC LIMIT 1 OFFSET ?1)")?
-                .execute([limits.messages])?;
-            while used_bytes(transaction)? > limits.bytes {
-                let piece = "DELETE FROM message WHERE seq IN (SELECT seq FROM message ORDER BY machine IS NULL, seq LIMIT ?1)";
-                match transaction.prepare(piece)?.execute([DELETE_CHUNK])? {
-                    0 => break,
-                    more => forgotten += more,
+        let mut forgotten = 0;
+        loop {
+            let surplus = self.read(|connection| surplus(connection, limits))?;
+            let mut deleted = 0;
+            for piece in surplus.chunks(PIECE) {
+                if forgotten > 0 {
+                    thread::sleep(PAUSE);
                 }
+                let gone = self.write(|transaction| forget_piece(transaction, piece))?;
+                (deleted, forgotten) = (deleted + gone, forgotten + gone);
             }
-            if forgotten > 0 {
-                forget_receipts(transaction)?;
-                note_oldest(transaction)?;
-                tell(transaction, forgotten, stamp)?;
+            // Nothing is left to be deleted, or another process does it.
+            if deleted == 0 {
+                break;
             }
-            Ok(forgotten)
-        })
+        }
+        if forgotten > 0 {
+            self.write(|transaction| tell(transaction, forgotten, stamp))?;
+        }
+        Ok(forgotten)
     }
 }
 
@@ -232,13 +278,57 @@ fn is_over(connection: &Connection, limits: RetentionLimits) -> rusqlite::Result
     Ok(span > most && connection.query_row(count, [], |row| row.get::<_, i64>(0))? > most)
 }
 
-/// Forgets messages up to that number that are not needed any more: a cursor in use has not come to them, a live agent has
-/// not seen them, or they ask what is not answered.
-fn forget_old(transaction: &Transaction<'_>, old: i64, idle: i64) -> rusqlite::Result<usize> {
+/// The messages that are to be deleted so that no more are left than the limits allow: those of other machines first, which are
+/// kept there, so that no other machine drives out what was written here.
+fn surplus(connection: &Connection, limits: RetentionLimits) -> rusqlite::Result<Vec<i64>> {
+    let count: i64 = connection.query_row("SELECT count(*) FROM message", [], |row| row.get(0))?;
+    let mut wanted = usize::try_from(count - i64::from(limits.messages)).unwrap_or(0);
+    if used_bytes(connection)? > limits.bytes {
+        wanted = wanted.max(PIECE);
+    }
+    let mut surplus = Vec::new();
+    for whose in ["machine IS NOT NULL", "machine IS NULL"] {
+        let select = format!("SELECT seq FROM message WHERE {whose} ORDER BY seq LIMIT ?1");
+        let lacking = i64::try_from(wanted - surplus.len()).unwrap_or(i64::MAX);
+        let found: rusqlite::Result<Vec<i64>> =
+            connection.prepare(&select)?.query_map([lacking], |row| row.get(0))?.collect();
+        surplus.extend(found?);
+    }
+    Ok(surplus)
+}
+
+/// Forgets these messages. Gives how many were still there.
+fn forget_piece(transaction: &Transaction<'_>, seqs: &[i64]) -> rusqlite::Result<usize> {
+    let mut message = transaction.prepare("DELETE FROM message WHERE seq = ?1")?;
+    let mut receipt = transaction.prepare("DELETE FROM receipt WHERE seq = ?1")?;
+    let mut forgotten = 0;
+    for seq in seqs {
+        forgotten += message.execute([seq])?;
+        receipt.execute([seq])?;
+    }
+    note_oldest(transaction)?;
+    Ok(forgotten)
+}
+
+/// The last of the next messages that are looked at together, of those up to `old`. `None` if none is left.
+fn end_of_piece(connection: &Connection, after: i64, old: i64) -> rusqlite::Result<Option<i64>> {
+    let piece = i64::try_from(PIECE).unwrap_or(i64::MAX);
+    let select =
+        "SELECT max(seq) FROM (SELECT seq FROM message WHERE seq > ?1 AND seq <= ?2 ORDER BY seq LIMIT ?3)";
+    connection.query_row(select, [after, old, piece], |row| row.get(0))
+}
+
+/// Forgets the messages after the first and up to the second number that are not needed any more: a cursor in use has not come
+/// to them, a live agent has not seen them, or they ask what is not answered.
+fn forget_old_piece(
+    transaction: &Transaction<'_>,
+    (after, last): (i64, i64),
+    idle: i64,
+) -> rusqlite::Result<usize> {
     let messages = transaction
         .prepare(&format!(
-            "WITH place(scope, seq) AS MATERIALIZED (SELECT scope, {POSITION} FROM cursor WHERE idle < ?2)
-             DELETE FROM message WHERE seq <= ?1
+            "WITH place(scope, seq) AS MATERIALIZED (SELECT scope, {POSITION} FROM cursor WHERE idle < ?3)
+             DELETE FROM message WHERE seq > ?1 AND seq <= ?2
              AND NOT EXISTS (SELECT 1 FROM place
                  WHERE place.scope IN (message.scope, '*') AND place.seq < message.seq)
              AND NOT EXISTS (SELECT 1 FROM receipt JOIN agent ON agent.id = receipt.agent
@@ -246,19 +336,17 @@ fn forget_old(transaction: &Transaction<'_>, old: i64, idle: i64) -> rusqlite::R
              AND NOT EXISTS (SELECT 1 FROM question
                  WHERE question.id = message.question_id AND question.answered IS NULL)"
         ))?
-        .execute([old, idle])?;
+        .execute([after, last, idle])?;
     if messages > 0 {
         note_oldest(transaction)?;
     }
-    forget_receipts(transaction)?;
-    transaction.execute(
-        "DELETE FROM question WHERE answered IS NOT NULL AND id NOT IN (
-             SELECT question_id FROM message WHERE question_id IS NOT NULL)",
-        [],
-    )?;
-    transaction
-        .execute("DELETE FROM prompt WHERE key NOT IN (SELECT key FROM message WHERE key IS NOT NULL)", [])?;
     Ok(messages)
+}
+
+fn forget_questions(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
+    let delete = "DELETE FROM question WHERE answered IS NOT NULL AND id NOT IN (
+                      SELECT question_id FROM message WHERE question_id IS NOT NULL)";
+    transaction.execute(delete, []).map(drop)
 }
 
 fn forget_receipts(transaction: &Transaction<'_>) -> rusqlite::Result<()> {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ringer_core::agent::AgentTimeouts;
 use ringer_core::message::{Agent, QuestionId};
-use ringer_journal::{Damage, Error, HubChanges, HubStore, IdSource, Journal, RetentionLimits};
+use ringer_journal::{Damage, Error, HubChanges, HubPruning, HubStore, IdSource, Journal, RetentionLimits};
 use rusqlite::Connection;
 
 use crate::home::{TestHome, append, bodies, draft, heard, lead, scope};
@@ -108,7 +108,7 @@ fn change(journal: &mut Journal, store: &mut HubStore) -> Result<(), Error> {
     journal.tick_agents(Duration::from_hours(1), AgentTimeouts::default(), &IdSource::now())?;
     let oldest = IdSource::now().message_id();
     store.commit(&HubChanges { undecided: vec![oldest.clone()], ..HubChanges::default() })?;
-    store.prune(&oldest)
+    store.prune(HubPruning::of(&oldest)).map(drop)
 }
 
 /// Everything goes on, whatever that did to the files.

@@ -1,5 +1,7 @@
 //! What is kept, and for how long.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::Duration;
 
 use ringer_core::agent::{AgentState, AgentTimeouts};
@@ -187,6 +189,73 @@ fn too_many_bytes_are_too_much_as_well() {
     assert!(journal.forget_over_limit(limits, &at(0)).unwrap() > 0);
     assert_eq!(told(&mut journal).len(), 1);
     assert_eq!(journal.forget_over_limit(limits, &at(0)).unwrap(), 0, "what is left fits");
+}
+
+/// Another process writes all the time, as an agent's hooks do. Each piece is a transaction of its own, so it comes to its turn
+/// while thousands of messages are removed.
+#[test]
+fn others_write_while_much_is_removed() {
+    let test = TestHome::new();
+    let mut journal = test.open();
+    let other = scope("bbbbbbbb");
+    send(&mut journal, &Scope::global(), 0..1_100);
+    for _ in 0..2 {
+        assert_eq!(journal.prune(limits(10_000), &at(0)).unwrap().messages, 0);
+    }
+    read_to(&mut journal, &lead(), 1_000, 0);
+    let begun = AtomicBool::new(false);
+    let ended = AtomicBool::new(false);
+    let written_between = thread::scope(|threads| {
+        let writer = threads.spawn(|| {
+            let mut journal = test.open();
+            let mut between = 0;
+            while !ended.load(Ordering::SeqCst) {
+                // Both before and after it: the pruning has begun, and goes on.
+                let has_begun = begun.load(Ordering::SeqCst) && count(&mut journal) < 1_100;
+                send(&mut journal, &other, 0..1);
+                between += usize::from(has_begun && count(&mut journal) > 100);
+            }
+            between
+        });
+        begun.store(true, Ordering::SeqCst);
+        let pruned = journal.prune(limits(10_000), &at(0)).unwrap().messages;
+        ended.store(true, Ordering::SeqCst);
+        assert_eq!(pruned, 1_000);
+        writer.join().unwrap()
+    });
+    assert!(written_between > 0, "the write lock was free between two pieces");
+    let left = journal.messages_after(0, usize::MAX).unwrap();
+    let left: Vec<i64> = left
+        .iter()
+        .filter(|message| message.draft.scope == Scope::global())
+        .map(|message| message.seq)
+        .collect();
+    assert_eq!(left, (1_001..=1_100).collect::<Vec<i64>>());
+}
+
+/// The messages that the test above removes, and those that stay.
+fn count(journal: &mut Journal) -> usize {
+    let messages = journal.messages_after(0, usize::MAX).expect("readable");
+    messages.iter().filter(|message| message.draft.scope == Scope::global()).count()
+}
+
+/// Many more than fit: all of them go, oldest first, with what was for an agent.
+#[test]
+fn over_the_limit_by_many_pieces() {
+    let test = TestHome::new();
+    let mut journal = test.open();
+    let mut for_agent = draft("for an agent");
+    for_agent.recipient = Recipient::Agent(Agent::new("worker").unwrap());
+    journal.append(&for_agent, &at(0)).unwrap();
+    send(&mut journal, &Scope::global(), 0..1_000);
+    assert_eq!(journal.forget_over_limit(limits(300), &at(1)).unwrap(), 701);
+    let left = journal.messages_after(0, usize::MAX).unwrap();
+    // And that they are gone.
+    assert_eq!(left.len(), 301);
+    assert_eq!(left[0].draft.body, "700");
+    let receipts = test.connection().query_row("SELECT count(*) FROM receipt", [], |row| row.get(0));
+    assert_eq!(receipts, Ok(0));
+    assert!(told(&mut journal)[0].contains("701 oldest messages"));
 }
 
 /// Its cursor stands at its own last message. What other repositories sent since is not unread for it.

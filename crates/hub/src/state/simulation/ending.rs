@@ -34,6 +34,7 @@ impl Simulation {
             self.hear_bell();
             self.turn();
             self.answer_probe();
+            self.finish_maintenance();
             self.answer_hook();
             self.finish_delivery();
             self.try_title();

@@ -7,7 +7,7 @@ use ringer_core::agent::AgentTimeouts;
 use ringer_core::attention::TrailStep;
 use ringer_core::message::Agent;
 use ringer_core::{MessageId, Recipient, Scope};
-use ringer_journal::{Consumer, HubChanges, Journal, ReadPosition, RetentionLimits};
+use ringer_journal::{Consumer, HubChanges, HubPruning, HubStore, Journal, ReadPosition, RetentionLimits};
 use rusqlite::Connection;
 
 use super::{AWAY, dead, flag, mute, outgoing, popup, record, settle, undo_item};
@@ -24,6 +24,34 @@ fn send(journal: &mut Journal, scope: &Scope, body: &str, unix_ms: i64) -> Messa
 fn prune(journal: &mut Journal) -> usize {
     let limits = RetentionLimits { prunings: 1, ..RetentionLimits::default() };
     journal.prune(limits, &at(0)).expect("pruned").messages
+}
+
+/// Forgets what is older than that in the hub store. Gives the number of pieces.
+fn prune_store(store: &mut HubStore, oldest: &MessageId) -> usize {
+    let mut left = Some(HubPruning::of(oldest));
+    let mut pieces = 0;
+    while let Some(pruning) = left.take() {
+        left = store.prune(pruning).expect("pruned");
+        pieces += 1;
+    }
+    pieces
+}
+
+#[test]
+fn much_is_removed_from_the_hub_store_in_pieces() {
+    let test = TestHome::new();
+    let mut store = test.memory();
+    let ids: Vec<MessageId> = (0..2_000).map(|number| at(number * 1_000).message_id()).collect();
+    let records = ids.iter().enumerate().map(|(number, id)| record(id, number % 7 != 0, 0..2)).collect();
+    settle(&mut store, &HubChanges { records, ..HubChanges::default() });
+    let oldest = at(1_900 * 1_000).message_id();
+    assert!(prune_store(&mut store, &oldest) > 5, "one transaction for all of them would hold up the hub");
+    for (number, id) in ids.iter().enumerate() {
+        let stays = number % 7 == 0 || number >= 1_900;
+        assert_eq!(store.notification(id.as_str()).unwrap().is_some(), stays, "{number}");
+        assert_eq!(store.trail(id.as_str()).unwrap().steps().len(), if stays { 2 } else { 0 }, "{number}");
+    }
+    assert_eq!(prune_store(&mut store, &at(0).message_id()), 1, "nothing is as old as that");
 }
 
 #[test]
@@ -57,7 +85,7 @@ fn one_that_was_made_first_and_came_second_is_the_oldest() {
     assert_eq!(journal.kept_from().unwrap(), Some(waited.clone()));
     let mut store = test.memory();
     settle(&mut store, &HubChanges { records: vec![record(&waited, true, 0..2)], ..HubChanges::default() });
-    store.prune(&journal.kept_from().unwrap().expect("two are there")).unwrap();
+    prune_store(&mut store, &journal.kept_from().unwrap().expect("two are there"));
     assert!(store.notification(waited.as_str()).unwrap().is_some(), "the journal still has it");
 }
 
@@ -79,7 +107,7 @@ fn what_is_read_goes_with_its_message_and_what_is_unread_stays() {
     let mut store = test.memory();
     settle(&mut store, &transaction);
     assert_eq!(prune(&mut journal), 3);
-    store.prune(&journal.kept_from().unwrap().expect("two are left")).unwrap();
+    prune_store(&mut store, &journal.kept_from().unwrap().expect("two are left"));
     let mut check = |id: &MessageId, is_there: bool, steps: usize| {
         assert_eq!(store.notification(id.as_str()).unwrap().is_some(), is_there);
         assert_eq!(store.trail(id.as_str()).unwrap().steps().len(), steps);
