@@ -9,7 +9,7 @@ use ringer_journal::{Home, Lock};
 use ringer_platform::connect_at_once;
 
 /// The file with the session.
-const SESSION: &str = "panes.json";
+pub(crate) const SESSION: &str = "panes.json";
 
 /// The sockets, the lock and the files of a home's panes.
 #[derive(Debug, Clone)]
@@ -34,6 +34,11 @@ impl Places {
     /// The socket of the keeper.
     pub fn keeper(&self) -> PathBuf {
         self.sockets.join("pty.sock")
+    }
+
+    /// The state directory of Ringer.
+    pub(crate) fn home(&self) -> &Path {
+        &self.home
     }
 
     /// The session that is restored after a reboot.

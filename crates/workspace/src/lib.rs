@@ -23,6 +23,7 @@ mod client;
 mod draw;
 mod effect;
 mod emulator;
+mod file_writer;
 mod help_page;
 mod hub_host;
 mod hub_order;

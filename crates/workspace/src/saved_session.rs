@@ -1,10 +1,8 @@
 //! What is kept of a session on disk, and beside each program with the keeper.
 
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 
-use ringer_platform::{Durability, replace_file};
 use serde::{Deserialize, Serialize};
 
 use crate::layout::PaneId;
@@ -71,9 +69,9 @@ impl SavedSession {
         (saved.version <= VERSION).then_some(saved)
     }
 
-    pub(crate) fn write(&self, path: &Path) -> io::Result<()> {
-        let text = serde_json::to_vec_pretty(self)?;
-        replace_file(path, &text, Durability::Unsynced)
+    /// What stands in the file.
+    pub(crate) fn to_bytes(&self) -> serde_json::Result<Vec<u8>> {
+        serde_json::to_vec_pretty(self)
     }
 }
 
@@ -102,9 +100,10 @@ mod tests {
         let workspace = Workspace::new("panes:1".to_owned(), "work".to_owned());
         let saved =
             SavedSession { version: VERSION, workspaces: vec![workspace], panes: vec![pane], shown: None };
-        saved.write(&path).unwrap();
+        fs::write(&path, saved.to_bytes().unwrap()).unwrap();
         assert_eq!(SavedSession::read(&path), Some(saved.clone()));
-        SavedSession { version: VERSION + 1, ..saved }.write(&path).unwrap();
+        let newer = SavedSession { version: VERSION + 1, ..saved };
+        fs::write(&path, newer.to_bytes().unwrap()).unwrap();
         assert_eq!(SavedSession::read(&path), None);
         fs::write(&path, "{").unwrap();
         assert_eq!(SavedSession::read(&path), None);

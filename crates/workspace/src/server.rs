@@ -9,11 +9,12 @@ mod keeping;
 mod note;
 mod program;
 mod restoring;
+mod saver;
 mod saving;
 mod waiting;
 mod windows;
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
@@ -28,18 +29,17 @@ use signal_hook::consts::{SIGHUP, SIGTERM};
 use self::client_link::ClientLink;
 use self::frame_clock::FrameClock;
 use self::program::{Program, ReadyProgram};
+use self::saver::Saver;
 use crate::actions::PaneKeys;
 use crate::address::Places;
 use crate::hub_host::{Connect, HubEvent, HubHost};
 use crate::layout::PaneId;
 use crate::protocol::{Bye, Frame, FrameKind};
-use crate::saved_session::SavedSession;
+use crate::saved_session::{SavedPane, SavedSession};
 use crate::screen::Screen;
 use crate::state::State;
 use crate::view::ClientId;
 
-/// How long after a change the session and the screens are saved.
-const SAVE_AFTER: Duration = Duration::from_secs(1);
 /// How long a server without panes and clients goes on.
 const IDLE_END: Duration = Duration::from_secs(5);
 /// How long a keeper may take to be there, and how often that is tried.
@@ -106,9 +106,8 @@ pub fn serve(options: ServerOptions) -> io::Result<bool> {
         next_client: 0,
         unrestored: None,
         restored_unread: BTreeSet::new(),
-        saved: None,
-        save_at: None,
-        unsaved: VecDeque::new(),
+        noted: Vec::new(),
+        saver: Saver::start(&places)?,
         frames: FrameClock::new(now),
         idle_since: None,
         accepts_from: None,
@@ -125,7 +124,7 @@ pub fn serve(options: ServerOptions) -> io::Result<bool> {
     listener.set_nonblocking(true)?;
     tell_ready();
     let result = server.run(&listener, &ends);
-    server.save_all();
+    server.save_at_end();
     server.say_bye();
     let _ = std::fs::remove_file(&socket);
     result.map(|()| true)
@@ -182,10 +181,9 @@ struct Server {
     unrestored: Option<SavedSession>,
     /// Panes that were unread in the session before. The hub is told once it knows them.
     restored_unread: BTreeSet<PaneId>,
-    saved: Option<SavedSession>,
-    save_at: Option<Instant>,
-    /// Panes whose screens are saved next.
-    unsaved: VecDeque<PaneId>,
+    /// The panes as the keeper has them in its notes.
+    noted: Vec<SavedPane>,
+    saver: Saver,
     frames: FrameClock,
     idle_since: Option<Instant>,
     /// No connection is accepted before.
@@ -216,6 +214,9 @@ impl Server {
             }
             if ready.hub {
                 self.hear_hub(now);
+            }
+            if ready.saver {
+                self.hear_saver(now);
             }
             for (client, is_readable, is_writable) in ready.clients {
                 self.serve_client(client, is_readable, is_writable, now);
@@ -346,7 +347,7 @@ impl Server {
     /// Something may look different, and may have to be saved.
     fn changed(&mut self) {
         self.frames.change();
-        self.save_soon();
+        self.saver.save_soon(Instant::now());
     }
 
     /// A program wrote something: its pane may look different, and what is said about it elsewhere.
@@ -355,11 +356,7 @@ impl Server {
             self.frames.change();
         }
         self.frames.write(pane);
-        self.save_soon();
-    }
-
-    fn save_soon(&mut self) {
-        self.save_at = self.save_at.or_else(|| Some(Instant::now() + SAVE_AFTER));
+        self.saver.save_soon(Instant::now());
     }
 
     fn send(&mut self, client: ClientId, frame: &Frame) {

@@ -7,6 +7,7 @@ mod hostile;
 mod input;
 mod killed;
 mod rings;
+mod saving;
 mod session;
 mod terminal;
 mod vttest;

@@ -48,7 +48,7 @@ impl Server {
                     self.programs.remove(&pane);
                     self.typed_early.remove(&pane);
                     let _ = self.keeper.forget(pane.as_str());
-                    let _ = std::fs::remove_file(self.places.screens().join(pane.as_str()));
+                    self.saver.remove_screen(&pane);
                 }
                 Effect::Copy { client, text } => {
                     let sequence = copy_to_clipboard(&text, Terminator::Bel);

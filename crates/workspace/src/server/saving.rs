@@ -1,40 +1,57 @@
 //! Saves the session and the screens, for the next server.
 
-use std::fs;
-use std::os::unix::fs::DirBuilderExt;
-use std::path::Path;
-use std::time::Instant;
-
-use ringer_platform::{Durability, replace_file};
+use std::time::{Duration, Instant};
 
 use super::Server;
 use super::note::Note;
+use super::saver::SavedScreen;
 use crate::layout::PaneId;
 use crate::saved_session::{SavedPane, SavedSession};
+
+/// How long everything may take to be saved, when the server begins and when it ends.
+const SAVE_WITHIN: Duration = Duration::from_secs(2);
 
 impl Server {
     /// Saves what is due: the session, and then one screen at each call, so that keys do not wait for all of them.
     pub(super) fn save_some(&mut self, now: Instant) {
-        if self.save_at.is_some_and(|at| at <= now) {
+        if self.saver.take_due(now) {
             self.find_unsaved();
             self.save_session();
         }
-        if let Some(pane) = self.unsaved.pop_front() {
+        if let Some(pane) = self.saver.next_screen() {
             self.save_screen(&pane);
         }
     }
 
-    /// Saves everything that has changed. The screens come first: with the notes of the session, the keeper drops what it kept of them.
+    /// Saves all screens, and then the session: with its notes, the keeper drops what it kept of them.
     pub(super) fn save_all(&mut self) {
+        let until = Instant::now() + SAVE_WITHIN;
         // What programs hold back is read already, and nowhere else.
         let (ended, effects) = self.state.end_all_updates();
         self.perform(effects);
         self.set_unsaved(&ended);
         self.find_unsaved();
-        while let Some(pane) = self.unsaved.pop_front() {
+        while let Some(pane) = self.saver.wait_for_next_screen(until) {
             self.save_screen(&pane);
         }
+        self.saver.wait_for_screens(until);
+        self.hear_saver(Instant::now());
         self.save_session();
+    }
+
+    /// Saves everything before the server ends.
+    pub(super) fn save_at_end(&mut self) {
+        self.save_all();
+        self.saver.finish(Instant::now() + SAVE_WITHIN);
+    }
+
+    /// Takes what was saved, or could not be.
+    pub(super) fn hear_saver(&mut self, now: Instant) {
+        for SavedScreen { pane, is_saved } in self.saver.hear(now) {
+            if !is_saved {
+                self.set_unsaved(&[pane]);
+            }
+        }
     }
 
     /// These panes show something that is not saved.
@@ -46,17 +63,14 @@ impl Server {
 
     /// Which screens are saved next.
     fn find_unsaved(&mut self) {
-        let unsaved =
-            self.programs.iter().filter(|(pane, own)| own.is_unsaved && !self.unsaved.contains(pane));
-        let new: Vec<PaneId> = unsaved.map(|(pane, _)| pane.clone()).collect();
-        self.unsaved.extend(new);
-        for pane in self.unsaved.clone() {
+        let unsaved = self.programs.iter().filter(|(_, program)| program.is_unsaved);
+        self.saver.add_screens(unsaved.map(|(pane, _)| pane.clone()));
+        for pane in self.saver.unsaved() {
             self.find_directory(&pane);
         }
     }
 
     pub(super) fn save_session(&mut self) {
-        self.save_at = None;
         if self.unrestored.is_some() {
             return;
         }
@@ -64,43 +78,27 @@ impl Server {
             self.frames.change();
         }
         let session = SavedSession::of(&self.state);
-        if self.saved.as_ref() != Some(&session) {
-            self.note_changes(&session);
-            if session.write(&self.places.session()).is_ok() {
-                self.saved = Some(session);
-            }
-        }
+        self.note_changes(&session);
+        self.saver.save_session(session);
     }
 
     /// The keeper has what is known of a pane, too, for a server that finds no session.
     fn note_changes(&mut self, session: &SavedSession) {
-        let before = self.saved.as_ref();
-        let is_new = |pane: &&SavedPane| !before.is_some_and(|before| before.panes.contains(pane));
         // One whose program did not start yet has its note with the request to start it.
         let is_kept = |pane: &&SavedPane| self.programs.contains_key(&pane.id);
-        let new: Vec<&SavedPane> = session.panes.iter().filter(is_new).filter(is_kept).collect();
-        for pane in new {
+        let kept: Vec<SavedPane> = session.panes.iter().filter(is_kept).cloned().collect();
+        for pane in kept.iter().filter(|pane| !self.noted.contains(pane)) {
             let Some(workspace) = self.state.workspace_of(&pane.id) else { continue };
             let note = Note::of(&workspace.id, pane);
             // A keeper that is gone needs none.
             let _ = note.and_then(|note| self.keeper.note(pane.id.as_str(), &note).ok());
         }
+        self.noted = kept;
     }
 
     fn save_screen(&mut self, pane: &PaneId) {
-        let screens = self.places.screens();
         let (Some(program), Some(own)) = (self.programs.get_mut(pane), self.state.pane(pane)) else { return };
-        if make_directory(&screens).is_ok() {
-            let screen = program.snapshots.take(&own.emulator);
-            let path = screens.join(pane.as_str());
-            program.is_unsaved = replace_file(&path, screen.as_bytes(), Durability::Unsynced).is_err();
-        }
+        program.is_unsaved = false;
+        self.saver.save_screen(pane, program.snapshots.take(&own.emulator));
     }
-}
-
-fn make_directory(path: &Path) -> std::io::Result<()> {
-    if path.is_dir() {
-        return Ok(());
-    }
-    fs::DirBuilder::new().mode(0o700).create(path)
 }

@@ -23,6 +23,7 @@ pub(super) struct Ready {
     pub(super) listener: bool,
     pub(super) keeper: bool,
     pub(super) hub: bool,
+    pub(super) saver: bool,
     pub(super) ends: bool,
     pub(super) clients: Vec<(ClientId, bool, bool)>,
     /// Clients in whose terminals something was typed.
@@ -38,6 +39,7 @@ impl Server {
             PollFd::new(listener, accepts),
             PollFd::from_borrowed_fd(self.hub.as_fd(), PollFlags::IN),
             PollFd::new(ends, PollFlags::IN),
+            PollFd::from_borrowed_fd(self.saver.as_fd(), PollFlags::IN),
         ];
         let first_client = fds.len();
         for link in self.clients.values() {
@@ -89,6 +91,7 @@ impl Server {
             listener: is_readable(0),
             hub: is_readable(1),
             ends: is_readable(2),
+            saver: is_readable(3),
             keeper: keeper_at.is_some_and(is_readable),
             clients: (first_client..)
                 .zip(self.clients.keys())
@@ -109,16 +112,13 @@ impl Server {
 
     /// How long to wait at most, if there is something to do then.
     fn timeout(&self, now: Instant) -> Option<Duration> {
-        if !self.unsaved.is_empty() {
-            return Some(Duration::ZERO);
-        }
         let takes_frames = self.clients.values().any(|link| link.is_window && !link.is_busy());
         let frame = self.frames.due().filter(|_| takes_frames);
         let inputs = self.clients.values().filter_map(ClientLink::input_due);
         let idle = self.idle_since.map(|since| since + IDLE_END);
         let change = self.state.next_change(now);
         let closed = self.programs.values().filter_map(Program::next_look);
-        let own = [frame, self.save_at, idle, change, self.accepts_from].into_iter().flatten();
+        let own = [frame, self.saver.due(now), idle, change, self.accepts_from].into_iter().flatten();
         let due = inputs.chain(closed).chain(own).min();
         due.map(|due| due.saturating_duration_since(now))
     }

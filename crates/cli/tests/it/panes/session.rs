@@ -1,7 +1,7 @@
 //! A home with panes.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -152,15 +152,16 @@ impl Session {
         socket.parent().expect("a directory").to_owned()
     }
 
+    /// Where the screens are saved.
+    #[track_caller]
+    pub(super) fn screens(&self) -> PathBuf {
+        self.sockets().join("screens")
+    }
+
     /// Waits until these words are among what the next server would show.
     #[track_caller]
     pub(super) fn until_saved(&self, words: &str) {
-        let screens = self.sockets().join("screens");
-        until(&format!("{words} is saved"), || {
-            let files = fs::read_dir(&screens).into_iter().flatten().flatten();
-            let mut texts = files.filter_map(|file| fs::read_to_string(file.path()).ok());
-            texts.any(|text| text.contains(words))
-        });
+        until_saved_in(&self.screens(), words);
     }
 
     /// Waits until a file is there, and has a whole line. Gives it.
@@ -170,6 +171,16 @@ impl Session {
         until(&format!("{name} is written"), || read().ends_with('\n'));
         read().trim().to_owned()
     }
+}
+
+/// The same, for a home that cannot be asked where its screens are.
+#[track_caller]
+pub(super) fn until_saved_in(screens: &Path, words: &str) {
+    until(&format!("{words} is saved"), || {
+        let files = fs::read_dir(screens).into_iter().flatten().flatten();
+        let mut texts = files.filter_map(|file| fs::read_to_string(file.path()).ok());
+        texts.any(|text| text.contains(words))
+    });
 }
 
 impl Drop for Session {
