@@ -50,7 +50,7 @@
 //! | keeper | `{"ended":{"id","ending"}}` | `ending` is `{"exit":0}` or `{"signal":9}`. The pane stays until it is forgotten |
 //!
 //! The output that came without a server is dropped with the first request of a server that got it: a server saves it first. One that
-//! goes without a request leaves it to the next one, which may see it twice. The third server is the last that gets it.
+//! goes without a request leaves it to the next one: the same bytes, and those that came after them. The third server is the last that gets it.
 //!
 //! # Bounds
 //!

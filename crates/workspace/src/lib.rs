@@ -27,6 +27,7 @@ mod file_writer;
 mod help_page;
 mod hub_host;
 mod hub_order;
+mod late_output;
 mod layout;
 mod mouse;
 mod outer_modes;

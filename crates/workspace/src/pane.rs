@@ -138,6 +138,12 @@ impl Pane {
         self.events(heard, now)
     }
 
+    /// Takes what its program wrote before, and what it shows already.
+    pub(crate) fn hear(&mut self, bytes: &[u8], now: Instant) -> Vec<PaneEvent> {
+        let heard = Emulator::new(self.emulator.size(), 0).feed(bytes);
+        self.events(heard, now)
+    }
+
     /// Shows what its program holds back, if it has done so for too long.
     pub(crate) fn end_sync(&mut self, now: Instant) -> Vec<PaneEvent> {
         let heard = self.emulator.end_sync();

@@ -6,6 +6,7 @@ mod drawing;
 mod effects;
 mod frame_clock;
 mod keeping;
+mod kept_output;
 mod note;
 mod program;
 mod restoring;
@@ -28,6 +29,7 @@ use signal_hook::consts::{SIGHUP, SIGTERM};
 
 use self::client_link::ClientLink;
 use self::frame_clock::FrameClock;
+use self::kept_output::KeptOutput;
 use self::program::{Program, ReadyProgram};
 use self::saver::Saver;
 use crate::actions::PaneKeys;
@@ -106,6 +108,7 @@ pub fn serve(options: ServerOptions) -> io::Result<bool> {
         next_client: 0,
         unrestored: None,
         restored_unread: BTreeSet::new(),
+        kept: KeptOutput::default(),
         noted: Vec::new(),
         saver: Saver::start(&places)?,
         frames: FrameClock::new(now),
@@ -181,6 +184,7 @@ struct Server {
     unrestored: Option<SavedSession>,
     /// Panes that were unread in the session before. The hub is told once it knows them.
     restored_unread: BTreeSet<PaneId>,
+    kept: KeptOutput,
     /// The panes as the keeper has them in its notes.
     noted: Vec<SavedPane>,
     saver: Saver,

@@ -45,10 +45,10 @@ impl Server {
                     self.frames.change();
                 }
                 Effect::Forget { pane } => {
-                    self.programs.remove(&pane);
+                    let has_ended = self.programs.remove(&pane).is_some_and(|program| program.has_ended);
                     self.typed_early.remove(&pane);
-                    let _ = self.keeper.forget(pane.as_str());
                     self.saver.remove_screen(&pane);
+                    self.forget_with_keeper(pane, has_ended);
                 }
                 Effect::Copy { client, text } => {
                     let sequence = copy_to_clipboard(&text, Terminator::Bel);
@@ -90,7 +90,10 @@ impl Server {
         let shell = own.get("SHELL").unwrap_or("/bin/sh").to_owned();
         let argv = if command.is_empty() { vec![shell] } else { command.to_vec() };
         // Without it, the next server still finds the pane in the session that is saved.
-        let note = self.state.pane(pane).and_then(|own| Note::of(workspace, &SavedPane::of(own)));
+        let note = self
+            .state
+            .pane(pane)
+            .and_then(|own| Note::of(workspace, &SavedPane::of(own), self.kept.server()));
         let start = StartPane {
             id: pane.as_str().to_owned(),
             argv: argv.into_iter().map(Into::into).collect(),

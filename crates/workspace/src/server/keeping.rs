@@ -7,6 +7,7 @@ use ringer_pty::keeper::{KeeperEvent, KeptPane, StartPane};
 
 use super::program::Program;
 use super::{Server, connect_keeper};
+use crate::late_output::LateOutput;
 use crate::layout::PaneId;
 
 /// How often a program that has ended is read before that is shown: 256 KiB of what it wrote last.
@@ -93,6 +94,7 @@ impl Server {
 
     pub(super) fn start_with_keeper(&mut self, start: &StartPane) -> io::Result<()> {
         if !self.is_keeper_gone {
+            self.release_kept();
             match self.keeper.start(start) {
                 // It is too long for any keeper.
                 Err(error) if error.kind() == io::ErrorKind::InvalidInput => return Err(error),
@@ -106,20 +108,40 @@ impl Server {
         for pane in &kept {
             self.take_back(pane);
         }
+        self.release_kept();
+        let closed = kept.iter().filter(|pane| !self.programs.contains_key(&PaneId::new(&pane.id)));
+        for pane in closed {
+            let _ = self.keeper.forget(&pane.id);
+        }
         self.keeper.start(start)
+    }
+
+    /// Drops a pane. If its program has ended, that may wait until the screens with what the keeper kept are saved.
+    pub(super) fn forget_with_keeper(&mut self, pane: PaneId, has_ended: bool) {
+        if has_ended && self.kept.is_needed() {
+            self.kept.close_later(pane);
+            return;
+        }
+        self.release_kept();
+        let _ = self.keeper.forget(pane.as_str());
+    }
+
+    /// The keeper drops what it kept with the next request. The next server knows by a note that it did, so that comes first.
+    fn release_kept(&mut self) {
+        if self.kept.is_held() {
+            self.note_changes();
+        }
     }
 
     /// The keeper was there all the time, and hands a pane over once more: with what its program wrote meanwhile.
     fn take_back(&mut self, kept: &KeptPane) {
         let (pane, now) = (PaneId::new(&kept.id), Instant::now());
-        let Some(program) = self.programs.get_mut(&pane) else {
-            // It was closed meanwhile.
-            let _ = self.keeper.forget(&kept.id);
-            return;
-        };
+        // If not, it was closed meanwhile.
+        let Some(program) = self.programs.get_mut(&pane) else { return };
         program.find_keeper();
         program.is_unsaved = true;
-        let mut effects = self.state.late_output(&pane, &kept.output, kept.dropped, now);
+        let late = LateOutput::of(&kept.output, kept.dropped, self.kept.position(&pane));
+        let mut effects = self.state.late_output(&pane, late, now);
         let is_new = self.state.pane(&pane).is_some_and(|own| own.ending.is_none());
         if let Some(ending) = kept.ending.filter(|_| is_new) {
             program.has_ended = true;

@@ -8,10 +8,12 @@ use ringer_pty::keeper::KeptPane;
 use serde_json::json;
 
 use super::Server;
+use super::kept_output::KeptOutput;
 use super::note::Note;
 use super::program::Program;
 use crate::effect::Effect;
 use crate::emulator::Size;
+use crate::late_output::{KeptPosition, LateOutput};
 use crate::layout::PaneId;
 use crate::pane::{Pane, surface_of};
 use crate::saved_session::SavedSession;
@@ -29,19 +31,27 @@ impl Server {
         if let Some(saved) = &saved {
             self.state.restore(saved.workspaces.clone(), saved.shown.clone());
         }
+        let notes: Vec<Option<Note>> = kept.iter().map(|kept| Note::read(&kept.note)).collect();
+        // With its note, the keeper dropped what it had kept until then.
+        let noted_by = notes.iter().flatten().map(|note| note.server).max().unwrap_or(0);
+        let (mut last_server, mut taken) = (noted_by, Vec::new());
         let mut endings = Vec::new();
-        for kept in kept {
+        for (kept, note) in kept.into_iter().zip(notes) {
             let id = PaneId::new(&kept.id);
-            let note = Note::read(&kept.note);
             let known = saved.iter().flat_map(|saved| &saved.panes).find(|pane| pane.id == id);
             let known = known.or(note.as_ref().map(|note| &note.pane));
             let mut program = Program::new(kept.master);
             program.has_ended = kept.ending.is_some();
             let size = program.size().unwrap_or(Size { columns: 80, lines: 24 });
             let directory = known.map_or_else(|| PathBuf::from("/"), |pane| pane.directory.clone());
-            let shown = fs::read(self.places.screens().join(&kept.id)).unwrap_or_default();
+            let saved_screen = fs::read(self.places.screens().join(&kept.id)).unwrap_or_default();
+            let (shown, position) = KeptPosition::split(&saved_screen);
+            last_server = last_server.max(position.map_or(0, |position| position.server));
+            let position = position.filter(|position| position.server > noted_by);
+            let late = LateOutput::of(&kept.output, kept.dropped, position);
+            taken.push((id.clone(), kept.dropped + kept.output.len() as u64, late.lost));
             // It may have been saved before the window got another size.
-            let mut pane = Pane::new(id.clone(), directory, saved_size(&shown).unwrap_or(size), now);
+            let mut pane = Pane::new(id.clone(), directory, saved_size(shown).unwrap_or(size), now);
             if let Some(known) = known {
                 pane.name.clone_from(&known.name);
                 pane.command.clone_from(&known.command);
@@ -53,16 +63,20 @@ impl Server {
             (pane.pid, pane.tty, pane.ending) = (Some(kept.pid), Some(kept.tty), told);
             endings.extend(new.map(|ending| (id.clone(), ending)));
             // What follows from it was done before.
-            drop(pane.feed(&shown, now));
+            drop(pane.feed(shown, now));
             pane.emulator.resize(size);
-            program.snapshots.take_over(&shown, &pane.emulator);
+            program.snapshots.take_over(shown, &pane.emulator);
             let workspace = note.as_ref().map(|note| note.workspace.as_str());
-            let effects = self.state.adopt(pane, workspace, (&kept.output, kept.dropped), now);
+            let effects = self.state.adopt(pane, workspace, late, now);
             self.perform(effects);
             // Programs that draw their whole screen do so when its size changes.
             program.resize(Size::at_least(size.columns.saturating_sub(1), size.lines));
             program.resize(size);
             self.programs.insert(id, program);
+        }
+        self.kept = KeptOutput::new(last_server + 1);
+        for (pane, end, lost) in taken {
+            self.kept.take(pane, end, lost);
         }
         let effects = self.state.forget_missing();
         self.perform(effects);
@@ -86,7 +100,7 @@ impl Server {
             let size = Size::at_least(facts.columns, facts.lines);
             let mut own = Pane::new(pane.id.clone(), directory.clone(), size, now);
             own.name.clone_from(&pane.name);
-            drop(self.state.adopt(own, None, (b"", 0), now));
+            drop(self.state.adopt(own, None, LateOutput::default(), now));
             let workspace = self.state.workspace_of(&pane.id).map(|own| own.id.clone()).unwrap_or_default();
             let environment = facts.environment.clone();
             let start = Effect::Start {

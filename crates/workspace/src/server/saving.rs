@@ -6,6 +6,7 @@ use super::Server;
 use super::note::Note;
 use super::saver::SavedScreen;
 use crate::layout::PaneId;
+use crate::pane::Pane;
 use crate::saved_session::{SavedPane, SavedSession};
 
 /// How long everything may take to be saved, when the server begins and when it ends.
@@ -47,10 +48,16 @@ impl Server {
 
     /// Takes what was saved, or could not be.
     pub(super) fn hear_saver(&mut self, now: Instant) {
+        let was_needed = self.kept.is_needed();
         for SavedScreen { pane, is_saved } in self.saver.hear(now) {
-            if !is_saved {
+            if is_saved {
+                self.kept.set_saved(&pane);
+            } else {
                 self.set_unsaved(&[pane]);
             }
+        }
+        if was_needed && !self.kept.is_needed() {
+            self.save_session();
         }
     }
 
@@ -77,28 +84,36 @@ impl Server {
         if self.state.take_description_change() {
             self.frames.change();
         }
-        let session = SavedSession::of(&self.state);
-        self.note_changes(&session);
-        self.saver.save_session(session);
+        if !self.kept.is_needed() {
+            self.note_changes();
+        }
+        self.saver.save_session(SavedSession::of(&self.state));
     }
 
-    /// The keeper has what is known of a pane, too, for a server that finds no session.
-    fn note_changes(&mut self, session: &SavedSession) {
+    /// The keeper has what is known of a pane, too, for a server that finds no session. It drops what it kept with that.
+    pub(super) fn note_changes(&mut self) {
         // One whose program did not start yet has its note with the request to start it.
-        let is_kept = |pane: &&SavedPane| self.programs.contains_key(&pane.id);
-        let kept: Vec<SavedPane> = session.panes.iter().filter(is_kept).cloned().collect();
-        for pane in kept.iter().filter(|pane| !self.noted.contains(pane)) {
+        let is_kept = |pane: &&Pane| self.programs.contains_key(&pane.id);
+        let noted: Vec<SavedPane> = self.state.panes().filter(is_kept).map(SavedPane::of).collect();
+        for pane in noted.iter().filter(|pane| !self.noted.contains(pane)) {
             let Some(workspace) = self.state.workspace_of(&pane.id) else { continue };
-            let note = Note::of(&workspace.id, pane);
+            let note = Note::of(&workspace.id, pane, self.kept.server());
             // A keeper that is gone needs none.
             let _ = note.and_then(|note| self.keeper.note(pane.id.as_str(), &note).ok());
         }
-        self.noted = kept;
+        self.noted = noted;
+        for pane in self.kept.drop_all() {
+            let _ = self.keeper.forget(pane.as_str());
+        }
     }
 
     fn save_screen(&mut self, pane: &PaneId) {
         let (Some(program), Some(own)) = (self.programs.get_mut(pane), self.state.pane(pane)) else { return };
         program.is_unsaved = false;
-        self.saver.save_screen(pane, program.snapshots.take(&own.emulator));
+        let mut screen = program.snapshots.take(&own.emulator);
+        if let Some(position) = self.kept.position(pane) {
+            position.write(&mut screen);
+        }
+        self.saver.save_screen(pane, screen);
     }
 }

@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use super::{State, heard};
 use crate::effect::Effect;
+use crate::late_output::LateOutput;
 use crate::layout::PaneId;
 use crate::pane::{Pane, PaneEvent};
 
@@ -17,18 +18,14 @@ impl State {
         self.pane_events(pane, events)
     }
 
-    /// What the program of a pane wrote while no server read it, and how much before that is lost. A question in it is answered too
-    /// late: another program may read the terminal by now. What it copied may have been replaced by the person.
-    pub(crate) fn late_output(
-        &mut self,
-        pane: &PaneId,
-        bytes: &[u8],
-        dropped: u64,
-        now: Instant,
-    ) -> Vec<Effect> {
+    /// What the program of a pane wrote while no server read it. A question in it is answered too late: another program may read the
+    /// terminal by now. What it copied may have been replaced by the person. What it said is told to the hub also if it is on the
+    /// screen: the server that showed it may have been killed before it could.
+    pub(crate) fn late_output(&mut self, pane: &PaneId, late: LateOutput<'_>, now: Instant) -> Vec<Effect> {
         let Some(own) = self.panes.get_mut(pane) else { return Vec::new() };
-        own.not_kept += dropped;
-        let mut events = own.feed(bytes, now);
+        own.not_kept += late.lost;
+        let mut events = own.hear(late.shown, now);
+        events.extend(own.feed(late.new, now));
         events.retain(|event| matches!(event, PaneEvent::Heard(_)));
         self.is_description_changed = true;
         self.pane_events(pane, events)

@@ -4,18 +4,18 @@ use std::time::Instant;
 
 use super::State;
 use crate::effect::Effect;
+use crate::late_output::LateOutput;
 use crate::layout::SplitDirection;
 use crate::pane::Pane;
 use crate::workspace::Workspace;
 
 impl State {
-    /// A pane that another server had, as it was shown there, and what its program wrote since; of what it wrote before that, so
-    /// many bytes are lost.
+    /// A pane that another server had, as it was shown there, and what its program wrote since.
     pub(crate) fn adopt(
         &mut self,
         pane: Pane,
         workspace: Option<&str>,
-        (output, dropped): (&[u8], u64),
+        late: LateOutput<'_>,
         now: Instant,
     ) -> Vec<Effect> {
         let id = pane.id.clone();
@@ -35,7 +35,7 @@ impl State {
             }
         }
         self.panes.insert(id.clone(), pane);
-        self.late_output(&id, output, dropped, now)
+        self.late_output(&id, late, now)
     }
 
     /// The workspaces of the session before. Panes are adopted after that; those that are not there any more go with

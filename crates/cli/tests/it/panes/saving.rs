@@ -94,3 +94,97 @@ fn a_server_whose_home_hangs_can_be_stopped_or_killed() {
         assert_eq!(window.number_after("same="), shell, "{signal:?}");
     }
 }
+
+/// Makes the screen of a pane one that cannot be saved, as on a full disk.
+fn block_screen(session: &Session, surface: &str) -> PathBuf {
+    let file = session.screens().join(surface.strip_prefix("pane:").expect("a pane"));
+    until("its screen is saved", || file.exists());
+    fs::remove_file(&file).expect("a file");
+    // A file does not replace a directory.
+    fs::create_dir(&file).expect("a directory");
+    file
+}
+
+/// The window leaves, and the server is killed.
+fn leave_and_kill(session: &Session, mut window: Window) {
+    window.press("d");
+    until("the window has left", || !runs(window.pid()));
+    kill(session.server());
+    until("the server has gone", || session.with_words(&["panes", "serve"]).is_empty());
+}
+
+/// Two panes: `late` writes `late-42` once there is no server, and `late-43` when the file `more` is there. So does `other`, whose screen
+/// cannot be saved. Gives that screen's path.
+fn with_late_output(session: &Session) -> PathBuf {
+    let wait = |name: &str| format!("until [ -e {} ]; do sleep 0.1; done", session.file(name).display());
+    let (go, more) = (wait("go"), wait("more"));
+    let window = session.window(&["attach"], 30, 120);
+    window.until("$ ");
+    for name in ["late", "other"] {
+        let script = format!(
+            "{go}; echo {name}-$((40+2)); : > {name}; {more}; echo {name}-$((40+3)); : > {name}.more; read line"
+        );
+        session.open(name, &script);
+    }
+    until("three panes", || window.text().matches('┌').count() == 3);
+    let blocked = block_screen(session, session.surface("other")["id"].as_str().expect("an id"));
+    leave_and_kill(session, window);
+    fs::write(session.file("go"), "").expect("a file");
+    until("both have written", || session.file("late").exists() && session.file("other").exists());
+    blocked
+}
+
+#[test]
+fn output_that_could_not_be_saved_is_kept_for_the_next_server() {
+    let session = Session::new();
+    let blocked = with_late_output(&session);
+    for _ in 0..2 {
+        let window = session.window(&["attach"], 30, 120);
+        window.until("late-42");
+        window.until("other-42");
+        leave_and_kill(&session, window);
+    }
+    fs::remove_dir(&blocked).expect("a directory");
+    let window = session.window(&["attach"], 30, 120);
+    window.until("other-42");
+    session.until_saved("other-42");
+    leave_and_kill(&session, window);
+    let window = session.window(&["attach"], 30, 120);
+    window.until("other-42");
+}
+
+#[test]
+fn what_was_saved_before_the_server_was_killed_is_not_shown_twice() {
+    let session = Session::new();
+    let _blocked = with_late_output(&session);
+    for _ in 0..2 {
+        let window = session.window(&["attach"], 30, 120);
+        window.until("other-42");
+        window.until("late-42");
+        assert_eq!(window.text().matches("late-42").count(), 1, "{}", window.text());
+        // Its screen is saved, but the keeper still has the output of both.
+        session.until_saved("late-42");
+        leave_and_kill(&session, window);
+    }
+}
+
+#[test]
+fn a_pane_can_be_opened_and_closed_while_screens_cannot_be_saved() {
+    let session = Session::new();
+    let _blocked = with_late_output(&session);
+    let mut window = session.window(&["attach"], 30, 120);
+    window.until("other-42");
+    session.open("new", "echo new-$((40+2)); read line");
+    window.until("new-42");
+    window.press("x");
+    window.until("y yes");
+    window.keys("y");
+    window.until_not("new-42");
+    // What comes after that is new, although the first screen was saved with what the keeper had before.
+    session.until_saved("late-42");
+    leave_and_kill(&session, window);
+    fs::write(session.file("more"), "").expect("a file");
+    until("it has written more", || session.file("late.more").exists());
+    let window = session.window(&["attach"], 30, 120);
+    window.until("late-43");
+}

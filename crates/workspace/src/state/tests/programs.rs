@@ -1,6 +1,7 @@
 //! What programs write, and how they end.
 
 use super::*;
+use crate::late_output::LateOutput;
 
 #[test]
 fn a_shell_that_exits_closes_its_pane() {
@@ -66,11 +67,24 @@ fn a_question_that_was_asked_without_a_server_is_not_answered() {
     let mut session = Session::with_shell();
     let pane = session.focused(1);
     let late = b"late\x1b[6n\x1b]52;c;aGVsbG8=\x07\x1b]777;notify;Build;all green\x07";
-    let effects = session.state.late_output(&pane, late, 7, session.now);
+    let late = LateOutput { new: late, lost: 7, ..LateOutput::default() };
+    let effects = session.state.late_output(&pane, late, session.now);
     assert_eq!((written(&effects, &pane).as_str(), copied(&effects)), ("", Vec::new()));
     assert_eq!(told(&effects, "surface.heard")[0]["body"], "all green");
     let text = session.drawn(1).text();
     assert!(text.contains("late") && text.contains("7 bytes not kept"), "{text}");
+}
+
+#[test]
+fn what_is_on_the_screen_already_is_heard_and_not_drawn_again() {
+    let mut session = Session::with_shell();
+    let pane = session.focused(1);
+    session.output(&pane, "first ");
+    let late = LateOutput { shown: b"first \x1b]777;notify;Build;all green\x07", new: b"second", lost: 0 };
+    let effects = session.state.late_output(&pane, late, session.now);
+    assert_eq!(told(&effects, "surface.heard")[0]["body"], "all green", "the hub may not have been told");
+    let text = session.drawn(1).text();
+    assert!(text.contains("first second") && text.matches("first").count() == 1, "{text}");
 }
 
 #[test]
