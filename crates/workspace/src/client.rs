@@ -108,6 +108,7 @@ pub fn attach(
             Left::For { bye } => return Ok(bye.why),
             // It crashed, or was killed. The programs run on, and the next one shows them.
             Left::Server => losses = if begun.elapsed() < CRASHES_WITHIN { losses + 1 } else { 1 },
+            Left::AfterStop => {}
             Left::Terminal => return Ok(None),
             Left::Stopped => {
                 terminal.lend(stop_this_process).map_err(ClientError::Terminal)?;
@@ -274,6 +275,8 @@ enum Left {
     },
     /// The server ended without a word.
     Server,
+    /// The connection ended after this process was stopped: the server does not use a terminal that another program has meanwhile.
+    AfterStop,
     /// The terminal is gone, or the process is to end.
     Terminal,
     /// The process is to stop, until it is told to go on.
@@ -287,7 +290,11 @@ fn show(
     terminal: &mut RawTerminal,
     surroundings: &dyn Surroundings,
 ) -> Result<Left, ClientError> {
-    let left = show_frames(&mut link, watch, terminal, surroundings);
+    let mut was_stopped = false;
+    let mut left = show_frames(&mut link, watch, terminal, surroundings, &mut was_stopped);
+    if was_stopped && matches!(left, Ok(Left::Server)) {
+        left = Ok(Left::AfterStop);
+    }
     if link.has_lent_terminal && matches!(left, Ok(Left::Terminal | Left::Stopped) | Err(_)) {
         link.take_back_terminal();
     }
@@ -305,6 +312,7 @@ fn show_frames(
     watch: &Watch,
     terminal: &mut RawTerminal,
     surroundings: &dyn Surroundings,
+    was_stopped: &mut bool,
 ) -> Result<Left, ClientError> {
     if link.has_lent_terminal {
         terminal.enter();
@@ -354,6 +362,7 @@ fn show_frames(
         }
         if continued {
             clear_wakes(&watch.continued);
+            *was_stopped = true;
             terminal.make_raw().map_err(ClientError::Terminal)?;
             // A server that has gone may have said why; that is read first.
             let _ = send_terminal_again(link, terminal);

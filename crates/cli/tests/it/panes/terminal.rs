@@ -94,6 +94,26 @@ fn a_window_that_is_stopped_without_a_word_shows_everything_when_it_goes_on() {
 }
 
 #[test]
+fn a_window_that_is_stopped_often_takes_that_for_no_crash() {
+    let session = Session::new();
+    let (mut window, client) = in_shell(&session);
+    let surface = session.surfaces()[0]["id"].as_str().expect("an id").to_owned();
+    let has_window = || session.surfaces().iter().any(|surface| surface["focused"] == true);
+    // A server that ends three times at once is started again; after the fourth time it is not.
+    for number in 0..5 {
+        until("it is shown", has_window);
+        kill_process(client, Signal::STOP).expect("it runs");
+        until("its shell knows", || window.text().contains("topped"));
+        // The server draws, and notices that the terminal is with the shell.
+        session.run(&["send", &surface, &format!("clear; echo drawn-$((600+{number}))")]);
+        until("the server lets go of it", || !has_window());
+        window.keys("stty sane; clear; fg\n");
+        window.until(&format!("drawn-{}", 600 + number));
+        window.until("┌");
+    }
+}
+
+#[test]
 fn a_window_in_a_session_without_a_terminal_works() {
     let session = Session::new();
     let mut window = window(&session, &["setsid", "-w", RINGER, "attach"]);
