@@ -15,10 +15,11 @@ use crate::notify::{Matcher, NotARate, Notify, QuietHours, SoundSetting, read_ra
 use crate::page::{Item, Page, Section};
 use crate::problem::ConfigErrors;
 use crate::relay_entry::relays;
+use crate::repository_entry::repositories;
 use crate::settings::{Channels, Config, RepositorySettings, Tmux};
 use crate::table_rule::TableRule;
 
-pub(crate) const ROOT: [&str; 13] = [
+pub(crate) const ROOT: [&str; 14] = [
     "preferred_channel",
     "idle_threshold_ms",
     "stuck_threshold_ms",
@@ -32,6 +33,7 @@ pub(crate) const ROOT: [&str; 13] = [
     "theme",
     "tmux",
     "relay",
+    "repository",
 ];
 pub(crate) const NOTIFY: [&str; 16] = [
     "popup",
@@ -108,6 +110,7 @@ pub fn parse_with_rules(
         theme: root.get("theme").map(|item| texts(&item)).unwrap_or_default(),
         tmux: root.get("tmux").and_then(|item| tmux(&item)).unwrap_or_default(),
         relays: relays(&root),
+        repositories: repositories(&root),
         path: path.to_owned(),
     };
     unique(&root, "webhook", "id");

@@ -27,7 +27,7 @@ pub(crate) const RELAY: [&str; 12] = [
 ];
 /// Each is a process and a thread of the hub.
 const MAX_RELAYS: usize = 32;
-/// The longest name of a machine.
+/// The longest name of a machine or a repository.
 const MAX_NAME: usize = 64;
 
 /// What is asked of ssh: no questions, as no person is there to answer them, and an end for a connection that died.
@@ -164,8 +164,8 @@ fn remote_program(program: Option<&str>) -> String {
     }
 }
 
-/// Whether a machine can be called so.
-fn is_name(name: &str) -> bool {
+/// Whether a machine or a repository can be called so.
+pub(crate) fn is_name(name: &str) -> bool {
     let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
     let begins_well = name.bytes().next().is_some_and(|byte| byte.is_ascii_alphanumeric());
     begins_well && name.len() <= MAX_NAME && name.bytes().all(is_allowed)

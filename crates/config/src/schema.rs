@@ -22,6 +22,7 @@ mod tests {
     use super::*;
     use crate::parse::{CHANNEL, CHANNELS, HOOK, MATCHER, NOTIFY, ROOT, TMUX, WATCH, WEBHOOK};
     use crate::relay_entry::RELAY;
+    use crate::repository_entry::REPOSITORY;
 
     #[test]
     fn the_committed_schema_is_today_s() {
@@ -56,6 +57,7 @@ mod tests {
         check(&schema["definitions"]["Channels"], &CHANNELS);
         check(&schema["definitions"]["Channel"], &CHANNEL);
         check(&schema["definitions"]["Relay"], &RELAY);
+        check(&schema["definitions"]["Repository"], &REPOSITORY);
     }
 
     #[test]

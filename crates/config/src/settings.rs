@@ -8,7 +8,9 @@ use ringer_core::Preferences;
 use ringer_core::agent::AgentTimeouts;
 use ringer_core::attention::OnePane;
 use ringer_core::message::ShownKind;
-use ringer_core::policy::{DeliveryChannel, McpChannel, McpChannels, PopupMode, RelayLink, RuleSettings};
+use ringer_core::policy::{
+    DeliveryChannel, McpChannel, McpChannels, PopupMode, RelayLink, RepositoryName, RuleSettings,
+};
 use ringer_term::Channel;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -16,6 +18,7 @@ use serde::Serialize;
 use crate::entry::{ChannelEntry, HookEntry, Watch, WebhookEntry, WebhookWhen};
 use crate::notify::{Matcher, Notify, QuietHours};
 use crate::relay_entry::RelayEntry;
+use crate::repository_entry::RepositoryEntry;
 use crate::trust::Trusted;
 use crate::{milliseconds, word};
 
@@ -61,6 +64,9 @@ pub struct Config {
     /// Other machines.
     #[serde(rename = "relay")]
     pub relays: Vec<RelayEntry>,
+    /// Names of repositories, by which other machines know them.
+    #[serde(rename = "repository")]
+    pub repositories: Vec<RepositoryEntry>,
     /// The file all this is from.
     #[serde(skip)]
     pub path: PathBuf,
@@ -102,6 +108,7 @@ impl Default for Config {
             theme: BTreeMap::new(),
             tmux: Tmux::default(),
             relays: Vec::new(),
+            repositories: Vec::new(),
             path: PathBuf::new(),
         }
     }
@@ -205,6 +212,13 @@ impl Config {
     /// The links to other machines.
     pub fn relay_links(&self) -> Vec<RelayLink> {
         self.relays.iter().map(RelayEntry::link).collect()
+    }
+
+    /// The names of repositories.
+    pub fn repository_names(&self) -> Vec<RepositoryName> {
+        let name =
+            |entry: &RepositoryEntry| RepositoryName { path: entry.path.clone(), name: entry.name.clone() };
+        self.repositories.iter().map(name).collect()
     }
 
     /// How long an agent is waited for.

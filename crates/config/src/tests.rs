@@ -401,8 +401,15 @@ fn the_example_and_the_page_have_every_key() {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/config.md");
     let page = std::fs::read_to_string(page).unwrap();
     let example = uncommented();
-    let entries =
-        [&parse::HOOK[..], &parse::WEBHOOK, &parse::WATCH, &parse::TMUX, &relay_entry::RELAY].concat();
+    let entries = [
+        &parse::HOOK[..],
+        &parse::WEBHOOK,
+        &parse::WATCH,
+        &parse::TMUX,
+        &relay_entry::RELAY,
+        &repository_entry::REPOSITORY,
+    ]
+    .concat();
     let all = [&parse::ROOT[..], &parse::NOTIFY, &entries].concat();
     for key in all {
         let tables = [format!("\n[{key}]\n"), format!("\n[notify.{key}]\n"), format!("\n[[{key}]]\n")];

@@ -20,7 +20,7 @@ pub use hook_chain::HookAnswer;
 pub(crate) use hook_chain::{FailureNotices, HookChain, HookChainStep};
 pub use hook_input::{AgentContext, Effects, HookInput, HookInputContext, HookInputText, HookPatch};
 pub use mcp_channel::{McpChannel, McpChannels};
-pub use relay_link::{RelayLink, TeamLink};
+pub use relay_link::{RelayLink, RepositoryName, TeamLink};
 pub use requested_mute::{EVERY_MUTE, MAX_REQUESTED_MUTES, MuteTarget, RequestedMute, RequestedMutes};
 pub use rules::{Mute, RateLimit, RuleSettings};
 pub(crate) use rules::{Rules, Subject};

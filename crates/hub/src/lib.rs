@@ -43,7 +43,6 @@ mod error;
 mod event_log;
 mod event_loop;
 mod executor;
-mod file_stamp;
 mod host_order;
 mod host_request;
 mod input;

@@ -12,9 +12,9 @@ use std::thread;
 use std::time::Duration;
 
 use ringer_journal::Repository;
+use ringer_platform::{FileStamp, file_stamp};
 use tokio::sync::mpsc;
 
-use crate::file_stamp::{FileStamp, file_stamp};
 use crate::log::Log;
 use ringer_config::{REPOSITORY_FILE, load_repository};
 

@@ -146,6 +146,7 @@ fn set_extension(extension: &mut dyn Extension, config: &Config) {
     // With `always`, the hub marks the titles of all terminals itself.
     extension.set_title_marks(title_marks::allowed(config) == TitleMark::Auto);
     extension.set_mcp_channels(&config.mcp_channels());
+    extension.set_repository_names(&config.repository_names());
     extension.set_relays(&config.relay_links());
 }
 

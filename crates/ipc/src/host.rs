@@ -7,7 +7,7 @@ use ringer_core::Event;
 use ringer_core::agent::PopupAnswer;
 use ringer_core::attention::{Badge, OnePane};
 use ringer_core::message::{Agent, MessageId, Place, QuestionId, SurfaceId, WorkspaceId};
-use ringer_core::policy::{McpChannels, RelayLink};
+use ringer_core::policy::{McpChannels, RelayLink, RepositoryName};
 use ringer_core::toast::Toast;
 
 /// A surface, as its host knows it.
@@ -62,6 +62,9 @@ pub trait Extension: Send {
 
     /// The MCP servers that push messages, from now on.
     fn set_mcp_channels(&mut self, _channels: &McpChannels) {}
+
+    /// The names that the person gave to repositories, from now on.
+    fn set_repository_names(&mut self, _names: &[RepositoryName]) {}
 
     /// The links to other machines, from now on.
     fn set_relays(&mut self, _links: &[RelayLink]) {}

@@ -52,6 +52,11 @@ impl Repository {
         matches!(self.git, GitDirectory::Own(_))
     }
 
+    /// Whether another place is in the same repository, in this worktree or another one.
+    pub fn is_same(&self, other: &Self) -> bool {
+        self.git == other.git
+    }
+
     /// What people call it: the name of the directory of its first worktree.
     pub fn name(&self) -> Option<String> {
         let shared = match &self.git {

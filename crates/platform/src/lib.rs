@@ -1,5 +1,5 @@
 //! What several crates need of the operating system, written once: replacing a file so that no reader sees half of it,
-//! changes in directories, finding a program on a search path, connecting to a socket, waking a loop that polls, how much memory
+//! changes of a file and in directories, finding a program on a search path, connecting to a socket, waking a loop that polls, how much memory
 //! threads and sleeping processes take, variables of the environment, words of a shell, and bytes as hex digits.
 //!
 //! ```
@@ -20,6 +20,7 @@ mod clean_pages;
 #[cfg(target_os = "linux")]
 mod directory_changes;
 mod environment;
+mod file_stamp;
 mod files;
 mod foreground;
 mod hex;
@@ -33,6 +34,7 @@ pub use clean_pages::release_clean_pages;
 #[cfg(target_os = "linux")]
 pub use directory_changes::DirectoryChanges;
 pub use environment::{path_variable, variable};
+pub use file_stamp::{FileStamp, file_stamp};
 pub use files::{Durability, replace_file, sync_directory};
 pub use foreground::{ForegroundCheck, stop_this_process};
 pub use hex::hex;

@@ -134,7 +134,7 @@ impl<'a> Exchange<'a> {
             reader,
             unsent,
             peer: None,
-            repositories: Repositories::default(),
+            repositories: Repositories::new(setup.repository_names.clone()),
             other_may_answer: false,
             sent_agents: None,
             look_at_agents: None,

@@ -4,6 +4,7 @@ use ringer_journal::Home;
 
 use crate::answers::GiveAnswer;
 use crate::given_name::GivenName;
+use crate::repository_names::RepositoryNames;
 
 /// What a connection is made of.
 #[derive(Debug, Clone)]
@@ -23,4 +24,6 @@ pub struct ExchangeSetup {
     pub may_answer: bool,
     /// Whether messages of agents there reach the lead agent of the same repository here.
     pub may_reach_lead: bool,
+    /// The names of repositories here.
+    pub repository_names: RepositoryNames,
 }

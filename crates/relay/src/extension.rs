@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use ringer_core::policy::RelayLink;
+use ringer_core::policy::{RelayLink, RepositoryName};
 use ringer_ipc::host::Extension;
 use ringer_journal::{Home, IdSource};
 use ringer_platform::wake_pair;
@@ -24,6 +24,7 @@ use crate::exchange_setup::ExchangeSetup;
 use crate::given_name::GivenName;
 use crate::link_process::LinkProcess;
 use crate::machine::MachineName;
+use crate::repository_names::RepositoryNames;
 use crate::status_file::{LinkState, StatusFile};
 use crate::team::run_team;
 use crate::team_setup::{TeamProgress, TeamSetup};
@@ -48,6 +49,7 @@ pub struct RelaySetup {
 pub struct Relays {
     changes: Option<Sender<Vec<RelayLink>>>,
     is_needed: Arc<AtomicBool>,
+    repository_names: RepositoryNames,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -57,14 +59,21 @@ impl Relays {
         let (changes, received) = channel();
         let is_needed = Arc::new(AtomicBool::new(false));
         let status = StatusFile::new(setup.home.clone());
-        let shared = Arc::new(Shared { setup, status, names: Mutex::default() });
+        let repository_names = RepositoryNames::default();
+        let shared =
+            Shared { setup, status, names: Mutex::default(), repository_names: repository_names.clone() };
+        let shared = Arc::new(shared);
         let mut manager = Manager { shared, threads: BTreeMap::new() };
         let thread = thread::Builder::new().name("links".to_owned()).spawn(move || manager.run(&received));
-        Self { changes: Some(changes), is_needed, thread: thread.ok() }
+        Self { changes: Some(changes), is_needed, repository_names, thread: thread.ok() }
     }
 }
 
 impl Extension for Relays {
+    fn set_repository_names(&mut self, names: &[RepositoryName]) {
+        self.repository_names.set(names.to_vec());
+    }
+
     fn set_relays(&mut self, links: &[RelayLink]) {
         self.is_needed.store(!links.is_empty(), Ordering::Relaxed);
         // Without its thread there are no links.
@@ -89,6 +98,7 @@ struct Shared {
     status: StatusFile,
     /// The names of all links of the settings.
     names: Mutex<Vec<String>>,
+    repository_names: RepositoryNames,
 }
 
 impl Shared {
@@ -223,7 +233,9 @@ fn connect(
         (status.state, status.why, status.again_ms) = (LinkState::Connecting, None, None);
     });
     if let Some(team) = TeamSetup::of(&shared.setup.home, link) {
-        let team = team.with_answers(shared.setup.give_answer);
+        let team = team
+            .with_answers(shared.setup.give_answer)
+            .with_repository_names(shared.repository_names.clone());
         return connect_team(shared, &team, name, woken, connected_at);
     }
     let mut process = LinkProcess::start(&link.command).map_err(|error| {
@@ -238,6 +250,7 @@ fn connect(
         give_answer: None,
         may_answer: link.may_answer,
         may_reach_lead: link.may_reach_lead,
+        repository_names: shared.repository_names.clone(),
     };
     let mut progress = |progress| match progress {
         Progress::Greeted { machine, program, .. } => {

@@ -80,9 +80,9 @@ pub(crate) fn read_own(
         }
         if is_for_lead(&message.draft) {
             let directory = message.draft.origin.cwd.as_deref();
-            let remote = directory.and_then(|directory| repositories.remote(directory));
+            let repository = directory.and_then(|directory| repositories.identity(directory));
             for wire in &mut wires {
-                wire.repository.clone_from(&remote);
+                wire.repository.clone_from(&repository);
             }
         }
         if wires.is_empty() {
@@ -141,8 +141,8 @@ pub(crate) fn store(
             continue;
         }
         let mut imported = with_agent_id(journal, imported)?;
-        if let Some(remote) = repository.filter(|_| is_for_lead(&imported.draft))
-            && let Some(scope) = repositories.scope_of(journal, &remote)?
+        if let Some(repository) = repository.filter(|_| is_for_lead(&imported.draft))
+            && let Some(scope) = repositories.scope_of(journal, &repository)?
         {
             imported.draft.scope = scope;
         }

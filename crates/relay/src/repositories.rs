@@ -7,7 +7,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use ringer_core::Scope;
+use ringer_core::policy::RepositoryName;
 use ringer_journal::{Error, Journal, Repository};
+
+use crate::repository_names::RepositoryNames;
 
 /// How long a directory may take: it may be on a disk that hangs.
 const TAKES_AT_MOST: Duration = Duration::from_millis(500);
@@ -18,36 +21,68 @@ const MAX_LATE: usize = 8;
 /// How long one is remembered: a remote may be added to a repository.
 const REMEMBERED_FOR: Duration = Duration::from_mins(1);
 
-/// Where the repositories of this machine come from.
+/// How the identity of a repository begins that has a name. No remote looks like that: it has a `/`, and a name has none.
+const NAMED: &str = "name:";
+
+/// What the repositories of this machine are called everywhere.
 #[derive(Debug, Default)]
 pub(crate) struct Repositories {
-    /// By directory.
-    remotes: BTreeMap<String, (Instant, Option<String>)>,
+    names: RepositoryNames,
+    /// The repository around each directory.
+    found: BTreeMap<String, (Instant, Option<Found>)>,
     /// The directories that took too long, and what will tell.
-    late: BTreeMap<String, Receiver<Option<String>>>,
+    late: BTreeMap<String, Receiver<Option<Found>>>,
+}
+
+/// A repository.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Found {
+    repository: Repository,
+    /// Where it comes from, in the form that is the same in every clone.
+    remote: Option<String>,
 }
 
 /// It is not known yet.
 struct Late;
 
 impl Repositories {
-    /// Where the repository around a directory comes from, in the form that is the same on every machine.
-    pub(crate) fn remote(&mut self, directory: &str) -> Option<String> {
-        if let Some((seen, remote)) = self.remotes.get(directory)
+    /// With the names that the person gave to some.
+    pub(crate) fn new(names: RepositoryNames) -> Self {
+        Self { names, ..Self::default() }
+    }
+
+    /// The identity of the repository around a directory, which is the same on every machine: its name, else where it comes
+    /// from.
+    pub(crate) fn identity(&mut self, directory: &str) -> Option<String> {
+        let found = self.around(directory)?;
+        for RepositoryName { path, name } in self.names.current().iter() {
+            // Only the root of a worktree has the name. If it was removed, a repository around it must not get the name.
+            let named = path.to_str().and_then(|path| self.around(path));
+            let mut named = named.into_iter().filter(|named| named.repository.worktree == *path);
+            if named.any(|named| named.repository.is_same(&found.repository)) {
+                return Some(format!("{NAMED}{name}"));
+            }
+        }
+        found.remote
+    }
+
+    /// The repository around a directory, as far as it is known.
+    fn around(&mut self, directory: &str) -> Option<Found> {
+        if let Some((seen, found)) = self.found.get(directory)
             && seen.elapsed() < REMEMBERED_FOR
         {
-            return remote.clone();
+            return found.clone();
         }
-        let remote = self.look_up(directory).ok()?;
-        if self.remotes.len() >= MAX_DIRECTORIES {
-            self.remotes.clear();
+        let found = self.look_up(directory).ok()?;
+        if self.found.len() >= MAX_DIRECTORIES {
+            self.found.clear();
         }
-        self.remotes.insert(directory.to_owned(), (Instant::now(), remote.clone()));
-        remote
+        self.found.insert(directory.to_owned(), (Instant::now(), found.clone()));
+        found
     }
 
     /// Looks on a thread of its own. One that takes too long is waited for no more, but not started again before it has ended.
-    fn look_up(&mut self, directory: &str) -> Result<Option<String>, Late> {
+    fn look_up(&mut self, directory: &str) -> Result<Option<Found>, Late> {
         if let Some(late) = self.late.get(directory) {
             let found = late.try_recv();
             if found != Err(TryRecvError::Empty) {
@@ -61,9 +96,10 @@ impl Repositories {
         let (sender, receiver) = sync_channel(1);
         let path = directory.to_owned();
         let look = move || {
-            let remote = Repository::around(Path::new(&path)).and_then(|repository| repository.remote());
+            let repository = Repository::around(Path::new(&path));
+            let found = repository.map(|repository| Found { remote: repository.remote(), repository });
             // The other side waits no more if its link has ended.
-            let _ = sender.send(remote);
+            let _ = sender.send(found);
         };
         thread::Builder::new().name("repository".to_owned()).spawn(look).map_err(|_| Late)?;
         receiver.recv_timeout(TAKES_AT_MOST).map_err(|_| {
@@ -72,11 +108,11 @@ impl Repositories {
         })
     }
 
-    /// The scope of a lead agent here that works in a clone of that repository.
-    pub(crate) fn scope_of(&mut self, journal: &mut Journal, remote: &str) -> Result<Option<Scope>, Error> {
+    /// The scope of a lead agent here that works in the repository of that identity.
+    pub(crate) fn scope_of(&mut self, journal: &mut Journal, identity: &str) -> Result<Option<Scope>, Error> {
         for agent in journal.agent_summaries()?.into_iter().filter(|agent| agent.lead) {
             let directory = agent.cwd.as_deref();
-            if directory.and_then(|directory| self.remote(directory)).as_deref() == Some(remote) {
+            if directory.and_then(|directory| self.identity(directory)).as_deref() == Some(identity) {
                 return Ok(Scope::new(&agent.scope).ok());
             }
         }
@@ -87,29 +123,101 @@ impl Repositories {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
+    use std::path::PathBuf;
+    use tempfile::TempDir;
     use test_support::{HangingDirectory, until};
+
+    /// A directory with repositories, which have a remote each.
+    fn with_repositories(names: &[&str]) -> TempDir {
+        let directory = tempfile::tempdir().unwrap();
+        for name in names {
+            let git = directory.path().join(name).join(".git");
+            for name in ["objects", "refs"] {
+                fs::create_dir_all(git.join(name)).unwrap();
+            }
+            fs::write(git.join("HEAD"), "ref: refs/heads/main\n").unwrap();
+            fs::write(git.join("config"), format!("[remote \"origin\"]\nurl = host:{name}\n")).unwrap();
+        }
+        directory
+    }
+
+    fn named(names: &[(PathBuf, &str)]) -> (Repositories, RepositoryNames) {
+        let shared = RepositoryNames::default();
+        shared.set(list(names));
+        (Repositories::new(shared.clone()), shared)
+    }
+
+    fn list(names: &[(PathBuf, &str)]) -> Vec<RepositoryName> {
+        let name =
+            |(path, name): &(PathBuf, &str)| RepositoryName { path: path.clone(), name: (*name).to_owned() };
+        names.iter().map(name).collect()
+    }
+
+    fn identity(repositories: &mut Repositories, directory: &Path) -> Option<String> {
+        repositories.identity(directory.to_str().unwrap())
+    }
+
+    #[test]
+    fn a_name_counts_in_the_whole_repository_and_wins_over_the_remote() {
+        let root = with_repositories(&["api", "web", "api/vendor/lib"]);
+        let [api, web, lib] = ["api", "web", "api/vendor/lib"].map(|name| root.path().join(name));
+        let deep = api.join("src/deep");
+        fs::create_dir_all(&deep).unwrap();
+        // A linked worktree, as git makes it.
+        let (tree, private) = (root.path().join("tree"), api.join(".git/worktrees/tree"));
+        fs::create_dir_all(&tree).unwrap();
+        fs::create_dir_all(&private).unwrap();
+        fs::write(tree.join(".git"), format!("gitdir: {}\n", private.display())).unwrap();
+        fs::write(private.join("gitdir"), format!("{}\n", tree.join(".git").display())).unwrap();
+        fs::write(private.join("commondir"), "../..\n").unwrap();
+        // A checkout that says that it is a worktree of the same repository, and is not.
+        let hostile = root.path().join("hostile");
+        fs::create_dir_all(&hostile).unwrap();
+        fs::write(hostile.join(".git"), format!("gitdir: {}\n", private.display())).unwrap();
+        let (mut repositories, names) = named(&[(api.clone(), "service")]);
+        for inside in [&api, &deep, &tree] {
+            assert_eq!(identity(&mut repositories, inside).as_deref(), Some("name:service"), "{inside:?}");
+        }
+        assert_eq!(identity(&mut repositories, &web).as_deref(), Some("host/web"));
+        assert_eq!(identity(&mut repositories, &lib).as_deref(), Some("host/api/vendor/lib"));
+        assert_eq!(identity(&mut repositories, &hostile), None);
+        names.set(list(&[(tree, "other")]));
+        assert_eq!(identity(&mut repositories, &api).as_deref(), Some("name:other"), "as it is set now");
+        names.set(Vec::new());
+        assert_eq!(identity(&mut repositories, &api).as_deref(), Some("host/api"));
+    }
+
+    #[test]
+    fn a_name_without_a_repository_names_no_other_one() {
+        let root = with_repositories(&["api"]);
+        let api = root.path().join("api");
+        let (mut repositories, _) =
+            named(&[(api.join("gone"), "gone"), (root.path().to_owned(), "above"), ("".into(), "empty")]);
+        assert_eq!(identity(&mut repositories, &api).as_deref(), Some("host/api"));
+        fs::remove_file(api.join(".git/config")).unwrap();
+        let (mut repositories, _) = named(&[(api.clone(), "api")]);
+        assert_eq!(identity(&mut repositories, &api).as_deref(), Some("name:api"), "without a remote, too");
+    }
 
     #[test]
     fn a_directory_that_hangs_is_looked_at_once_and_holds_up_no_other() {
         let Some(hanging) = HangingDirectory::new() else { return };
-        let other = tempfile::tempdir().unwrap();
-        for name in ["objects", "refs"] {
-            std::fs::create_dir_all(other.path().join(".git").join(name)).unwrap();
-        }
-        std::fs::write(other.path().join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
-        std::fs::write(other.path().join(".git/config"), "[remote \"origin\"]\nurl = host:api\n").unwrap();
-        let hangs = hanging.path().join("api").to_str().unwrap().to_owned();
-        let mut repositories = Repositories::default();
+        let hangs = hanging.path().join("api");
+        let root = with_repositories(&["api"]);
+        let other = root.path().join("api");
+        let (mut repositories, _) = named(&[(hangs.clone(), "hangs"), (other.clone(), "api")]);
         for _ in 0..2 {
-            assert_eq!(repositories.remote(&hangs), None);
-            assert_eq!((repositories.late.len(), repositories.remotes.len()), (1, 0), "it is not known");
+            assert_eq!(identity(&mut repositories, &hangs), None);
+            assert_eq!((repositories.late.len(), repositories.found.len()), (1, 0), "it is not known");
         }
-        let other = other.path().to_str().unwrap();
-        until("the other one is known", || repositories.remote(other).as_deref() == Some("host/api"));
+        until("the other one is known", || {
+            identity(&mut repositories, &other).as_deref() == Some("name:api")
+        });
         hanging.release();
         until("it is known that there is none", || {
-            repositories.remote(&hangs);
-            repositories.remotes.contains_key(&hangs)
+            identity(&mut repositories, &hangs);
+            repositories.found.contains_key(hangs.to_str().unwrap())
         });
         assert!(repositories.late.is_empty());
     }

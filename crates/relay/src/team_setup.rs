@@ -10,6 +10,7 @@ use ringer_journal::Home;
 use crate::answers::GiveAnswer;
 use crate::error::Error;
 use crate::machine::{MachineId, MachineName};
+use crate::repository_names::RepositoryNames;
 
 /// What a machine of a team needs.
 #[derive(Debug, Clone)]
@@ -28,6 +29,7 @@ pub struct TeamSetup {
     pub(crate) may_answer: bool,
     pub(crate) share_marks: bool,
     pub(crate) give_answer: Option<GiveAnswer>,
+    pub(crate) repository_names: RepositoryNames,
 }
 
 /// What happens in a connection to a team, for its status.
@@ -68,12 +70,18 @@ impl TeamSetup {
             may_answer: link.may_answer,
             share_marks,
             give_answer: None,
+            repository_names: RepositoryNames::default(),
         })
     }
 
     /// The same, with what gives the answers of other machines to what agents ask here.
     pub fn with_answers(self, give_answer: Option<GiveAnswer>) -> Self {
         Self { give_answer, ..self }
+    }
+
+    /// The same, with the names of repositories here.
+    pub fn with_repository_names(self, repository_names: RepositoryNames) -> Self {
+        Self { repository_names, ..self }
     }
 
     /// What this machine is called in the team.

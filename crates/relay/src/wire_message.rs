@@ -25,7 +25,7 @@ pub struct WireMessage {
     pub tag: String,
     /// The repository, by its id there.
     pub scope: String,
-    /// Where that repository comes from, in a form that is the same on every machine. Only for what a lead agent may read.
+    /// The identity of that repository, which is the same on every machine. Only for what a lead agent may read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub repository: Option<String>,
     /// Who sent it.

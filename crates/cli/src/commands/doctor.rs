@@ -17,6 +17,9 @@ mod window;
 
 use std::time::Duration;
 
+use ringer_config::RepositoryEntry;
+use ringer_journal::Repository;
+use ringer_platform::shell_word;
 use serde_json::json;
 
 use self::row::{Check, Row, Verdict, reason};
@@ -148,6 +151,8 @@ fn begin(send: bool) -> Vec<Check> {
         let part = format!("machine {}", relay.machine());
         checks.push(Check::begin(part, patience, move || machines::rows(&home, &relay, send)));
     }
+    let named = config.repositories.clone();
+    checks.push(Check::begin("repository names", LOOK, move || named.iter().filter_map(unnamed).collect()));
     if let Ok(home) = context::home()
         && !config.channel_servers.is_empty()
     {
@@ -157,6 +162,14 @@ fn begin(send: bool) -> Vec<Check> {
     checks.push(Check::begin("agents", LOOK, agents::rows));
     checks.push(Check::begin("repository", LOOK, repository));
     checks
+}
+
+/// A row for a name that no repository has.
+fn unnamed(RepositoryEntry { path, name }: &RepositoryEntry) -> Option<Row> {
+    let is_root = Repository::around(path).is_some_and(|repository| repository.worktree == *path);
+    let what = format!("the settings name {}, which is not the root of a repository", path.display());
+    let fix = format!("git -C {} rev-parse --show-toplevel", shell_word(&path.to_string_lossy()));
+    (!is_root).then(|| Row::warn(format!("repository {name}"), what).fix(fix))
 }
 
 /// A row only where something is to be said.

@@ -226,6 +226,17 @@ fn broken_settings_are_told_with_their_place() {
 }
 
 #[test]
+fn a_name_that_no_repository_has_is_told() {
+    let environment = TestEnvironment::new();
+    let named = |path: &std::path::Path| format!("[[repository]]\npath = {path:?}\nname = \"api\"\n");
+    let repository = environment.repository();
+    let rows = doctor(&environment, &named(&repository), &[], 0);
+    assert!(!rows.iter().any(|row| row["part"] == "repository api"), "{rows:?}");
+    let rows = doctor(&environment, &named(&repository.join("deep")), &[], 0);
+    says(&rows, "repository api", "warn", "is not the root of a repository", "git -C ");
+}
+
+#[test]
 fn programs_that_are_not_there_or_not_trusted() {
     let environment = TestEnvironment::new();
     let text = "[[hook]]\nid = \"theirs\"\ncommand = [\"./run\"]\n[[watch]]\npaths = [\"f\"]\ncommand = [\"true\"]\n";

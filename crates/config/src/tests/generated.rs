@@ -148,6 +148,7 @@ fn configs() -> impl Strategy<Value = Config> {
             any::<bool>(),
             prop::collection::vec(channels, many.clone()),
             prop::collection::vec(relays(), many.clone()),
+            prop::collection::btree_map("/[a-z ]{1,9}", "[a-z0-9][a-z._-]{0,5}", many.clone()),
         ),
         prop::collection::vec(hooks, many.clone()),
         prop::collection::vec(webhooks, many.clone()),
@@ -157,7 +158,7 @@ fn configs() -> impl Strategy<Value = Config> {
         .prop_map(
             |(
                 (preferred_channel, stuck_threshold, notify, one_pane),
-                (enabled, mut channel_servers, mut relays),
+                (enabled, mut channel_servers, mut relays, repositories),
                 mut hooks,
                 webhooks,
                 watches,
@@ -185,6 +186,10 @@ fn configs() -> impl Strategy<Value = Config> {
                     theme: keys.clone(),
                     tmux: Tmux { one_pane },
                     relays,
+                    repositories: repositories
+                        .into_iter()
+                        .map(|(path, name)| RepositoryEntry { path: path.into(), name })
+                        .collect(),
                     keys,
                     path: PATH.into(),
                 }

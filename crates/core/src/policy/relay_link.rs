@@ -36,3 +36,12 @@ pub struct TeamLink {
     /// Whether what the person reads, clears or snoozes counts on the other machines, too.
     pub share_marks: bool,
 }
+
+/// A name that the person gave to a repository of this machine. Repositories of one name on several machines are the same.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RepositoryName {
+    /// The root of one of its worktrees.
+    pub path: PathBuf,
+    /// The name.
+    pub name: String,
+}

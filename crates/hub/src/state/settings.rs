@@ -10,9 +10,9 @@ use ringer_core::policy::HookIdentity;
 use ringer_core::toast::Observation;
 use ringer_deliver::HookProgram;
 use ringer_journal::Home;
+use ringer_platform::{FileStamp, file_stamp};
 
 use super::hook_programs::HookPrograms;
-use crate::file_stamp::{FileStamp, file_stamp};
 use crate::repository_probe::{ProbeResult, RepositorySettings};
 use ringer_config::{
     Change, Config, Environment, LastGood, REPOSITORY_FILE, Trusted, Watch, load, user_path,

@@ -56,7 +56,7 @@ impl<'a> Inbound<'a> {
             reading,
             next: info.delivered.stream_sequence.saturating_add(1),
             is_first_stream,
-            repositories: Repositories::default(),
+            repositories: Repositories::new(setup.repository_names.clone()),
             named: BTreeMap::new(),
             late_until: (info.num_ack_pending > 0).then_some(info.delivered.stream_sequence),
         }

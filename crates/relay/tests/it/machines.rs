@@ -11,6 +11,7 @@ use ringer_core::{Draft, Kind, MessageId, Scope, Sender};
 use ringer_journal::{Home, IdSource, Journal};
 use ringer_relay::{
     Ended, Error, Exchange, ExchangeSetup, GivenName, MachineId, MachineName, Pipes, Progress,
+    RepositoryNames,
 };
 use tempfile::TempDir;
 
@@ -65,6 +66,7 @@ impl Machine {
             give_answer: None,
             may_answer: false,
             may_reach_lead: false,
+            repository_names: RepositoryNames::default(),
         }
     }
 

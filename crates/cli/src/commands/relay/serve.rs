@@ -4,13 +4,17 @@ use std::io::IsTerminal;
 use std::process::Command;
 use std::time::Duration;
 
+use ringer_config::user_path;
 use ringer_journal::Journal;
+use ringer_platform::file_stamp;
 use ringer_relay::{
-    AnswerRequest, Answered, ExchangeSetup, GiveAnswer, GivenName, LinkProcess, MachineName, serve,
+    AnswerRequest, Answered, ExchangeSetup, GiveAnswer, GivenName, LinkProcess, MachineName, RepositoryNames,
+    serve,
 };
 use ringer_term::sanitise_line;
 
 use crate::client_setup::own_path;
+use crate::commands::config::{environment, user_config};
 use crate::context;
 use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
@@ -60,8 +64,23 @@ pub(super) fn run(arguments: &Args) -> Outcome {
         give_answer: takes_answers.then_some(give_answer as GiveAnswer),
         may_answer: false,
         may_reach_lead: false,
+        repository_names: repository_names(),
     };
     serve(&setup).map_err(|error| Failure::new(Exit::Unavailable, error.to_string()))
+}
+
+/// The names of repositories in the settings here. They are read again when the file has changed; a broken file changes nothing.
+fn repository_names() -> RepositoryNames {
+    let environment = environment();
+    let Some(path) = user_path(&environment) else { return RepositoryNames::default() };
+    let mut read = None;
+    RepositoryNames::read_with(move || {
+        let now = file_stamp(&path);
+        if read.replace(now) == Some(now) {
+            return None;
+        }
+        Some(user_config(&environment)?.1.ok()?.repository_names())
+    })
 }
 
 /// Answers as the person would here: with `ringer answer`, which has the rules.

@@ -49,7 +49,7 @@ impl HubEnvironment {
         fs::write(self.config(), settings).expect("a file");
     }
 
-    fn config(&self) -> PathBuf {
+    pub(crate) fn config(&self) -> PathBuf {
         self.base.path().join("config.toml")
     }
 

@@ -70,9 +70,10 @@ impl Laptop {
         let home = self.far.base.home();
         let words = ["env", "-i", &format!("PATH={path}"), "RINGER_HUB=off"].map(str::to_owned);
         let home = format!("RINGER_HOME={}", home.display());
+        let config = format!("RINGER_CONFIG={}", self.far.config().display());
         let program = [env!("CARGO_BIN_EXE_ringer"), "relay", "serve", "--stdio"].map(str::to_owned);
         let arguments = arguments.iter().map(|word| (*word).to_owned());
-        words.into_iter().chain([home]).chain(program).chain(arguments).collect()
+        words.into_iter().chain([home, config]).chain(program).chain(arguments).collect()
     }
 
     fn settings(&self, allowed: &str) -> String {
@@ -93,6 +94,15 @@ impl Laptop {
         let before = self.servers();
         self.near.set(&self.settings(allowed));
         self.until_connected_anew(&before);
+    }
+
+    /// Gives the repositories of both machines one name, which the other settings leave as they are.
+    pub(super) fn name_repositories(&self, name: &str) {
+        for machine in [&self.near, &self.far] {
+            let before = fs::read_to_string(machine.config()).unwrap_or_default();
+            let path = json!(machine.base.repository());
+            machine.set(&format!("{before}[[repository]]\npath = {path}\nname = \"{name}\"\n"));
+        }
     }
 
     /// Gives the link another name in the settings.

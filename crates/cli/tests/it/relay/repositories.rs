@@ -26,9 +26,15 @@ fn hook(laptop: &Laptop, event: &str) -> String {
 
 /// A laptop with a lead agent, and a box, with clones of one repository.
 fn clones() -> Laptop {
-    let laptop = linked();
+    let laptop = with_lead();
     set_origin(&laptop.near.base.repository(), "git@github.com:org/api");
     set_origin(&laptop.far.base.repository(), "https://ada:secret@github.com/org/api.git");
+    laptop
+}
+
+/// A laptop with a lead agent, and a box.
+fn with_lead() -> Laptop {
+    let laptop = linked();
     laptop.near.base.run(&["lead", "on"]);
     hook(&laptop, "SessionStart");
     // A hook that finds the journal locked leaves what it has to say to the next command.
@@ -57,6 +63,22 @@ fn a_lead_hears_workers_of_the_same_repository_on_another_machine() {
     crate::ringer::check(laptop.far.base.ringer(&["notify", "of the web"]).current_dir(&other), 0);
     laptop.until_listed("of the web");
     assert!(!hook(&laptop, "UserPromptSubmit").contains("of the web"));
+}
+
+#[test]
+fn repositories_of_one_name_are_the_same_without_a_remote() {
+    let laptop = with_lead();
+    laptop.allow_reaching_lead();
+    laptop.far.notify(&["--from", "worker-1", "too early"]);
+    laptop.until_listed("too early");
+    assert!(!hook(&laptop, "UserPromptSubmit").contains("too early"));
+    let servers = laptop.servers();
+    laptop.name_repositories("api");
+    until("the lead agent reads what is written after that", || {
+        laptop.far.notify(&["--from", "worker-1", "the tests are red"]);
+        hook(&laptop, "UserPromptSubmit").contains("the tests are red")
+    });
+    assert_eq!(laptop.servers(), servers, "the link stayed connected");
 }
 
 #[test]
