@@ -28,3 +28,5 @@ pub(crate) mod sequence;
 pub(crate) mod stats;
 pub(crate) mod status_summary;
 pub(crate) mod team;
+#[cfg(test)]
+pub(crate) mod test_journal;

@@ -123,18 +123,8 @@ fn export_position(connection: &Connection, consumer: &str) -> rusqlite::Result<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Home, IdSource, NameSource};
-    use ringer_core::{Draft, Kind, Scope, Sender};
-
-    fn journal() -> (tempfile::TempDir, Journal) {
-        let directory = tempfile::tempdir().unwrap();
-        let journal = Journal::open(&Home::new(directory.path())).unwrap();
-        (directory, journal)
-    }
-
-    fn draft(text: &str) -> Draft {
-        Draft::new(Scope::global(), Sender::system(), Kind::Status, text).unwrap()
-    }
+    use crate::journal::test_journal::{draft, journal};
+    use crate::{IdSource, NameSource};
 
     /// What was written before a link is known by the id of the last message before it, also in an older copy without that one.
     #[test]

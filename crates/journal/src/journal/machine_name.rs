@@ -238,14 +238,8 @@ impl Journal {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Home, IdSource};
-    use ringer_core::{Draft, Kind, Scope, Sender};
-
-    fn journal() -> (tempfile::TempDir, Journal) {
-        let directory = tempfile::tempdir().unwrap();
-        let journal = Journal::open(&Home::new(directory.path())).unwrap();
-        (directory, journal)
-    }
+    use crate::IdSource;
+    use crate::journal::test_journal::{draft, journal};
 
     fn link(command: &str) -> NameSource {
         NameSource::Link { command: command.to_owned() }
@@ -319,7 +313,7 @@ mod tests {
             &long,
         ];
         let ids = before.map(|recipient| {
-            let mut draft = Draft::new(Scope::global(), Sender::system(), Kind::Status, "hello").unwrap();
+            let mut draft = draft("hello");
             draft.recipient = Recipient::parse(recipient).unwrap();
             journal.append(&draft, &IdSource::now()).unwrap()
         });

@@ -275,18 +275,8 @@ pub(crate) fn forget_messages_of_machines(transaction: &Transaction<'_>) -> rusq
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Home, NameSource};
-    use ringer_core::{Kind, Scope, Sender};
-
-    fn journal() -> (tempfile::TempDir, Journal) {
-        let directory = tempfile::tempdir().unwrap();
-        let journal = Journal::open(&Home::new(directory.path())).unwrap();
-        (directory, journal)
-    }
-
-    fn draft(text: &str) -> Draft {
-        Draft::new(Scope::global(), Sender::system(), Kind::Status, text).unwrap()
-    }
+    use crate::NameSource;
+    use crate::journal::test_journal::{draft, journal};
 
     fn import(journal: &mut Journal, messages: &[ImportedMessage], seq: i64) -> usize {
         import_of(journal, ("m1", "box"), messages, seq).new

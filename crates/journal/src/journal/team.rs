@@ -79,17 +79,12 @@ impl Journal {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Home, IdSource, Import, ImportedMessage, NameSource};
-    use ringer_core::{Draft, Kind, Scope, Sender};
-
-    fn draft(text: &str) -> Draft {
-        Draft::new(Scope::global(), Sender::system(), Kind::Status, text).unwrap()
-    }
+    use crate::journal::test_journal::{draft, journal};
+    use crate::{IdSource, Import, ImportedMessage, NameSource};
 
     #[test]
     fn the_places_of_a_team_are_its_own() {
-        let directory = tempfile::tempdir().unwrap();
-        let mut journal = Journal::open(&Home::new(directory.path())).unwrap();
+        let (_directory, mut journal) = journal();
         for (key, seq) in [("nats:t:box", 3), ("nats:t:vm", 4), ("nats:tt:box", 5), ("m1", 6)] {
             let end = Cursor { generation: Some("g".to_owned()), seq, id: None };
             let message = ImportedMessage {
@@ -119,8 +114,7 @@ mod tests {
 
     #[test]
     fn what_was_written_since_a_time_is_behind_a_number() {
-        let directory = tempfile::tempdir().unwrap();
-        let mut journal = Journal::open(&Home::new(directory.path())).unwrap();
+        let (_directory, mut journal) = journal();
         assert_eq!(journal.own_since(0).unwrap(), 0);
         for unix_ms in [10, 20, 30] {
             journal.append_as(&draft("x"), &IdSource::now().message_id(), unix_ms).unwrap();

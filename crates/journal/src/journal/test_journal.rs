@@ -1,0 +1,19 @@
+//! What the unit tests of the journal begin with.
+
+use ringer_core::{Draft, Kind, Scope, Sender};
+use tempfile::TempDir;
+
+use crate::home::Home;
+use crate::journal::schema::Journal;
+
+/// An empty journal, in a directory of its own.
+pub(crate) fn journal() -> (TempDir, Journal) {
+    let directory = tempfile::tempdir().unwrap();
+    let journal = Journal::open(&Home::new(directory.path())).unwrap();
+    (directory, journal)
+}
+
+/// A message of this machine.
+pub(crate) fn draft(text: &str) -> Draft {
+    Draft::new(Scope::global(), Sender::system(), Kind::Status, text).unwrap()
+}
