@@ -8,6 +8,7 @@ pub(crate) mod caller;
 pub(crate) mod consumer;
 pub(crate) mod cursor;
 mod directories;
+pub(crate) mod earlier_key;
 pub(crate) mod export;
 pub(crate) mod hook_waiter;
 pub(crate) mod hub_reader;

@@ -4,6 +4,7 @@
 //! machine (agents, sessions, questions, repositories, surfaces) gets the name of the machine, so that it never means
 //! something of this machine or of a third one.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use ringer_core::agent::PromptContent;
@@ -109,6 +110,28 @@ impl ImportRules {
         let prompt = wire.prompt.filter(|_| self.may_be_answered && matches!(tag, Tag::Notice(_)));
         let unix_ms = wire.unix_ms.saturating_add(self.clock_ahead_ms);
         Ok(ImportedMessage { id, unix_ms, draft, prompt: prompt.and_then(for_popup) })
+    }
+
+    /// The same with the keys that the machine's open episodes and questions had before it got its name.
+    pub(crate) fn with_earlier_keys(
+        &self,
+        mut imported: ImportedMessage,
+        earlier: &BTreeMap<String, String>,
+    ) -> ImportedMessage {
+        let suffix = format!("@{}", self.machine);
+        let before = |key: &str| key.strip_suffix(&suffix).and_then(|own| earlier.get(own));
+        let draft = &mut imported.draft;
+        if let Some(key) =
+            draft.key.as_deref().filter(|key| key.starts_with(EPISODE_KEY_PREFIX)).and_then(before)
+        {
+            draft.key = Some(key.clone());
+        }
+        if let Some(Ok(id)) =
+            draft.question_id.as_ref().and_then(|id| before(id.as_str())).map(|id| QuestionId::parse(id))
+        {
+            draft.question_id = Some(id);
+        }
+        imported
     }
 
     /// A name of the other machine, as it is known here: `worker-1@box`.

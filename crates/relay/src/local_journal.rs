@@ -117,6 +117,7 @@ pub(crate) fn store(
     repeats_until: i64,
 ) -> Result<Checked, Error> {
     let kept_from = if repeats_until > 0 { journal.kept_from()? } else { None };
+    let earlier_keys = journal.earlier_keys(rules.machine.as_str())?;
     let mut checked = Checked::default();
     let mut came = BTreeSet::new();
     for wire in messages {
@@ -140,6 +141,7 @@ pub(crate) fn store(
         if may_be_old && kept_from.as_ref().is_some_and(|oldest| imported.id < *oldest) {
             continue;
         }
+        let imported = rules.with_earlier_keys(imported, &earlier_keys);
         let mut imported = with_agent_id(journal, imported)?;
         if let Some(repository) = repository.filter(|_| is_for_lead(&imported.draft))
             && let Some(scope) = repositories.scope_of(journal, &repository)?

@@ -1,13 +1,15 @@
 //! What other machines are called here. A name belongs to one machine, and a machine has one name, until it is forgotten or a
 //! person names it otherwise: whatever a machine says of itself, it cannot take the name or the id of another one.
 
+use std::collections::BTreeMap;
+
 use ringer_core::Recipient;
 use rusqlite::{Connection, OptionalExtension, Transaction};
 
 use crate::db::text::text;
 use crate::error::Error;
-use crate::journal::agent_note;
 use crate::journal::schema::Journal;
+use crate::journal::{agent_note, earlier_key};
 
 /// How the notes begin that hold the id of the machine of a name.
 const NOTE: &str = "relay-name:";
@@ -124,6 +126,7 @@ fn note_name(
     source: &NameSource,
 ) -> rusqlite::Result<()> {
     agent_note::set(transaction, &note_of(name), machine_id)?;
+    earlier_key::forget_name(transaction, name)?;
     match source.note() {
         Some(note) => agent_note::set(transaction, &source_note_of(name), &note),
         None => Ok(()),
@@ -182,7 +185,7 @@ impl Journal {
     }
 
     /// Gives a machine that has the name `from` another name, if that is free. Its messages get it, too, and so do those that
-    /// are for its agents. Links that use the name before are woken.
+    /// are for its agents. What is open of it keeps its keys, which [`Journal::earlier_keys`] gives. Links that use the name before are woken.
     pub fn rename_machine(
         &mut self,
         machine_id: &str,
@@ -202,6 +205,7 @@ impl Journal {
             if id_of(transaction, name)?.is_some() {
                 return Ok(MachineNaming::NameTaken);
             }
+            earlier_key::note_open(transaction, machine_id, from)?;
             forget(transaction, machine_id)?;
             note_name(transaction, machine_id, name, source)?;
             transaction.execute("UPDATE message SET machine = ?1 WHERE machine = ?2", [name, from])?;
@@ -210,6 +214,14 @@ impl Journal {
         })?;
         self.wake_links()?;
         Ok(naming)
+    }
+
+    /// What was open when the machine of this name got it: under the machine's own keys, those that it is stored under.
+    pub fn earlier_keys(&mut self, machine: &str) -> Result<BTreeMap<String, String>, Error> {
+        self.read(|connection| match id_of(connection, machine)? {
+            Some(machine_id) => earlier_key::keys_of(connection, &machine_id),
+            None => Ok(BTreeMap::new()),
+        })
     }
 
     /// What a machine is called here, and who chose that.
@@ -238,8 +250,10 @@ impl Journal {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::IdSource;
     use crate::journal::test_journal::{draft, journal};
+    use crate::{Cursor, IdSource, Import, ImportedMessage};
+    use ringer_core::message::{Mark, QuestionId, Tag};
+    use ringer_core::{Draft, Kind};
 
     fn link(command: &str) -> NameSource {
         NameSource::Link { command: command.to_owned() }
@@ -322,5 +336,84 @@ mod tests {
         let mut expected = before;
         expected[0] = "agent:worker-1@build-box";
         assert_eq!(after, expected, "the last one is too long for the new name");
+    }
+
+    fn import(journal: &mut Journal, (machine_id, machine): (&str, &str), drafts: &[Draft]) {
+        let messages: Vec<ImportedMessage> = drafts
+            .iter()
+            .map(|draft| ImportedMessage {
+                id: IdSource::now().message_id(),
+                unix_ms: 7,
+                draft: draft.clone(),
+                prompt: None,
+            })
+            .collect();
+        let end = Cursor { generation: Some("g".to_owned()), seq: 1, id: None };
+        let import = Import { machine_id, machine, messages: &messages, end: &end };
+        journal.import(&import).unwrap().expect("a machine");
+    }
+
+    #[test]
+    fn what_is_open_of_a_machine_keeps_its_keys_until_another_machine_has_its_name() {
+        let (_directory, mut journal) = journal();
+        journal.name_machine("m1", "box", &link("box")).unwrap();
+        let with_key = |tag: Tag, key: &str| {
+            let mut draft = draft("x");
+            (draft.tag, draft.key) = (tag, Some(key.to_owned()));
+            draft
+        };
+        let with_question = |tag: Tag, id: &str| {
+            let mut draft = draft("x");
+            (draft.tag, draft.question_id) = (tag, Some(QuestionId::parse(id).unwrap()));
+            draft
+        };
+        let notice = Tag::Notice(Kind::Question);
+        let drafts = [
+            with_key(notice, "episode:a:1@box"),
+            with_key(notice, "episode:a:2@box"),
+            with_key(Tag::Mark(Mark::Resolve), "episode:a:1@box"),
+            with_question(notice, "q-1@box"),
+            with_question(notice, "q-2@box"),
+            with_question(Tag::Mark(Mark::Answer), "q-2@box"),
+            with_key(notice, "deploy"),
+        ];
+        import(&mut journal, ("m1", "box"), &drafts);
+        assert!(journal.earlier_keys("box").unwrap().is_empty());
+        journal.rename_machine("m1", "box", "build", &link("box")).unwrap();
+        let open = |keys: &[(&str, &str)]| -> BTreeMap<String, String> {
+            keys.iter().map(|(own, key)| ((*own).to_owned(), (*key).to_owned())).collect()
+        };
+        let of_box = [("episode:a:2", "episode:a:2@box"), ("q-1", "q-1@box")];
+        assert_eq!(journal.earlier_keys("build").unwrap(), open(&of_box));
+        // Once more, with one that came between.
+        import(&mut journal, ("m1", "build"), &[with_key(notice, "episode:a:3@build")]);
+        journal.rename_machine("m1", "build", "vm", &link("box")).unwrap();
+        let of_build = ("episode:a:3", "episode:a:3@build");
+        let all = [&of_box[..], &[of_build]].concat();
+        assert_eq!(journal.earlier_keys("vm").unwrap(), open(&all));
+        // Keys with that name are those of another machine from now on.
+        journal.name_machine("m2", "box", &link("other")).unwrap();
+        assert_eq!(journal.earlier_keys("vm").unwrap(), open(&[of_build]));
+        assert!(journal.earlier_keys("box").unwrap().is_empty());
+        journal.forget_machine("m1").unwrap();
+        journal.name_machine("m1", "vm", &link("box")).unwrap();
+        assert!(journal.earlier_keys("vm").unwrap().is_empty());
+    }
+
+    #[test]
+    fn keys_are_forgotten_with_their_messages() {
+        let (_directory, mut journal) = journal();
+        journal.name_machine("m1", "box", &link("box")).unwrap();
+        let mut draft = draft("x");
+        draft.key = Some("episode:a:1@box".to_owned());
+        import(&mut journal, ("m1", "box"), &[draft]);
+        journal.rename_machine("m1", "box", "build", &link("box")).unwrap();
+        let forget = |journal: &mut Journal| {
+            journal.write(earlier_key::forget_messages).unwrap();
+            journal.earlier_keys("build").unwrap().len()
+        };
+        assert_eq!(forget(&mut journal), 1);
+        journal.write(|transaction| transaction.execute("DELETE FROM message", [])).unwrap();
+        assert_eq!(forget(&mut journal), 0);
     }
 }

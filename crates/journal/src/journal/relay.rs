@@ -21,7 +21,7 @@ use crate::journal::row::{COLUMNS, read};
 use crate::journal::schema::Journal;
 use crate::journal::sequence::highest;
 use crate::journal::team::{TeamNote, team_note_of};
-use crate::journal::{agent_note, export, machine_name};
+use crate::journal::{agent_note, earlier_key, export, machine_name};
 use crate::position::Cursor;
 use crate::wake::subscription::{Topic, registered_for};
 
@@ -164,6 +164,7 @@ impl Journal {
     pub fn forget_machine(&mut self, machine_id: &str) -> Result<(), Error> {
         self.write(|transaction| {
             machine_name::forget(transaction, machine_id)?;
+            earlier_key::forget_machine(transaction, machine_id)?;
             transaction.execute("DELETE FROM note WHERE name = ?1", [note_of(machine_id)])?;
             export::forget(transaction, machine_id)
         })?;
@@ -269,7 +270,8 @@ pub(crate) fn forget_messages_of_machines(transaction: &Transaction<'_>) -> rusq
     transaction.execute(delete, [])?;
     let delete = "DELETE FROM note WHERE name LIKE 'relay-prompt:%'
                   AND substr(name, 14) NOT IN (SELECT id FROM message)";
-    transaction.execute(delete, []).map(drop)
+    transaction.execute(delete, [])?;
+    earlier_key::forget_messages(transaction)
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use serde_json::json;
 use test_support::until;
 
 use super::machines::{Laptop, linked};
-use crate::ringer::json as parsed;
+use crate::ringer::{check_with_input, json as parsed};
 
 #[test]
 fn another_machine_under_the_name_of_a_linked_one_is_refused_until_it_is_added_again() {
@@ -71,6 +71,30 @@ fn a_link_that_is_called_otherwise_in_the_settings_is_the_same_machine() {
     let answered = laptop.far.base.run(&["questions", "--all", "--json"]);
     assert!(answered.contains("\"answer\":\"main\""), "{answered}");
     assert_eq!(laptop.near.bodies(&[]).len(), 2, "nothing came twice");
+}
+
+#[test]
+fn what_was_open_when_a_link_was_renamed_ends_here_with_its_agent() {
+    let laptop = linked();
+    laptop.far.base.run(&["ask", "Which branch?"]);
+    laptop.until_listed("Which branch?");
+    let id = laptop.near.list(&[])[0]["id"].as_str().expect("an id").to_owned();
+    let hook = laptop.ask_permission("make deploy");
+    until("both are open", || open_of(&laptop) == [true, true]);
+    laptop.rename("build");
+    until("it is connected by its new name", || laptop.status().contains("build: connected since"));
+    laptop.far.base.run(&["answer", &id, "main"]);
+    until("the question is over", || open_of(&laptop) == [true, false]);
+    drop(hook);
+    let input = json!({ "session_id": "0123456789", "cwd": laptop.far.base.repository(), "prompt": "go on" });
+    let mut hook = laptop.far.base.ringer(&["hook", "claude", "UserPromptSubmit"]);
+    check_with_input(&mut hook, input.to_string().as_bytes());
+    until("the permission is over", || open_of(&laptop) == [false, false]);
+}
+
+/// Which notifications are open on the laptop, the newest first.
+fn open_of(laptop: &Laptop) -> Vec<bool> {
+    laptop.near.list(&[]).iter().map(|row| row["is_open"] == true).collect()
 }
 
 /// An agent that speaks the protocol of links itself.
