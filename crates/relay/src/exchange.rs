@@ -312,7 +312,8 @@ impl<'a> Exchange<'a> {
         let Peer { machine, rules, .. } = self.peer()?;
         let (machine, rules) = (machine.clone(), rules.clone());
         let Self { journal, repositories, .. } = self;
-        let mut checked = local_journal::store(journal, repositories, &rules, messages, repeats_until)?;
+        let may_be_old = |wire: &WireMessage| wire.seq <= repeats_until;
+        let mut checked = local_journal::store(journal, repositories, &rules, messages, may_be_old)?;
         let imported = self.journal.import(&Import {
             machine_id: machine.as_str(),
             machine: rules.machine.as_str(),

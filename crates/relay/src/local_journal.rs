@@ -108,20 +108,20 @@ pub(crate) struct Checked {
     pub(crate) refused: Option<(usize, String)>,
 }
 
-/// Checks what another machine sent.
+/// Checks what another machine sent, in its order. What `may_be_old` may have come before, and been forgotten since.
 pub(crate) fn store(
     journal: &mut Journal,
     repositories: &mut Repositories,
     rules: &ImportRules,
     messages: Vec<WireMessage>,
-    repeats_until: i64,
+    may_be_old: impl Fn(&WireMessage) -> bool,
 ) -> Result<Checked, Error> {
-    let kept_from = if repeats_until > 0 { journal.kept_from()? } else { None };
+    let kept_from = if messages.iter().any(&may_be_old) { journal.kept_from()? } else { None };
     let earlier_keys = journal.earlier_keys(rules.machine.as_str())?;
     let mut checked = Checked::default();
     let mut came = BTreeSet::new();
     for wire in messages {
-        let may_be_old = wire.seq <= repeats_until;
+        let may_be_old = may_be_old(&wire);
         let repository = wire.repository.clone().filter(|_| rules.may_reach_lead);
         let imported = match rules.import(wire) {
             Ok(imported) => match check_mark(journal, rules, &came, &imported)? {

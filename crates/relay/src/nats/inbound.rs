@@ -15,6 +15,7 @@ use crate::machine::MachineName;
 use crate::position::Position;
 use crate::repositories::Repositories;
 use crate::team_setup::{TeamProgress, TeamSetup};
+use crate::wire_message::WireMessage;
 
 use super::connection::{first_number, words};
 use super::reading::Reading;
@@ -119,8 +120,8 @@ impl<'a> Inbound<'a> {
                 may_be_answered: true,
                 ..ImportRules::new(name.clone(), may_answer, run.clock_ahead_ms, 0)
             };
-            let repeats_until = if run.are_repeats { i64::MAX } else { 0 };
-            let messages = store(journal, &mut self.repositories, &rules, run.messages, repeats_until)?;
+            let may_be_old = |wire: &WireMessage| run.repeats.contains(&wire.seq);
+            let messages = store(journal, &mut self.repositories, &rules, run.messages, may_be_old)?;
             if let Some((count, why)) = &messages.refused {
                 let before = refused.map_or(0, |(count, _)| count);
                 refused = Some((before + count, why.clone()));

@@ -1,7 +1,7 @@
 //! What messages of the stream mean for this machine: pure rules. The server says which machine published a message; nothing of
 //! a payload is believed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ringer_core::message::{Mark, Tag};
 
@@ -36,18 +36,19 @@ pub(crate) struct Received {
     pub(crate) unreadable: usize,
 }
 
-/// Messages of one machine.
+/// Messages of one journal. All that a batch has of it: a mark counts only behind its message.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Run {
     /// The machine, as the server knows it.
     pub(crate) machine: String,
+    /// In the order of the journal.
     pub(crate) messages: Vec<WireMessage>,
+    /// The numbers of those that may have come before, and been forgotten since.
+    pub(crate) repeats: BTreeSet<i64>,
     /// The place of each, in the order of the stream.
     pub(crate) places: Vec<Place>,
     /// How much the clock of the server is ahead of the machine's, in milliseconds.
     pub(crate) clock_ahead_ms: i64,
-    /// They may have come before, and been forgotten since.
-    pub(crate) are_repeats: bool,
 }
 
 /// The place of a message in the journal of its machine, and what that says of those before it.
@@ -84,7 +85,7 @@ impl Receiver<'_> {
     pub(crate) fn sort(self, batch: &[Delivered<'_>]) -> Received {
         let mut received = Received::default();
         // The run of each journal: what is delivered again comes late, and is put in order here.
-        let mut open: BTreeMap<(String, String, bool), usize> = BTreeMap::new();
+        let mut open: BTreeMap<(String, String), usize> = BTreeMap::new();
         for delivered in batch {
             let Some(subject) = TeamSubject::parse(delivered.subject, self.team) else {
                 received.unreadable += 1;
@@ -118,21 +119,23 @@ impl Receiver<'_> {
                     }
                     let is_one_of_many =
                         matches!(subject.audience, Audience::Machine(_)) && is_of_person(&message);
-                    let are_repeats = delivered.is_repeat || again;
                     let clock_ahead_ms = delivered.stored_ms.saturating_sub(sent_ms);
                     let position = Position { generation, seq: message.seq, id: Some(message.id.clone()) };
-                    let key = (subject.machine.to_owned(), position.generation.clone(), are_repeats);
+                    let key = (subject.machine.to_owned(), position.generation.clone());
                     let at = *open.entry(key).or_insert_with(|| {
                         received.runs.push(Run {
                             machine: subject.machine.to_owned(),
                             messages: Vec::new(),
+                            repeats: BTreeSet::new(),
                             places: Vec::new(),
                             clock_ahead_ms,
-                            are_repeats,
                         });
                         received.runs.len() - 1
                     });
                     let run = &mut received.runs[at];
+                    if delivered.is_repeat || again {
+                        run.repeats.insert(message.seq);
+                    }
                     run.messages.push(*message);
                     // One mark became many for this machine, and the id of each is none of the journal.
                     if !is_one_of_many {
@@ -190,6 +193,11 @@ pub(crate) fn is_of_person(message: &WireMessage) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::import::ImportRules;
+    use crate::local_journal::store;
+    use crate::machine::MachineName;
+    use crate::repositories::Repositories;
+    use ringer_journal::{Home, Journal};
 
     const HERE: Receiver<'static> = Receiver { team: "t", machine: "laptop", share_marks: false };
 
@@ -267,6 +275,49 @@ mod tests {
         assert_eq!(seqs(&received), [("box", vec![1, 2, 3])]);
         let place = further(None, &received.runs[0].places, true, 0);
         assert_eq!(place.map(|place| place.seq), Some(3));
+    }
+
+    #[test]
+    fn a_mark_counts_behind_a_message_of_the_batch_that_is_delivered_again() {
+        let id = |seq: i64| format!("01890000-0000-7000-8000-00000000000{seq}");
+        let payload = |seq: i64, tag: &str, key: Option<String>| {
+            let (id, tag, scope) = (id(seq), tag.to_owned(), "global".to_owned());
+            let (sender, recipient, body) = ("worker-1".to_owned(), "person".to_owned(), "x".to_owned());
+            let message =
+                WireMessage { seq, id, tag, scope, sender, recipient, body, key, ..WireMessage::default() };
+            TeamPayload::Message {
+                generation: "g".to_owned(),
+                sent_ms: 100,
+                covered_from: None,
+                covered_at: 0,
+                again: false,
+                message: Box::new(message),
+            }
+            .encode()
+        };
+        let payloads =
+            [payload(1, "status", None), payload(2, "status", None), payload(3, "mark-read", Some(id(2)))];
+        let batch: Vec<Delivered<'_>> = payloads
+            .iter()
+            .enumerate()
+            .map(|(at, payload)| Delivered {
+                subject: "ringer.t.box.s.all",
+                payload,
+                stored_ms: 130,
+                is_repeat: at == 1,
+            })
+            .collect();
+        let mut received = Receiver { share_marks: true, ..HERE }.sort(&batch);
+        assert_eq!(seqs(&received), [("box", vec![1, 2, 3])]);
+        let run = received.runs.remove(0);
+        assert_eq!(run.repeats, BTreeSet::from([2]));
+        let directory = tempfile::tempdir().unwrap();
+        let mut journal = Journal::open(&Home::new(directory.path())).unwrap();
+        let rules = ImportRules::new(MachineName::parse("box.t").unwrap(), false, 0, 0);
+        let repositories = &mut Repositories::default();
+        let checked = store(&mut journal, repositories, &rules, run.messages, |_| false).unwrap();
+        let ids: Vec<&str> = checked.messages.iter().map(|message| message.id.as_str()).collect();
+        assert_eq!(ids, [id(1), id(2), id(3)]);
     }
 
     #[test]
