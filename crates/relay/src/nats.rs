@@ -3,7 +3,7 @@
 //! Each machine publishes what is written in its journal into the stream of the team, and stores what the others published. The
 //! journal is the record, and the stream transport: how far it has the messages of this machine is a cursor of the journal,
 //! and a message is acknowledged once it is stored here. `publishing`, `receiving` and `state` are the rules; `exchange` is
-//! one connection.
+//! one connection, with `outbound` and `inbound` as its two directions.
 
 mod answers;
 mod batch;
@@ -13,6 +13,7 @@ mod exchange;
 mod inbound;
 mod message_id;
 mod next;
+mod outbound;
 mod outgoing;
 mod payload;
 mod publications;

@@ -5,7 +5,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use ringer_core::policy::{RelayLink, TeamLink};
-use ringer_journal::Home;
+use ringer_journal::{Home, Journal};
 
 use crate::answers::GiveAnswer;
 use crate::error::Error;
@@ -123,6 +123,12 @@ impl TeamSetup {
 
     pub(crate) fn own_id(&self) -> Result<MachineId, Error> {
         MachineId::of(&self.home)
+    }
+
+    /// Ends a connection to a team that was removed here: nothing of it is stored again.
+    pub(crate) fn check_known(&self, journal: &mut Journal) -> Result<(), Error> {
+        let is_known = journal.team_note(&self.export_key())?.is_some();
+        is_known.then_some(()).ok_or_else(|| Error::Removed { name: self.team.clone() })
     }
 
     /// Refuses a file that other people can read: what is in it lets them speak as this machine.

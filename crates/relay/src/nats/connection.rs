@@ -278,6 +278,11 @@ pub(crate) fn words(text: &str) -> String {
     text.chars().filter(|character| !character.is_control()).take(300).collect()
 }
 
+/// Why something cannot be done.
+pub(crate) fn failed(what: &str, error: &dyn std::fmt::Display) -> Error {
+    Error::Team(words(&format!("{what}: {error}")))
+}
+
 fn version(text: &str) -> Option<(u32, u32)> {
     let mut parts = text.split('.').map(|part| part.parse::<u32>().ok());
     Some((parts.next()??, parts.next()??))

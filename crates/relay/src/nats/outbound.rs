@@ -1,0 +1,270 @@
+//! Publishes what is written on this machine, and what others lack of it once more.
+
+use std::collections::VecDeque;
+use std::future::pending;
+use std::pin::Pin;
+
+use async_nats::jetstream::Context;
+use async_nats::jetstream::context::PublishError;
+use async_nats::jetstream::message::PublishMessage;
+use async_nats::jetstream::publish::PublishAck;
+use async_nats::jetstream::stream::Stream;
+use ringer_core::Message;
+use ringer_journal::{IdSource, Journal, ReadPosition};
+
+use crate::error::Error;
+use crate::machine::MachineId;
+use crate::position::Position;
+use crate::team_setup::TeamSetup;
+
+use super::connection::{Connection, failed, info_of};
+use super::coverage::coverage;
+use super::message_id::nats_message_id;
+use super::next::ready_now;
+use super::payload::TeamPayload;
+use super::publications::{Publication, publications};
+use super::publishing::{Publishing, WINDOW};
+use super::receiving::Want;
+use super::state::{LastPublished, TeamState};
+use super::subject::{Audience, TeamSubject, stream_name};
+
+/// How far clocks may differ, for what a machine wants that has nothing of this one: a day, in milliseconds.
+const CLOCKS_DIFFER_MS: i64 = 24 * 3_600_000;
+
+/// What the server says to a publication, once it does.
+type Answer = Pin<Box<dyn Future<Output = Result<PublishAck, PublishError>> + Send>>;
+
+/// The server's answer to one message.
+struct PendingAck {
+    ticket: u64,
+    message_id: String,
+    answer: Answer,
+}
+
+/// Messages that are read, and not given to the server yet.
+#[derive(Default)]
+struct Unsent {
+    /// The generation of the journal.
+    generation: String,
+    /// Each with its ticket.
+    messages: VecDeque<(u64, Message)>,
+    /// The publications of the message before these, each with the ticket of that.
+    parts: VecDeque<(u64, Publication)>,
+}
+
+/// The way out.
+pub(crate) struct Outbound<'a> {
+    setup: &'a TeamSetup,
+    own: MachineId,
+    context: Context,
+    state: TeamState,
+    /// The stream took everything of this machine up to this number.
+    published: i64,
+    publishing: Publishing,
+    /// The run of `publishing`: later ones have higher numbers.
+    run: i64,
+    unsent: Unsent,
+    acks: VecDeque<PendingAck>,
+}
+
+impl<'a> Outbound<'a> {
+    /// At the beginning of a connection.
+    pub(crate) fn new(
+        setup: &'a TeamSetup,
+        own: MachineId,
+        context: Context,
+        state: TeamState,
+        published: i64,
+    ) -> Self {
+        Self {
+            publishing: Publishing::after(state.begin(published)),
+            run: IdSource::now().unix_ms,
+            setup,
+            own,
+            context,
+            state,
+            published,
+            unsent: Unsent::default(),
+            acks: VecDeque::new(),
+        }
+    }
+
+    /// What is known of the stream.
+    pub(crate) fn state(&self) -> &TeamState {
+        &self.state
+    }
+
+    /// Something was written here.
+    pub(crate) fn changed(&mut self) {
+        self.publishing.changed();
+    }
+
+    /// Publishes what there is and has room. One message may become thousands of publications, and the answers to them are
+    /// waited for where everything else is, too.
+    pub(crate) async fn publish_more(&mut self, journal: &mut Journal) -> Result<(), Error> {
+        while self.acks.len() < WINDOW {
+            if let Some((ticket, Publication { subject, message })) = self.unsent.parts.pop_front() {
+                let message_id = nats_message_id(&self.own, self.run, &message.id);
+                let payload = TeamPayload::Message {
+                    generation: self.unsent.generation.clone(),
+                    sent_ms: IdSource::now().unix_ms,
+                    covered_from: self.state.covers(),
+                    covered_at: self.state.covered_at(),
+                    again: message.seq <= self.published,
+                    message: Box::new(message),
+                };
+                let answer = self.publish(subject, &message_id, &payload).await?;
+                self.acks.push_back(PendingAck { ticket, message_id, answer });
+            } else if let Some((ticket, message)) = self.unsent.messages.pop_front() {
+                let parts = publications(self.setup, journal, &message)?;
+                self.publishing.becomes(ticket, parts.len());
+                self.unsent.parts = parts.into_iter().map(|part| (ticket, part)).collect();
+            } else {
+                self.note_arrived(journal)?;
+                let Some((after, most)) = self.publishing.wanted() else { break };
+                let batch = journal.own_after(after, most)?;
+                self.publishing.read_up_to(batch.looked_at, batch.more);
+                let generation = journal.generation()?;
+                for message in batch.messages {
+                    let (generation, id) = (generation.clone(), Some(message.id.to_string()));
+                    let ticket = self.publishing.read(Position { generation, seq: message.seq, id });
+                    self.unsent.messages.push_back((ticket, message));
+                }
+                self.unsent.generation = generation;
+            }
+        }
+        Ok(())
+    }
+
+    async fn publish(
+        &self,
+        subject: String,
+        message_id: &str,
+        payload: &TeamPayload,
+    ) -> Result<Answer, Error> {
+        let message = PublishMessage::build()
+            .payload(payload.encode().into())
+            .message_id(message_id)
+            .expected_stream(stream_name(&self.setup.team));
+        let sent = self.context.send_publish(subject, message).await;
+        sent.map(IntoFuture::into_future).map_err(|error| failed("a message cannot be published", &error))
+    }
+
+    /// Waits for the answer to the oldest message that has none.
+    pub(crate) async fn next_answer(&mut self) -> Result<PublishAck, PublishError> {
+        match self.acks.front_mut() {
+            Some(first) => first.answer.as_mut().await,
+            None => pending().await,
+        }
+    }
+
+    /// The server answered the oldest message that it had not answered; perhaps others, too.
+    pub(crate) fn answered(
+        &mut self,
+        journal: &mut Journal,
+        connection: &mut Connection,
+        mut answer: Result<PublishAck, PublishError>,
+    ) -> Result<(), Error> {
+        loop {
+            let Some(pending) = self.acks.pop_front() else { break };
+            let ack =
+                answer.map_err(|error| connection.refused("a message was not taken", &error.to_string()))?;
+            self.publishing.confirmed(pending.ticket);
+            self.state.took(LastPublished { sequence: ack.sequence, message_id: pending.message_id });
+            match self.acks.front_mut().and_then(|next| ready_now(next.answer.as_mut())) {
+                Some(next) => answer = next,
+                None => break,
+            }
+        }
+        self.note_arrived(journal)
+    }
+
+    /// Stores how far the stream has everything.
+    fn note_arrived(&mut self, journal: &mut Journal) -> Result<(), Error> {
+        let end = self.publishing.arrived();
+        let is_further = end.as_ref().is_some_and(|end| end.seq > self.published);
+        let is_complete = match &end {
+            Some(end) => end.seq >= self.published,
+            None => self.state.again_from.is_some() && self.publishing.is_done(),
+        };
+        if is_complete {
+            self.state.is_complete(IdSource::now().unix_ms);
+        }
+        if is_complete || end.is_some() {
+            self.setup.check_known(journal)?;
+            // Before the place: a place whose message is not known to the next connection could be lost unnoticed.
+            self.store_state(journal)?;
+        }
+        if let Some(end) = end.filter(|_| is_further) {
+            self.published = end.seq;
+            let key = self.setup.export_key();
+            journal.advance_export(&key, &end.into(), IdSource::now().unix_ms)?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn store_state(&self, journal: &mut Journal) -> Result<(), Error> {
+        Ok(journal.set_team_note(&self.setup.export_key(), &self.state.encode())?)
+    }
+
+    /// Publishes again what another machine lacks, if the stream does not have it.
+    pub(crate) async fn serve(
+        &mut self,
+        journal: &mut Journal,
+        stream: &Stream,
+        want: &Want,
+    ) -> Result<(), Error> {
+        let is_changed =
+            want.removed_before > self.state.covered_at() && self.check_coverage(journal, stream).await?;
+        let after = match &want.after {
+            Some(after) => {
+                let asked = ReadPosition { cursor: after.clone().into(), catch_up: None };
+                journal.resume_at(&asked)?.cursor.seq
+            }
+            None => journal.own_since(want.joined_ms.saturating_sub(CLOCKS_DIFFER_MS))?,
+        };
+        let is_wanted = self.state.wanted(after);
+        if is_changed || is_wanted {
+            self.store_state(journal)?;
+        }
+        if is_wanted || (is_changed && self.state.again_from.is_some()) {
+            // What is on its way is published again with the rest.
+            self.acks.clear();
+            self.unsent = Unsent::default();
+            self.run = IdSource::now().unix_ms.max(self.run.saturating_add(1));
+            self.publishing = Publishing::after(self.state.begin(self.published));
+        }
+        Ok(())
+    }
+
+    /// Another machine says that messages were removed from the stream. Finds out what it has of this one's, if that is true, and
+    /// gives whether it is.
+    async fn check_coverage(&mut self, journal: &mut Journal, stream: &Stream) -> Result<bool, Error> {
+        let info = info_of(stream).await?;
+        if info.state.first_sequence <= self.state.covered_at() {
+            return Ok(false);
+        }
+        let published = self.publishing.published_up_to();
+        let found = coverage(self.setup, journal, stream, &info, published).await?;
+        self.state.removed(found.from, found.at);
+        Ok(true)
+    }
+
+    /// Tells the other machines something that is no message of the journal, and waits until the stream has it. Gives its number
+    /// there.
+    pub(crate) async fn publish_to_machines(
+        &mut self,
+        connection: &mut Connection,
+        payload: &TeamPayload,
+        id: &str,
+    ) -> Result<u64, Error> {
+        let subject = TeamSubject { machine: &self.setup.machine, scope: "link", audience: Audience::Want };
+        let id = nats_message_id(&self.own, self.run, id);
+        let answer = self.publish(subject.text(&self.setup.team), &id, payload).await?.await;
+        let ack =
+            answer.map_err(|error| connection.refused("a message was not taken", &error.to_string()))?;
+        // If the server loses it, this machine says it again.
+        self.state.took(LastPublished { sequence: ack.sequence, message_id: id });
+        Ok(ack.sequence)
+    }
+}
