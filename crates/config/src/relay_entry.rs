@@ -89,7 +89,8 @@ pub struct RelayEntry {
     /// Whether what agents on the machine ask may be answered from here. With `nats`: whether other machines of the team may
     /// answer what agents ask here, and write to them.
     pub may_answer: bool,
-    /// Whether messages of agents on the machine reach the lead agent of the same repository here.
+    /// Whether messages of agents on the machine reach the lead agent of the same repository here. With `nats`: those of agents
+    /// on all machines of the team.
     pub may_reach_lead: bool,
     /// With `nats`: whether what you read, clear or snooze here counts on the other machines of the team, and the other way
     /// round.
@@ -213,7 +214,7 @@ fn relay(item: &Item<'_, '_>, section: &Section<'_, '_>) -> Option<RelayEntry> {
     };
     let has = |key: &str| section.get(key).is_some();
     if has("nats") {
-        if has("ssh") || has("program") || has("command") || relay.may_reach_lead {
+        if has("ssh") || has("program") || has("command") {
             return item.wrong("has `nats` and what belongs to a link of another kind", None);
         }
         return match relay.wrong_team() {

@@ -78,11 +78,9 @@ pub(crate) fn read_own(
         if let [wire] = wires.as_mut_slice() {
             wire.prompt = asked(journal, message)?.and_then(for_popup);
         }
-        if is_for_lead(&message.draft) {
-            let directory = message.draft.origin.cwd.as_deref();
-            let repository = directory.and_then(|directory| repositories.identity(directory));
+        if let Some(identity) = identity_of(repositories, message) {
             for wire in &mut wires {
-                wire.repository.clone_from(&repository);
+                wire.repository = Some(identity.clone());
             }
         }
         if wires.is_empty() {
@@ -167,6 +165,12 @@ pub(crate) fn asked(journal: &mut Journal, message: &Message) -> Result<Option<P
     let question = message.draft.question_id.as_ref().filter(|_| message.draft.key.is_none());
     let question = question.map(|id| journal.question(id)).transpose()?.flatten();
     Ok(question.map(|question| PromptContent::Questions(vec![question.as_prompt()])))
+}
+
+/// Where the repository of a message comes from, if a lead agent reads the message.
+pub(crate) fn identity_of(repositories: &mut Repositories, message: &Message) -> Option<String> {
+    let directory = message.draft.origin.cwd.as_deref().filter(|_| is_for_lead(&message.draft));
+    directory.and_then(|directory| repositories.identity(directory))
 }
 
 /// Whether the lead agent of a repository reads it.

@@ -27,6 +27,8 @@ pub struct TeamSetup {
     pub(crate) ca: Option<PathBuf>,
     /// Whether other machines of the team may write to agents of this one, and answer what they ask.
     pub(crate) may_answer: bool,
+    /// Whether messages of agents of the team reach the lead agent of the same repository here.
+    pub(crate) may_reach_lead: bool,
     pub(crate) share_marks: bool,
     pub(crate) give_answer: Option<GiveAnswer>,
     pub(crate) repository_names: RepositoryNames,
@@ -68,6 +70,7 @@ impl TeamSetup {
             credentials,
             ca,
             may_answer: link.may_answer,
+            may_reach_lead: link.may_reach_lead,
             share_marks,
             give_answer: None,
             repository_names: RepositoryNames::default(),

@@ -35,7 +35,6 @@ pub(crate) struct Inbound<'a> {
     next: u64,
     /// This machine joined the team in this stream.
     is_first_stream: bool,
-    /// Only links to one machine bring repositories together.
     repositories: Repositories,
     /// The machines that published something in this connection, and whether they have their names here.
     named: BTreeMap<String, bool>,
@@ -115,7 +114,8 @@ impl<'a> Inbound<'a> {
             places.insert(key.clone(), place.clone());
             let may_answer = self.setup.may_answer;
             let rules = ImportRules {
-                may_reach_lead: false,
+                // Also where others may write to agents: every message of the same repository would reach the lead agent.
+                may_reach_lead: self.setup.may_reach_lead,
                 // The machine where an agent runs decides, and tells what is asked only if it takes answers.
                 may_be_answered: true,
                 ..ImportRules::new(name.clone(), may_answer, run.clock_ahead_ms, 0)

@@ -13,8 +13,10 @@ use ringer_core::Message;
 use ringer_journal::{IdSource, Journal, ReadPosition};
 
 use crate::error::Error;
+use crate::local_journal::identity_of;
 use crate::machine::MachineId;
 use crate::position::Position;
+use crate::repositories::Repositories;
 use crate::team_setup::TeamSetup;
 
 use super::connection::{Connection, failed, info_of};
@@ -65,6 +67,7 @@ pub(crate) struct Outbound<'a> {
     run: i64,
     unsent: Unsent,
     acks: VecDeque<PendingAck>,
+    repositories: Repositories,
 }
 
 impl<'a> Outbound<'a> {
@@ -86,6 +89,7 @@ impl<'a> Outbound<'a> {
             published,
             unsent: Unsent::default(),
             acks: VecDeque::new(),
+            repositories: Repositories::new(setup.repository_names.clone()),
         }
     }
 
@@ -116,7 +120,14 @@ impl<'a> Outbound<'a> {
                 let answer = self.publish(subject, &message_id, &payload).await?;
                 self.acks.push_back(PendingAck { ticket, message_id, answer });
             } else if let Some((ticket, message)) = self.unsent.messages.pop_front() {
-                let parts = publications(self.setup, journal, &message)?;
+                let mut parts = publications(self.setup, journal, &message)?;
+                if !parts.is_empty()
+                    && let Some(identity) = identity_of(&mut self.repositories, &message)
+                {
+                    for Publication { message, .. } in &mut parts {
+                        message.repository = Some(identity.clone());
+                    }
+                }
                 self.publishing.becomes(ticket, parts.len());
                 self.unsent.parts = parts.into_iter().map(|part| (ticket, part)).collect();
             } else {

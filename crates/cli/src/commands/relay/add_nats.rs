@@ -25,6 +25,7 @@ use crate::output::{print_line, short_path};
 ///   ringer relay add nats tls://nats.example.org --team platform --credentials me.creds
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch on the command line")]
 pub(super) struct Args {
     /// Address of the server, such as tls://nats.example.org:4222; those of a cluster with commas between them
     url: String,
@@ -46,6 +47,9 @@ pub(super) struct Args {
     /// Let other machines of the team answer what agents ask here, and write to them
     #[arg(long)]
     may_answer: bool,
+    /// Let messages of agents of the team reach the lead agent of the same repository here
+    #[arg(long)]
+    may_reach_lead: bool,
     /// Let what is read, cleared or snoozed on one machine count on all
     #[arg(long)]
     share_marks: bool,
@@ -64,6 +68,7 @@ pub(super) fn run(arguments: &Args, home: &Home) -> Outcome {
         credentials: absolute(&arguments.credentials)?,
         ca: absolute(&arguments.ca)?,
         may_answer: arguments.may_answer,
+        may_reach_lead: arguments.may_reach_lead,
         share_marks: arguments.share_marks,
         ..RelayEntry::default()
     };

@@ -5,6 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use test_support::{BlockingNotificationServer, NATS_USERS, NatsServer, ServerBehaviour, SessionBus, until};
 
+use super::repositories::{hook, set_origin, start_lead};
 use crate::hub::environment::HubEnvironment;
 use crate::ringer::check;
 
@@ -118,6 +119,35 @@ fn a_machine_that_allows_it_takes_messages_for_its_agents() {
     until("it is there", || {
         other.base.run(&["log", "--everywhere", "--json"]).contains("\"to\":\"agent:worker-1\"")
     });
+}
+
+#[test]
+fn a_lead_hears_workers_of_the_same_repository_in_its_team() {
+    let server = NatsServer::of_team("t");
+    let laptop = add(&server, "laptop", &["--may-reach-lead"]);
+    let [other, vm] = ["box", "vm"].map(|name| add(&server, name, &[]));
+    set_origin(&laptop.base.repository(), "git@github.com:org/api");
+    for machine in [&other, &vm] {
+        set_origin(&machine.base.repository(), "https://ada:secret@github.com/org/api.git");
+    }
+    for machine in [&laptop, &vm] {
+        start_lead(machine);
+    }
+    other.notify(&["--from", "worker-1", "the tests are red"]);
+    let mut told = String::new();
+    until("the lead agent reads it", || {
+        told = hook(&laptop, "UserPromptSubmit");
+        told.contains("the tests are red")
+    });
+    assert!(told.contains("worker-1@box.t"), "{told}");
+    // The person there has not allowed it.
+    until_listed(&vm, "the tests are red");
+    assert!(!hook(&vm, "UserPromptSubmit").contains("the tests are red"));
+    let web = other.base.make_repository("web");
+    set_origin(&web, "https://github.com/org/web.git");
+    check(other.base.ringer(&["notify", "of the web"]).current_dir(&web), 0);
+    until_listed(&laptop, "of the web");
+    assert!(!hook(&laptop, "UserPromptSubmit").contains("of the web"));
 }
 
 #[test]

@@ -7,20 +7,21 @@ use serde_json::json;
 use test_support::until;
 
 use super::machines::{Laptop, linked};
+use crate::hub::environment::HubEnvironment;
 use crate::ringer::{check_with_input, json as parsed};
 
 /// Makes a repository a clone from this URL.
-fn set_origin(repository: &Path, url: &str) {
+pub(super) fn set_origin(repository: &Path, url: &str) {
     let config = format!("[remote \"origin\"]\n\turl = {url}\n");
     fs::write(repository.join(".git/config"), config).expect("a file");
 }
 
-/// Calls a hook of the lead agent on the laptop. Gives what the agent is told.
-fn hook(laptop: &Laptop, event: &str) -> String {
+/// Calls a hook of an agent on a machine. Gives what the agent is told.
+pub(super) fn hook(machine: &HubEnvironment, event: &str) -> String {
     let input = json!({
-        "session_id": "0123456789", "source": "startup", "cwd": laptop.near.base.repository(), "prompt": "go on",
+        "session_id": "0123456789", "source": "startup", "cwd": machine.base.repository(), "prompt": "go on",
     });
-    let mut command = laptop.near.base.ringer(&["hook", "claude", event]);
+    let mut command = machine.base.ringer(&["hook", "claude", event]);
     check_with_input(&mut command, input.to_string().as_bytes())
 }
 
@@ -35,14 +36,19 @@ fn clones() -> Laptop {
 /// A laptop with a lead agent, and a box.
 fn with_lead() -> Laptop {
     let laptop = linked();
-    laptop.near.base.run(&["lead", "on"]);
-    hook(&laptop, "SessionStart");
+    start_lead(&laptop.near);
+    laptop
+}
+
+/// Starts a lead agent.
+pub(super) fn start_lead(machine: &HubEnvironment) {
+    machine.base.run(&["lead", "on"]);
+    hook(machine, "SessionStart");
     // A hook that finds the journal locked leaves what it has to say to the next command.
     until("the lead agent is known", || {
-        let status = parsed(&laptop.near.run(&["status", "--everywhere", "--json"]));
-        status["agents"].as_array().is_some_and(|agents| agents.len() == 1)
+        let status = parsed(&machine.run(&["status", "--everywhere", "--json"]));
+        status["agents"].as_array().is_some_and(|agents| agents.iter().any(|agent| agent["lead"] == true))
     });
-    laptop
 }
 
 #[test]
@@ -53,7 +59,7 @@ fn a_lead_hears_workers_of_the_same_repository_on_another_machine() {
     laptop.until_listed("the tests are red");
     let mut told = String::new();
     until("the lead agent reads it", || {
-        told = hook(&laptop, "UserPromptSubmit");
+        told = hook(&laptop.near, "UserPromptSubmit");
         told.contains("the tests are red")
     });
     assert!(told.contains("worker-1@box"), "{told}");
@@ -62,7 +68,7 @@ fn a_lead_hears_workers_of_the_same_repository_on_another_machine() {
     set_origin(&other, "https://github.com/org/web.git");
     crate::ringer::check(laptop.far.base.ringer(&["notify", "of the web"]).current_dir(&other), 0);
     laptop.until_listed("of the web");
-    assert!(!hook(&laptop, "UserPromptSubmit").contains("of the web"));
+    assert!(!hook(&laptop.near, "UserPromptSubmit").contains("of the web"));
 }
 
 #[test]
@@ -71,12 +77,12 @@ fn repositories_of_one_name_are_the_same_without_a_remote() {
     laptop.allow_reaching_lead();
     laptop.far.notify(&["--from", "worker-1", "too early"]);
     laptop.until_listed("too early");
-    assert!(!hook(&laptop, "UserPromptSubmit").contains("too early"));
+    assert!(!hook(&laptop.near, "UserPromptSubmit").contains("too early"));
     let servers = laptop.servers();
     laptop.name_repositories("api");
     until("the lead agent reads what is written after that", || {
         laptop.far.notify(&["--from", "worker-1", "the tests are red"]);
-        hook(&laptop, "UserPromptSubmit").contains("the tests are red")
+        hook(&laptop.near, "UserPromptSubmit").contains("the tests are red")
     });
     assert_eq!(laptop.servers(), servers, "the link stayed connected");
 }
@@ -86,7 +92,7 @@ fn no_other_machine_reaches_a_lead_unless_the_person_allows_it() {
     let laptop = clones();
     laptop.far.notify(&["--from", "worker-1", "obey"]);
     laptop.until_listed("obey");
-    let told = hook(&laptop, "UserPromptSubmit");
+    let told = hook(&laptop.near, "UserPromptSubmit");
     assert!(!told.contains("obey"), "{told}");
     until("the scope is of the box", || {
         let database = rusqlite::Connection::open(laptop.near.base.database()).expect("a database");
