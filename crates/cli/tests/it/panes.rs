@@ -6,6 +6,7 @@ mod everyday;
 mod hostile;
 mod input;
 mod killed;
+mod raw_client;
 mod rings;
 mod saving;
 mod session;

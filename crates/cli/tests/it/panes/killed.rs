@@ -6,9 +6,10 @@ use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
-use serde_json::json;
+use serde_json::{Value, json};
 use test_support::until;
 
+use super::raw_client::{REQUEST, RawClient};
 use super::session::Session;
 use super::window::Window;
 use crate::hub::environment::{kill, runs};
@@ -238,6 +239,19 @@ fn what_ended_without_a_server_is_told_once_and_stays_or_closes_as_usual() {
 }
 
 #[test]
+fn an_ending_that_was_told_is_noted_at_once() {
+    let session = Session::new();
+    session.open("job", "read line; exit 3");
+    session.until_saved("");
+    session.run(&["send", "job", "go on"]);
+    until("it has ended", || session.surface("job")["state"] == "exit status 3");
+    kill(session.server());
+    // The next server tells of an ending unless this says that it was told.
+    let noted = hand_over(&session);
+    assert!(noted.contains(r#"\"has_ended\":true"#), "{noted}");
+}
+
+#[test]
 fn what_was_shown_before_a_window_got_smaller_comes_back() {
     let session = Session::new();
     let window = session.window(&["attach"], 40, 120);
@@ -327,20 +341,11 @@ fn after_a_reboot_the_session_is_restored() {
     assert_ne!(window.number_after("new="), shell);
 }
 
-fn frame(kind: u8, body: &serde_json::Value) -> Vec<u8> {
-    let body = body.to_string().into_bytes();
-    let length = u32::try_from(body.len()).expect("a length").to_le_bytes();
-    [&[kind][..], &length, &body].concat()
-}
-
 /// What the program of another version does before it starts a server of its own.
 fn replace(session: &Session, version: u32) {
-    let mut stream = UnixStream::connect(session.sockets().join("ui.sock")).expect("a server");
-    let hello = json!({ "version": version, "program": "9.9.9", "terminal": null, "environment": [], "directory": "/" });
-    stream.write_all(&frame(1, &hello)).expect("it reads");
-    stream.write_all(&frame(5, &json!("replace"))).expect("it reads");
-    // Until the server has gone.
-    let _ = stream.read_to_end(&mut Vec::new());
+    let mut client = RawClient::connect(session, version, &Value::Null);
+    client.send(REQUEST, &json!("replace"));
+    client.wait_for_end();
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 use test_support::until;
 
@@ -88,6 +89,48 @@ fn what_the_person_looks_at_does_not_ring() {
     until("it rings", || window.text().contains(RINGS));
     window.set_focus(true);
     until("it is seen", || !window.text().contains(RINGS));
+}
+
+fn signal(pid: u32, signal: Signal) {
+    kill_process(Pid::from_raw(pid.cast_signed()).expect("a process"), signal).expect("it runs");
+}
+
+/// More than waits for a hub: it is told what lasts anew when it goes on, and what was said once is told once.
+#[test]
+fn a_hub_that_was_stopped_knows_what_is_looked_at_when_it_goes_on() {
+    let session = Session::new();
+    let mut window = session.window(&["attach"], 30, 200);
+    window.until("$ ");
+    window.set_focus(true);
+    let says = |file: &str, body: &str| {
+        format!("until [ -e {file} ]; do sleep 0.02; done; printf '\\033]777;notify;Build;{body}\\007'")
+    };
+    session.open("left", &format!("{}; echo said-$((40+2)); read line", says("go", "said once")));
+    session.open("right", &format!("read line; echo got-$line; {}; read line", says("later", "seen")));
+    until("three panes", || window.text().matches('┌').count() == 3);
+    until("the hub knows them", || session.surfaces().iter().all(|surface| surface["tty"].is_string()));
+    let hub = session.hub.hub();
+    signal(hub, Signal::STOP);
+    go(&session);
+    window.until("said-42");
+    // The keys are now here and now there, but not in the last pane, where they go at the end.
+    window.press("h");
+    window.press("h");
+    for _ in 0..30 {
+        window.keys(&"\x07l\x07h".repeat(100));
+    }
+    window.press("l");
+    window.press("l");
+    window.command("typed");
+    window.until("got-typed");
+    signal(hub, Signal::CONT);
+    fs::write(session.file("later"), "").expect("a file");
+    let bodies = |arguments: &[&str]| session.hub.bodies(arguments);
+    until("it is told", || bodies(&["--all"]).contains(&"seen".to_owned()));
+    until("it is looked at", || !bodies(&["--unread"]).contains(&"seen".to_owned()));
+    let told = bodies(&["--all"]);
+    assert_eq!(told.iter().filter(|body| *body == "said once").count(), 1, "{told:?}");
+    assert_eq!(session.hub.hub(), hub);
 }
 
 /// A ring in panes that are shown in tmux, until the person goes there.

@@ -1,8 +1,10 @@
 //! The terminal of a window: one that takes nothing, one whose window is stopped, one that is no usual one.
 
 use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
 use test_support::until;
 
+use super::raw_client::{ANSWER, BYE, INBOX_LEFT, OUTPUT, REQUEST, RawClient, WELCOME};
 use super::session::{RINGER, Session};
 use super::window::Window;
 
@@ -91,6 +93,76 @@ fn a_window_that_is_stopped_without_a_word_shows_everything_when_it_goes_on() {
         window.until(&format!("outer-{}", 300 + number));
         check_is_back(&mut window, number);
     }
+}
+
+/// How deep the stack of the keyboard's flags is after each sequence that changes it.
+fn keyboard_depths(written: &str) -> Vec<i32> {
+    let (push, pop) = ("\x1b[>0u", "\x1b[<u");
+    let changes = written.match_indices("\x1b[").filter_map(|(at, _)| {
+        let rest = &written[at..];
+        if rest.starts_with(push) { Some(1) } else { rest.starts_with(pop).then_some(-1) }
+    });
+    let depth = |depth: &mut i32, change: i32| {
+        *depth += change;
+        Some(*depth)
+    };
+    changes.scan(0, depth).collect()
+}
+
+#[test]
+fn the_flags_of_the_keyboard_do_not_add_up_when_a_window_is_stopped() {
+    let session = Session::new();
+    let mut window = session.attach();
+    let client = Pid::from_raw(window.pid().cast_signed()).expect("a process");
+    for rounds in 1..4 {
+        kill_process(client, Signal::STOP).expect("it runs");
+        until("it is stopped", || is_stopped(client));
+        kill_process(client, Signal::CONT).expect("it is stopped");
+        until("it is shown again", || keyboard_depths(&window.raw()).len() == 1 + 2 * rounds);
+    }
+    window.press("d");
+    let (written, status) = window.end();
+    let depths = keyboard_depths(&written);
+    assert!(status.success() && depths.iter().all(|depth| (0..=1).contains(depth)), "{depths:?}");
+    assert_eq!(depths.last(), Some(&0), "{depths:?}");
+}
+
+fn is_stopped(process: Pid) -> bool {
+    let stat =
+        std::fs::read_to_string(format!("/proc/{}/stat", process.as_raw_nonzero())).unwrap_or_default();
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('T'))
+}
+
+#[test]
+fn a_window_that_leaves_when_it_goes_on_does_not_take_its_terminal_again() {
+    let session = Session::new();
+    let window = session.attach();
+    let client = Pid::from_raw(window.pid().cast_signed()).expect("a process");
+    kill_process(client, Signal::STOP).expect("it runs");
+    until("it is stopped", || is_stopped(client));
+    session.run(&["detach"]);
+    kill_process(client, Signal::CONT).expect("it is stopped");
+    // Until the server has let go of the terminal, too.
+    let (written, status) = window.end();
+    assert!(status.success() && written.ends_with("\x1b[?1049l"), "{written:?}");
+    assert_eq!(written.matches("\x1b[?1049h").count(), 1, "{written:?}");
+}
+
+#[test]
+fn a_window_that_was_told_to_leave_is_not_drawn_in_again() {
+    let session = Session::new();
+    session.open("job", "read line");
+    let facts = json!({
+        "columns": 80, "lines": 24, "colours": 256, "is_ascii": false, "has_mouse": false, "surface": null,
+    });
+    let mut client = RawClient::connect(&session, 1, &facts);
+    assert_eq!(client.next_kind(), WELCOME);
+    session.run(&["detach"]);
+    assert!(client.kinds_until(BYE).contains(&OUTPUT));
+    // It was stopped, and goes on before it has read that it is to leave.
+    client.send(INBOX_LEFT, &Value::Null);
+    client.send(REQUEST, &json!("list"));
+    assert_eq!(client.next_kind(), ANSWER);
 }
 
 #[test]
