@@ -304,7 +304,7 @@ fn show(
 /// Tells the server that another program had the terminal, and what its size is now. Everything is drawn again.
 fn send_terminal_again(link: &mut Link, terminal: &RawTerminal) -> io::Result<()> {
     link.send(&Frame::json(FrameKind::Resize, &terminal.size()))?;
-    link.send(&Frame::new(FrameKind::InboxLeft, []))
+    link.send(&Frame::new(FrameKind::TerminalBack, []))
 }
 
 fn show_frames(

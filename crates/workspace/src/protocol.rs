@@ -22,8 +22,8 @@ pub(crate) enum FrameKind {
     Input,
     /// From a client: the size of its terminal.
     Resize,
-    /// From a client: it shows panes again, after the inbox or after it was stopped.
-    InboxLeft,
+    /// From a client: it has its terminal back from another program, the inbox or its shell, and shows panes again.
+    TerminalBack,
     /// From a client: a command.
     Request,
     /// To a client: who the server is.
@@ -42,7 +42,7 @@ const KINDS: [(FrameKind, u8); 10] = [
     (FrameKind::Hello, 1),
     (FrameKind::Input, 2),
     (FrameKind::Resize, 3),
-    (FrameKind::InboxLeft, 4),
+    (FrameKind::TerminalBack, 4),
     (FrameKind::Request, 5),
     (FrameKind::Welcome, 65),
     (FrameKind::Output, 66),

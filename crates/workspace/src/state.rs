@@ -208,8 +208,8 @@ impl State {
         self.finish(Vec::new())
     }
 
-    /// A client has left the inbox.
-    pub(crate) fn inbox_left(&mut self, client: ClientId, now: Instant) -> Vec<Effect> {
+    /// A client has its terminal back from the inbox, or from its shell.
+    pub(crate) fn terminal_back(&mut self, client: ClientId, now: Instant) -> Vec<Effect> {
         if let Some(view) = self.views.get_mut(&client) {
             (view.is_in_inbox, view.active) = (false, now);
         }

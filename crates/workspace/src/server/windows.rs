@@ -110,8 +110,8 @@ impl Server {
                 Err(_) => return false,
             },
             // It leaves altogether, and has its terminal for itself.
-            FrameKind::InboxLeft if link.is_leaving => return true,
-            FrameKind::InboxLeft => {
+            FrameKind::TerminalBack if link.is_leaving => return true,
+            FrameKind::TerminalBack => {
                 // Another program had its terminal in between: the inbox, or its shell while it was stopped.
                 (link.shown, link.modes) = (None, OuterModes::default());
                 let has_mouse = link.has_mouse;
@@ -120,7 +120,7 @@ impl Server {
                 let leave = if was_in_inbox { "" } else { LEAVE };
                 let again = format!("{leave}{}", enter(has_mouse));
                 self.send(client, &Frame::new(FrameKind::Output, again));
-                self.state.inbox_left(client, now)
+                self.state.terminal_back(client, now)
             }
             FrameKind::Request => {
                 let (answer, effects) = match frame.read::<Request>() {

@@ -123,7 +123,7 @@ impl Simulation {
             22 => self.open(),
             _ => {
                 let client = self.client();
-                let mut effects = self.state.inbox_left(client, self.now);
+                let mut effects = self.state.terminal_back(client, self.now);
                 effects.extend(self.state.end_updates(self.now + Duration::from_millis(200)).1);
                 effects.extend(self.state.tick(self.now));
                 effects

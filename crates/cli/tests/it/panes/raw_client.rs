@@ -10,7 +10,7 @@ use test_support::DEADLINE;
 use super::session::Session;
 
 const HELLO: u8 = 1;
-pub(super) const INBOX_LEFT: u8 = 4;
+pub(super) const TERMINAL_BACK: u8 = 4;
 pub(super) const REQUEST: u8 = 5;
 pub(super) const WELCOME: u8 = 65;
 pub(super) const OUTPUT: u8 = 66;

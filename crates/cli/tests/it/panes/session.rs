@@ -11,6 +11,7 @@ use test_support::{DEADLINE, until};
 
 use super::window::Window;
 use crate::hub::environment::{HubEnvironment, runs};
+use crate::pty::{Pane, size};
 
 pub(super) const RINGER: &str = env!("CARGO_BIN_EXE_ringer");
 
@@ -48,7 +49,21 @@ impl Session {
 
     /// A command in a window.
     pub(super) fn window(&self, arguments: &[&str], lines: u16, columns: u16) -> Window {
-        Window::start(&[&[RINGER], arguments].concat(), &self.variables(), &self.directory(), lines, columns)
+        self.terminal(&[&[RINGER], arguments].concat(), lines, columns)
+    }
+
+    /// Any program in a terminal.
+    pub(super) fn terminal(&self, argv: &[&str], lines: u16, columns: u16) -> Window {
+        let mut window = self.unread_terminal(argv, lines, columns);
+        window.begin_reading();
+        window
+    }
+
+    /// The same, and the terminal is not read until [`Window::begin_reading`].
+    pub(super) fn unread_terminal(&self, argv: &[&str], lines: u16, columns: u16) -> Window {
+        let (variables, directory) = (self.variables(), self.directory());
+        let pane = Pane::start_unread(argv, &variables, Some(&directory), size(lines, columns));
+        Window::new(pane, (lines, columns))
     }
 
     /// Where windows are opened.

@@ -4,20 +4,14 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use test_support::until;
 
-use super::raw_client::{ANSWER, BYE, INBOX_LEFT, OUTPUT, REQUEST, RawClient, WELCOME};
+use super::raw_client::{ANSWER, BYE, OUTPUT, REQUEST, RawClient, TERMINAL_BACK, WELCOME};
 use super::session::{RINGER, Session};
 use super::window::Window;
-
-/// A window with a program of its own around `ringer`.
-fn window(session: &Session, argv: &[&str]) -> Window {
-    Window::start(argv, &session.variables(), &session.directory(), 24, 80)
-}
 
 #[test]
 fn a_terminal_that_takes_nothing_does_not_hold_the_other_windows() {
     let session = Session::new();
-    let mut full =
-        Window::start_unread(&[RINGER, "attach"], &session.variables(), &session.directory(), 24, 80);
+    let mut full = session.unread_terminal(&[RINGER, "attach"], 24, 80);
     until("it is attached", || session.surfaces().len() == 1);
     let mut window = session.attach();
     // What a program copies goes to both windows, and is more than the kernel holds for a terminal.
@@ -39,7 +33,7 @@ fn a_terminal_that_takes_nothing_does_not_hold_the_other_windows() {
 
 /// A shell with job control, and in it a window with a pane that shows `inner-42`. Gives the process of the window, too.
 fn in_shell(session: &Session) -> (Window, Pid) {
-    let mut window = window(session, &["sh", "-i"]);
+    let mut window = session.terminal(&["sh", "-i"], 24, 80);
     window.until("$ ");
     window.command("\"$RINGER\" attach");
     window.until("┌");
@@ -160,7 +154,7 @@ fn a_window_that_was_told_to_leave_is_not_drawn_in_again() {
     session.run(&["detach"]);
     assert!(client.kinds_until(BYE).contains(&OUTPUT));
     // It was stopped, and goes on before it has read that it is to leave.
-    client.send(INBOX_LEFT, &Value::Null);
+    client.send(TERMINAL_BACK, &Value::Null);
     client.send(REQUEST, &json!("list"));
     assert_eq!(client.next_kind(), ANSWER);
 }
@@ -188,7 +182,7 @@ fn a_window_that_is_stopped_often_takes_that_for_no_crash() {
 #[test]
 fn a_window_in_a_session_without_a_terminal_works() {
     let session = Session::new();
-    let mut window = window(&session, &["setsid", "-w", RINGER, "attach"]);
+    let mut window = session.terminal(&["setsid", "-w", RINGER, "attach"], 24, 80);
     window.until("$ ");
     window.command("echo shown-$((40+2))");
     window.until("shown-42");
@@ -199,13 +193,13 @@ fn a_window_in_a_session_without_a_terminal_works() {
 #[test]
 fn input_and_output_have_to_be_one_terminal() {
     let session = Session::new();
-    let _other = window(&session, &["sh", "-c", "tty > other; exec sleep 1000"]);
+    let _other = session.terminal(&["sh", "-c", "tty > other; exec sleep 1000"], 24, 80);
     let other = session.line_of("other");
-    let window = window(&session, &["sh", "-c", &format!("exec \"$RINGER\" attach < {other}")]);
+    let window = session.terminal(&["sh", "-c", &format!("exec \"$RINGER\" attach < {other}")], 24, 80);
     let (written, status) = window.end();
     assert!(!status.success() && written.contains("two different terminals"), "{written}");
     // The same one under its other name.
-    let mut window = self::window(&session, &["sh", "-c", "exec \"$RINGER\" attach < /dev/tty"]);
+    let mut window = session.terminal(&["sh", "-c", "exec \"$RINGER\" attach < /dev/tty"], 24, 80);
     window.until("$ ");
     window.press("d");
     assert!(window.end().1.success());

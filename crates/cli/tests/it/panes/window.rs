@@ -1,7 +1,6 @@
 //! A terminal in which panes are shown, as a person sees it.
 
 use std::cell::RefCell;
-use std::path::Path;
 use std::thread;
 
 use alacritty_terminal::Term;
@@ -14,7 +13,7 @@ use alacritty_terminal::vte::ansi::Processor;
 use portable_pty::ExitStatus;
 use test_support::until;
 
-use crate::pty::{Pane, size};
+use crate::pty::Pane;
 
 /// The key before all keys of panes.
 const PREFIX: &str = "\x07";
@@ -80,29 +79,12 @@ pub(super) struct Window {
 }
 
 impl Window {
-    pub(super) fn start(
-        argv: &[&str],
-        variables: &[(String, String)],
-        directory: &Path,
-        lines: u16,
-        columns: u16,
-    ) -> Self {
-        let pane = Pane::start_sized(argv, variables, Some(directory), size(lines, columns));
+    /// Shows what the program of a terminal of that size writes.
+    pub(super) fn new(pane: Pane, (lines, columns): (u16, u16)) -> Self {
         Self { pane, emulator: RefCell::new(Emulator::new(lines, columns)) }
     }
 
-    /// A window whose terminal is not read until [`Self::begin_reading`].
-    pub(super) fn start_unread(
-        argv: &[&str],
-        variables: &[(String, String)],
-        directory: &Path,
-        lines: u16,
-        columns: u16,
-    ) -> Self {
-        let pane = Pane::start_unread(argv, variables, Some(directory), size(lines, columns));
-        Self { pane, emulator: RefCell::new(Emulator::new(lines, columns)) }
-    }
-
+    /// Reads the terminal of [`Session::unread_terminal`](super::session::Session::unread_terminal) from now on.
     pub(super) fn begin_reading(&mut self) {
         self.pane.begin_reading();
     }

@@ -153,7 +153,7 @@ fn the_hub_is_told_what_the_person_looks_at() {
     assert!(told(&effects, "surface.looks").contains(&&looks(&left)), "{effects:?}");
     let effects = session.prefix(1, "i");
     assert_eq!(told(&effects, "surface.looks").last().unwrap()["views"], json!([]), "the inbox hides it");
-    let effects = session.state.inbox_left(ClientId(1), session.now);
+    let effects = session.state.terminal_back(ClientId(1), session.now);
     assert_eq!(told(&effects, "surface.looks"), [&looks(&left)]);
     let effects = session.input(1, "\x1b[O");
     assert_eq!(told(&effects, "surface.looks")[0]["views"], json!([]));

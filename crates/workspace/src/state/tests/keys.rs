@@ -27,7 +27,7 @@ fn the_inbox_the_sidebar_the_help_and_leaving_are_for_one_window() {
     session.attach(2, 100, 30);
     let pane = session.focused(1);
     assert!(session.prefix(1, "i").contains(&Effect::Inbox { client: ClientId(1) }));
-    session.state.inbox_left(ClientId(1), session.now);
+    session.state.terminal_back(ClientId(1), session.now);
     session.prefix(1, "b");
     assert_eq!((session.area(1, &pane).x, session.area(2, &pane).x), (0, 16));
     session.prefix(1, "b");
