@@ -78,9 +78,9 @@ pub(crate) fn read_own(
         if let [wire] = wires.as_mut_slice() {
             wire.prompt = asked(journal, message)?.and_then(for_popup);
         }
-        if let Some(identity) = identity_of(repositories, message) {
+        if let Some(repository) = repository_of(repositories, message) {
             for wire in &mut wires {
-                wire.repository = Some(identity.clone());
+                wire.repository = Some(repository.clone());
             }
         }
         if wires.is_empty() {
@@ -167,8 +167,8 @@ pub(crate) fn asked(journal: &mut Journal, message: &Message) -> Result<Option<P
     Ok(question.map(|question| PromptContent::Questions(vec![question.as_prompt()])))
 }
 
-/// Where the repository of a message comes from, if a lead agent reads the message.
-pub(crate) fn identity_of(repositories: &mut Repositories, message: &Message) -> Option<String> {
+/// The identity of the repository of a message, if a lead agent reads the message.
+pub(crate) fn repository_of(repositories: &mut Repositories, message: &Message) -> Option<String> {
     let directory = message.draft.origin.cwd.as_deref().filter(|_| is_for_lead(&message.draft));
     directory.and_then(|directory| repositories.identity(directory))
 }

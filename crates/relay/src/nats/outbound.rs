@@ -13,7 +13,7 @@ use ringer_core::Message;
 use ringer_journal::{IdSource, Journal, ReadPosition};
 
 use crate::error::Error;
-use crate::local_journal::identity_of;
+use crate::local_journal::repository_of;
 use crate::machine::MachineId;
 use crate::position::Position;
 use crate::repositories::Repositories;
@@ -122,10 +122,10 @@ impl<'a> Outbound<'a> {
             } else if let Some((ticket, message)) = self.unsent.messages.pop_front() {
                 let mut parts = publications(self.setup, journal, &message)?;
                 if !parts.is_empty()
-                    && let Some(identity) = identity_of(&mut self.repositories, &message)
+                    && let Some(repository) = repository_of(&mut self.repositories, &message)
                 {
                     for Publication { message, .. } in &mut parts {
-                        message.repository = Some(identity.clone());
+                        message.repository = Some(repository.clone());
                     }
                 }
                 self.publishing.becomes(ticket, parts.len());
