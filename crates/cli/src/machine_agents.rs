@@ -3,25 +3,36 @@
 use ringer_hub::Clock;
 use ringer_journal::Home;
 use ringer_relay::{MachineAgents, WireAgent};
+use serde::Serialize;
 use serde_json::{Value, json};
+
+/// Agents that a machine has and does not list.
+#[derive(Debug, Serialize)]
+pub(crate) struct UnlistedAgents {
+    pub(crate) machine: String,
+    pub(crate) count: usize,
+}
 
 /// Agents of machines that are connected, in the form of the hub's list, with their machine. What the agents of a machine do
 /// that is not connected is not known: those are listed without a state.
-pub(crate) fn views(home: &Home, clock: &Clock) -> Vec<Value> {
-    let of_machine = |machine: &MachineAgents| {
-        let is_connected = machine.is_connected(home);
-        let views = machine.agents.iter().map(|agent| view(machine, agent, is_connected, clock));
-        views.collect::<Vec<_>>()
-    };
-    MachineAgents::all(home).iter().flat_map(of_machine).collect()
+pub(crate) fn views(home: &Home, clock: &Clock) -> (Vec<Value>, Vec<UnlistedAgents>) {
+    let machines = MachineAgents::all(home);
+    let views = machines
+        .iter()
+        .flat_map(|machine| machine.agents.iter().map(move |agent| view(machine, agent, clock)))
+        .collect();
+    let has_more = machines.into_iter().filter(|machine| machine.is_connected && machine.unlisted > 0);
+    let unlisted =
+        has_more.map(|MachineAgents { machine, unlisted: count, .. }| UnlistedAgents { machine, count });
+    (views, unlisted.collect())
 }
 
-fn view(machine: &MachineAgents, agent: &WireAgent, is_connected: bool, clock: &Clock) -> Value {
+fn view(machine: &MachineAgents, agent: &WireAgent, clock: &Clock) -> Value {
     json!({
         "id": agent.id,
         "client": agent.client,
         "session_id": null,
-        "state": is_connected.then_some(&agent.state),
+        "state": machine.is_connected.then_some(&agent.state),
         "since": clock.stamp(agent.since_ms),
         "cwd": agent.directory,
         "surface": agent.surface,
@@ -30,6 +41,21 @@ fn view(machine: &MachineAgents, agent: &WireAgent, is_connected: bool, clock: &
         "scope": null,
         "last_seen": clock.stamp(machine.told_ms),
         "machine": machine.machine,
-        "connected": is_connected,
+        "connected": machine.is_connected,
     })
 }
+
+/// Calls whenever a machine told of its agents, or was connected or lost. Returns where the system does not tell.
+#[cfg(target_os = "linux")]
+pub(crate) fn follow(home: &Home, changed: &dyn Fn()) {
+    let Ok(directory) = ringer_platform::DirectoryChanges::begin([home.path()].into_iter()) else { return };
+    while let Ok(paths) = directory.wait() {
+        if paths.iter().any(|path| MachineAgents::depend_on(path)) {
+            changed();
+        }
+    }
+}
+
+/// Not followed here: they are read with everything else.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn follow(_home: &Home, _changed: &dyn Fn()) {}

@@ -9,12 +9,13 @@ use ringer_journal::{IdSource, Import, Journal, JournalWatch, monotonic};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
-use crate::agents::{MachineAgents, WireAgent, own_agents};
+use crate::agents::{MAX_AGENTS, WireAgent, own_agents};
 use crate::answers::answer;
 use crate::error::Error;
 use crate::exchange_setup::ExchangeSetup;
 use crate::frame::{Frame, FrameReader, Hello, PROTOCOL, Purpose};
 use crate::link::{Input, Link, Output};
+use crate::link_agents::LinkAgents;
 use crate::link_process::{ProcessErrors, set_nonblocking};
 use crate::local_journal;
 use crate::machine::{MachineId, MachineName};
@@ -284,7 +285,7 @@ impl<'a> Exchange<'a> {
             Output::Agents(agents) => {
                 let Self { peer: Some(peer), journal, .. } = self else { return Ok(None) };
                 peer.check_known(journal)?;
-                MachineAgents::of(&peer.rules, &peer.machine, agents).write(&self.setup.home);
+                LinkAgents::of(&peer.rules, &peer.machine, agents).write(&self.setup.home);
                 None
             }
             Output::Answer { message, words, as_json } => {
@@ -332,7 +333,8 @@ impl<'a> Exchange<'a> {
             return Ok(());
         }
         self.look_at_agents = None;
-        let agents = own_agents(&mut self.journal)?;
+        let mut agents = own_agents(&mut self.journal)?;
+        agents.truncate(MAX_AGENTS);
         if self.sent_agents.as_ref() != Some(&agents) {
             self.queue_frame(&Frame::Agents { agents: agents.clone() });
             self.sent_agents = Some(agents);

@@ -302,8 +302,13 @@ fn connect_team(
                 status.state = LinkState::Connected;
                 status.machine = Some(team.export_key());
                 (status.program, status.address) = (Some(server), Some(address));
+                status.agents_refused = None;
                 status.waiting_there = 0;
             });
+        }
+        TeamProgress::AgentsRefused(why) => {
+            (shared.setup.log)(format!("team {name}: agents are not listed: {why}"));
+            shared.status.change(name.as_str(), |status| status.agents_refused = Some(why));
         }
         TeamProgress::Removed => (shared.setup.log)(format!(
             "team {name}: messages were removed from the stream before they had come; the other machines are asked for them"

@@ -22,9 +22,11 @@ mod frame;
 mod given_name;
 mod import;
 mod link;
+mod link_agents;
 mod link_process;
 mod local_journal;
 mod machine;
+mod machine_agents;
 #[cfg(feature = "nats")]
 mod nats;
 mod one_question;
@@ -37,6 +39,11 @@ mod round_trip;
 mod serve;
 mod status_file;
 mod team;
+#[cfg_attr(
+    not(any(feature = "nats", test)),
+    expect(dead_code, reason = "without NATS, no team is connected to")
+)]
+mod team_agents;
 #[cfg_attr(not(feature = "nats"), expect(dead_code, reason = "without NATS, no team is connected to"))]
 mod team_setup;
 mod wire_message;
@@ -44,7 +51,7 @@ mod wire_message;
 #[cfg(test)]
 mod simulation;
 
-pub use agents::{MachineAgents, WireAgent};
+pub use agents::WireAgent;
 pub use answers::{AnswerRequest, GiveAnswer};
 pub use error::Error;
 pub use exchange::{Ended, Exchange, Pipes, Progress};
@@ -56,6 +63,7 @@ pub use import::{ImportRefusal, ImportRules, SURFACE_PREFIX};
 pub use link::{GONE_AFTER, Input, Link, Output, PING_AFTER, ReadMessages, WINDOW};
 pub use link_process::{FinishedProcess, LinkProcess, ProcessErrors};
 pub use machine::{MachineId, MachineName};
+pub use machine_agents::MachineAgents;
 pub use one_question::OneQuestion;
 pub use peer::{forget_machine, register_machine};
 pub use position::Position;

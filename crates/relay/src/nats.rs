@@ -5,6 +5,9 @@
 //! and a message is acknowledged once it is stored here. `publishing`, `receiving` and `state` are the rules; `exchange` is
 //! one connection, with `outbound` and `inbound` as its two directions.
 
+mod agent_list;
+mod agent_service;
+mod agent_timing;
 mod answers;
 mod batch;
 mod connection;
@@ -27,6 +30,7 @@ mod subject;
 #[cfg(test)]
 mod simulation;
 
+pub(crate) use agent_service::leave;
 pub(crate) use answers::answer;
 pub(crate) use exchange::{exchange, join};
 pub(crate) use readable::readable;

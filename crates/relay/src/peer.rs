@@ -2,13 +2,13 @@
 
 use ringer_journal::{Home, IdSource, Journal, MachineNaming, NameSource};
 
-use crate::agents::MachineAgents;
 use crate::error::Error;
 use crate::exchange_setup::ExchangeSetup;
 use crate::first_position::{self, first_position};
 use crate::frame::Hello;
 use crate::given_name::GivenName;
 use crate::import::ImportRules;
+use crate::link_agents::LinkAgents;
 use crate::machine::{MachineId, MachineName};
 use crate::peer_lock::PeerLock;
 
@@ -99,7 +99,7 @@ fn set_name(
             }
             let naming = journal.rename_machine(id, &known, name, &given.source)?;
             if let Some(known) = MachineName::parse(&known).filter(|_| naming == MachineNaming::Named) {
-                MachineAgents::forget(home, &known);
+                LinkAgents::forget(home, &known);
             }
             naming
         }
@@ -139,7 +139,7 @@ fn known_name(known: String, source: &NameSource) -> Result<MachineName, Error> 
 
 /// Forgets a machine: its name, its agents, and how far the two sides are. Its messages stay.
 pub fn forget_machine(home: &Home, journal: &mut Journal, name: &MachineName) -> Result<bool, Error> {
-    MachineAgents::forget(home, name);
+    LinkAgents::forget(home, name);
     let Some(id) = journal.machine_named(name.as_str())? else { return Ok(false) };
     journal.forget_machine(&id)?;
     if let Some(id) = MachineId::parse(&id) {

@@ -10,7 +10,7 @@ use ringer_platform::{Durability, replace_file};
 use serde::{Deserialize, Serialize};
 
 /// The name of the file in the home.
-const FILE: &str = "relay-status.json";
+pub(crate) const STATUS_FILE: &str = "relay-status.json";
 /// More is not read.
 const MAX_FILE: u64 = 1024 * 1024;
 
@@ -52,6 +52,9 @@ pub struct LinkStatus {
     /// When it is tried again, in milliseconds since 1970.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub again_ms: Option<i64>,
+    /// Why the agents of a team are not listed, here or on its other machines.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agents_refused: Option<String>,
     /// Messages that came.
     pub messages: u64,
     /// About how many messages wait on the other machine, as it said last.
@@ -83,7 +86,7 @@ impl RelayStatus {
     /// What the last hub said.
     pub fn read_last(home: &Home) -> Option<Self> {
         let mut bytes = Vec::new();
-        File::open(home.path().join(FILE)).ok()?.take(MAX_FILE).read_to_end(&mut bytes).ok()?;
+        File::open(home.path().join(STATUS_FILE)).ok()?.take(MAX_FILE).read_to_end(&mut bytes).ok()?;
         serde_json::from_slice(&bytes).ok()
     }
 
@@ -134,7 +137,7 @@ impl StatusFile {
     fn write(&self, links: &BTreeMap<String, LinkStatus>) {
         let status = RelayStatus { hub: std::process::id(), links: links.values().cloned().collect() };
         if let Ok(bytes) = serde_json::to_vec(&status) {
-            let _ = replace_file(&self.home.path().join(FILE), &bytes, Durability::Unsynced);
+            let _ = replace_file(&self.home.path().join(STATUS_FILE), &bytes, Durability::Unsynced);
         }
     }
 }

@@ -1,6 +1,8 @@
 //! A team, as the hub and commands use it: each connection has a runtime of its own, which ends with it.
 
 #[cfg(feature = "nats")]
+use std::cell::OnceCell;
+#[cfg(feature = "nats")]
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 
@@ -10,6 +12,7 @@ use crate::error::Error;
 use crate::exchange::Ended;
 use crate::first_position;
 use crate::frame::Answered;
+use crate::team_agents::TeamAgents;
 use crate::team_setup::{TeamProgress, TeamSetup};
 
 /// Connects to the team's server, and exchanges messages until the connection is lost or `stop` is closed.
@@ -23,12 +26,17 @@ pub(crate) fn run_team(
     let failed = |source| Error::Io { what: "cannot wait for the end".to_owned(), source };
     let ended = runtime.block_on(async {
         let stop = crate::nats::readable(stop.as_fd()).map_err(failed)?;
-        tokio::select! {
+        let connected = OnceCell::new();
+        let ended = tokio::select! {
             biased;
             // Only closing makes it readable.
             _ = stop.readable() => Ok(Ended::Stopped),
-            ended = crate::nats::exchange(setup, progress) => ended,
+            ended = crate::nats::exchange(setup, &connected, progress) => ended,
+        };
+        if let (Ok(Ended::Stopped), Some(client)) = (&ended, connected.get()) {
+            crate::nats::leave(setup, client).await;
         }
+        ended
     });
     // A name that is being looked up must not hold up the end.
     runtime.shutdown_background();
@@ -95,5 +103,6 @@ pub fn forget_team(setup: &TeamSetup, journal: &mut Journal) -> Result<(), Error
     let key = setup.export_key();
     journal.forget_team(&key)?;
     first_position::forget(&setup.home, &key);
+    TeamAgents::forget(&setup.home, &setup.team);
     Ok(())
 }

@@ -44,6 +44,8 @@ pub enum TeamProgress {
         /// Its address, of those that are set.
         address: String,
     },
+    /// The server does not let this machine tell of its agents, or be told of those of others; in its words.
+    AgentsRefused(String),
     /// Messages were removed from the stream before they had come. The other machines are asked for them.
     Removed,
     /// Messages were stored, or refused.

@@ -79,6 +79,12 @@ impl NatsServer {
         Self::with_settings(&users(team, "$JS.API"))
     }
 
+    /// The same, but without the permission for lists of agents, as an operator set it before there were any.
+    pub fn of_team_without_lists(team: &str) -> Self {
+        let settings = users(team, "$JS.API");
+        Self::with_settings(&settings.replace("ringer-agents.", "unused."))
+    }
+
     /// A server with these settings beside its port and its directory.
     ///
     /// # Panics

@@ -61,6 +61,7 @@ pub fn run(backend: &Arc<dyn Backend>, settings: Settings) -> io::Result<()> {
     start_loading(backend, &loader, mailbox.try_clone()?);
     start_following(backend, &loader);
     start_following_tools(backend, &loader);
+    start_following_machines(backend, &loader);
     let inbox = Inbox::new(settings.keys.clone(), size, settings.leaves_when_gone);
     let mut inbox = inbox.ascii(settings.theme.ascii).editor(settings.editor.clone());
     if let Some(warning) = &settings.warning {
@@ -169,6 +170,11 @@ fn start_following(backend: &Arc<dyn Backend>, loader: &Arc<Loader>) {
 fn start_following_tools(backend: &Arc<dyn Backend>, loader: &Arc<Loader>) {
     let (backend, loader) = (Arc::clone(backend), Arc::clone(loader));
     thread::spawn(move || backend.follow_tools(&|| loader.mark_stale(Stale::Tools)));
+}
+
+fn start_following_machines(backend: &Arc<dyn Backend>, loader: &Arc<Loader>) {
+    let (backend, loader) = (Arc::clone(backend), Arc::clone(loader));
+    thread::spawn(move || backend.follow_machines(&|| loader.mark_stale(Stale::All)));
 }
 
 struct App<'a> {

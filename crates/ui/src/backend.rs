@@ -18,6 +18,9 @@ pub trait Backend: Send + Sync {
     /// Follows which tools begin and end, and calls for each change. Returns where that cannot be followed.
     fn follow_tools(&self, changed: &dyn Fn());
 
+    /// Follows what is known of the agents of other machines, and calls for each change. Returns where that cannot be followed.
+    fn follow_machines(&self, changed: &dyn Fn());
+
     /// Does what the person wants.
     fn perform(&self, request: &Request) -> Response;
 

@@ -8,6 +8,7 @@ use ringer_agents::setup::Client;
 use ringer_core::message::{MessageId, QuestionId, ShownKind};
 use ringer_hub::Clock;
 use ringer_journal::Journal;
+use ringer_relay::{MachineAgents, WireAgent};
 use ringer_term::sanitise_line;
 use serde_json::Value;
 
@@ -197,7 +198,7 @@ impl ValueKind {
                     ("all", "you and all agents"),
                 ];
                 let words = words.map(|(word, help)| Candidate::new(word, help));
-                words.into_iter().chain(agents(&mut journal)).collect()
+                words.into_iter().chain(agents(&mut journal)).chain(agents_elsewhere()).collect()
             }
         }
     }
@@ -242,6 +243,17 @@ fn agents(journal: &mut Journal) -> Vec<Candidate> {
         Candidate::new(name, [state, place].join(" ").trim())
     };
     running.take(MAX_OFFERED).map(candidate).collect()
+}
+
+/// Agents of other machines that are connected.
+fn agents_elsewhere() -> Vec<Candidate> {
+    let machines = context::home().map(|home| MachineAgents::all(&home)).unwrap_or_default();
+    let connected = machines.into_iter().filter(|machine| machine.is_connected);
+    let candidate = |agent: WireAgent| {
+        let help = [agent.state, agent.directory.unwrap_or_default()].join(" ");
+        Candidate::new(agent.name.unwrap_or(agent.id), help.trim())
+    };
+    connected.flat_map(|machine| machine.agents).take(MAX_OFFERED).map(candidate).collect()
 }
 
 #[cfg(test)]

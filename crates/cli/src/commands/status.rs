@@ -12,6 +12,7 @@ use serde_json::Value;
 use crate::doing::Doing;
 use crate::failure::{Failure, Outcome};
 use crate::hub_client::Problem;
+use crate::machine_agents::UnlistedAgents;
 use crate::notifications::Notifications;
 use crate::output::{count, print_bytes, print_json, print_text};
 use crate::repairs::RepairView;
@@ -49,6 +50,9 @@ struct Report {
     listeners: Vec<ListenerView>,
     unread: Vec<UnreadView>,
     agents: Vec<Value>,
+    /// How many agents other machines have beside these; absent where there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    unlisted_agents: Vec<UnlistedAgents>,
     hub: Option<u32>,
     /// Why none runs; absent where one does, or the last one ended by itself.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -131,8 +135,11 @@ fn collect(everywhere: bool) -> Result<Report, Failure> {
     let (messages, open_questions) =
         stats.as_ref().map_or((0, 0), |stats| (stats.messages, stats.open_questions));
     let mut agents = stats.as_ref().map(|stats| agents(&stats.agents, &clock)).unwrap_or_default();
+    let mut unlisted_agents = Vec::new();
     if everywhere {
-        agents.extend(machine_agents::views(&home, &clock));
+        let (elsewhere, unlisted) = machine_agents::views(&home, &clock);
+        agents.extend(elsewhere);
+        unlisted_agents = unlisted;
     }
     let doing = Doing::now();
     for agent in &mut agents {
@@ -169,6 +176,7 @@ fn collect(everywhere: bool) -> Result<Report, Failure> {
         listeners,
         unread,
         agents,
+        unlisted_agents,
         open_questions,
         hub,
         hub_failure: hub_client::last_failure(&home).filter(|_| hub.is_none()),
@@ -289,6 +297,8 @@ fn format_text(report: &Report) -> String {
             None => text(agent, "id"),
         }
     });
+    let more = |more: &UnlistedAgents| format!("{} more on {}", more.count, more.machine);
+    let unlisted = report.unlisted_agents.iter().map(more);
     let hub = match report.hub {
         None => match &report.hub_failure {
             Some(failure) => format!("not running: {}", hub_client::failure_text(failure)),
@@ -305,7 +315,7 @@ fn format_text(report: &Report) -> String {
         ("listeners", listed(listeners)),
         ("listener backlog", listed(unread)),
         ("questions", format!("{} open", report.open_questions)),
-        ("agents", listed(agents.collect())),
+        ("agents", listed(agents.chain(unlisted).collect())),
     ]
     .into_iter()
     .chain(report.spool.iter().map(|spool| ("hook events", spool.words.clone())))

@@ -84,6 +84,12 @@ impl Backend for UiBackend {
         doing::follow(changed);
     }
 
+    fn follow_machines(&self, changed: &dyn Fn()) {
+        if let Ok(home) = context::home() {
+            machine_agents::follow(&home, changed);
+        }
+    }
+
     fn perform(&self, request: &Request) -> Response {
         Self::try_perform(request).unwrap_or_else(|failure| Response::Failed { text: failure.first_line() })
     }
@@ -138,7 +144,8 @@ impl UiBackend {
         let muted = rows(&muted);
         let (needs_you, recent) = (rows(&needs_you), rows(&recent));
         let clock = Clock::local();
-        let elsewhere = context::home().map(|home| machine_agents::views(&home, &clock)).unwrap_or_default();
+        let elsewhere =
+            context::home().map(|home| machine_agents::views(&home, &clock).0).unwrap_or_default();
         let agents = &[rows(&agents), &elsewhere].concat()[..];
         let places = Places::of(needs_you.iter().chain(recent).chain(agents));
         let notification = |row: &Value| notification(row, &places, &clock);

@@ -14,7 +14,7 @@ use crate::team_setup::{TeamSetup, read_secret};
 
 use super::message_id::machine_mark;
 use super::state::LastPublished;
-use super::subject::{all_of, consumer_name, stream_name};
+use super::subject::{AGENTS, all_of, consumer_name, stream_name};
 
 /// How long the server may take to let a machine in.
 const CONNECTS_WITHIN: Duration = Duration::from_secs(10);
@@ -30,6 +30,9 @@ const DUPLICATES: Duration = Duration::from_mins(10);
 const ACK_WAIT: Duration = Duration::from_secs(10);
 /// Messages on their way to this machine.
 const MAX_ACK_PENDING: i64 = 2_048;
+/// Messages that came and are not looked at yet, of each subscription: what is more is dropped. Those of the stream are asked for,
+/// and never so many.
+const MOST_UNREAD: usize = 4_096;
 /// What a server has to take in one message: the longest one of Ringer, with its headers.
 const NEEDED_PAYLOAD: usize = 512 * 1024;
 /// The oldest version that has what is used here.
@@ -43,6 +46,8 @@ pub(crate) struct Connection {
     pub(crate) address: String,
     /// What ends it, in words.
     pub(crate) problems: Receiver<String>,
+    /// What the server does not allow and the connection goes on without, in words: lists of agents.
+    pub(crate) refusals: Receiver<String>,
 }
 
 /// The consumer of this machine.
@@ -56,18 +61,21 @@ impl Connection {
     pub(crate) async fn open(setup: &TeamSetup) -> Result<Self, Error> {
         setup.check_credentials()?;
         let (sender, mut problems) = channel(8);
+        let (refusal_sender, refusals) = channel(8);
         let mut options = ConnectOptions::new()
             .name(format!("ringer {}", setup.machine))
             .connection_timeout(CONNECTS_WITHIN)
             .request_timeout(Some(ANSWERS_WITHIN))
             .ping_interval(PING)
+            .subscription_capacity(MOST_UNREAD)
             // Below it are answers for this machine alone, if the server's operator sets permissions so.
             .custom_inbox_prefix(format!("_INBOX.{}", setup.machine))
             .ignore_discovered_servers()
             .max_reconnects(1)
             .event_callback(move |event| {
                 let problem = problem_of(&event);
-                let sender = sender.clone();
+                let is_refusal = problem.as_deref().is_some_and(is_about_agents);
+                let sender = if is_refusal { refusal_sender.clone() } else { sender.clone() };
                 async move {
                     // If there is no room, other problems are there to be told.
                     let _ = problem.map(|problem| sender.try_send(problem));
@@ -108,7 +116,7 @@ impl Connection {
         let context = context.backpressure_on_inflight(true).build(client.clone());
         // What was before the connection stood is no problem of it.
         while problems.try_recv().is_ok() {}
-        Ok(Self { client, context, address, problems })
+        Ok(Self { client, context, address, problems, refusals })
     }
 
     /// The version of the server.
@@ -273,6 +281,12 @@ fn problem_of(event: &Event) -> Option<String> {
     }
 }
 
+/// Whether the server does not allow lists of agents. An operator may have given permissions before there were any.
+fn is_about_agents(problem: &str) -> bool {
+    let problem = problem.to_lowercase();
+    problem.contains("permissions violation") && problem.contains(&format!("\"{AGENTS}"))
+}
+
 /// A text of the server or the library, as people read it.
 pub(crate) fn words(text: &str) -> String {
     text.chars().filter(|character| !character.is_control()).take(300).collect()
@@ -291,6 +305,15 @@ fn version(text: &str) -> Option<(u32, u32)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_connection_goes_on_without_is_known() {
+        let not_allowed = |what: &str| format!("nats: Permissions Violation for {what}");
+        assert!(is_about_agents(&not_allowed("Publish to \"ringer-agents.t.box\"")));
+        assert!(is_about_agents(&not_allowed("Subscription to \"ringer-agents.t.*\"")));
+        assert!(!is_about_agents(&not_allowed("Publish to \"ringer.t.box.s.all\"")));
+        assert!(!is_about_agents("no responders for \"ringer-agents.t.box\""));
+    }
 
     #[test]
     fn versions_are_compared_by_their_numbers() {

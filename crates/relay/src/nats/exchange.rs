@@ -1,8 +1,10 @@
 //! One connection of this machine to its team: what is written here is published, what others published is stored.
 
+use std::cell::OnceCell;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
+use async_nats::Client;
 use async_nats::jetstream::stream::Stream;
 use ringer_journal::{IdSource, Journal, JournalWatch};
 
@@ -12,6 +14,7 @@ use crate::first_position::first_position;
 use crate::position::Position;
 use crate::team_setup::{TeamProgress, TeamSetup};
 
+use super::agent_service::AgentService;
 use super::answers::AnswerService;
 use super::batch::{BATCH, batch};
 use super::connection::{Connection, OwnConsumer, failed, first_number, has};
@@ -42,12 +45,15 @@ pub(crate) struct TeamExchange<'a> {
     progress: &'a mut dyn FnMut(TeamProgress),
 }
 
-/// Connects, and goes on until the connection is lost.
+/// Connects, and goes on until the connection is lost. If it is ended before that, `connected` has what is connected.
 pub(crate) async fn exchange(
     setup: &TeamSetup,
+    connected: &OnceCell<Client>,
     progress: &mut dyn FnMut(TeamProgress),
 ) -> Result<Ended, Error> {
     let (mut exchange, own_consumer, reading) = TeamExchange::begin(setup, progress).await?;
+    // It is set once: each connection has its own.
+    let _ = connected.set(exchange.connection.client.clone());
     exchange.run(own_consumer, reading).await
 }
 
@@ -142,6 +148,7 @@ impl<'a> TeamExchange<'a> {
             stream.messages().await.map_err(|error| failed("no messages can be asked for", &error))?;
         let bell =
             readable(self.watch.as_fd()).map_err(|source| io("cannot wait for the journal", source))?;
+        let mut agents = AgentService::begin(self.setup, &self.connection.client).await?;
         let mut answers = AnswerService::begin(self.setup, &self.connection.client).await?;
         loop {
             self.outbound.publish_more(&mut self.journal).await?;
@@ -152,7 +159,13 @@ impl<'a> TeamExchange<'a> {
                 ready = bell.readable() => {
                     ready.map_err(|source| io("cannot wait for the journal", source))?.clear_ready();
                     self.look()?;
+                    agents.changed();
                 }
+                Some(why) = self.connection.refusals.recv() => {
+                    agents.refused(&why);
+                    (self.progress)(TeamProgress::AgentsRefused(why));
+                }
+                event = agents.next() => agents.handle(&mut self.journal, event).await?,
                 answer = self.outbound.next_answer() => {
                     self.outbound.answered(&mut self.journal, &mut self.connection, answer)?;
                 }

@@ -91,6 +91,25 @@ pub(crate) fn answers_from(team: &str, to: &str, machine: &str) -> String {
     format!("{FIRST}-answers.{team}.{to}.{machine}")
 }
 
+/// How the subjects begin under which the machines of a team tell of their agents, beside its stream.
+pub(crate) const AGENTS: &str = "ringer-agents.";
+
+/// Where the machines of a team tell of their agents.
+pub(crate) fn agents_of_team(team: &str) -> String {
+    format!("{AGENTS}{team}.*")
+}
+
+/// Where one machine does. The server lets a machine publish only as itself.
+pub(crate) fn agents_from(team: &str, machine: &str) -> String {
+    format!("{AGENTS}{team}.{machine}")
+}
+
+/// The machine that tells of its agents under a subject. `None` if it is none of this team.
+pub(crate) fn machine_of_agents<'a>(subject: &'a str, team: &str) -> Option<&'a str> {
+    let machine = subject.strip_prefix(AGENTS)?.strip_prefix(team)?.strip_prefix('.')?;
+    is_word(machine).then_some(machine)
+}
+
 /// A word of a subject as Ringer makes them. The machine of one becomes a part of names here.
 fn is_word(word: &str) -> bool {
     let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
@@ -109,6 +128,20 @@ mod tests {
             let subject = TeamSubject { machine: "lap-top", scope: "0a1b", audience };
             assert_eq!(TeamSubject::parse(&subject.text("t"), "t"), Some(subject.clone()));
             assert_eq!(TeamSubject::parse(&subject.text("t"), "other"), None);
+        }
+    }
+
+    #[test]
+    fn a_machine_is_known_by_the_subject_of_its_list() {
+        assert_eq!(machine_of_agents(&agents_from("t", "box"), "t"), Some("box"));
+        for subject in [
+            "ringer-agents.u.box",
+            "ringer-agents.t",
+            "ringer-agents.t.a.b",
+            "ringer-agents.t.b@x",
+            "ringer.t.box",
+        ] {
+            assert_eq!(machine_of_agents(subject, "t"), None, "{subject}");
         }
     }
 

@@ -10,6 +10,8 @@ mod nats;
 #[cfg(feature = "nats")]
 mod nats_access;
 #[cfg(feature = "nats")]
+mod nats_agents;
+#[cfg(feature = "nats")]
 mod nats_purge;
 #[cfg(feature = "nats")]
 mod nats_servers;

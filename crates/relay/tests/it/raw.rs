@@ -40,6 +40,19 @@ pub(crate) async fn publish(
     Ok(())
 }
 
+/// Publishes payloads beside the stream, which no server answers, and waits until the server has read them.
+pub(crate) async fn tell(url: &str, seed: Option<&str>, subject: &str, payloads: &[String]) {
+    let mut options = async_nats::ConnectOptions::new();
+    if let Some(seed) = seed {
+        options = options.nkey(seed.to_owned());
+    }
+    let client = options.connect(url).await.expect("a connection");
+    for payload in payloads {
+        client.publish(subject.to_owned(), payload.clone().into()).await.expect("it is sent");
+    }
+    client.flush().await.expect("it is sent");
+}
+
 /// Takes so many messages of a consumer, and acknowledges none. Gives how many there were.
 pub(crate) async fn take(url: &str, consumer: &str, count: usize) -> usize {
     let client = async_nats::connect(url).await.expect("a connection");

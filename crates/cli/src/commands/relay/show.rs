@@ -137,6 +137,8 @@ pub(crate) fn state_text(machine: &SetMachine, clock: &Clock) -> String {
             format!("not connected since {since}: {why}{}", again.unwrap_or_default())
         }
     };
-    let parts = [Some(state), received, there, refused, Some(waiting)];
+    let agents = status.agents_refused.as_deref().filter(|_| status.state == LinkState::Connected);
+    let agents = agents.map(|why| format!(", agents are not listed ({why})"));
+    let parts = [Some(state), received, there, refused, agents, Some(waiting)];
     parts.into_iter().flatten().collect()
 }

@@ -50,7 +50,7 @@ impl<'a> Screen<'a> {
     }
 
     #[track_caller]
-    pub(super) fn until_not(&self, words: &str) {
+    pub(crate) fn until_not(&self, words: &str) {
         until(words, || !self.text().contains(words));
     }
 

@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
+use serde_json::json;
 use test_support::{BlockingNotificationServer, NATS_USERS, NatsServer, ServerBehaviour, SessionBus, until};
 
 use super::repositories::{hook, set_origin, start_lead};
@@ -151,6 +152,44 @@ fn a_lead_hears_workers_of_the_same_repository_in_its_team() {
 }
 
 #[test]
+fn agents_of_the_team_are_listed_and_offered() {
+    let server = NatsServer::of_team("t");
+    let (laptop, other) = (add(&server, "laptop", &[]), add(&server, "box", &["--may-answer"]));
+    for event in ["SessionStart", "UserPromptSubmit"] {
+        hook(&other, event);
+    }
+    let agent = || {
+        let agents = laptop.json(&["status", "--json"])["agents"].as_array().cloned().unwrap_or_default();
+        agents.into_iter().find(|agent| agent["id"] == "claude-01234567@box.t")
+    };
+    until("it works", || agent().is_some_and(|agent| agent["state"] == "working"));
+    let found = agent().expect("an agent");
+    assert_eq!((&found["machine"], &found["cwd"]), (&json!("box.t"), &json!("box.t:repository")));
+    let offered = laptop.run(&["complete", "--", "notify", "--to", ""]);
+    assert!(offered.contains("claude-01234567@box.t"), "{offered}");
+    laptop.run(&["notify", "--to", "claude-01234567@box.t", "look at the tests"]);
+    until("it is there", || {
+        other.base.run(&["log", "--everywhere", "--json"]).contains("\"to\":\"agent:claude-01234567\"")
+    });
+    // The other machine says that it leaves.
+    other.run(&["hub", "stop"]);
+    until("it is not known what it does", || agent().is_some_and(|agent| agent["state"].is_null()));
+    assert!(!laptop.run(&["complete", "--", "notify", "--to", ""]).contains("@box.t"));
+    laptop.run(&["relay", "remove", "t", "--yes"]);
+    assert!(agent().is_none());
+}
+
+#[test]
+fn a_server_that_does_not_allow_lists_is_told_of() {
+    let server = NatsServer::of_team_without_lists("t");
+    let laptop = add(&server, "laptop", &[]);
+    until("it is told", || {
+        let status = laptop.run(&["relay", "status"]);
+        status.contains("agents are not listed (") && status.contains("ringer-agents.t")
+    });
+}
+
+#[test]
 fn reading_everything_counts_on_machines_that_share_marks() {
     let server = NatsServer::of_team("t");
     let [laptop, other] = ["laptop", "box"].map(|name| add(&server, name, &["--share-marks"]));
@@ -215,5 +254,5 @@ fn what_is_no_team_is_told() {
     // The credentials are those of another machine.
     let said = add(&url, &["--team", "t", "--name", "box", "--credentials", &credentials], 69);
     assert!(said.to_lowercase().contains("permissions violation") && !said.contains("SUA"), "{said}");
-    assert_eq!(laptop.json(&["relay", "list", "--json"])["machines"], serde_json::json!([]));
+    assert_eq!(laptop.json(&["relay", "list", "--json"])["machines"], json!([]));
 }

@@ -3,6 +3,7 @@
 use test_support::until;
 
 use super::machines::linked;
+use super::repositories::hook;
 use crate::hub::dialogs::{decision, until_hooks_wait};
 use crate::hub::inbox::Screen;
 use crate::hub::tmux::Tmux;
@@ -29,4 +30,19 @@ fn what_an_agent_of_another_machine_asks_is_answered_in_place() {
     let decided = decision(hook);
     assert_eq!(decided["behavior"], "deny", "{decided}");
     assert!(decided["message"].as_str().is_some_and(|text| text.contains("not today")), "{decided}");
+}
+
+#[test]
+fn what_agents_of_another_machine_do_is_followed() {
+    let laptop = linked();
+    let tmux = Tmux::start(&laptop.near, "");
+    let screen = Screen::open(&tmux);
+    screen.until("No agent has reported yet");
+    // No message comes with it.
+    hook(&laptop.far, "SessionStart");
+    screen.until("box:repository");
+    hook(&laptop.far, "UserPromptSubmit");
+    screen.until("working");
+    laptop.near.set("[notify]\npopup = \"off\"\n");
+    screen.until_not("box:repository");
 }

@@ -1,0 +1,211 @@
+//! Tells the other machines of a team which agents run here, and keeps what they tell.
+//!
+//! That is state and no record: it goes beside the stream, nothing of it is stored by the server, and a connection goes on
+//! without it where the server does not allow it.
+
+use std::future::pending;
+use std::hash::{BuildHasher, RandomState};
+use std::time::{Duration, Instant};
+
+use async_nats::{Client, Message, Subscriber};
+use ringer_journal::{IdSource, Journal};
+
+use crate::agents::{MAX_AGENTS, WireAgent, import_agents, own_agents};
+use crate::error::Error;
+use crate::import::ImportRules;
+use crate::team_agents::{SentAgents, TeamAgents, TeamLock};
+use crate::team_setup::TeamSetup;
+
+use super::agent_list::AgentList;
+use super::agent_timing::{AgentTiming, Share};
+use super::connection::failed;
+use super::next::next;
+use super::subject::{agents_from, agents_of_team, machine_of_agents};
+
+/// How long after a change the file is written: lists come in bursts, and it holds all of them.
+const WRITE_AFTER: Duration = Duration::from_millis(300);
+
+/// How long the server may take to be told that this machine leaves. The hub's end waits for it.
+const LEAVES_WITHIN: Duration = Duration::from_millis(200);
+
+/// What is to be done.
+pub(crate) enum AgentEvent {
+    /// Another machine told of its agents.
+    Told(Message),
+    /// It is time for something.
+    Due,
+}
+
+/// The lists of a connection.
+pub(crate) struct AgentService<'a> {
+    setup: &'a TeamSetup,
+    client: Client,
+    lists: Subscriber,
+    timing: AgentTiming,
+    /// What was told last, and whether the others were asked for theirs.
+    told: Option<Vec<WireAgent>>,
+    /// The server does not let this machine tell of its agents.
+    is_refused: bool,
+    team: TeamAgents,
+    write_at: Option<Instant>,
+    /// None if a command looked at it for too long. It is taken with the next list then.
+    lock: Option<TeamLock>,
+}
+
+impl<'a> AgentService<'a> {
+    pub(crate) async fn begin(setup: &'a TeamSetup, client: &Client) -> Result<Self, Error> {
+        let mut team = TeamAgents::read(&setup.home, &setup.team);
+        team.none_is_current();
+        // In this order: nothing in the file counts until a machine of this connection told it.
+        team.write(&setup.home);
+        let lock = TeamLock::take(&setup.home, &setup.team);
+        let lists = client.subscribe(agents_of_team(&setup.team)).await;
+        let lists = lists.map_err(|error| failed("lists of agents cannot be asked for", &error))?;
+        Ok(Self {
+            setup,
+            client: client.clone(),
+            lists,
+            timing: AgentTiming::begin(Instant::now(), team.machines.len(), share()),
+            told: None,
+            is_refused: false,
+            team,
+            write_at: None,
+            lock,
+        })
+    }
+
+    /// Something was written here.
+    pub(crate) fn changed(&mut self) {
+        self.timing.changed(Instant::now());
+    }
+
+    /// The server does not allow this machine to tell of its agents, or to be told of those of others.
+    pub(crate) fn refused(&mut self, why: &str) {
+        self.is_refused |= why.to_lowercase().contains("publish to");
+    }
+
+    /// Waits for what is to be done next.
+    pub(crate) async fn next(&mut self) -> AgentEvent {
+        let moments = [Some(self.timing.next()), self.write_at, self.team.next_expiry()];
+        let due = moments.into_iter().flatten().min();
+        let timer = async {
+            match due {
+                Some(due) => tokio::time::sleep_until(due.into()).await,
+                None => pending().await,
+            }
+        };
+        tokio::select! {
+            list = next(&mut self.lists) => match list {
+                Some(list) => AgentEvent::Told(list),
+                // The connection has ended, which is noticed elsewhere.
+                None => pending().await,
+            },
+            () = timer => AgentEvent::Due,
+        }
+    }
+
+    /// Does it.
+    pub(crate) async fn handle(&mut self, journal: &mut Journal, event: AgentEvent) -> Result<(), Error> {
+        match event {
+            AgentEvent::Told(list) => self.take(journal, &list),
+            AgentEvent::Due => {
+                let now = Instant::now();
+                if self.team.expire(now) {
+                    self.write_later(now);
+                }
+                if self.write_at.take_if(|at| *at <= now).is_some() {
+                    // Nothing is noted of a team that was removed.
+                    self.setup.check_known(journal)?;
+                    self.team.write(&self.setup.home);
+                    self.lock =
+                        self.lock.take().or_else(|| TeamLock::take(&self.setup.home, &self.setup.team));
+                }
+                self.tell(journal, now).await
+            }
+        }
+    }
+
+    /// Takes the list of another machine. The server says which one it is.
+    fn take(&mut self, journal: &mut Journal, list: &Message) -> Result<(), Error> {
+        let Some(machine) = machine_of_agents(&list.subject, &self.setup.team) else { return Ok(()) };
+        let Some(name) = self.setup.name_of(machine).filter(|_| machine != self.setup.machine) else {
+            return Ok(());
+        };
+        let Some(list) = AgentList::read(&list.payload) else { return Ok(()) };
+        // Names of machines that are linked otherwise stay theirs.
+        let id = journal.machine_named(name.as_str())?;
+        if id.is_some_and(|id| id != self.setup.import_key(machine)) {
+            return Ok(());
+        }
+        let (now, unix_ms) = (Instant::now(), IdSource::now().unix_ms);
+        if list.ask {
+            self.timing.asked(now, self.machines(), share());
+        }
+        if list.holds_s == 0 {
+            if self.team.left(name.as_str()) {
+                self.write_later(now);
+            }
+            return Ok(());
+        }
+        let rules = ImportRules::new(name, false, unix_ms, list.sent_ms);
+        let holds = list.holds();
+        let unlisted = list.unlisted.saturating_add(list.agents.len().saturating_sub(MAX_AGENTS));
+        let agents = import_agents(&rules, list.agents);
+        let sent = SentAgents { agents, unlisted, holds };
+        if self.team.told(now, unix_ms, rules.machine.as_str(), sent) {
+            self.write_later(now);
+        }
+        Ok(())
+    }
+
+    /// Tells the others of the agents here, if it is time.
+    async fn tell(&mut self, journal: &mut Journal, now: Instant) -> Result<(), Error> {
+        if self.timing.looks(now) && self.told.as_ref().is_some_and(|told| !is_same(told, journal)) {
+            self.timing.differ(now, self.machines());
+        }
+        if !self.timing.tells(now, self.machines(), share()) || self.is_refused {
+            return Ok(());
+        }
+        let agents = own_agents(journal)?;
+        let list = AgentList {
+            sent_ms: IdSource::now().unix_ms,
+            holds_s: AgentTiming::holds(self.machines()).as_secs(),
+            ask: self.told.is_none(),
+            unlisted: 0,
+            agents: agents.clone(),
+        };
+        self.told = Some(agents);
+        let subject = agents_from(&self.setup.team, &self.setup.machine);
+        let sent = self.client.publish(subject, list.encode().into()).await;
+        sent.map_err(|error| failed("the list of agents cannot be published", &error))
+    }
+
+    fn write_later(&mut self, now: Instant) {
+        self.write_at = self.write_at.or(Some(now + WRITE_AFTER));
+    }
+
+    /// The machines of the team that are known to be there, this one included.
+    fn machines(&self) -> usize {
+        self.team.current() + 1
+    }
+}
+
+/// Tells the other machines that this one leaves: they would notice it a minute later. If they do not hear it, they do.
+pub(crate) async fn leave(setup: &TeamSetup, client: &Client) {
+    let sent_ms = IdSource::now().unix_ms;
+    let list = AgentList { sent_ms, ..AgentList::default() };
+    let left = async {
+        client.publish(agents_from(&setup.team, &setup.machine), list.encode().into()).await.ok()?;
+        client.flush().await.ok()
+    };
+    let _ = tokio::time::timeout(LEAVES_WITHIN, left).await;
+}
+
+/// Whether the agents here do what was told. If they cannot be read now, they are read again when they are told.
+fn is_same(told: &[WireAgent], journal: &mut Journal) -> bool {
+    own_agents(journal).map_or(true, |agents| agents == told)
+}
+
+fn share() -> Share {
+    Share(RandomState::new().hash_one(0).to_le_bytes()[0])
+}

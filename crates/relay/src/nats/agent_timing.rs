@@ -1,0 +1,164 @@
+//! When a machine tells its team of its agents: pure rules.
+//!
+//! Every list goes to every machine, so what a server has to do grows with the square of the team. The pauses grow with the team,
+//! so that it is no more than some thousand messages a second for 1,000 machines.
+
+use std::time::{Duration, Instant};
+
+/// How long after a change it is looked at what the agents do: changes come in bursts.
+const LOOK_AFTER: Duration = Duration::from_millis(200);
+/// How often a list is told again that has not changed, and for how long it holds, in halves of that.
+const REPEAT: Pause = Pause { least: Duration::from_secs(20), of_each: Duration::from_millis(300) };
+const HOLDS_HALVES: u32 = 5;
+/// The shortest time between two lists.
+const GAP: Pause = Pause { least: Duration::from_secs(1), of_each: Duration::from_millis(50) };
+/// The time over which the answers to a machine that asks are spread, and the first lists of machines that connect together.
+const SPREAD: Pause = Pause { least: Duration::from_millis(50), of_each: Duration::from_millis(20) };
+
+/// A pause that grows with the team.
+struct Pause {
+    least: Duration,
+    of_each: Duration,
+}
+
+impl Pause {
+    /// In a team of so many machines.
+    fn of(&self, machines: usize) -> Duration {
+        let machines = u32::try_from(machines).unwrap_or(u32::MAX).min(10_000);
+        self.least.max(self.of_each * machines)
+    }
+}
+
+/// A random part of a pause, so that machines do not speak at the same moment: of 256.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Share(pub(crate) u8);
+
+impl Share {
+    fn of(self, pause: Duration) -> Duration {
+        pause * u32::from(self.0) / 256
+    }
+}
+
+/// When to look at the agents here, and when to tell of them.
+#[derive(Debug)]
+pub(crate) struct AgentTiming {
+    last_told: Option<Instant>,
+    tell_at: Instant,
+    look_at: Option<Instant>,
+}
+
+impl AgentTiming {
+    /// At the beginning of a connection to a team that had so many machines.
+    pub(crate) fn begin(now: Instant, machines: usize, share: Share) -> Self {
+        let spread = if machines == 0 { Duration::ZERO } else { share.of(SPREAD.of(machines)) };
+        Self { last_told: None, tell_at: now + spread, look_at: None }
+    }
+
+    /// The journal has changed.
+    pub(crate) fn changed(&mut self, now: Instant) {
+        self.look_at = self.look_at.or(Some(now + LOOK_AFTER));
+    }
+
+    /// Whether it is time to look at the agents. If it is, that is done now.
+    pub(crate) fn looks(&mut self, now: Instant) -> bool {
+        self.look_at.take_if(|at| *at <= now).is_some()
+    }
+
+    /// The agents here do something else.
+    pub(crate) fn differ(&mut self, now: Instant, machines: usize) {
+        self.tell_before(now, Duration::ZERO, machines);
+    }
+
+    /// Another machine asks for the list.
+    pub(crate) fn asked(&mut self, now: Instant, machines: usize, share: Share) {
+        self.tell_before(now, share.of(SPREAD.of(machines)), machines);
+    }
+
+    fn tell_before(&mut self, now: Instant, after: Duration, machines: usize) {
+        let allowed = self.last_told.map_or(now, |last| last + GAP.of(machines));
+        self.tell_at = self.tell_at.min((now + after).max(allowed));
+    }
+
+    /// Whether it is time to tell of the agents. If it is, that is done now.
+    pub(crate) fn tells(&mut self, now: Instant, machines: usize, share: Share) -> bool {
+        let is_due = self.tell_at <= now;
+        if is_due {
+            // Between four fifths of the pause and all of it.
+            let pause = REPEAT.of(machines);
+            (self.last_told, self.tell_at) = (Some(now), now + pause * 4 / 5 + share.of(pause / 5));
+        }
+        is_due
+    }
+
+    /// How long a list holds that is told now.
+    pub(crate) fn holds(machines: usize) -> Duration {
+        REPEAT.of(machines) * HOLDS_HALVES / 2
+    }
+
+    /// When something is to be done next.
+    pub(crate) fn next(&self) -> Instant {
+        self.look_at.map_or(self.tell_at, |look_at| look_at.min(self.tell_at))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NONE: Share = Share(0);
+    const ALL: Share = Share(255);
+
+    #[test]
+    fn a_list_is_told_at_once_and_again_before_it_no_longer_holds() {
+        let begin = Instant::now();
+        let mut timing = AgentTiming::begin(begin, 0, ALL);
+        let (mut now, mut told) = (begin, 0);
+        while now < begin + Duration::from_secs(100) {
+            let before = now;
+            assert!(timing.tells(now, 1, ALL));
+            told += 1;
+            now = timing.next();
+            assert!(now - before <= AgentTiming::holds(1) / 2, "one that is lost does no harm");
+        }
+        assert_eq!(told, 6);
+    }
+
+    #[test]
+    fn a_change_is_told_soon_and_many_are_told_together() {
+        let begin = Instant::now();
+        let at = |ms| begin + Duration::from_millis(ms);
+        let mut timing = AgentTiming::begin(begin, 0, NONE);
+        assert!(timing.tells(begin, 3, NONE));
+        timing.changed(at(5_000));
+        timing.changed(at(5_100));
+        assert_eq!((timing.next(), timing.looks(at(5_199))), (at(5_200), false));
+        assert!(timing.looks(at(5_200)) && !timing.looks(at(5_200)));
+        timing.differ(at(5_200), 3);
+        assert!(timing.tells(at(5_200), 3, NONE));
+        timing.differ(at(5_400), 3);
+        assert_eq!(timing.next(), at(6_200), "not more than once a second");
+        timing.differ(at(5_400), 1_000);
+        assert_eq!(timing.next(), at(6_200), "what is planned stays");
+        assert!(timing.tells(at(6_200), 1_000, NONE));
+        timing.differ(at(6_400), 1_000);
+        assert_eq!(timing.next(), at(56_200), "in a large team less often");
+    }
+
+    /// A thousand machines connect to a server in the same second, and each asks all others.
+    #[test]
+    fn machines_that_connect_together_do_not_ask_for_a_storm() {
+        const MACHINES: u32 = 1_000;
+        let begin = Instant::now();
+        let mut told = 0;
+        for machine in 0..MACHINES {
+            let share = Share(u8::try_from(machine % 256).unwrap());
+            let mut timing = AgentTiming::begin(begin, MACHINES as usize, share);
+            for ms in (0..60_000).step_by(20) {
+                let now = begin + Duration::from_millis(ms);
+                timing.asked(now, MACHINES as usize, share);
+                told += u32::from(timing.tells(now, MACHINES as usize, share));
+            }
+        }
+        assert!(told <= 3 * MACHINES, "{told} lists in the first minute");
+    }
+}
