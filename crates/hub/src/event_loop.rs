@@ -349,6 +349,7 @@ impl EventLoop {
         let Some(sender) = self.replies.remove(&id) else { return };
         let reply = match answer {
             Answer::Value(result) => Reply::Result(result),
+            Answer::Notifications(rows) => Reply::Notifications { rows, clock: self.clock.clone() },
             Answer::Status(mut status) => {
                 status["followers"] = json!(self.events.followers());
                 status["longest_turn_us"] = json!(std::mem::take(&mut self.longest_turn).as_micros());

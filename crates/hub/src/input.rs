@@ -5,10 +5,12 @@ use ringer_ipc::ApiError;
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 
+use crate::clock::Clock;
 use crate::event_log::Subscription;
 use crate::message::LoopEvent;
 use crate::request::ConnectionId;
 use crate::tmux::TmuxPane;
+use crate::view::ListedNotification;
 
 /// What other threads send to the loop.
 #[derive(Debug)]
@@ -32,6 +34,8 @@ pub(crate) struct Answered {
 pub(crate) enum Reply {
     /// Writes it.
     Result(Result<Value, ApiError>),
+    /// Writes these, as they are shown on the socket.
+    Notifications { rows: Vec<ListedNotification>, clock: Clock },
     /// Lets tmux select a pane, and says what came of it; see [`crate::message::Answer::Focus`].
     Focus { pane: TmuxPane, notification: Option<(MessageId, Value)> },
     /// Asks the desktop; see [`crate::message::Answer::Environment`].

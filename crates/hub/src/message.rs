@@ -24,6 +24,7 @@ use crate::request::{ConnectionId, Request};
 use crate::terminals::Terminal;
 use crate::title_writer::{TitleMarkChange, TitleOutcome};
 use crate::tmux::{TmuxPane, Unreachable};
+use crate::view::ListedNotification;
 use crate::watch_outcome::WatchOutcome;
 
 /// Something the loop handles, in the order in which it came.
@@ -101,6 +102,8 @@ pub(crate) enum Action {
 pub(crate) enum Answer {
     /// A value, or why there is none.
     Value(Result<Value, ApiError>),
+    /// Notifications. They are put into words off the loop: of a thousand, that takes longer than finding them.
+    Notifications(Vec<ListedNotification>),
     /// The hub's status; the loop adds what it alone knows.
     Status(Value),
     /// tmux selects a pane; the answer says what came of it. `notification` is the one that the client asked to open: it is

@@ -260,6 +260,12 @@ impl Connection {
         let Answered { reply, behind } = self.ask(request.method, request.params).await?;
         match reply {
             Reply::Result(result) => self.write(&Response::to(id, result).without(behind).line()).await,
+            Reply::Notifications { rows, clock } => {
+                let line =
+                    move || Response::to(id, Ok(view::notifications(&rows, &clock))).without(behind).line();
+                let line = tokio::task::spawn_blocking(line).await.map_err(|_| Disconnected)?;
+                self.write(&line).await
+            }
             Reply::Focus { pane, notification } => {
                 let result = pane.select().await.map(|()| "tmux".to_owned());
                 // It is read only if the person got there.

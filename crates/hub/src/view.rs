@@ -39,6 +39,20 @@ struct NotificationView<'a> {
     question_id: Option<&'a str>,
 }
 
+/// A notification of the list, with its short id there.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ListedNotification {
+    /// The notification.
+    pub record: Record,
+    /// What a person can type for its id.
+    pub short_id: Option<String>,
+}
+
+/// These notifications.
+pub fn notifications(rows: &[ListedNotification], clock: &Clock) -> Value {
+    rows.iter().map(|row| notification(&row.record, row.short_id.as_deref(), clock)).collect()
+}
+
 /// A notification. Its short id is that of the list it is in.
 pub fn notification(record: &Record, short_id: Option<&str>, clock: &Clock) -> Value {
     json!(NotificationView {

@@ -21,7 +21,7 @@ use crate::message::{Action, Answer};
 use crate::request::{
     ConnectionId, CreateParams, ListParams, Request, SignalParams, TargetParams, ToastParams, method_names,
 };
-use crate::view;
+use crate::view::{self, ListedNotification};
 
 /// Notifications that one answer holds, unless it is asked for fewer.
 const MAX_LISTED: usize = 1000;
@@ -92,7 +92,7 @@ impl HubState {
             Request::Environment(params) => {
                 Handled::Done(Answer::Environment { environment: self.environment(), offered: params.bus })
             }
-            Request::ListNotifications(params) => value(self.list(&params)),
+            Request::ListNotifications(params) => Handled::Done(Answer::Notifications(self.list(&params))),
             Request::ForgetScope(scope) => value(self.forget_scope(now, &scope)),
             Request::Why(id) => value(self.why(now, &id)?),
             Request::CreateNotification(params) => self.create(now, *params)?,
@@ -169,7 +169,7 @@ impl HubState {
         unread.min_by(|one, two| one.by_urgency(two)).map(|record| record.id.clone())
     }
 
-    fn list(&self, params: &ListParams) -> Value {
+    fn list(&self, params: &ListParams) -> Vec<ListedNotification> {
         let most = params.limit.unwrap_or(MAX_LISTED).min(MAX_LISTED);
         let fits = |record: &&Record| {
             let is = |wanted: &Option<String>, found: Option<&str>| {
@@ -180,7 +180,10 @@ impl HubState {
                 && is(&params.surface_id, record.place.surface.as_ref().map(SurfaceId::as_str))
         };
         let list = self.notifications.list();
-        let show = |record: &Record| self.notifications.view(record, &self.clock);
+        let show = |record: &Record| ListedNotification {
+            record: record.clone(),
+            short_id: list.short_id(&record.id),
+        };
         let wanted = |record: &&Record| (!params.unread || !record.is_read) && fits(record);
         if params.needs_you {
             let mut needing: Vec<&Record> = list.needs_person().filter(wanted).collect();
@@ -192,12 +195,11 @@ impl HubState {
             workspace: WorkspaceId::new(workspace),
             surface: params.surface_id.as_deref().map(SurfaceId::new),
         });
-        let rows: Vec<Value> = match (&place, &params.scope) {
+        match (&place, &params.scope) {
             (Some(place), _) => list.newest_of(place).filter(wanted).take(most).map(show).collect(),
             (None, Some(scope)) => list.newest_in(scope).filter(wanted).take(most).map(show).collect(),
             (None, None) => list.newest().filter(wanted).take(most).map(show).collect(),
-        };
-        json!(rows)
+        }
     }
 
     fn forget_scope(&mut self, now: Now, scope: &str) -> Value {
