@@ -27,9 +27,6 @@ use super::reading::Reading;
 use super::receiving::Want;
 use super::state::TeamState;
 
-/// What a server that lost its last moments is given again: what was written since then. NATS syncs every two minutes unless
-/// its operator sets something else.
-const LOST_AT_MOST: Duration = Duration::from_hours(1);
 /// How long a request for messages waits at the server, and how often that says that it is there meanwhile.
 /// Two times that are missed end the connection: only so a machine at a leaf node learns that this is cut off.
 const PULL: (Duration, Duration) = (Duration::from_mins(2), Duration::from_secs(15));
@@ -113,13 +110,12 @@ impl<'a> TeamExchange<'a> {
         }
         let mut must_ask = reading.must_ask(first);
         if state.stream != created {
-            state.made_anew(&created, next, published);
+            state.is_in_other_stream(&created, next, published);
             must_ask = true;
         } else if let Some(last) = &state.last
             && !has(&stream, last).await?
         {
-            let since_ms = now_ms.saturating_sub(milliseconds(LOST_AT_MOST));
-            state.end_was_lost(journal.own_since(since_ms)?, since_ms);
+            state.end_was_lost(journal.own_since(TeamState::lost_since(now_ms))?, now_ms);
             // It may have been what this machine wants.
             must_ask = true;
         }
@@ -234,10 +230,6 @@ impl<'a> TeamExchange<'a> {
 fn ends_of(stream: &Stream) -> (u64, u64) {
     let state = &stream.cached_info().state;
     (state.first_sequence, state.last_sequence)
-}
-
-fn milliseconds(duration: Duration) -> i64 {
-    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
 }
 
 fn io(what: &str, source: std::io::Error) -> Error {

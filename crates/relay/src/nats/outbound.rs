@@ -201,6 +201,9 @@ impl<'a> Outbound<'a> {
         if is_complete {
             self.state.is_complete(IdSource::now().unix_ms);
         }
+        if is_further {
+            self.state.arrived(self.published, IdSource::now().unix_ms);
+        }
         if is_complete || end.is_some() {
             self.setup.check_known(journal)?;
             // Before the place: a place whose message is not known to the next connection could be lost unnoticed.

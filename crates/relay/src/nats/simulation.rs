@@ -165,7 +165,7 @@ impl Machine {
         state.connected(next);
         let mut must_ask = self.reading.must_ask(server.first_number());
         if state.stream != created {
-            state.made_anew(&created, next, self.published);
+            state.is_in_other_stream(&created, next, self.published);
             must_ask = true;
         } else if state.last.as_ref().is_some_and(|last| !server.has(last)) {
             state.end_was_lost((self.published - i64::try_from(LOST_AT_MOST).unwrap()).max(0), 0);

@@ -24,12 +24,48 @@ pub(crate) struct TeamState {
     /// What was last published again, and when.
     #[serde(default)]
     again_done: Option<AgainDone>,
+    /// How far the stream had everything at two times.
+    #[serde(default)]
+    checkpoints: Option<Checkpoints>,
+    /// Streams that were there before this one, the last one last. At most [`MAX_EARLIER`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    earlier: Vec<EarlierStream>,
     /// The number of the last message before this machine joined the team. None of these is ever published.
     pub(crate) began: i64,
     /// The stream in which this machine joined the team.
     joined_stream: String,
     /// When this machine joined the team, in milliseconds since 1970.
     pub(crate) joined_ms: i64,
+}
+
+/// What a server that lost its last moments is given again, in milliseconds: what it acknowledged in the hour before its last
+/// acknowledgement. NATS syncs every two minutes unless its operator sets something else.
+const LOST_AT_MOST_MS: i64 = 3_600_000;
+/// The streams that are remembered. One may come back: a server is started without its disk, and then with it.
+const MAX_EARLIER: usize = 8;
+
+/// How far the stream had everything at two times, the first of them at least [`LOST_AT_MOST_MS`] before the last
+/// acknowledgement, if this machine has published for so long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+struct Checkpoints {
+    older: Checkpoint,
+    newer: Checkpoint,
+}
+
+/// At that time, in milliseconds since 1970, the stream had everything up to that number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+struct Checkpoint {
+    unix_ms: i64,
+    seq: i64,
+}
+
+/// A stream that was there before.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct EarlierStream {
+    /// When it was made.
+    stream: String,
+    /// Up to which number it has everything of this machine, even if its server lost its last moments.
+    published: i64,
 }
 
 /// Messages that were published again.
@@ -60,6 +96,8 @@ impl TeamState {
             covered_at: next,
             again_from: None,
             again_done: None,
+            checkpoints: None,
+            earlier: Vec::new(),
             began: seq,
             joined_stream: stream.to_owned(),
             joined_ms: unix_ms,
@@ -75,11 +113,31 @@ impl TeamState {
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// The stream was made anew, and has nothing of this machine. What others lack, they say.
-    pub(crate) fn made_anew(&mut self, stream: &str, next: u64, published: i64) {
+    /// There is another stream. One that was made anew has nothing of this machine, and what others lack, they say. One that was
+    /// there before lacks what was published in between. Machines that were away meanwhile do not know that, and take it for
+    /// whole: so all of that is published again.
+    pub(crate) fn is_in_other_stream(&mut self, stream: &str, next: u64, published: i64) {
+        let safe = self.checkpoints.map_or(published, |checkpoints| checkpoints.older.seq);
+        let left = EarlierStream { stream: self.stream.clone(), published: self.begin(published).min(safe) };
+        let returned = self.earlier.iter().position(|earlier| earlier.stream == stream);
+        let returned = returned.map(|at| self.earlier.remove(at));
+        self.earlier.push(left);
+        self.earlier.drain(..self.earlier.len().saturating_sub(MAX_EARLIER));
         stream.clone_into(&mut self.stream);
         (self.last, self.covered_from, self.covered_at) = (None, published, next);
         (self.again_from, self.again_done) = (None, None);
+        if let Some(returned) = returned {
+            self.again(returned.published);
+        }
+    }
+
+    /// The stream has everything up to a number, and gets more now.
+    pub(crate) fn arrived(&mut self, seq: i64, unix_ms: i64) {
+        let now = Checkpoint { unix_ms, seq };
+        let checkpoints = self.checkpoints.get_or_insert(Checkpoints { older: now, newer: now });
+        if unix_ms.saturating_sub(checkpoints.newer.unix_ms) >= LOST_AT_MOST_MS {
+            *checkpoints = Checkpoints { older: checkpoints.newer, newer: now };
+        }
     }
 
     /// The stream has a message of this machine. A duplicate is where it was before, which may not be the furthest.
@@ -89,12 +147,21 @@ impl TeamState {
         }
     }
 
-    /// The server lost the end of the stream. What was written since a time, which `written_since` is the place of, is published
-    /// again, and what was published again since then, however old it is.
-    pub(crate) fn end_was_lost(&mut self, written_since: i64, since_ms: i64) {
+    /// The server lost the end of the stream. What it had taken shortly before its last word is published again, and what was
+    /// published again since then, however old it is. A state of an older version does not know that: then what was written in
+    /// the last hour, which is behind `written_since`, counts.
+    pub(crate) fn end_was_lost(&mut self, written_since: i64, unix_ms: i64) {
+        let hour_ago = Checkpoint { unix_ms: unix_ms.saturating_sub(LOST_AT_MOST_MS), seq: written_since };
+        let older = self.checkpoints.map_or(hour_ago, |checkpoints| checkpoints.older);
+        let (since_ms, from) = (older.unix_ms.min(hour_ago.unix_ms), older.seq.min(written_since));
         let again = self.again_done.take().filter(|again| again.unix_ms >= since_ms);
-        self.again(again.map_or(written_since, |again| again.from.min(written_since)));
+        self.again(again.map_or(from, |again| again.from.min(from)));
         self.last = None;
+    }
+
+    /// Since when what was written is published again, if a machine does not know more, in milliseconds since 1970.
+    pub(crate) fn lost_since(unix_ms: i64) -> i64 {
+        unix_ms.saturating_sub(LOST_AT_MOST_MS)
     }
 
     /// At the beginning of a connection: the number of the next message of the stream. If the server lost the end of the stream,
@@ -162,12 +229,14 @@ impl TeamState {
 mod tests {
     use super::*;
 
+    const HOUR: i64 = LOST_AT_MOST_MS;
+
     #[test]
     fn what_a_new_stream_lacks_is_published_once_for_all() {
         let mut state = TeamState::joined("monday", 1, 10, 0);
         assert_eq!(state.begin(50), 50);
         assert!(!state.wanted(20), "the stream has it");
-        state.made_anew("tuesday", 1, 50);
+        state.is_in_other_stream("tuesday", 1, 50);
         assert!(!state.wanted(60) && !state.wanted(50));
         assert!(state.wanted(40));
         assert!(!state.wanted(45), "it is on its way");
@@ -184,23 +253,60 @@ mod tests {
     #[test]
     fn what_a_server_lost_of_its_end_is_published_again() {
         let mut state = TeamState::joined("monday", 1, 10, 0);
-        state.end_was_lost(45, 5);
+        state.end_was_lost(45, HOUR + 5);
         assert_eq!(state.begin(50), 45);
         state.is_complete(7);
-        state.made_anew("tuesday", 1, 50);
+        state.is_in_other_stream("tuesday", 1, 50);
         assert!(state.wanted(20));
         state.is_complete(7);
-        state.end_was_lost(45, 5);
+        state.end_was_lost(45, HOUR + 5);
         assert_eq!(state.begin(50), 20, "that was at the end of the stream, too");
         state.is_complete(7);
-        state.end_was_lost(45, 8);
+        state.end_was_lost(45, HOUR + 8);
         assert_eq!(state.begin(50), 45, "that is long in the stream");
+    }
+
+    /// The server is back a day after its crash, and what it took last was written weeks before.
+    #[test]
+    fn what_a_server_took_last_is_published_again_however_old_it_is() {
+        let mut state = TeamState::joined("monday", 1, 10, 0);
+        for (published, hour) in [(10, 1), (40, 2), (60, 9)] {
+            state.arrived(published, hour * HOUR);
+            state.arrived(published + 5, hour * HOUR + HOUR / 2);
+        }
+        state.end_was_lost(90, 33 * HOUR);
+        assert_eq!(state.begin(90), 40, "65 was the last, and 40 was there more than an hour before");
+        let mut state = TeamState::joined("monday", 1, 10, 0);
+        state.arrived(10, HOUR);
+        state.end_was_lost(90, 33 * HOUR);
+        assert_eq!(state.begin(90), 10);
+    }
+
+    #[test]
+    fn a_stream_that_comes_back_is_given_what_it_missed() {
+        let mut state = TeamState::joined("monday", 1, 10, 0);
+        state.arrived(20, HOUR);
+        state.is_in_other_stream("tuesday", 1, 50);
+        assert_eq!((state.begin(50), state.covers()), (50, Some(50)));
+        state.is_in_other_stream("monday", 7, 80);
+        assert_eq!((state.begin(80), state.covers()), (20, Some(20)));
+        assert_eq!(state.earlier.len(), 1, "it is no earlier one any more");
+        let mut unfinished = TeamState::joined("monday", 1, 10, 0);
+        unfinished.again(30);
+        unfinished.is_in_other_stream("tuesday", 1, 50);
+        unfinished.is_in_other_stream("monday", 7, 80);
+        assert_eq!(unfinished.begin(80), 30, "that was not done");
+        for day in 0..20 {
+            state.is_in_other_stream(&format!("day {day}"), 1, 80);
+        }
+        assert_eq!(state.earlier.len(), MAX_EARLIER);
+        assert_eq!(TeamState::read(&state.encode()), Some(state));
     }
 
     #[test]
     fn no_want_is_served_twice() {
         let mut state = TeamState::joined("monday", 1, 10, 0);
-        state.made_anew("tuesday", 1, 50);
+        state.is_in_other_stream("tuesday", 1, 50);
         let mut rounds = 0;
         for _ in 0..100 {
             if state.wanted(0) {
@@ -224,7 +330,7 @@ mod tests {
         assert_eq!(state.covered_at(), 80, "the server lost the end");
         state.removed(Some(0), 95);
         assert!(state.covers().is_none() && !state.wanted(0), "what was before the team does not count");
-        state.made_anew("tuesday", 1, 50);
+        state.is_in_other_stream("tuesday", 1, 50);
         state.removed(None, 99);
         assert_eq!((state.covers(), state.covered_at()), (Some(50), 99), "the new stream never had more");
     }

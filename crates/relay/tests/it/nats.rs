@@ -1,7 +1,7 @@
 //! A team over a real NATS server: what is lost and doubled when the server is killed, emptied, full, or lies.
 
 use ringer_core::message::{Mark, Tag};
-use ringer_core::{Draft, Scope, Sender};
+use ringer_core::{Draft, Kind, Scope, Sender};
 use ringer_journal::IdSource;
 use test_support::{NatsServer, until_within};
 
@@ -101,6 +101,60 @@ fn what_a_server_lost_of_its_last_moments_is_published_again() {
     server.kill();
     server.wipe();
     copy(&synced, &server.store());
+    server.run();
+    vm.start();
+    vm.until_has(&laptop, &texts);
+}
+
+#[test]
+fn what_was_old_when_a_server_lost_it_is_published_again() {
+    let mut server = NatsServer::start();
+    let (laptop, mut vm) = (Member::connected(&server, "laptop"), Member::connected(&server, "vm"));
+    // Written a week ago, while this machine had no connection.
+    let write = |text: &str| {
+        let draft = Draft::new(Scope::global(), Sender::system(), Kind::Status, text).expect("a draft");
+        let now = IdSource::now();
+        let written = now.unix_ms - 7 * 24 * 3_600_000;
+        laptop.machine.journal().append_as(&draft, &now.message_id(), written).expect("it is stored");
+        text.to_owned()
+    };
+    let mut texts = vec![write("synced")];
+    vm.until_has(&laptop, &texts);
+    vm.stop();
+    let all_arrived = || laptop.machine.journal().export_lag("nats:t").expect("a journal") == Some(0);
+    test_support::until("the server has all", all_arrived);
+    server.kill();
+    let synced = server.directory().join("synced");
+    copy(&server.store(), &synced);
+    server.run();
+    texts.push(write("acknowledged and not synced"));
+    until_within(SETTLES_WITHIN, "the server has it", all_arrived);
+    server.kill();
+    server.wipe();
+    copy(&synced, &server.store());
+    server.run();
+    vm.start();
+    vm.until_has(&laptop, &texts);
+}
+
+#[test]
+fn what_another_stream_had_comes_to_machines_that_were_away_meanwhile() {
+    let mut server = NatsServer::start();
+    let (laptop, mut vm) = (Member::connected(&server, "laptop"), Member::connected(&server, "vm"));
+    let mut texts = laptop.write("with its disk", 5);
+    vm.until_has(&laptop, &texts);
+    vm.stop();
+    server.kill();
+    // The server is started without its disk, makes another stream there, and is given its disk back.
+    let disk = server.directory().join("disk");
+    std::fs::rename(server.store(), &disk).expect("the disk is away");
+    server.run();
+    texts.extend(laptop.write("without its disk", 5));
+    let all_arrived = || laptop.machine.journal().export_lag("nats:t").expect("a journal") == Some(0);
+    until_within(SETTLES_WITHIN, "the server has all", all_arrived);
+    server.kill();
+    server.wipe();
+    std::fs::rename(&disk, server.store()).expect("the disk is back");
     server.run();
     vm.start();
     vm.until_has(&laptop, &texts);
