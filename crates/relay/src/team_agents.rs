@@ -128,6 +128,11 @@ impl TeamAgents {
         self.machines.values().filter(|told| told.is_current).count()
     }
 
+    /// Whether a machine told of its agents in time.
+    pub(crate) fn is_current(&self, machine: &str) -> bool {
+        self.machines.get(machine).is_some_and(|told| told.is_current)
+    }
+
     /// A machine told of its agents. Gives whether lists show something else now.
     pub(crate) fn told(&mut self, now: Instant, unix_ms: i64, machine: &str, sent: SentAgents) -> bool {
         if !self.machines.contains_key(machine) && self.machines.len() >= MAX_MACHINES {

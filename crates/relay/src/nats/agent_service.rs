@@ -22,9 +22,6 @@ use super::connection::failed;
 use super::next::next;
 use super::subject::{agents_from, agents_of_team, machine_of_agents};
 
-/// How long after a change the file is written: lists come in bursts, and it holds all of them.
-const WRITE_AFTER: Duration = Duration::from_millis(300);
-
 /// How long the server may take to be told that this machine leaves. The hub's end waits for it.
 const LEAVES_WITHIN: Duration = Duration::from_millis(200);
 
@@ -133,9 +130,11 @@ impl<'a> AgentService<'a> {
         };
         let Some(list) = AgentList::read(&list.payload) else { return Ok(()) };
         // Names of machines that are linked otherwise stay theirs.
-        let id = journal.machine_named(name.as_str())?;
-        if id.is_some_and(|id| id != self.setup.import_key(machine)) {
-            return Ok(());
+        if !self.team.is_current(name.as_str()) {
+            let id = journal.machine_named(name.as_str())?;
+            if id.is_some_and(|id| id != self.setup.import_key(machine)) {
+                return Ok(());
+            }
         }
         let (now, unix_ms) = (Instant::now(), IdSource::now().unix_ms);
         if list.ask {
@@ -181,7 +180,7 @@ impl<'a> AgentService<'a> {
     }
 
     fn write_later(&mut self, now: Instant) {
-        self.write_at = self.write_at.or(Some(now + WRITE_AFTER));
+        self.write_at = self.write_at.or(Some(now + AgentTiming::write_after(self.machines())));
     }
 
     /// The machines of the team that are known to be there, this one included.

@@ -15,6 +15,9 @@ const GAP: Pause = Pause { least: Duration::from_secs(1), of_each: Duration::fro
 /// The time over which the answers to a machine that asks are spread, and the first lists of machines that connect together.
 const SPREAD: Pause = Pause { least: Duration::from_millis(50), of_each: Duration::from_millis(20) };
 
+/// How long after a change the lists are written to their file: they come in bursts, and it holds all of them.
+const WRITE: Pause = Pause { least: Duration::from_millis(300), of_each: Duration::from_millis(5) };
+
 /// A pause that grows with the team.
 struct Pause {
     least: Duration,
@@ -93,6 +96,11 @@ impl AgentTiming {
     /// How long a list holds that is told now.
     pub(crate) fn holds(machines: usize) -> Duration {
         REPEAT.of(machines) * HOLDS_HALVES / 2
+    }
+
+    /// How long after a change the lists of all machines are written.
+    pub(crate) fn write_after(machines: usize) -> Duration {
+        WRITE.of(machines)
     }
 
     /// When something is to be done next.

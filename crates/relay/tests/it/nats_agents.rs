@@ -108,7 +108,7 @@ fn agents_of_a_machine_without_a_connection_have_no_state() {
     });
     server.run();
     laptop.until_lists("box", &[("claude-1@box.t", "working")]);
-    // Its hub ends, or is killed: it says nothing any more.
+    // Its hub ends, and says so.
     other.stop();
     until_within(SETTLES_WITHIN, "it is gone", || laptop.lists("box").is_some_and(|told| !told.is_connected));
     assert_eq!(laptop.status().state, LinkState::Connected);

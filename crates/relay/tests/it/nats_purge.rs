@@ -124,3 +124,31 @@ fn a_machine_that_only_writes_does_not_miss_its_own_messages() {
     assert!(!laptop.has_logged(REMOVED));
     assert_eq!(raw::run(raw::count(&server.url())), 1, "the stream has only what was written since then");
 }
+
+#[test]
+fn what_is_removed_from_the_middle_stays_removed_and_holds_up_nothing() {
+    let server = NatsServer::start();
+    let mut members = ["laptop", "vm", "box"].map(|name| Member::connected(&server, name));
+    let [laptop, vm, other] = &mut members;
+    let (first, others) = (other.write("first in the stream", 1), laptop.write("read", 3));
+    vm.until_has(other, &first);
+    vm.until_has(laptop, &others);
+    for consumer in ["ringer-laptop", "ringer-vm", "ringer-box"] {
+        until("all is read", || raw::run(raw::unread(&server.url(), consumer)) == 0);
+    }
+    vm.stop();
+    laptop.write("removed by subject", 10);
+    until_published(laptop);
+    raw::run(raw::purge_machine(&server.url(), "laptop"));
+    let second = other.write("after that", 1);
+    until_published(other);
+    laptop.write("removed by number", 1);
+    until_published(laptop);
+    raw::run(raw::remove_last(&server.url()));
+    let more = laptop.write("after both", 3);
+    until_published(laptop);
+    vm.start();
+    vm.until_has(laptop, &[others, more].concat());
+    vm.until_has(other, &[first, second].concat());
+    assert!(!vm.has_logged(REMOVED));
+}

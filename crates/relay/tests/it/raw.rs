@@ -94,6 +94,21 @@ pub(crate) async fn purge(url: &str) {
     stream.purge().await.expect("an empty stream");
 }
 
+/// Removes the messages of one machine, as `nats stream purge --subject` does.
+pub(crate) async fn purge_machine(url: &str, machine: &str) {
+    let client = async_nats::connect(url).await.expect("a connection");
+    let stream = async_nats::jetstream::new(client).get_stream("ringer-t").await.expect("a stream");
+    stream.purge().filter(format!("ringer.t.{machine}.>")).await.expect("they are removed");
+}
+
+/// Removes the last message, as `nats stream rmm` does.
+pub(crate) async fn remove_last(url: &str) {
+    let client = async_nats::connect(url).await.expect("a connection");
+    let stream = async_nats::jetstream::new(client).get_stream("ringer-t").await.expect("a stream");
+    let last = stream.cached_info().state.last_sequence;
+    assert!(stream.delete_message(last).await.expect("an answer"), "it is removed");
+}
+
 /// How many messages the stream of the team has.
 pub(crate) async fn count(url: &str) -> u64 {
     let client = async_nats::connect(url).await.expect("a connection");
