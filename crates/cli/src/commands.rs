@@ -62,7 +62,7 @@ use ringer_term::sanitise_text;
 
 use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
-use crate::output::eprint_line;
+use crate::output::{eprint_line, print_bytes};
 
 /// Notifications for coding agents
 ///
@@ -135,6 +135,11 @@ enum Command {
 /// Runs the command line and gives the exit code.
 pub(crate) fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
     let arguments: Vec<OsString> = arguments.collect();
+    if let [_, only] = arguments.as_slice()
+        && (only == "--version" || only == "-V")
+    {
+        return exit_with(print_version());
+    }
     let command = match parse_hot_command(&arguments) {
         Some(command) => Some(command),
         None => match parse(arguments) {
@@ -233,6 +238,11 @@ fn parse_hot_command(arguments: &[OsString]) -> Option<Command> {
         "statusline" => read(after_program).map(Command::Statusline),
         _ => None,
     }
+}
+
+/// Without describing all commands first: other programs ask for it when they start.
+fn print_version() -> Outcome {
+    print_bytes(concat!("ringer ", env!("CARGO_PKG_VERSION"), "\n").as_bytes())
 }
 
 fn exit_with(outcome: Outcome) -> ExitCode {

@@ -70,9 +70,61 @@ impl JournalMaintenance {
     }
 
     fn journal(&mut self) -> Result<Option<&mut Journal>, Error> {
-        if self.journal.is_none() {
-            self.journal = Journal::open_existing(&self.home)?;
+        match &mut self.journal {
+            // Another file may have taken its place. The log has the same name, and must not be copied into the old one.
+            Some(journal) => journal.refresh()?,
+            None => self.journal = Journal::open_existing(&self.home)?,
         }
         Ok(self.journal.as_mut())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use ringer_core::{Draft, Kind, Scope, Sender};
+
+    use super::*;
+
+    fn append(home: &Home, text: &str) {
+        let draft = Draft::new(Scope::global(), Sender::system(), Kind::Status, text).unwrap();
+        Journal::open(home).unwrap().append(&draft, &IdSource::now()).unwrap();
+    }
+
+    /// The log stays where it is, and belongs to the new file from then on.
+    #[test]
+    fn the_log_is_not_copied_into_a_file_that_was_replaced() {
+        let directory = tempfile::tempdir().unwrap();
+        let home = Home::new(directory.path());
+        let mut maintenance = JournalMaintenance::new(home.clone());
+        let checkpoint = JournalTasks { checkpoint: true, ..JournalTasks::default() };
+        let mut hub = Journal::open(&home).unwrap();
+        append(&home, "before");
+        assert_eq!(maintenance.perform(checkpoint, &IdSource::now()), JournalTasksDone::default());
+        let (database, copy) = (directory.path().join("ringer.db"), directory.path().join("copy"));
+        fs::copy(&database, &copy).unwrap();
+        fs::rename(&copy, &database).unwrap();
+        hub.refresh().unwrap();
+        for number in 0..20 {
+            append(&home, &format!("after {number}"));
+        }
+        assert_eq!(maintenance.perform(checkpoint, &IdSource::now()), JournalTasksDone::default());
+        // The next writer overwrites a log that was copied.
+        append(&home, "last");
+        hub.refresh().unwrap();
+        assert_eq!(hub.messages_after(0, usize::MAX).unwrap().len(), 22);
+    }
+
+    #[test]
+    fn a_journal_that_is_not_there_needs_nothing() {
+        let directory = tempfile::tempdir().unwrap();
+        let home = Home::new(directory.path().join("missing"));
+        let all = JournalTasks { checkpoint: true, limit_check: true, pruning: true };
+        assert_eq!(
+            JournalMaintenance::new(home.clone()).perform(all, &IdSource::now()),
+            JournalTasksDone::default()
+        );
+        assert!(!home.path().exists());
     }
 }

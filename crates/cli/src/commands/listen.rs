@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use ringer_core::Message;
 use ringer_hub::Clock;
-use ringer_journal::{Consumer, IdSource, ListenOutcome, Listener, OnParentExit, Uptime};
+use ringer_journal::{Consumer, HubLock, IdSource, ListenOutcome, Listener, OnParentExit, Uptime};
 
 use crate::context;
 use crate::exit::Exit;
@@ -62,11 +62,15 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
     let scope = context::scope(repository.as_ref());
     let consumer = Consumer::new(&arguments.consumer, scope)
         .map_err(|error| Failure::usage(error.to_string()).hint("ringer listen --as dashboard"))?;
+    let home = context::home()?;
     let mut journal = context::journal()?;
     let own = context::sender(None, None, &mut journal, repository.as_ref())?
         .agent()
         .map(|agent| agent.as_str().to_owned());
-    journal.prune_if_due(&Uptime::now(), &IdSource::now())?;
+    // A hub does it without making anyone wait.
+    if HubLock::owner(&home).is_none() {
+        journal.prune_if_due(&Uptime::now(), &IdSource::now())?;
+    }
     let parent = if arguments.follow { OnParentExit::Continue } else { OnParentExit::Stop };
     let mut listener = Listener::begin(&mut journal, consumer, own, arguments.from_now, parent)?;
     let clock = Clock::local();

@@ -14,7 +14,11 @@ fn without_a_command_it_says_what_to_try_where_there_can_be_no_inbox() {
 
 #[test]
 fn version_and_help_succeed_on_standard_output() {
-    assert_eq!(check(&mut ringer(&["--version"]), 0).0, format!("ringer {}\n", env!("CARGO_PKG_VERSION")));
+    // The last one is read as other commands are.
+    for arguments in [&["--version"][..], &["-V"], &["-V", "status"]] {
+        let version = check(&mut ringer(arguments), 0).0;
+        assert_eq!(version, format!("ringer {}\n", env!("CARGO_PKG_VERSION")), "{arguments:?}");
+    }
     for command in
         [&["--help"][..], &["term", "--help"], &["term", "scan", "--help"], &["progress", "--help"]]
     {

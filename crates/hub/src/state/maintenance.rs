@@ -101,7 +101,7 @@ impl Maintenance {
         self.hub_pruning = left;
     }
 
-    /// The loop goes on with the hub's store as soon as it has nothing else to do.
+    /// The loop goes on with the hub's store at once, a piece in each turn.
     pub(super) fn next_deadline(&self) -> Option<Duration> {
         self.hub_pruning.as_ref().map(|_| Duration::ZERO)
     }

@@ -338,7 +338,10 @@ impl HubState {
                 }
             }
         }
-        if let Some(pruning) = self.maintenance.take_hub_pruning() {
+        // While there is something to read, the loop comes back by itself.
+        if !self.can_read(now.mono)
+            && let Some(pruning) = self.maintenance.take_hub_pruning()
+        {
             match self.notifications.store().prune(pruning) {
                 Ok(left) => self.maintenance.continue_hub_pruning(left),
                 Err(error) => self.log(format!("cannot remove what is old: {error}")),

@@ -68,6 +68,8 @@ const PRUNINGS: &str = "prunings";
 const KEPT_FROM: &str = "kept from";
 /// The note with the time at which deleted messages were last reported to the person.
 const REPORTED: &str = "told of forgotten messages";
+/// The note with the number of those that were deleted since, read or not.
+const UNREPORTED: &str = "forgotten messages to tell of";
 
 /// The prunings so far.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -111,7 +113,7 @@ impl PruningHistory {
 }
 
 impl Journal {
-    /// Prunes with the usual limits if it is time. Called by listeners and the hub, which have the time.
+    /// Prunes with the usual limits if it is time. It may take seconds where there is much to remove.
     pub fn prune_if_due(&mut self, uptime: &Uptime, stamp: &IdSource) -> Result<(), Error> {
         let known = self.read(PruningHistory::read)?;
         let passed = known.as_ref().map(|known| known.passed(uptime));
@@ -176,10 +178,13 @@ impl Journal {
         let idle = i64::try_from(limits.prunings).unwrap_or(i64::MAX);
         let (mut after, mut forgotten) = (i64::MIN, 0);
         while let Some(last) = self.read(|connection| end_of_piece(connection, after, old))? {
-            if after != i64::MIN {
-                thread::sleep(PAUSE);
+            // Looked at before the write lock is taken: most of what is kept for long stays for a reason.
+            if self.read(|connection| has_old(connection, (after, last), idle))? {
+                if forgotten > 0 {
+                    thread::sleep(PAUSE);
+                }
+                forgotten += self.write(|transaction| forget_old_piece(transaction, (after, last), idle))?;
             }
-            forgotten += self.write(|transaction| forget_old_piece(transaction, (after, last), idle))?;
             after = last;
         }
         Ok(forgotten)
@@ -224,11 +229,8 @@ impl Journal {
     /// Forgets the oldest messages where there are more than the limits allow, read or not, and tells the person. Gives
     /// how many.
     pub fn forget_over_limit(&mut self, limits: RetentionLimits, stamp: &IdSource) -> Result<usize, Error> {
-        if !self.read(|connection| is_over(connection, limits))? {
-            return Ok(0);
-        }
         let mut forgotten = 0;
-        loop {
+        while self.read(|connection| is_over(connection, limits))? {
             let surplus = self.read(|connection| surplus(connection, limits))?;
             let mut deleted = 0;
             for piece in surplus.chunks(PIECE) {
@@ -243,8 +245,9 @@ impl Journal {
                 break;
             }
         }
-        if forgotten > 0 {
-            self.write(|transaction| tell(transaction, forgotten, stamp))?;
+        // Also what was deleted by a process that came to its end before it told.
+        if self.read(|connection| to_report(connection, stamp))?.is_some() {
+            self.write(|transaction| tell(transaction, stamp))?;
         }
         Ok(forgotten)
     }
@@ -307,6 +310,8 @@ fn forget_piece(transaction: &Transaction<'_>, seqs: &[i64]) -> rusqlite::Result
         receipt.execute([seq])?;
     }
     note_oldest(transaction)?;
+    let unreported = unreported(transaction)?.saturating_add(u64::try_from(forgotten).unwrap_or(u64::MAX));
+    agent_note::set(transaction, UNREPORTED, &unreported.to_string())?;
     Ok(forgotten)
 }
 
@@ -318,25 +323,31 @@ fn end_of_piece(connection: &Connection, after: i64, old: i64) -> rusqlite::Resu
     connection.query_row(select, [after, old, piece], |row| row.get(0))
 }
 
-/// Forgets the messages after the first and up to the second number that are not needed any more: a cursor in use has not come
-/// to them, a live agent has not seen them, or they ask what is not answered.
+/// The messages after the first and up to the second number that are not needed any more: no cursor in use has still to come to
+/// them, each live agent has seen them, and they ask nothing that is not answered.
+fn old_messages(action: &str) -> String {
+    format!(
+        "WITH place(scope, seq) AS MATERIALIZED (SELECT scope, {POSITION} FROM cursor WHERE idle < ?3)
+         {action} FROM message WHERE seq > ?1 AND seq <= ?2
+         AND NOT EXISTS (SELECT 1 FROM place
+             WHERE place.scope IN (message.scope, '*') AND place.seq < message.seq)
+         AND NOT EXISTS (SELECT 1 FROM receipt JOIN agent ON agent.id = receipt.agent
+             WHERE receipt.seq = message.seq AND receipt.state <> 'seen' AND agent.state <> 'exited')
+         AND NOT EXISTS (SELECT 1 FROM question
+             WHERE question.id = message.question_id AND question.answered IS NULL)"
+    )
+}
+
+fn has_old(connection: &Connection, (after, last): (i64, i64), idle: i64) -> rusqlite::Result<bool> {
+    connection.prepare(&old_messages("SELECT 1"))?.exists([after, last, idle])
+}
+
 fn forget_old_piece(
     transaction: &Transaction<'_>,
     (after, last): (i64, i64),
     idle: i64,
 ) -> rusqlite::Result<usize> {
-    let messages = transaction
-        .prepare(&format!(
-            "WITH place(scope, seq) AS MATERIALIZED (SELECT scope, {POSITION} FROM cursor WHERE idle < ?3)
-             DELETE FROM message WHERE seq > ?1 AND seq <= ?2
-             AND NOT EXISTS (SELECT 1 FROM place
-                 WHERE place.scope IN (message.scope, '*') AND place.seq < message.seq)
-             AND NOT EXISTS (SELECT 1 FROM receipt JOIN agent ON agent.id = receipt.agent
-                 WHERE receipt.seq = message.seq AND receipt.state <> 'seen' AND agent.state <> 'exited')
-             AND NOT EXISTS (SELECT 1 FROM question
-                 WHERE question.id = message.question_id AND question.answered IS NULL)"
-        ))?
-        .execute([after, last, idle])?;
+    let messages = transaction.prepare(&old_messages("DELETE"))?.execute([after, last, idle])?;
     if messages > 0 {
         note_oldest(transaction)?;
     }
@@ -397,14 +408,26 @@ fn used_bytes(connection: &Connection) -> rusqlite::Result<u64> {
     Ok(pages.saturating_mul(number("page_size")?).try_into().unwrap_or(0))
 }
 
-/// Reports it to the person, once a day at most.
-fn tell(transaction: &Transaction<'_>, forgotten: usize, stamp: &IdSource) -> rusqlite::Result<()> {
+/// How many messages were deleted, read or not, since the person was told last.
+fn unreported(connection: &Connection) -> rusqlite::Result<u64> {
+    Ok(agent_note::value(connection, UNREPORTED)?.and_then(|count| count.parse().ok()).unwrap_or(0))
+}
+
+/// The same, if the person is to be told now: once a day at most.
+fn to_report(connection: &Connection, stamp: &IdSource) -> rusqlite::Result<Option<u64>> {
     const DAY_MS: i64 = 24 * 60 * 60 * 1000;
-    let told = agent_note::value(transaction, REPORTED)?.and_then(|told| told.parse::<i64>().ok());
+    let told = agent_note::value(connection, REPORTED)?.and_then(|told| told.parse::<i64>().ok());
     if told.is_some_and(|told| (told..told.saturating_add(DAY_MS)).contains(&stamp.unix_ms)) {
-        return Ok(());
+        return Ok(None);
     }
+    Ok(Some(unreported(connection)?).filter(|count| *count > 0))
+}
+
+/// Reports it to the person.
+fn tell(transaction: &Transaction<'_>, stamp: &IdSource) -> rusqlite::Result<()> {
+    let Some(forgotten) = to_report(transaction, stamp)? else { return Ok(()) };
     agent_note::set(transaction, REPORTED, &stamp.unix_ms.to_string())?;
+    agent_note::set(transaction, UNREPORTED, "0")?;
     let text = format!(
         "The journal is full: its {forgotten} oldest messages were removed, read or not. \
          `ringer status` shows who sends and who does not read."

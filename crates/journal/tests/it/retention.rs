@@ -195,48 +195,62 @@ fn too_many_bytes_are_too_much_as_well() {
 /// while thousands of messages are removed.
 #[test]
 fn others_write_while_much_is_removed() {
+    const OLD: i64 = 1_200;
     let test = TestHome::new();
     let mut journal = test.open();
-    let other = scope("bbbbbbbb");
-    send(&mut journal, &Scope::global(), 0..1_100);
+    send(&mut journal, &Scope::global(), 0..1_250);
     for _ in 0..2 {
         assert_eq!(journal.prune(limits(10_000), &at(0)).unwrap().messages, 0);
     }
-    read_to(&mut journal, &lead(), 1_000, 0);
-    let begun = AtomicBool::new(false);
+    read_to(&mut journal, &lead(), OLD, 0);
+    let (begun, begins) = std::sync::mpsc::channel();
     let ended = AtomicBool::new(false);
-    let written_between = thread::scope(|threads| {
+    let between = thread::scope(|threads| {
         let writer = threads.spawn(|| {
-            let mut journal = test.open();
+            let (mut journal, connection) = (test.open(), test.connection());
+            let old = || {
+                let count = "SELECT count(*) FROM message WHERE seq <= ?1";
+                connection.query_row(count, [OLD], |row| row.get::<_, i64>(0)).unwrap()
+            };
             let mut between = 0;
             while !ended.load(Ordering::SeqCst) {
-                // Both before and after it: the pruning has begun, and goes on.
-                let has_begun = begun.load(Ordering::SeqCst) && count(&mut journal) < 1_100;
-                send(&mut journal, &other, 0..1);
-                between += usize::from(has_begun && count(&mut journal) > 100);
+                let before = old();
+                send(&mut journal, &scope("bbbbbbbb"), 0..1);
+                between += usize::from(before < OLD && old() > 0);
+                let _ = begun.send(());
             }
             between
         });
-        begun.store(true, Ordering::SeqCst);
+        begins.recv().unwrap();
         let pruned = journal.prune(limits(10_000), &at(0)).unwrap().messages;
         ended.store(true, Ordering::SeqCst);
-        assert_eq!(pruned, 1_000);
+        assert_eq!(i64::try_from(pruned).unwrap(), OLD);
         writer.join().unwrap()
     });
-    assert!(written_between > 0, "the write lock was free between two pieces");
+    assert!(between > 0, "the write lock was free between two pieces");
     let left = journal.messages_after(0, usize::MAX).unwrap();
-    let left: Vec<i64> = left
-        .iter()
-        .filter(|message| message.draft.scope == Scope::global())
-        .map(|message| message.seq)
-        .collect();
-    assert_eq!(left, (1_001..=1_100).collect::<Vec<i64>>());
+    let left = left.iter().filter(|message| message.draft.scope == Scope::global());
+    assert_eq!(left.map(|message| message.seq).collect::<Vec<_>>(), (1_201..=1_250).collect::<Vec<i64>>());
 }
 
-/// The messages that the test above removes, and those that stay.
-fn count(journal: &mut Journal) -> usize {
-    let messages = journal.messages_after(0, usize::MAX).expect("readable");
-    messages.iter().filter(|message| message.draft.scope == Scope::global()).count()
+/// A process that removes messages is killed before it tells of them: the next one does.
+#[test]
+fn what_was_removed_and_not_told_of_is_told_of_later() {
+    let test = TestHome::new();
+    let mut journal = test.open();
+    send(&mut journal, &Scope::global(), 0..30);
+    assert_eq!(journal.forget_over_limit(limits(20), &at(YEAR)).unwrap(), 10);
+    // On the same day: nothing is told yet.
+    send(&mut journal, &Scope::global(), 30..35);
+    let again = journal.forget_over_limit(limits(20), &at(YEAR + 1)).unwrap();
+    assert_eq!((again, told(&mut journal).len()), (6, 1));
+    drop(journal);
+    let mut journal = test.open();
+    assert_eq!(journal.forget_over_limit(limits(1_000), &at(2 * YEAR)).unwrap(), 0);
+    let words = told(&mut journal);
+    assert!(words.len() == 2 && words[1].contains("its 6 oldest messages"), "{words:?}");
+    assert_eq!(journal.forget_over_limit(limits(1_000), &at(4 * YEAR)).unwrap(), 0);
+    assert_eq!(told(&mut journal).len(), 2);
 }
 
 /// Many more than fit: all of them go, oldest first, with what was for an agent.
