@@ -1,5 +1,5 @@
 //! Random runs of a team without a server and without files: a stream that is lost in whole or in part, or emptied by its
-//! operator, deliveries that are cut off, come late and come twice. Whatever happens, in the end every machine has every message of the others.
+//! operator, or comes back after another one, deliveries that are cut off, come late and come twice. Whatever happens, in the end every machine has every message of the others.
 //!
 //! `RINGER_SEEDS` sets how many runs are played.
 
@@ -352,7 +352,7 @@ impl Machine {
 
 fn play(seed: u64) {
     let mut random = Random::new(seed);
-    let mut server = Server { created: 1, ..Server::default() };
+    let [mut server, mut disk] = [1, 1_000_000].map(|created| Server { created, ..Server::default() });
     let mut machines = NAMES.map(|name| Machine {
         name,
         written: 0,
@@ -371,7 +371,7 @@ fn play(seed: u64) {
         let at = usize::try_from(random.below(3)).unwrap();
         let few = usize::try_from(random.below(6)).unwrap();
         let machine = &mut machines[at];
-        match random.below(42) {
+        match random.below(43) {
             0..=9 => machine.written += i64::try_from(few).unwrap(),
             10..=16 => machine.publish(&mut server, few),
             17..=23 => machine.answered(few),
@@ -386,6 +386,11 @@ fn play(seed: u64) {
             }
             39 => lose_end(&mut server, &mut machines, few),
             40 => server.purge(few),
+            // It runs with another disk, and later with this one again.
+            41 => {
+                std::mem::swap(&mut server, &mut disk);
+                disconnect(&mut machines);
+            }
             _ => {}
         }
     }

@@ -42,7 +42,7 @@ pub(crate) struct TeamState {
 /// acknowledgement. NATS syncs every two minutes unless its operator sets something else.
 const LOST_AT_MOST_MS: i64 = 3_600_000;
 /// The streams that are remembered. One may come back: a server is started without its disk, and then with it.
-const MAX_EARLIER: usize = 8;
+const MAX_EARLIER: usize = 16;
 
 /// How far the stream had everything at two times, the first of them at least [`LOST_AT_MOST_MS`] before the last
 /// acknowledgement, if this machine has published for so long.
