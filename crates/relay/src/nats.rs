@@ -25,6 +25,7 @@ mod readable;
 mod reading;
 mod receiving;
 mod state;
+mod stream_probe;
 mod subject;
 
 #[cfg(test)]

@@ -100,9 +100,22 @@ impl NatsServer {
     ///
     /// If it does not start.
     pub fn hub(domain: &'static str) -> (Self, u16) {
+        Self::hub_with_streams(Streams::InDomain(domain))
+    }
+
+    /// The same without a domain.
+    ///
+    /// # Panics
+    ///
+    /// If it does not start.
+    pub fn hub_without_domain() -> (Self, u16) {
+        Self::hub_with_streams(Streams::Has)
+    }
+
+    fn hub_with_streams(streams: Streams) -> (Self, u16) {
         let [port] = free_ports();
         let settings = format!("leafnodes {{ listen: \"127.0.0.1:{port}\" }}\n");
-        (Self::with_streams(&settings, Streams::InDomain(domain)), port)
+        (Self::with_streams(&settings, streams), port)
     }
 
     /// A leaf node of the hub at that port, without streams. It lets the [`NATS_USERS`] into a team, whose stream they ask for
@@ -117,6 +130,16 @@ impl NatsServer {
         let users = users(team, &api);
         let settings = format!("leafnodes {{ reconnect: 1, {remotes} }}\n{users}");
         Self::with_streams(&settings, Streams::None)
+    }
+
+    /// A leaf node of the hub at that port, with streams of its own, which are in a `jetstream` domain.
+    ///
+    /// # Panics
+    ///
+    /// If it does not start.
+    pub fn leaf_with_streams(hub: u16, domain: &'static str) -> Self {
+        let remotes = format!("remotes: [{{ url: \"nats-leaf://127.0.0.1:{hub}\" }}]");
+        Self::with_streams(&format!("leafnodes {{ reconnect: 1, {remotes} }}\n"), Streams::InDomain(domain))
     }
 
     /// The three servers of a cluster, which can lose one of them.

@@ -14,6 +14,7 @@ use crate::team_setup::{TeamSetup, read_secret};
 
 use super::message_id::machine_mark;
 use super::state::LastPublished;
+use super::stream_probe::{domains_of_streams, why_not_made};
 use super::subject::{AGENTS, all_of, consumer_name, stream_name};
 
 /// How long the server may take to let a machine in.
@@ -154,6 +155,13 @@ impl Connection {
                 );
             }
             return Err(self.refused(&what, &missing.to_string()));
+        }
+        let domains = domains_of_streams(&self.client, setup).await;
+        let domains =
+            domains.map_err(|error| self.refused("a message cannot be published", &error.to_string()))?;
+        if let Some(why) = why_not_made(setup, &domains) {
+            // If it is on this server by now, another machine has just made it.
+            return self.context.get_stream(&name).await.map_err(|_| Error::Team(why));
         }
         let config = Config {
             name: name.clone(),

@@ -26,6 +26,7 @@ use super::readable::readable;
 use super::reading::Reading;
 use super::receiving::Want;
 use super::state::TeamState;
+use super::stream_probe::{domains_of_streams, why_not};
 
 /// How long a request for messages waits at the server, and how often that says that it is there meanwhile.
 /// Two times that are missed end the connection: only so a machine at a leaf node learns that this is cut off.
@@ -62,6 +63,11 @@ pub(crate) async fn join(setup: &TeamSetup) -> Result<String, Error> {
     let TeamExchange { outbound, connection, .. } = &mut exchange;
     let hello = TeamPayload::Hello { sent_ms };
     outbound.publish_to_machines(connection, &hello, &sent_ms.to_string()).await?;
+    let domains = domains_of_streams(&connection.client, setup).await;
+    let domains = domains.map_err(|error| failed("a message cannot be published", &error))?;
+    if let Some(why) = why_not(setup, &domains) {
+        return Err(Error::Team(why));
+    }
     Ok(exchange.connection.version())
 }
 

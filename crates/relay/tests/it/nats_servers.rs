@@ -122,3 +122,56 @@ fn a_cluster_that_loses_a_server_loses_and_doubles_nothing() {
         servers[at].run();
     }
 }
+
+/// Waits until what is published at a server comes to a stream of the team, here or at its hub or leaf node.
+fn until_taken(server: &NatsServer) {
+    let take = || raw::run(raw::publish(&server.url(), None, "ringer.t.x.link.want", &["{}".to_owned()]));
+    until("a stream takes messages", || take().is_ok());
+}
+
+#[test]
+fn a_leaf_node_gets_no_stream_beside_that_of_its_hub() {
+    let (hub, port) = NatsServer::hub("hub");
+    let vm = Member::connected(&hub, "vm");
+    let leaf = NatsServer::leaf_with_streams(port, "site");
+    until_taken(&leaf);
+    let mut laptop = Member::new(&leaf, "laptop", false);
+    laptop.start();
+    let why = laptop.until_failed();
+    assert!(why.contains("domain = \"hub\""), "{why}");
+    laptop.stop();
+    laptop.change(|_, team| team.domain = Some("hub".to_owned()));
+    laptop.start();
+    laptop.until_connected();
+    laptop.until_has(&vm, &vm.write("after that", 3));
+}
+
+#[test]
+fn a_hub_without_a_domain_is_told_where_its_leaf_node_has_streams() {
+    let (hub, port) = NatsServer::hub_without_domain();
+    let _vm = Member::connected(&hub, "vm");
+    let leaf = NatsServer::leaf_with_streams(port, "site");
+    until_taken(&leaf);
+    let mut laptop = Member::new(&leaf, "laptop", false);
+    laptop.start();
+    let why = laptop.until_failed();
+    assert!(why.contains("set a domain in the `jetstream` settings"), "{why}");
+}
+
+#[test]
+fn two_streams_are_told_to_every_machine_that_joins() {
+    let (hub, port) = NatsServer::hub("hub");
+    let leaf = NatsServer::leaf_with_streams(port, "site");
+    // As when the leaf node was cut off while the first machine joined there.
+    for server in [&hub, &leaf] {
+        raw::run(raw::make_stream(&server.url(), "ringer-t", "ringer.t.>", 1)).expect("a stream");
+    }
+    let vm = Member::new(&hub, "vm", false);
+    until("the machine hears of both", || {
+        let why = vm.join().err().map(|error| error.to_string()).unwrap_or_default();
+        why.contains("2 streams ringer-t") && why.contains("hub, site")
+    });
+    let laptop = Member::new(&leaf, "laptop", false);
+    let why = laptop.join().expect_err("two streams").to_string();
+    assert!(why.contains("2 streams ringer-t") && why.contains("site, hub"), "{why}");
+}

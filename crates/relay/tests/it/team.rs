@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use ringer_core::policy::{RelayLink, TeamLink};
 use ringer_ipc::host::Extension;
-use ringer_relay::{LinkState, LinkStatus, RelaySetup, RelayStatus, Relays, TeamSetup, forget_team};
+use ringer_relay::{
+    LinkState, LinkStatus, RelaySetup, RelayStatus, Relays, TeamSetup, forget_team, join_team,
+};
 use test_support::{NATS_USERS, NatsServer, until_within};
 
 use crate::machines::Machine;
@@ -96,6 +98,11 @@ impl Member {
         let home = self.machine.home();
         let setup = TeamSetup::of(&home, &self.link).expect("a team");
         forget_team(&setup, &mut self.machine.journal()).expect("it is forgotten");
+    }
+
+    /// Joins the team, as `ringer relay add nats` does.
+    pub(crate) fn join(&self) -> Result<String, ringer_relay::Error> {
+        join_team(&TeamSetup::of(&self.machine.home(), &self.link).expect("a team"))
     }
 
     /// Disconnects it, as if its hub had ended.

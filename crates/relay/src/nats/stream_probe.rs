@@ -1,0 +1,88 @@
+//! Which streams take what this machine publishes. A team has one. A leaf node with streams of its own can have a second one of the
+//! same name: both take everything while the leaf node is connected to its hub, and messages are lost when it is not.
+
+use std::time::Duration;
+
+use async_nats::{Client, StatusCode};
+use ringer_journal::IdSource;
+use serde::Deserialize;
+use tokio::time::{Instant, timeout_at};
+
+use crate::team_setup::TeamSetup;
+
+use super::next::next;
+use super::payload::TeamPayload;
+use super::subject::{Audience, TeamSubject, stream_name};
+
+/// How long streams have to answer: the way there and back, also to a hub on another continent.
+const ANSWER_WITHIN: Duration = Duration::from_secs(1);
+
+/// More streams are not named.
+const MOST: usize = 8;
+
+/// What a stream answers to a message that it took.
+#[derive(Deserialize)]
+struct Taken {
+    stream: String,
+    #[serde(default)]
+    domain: String,
+}
+
+/// Publishes a message that machines ignore. Gives the `jetstream` domain of each stream of the team that took it, which is empty
+/// where none is set.
+pub(crate) async fn domains_of_streams(
+    client: &Client,
+    setup: &TeamSetup,
+) -> Result<Vec<String>, async_nats::Error> {
+    let inbox = client.new_inbox();
+    let mut answers = client.subscribe(inbox.clone()).await?;
+    let subject = TeamSubject { machine: &setup.machine, scope: "link", audience: Audience::Want };
+    let hello = TeamPayload::Hello { sent_ms: IdSource::now().unix_ms };
+    client.publish_with_reply(subject.text(&setup.team), inbox, hello.encode().into()).await?;
+    let (until, name) = (Instant::now() + ANSWER_WITHIN, stream_name(&setup.team));
+    let mut domains = Vec::new();
+    while let Ok(Some(answer)) = timeout_at(until, next(&mut answers)).await {
+        if answer.status == Some(StatusCode::NO_RESPONDERS) {
+            break;
+        }
+        // A stream of another name is one that the server's operator has for something else.
+        let taken = serde_json::from_slice::<Taken>(&answer.payload).ok();
+        let taken = taken.filter(|taken| taken.stream == name && domains.len() < MOST);
+        domains.extend(taken.map(|taken| in_words(&taken.domain)));
+    }
+    Ok(domains)
+}
+
+/// Why there must not be these streams. `None` if there is one.
+pub(crate) fn why_not(setup: &TeamSetup, domains: &[String]) -> Option<String> {
+    let name = stream_name(&setup.team);
+    let named: Vec<&str> = domains.iter().map(String::as_str).filter(|domain| !domain.is_empty()).collect();
+    let in_domains =
+        if named.is_empty() { String::new() } else { format!(" (JetStream domains: {})", named.join(", ")) };
+    (domains.len() > 1).then(|| {
+        format!(
+            "{} streams {name} take what this machine publishes{in_domains}, so a leaf node has one beside its hub, and \
+             messages are lost when it is cut off; remove that one (nats stream rm {name}), and set `domain` on the \
+             machines there",
+            domains.len()
+        )
+    })
+}
+
+/// Why this machine must not make the stream of the team on its server, if streams in these domains take its messages already.
+pub(crate) fn why_not_made(setup: &TeamSetup, domains: &[String]) -> Option<String> {
+    let name = stream_name(&setup.team);
+    let what = format!(
+        "the stream {name} is not on this server, but on one that is connected to it as its hub or leaf node, and a team has \
+         one stream"
+    );
+    Some(match domains.first()?.as_str() {
+        "" => format!("{what}; set a domain in the `jetstream` settings of that server, and `domain` here"),
+        domain => format!("{what}; set domain = \"{domain}\" (ringer relay add nats … --domain {domain})"),
+    })
+}
+
+/// A domain, as people read it.
+fn in_words(domain: &str) -> String {
+    domain.chars().filter(|character| !character.is_control()).take(40).collect()
+}
