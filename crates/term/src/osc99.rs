@@ -214,11 +214,10 @@ pub fn query99(id: &NotificationId, terminator: Terminator) -> String {
     osc(&format!("99;i={id}:p=?;"), terminator)
 }
 
-/// What an embedder answers to a query it saw: what a host that shows titles, bodies and buttons supports. The only
+/// What an embedder answers to a query it saw: what a host that shows titles and bodies supports, but no buttons. The only
 /// bytes of the program that come back are its id, and those are harmless.
 pub fn query99_reply(id: &NotificationId, terminator: Terminator) -> String {
-    let support =
-        "a=focus,report:c=1:o=always,unfocused,invisible:p=title,body,buttons,close,alive,?:u=0,1,2:w=1";
+    let support = "a=focus,report:c=1:o=always,unfocused,invisible:p=title,body,close,alive,?:u=0,1,2:w=1";
     osc(&format!("99;i={id}:p=?;{support}"), terminator)
 }
 

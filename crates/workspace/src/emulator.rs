@@ -17,7 +17,7 @@ use alacritty_terminal::term::search::RegexSearch;
 use alacritty_terminal::term::{Config, Osc52, Term, TermDamage, TermMode};
 use alacritty_terminal::vte::ansi::{CursorShape, CursorStyle, Processor, StdSyncHandler};
 use memchr::memmem::find;
-use ringer_term::{Scanner, TerminalEventKind};
+use ringer_term::{Query, Scanner, TerminalEventKind};
 
 use self::mended_term::MendedTerm;
 use self::replies::{answer, usual_colour};
@@ -148,7 +148,7 @@ impl Emulator {
         self.sync_deadline = self.sync_deadline.filter(|_| !is_new && deadline.is_some()).or(deadline);
         let mut heard = Vec::new();
         scanner.feed(bytes, |event| match &event.kind {
-            TerminalEventKind::Query(query) => {
+            TerminalEventKind::Query(query) if !matches!(query, Query::Alive { .. }) => {
                 heard.extend(answer(query).map(|text| Heard::Reply(text.into())));
             }
             _ => heard.push(Heard::Event(Box::new(event.kind))),

@@ -30,6 +30,7 @@ mod hub_order;
 mod late_output;
 mod layout;
 mod mouse;
+mod open_notifications;
 mod outer_modes;
 mod pane;
 mod protocol;

@@ -6,11 +6,14 @@ use std::time::{Duration, Instant};
 use ringer_core::message::ShownKind;
 use ringer_ipc::ProgramReports;
 use ringer_pty::Ending;
-use ringer_term::{Progress, TerminalEventKind, parse_title, sanitise_line};
+use ringer_term::{
+    Progress, Query, TerminalEventKind, Terminator, alive99_reply, parse_title, sanitise_line,
+};
 use serde_json::{Value, json};
 
 use crate::emulator::{Emulator, Heard, Size};
 use crate::layout::PaneId;
+use crate::open_notifications::OpenNotifications;
 
 /// Lines that were scrolled away and are kept.
 const HISTORY: usize = 5000;
@@ -60,6 +63,7 @@ pub(crate) struct Pane {
     title: String,
     flash_since: Option<Instant>,
     reports: ProgramReports,
+    notifications: OpenNotifications,
     started: Instant,
 }
 
@@ -98,6 +102,7 @@ impl Pane {
             title: String::new(),
             flash_since: None,
             reports: ProgramReports::default(),
+            notifications: OpenNotifications::default(),
             started: now,
         }
     }
@@ -171,6 +176,12 @@ impl Pane {
             events.push(PaneEvent::Heard(report));
         }
         match event {
+            TerminalEventKind::Notification(notification) => self.notifications.add(notification),
+            TerminalEventKind::Close { id } => self.notifications.remove(id),
+            TerminalEventKind::Query(Query::Alive { id: Some(id) }) => {
+                let reply = alive99_reply(id, &self.notifications.ids(), Terminator::St);
+                events.push(PaneEvent::Reply(reply.into_bytes()));
+            }
             TerminalEventKind::Title(title) if *title != self.title => {
                 title[..title.floor_char_boundary(MAX_TITLE)].clone_into(&mut self.title);
                 events.push(PaneEvent::Title);
@@ -209,6 +220,17 @@ impl Pane {
     /// Whether a key that goes to its program changes nothing else: it is not scrolled back, and no sentence goes away.
     pub(crate) fn is_at_rest(&self) -> bool {
         self.emulator.is_at_rest() && self.not_kept == 0
+    }
+
+    /// The hub says whether it rings. Gives what its program asked to be told when the person has seen what it rang for.
+    pub(crate) fn set_ring(&mut self, ring: Ring) -> Option<String> {
+        let was_lit = std::mem::replace(&mut self.ring, ring).is_lit;
+        if was_lit && !ring.is_lit { self.notifications.see_all() } else { None }
+    }
+
+    /// The person followed a notification to it. Gives what its program asked to be told then.
+    pub(crate) fn click(&mut self) -> Option<String> {
+        self.notifications.click()
     }
 
     /// There is no hub: it does not ring.

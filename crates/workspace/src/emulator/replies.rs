@@ -1,13 +1,12 @@
 //! What a program is told that asks its terminal something.
 
 use alacritty_terminal::vte::ansi::Rgb;
-use ringer_term::{ProgramStatus, Query, Terminator, alive99_reply, query99_reply};
+use ringer_term::{ProgramStatus, Query, Terminator, query99_reply};
 
-/// The answer to a question that the emulator does not know.
+/// The answer to a question that the emulator does not know. The one for open notifications is the pane's.
 pub(super) fn answer(query: &Query) -> Option<String> {
     let text = match query {
         Query::Osc99 { id } => query99_reply(id.as_ref()?, Terminator::St),
-        Query::Alive { id } => alive99_reply(id.as_ref()?, &[], Terminator::St),
         Query::Osc7501 => ProgramStatus::query(Terminator::St),
         _ => return None,
     };

@@ -103,9 +103,8 @@ impl State {
     pub(crate) fn order(&mut self, order: HubOrder, now: Instant) -> Vec<Effect> {
         match order {
             HubOrder::Ring { surface_id, lit, unread, kind } => {
-                if let Some(pane) = self.pane_of_surface(&surface_id).and_then(|id| self.panes.get_mut(&id)) {
-                    pane.ring = Ring { is_lit: lit, unread, kind };
-                }
+                let ring = Ring { is_lit: lit, unread, kind };
+                return self.tell_program(&surface_id, |pane| pane.set_ring(ring));
             }
             HubOrder::Badge { workspace_id, badge, text } => {
                 if let Some(workspace) = self.workspace_mut(&workspace_id) {
@@ -125,12 +124,26 @@ impl State {
         Vec::new()
     }
 
+    /// Changes the pane of a surface, and writes to its program what comes of that.
+    fn tell_program(
+        &mut self,
+        surface: &str,
+        change: impl FnOnce(&mut Pane) -> Option<String>,
+    ) -> Vec<Effect> {
+        let Some(id) = self.pane_of_surface(surface) else { return Vec::new() };
+        let told = self.panes.get_mut(&id).and_then(change);
+        told.and_then(|text| self.send(&id, text.into_bytes())).into_iter().collect()
+    }
+
     /// Goes to a pane in the client in which the person did something last, and answers the hub.
     fn go_to_surface(&mut self, surface: &str, now: Instant) -> Vec<Effect> {
         let mut answer = json!({ "surface_id": surface });
         let mut effects = Vec::new();
         match (self.latest_client(), self.pane_of_surface(surface)) {
-            (Some(client), Some(pane)) => effects = self.go_to(client, &pane, now),
+            (Some(client), Some(pane)) => {
+                effects = self.go_to(client, &pane, now);
+                effects.extend(self.tell_program(surface, Pane::click));
+            }
             (None, Some(_)) => {
                 answer["why"] = json!("no window shows its workspace; to open one: ringer attach");
             }

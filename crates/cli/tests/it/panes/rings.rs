@@ -91,6 +91,28 @@ fn what_the_person_looks_at_does_not_ring() {
     until("it is seen", || !window.text().contains(RINGS));
 }
 
+#[test]
+fn a_program_that_asks_for_it_is_told_of_a_click_and_of_its_end() {
+    let session = Session::new();
+    let mut window = session.window(&["attach"], 30, 160);
+    window.until("$ ");
+    window.set_focus(true);
+    session.open(
+        "asks",
+        "stty raw -echo; until [ -e go ]; do sleep 0.02; done; \
+         printf '\\033]99;i=n1:a=report:c=1;Build\\033\\\\\\033]99;i=q1:p=alive;\\033\\\\'; cat -v",
+    );
+    window.press("o");
+    until("the hub knows both", || session.surfaces().iter().all(|surface| surface["tty"].is_string()));
+    go(&session);
+    window.until("^[]99;i=q1:p=alive;n1^[\\");
+    until("it rings", || window.text().contains(RINGS));
+    assert!(!window.text().contains("i=n1"), "{}", window.text());
+    session.run(&["jump"]);
+    window.until("^[]99;i=n1;^[\\");
+    window.until("^[]99;i=n1:p=close;^[\\");
+}
+
 fn signal(pid: u32, signal: Signal) {
     kill_process(Pid::from_raw(pid.cast_signed()).expect("a process"), signal).expect("it runs");
 }
