@@ -169,6 +169,11 @@ impl View {
         self.note = Some((text.into(), now));
     }
 
+    /// No sentence is shown any more.
+    pub(crate) fn clear_note(&mut self) {
+        self.note = None;
+    }
+
     /// The sentence that is shown, and until when.
     pub(crate) fn shown_note(&self, now: Instant) -> Option<(&str, Instant)> {
         let (text, since) = self.note.as_ref()?;

@@ -10,7 +10,7 @@ use crate::actions::PaneAction;
 use crate::effect::Effect;
 use crate::layout::{PaneId, Side};
 use crate::pane::Pane;
-use crate::view::{ClientId, Mode};
+use crate::view::{ClientId, Mode, View};
 
 /// How many cells a key moves a border.
 const RESIZE_STEP: u16 = 2;
@@ -377,9 +377,7 @@ impl State {
             KeyCode::Char('/') => view.mode = Mode::Search(String::new()),
             KeyCode::Char('n' | 'N') if !view.searched.is_empty() => {
                 let (text, is_upwards) = (view.searched.clone(), key.code == KeyCode::Char('n'));
-                if !pane.emulator.find(&text, is_upwards) {
-                    view.note(format!("not found: {text}"), now);
-                }
+                find(view, pane, &text, is_upwards, now);
             }
             KeyCode::Char('y') | KeyCode::Enter => {
                 if let Some(text) = pane.emulator.selected_text() {
@@ -423,14 +421,21 @@ impl State {
                 if !is_search {
                     pane.name = Some(typed).filter(|name| !name.trim().is_empty());
                 } else if !typed.is_empty() {
-                    if !pane.emulator.find(&typed, true) {
-                        view.note(format!("not found: {typed}"), now);
-                    }
+                    find(view, pane, &typed, true, now);
                     view.searched = typed;
                 }
             }
             _ => {}
         }
         Vec::new()
+    }
+}
+
+/// Shows the next place of a text, or says that there is none.
+fn find(view: &mut View, pane: &mut Pane, text: &str, is_upwards: bool, now: Instant) {
+    if pane.emulator.find(text, is_upwards) {
+        view.clear_note();
+    } else {
+        view.note(format!("not found: {text}"), now);
     }
 }

@@ -135,3 +135,14 @@ fn scroll_mode_ends_when_another_pane_has_the_keys() {
     session.mouse(1, 0, (20, 3), 'M');
     assert_eq!(session.mode(1), Mode::Program);
 }
+
+#[test]
+fn what_is_found_is_not_said_to_be_missing() {
+    let (mut session, _) = scrolled();
+    session.prefix(1, "/");
+    session.input(1, "nowhere\r");
+    assert!(session.drawn(1).text().contains("not found: nowhere"));
+    session.input(1, "/");
+    session.input(1, "line 12\r");
+    assert!(!session.drawn(1).text().contains("not found"));
+}
