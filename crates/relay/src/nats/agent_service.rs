@@ -50,7 +50,8 @@ pub(crate) struct AgentService<'a> {
 }
 
 impl<'a> AgentService<'a> {
-    pub(crate) async fn begin(setup: &'a TeamSetup, client: &Client) -> Result<Self, Error> {
+    /// Begins in a team that has about so many machines.
+    pub(crate) async fn begin(setup: &'a TeamSetup, client: &Client, machines: usize) -> Result<Self, Error> {
         let mut team = TeamAgents::read(&setup.home, &setup.team);
         team.none_is_current();
         // In this order: nothing in the file counts until a machine of this connection told it.
@@ -62,7 +63,7 @@ impl<'a> AgentService<'a> {
             setup,
             client: client.clone(),
             lists,
-            timing: AgentTiming::begin(Instant::now(), team.machines.len(), share()),
+            timing: AgentTiming::begin(Instant::now(), machines, share()),
             told: None,
             is_refused: false,
             team,

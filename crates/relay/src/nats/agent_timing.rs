@@ -51,10 +51,9 @@ pub(crate) struct AgentTiming {
 }
 
 impl AgentTiming {
-    /// At the beginning of a connection to a team that had so many machines.
+    /// At the beginning of a connection to a team that has about so many machines.
     pub(crate) fn begin(now: Instant, machines: usize, share: Share) -> Self {
-        let spread = if machines == 0 { Duration::ZERO } else { share.of(SPREAD.of(machines)) };
-        Self { last_told: None, tell_at: now + spread, look_at: None }
+        Self { last_told: None, tell_at: now + share.of(SPREAD.of(machines)), look_at: None }
     }
 
     /// The journal has changed.
@@ -119,8 +118,9 @@ mod tests {
     #[test]
     fn a_list_is_told_at_once_and_again_before_it_no_longer_holds() {
         let begin = Instant::now();
-        let mut timing = AgentTiming::begin(begin, 0, ALL);
-        let (mut now, mut told) = (begin, 0);
+        let mut timing = AgentTiming::begin(begin, 1, ALL);
+        assert!(timing.next() <= begin + SPREAD.least);
+        let (mut now, mut told) = (timing.next(), 0);
         while now < begin + Duration::from_secs(100) {
             let before = now;
             assert!(timing.tells(now, 1, ALL));

@@ -150,7 +150,9 @@ impl<'a> TeamExchange<'a> {
             stream.messages().await.map_err(|error| failed("no messages can be asked for", &error))?;
         let bell =
             readable(self.watch.as_fd()).map_err(|source| io("cannot wait for the journal", source))?;
-        let mut agents = AgentService::begin(self.setup, &self.connection.client).await?;
+        // Each machine has a consumer.
+        let machines = self.stream.cached_info().state.consumer_count;
+        let mut agents = AgentService::begin(self.setup, &self.connection.client, machines).await?;
         let mut answers = AnswerService::begin(self.setup, &self.connection.client).await?;
         loop {
             self.outbound.publish_more(&mut self.journal).await?;
