@@ -89,7 +89,6 @@ fn a_server_whose_home_hangs_can_be_stopped_or_killed() {
         home.answers_again();
         let mut window = session.window(&["attach"], 24, 80);
         window.until("kept-42");
-        // The keeper has noted the name.
         window.command("echo same=$$");
         assert_eq!(window.number_after("same="), shell, "{signal:?}");
     }
