@@ -2,12 +2,15 @@
 
 use std::process::Command;
 
+use ringer_core::MessageId;
+use ringer_journal::Journal;
 use ringer_platform::{shell_word, variable};
 use ringer_relay::SURFACE_PREFIX;
 use ringer_term::sanitise_line;
 use serde_json::{Value, json};
 
 use super::relay;
+use crate::context;
 use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
 use crate::hub_client;
@@ -55,8 +58,13 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
     if focus["focused"].as_bool() == Some(true) {
         return Ok(());
     }
-    if let Some(machine) = text("workspace").strip_prefix(SURFACE_PREFIX) {
-        return go_to_machine(machine, &text("surface"), &text("id"), arguments.json);
+    if text("workspace").starts_with(SURFACE_PREFIX) {
+        let id = MessageId::parse(&text("id"));
+        let id = id.map_err(|invalid| Failure::new(Exit::Software, invalid.to_string()))?;
+        // The place has the name that the machine had then. The journal has the one that it has now.
+        if let Some(machine) = Journal::open(&context::home()?)?.machine_of(&id)?.flatten() {
+            return go_to_machine(&machine, &text("surface"), id.as_str(), arguments.json);
+        }
     }
     let why = focus["why"].as_str().unwrap_or("its window cannot be focused");
     let hint =

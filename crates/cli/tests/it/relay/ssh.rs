@@ -102,6 +102,20 @@ fn a_forced_command_lets_a_machine_do_nothing_else() {
 }
 
 #[test]
+fn a_jump_goes_to_a_machine_that_was_called_otherwise_before() {
+    let ssh = Ssh::new();
+    ssh.add(&[]);
+    ssh.laptop.until_connected();
+    ssh.laptop.far.base.notify("look here");
+    ssh.laptop.until_listed("look here");
+    let settings = std::fs::read_to_string(ssh.laptop.near.config()).expect("settings");
+    ssh.laptop.near.set(&settings.replace("name = \"box\"", "name = \"build\""));
+    until("it has its new name", || ssh.laptop.status().contains("build: connected since"));
+    let hint = check(&mut ssh.near(&["jump"]), 69).1;
+    assert!(hint.contains("the session is on build") && hint.contains("ssh -t box tmux attach"), "{hint}");
+}
+
+#[test]
 fn a_jump_in_tmux_opens_a_window_that_connects() {
     let ssh = Ssh::new();
     ssh.add(&[]);
