@@ -30,7 +30,7 @@ use crate::hub_order::HubOrder;
 /// Connects to the hub. The argument says whether one may be started.
 pub type Connect = Box<dyn Fn(bool) -> Option<HubClient> + Send>;
 
-/// What may wait for the hub. Beyond that, what programs say is lost.
+/// What programs say that may wait for the hub; beyond that it is lost. As much of what lasts may wait beside it: it takes no room of that.
 const MAX_WAITING: usize = 1024;
 /// How long after a failure the hub is looked for again: at first, and at most. After the longest pause it is waited for.
 const TRY_AGAIN: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(2));
@@ -49,7 +49,8 @@ type Said = (&'static str, Value);
 /// What the thread that talks to the hub is woken for.
 #[derive(Debug)]
 enum Work {
-    Say(Said),
+    /// What lasts has a part of the counter with it.
+    Say(Said, Option<Arc<()>>),
     /// The hub may be there.
     Look,
 }
@@ -89,6 +90,8 @@ impl Mailbox {
 #[derive(Debug)]
 pub(crate) struct HubHost {
     work: Arc<SyncSender<Work>>,
+    /// Counts what waits and lasts.
+    lasting: Arc<()>,
     link: Arc<LinkState>,
     mailbox: Mailbox,
     woken: UnixStream,
@@ -118,7 +121,7 @@ impl HubHost {
     fn start_talking(connect: Connect, socket: Option<PathBuf>, found: SyncSender<()>) -> io::Result<Self> {
         let (woken, wakes) = wake_pair()?;
         let mailbox = Mailbox { events: Arc::default(), wakes: Arc::new(wakes) };
-        let (work, received) = sync_channel(MAX_WAITING);
+        let (work, received) = sync_channel(2 * MAX_WAITING);
         let (work, link) = (Arc::new(work), Arc::new(LinkState::default()));
         let hub = Hub {
             connect,
@@ -129,7 +132,7 @@ impl HubHost {
             wakes: Arc::downgrade(&work),
         };
         thread::spawn(move || hub.serve(&received));
-        Ok(Self { work, link, mailbox, woken })
+        Ok(Self { work, lasting: Arc::default(), link, mailbox, woken })
     }
 
     pub(crate) fn as_fd(&self) -> BorrowedFd<'_> {
@@ -138,8 +141,11 @@ impl HubHost {
 
     /// Tells the hub something. Does not wait.
     pub(crate) fn tell(&self, method: &'static str, params: Value) {
+        let lasts = !is_said_once(method);
+        let is_full = lasts && Arc::strong_count(&self.lasting) > MAX_WAITING;
+        let lasting = lasts.then(|| Arc::clone(&self.lasting));
         // The hub is too slow, or gone for long.
-        if self.work.try_send(Work::Say((method, params))).is_err() && !is_said_once(method) {
+        if (is_full || self.work.try_send(Work::Say((method, params), lasting)).is_err()) && lasts {
             self.link.is_incomplete.store(true, Ordering::Relaxed);
         }
     }
@@ -222,7 +228,7 @@ impl Hub {
             }
         });
         let is_there = |work: &Work| matches!(work, Work::Look);
-        let is_said = |work: &Work| matches!(work, Work::Say((method, _)) if is_said_once(method));
+        let is_said = |work: &Work| matches!(work, Work::Say((method, _), _) if is_said_once(method));
         let has_come = Cell::new(false);
         let is_enough = |work: &Work| {
             has_come.set(is_there(work));
@@ -273,7 +279,7 @@ fn keep_for(
 
 /// Keeps what would not be said anew.
 fn keep_unsaid(work: Work, unsaid: &mut VecDeque<Said>) {
-    if let Work::Say(request) = work
+    if let Work::Say(request, _) = work
         && is_said_once(request.0)
         && unsaid.len() < MAX_WAITING
     {
@@ -299,7 +305,7 @@ impl Connection {
         }
         self.sent += 1;
         if self.writer.send(request.0, &request.1).is_err() {
-            keep_unsaid(Work::Say(request), unsaid);
+            keep_unsaid(Work::Say(request, None), unsaid);
             return false;
         }
         if is_said_once(request.0) && self.unanswered.len() < MAX_WAITING {
@@ -387,7 +393,8 @@ fn say_all(
             keep_unsaid(waiting, unsaid);
             return false;
         }
-        let Work::Say(request) = waiting else { continue };
+        let Work::Say(request, counted) = waiting else { continue };
+        drop(counted);
         let is_looks = request.0 == "surface.looks";
         if !connection.send(request, unsaid) {
             return false;

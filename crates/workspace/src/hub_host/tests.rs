@@ -105,3 +105,22 @@ fn what_a_slow_hub_has_heard_is_not_said_to_it_twice() {
     assert!(methods.contains(&"surface.looks".to_owned()), "{methods:?}");
     assert!(!methods.contains(&"surface.heard".to_owned()), "{methods:?}");
 }
+
+#[test]
+fn what_lasts_takes_no_room_of_what_is_said_once() {
+    let (_directory, home, socket) = home();
+    let listener = UnixListener::bind(&socket).unwrap();
+    let host = start(home, socket);
+    let hub = next_host(&listener);
+    until_connected(&host);
+    tell_too_much(&host);
+    host.tell("surface.heard", json!({ "title": "done" }));
+    let reading = thread::spawn(move || answer_all(hub));
+    let again = next_host(&listener);
+    until_connected(&host);
+    let before = reading.join().unwrap();
+    host.tell("surface.looks", json!({}));
+    drop(host);
+    let all = [before, answer_all(again)].concat();
+    assert_eq!(all.iter().filter(|method| *method == "surface.heard").count(), 1, "{}", all.len());
+}
