@@ -3,10 +3,43 @@
 use std::fmt::Write;
 
 use memchr::memmem::rfind;
+use ringer_core::hash::fnv1a_64;
 
 /// Begins and ends the position after a saved screen. Terminals, and so older versions, leave such a string out.
 const BEGIN: &str = "\x1b_ringer:kept=";
 const END: &str = "\x1b\\";
+/// How many of the last bytes are compared: as many as a PTY gives at a time.
+const TAIL: usize = 4096;
+
+/// How far the keeper had kept the output of a program when a server got it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct KeptEnd {
+    /// How many bytes, counted from the moment in which the keeper began to keep.
+    bytes: u64,
+    /// The hash of the last of them. A keeper does not tell that it began anew, but then it has other bytes in their place, unless the
+    /// program wrote the same once more.
+    tail: u64,
+}
+
+impl KeptEnd {
+    /// The end of the output that the keeper has, after so many bytes that it dropped; none if there was no output.
+    pub(crate) fn of(output: &[u8], dropped: u64) -> Option<Self> {
+        let bytes = dropped + output.len() as u64;
+        (bytes > 0).then(|| Self { bytes, tail: hash_tail(output) })
+    }
+
+    /// What the keeper has from before this end, and from after it. Nothing if it began anew, or has
+    /// dropped some of the bytes that are compared.
+    fn split(self, output: &[u8], dropped: u64) -> Option<(&[u8], &[u8])> {
+        let before = usize::try_from(self.bytes.checked_sub(dropped)?).ok()?;
+        let parts = output.split_at_checked(before)?;
+        (hash_tail(parts.0) == self.tail).then_some(parts)
+    }
+}
+
+fn hash_tail(output: &[u8]) -> u64 {
+    fnv1a_64(output[output.len().saturating_sub(TAIL)..].iter().copied())
+}
 
 /// How much of what the keeper kept was on a screen when it was saved.
 ///
@@ -16,17 +49,16 @@ const END: &str = "\x1b\\";
 pub(crate) struct KeptPosition {
     /// The number of the server that saved it. Later servers have higher numbers.
     pub(crate) server: u64,
-    /// How many bytes, counted from the moment in which the keeper began to keep.
-    pub(crate) end: u64,
-    /// How many of these were lost, because the keeper keeps only the last ones.
+    pub(crate) end: KeptEnd,
+    /// How many bytes before that were lost, because the keeper keeps only the last ones.
     pub(crate) lost: u64,
 }
 
 impl KeptPosition {
     /// Puts it behind a saved screen.
     pub(crate) fn write(self, out: &mut String) {
-        let Self { server, end, lost } = self;
-        let _ = write!(out, "{BEGIN}{server};{end};{lost}{END}");
+        let Self { server, end: KeptEnd { bytes, tail }, lost } = self;
+        let _ = write!(out, "{BEGIN}{server};{bytes};{tail};{lost}{END}");
     }
 
     /// A saved screen, and the position behind it.
@@ -35,7 +67,9 @@ impl KeptPosition {
             let at = rfind(saved, BEGIN.as_bytes())?;
             let text = saved[at + BEGIN.len()..].strip_suffix(END.as_bytes())?;
             let mut numbers = str::from_utf8(text).ok()?.split(';').map(|number| number.parse().ok());
-            let position = Self { server: numbers.next()??, end: numbers.next()??, lost: numbers.next()?? };
+            let server = numbers.next()??;
+            let end = KeptEnd { bytes: numbers.next()??, tail: numbers.next()?? };
+            let position = Self { server, end, lost: numbers.next()?? };
             numbers.next().is_none().then_some((&saved[..at], position))
         };
         read().map_or((saved, None), |(screen, position)| (screen, Some(position)))
@@ -54,17 +88,12 @@ pub(crate) struct LateOutput<'a> {
 }
 
 impl<'a> LateOutput<'a> {
-    /// The output that the keeper has, after so many bytes that it dropped. The position is that of the screen, if it was saved since
-    /// the keeper began to keep.
+    /// The output that the keeper has, after so many bytes that it dropped. The position is that of the screen, if it was saved with
+    /// one. Where it is not certain that the screen has some of the output, all of it is new: better shown twice than not at all.
     pub(crate) fn of(output: &'a [u8], dropped: u64, position: Option<KeptPosition>) -> Self {
-        let kept = dropped + output.len() as u64;
-        // The keeper has less if it began anew.
-        let Some(KeptPosition { end, lost, .. }) = position.filter(|own| own.end <= kept) else {
-            return Self { shown: &[], new: output, lost: dropped };
-        };
-        let shown = usize::try_from(end.saturating_sub(dropped)).unwrap_or(0);
-        let (shown, new) = output.split_at(shown.min(output.len()));
-        Self { shown, new, lost: lost + dropped.saturating_sub(end) }
+        let shown = |own: KeptPosition| own.end.split(output, dropped).map(|parts| (parts, own.lost));
+        let ((shown, new), lost) = position.and_then(shown).unwrap_or(((&[], output), dropped));
+        Self { shown, new, lost }
     }
 }
 
@@ -77,7 +106,7 @@ mod tests {
 
     #[test]
     fn a_position_is_read_as_it_was_written_and_is_not_shown() {
-        let position = KeptPosition { server: 3, end: 1 << 40, lost: 7 };
+        let position = KeptPosition { server: 3, end: KeptEnd { bytes: 1 << 40, tail: u64::MAX }, lost: 7 };
         let mut saved = "text".to_owned();
         position.write(&mut saved);
         assert_eq!(KeptPosition::split(saved.as_bytes()), (&b"text"[..], Some(position)));
@@ -89,33 +118,49 @@ mod tests {
         for other in [
             "",
             "text",
-            "\x1b_ringer:kept=1;2\x1b\\",
-            "\x1b_ringer:kept=1;2;3;4\x1b\\",
-            "\x1b_ringer:kept=1;2;3",
+            "\x1b_ringer:kept=1;2;3\x1b\\",
+            "\x1b_ringer:kept=1;2;3;4;5\x1b\\",
+            "\x1b_ringer:kept=1;2;3;4",
         ] {
             assert_eq!(KeptPosition::split(other.as_bytes()), (other.as_bytes(), None), "{other:?}");
         }
     }
 
+    /// What is late of the output that the keeper has now, for a screen that was saved when it had `before`.
+    #[track_caller]
+    fn check(before: Option<(&str, u64)>, now: (&str, u64), expected: (&str, &str, u64)) {
+        let position = before.and_then(|(output, lost)| {
+            let end = KeptEnd::of(output.as_bytes(), 0)?;
+            Some(KeptPosition { server: 1, end, lost })
+        });
+        let late = LateOutput::of(now.0.as_bytes(), now.1, position);
+        let (shown, new, lost) = expected;
+        assert_eq!(late, LateOutput { shown: shown.as_bytes(), new: new.as_bytes(), lost });
+    }
+
     #[test]
     fn what_is_on_the_screen_is_not_new() {
-        let check = |output: &str, dropped, position: Option<(u64, u64)>, expected: (&str, &str, u64)| {
-            let position = position.map(|(end, lost)| KeptPosition { server: 1, end, lost });
-            let late = LateOutput::of(output.as_bytes(), dropped, position);
-            assert_eq!(
-                (late.shown, late.new, late.lost),
-                (expected.0.as_bytes(), expected.1.as_bytes(), expected.2)
-            );
-        };
-        check("abcdef", 0, None, ("", "abcdef", 0));
-        check("abcdef", 5, None, ("", "abcdef", 5));
-        check("abcdef", 0, Some((4, 0)), ("abcd", "ef", 0));
-        check("abcdef", 0, Some((6, 0)), ("abcdef", "", 0));
-        // The keeper dropped some of it meanwhile: of what the screen has, and more.
-        check("abcdef", 2, Some((4, 1)), ("ab", "cdef", 1));
-        check("abcdef", 7, Some((4, 1)), ("", "abcdef", 4));
-        // It dropped everything, and began anew.
-        check("abcdef", 0, Some((7, 0)), ("", "abcdef", 0));
+        check(None, ("abcdef", 0), ("", "abcdef", 0));
+        check(None, ("abcdef", 5), ("", "abcdef", 5));
+        check(Some(("", 0)), ("abcdef", 0), ("", "abcdef", 0));
+        check(Some(("abcd", 0)), ("abcdef", 0), ("abcd", "ef", 0));
+        check(Some(("abcd", 2)), ("abcdef", 0), ("abcd", "ef", 2));
+        check(Some(("abcdef", 0)), ("abcdef", 0), ("abcdef", "", 0));
+        // The keeper dropped the beginning meanwhile, which is not compared.
+        let (long, tail) = ("a".repeat(5) + &"b".repeat(4096), "b".repeat(4096));
+        check(Some((&long, 1)), (&(tail.clone() + "c"), 5), (&tail, "c", 1));
+    }
+
+    #[test]
+    fn what_may_not_be_on_the_screen_is_new() {
+        // The keeper dropped everything, and began anew: it has less, as much, or more.
+        check(Some(("abcd", 0)), ("efg", 0), ("", "efg", 0));
+        check(Some(("abcd", 0)), ("efgh", 0), ("", "efgh", 0));
+        check(Some(("abcd", 0)), ("efghijkl", 0), ("", "efghijkl", 0));
+        check(Some(("abcd", 1)), ("efghijkl", 2), ("", "efghijkl", 2));
+        // It dropped some of what is compared, or all of it.
+        check(Some(("abcd", 0)), ("cdef", 2), ("", "cdef", 2));
+        check(Some(("abcd", 0)), ("ghij", 6), ("", "ghij", 6));
     }
 
     proptest! {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::late_output::KeptPosition;
+use crate::late_output::{KeptEnd, KeptPosition};
 use crate::layout::PaneId;
 
 /// Output that this server got when it connected. The keeper drops all of it with the first request, so requests that can wait
@@ -32,12 +32,10 @@ impl KeptOutput {
         self.server
     }
 
-    /// A pane shows so much of what was kept of its output, of which some was lost before.
-    pub(super) fn take(&mut self, pane: PaneId, end: u64, lost: u64) {
-        if end > 0 {
-            let position = KeptPosition { server: self.server, end, lost };
-            self.panes.insert(pane, TakenOutput { position, is_saved: false });
-        }
+    /// A pane shows what was kept of its output up to here, of which some was lost before.
+    pub(super) fn take(&mut self, pane: PaneId, end: KeptEnd, lost: u64) {
+        let position = KeptPosition { server: self.server, end, lost };
+        self.panes.insert(pane, TakenOutput { position, is_saved: false });
     }
 
     /// What stands behind the saved screen of a pane, if the keeper still has some of its output.
@@ -81,10 +79,10 @@ mod tests {
     fn it_is_needed_until_all_of_it_is_saved_or_closed() {
         let mut kept = KeptOutput::new(4);
         let [one, other, quiet] = ["one", "other", "quiet"].map(PaneId::new);
-        kept.take(one.clone(), 7, 2);
-        kept.take(other.clone(), 1, 0);
-        kept.take(quiet.clone(), 0, 0);
-        assert_eq!(kept.position(&one), Some(KeptPosition { server: 4, end: 7, lost: 2 }));
+        let end = KeptEnd::of(b"output", 0).expect("an end");
+        kept.take(one.clone(), end, 2);
+        kept.take(other.clone(), end, 0);
+        assert_eq!(kept.position(&one), Some(KeptPosition { server: 4, end, lost: 2 }));
         assert_eq!(kept.position(&quiet), None);
         kept.set_saved(&one);
         assert!(kept.is_needed());

@@ -13,7 +13,7 @@ use super::note::Note;
 use super::program::Program;
 use crate::effect::Effect;
 use crate::emulator::Size;
-use crate::late_output::{KeptPosition, LateOutput};
+use crate::late_output::{KeptEnd, KeptPosition, LateOutput};
 use crate::layout::PaneId;
 use crate::pane::{Pane, surface_of};
 use crate::saved_session::SavedSession;
@@ -49,7 +49,7 @@ impl Server {
             last_server = last_server.max(position.map_or(0, |position| position.server));
             let position = position.filter(|position| position.server > noted_by);
             let late = LateOutput::of(&kept.output, kept.dropped, position);
-            taken.push((id.clone(), kept.dropped + kept.output.len() as u64, late.lost));
+            taken.push((id.clone(), KeptEnd::of(&kept.output, kept.dropped), late.lost));
             // It may have been saved before the window got another size.
             let mut pane = Pane::new(id.clone(), directory, saved_size(shown).unwrap_or(size), now);
             if let Some(known) = known {
@@ -76,7 +76,9 @@ impl Server {
         }
         self.kept = KeptOutput::new(last_server + 1);
         for (pane, end, lost) in taken {
-            self.kept.take(pane, end, lost);
+            if let Some(end) = end {
+                self.kept.take(pane, end, lost);
+            }
         }
         let effects = self.state.forget_missing();
         self.perform(effects);

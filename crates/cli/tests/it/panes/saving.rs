@@ -168,6 +168,24 @@ fn what_was_saved_before_the_server_was_killed_is_not_shown_twice() {
 }
 
 #[test]
+fn what_is_new_is_shown_although_a_screen_was_saved_with_as_much_that_the_keeper_dropped() {
+    let session = Session::new();
+    let _blocked = with_late_output(&session);
+    // The keeper drops what three servers got, and none of them notes anything, because a screen cannot be saved.
+    for _ in 0..3 {
+        let window = session.window(&["attach"], 30, 120);
+        window.until("late-42");
+        session.until_saved("late-42");
+        leave_and_kill(&session, window);
+    }
+    fs::write(session.file("more"), "").expect("a file");
+    until("it has written as much again", || session.file("late.more").exists());
+    let window = session.window(&["attach"], 30, 120);
+    window.until("late-43");
+    window.until("late-42");
+}
+
+#[test]
 fn a_pane_can_be_opened_and_closed_while_screens_cannot_be_saved() {
     let session = Session::new();
     let _blocked = with_late_output(&session);
