@@ -7,7 +7,7 @@ use ringer_pty::keeper::{KeeperEvent, KeptPane, StartPane};
 
 use super::program::Program;
 use super::{Server, connect_keeper};
-use crate::late_output::LateOutput;
+use crate::late_output::{KeptEnd, LateOutput};
 use crate::layout::PaneId;
 
 /// How often a program that has ended is read before that is shown: 256 KiB of what it wrote last.
@@ -99,21 +99,29 @@ impl Server {
                 // It is too long for any keeper.
                 Err(error) if error.kind() == io::ErrorKind::InvalidInput => return Err(error),
                 Err(_) => {}
-                Ok(()) => return Ok(()),
+                Ok(()) => {
+                    self.kept.drop_all();
+                    return Ok(());
+                }
             }
         }
         self.lose_keeper(Some(&PaneId::new(&start.id)));
         let (keeper, kept) = connect_keeper(&self.places, &*self.start_keeper)?;
         (self.keeper, self.is_keeper_gone) = (keeper, false);
+        // It may be another one, and this one may not have got what was noted last.
+        self.noted.clear();
         for pane in &kept {
             self.take_back(pane);
         }
         self.release_kept();
-        let closed = kept.iter().filter(|pane| !self.programs.contains_key(&PaneId::new(&pane.id)));
-        for pane in closed {
-            let _ = self.keeper.forget(&pane.id);
+        for pane in kept.iter().map(|pane| PaneId::new(&pane.id)) {
+            if !self.programs.contains_key(&pane) {
+                self.forget_at_once(&pane);
+            }
         }
-        self.keeper.start(start)
+        self.keeper.start(start)?;
+        self.kept.drop_all();
+        Ok(())
     }
 
     /// Drops a pane. If its program has ended, that may wait until the screens with what the keeper kept are saved.
@@ -123,7 +131,14 @@ impl Server {
             return;
         }
         self.release_kept();
-        let _ = self.keeper.forget(pane.as_str());
+        self.forget_at_once(&pane);
+    }
+
+    /// If the keeper is gone, it is asked once more when there is a connection again.
+    pub(super) fn forget_at_once(&mut self, pane: &PaneId) {
+        if self.keeper.forget(pane.as_str()).is_ok() {
+            self.kept.drop_all();
+        }
     }
 
     /// The keeper drops what it kept with the next request. The next server knows by a note that it did, so that comes first.
@@ -141,6 +156,9 @@ impl Server {
         program.find_keeper();
         program.is_unsaved = true;
         let late = LateOutput::of(&kept.output, kept.dropped, self.kept.position(&pane));
+        if let Some(end) = KeptEnd::of(&kept.output, kept.dropped) {
+            self.kept.take(pane.clone(), end, late.lost);
+        }
         let mut effects = self.state.late_output(&pane, late, now);
         let is_new = self.state.pane(&pane).is_some_and(|own| own.ending.is_none());
         if let Some(ending) = kept.ending.filter(|_| is_new) {

@@ -64,10 +64,14 @@ impl KeptOutput {
         self.closed.push(pane);
     }
 
-    /// The keeper has got a request, and has none of it. Gives the panes that were closed meanwhile.
-    pub(super) fn drop_all(&mut self) -> Vec<PaneId> {
-        self.panes.clear();
+    /// The panes that were closed meanwhile, for the keeper to forget.
+    pub(super) fn take_closed(&mut self) -> Vec<PaneId> {
         std::mem::take(&mut self.closed)
+    }
+
+    /// The keeper has got a request, and has none of it.
+    pub(super) fn drop_all(&mut self) {
+        self.panes.clear();
     }
 }
 
@@ -88,8 +92,10 @@ mod tests {
         assert!(kept.is_needed());
         kept.close_later(other.clone());
         assert!(!kept.is_needed() && kept.is_held());
-        assert_eq!(kept.drop_all(), [other]);
+        assert_eq!(kept.take_closed(), [other]);
+        assert!(kept.take_closed().is_empty() && kept.is_held());
+        kept.drop_all();
         assert_eq!(kept.position(&one), None);
-        assert!(kept.drop_all().is_empty() && !kept.is_held());
+        assert!(!kept.is_held());
     }
 }

@@ -92,18 +92,29 @@ impl Server {
 
     /// The keeper has what is known of a pane, too, for a server that finds no session. It drops what it kept with that.
     pub(super) fn note_changes(&mut self) {
+        if self.is_keeper_gone {
+            return;
+        }
         // One whose program did not start yet has its note with the request to start it.
         let is_kept = |pane: &&Pane| self.programs.contains_key(&pane.id);
-        let noted: Vec<SavedPane> = self.state.panes().filter(is_kept).map(SavedPane::of).collect();
-        for pane in noted.iter().filter(|pane| !self.noted.contains(pane)) {
-            let Some(workspace) = self.state.workspace_of(&pane.id) else { continue };
-            let note = Note::of(&workspace.id, pane, self.kept.server());
-            // A keeper that is gone needs none.
-            let _ = note.and_then(|note| self.keeper.note(pane.id.as_str(), &note).ok());
+        let mut panes: Vec<SavedPane> = self.state.panes().filter(is_kept).map(SavedPane::of).collect();
+        let mut has_noted = false;
+        panes.retain(|pane| {
+            if self.noted.contains(pane) {
+                return true;
+            }
+            let workspace = self.state.workspace_of(&pane.id);
+            let note = workspace.and_then(|own| Note::of(&own.id, pane, self.kept.server()));
+            let is_noted = note.is_some_and(|note| self.keeper.note(pane.id.as_str(), &note).is_ok());
+            has_noted |= is_noted;
+            is_noted
+        });
+        self.noted = panes;
+        if has_noted {
+            self.kept.drop_all();
         }
-        self.noted = noted;
-        for pane in self.kept.drop_all() {
-            let _ = self.keeper.forget(pane.as_str());
+        for pane in self.kept.take_closed() {
+            self.forget_at_once(&pane);
         }
     }
 

@@ -116,13 +116,6 @@ fn panes_go_on_without_their_keeper_and_new_ones_get_another() {
     until("one pane", || window.text().matches('┌').count() == 1);
 }
 
-/// Takes the keeper over for a moment, as another server would.
-fn take_keeper(session: &Session) {
-    let mut stream = UnixStream::connect(session.sockets().join("pty.sock")).expect("a keeper");
-    stream.write_all(b"{\"version\":1}\n").expect("it reads");
-    assert!(stream.read(&mut [0; 1000]).expect("it answers") > 0);
-}
-
 #[test]
 fn a_keeper_that_was_lost_for_a_moment_still_tells_how_programs_end() {
     let session = Session::new();
@@ -130,7 +123,7 @@ fn a_keeper_that_was_lost_for_a_moment_still_tells_how_programs_end() {
     window.until("$ ");
     session.open("job", "read line; echo said-$line; read line; exit 3");
     until("two panes", || window.text().matches('┌').count() == 2);
-    take_keeper(&session);
+    session.take_keeper();
     // The next program is started with the same keeper, which hands over the others once more.
     session.open("next", "read line");
     until("three panes", || window.text().matches('┌').count() == 3);
@@ -247,6 +240,31 @@ fn an_ending_that_was_told_is_noted_at_once() {
     until("it has ended", || session.surface("job")["state"] == "exit status 3");
     kill(session.server());
     // The next server tells of an ending unless this says that it was told.
+    let noted = hand_over(&session);
+    assert!(noted.contains(r#"\"has_ended\":true"#), "{noted}");
+}
+
+#[test]
+fn an_ending_that_was_told_while_the_keeper_was_lost_is_noted_later() {
+    let session = Session::new();
+    let wait = format!("until [ -e {} ]; do sleep 0.1; done", session.file("go").display());
+    session.open("job", &format!("echo $$ > job; {wait}; exit 3"));
+    let job: u32 = session.line_of("job").parse().expect("a process");
+    session.until_saved("");
+    let server = Pid::from_raw(session.server().cast_signed()).expect("a process");
+    // The server hears of the ending and of the end of its connection at once.
+    kill_process(server, Signal::STOP).expect("it runs");
+    fs::write(session.file("go"), "").expect("a file");
+    until("it has ended", || !runs(job));
+    session.take_keeper();
+    kill_process(server, Signal::CONT).expect("it is there");
+    let saved = || fs::read_to_string(session.hub.base.home().join("panes.json")).unwrap_or_default();
+    until("it is told, and rings", || {
+        saved().contains("\"has_ended\": true") && saved().contains("\"is_unread\": true")
+    });
+    session.open("next", "read line");
+    until("the next one is saved", || saved().contains("\"next\""));
+    kill(session.server());
     let noted = hand_over(&session);
     assert!(noted.contains(r#"\"has_ended\":true"#), "{noted}");
 }

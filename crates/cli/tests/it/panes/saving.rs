@@ -186,6 +186,48 @@ fn what_is_new_is_shown_although_a_screen_was_saved_with_as_much_that_the_keeper
 }
 
 #[test]
+fn what_is_saved_while_the_keeper_is_lost_is_not_shown_twice() {
+    let session = Session::new();
+    let blocked = with_late_output(&session);
+    let window = session.window(&["attach"], 30, 120);
+    window.until("other-42");
+    session.take_keeper();
+    // The keeper cannot be told that everything is saved, so it has everything still.
+    fs::remove_dir(&blocked).expect("a directory");
+    session.until_saved("other-42");
+    session.open("next", "echo next-$((40+2)); read line");
+    window.until("next-42");
+    for words in ["late-42", "other-42"] {
+        assert_eq!(window.text().matches(words).count(), 1, "{}", window.text());
+    }
+}
+
+#[test]
+fn a_pane_whose_note_is_too_long_shows_nothing_twice() {
+    let session = Session::new();
+    let go = session.file("go");
+    let script = format!(
+        "until [ -e {} ]; do sleep 0.1; done; echo late-$((40+2)); : > late; read line; echo typed-$line; read line",
+        go.display()
+    );
+    // The note has the command.
+    session.open("long", &format!("{script} #{}", "x".repeat(70_000)));
+    session.until_saved("");
+    kill(session.server());
+    until("the server has gone", || session.with_words(&["panes", "serve"]).is_empty());
+    fs::write(&go, "").expect("a file");
+    until("it has written", || session.file("late").exists());
+    let window = session.window(&["attach"], 30, 120);
+    window.until("late-42");
+    session.run(&["send", "long", "a"]);
+    session.until_saved("typed-a");
+    leave_and_kill(&session, window);
+    let window = session.window(&["attach"], 30, 120);
+    window.until("typed-a");
+    assert_eq!(window.text().matches("late-42").count(), 1, "{}", window.text());
+}
+
+#[test]
 fn a_pane_can_be_opened_and_closed_while_screens_cannot_be_saved() {
     let session = Session::new();
     let _blocked = with_late_output(&session);

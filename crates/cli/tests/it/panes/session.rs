@@ -1,6 +1,8 @@
 //! A home with panes.
 
 use std::fs;
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -165,6 +167,14 @@ impl Session {
         let hub = self.hub.presence().expect("a hub");
         let socket = PathBuf::from(hub["socket"].as_str().expect("a path"));
         socket.parent().expect("a directory").to_owned()
+    }
+
+    /// Takes the keeper over for a moment, as another server would.
+    #[track_caller]
+    pub(super) fn take_keeper(&self) {
+        let mut stream = UnixStream::connect(self.sockets().join("pty.sock")).expect("a keeper");
+        stream.write_all(b"{\"version\":1}\n").expect("it reads");
+        assert!(stream.read(&mut [0; 1000]).expect("it answers") > 0);
     }
 
     /// Where the screens are saved.
