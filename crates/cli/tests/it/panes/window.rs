@@ -132,8 +132,13 @@ impl Window {
                 digits.parse().ok()
             })
         };
-        until(&format!("a number after {word}"), || found().is_some());
-        found().expect("it was there")
+        // It may not be shown for long: a server that is replaced leaves its picture until the next one draws.
+        let mut number = None;
+        until(&format!("a number after {word}"), || {
+            number = found();
+            number.is_some()
+        });
+        number.expect("it was there")
     }
 
     pub(super) fn keys(&mut self, keys: &str) {
