@@ -237,12 +237,12 @@ fn agents(journal: &mut Journal) -> Vec<Candidate> {
     let known = journal.agent_summaries().unwrap_or_default();
     let running = known.iter().filter(|agent| agent.state.as_deref() != Some("exited"));
     let candidate = |agent: &ringer_journal::AgentSummary| {
-        let name = agent.name.as_ref().unwrap_or(&agent.id);
+        let word = agent_word(agent.name.as_deref(), &agent.id, char::is_alphanumeric)?;
         let state = agent.state.as_deref().unwrap_or_default();
         let place = agent.cwd.as_deref().unwrap_or_default();
-        Candidate::new(name, [state, place].join(" ").trim())
+        Some(Candidate::new(word, [state, place].join(" ").trim()))
     };
-    running.take(MAX_OFFERED).map(candidate).collect()
+    running.filter_map(candidate).take(MAX_OFFERED).collect()
 }
 
 /// Agents of other machines that are connected.
@@ -250,10 +250,22 @@ fn agents_elsewhere() -> Vec<Candidate> {
     let machines = context::home().map(|home| MachineAgents::all(&home)).unwrap_or_default();
     let connected = machines.into_iter().filter(|machine| machine.is_connected);
     let candidate = |agent: WireAgent| {
+        let word =
+            agent_word(agent.name.as_deref(), &agent.id, |character| character.is_ascii_alphanumeric())?;
         let help = [agent.state, agent.directory.unwrap_or_default()].join(" ");
-        Candidate::new(agent.name.unwrap_or(agent.id), help.trim())
+        Some(Candidate::new(word, help.trim()))
     };
-    connected.flat_map(|machine| machine.agents).take(MAX_OFFERED).map(candidate).collect()
+    connected.flat_map(|machine| machine.agents).filter_map(candidate).take(MAX_OFFERED).collect()
+}
+
+/// The name of an agent, or else its id, if no shell takes a part of it for something else. Agents choose their names, and the
+/// script that inserts them may be one of an earlier version, which quoted nothing.
+fn agent_word<'a>(name: Option<&'a str>, id: &'a str, is_letter: fn(char) -> bool) -> Option<&'a str> {
+    let is_plain = |word: &&str| {
+        !word.starts_with('-')
+            && word.chars().all(|character| is_letter(character) || "._@:+-".contains(character))
+    };
+    name.filter(is_plain).or(Some(id).filter(is_plain))
 }
 
 #[cfg(test)]
@@ -322,6 +334,21 @@ mod tests {
         for line in ["notify ", "notify -- --", "why k3fx ", "answer k3fx ", "bogus "] {
             offers(line, &[]);
         }
+    }
+
+    #[test]
+    fn only_names_that_mean_nothing_to_a_shell_are_offered() {
+        let offered = |name, id| agent_word(name, id, |character| character.is_ascii_alphanumeric());
+        assert_eq!(offered(Some("worker-7@box.t"), "claude-1@box.t"), Some("worker-7@box.t"));
+        assert_eq!(offered(None, "claude-1@box.t"), Some("claude-1@box.t"));
+        for name in [
+            "a$(id)", "a`id`", "a;id", "a b", "a|b", "a&", "$IFS", "~a", "a\\", "a'", "a\"", "-a", "a*",
+            "wörker", "!a",
+        ] {
+            assert_eq!(offered(Some(name), "claude-1"), Some("claude-1"), "{name}");
+            assert_eq!(offered(Some(name), name), None, "{name}");
+        }
+        assert_eq!(agent_word(Some("größe"), "claude-1", char::is_alphanumeric), Some("größe"));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::Write;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::process::{Command, Stdio};
 
 use serde_json::json;
@@ -122,6 +122,51 @@ fn open_ids_and_agents_are_offered() {
     assert_eq!(shells.fish("ringer man /etc/hostnam"), "/etc/hostname\n");
     shells.0.run(&["answer", &id, "Postgres"]);
     assert_eq!(shells.bash("answer ''"), [""], "it is not open any more");
+}
+
+/// Names that run something if a shell reads them.
+const HOSTILE: [&str; 5] = ["a$(touch ran)", "a`touch ran`", "a;touch ran", "a b", "a|touch${IFS}ran"];
+
+#[test]
+fn nothing_in_the_name_of_an_agent_is_run() {
+    let shells = Shells::new();
+    let agents: Vec<_> = HOSTILE
+        .iter()
+        .enumerate()
+        .flat_map(|(number, name)| {
+            let agent = json!({ "id": format!("codex-{number}@box.t"), "name": format!("{name}@box.t"), "state": "done" });
+            [agent, json!({ "id": format!("{name}@box.t"), "state": "done" })]
+        })
+        .collect();
+    let told = json!({ "told_ms": 0, "is_current": true, "agents": agents });
+    let team = json!({ "team": "t", "machines": { "box.t": told } });
+    let home = shells.0.home();
+    fs::write(home.join("relay-team-agents-t.json"), team.to_string()).expect("a file");
+    // As a hub holds it that is connected to the team.
+    let lock = fs::File::create(home.join("relay-team-agents-t.lock")).expect("a file");
+    lock.lock().expect("a lock");
+    let offered = ["0", "1", "2", "3", "4"].map(|number| format!("codex-{number}@box.t"));
+    assert_eq!(shells.bash("notify --to codex"), offered);
+    assert!(shells.bash("notify --to a").iter().all(|word| word == "all"), "no other name");
+}
+
+/// A program that is called `ringer` offers what it likes, as one of another version may.
+#[test]
+fn bash_quotes_every_candidate() {
+    let shells = Shells::new();
+    fs::remove_file(shells.0.path().join("bin/ringer")).expect("a link");
+    fs::write(
+        shells.0.path().join("bin/ringer"),
+        format!("#!/bin/sh\ncat <<'END'\n{}\nEND\n", HOSTILE.join("\thelp\n")),
+    )
+    .expect("a file");
+    let executable = fs::Permissions::from_mode(0o755);
+    fs::set_permissions(shells.0.path().join("bin/ringer"), executable).expect("a mode");
+    let candidates = shells.bash("notify --to ''");
+    assert_eq!(candidates.len(), HOSTILE.len());
+    for (candidate, name) in candidates.iter().zip(HOSTILE) {
+        assert_eq!(shells.run("bash", &format!("printf %s {candidate}")), name);
+    }
 }
 
 #[test]
