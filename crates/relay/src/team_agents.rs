@@ -23,7 +23,7 @@ const LOCK: &str = ".lock";
 const MAX_FILE: u64 = 16 * 1024 * 1024;
 /// The machines of one team. At the limit, one that is gone makes room; if none is, a new one is not listed.
 const MAX_MACHINES: usize = 2_000;
-/// The agents of all of them. What is more is only counted.
+/// The agents of all of them. At the limit, those of machines that are gone make room. What is more is only counted.
 const MAX_LISTED: usize = 4_000;
 /// The longest time that a list holds, whatever its machine says.
 const HOLDS_AT_MOST: Duration = Duration::from_hours(1);
@@ -135,6 +135,7 @@ impl TeamAgents {
 
     /// A machine told of its agents. Gives whether lists show something else now.
     pub(crate) fn told(&mut self, now: Instant, unix_ms: i64, machine: &str, sent: SentAgents) -> bool {
+        self.forget_old(unix_ms);
         if !self.machines.contains_key(machine) && self.machines.len() >= MAX_MACHINES {
             let gone = self.machines.iter().filter(|(_, told)| !told.is_current);
             let oldest = gone.min_by_key(|(_, told)| told.told_ms).map(|(machine, _)| machine.clone());
@@ -142,8 +143,8 @@ impl TeamAgents {
             self.machines.remove(&oldest);
         }
         let before = self.machines.remove(machine).unwrap_or_default();
-        let room = MAX_LISTED.saturating_sub(self.machines.values().map(|told| told.agents.len()).sum());
         let SentAgents { mut agents, unlisted, holds } = sent;
+        let room = self.make_room(agents.len());
         let cut = agents.len().saturating_sub(room);
         agents.truncate(room);
         let told = ToldAgents {
@@ -157,6 +158,26 @@ impl TeamAgents {
         let is_changed = shown(&before) != shown(&told) || before.agents != told.agents;
         self.machines.insert(machine.to_owned(), told);
         is_changed
+    }
+
+    /// Gives how many more agents are listed at most, at least as many as are wanted if machines that are gone have so many: these
+    /// are only counted then, those of the machine that is gone for longest first.
+    fn make_room(&mut self, wanted: usize) -> usize {
+        let listed: usize = self.machines.values().map(|told| told.agents.len()).sum();
+        let mut room = MAX_LISTED.saturating_sub(listed);
+        if room < wanted {
+            let mut gone: Vec<_> = self.machines.values_mut().filter(|told| !told.is_current).collect();
+            gone.sort_unstable_by_key(|told| told.told_ms);
+            for told in gone {
+                if room >= wanted {
+                    break;
+                }
+                room += told.agents.len();
+                told.unlisted = told.unlisted.saturating_add(told.agents.len());
+                told.agents.clear();
+            }
+        }
+        room
     }
 
     /// A machine said that it leaves. Gives whether lists show something else now.
@@ -260,6 +281,25 @@ mod tests {
         team.forget_old(LISTED_FOR_MS + 1_000);
         assert!(!team.machines.contains_key("m999") && team.machines.contains_key("m1000"));
         assert!(team.machines.contains_key("one-more"));
+    }
+
+    #[test]
+    fn agents_of_machines_that_are_gone_make_room() {
+        let (now, mut team) = (Instant::now(), TeamAgents::default());
+        for number in 0..1_000 {
+            let machine = format!("container{number}");
+            team.told(now, number, &machine, sent(4, 50));
+            team.left(&machine);
+        }
+        let listed =
+            |team: &TeamAgents, machine: &str| team.machines.get(machine).map(|told| told.agents.len());
+        team.told(now, 2_000, "box.t", sent(5, 50));
+        assert_eq!((listed(&team, "box.t"), team.machines["box.t"].unlisted), (Some(5), 0));
+        assert_eq!((listed(&team, "container1"), listed(&team, "container2")), (Some(0), Some(4)));
+        assert_eq!(team.machines["container0"].unlisted, 4);
+        team.told(now, LISTED_FOR_MS + 999, "vm.t", sent(1, 50));
+        assert_eq!((listed(&team, "container998"), listed(&team, "container999")), (None, Some(4)));
+        assert_eq!(listed(&team, "box.t"), Some(5), "it is there");
     }
 
     #[test]
