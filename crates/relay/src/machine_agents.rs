@@ -41,11 +41,10 @@ impl MachineAgents {
             unlisted: 0,
         });
         let of_team = |team: TeamAgents| {
-            let is_connected = team.is_connected(home);
-            team.machines.into_iter().map(move |(machine, told)| Self {
+            team.machines.into_iter().map(|(machine, told)| Self {
                 machine,
                 told_ms: told.told_ms,
-                is_connected: is_connected && told.is_current,
+                is_connected: told.is_current,
                 agents: told.agents,
                 unlisted: told.unlisted,
             })

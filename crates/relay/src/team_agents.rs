@@ -69,14 +69,24 @@ pub(crate) struct SentAgents {
 }
 
 impl TeamAgents {
-    /// The lists of all teams.
+    /// The lists of all teams. Machines are current in those of the teams that this machine is connected to.
     pub(crate) fn all(home: &Home) -> Vec<Self> {
         let entries = fs::read_dir(home.path()).into_iter().flatten().flatten();
         let names = entries.filter_map(|entry| entry.file_name().to_str().map(str::to_owned));
         let mut teams: Vec<String> =
             names.filter_map(|name| Self::team_of_file(&name).map(str::to_owned)).collect();
         teams.sort_unstable();
-        teams.iter().map(|team| Self::read(home, team)).collect()
+        let list = |team: &String| {
+            // In this order: a file that is read after it was connected is one of this connection.
+            if is_connected(home, team) {
+                let mut list = Self::read(home, team);
+                list.forget_old(IdSource::now().unix_ms);
+                list
+            } else {
+                Self::before_connection(home, team)
+            }
+        };
+        teams.iter().map(list).collect()
     }
 
     /// The team whose list is in a file of the home.
@@ -84,18 +94,21 @@ impl TeamAgents {
         name.strip_prefix(FILE)?.strip_suffix(LIST)
     }
 
-    /// The list of a team, without the machines that are gone for long. Empty if there is none.
-    pub(crate) fn read(home: &Home, team: &str) -> Self {
-        let read = read(&path(home, team, LIST)).filter(|read| read.team == team);
-        let mut read = read.unwrap_or_else(|| Self { team: team.to_owned(), machines: BTreeMap::new() });
-        read.forget_old(IdSource::now().unix_ms);
-        read
+    /// The list of a team that this machine is not connected to: it is not known which machines are still there. The file of a
+    /// hub that was killed says otherwise.
+    pub(crate) fn before_connection(home: &Home, team: &str) -> Self {
+        let mut list = Self::read(home, team);
+        for told in list.machines.values_mut() {
+            told.is_current = false;
+        }
+        list.forget_old(IdSource::now().unix_ms);
+        list
     }
 
-    /// Whether this machine is connected to the team now. If it is not, nothing of the list may be true by now.
-    pub(crate) fn is_connected(&self, home: &Home) -> bool {
-        let path = path(home, &self.team, LOCK);
-        path.exists() && matches!(Lock::take(&path, Some(Instant::now())), Ok(None))
+    /// The list of a team, as it was written. Empty if there is none.
+    fn read(home: &Home, team: &str) -> Self {
+        let read = read(&path(home, team, LIST)).filter(|read| read.team == team);
+        read.unwrap_or_else(|| Self { team: team.to_owned(), machines: BTreeMap::new() })
     }
 
     /// Keeps the list for commands. One that cannot be written is removed, so that no old one counts.
@@ -113,13 +126,6 @@ impl TeamAgents {
     pub(crate) fn forget(home: &Home, team: &str) {
         for end in [LIST, LOCK] {
             let _ = fs::remove_file(path(home, team, end));
-        }
-    }
-
-    /// At the beginning of a connection: it is not known which machines are still there.
-    pub(crate) fn none_is_current(&mut self) {
-        for told in self.machines.values_mut() {
-            (told.is_current, told.holds_until) = (false, None);
         }
     }
 
@@ -223,6 +229,12 @@ impl TeamLock {
     }
 }
 
+/// Whether this machine is connected to a team now. If it is not, nothing of the list may be true by now.
+fn is_connected(home: &Home, team: &str) -> bool {
+    let path = path(home, team, LOCK);
+    path.exists() && matches!(Lock::take(&path, Some(Instant::now())), Ok(None))
+}
+
 fn path(home: &Home, team: &str, end: &str) -> PathBuf {
     home.path().join(format!("{FILE}{team}{end}"))
 }
@@ -274,7 +286,7 @@ mod tests {
         let unlisted: usize = team.machines.values().map(|told| told.unlisted).sum();
         assert_eq!((agents, unlisted), (MAX_LISTED, 3 * MAX_MACHINES - MAX_LISTED));
         assert!(!team.told(now, 9, "one-more", sent(1, 50)), "it pushes out none that is there");
-        team.none_is_current();
+        team.expire(now + HOLDS_AT_MOST);
         assert!(team.told(now, 9, "one-more", sent(1, 50)));
         assert_eq!(team.machines.len(), MAX_MACHINES);
         assert!(!team.machines.contains_key("m0") && team.machines.contains_key("m1"));
@@ -306,16 +318,19 @@ mod tests {
     fn a_list_is_kept_for_commands_and_counts_while_this_machine_is_connected() {
         let directory = tempfile::tempdir().unwrap();
         let home = Home::new(directory.path());
-        let mut team = TeamAgents::read(&home, "t");
-        team.told(Instant::now(), IdSource::now().unix_ms, "box.t", sent(1, 50));
+        let mut team = TeamAgents::before_connection(&home, "t");
+        let unix_ms = IdSource::now().unix_ms;
+        team.told(Instant::now(), unix_ms, "box.t", sent(1, 50));
+        team.told(Instant::now(), unix_ms - LISTED_FOR_MS - 1, "vm.t", sent(1, 50));
         team.write(&home);
-        let read = TeamAgents::all(&home);
-        assert_eq!(read[0].machines["box.t"].agents, team.machines["box.t"].agents);
-        assert!(!read[0].is_connected(&home));
+        let listed = || TeamAgents::all(&home).remove(0).machines;
+        assert_eq!(listed()["box.t"].agents, team.machines["box.t"].agents);
+        assert!(!listed()["box.t"].is_current);
+        assert!(!listed().contains_key("vm.t"), "it is not known to be there, and told nothing for a day");
         let lock = TeamLock::take(&home, "t").unwrap();
-        assert!(read[0].is_connected(&home));
+        assert!(listed()["box.t"].is_current && listed()["vm.t"].is_current);
         drop(lock);
-        assert!(!read[0].is_connected(&home));
+        assert!(!listed()["box.t"].is_current);
         fs::write(path(&home, "t", LIST), "{").unwrap();
         assert!(TeamAgents::all(&home)[0].machines.is_empty(), "a broken file is none");
         TeamAgents::forget(&home, "t");

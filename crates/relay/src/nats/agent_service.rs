@@ -44,7 +44,6 @@ pub(crate) struct AgentService<'a> {
     /// The server does not let this machine tell of its agents.
     is_refused: bool,
     team: TeamAgents,
-    write_at: Option<Instant>,
     /// None if a command looked at it for too long. It is taken with the next list then.
     lock: Option<TeamLock>,
 }
@@ -52,8 +51,7 @@ pub(crate) struct AgentService<'a> {
 impl<'a> AgentService<'a> {
     /// Begins in a team that has about so many machines.
     pub(crate) async fn begin(setup: &'a TeamSetup, client: &Client, machines: usize) -> Result<Self, Error> {
-        let mut team = TeamAgents::read(&setup.home, &setup.team);
-        team.none_is_current();
+        let team = TeamAgents::before_connection(&setup.home, &setup.team);
         // In this order: nothing in the file counts until a machine of this connection told it.
         team.write(&setup.home);
         let lock = TeamLock::take(&setup.home, &setup.team);
@@ -67,7 +65,6 @@ impl<'a> AgentService<'a> {
             told: None,
             is_refused: false,
             team,
-            write_at: None,
             lock,
         })
     }
@@ -84,21 +81,15 @@ impl<'a> AgentService<'a> {
 
     /// Waits for what is to be done next.
     pub(crate) async fn next(&mut self) -> AgentEvent {
-        let moments = [Some(self.timing.next()), self.write_at, self.team.next_expiry()];
-        let due = moments.into_iter().flatten().min();
-        let timer = async {
-            match due {
-                Some(due) => tokio::time::sleep_until(due.into()).await,
-                None => pending().await,
-            }
-        };
+        let planned = self.timing.next();
+        let due = self.team.next_expiry().map_or(planned, |expiry| expiry.min(planned));
         tokio::select! {
             list = next(&mut self.lists) => match list {
                 Some(list) => AgentEvent::Told(list),
                 // The connection has ended, which is noticed elsewhere.
                 None => pending().await,
             },
-            () = timer => AgentEvent::Due,
+            () = tokio::time::sleep_until(due.into()) => AgentEvent::Due,
         }
     }
 
@@ -109,9 +100,9 @@ impl<'a> AgentService<'a> {
             AgentEvent::Due => {
                 let now = Instant::now();
                 if self.team.expire(now) {
-                    self.write_later(now);
+                    self.timing.lists_changed(now, self.machines());
                 }
-                if self.write_at.take_if(|at| *at <= now).is_some() {
+                if self.timing.writes(now) {
                     // Nothing is noted of a team that was removed.
                     self.setup.check_known(journal)?;
                     self.team.write(&self.setup.home);
@@ -143,7 +134,7 @@ impl<'a> AgentService<'a> {
         }
         if list.holds_s == 0 {
             if self.team.left(name.as_str()) {
-                self.write_later(now);
+                self.timing.lists_changed(now, self.machines());
             }
             return Ok(());
         }
@@ -153,7 +144,9 @@ impl<'a> AgentService<'a> {
         let agents = import_agents(&rules, list.agents);
         let sent = SentAgents { agents, unlisted, holds };
         if self.team.told(now, unix_ms, rules.machine.as_str(), sent) {
-            self.write_later(now);
+            self.timing.lists_changed(now, self.machines());
+        } else {
+            self.timing.list_repeated(now);
         }
         Ok(())
     }
@@ -178,10 +171,6 @@ impl<'a> AgentService<'a> {
         let subject = agents_from(&self.setup.team, &self.setup.machine);
         let sent = self.client.publish(subject, list.encode().into()).await;
         sent.map_err(|error| failed("the list of agents cannot be published", &error))
-    }
-
-    fn write_later(&mut self, now: Instant) {
-        self.write_at = self.write_at.or(Some(now + AgentTiming::write_after(self.machines())));
     }
 
     /// The machines of the team that are known to be there, this one included.

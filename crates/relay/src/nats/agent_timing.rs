@@ -17,6 +17,9 @@ const SPREAD: Pause = Pause { least: Duration::from_millis(50), of_each: Duratio
 
 /// How long after a change the lists are written to their file: they come in bursts, and it holds all of them.
 const WRITE: Pause = Pause { least: Duration::from_millis(300), of_each: Duration::from_millis(5) };
+/// How long after a repeat they are, at the latest: the file says when each machine told its list last, and a machine is listed for
+/// a day after that.
+const WRITE_REPEATED: Duration = Duration::from_mins(5);
 
 /// A pause that grows with the team.
 struct Pause {
@@ -42,18 +45,20 @@ impl Share {
     }
 }
 
-/// When to look at the agents here, and when to tell of them.
+/// When to look at the agents here, when to tell of them, and when to write the lists of the others.
 #[derive(Debug)]
 pub(crate) struct AgentTiming {
     last_told: Option<Instant>,
     tell_at: Instant,
     look_at: Option<Instant>,
+    write_at: Option<Instant>,
 }
 
 impl AgentTiming {
     /// At the beginning of a connection to a team that has about so many machines.
     pub(crate) fn begin(now: Instant, machines: usize, share: Share) -> Self {
-        Self { last_told: None, tell_at: now + share.of(SPREAD.of(machines)), look_at: None }
+        let tell_at = now + share.of(SPREAD.of(machines));
+        Self { last_told: None, tell_at, look_at: None, write_at: None }
     }
 
     /// The journal has changed.
@@ -97,14 +102,28 @@ impl AgentTiming {
         REPEAT.of(machines) * HOLDS_HALVES / 2
     }
 
-    /// How long after a change the lists of all machines are written.
-    pub(crate) fn write_after(machines: usize) -> Duration {
-        WRITE.of(machines)
+    /// The lists of other machines show something else.
+    pub(crate) fn lists_changed(&mut self, now: Instant, machines: usize) {
+        self.write_before(now + WRITE.of(machines));
+    }
+
+    /// Another machine told the list that it had told before.
+    pub(crate) fn list_repeated(&mut self, now: Instant) {
+        self.write_before(now + WRITE_REPEATED);
+    }
+
+    fn write_before(&mut self, at: Instant) {
+        self.write_at = Some(self.write_at.map_or(at, |planned| planned.min(at)));
+    }
+
+    /// Whether it is time to write the lists of the other machines. If it is, that is done now.
+    pub(crate) fn writes(&mut self, now: Instant) -> bool {
+        self.write_at.take_if(|at| *at <= now).is_some()
     }
 
     /// When something is to be done next.
     pub(crate) fn next(&self) -> Instant {
-        self.look_at.map_or(self.tell_at, |look_at| look_at.min(self.tell_at))
+        [self.look_at, self.write_at].into_iter().flatten().fold(self.tell_at, Instant::min)
     }
 }
 
@@ -150,6 +169,23 @@ mod tests {
         assert!(timing.tells(at(6_200), 1_000, NONE));
         timing.differ(at(6_400), 1_000);
         assert_eq!(timing.next(), at(56_200), "in a large team less often");
+    }
+
+    #[test]
+    fn lists_that_only_repeat_are_written_now_and_then() {
+        let begin = Instant::now();
+        let at = |seconds| begin + Duration::from_secs(seconds);
+        let mut timing = AgentTiming::begin(begin, 0, NONE);
+        assert!(!timing.writes(at(1_000)));
+        timing.list_repeated(begin);
+        timing.list_repeated(at(20));
+        assert!(!timing.writes(at(299)) && timing.writes(at(300)) && !timing.writes(at(300)));
+        timing.list_repeated(at(320));
+        timing.lists_changed(at(330), 1);
+        assert!(timing.writes(at(331)), "a change is not held up");
+        timing.lists_changed(at(340), 1_000);
+        timing.list_repeated(at(340));
+        assert!(!timing.writes(at(344)) && timing.writes(at(345)));
     }
 
     /// A thousand machines connect to a server in the same second, and each asks all others.
