@@ -25,6 +25,8 @@ const MAX_FILE: u64 = 16 * 1024 * 1024;
 const MAX_MACHINES: usize = 2_000;
 /// The agents of all of them. At the limit, those of machines that are gone make room. What is more is only counted.
 const MAX_LISTED: usize = 4_000;
+/// The most agents that are counted beside those that are listed, whatever a machine says.
+const MAX_UNLISTED: usize = 100_000;
 /// The longest time that a list holds, whatever its machine says.
 const HOLDS_AT_MOST: Duration = Duration::from_hours(1);
 /// How long a machine that is gone is listed, in milliseconds: a day. A team may have machines that exist for an hour.
@@ -157,7 +159,7 @@ impl TeamAgents {
             told_ms: unix_ms,
             is_current: true,
             agents,
-            unlisted: unlisted.saturating_add(cut),
+            unlisted: unlisted.saturating_add(cut).min(MAX_UNLISTED),
             holds_until: Some(now + holds.min(HOLDS_AT_MOST)),
         };
         let shown = |told: &ToldAgents| (told.is_current, told.unlisted);
@@ -290,6 +292,9 @@ mod tests {
         assert!(team.told(now, 9, "one-more", sent(1, 50)));
         assert_eq!(team.machines.len(), MAX_MACHINES);
         assert!(!team.machines.contains_key("m0") && team.machines.contains_key("m1"));
+        let counted = SentAgents { unlisted: usize::MAX, ..sent(1, 50) };
+        team.told(now, 9, "one-more", counted);
+        assert_eq!(team.machines["one-more"].unlisted, MAX_UNLISTED);
         team.forget_old(LISTED_FOR_MS + 1_000);
         assert!(!team.machines.contains_key("m999") && team.machines.contains_key("m1000"));
         assert!(team.machines.contains_key("one-more"));
