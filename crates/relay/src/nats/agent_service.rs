@@ -100,7 +100,7 @@ impl<'a> AgentService<'a> {
             AgentEvent::Due => {
                 let now = Instant::now();
                 if self.team.expire(now) {
-                    self.timing.lists_changed(now, self.machines());
+                    self.timing.lists_changed(now, self.machines(now));
                 }
                 if self.timing.writes(now) {
                     // Nothing is noted of a team that was removed.
@@ -130,11 +130,11 @@ impl<'a> AgentService<'a> {
         }
         let (now, unix_ms) = (Instant::now(), IdSource::now().unix_ms);
         if list.ask {
-            self.timing.asked(now, self.machines(), share());
+            self.timing.asked(now, self.machines(now), share());
         }
         if list.holds_s == 0 {
             if self.team.left(name.as_str()) {
-                self.timing.lists_changed(now, self.machines());
+                self.timing.lists_changed(now, self.machines(now));
             }
             return Ok(());
         }
@@ -144,7 +144,7 @@ impl<'a> AgentService<'a> {
         let agents = import_agents(&rules, list.agents);
         let sent = SentAgents { agents, unlisted, holds };
         if self.team.told(now, unix_ms, rules.machine.as_str(), sent) {
-            self.timing.lists_changed(now, self.machines());
+            self.timing.lists_changed(now, self.machines(now));
         } else {
             self.timing.list_repeated(now);
         }
@@ -154,15 +154,15 @@ impl<'a> AgentService<'a> {
     /// Tells the others of the agents here, if it is time.
     async fn tell(&mut self, journal: &mut Journal, now: Instant) -> Result<(), Error> {
         if self.timing.looks(now) && self.told.as_ref().is_some_and(|told| !is_same(told, journal)) {
-            self.timing.differ(now, self.machines());
+            self.timing.differ(now, self.machines(now));
         }
-        if !self.timing.tells(now, self.machines(), share()) || self.is_refused {
+        if !self.timing.tells(now, self.machines(now), share()) || self.is_refused {
             return Ok(());
         }
         let agents = own_agents(journal)?;
         let list = AgentList {
             sent_ms: IdSource::now().unix_ms,
-            holds_s: AgentTiming::holds(self.machines()).as_secs(),
+            holds_s: AgentTiming::holds(self.machines(now)).as_secs(),
             ask: self.told.is_none(),
             unlisted: 0,
             agents: agents.clone(),
@@ -173,9 +173,9 @@ impl<'a> AgentService<'a> {
         sent.map_err(|error| failed("the list of agents cannot be published", &error))
     }
 
-    /// The machines of the team that are known to be there, this one included.
-    fn machines(&self) -> usize {
-        self.team.current() + 1
+    /// How many machines the team has, this one included.
+    fn machines(&self, now: Instant) -> usize {
+        self.timing.machines(now, self.team.current() + 1)
     }
 }
 
