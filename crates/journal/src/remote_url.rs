@@ -2,6 +2,8 @@
 
 /// A longer one is none.
 const MAX_URL: usize = 512;
+/// The digits of a port.
+const MAX_PORT: usize = 5;
 
 /// The host and the path of a remote: `git@github.com:org/repo.git`, `ssh://git@github.com:22/org/repo` and
 /// `https://ada:token@github.com/org/repo.git/` are all `github.com/org/repo`. Users, passwords and the usual ports are left out;
@@ -44,7 +46,8 @@ pub(crate) fn normalised_remote(url: &str) -> Option<String> {
     if port.is_empty() || port == usual_port {
         return Some(format!("{host}/{path}"));
     }
-    port.bytes().all(|byte| byte.is_ascii_digit()).then(|| format!("{host}:{port}/{path}"))
+    let is_port = port.len() <= MAX_PORT && port.bytes().all(|byte| byte.is_ascii_digit());
+    is_port.then(|| format!("{host}:{port}/{path}"))
 }
 
 /// The form `host:path`, which has no scheme and no port.
@@ -94,10 +97,12 @@ mod tests {
             "",
             "ho st:x",
             "https://host:x/repo",
+            "https://host:000443/repo",
         ] {
             assert_eq!(normalised_remote(url), None, "{url}");
         }
         assert_eq!(normalised_remote(&format!("host:{}", "x".repeat(600))), None);
+        assert_eq!(normalised_remote(&format!("https://host:{}/repo", "1".repeat(5_000))), None);
     }
 
     #[test]

@@ -80,7 +80,7 @@ pub(crate) fn read_own(
         }
         if let Some(repository) = repository_of(repositories, message) {
             for wire in &mut wires {
-                wire.repository = Some(repository.clone());
+                wire.set_repository(&repository);
             }
         }
         if wires.is_empty() {

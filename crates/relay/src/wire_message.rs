@@ -107,6 +107,14 @@ impl WireMessage {
         Some(wire)
     }
 
+    /// Says which repository it is about, unless it would be too long then.
+    pub(crate) fn set_repository(&mut self, repository: &str) {
+        self.repository = Some(repository.to_owned());
+        if self.encoded_bytes() > MAX_ENCODED {
+            self.repository = None;
+        }
+    }
+
     /// How long it is as JSON.
     pub fn encoded_bytes(&self) -> usize {
         serde_json::to_vec(self).map_or(0, |encoded| encoded.len())
@@ -175,6 +183,12 @@ mod tests {
         let wire = WireMessage::of(&long, &MachineName::parse("box").unwrap()).unwrap();
         assert!(wire.encoded_bytes() <= MAX_ENCODED, "{}", wire.encoded_bytes());
         assert_eq!(wire.body, long.draft.body);
+        let mut wire = wire;
+        wire.set_repository("host/repo");
+        assert_eq!(wire.repository.as_deref(), Some("host/repo"));
+        wire.set_repository(&"x".repeat(MAX_ENCODED - wire.encoded_bytes() + 10));
+        assert_eq!(wire.repository, None);
+        assert!(wire.encoded_bytes() <= MAX_ENCODED);
     }
 
     /// The journal counts what waits for a machine by the same rule.

@@ -125,7 +125,7 @@ impl<'a> Outbound<'a> {
                     && let Some(repository) = repository_of(&mut self.repositories, &message)
                 {
                     for Publication { message, .. } in &mut parts {
-                        message.repository = Some(repository.clone());
+                        message.set_repository(&repository);
                     }
                 }
                 self.publishing.becomes(ticket, parts.len());
