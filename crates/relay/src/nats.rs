@@ -29,6 +29,8 @@ mod stream_probe;
 mod subject;
 
 #[cfg(test)]
+mod simulated_server;
+#[cfg(test)]
 mod simulation;
 
 pub(crate) use agent_service::leave;

@@ -83,7 +83,9 @@ impl<'a> TeamExchange<'a> {
         journal.take_reopened();
         let mut connection = Connection::open(setup).await?;
         let stream = connection.stream(setup).await?;
-        let created = stream.cached_info().created.to_string();
+        let created = stream.cached_info().created;
+        let made_ms = i64::try_from(created.unix_timestamp_nanos() / 1_000_000).unwrap_or(0);
+        let created = created.to_string();
         let (first, last) = ends_of(&stream);
         let key = setup.export_key();
         let began = first_position(&setup.home, &mut journal, &key)?;
@@ -116,7 +118,7 @@ impl<'a> TeamExchange<'a> {
         }
         let mut must_ask = reading.must_ask(first);
         if state.stream != created {
-            state.is_in_other_stream(&created, next, published);
+            state.is_in_other_stream(&created, made_ms, next, published);
             must_ask = true;
         } else if let Some(last) = &state.last
             && !has(&stream, last).await?
@@ -125,6 +127,7 @@ impl<'a> TeamExchange<'a> {
             // It may have been what this machine wants.
             must_ask = true;
         }
+        state.stream_was_made(made_ms);
         let outbound = Outbound::new(setup, own, connection.context.clone(), state, published);
         let mut exchange = Self { setup, journal, watch, connection, stream, outbound, progress };
         if must_ask {

@@ -1,98 +1,27 @@
-//! Random runs of a team without a server and without files: a stream that is lost in whole or in part, or emptied by its
-//! operator, or comes back after another one, deliveries that are cut off, come late and come twice. Whatever happens, in the end every machine has every message of the others.
+//! Random runs of a team without a server and without files: a stream that is lost in whole or in part, comes back, or is emptied
+//! by its operator, a machine that joins later, deliveries that are cut off, come late and come twice. Whatever happens, in the end
+//! every machine has every message that the others wrote since it joined.
 //!
 //! `RINGER_SEEDS` sets how many runs are played.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::mem::{replace, swap};
 
 use test_support::Random;
 
 use super::payload::TeamPayload;
 use super::publishing::Publishing;
 use super::reading::Reading;
-use super::receiving::{Delivered, Receiver, Want, further, is_of_person};
+use super::receiving::{Delivered, Receiver, Want, further};
+use super::simulated_server::{Consumer, Server, TEAM, number_of};
 use super::state::{LastPublished, TeamState};
 use super::subject::{Audience, TeamSubject};
 use crate::position::Position;
 use crate::wire_message::WireMessage;
 
-const TEAM: &str = "t";
 const NAMES: [&str; 3] = ["laptop", "box", "vm"];
 /// Messages of the stream that a server loses at most when it loses its last moments.
 const LOST_AT_MOST: usize = 6;
-
-/// The server: all of it may be lost.
-#[derive(Default)]
-struct Server {
-    created: u64,
-    /// Subject, payload and the message's id in the stream.
-    stream: Vec<(String, Vec<u8>, String)>,
-    /// What is before this place was removed. Its ids are still known.
-    first: usize,
-    consumers: BTreeMap<&'static str, Consumer>,
-    /// What is before this number is not lost with the end.
-    synced: usize,
-}
-
-/// What the server knows of a machine: where it is, and what it delivered and was not told to be stored.
-#[derive(Default, Clone)]
-struct Consumer {
-    next: usize,
-    open: BTreeSet<usize>,
-}
-
-impl Server {
-    /// Takes a message, unless it has one of that id. Gives its number.
-    fn take(&mut self, subject: String, payload: Vec<u8>, id: &str) -> u64 {
-        let known = self.stream.iter().position(|(.., known)| known == id);
-        let number = known.unwrap_or_else(|| {
-            self.stream.push((subject, payload, id.to_owned()));
-            self.stream.len() - 1
-        });
-        number_of(number)
-    }
-
-    /// The first message of a machine: behind which number there all are here in whole, and its number here.
-    fn first_of(&self, machine: &str) -> Option<(i64, u64)> {
-        self.stream.iter().enumerate().skip(self.first).find_map(|(place, (subject, payload, _))| {
-            let subject = TeamSubject::parse(subject, TEAM)?;
-            match TeamPayload::read(payload)? {
-                TeamPayload::Message { message, .. } if subject.machine == machine => {
-                    Some((message.seq - i64::from(!is_of_person(&message)), number_of(place)))
-                }
-                _ => None,
-            }
-        })
-    }
-
-    /// Its operator removes all but the last few.
-    fn purge(&mut self, kept: usize) {
-        self.first = self.first.max(self.stream.len().saturating_sub(kept));
-        for consumer in self.consumers.values_mut() {
-            consumer.next = consumer.next.max(self.first);
-            consumer.open.retain(|place| *place >= self.first);
-        }
-    }
-
-    fn first_number(&self) -> u64 {
-        number_of(self.first)
-    }
-
-    fn next_number(&self) -> u64 {
-        number_of(self.stream.len())
-    }
-
-    /// Whether it has a message that it acknowledged, as far as it can be known.
-    fn has(&self, last: &LastPublished) -> bool {
-        let found = self.stream.get(usize::try_from(last.sequence).unwrap() - 1);
-        last.sequence < self.first_number() || found.is_some_and(|(.., id)| *id == last.message_id)
-    }
-}
-
-/// The number of the message at a place of the stream. Numbers begin at 1.
-fn number_of(place: usize) -> u64 {
-    u64::try_from(place).unwrap() + 1
-}
 
 /// What a message of a machine is published as: ids, and the machine that it is for, if it is one mark of many.
 fn parts_of(machine: &str, seq: i64) -> Vec<(String, Option<&'static str>)> {
@@ -118,6 +47,8 @@ struct Machine {
     reading: Reading,
     runs: usize,
     connection: Option<Connected>,
+    /// What each machine had written when this one joined.
+    written_before: [i64; NAMES.len()],
 }
 
 struct Connected {
@@ -139,6 +70,7 @@ impl Machine {
 
     fn connect(&mut self, server: &mut Server) {
         let created = server.created.to_string();
+        let made_ms = i64::try_from(server.created).unwrap();
         let (was_there, next) = (self.state.is_some(), server.next_number());
         let is_same = self.state.as_ref().is_some_and(|state| state.stream == created);
         let has_received = !is_same || self.reading.furthest().is_none_or(|furthest| server.has(&furthest));
@@ -165,12 +97,13 @@ impl Machine {
         state.connected(next);
         let mut must_ask = self.reading.must_ask(server.first_number());
         if state.stream != created {
-            state.is_in_other_stream(&created, next, self.published);
+            state.is_in_other_stream(&created, made_ms, next, self.published);
             must_ask = true;
         } else if state.last.as_ref().is_some_and(|last| !server.has(last)) {
             state.end_was_lost((self.published - i64::try_from(LOST_AT_MOST).unwrap()).max(0), 0);
             must_ask = true;
         }
+        state.stream_was_made(made_ms);
         let publishing = Publishing::after(state.begin(self.published));
         self.state = Some(state);
         self.runs += 1;
@@ -352,7 +285,7 @@ impl Machine {
 
 fn play(seed: u64) {
     let mut random = Random::new(seed);
-    let [mut server, mut disk] = [1, 1_000_000].map(|created| Server { created, ..Server::default() });
+    let mut server = Server { created: 1, ..Server::default() };
     let mut machines = NAMES.map(|name| Machine {
         name,
         written: 0,
@@ -363,15 +296,18 @@ fn play(seed: u64) {
         reading: Reading::default(),
         runs: 0,
         connection: None,
+        written_before: [0; NAMES.len()],
     });
-    for machine in &mut machines {
-        machine.connect(&mut server);
+    // The streams that may come back.
+    let mut earlier: Vec<Server> = Vec::new();
+    for at in 0..2 {
+        connect(&mut machines, at, &mut server);
     }
     for _ in 0..300 {
         let at = usize::try_from(random.below(3)).unwrap();
         let few = usize::try_from(random.below(6)).unwrap();
         let machine = &mut machines[at];
-        match random.below(43) {
+        match random.below(42) {
             0..=9 => machine.written += i64::try_from(few).unwrap(),
             10..=16 => machine.publish(&mut server, few),
             17..=23 => machine.answered(few),
@@ -379,16 +315,18 @@ fn play(seed: u64) {
             30 => machine.receive(&mut server, few, false),
             31..=32 => machine.receive_late(&mut server),
             33..=34 => machine.connection = None,
-            35..=37 if machine.connection.is_none() => machine.connect(&mut server),
+            35..=37 if machine.connection.is_none() => connect(&mut machines, at, &mut server),
             38 => {
-                server = Server { created: server.created + 1, ..Server::default() };
+                let newest = earlier.iter().map(|earlier| earlier.created).fold(server.created, u64::max);
+                let anew = Server { created: newest + 1, ..Server::default() };
+                earlier.push(replace(&mut server, anew));
                 disconnect(&mut machines);
             }
             39 => lose_end(&mut server, &mut machines, few),
             40 => server.purge(few),
-            // It runs with another disk, and later with this one again.
-            41 => {
-                std::mem::swap(&mut server, &mut disk);
+            41 if !earlier.is_empty() => {
+                let back = random.place(earlier.len());
+                swap(&mut server, &mut earlier[back]);
                 disconnect(&mut machines);
             }
             _ => {}
@@ -396,10 +334,11 @@ fn play(seed: u64) {
     }
     // The end: all are connected, and nothing is lost any more.
     for round in 0..60 {
-        for machine in &mut machines {
-            if round == 0 || machine.connection.is_none() {
-                machine.connect(&mut server);
+        for at in 0..machines.len() {
+            if round == 0 || machines[at].connection.is_none() {
+                connect(&mut machines, at, &mut server);
             }
+            let machine = &mut machines[at];
             machine.publish(&mut server, 100);
             machine.answered(1_000);
             machine.receive(&mut server, 1_000, true);
@@ -407,9 +346,10 @@ fn play(seed: u64) {
         }
     }
     for machine in &machines {
-        for other in machines.iter().filter(|other| other.name != machine.name) {
+        let others = machines.iter().zip(machine.written_before);
+        for (other, before) in others.filter(|(other, _)| other.name != machine.name) {
             let has = machine.stored.get(other.name).cloned().unwrap_or_default();
-            let lacks: Vec<String> = (1..=other.written)
+            let lacks: Vec<String> = (before + 1..=other.written)
                 .flat_map(|seq| parts_of(other.name, seq))
                 .filter(|(id, to)| to.is_none_or(|to| to == machine.name) && !has.contains(id))
                 .map(|(id, _)| id)
@@ -417,6 +357,14 @@ fn play(seed: u64) {
             assert!(lacks.is_empty(), "seed {seed}: {} lacks {lacks:?} of {}", machine.name, other.name);
         }
     }
+}
+
+/// A machine connects. At the first time it joins the team.
+fn connect(machines: &mut [Machine; NAMES.len()], at: usize, server: &mut Server) {
+    if machines[at].state.is_none() {
+        machines[at].written_before = machines.each_ref().map(|machine| machine.written);
+    }
+    machines[at].connect(server);
 }
 
 fn disconnect(machines: &mut [Machine]) {

@@ -10,6 +10,9 @@ use serde::{Deserialize, Serialize};
 pub(crate) struct TeamState {
     /// When the stream was made, as its server says. A stream that was made anew says something else.
     pub(crate) stream: String,
+    /// The same in milliseconds since 1970. 0 if an older version noted the stream.
+    #[serde(default)]
+    made_ms: i64,
     /// The own message that is furthest in the stream.
     #[serde(default)]
     pub(crate) last: Option<LastPublished>,
@@ -91,6 +94,7 @@ impl TeamState {
     pub(crate) fn joined(stream: &str, next: u64, seq: i64, unix_ms: i64) -> Self {
         Self {
             stream: stream.to_owned(),
+            made_ms: 0,
             last: None,
             covered_from: seq,
             covered_at: next,
@@ -115,8 +119,9 @@ impl TeamState {
 
     /// There is another stream. One that was made anew has nothing of this machine, and what others lack, they say. One that was
     /// there before lacks what was published in between. Machines that were away meanwhile do not know that, and take it for
-    /// whole: so all of that is published again.
-    pub(crate) fn is_in_other_stream(&mut self, stream: &str, next: u64, published: i64) {
+    /// whole: so all of that is published again. One that is older than this machine's membership, or was forgotten here, has
+    /// nothing of it, and those machines do not know that either.
+    pub(crate) fn is_in_other_stream(&mut self, stream: &str, made_ms: i64, next: u64, published: i64) {
         let safe = self.checkpoints.map_or(published, |checkpoints| checkpoints.older.seq);
         let left = EarlierStream { stream: self.stream.clone(), published: self.begin(published).min(safe) };
         let returned = self.earlier.iter().position(|earlier| earlier.stream == stream);
@@ -128,7 +133,14 @@ impl TeamState {
         (self.again_from, self.again_done) = (None, None);
         if let Some(returned) = returned {
             self.again(returned.published);
+        } else if made_ms < self.made_ms {
+            self.again(self.began);
         }
+    }
+
+    /// When the stream was made that this machine is connected to, in milliseconds since 1970.
+    pub(crate) fn stream_was_made(&mut self, made_ms: i64) {
+        self.made_ms = made_ms;
     }
 
     /// The stream has everything up to a number, and gets more now.
@@ -236,7 +248,7 @@ mod tests {
         let mut state = TeamState::joined("monday", 1, 10, 0);
         assert_eq!(state.begin(50), 50);
         assert!(!state.wanted(20), "the stream has it");
-        state.is_in_other_stream("tuesday", 1, 50);
+        state.is_in_other_stream("tuesday", 0, 1, 50);
         assert!(!state.wanted(60) && !state.wanted(50));
         assert!(state.wanted(40));
         assert!(!state.wanted(45), "it is on its way");
@@ -256,7 +268,7 @@ mod tests {
         state.end_was_lost(45, HOUR + 5);
         assert_eq!(state.begin(50), 45);
         state.is_complete(7);
-        state.is_in_other_stream("tuesday", 1, 50);
+        state.is_in_other_stream("tuesday", 0, 1, 50);
         assert!(state.wanted(20));
         state.is_complete(7);
         state.end_was_lost(45, HOUR + 5);
@@ -286,27 +298,47 @@ mod tests {
     fn a_stream_that_comes_back_is_given_what_it_missed() {
         let mut state = TeamState::joined("monday", 1, 10, 0);
         state.arrived(20, HOUR);
-        state.is_in_other_stream("tuesday", 1, 50);
+        state.is_in_other_stream("tuesday", 0, 1, 50);
         assert_eq!((state.begin(50), state.covers()), (50, Some(50)));
-        state.is_in_other_stream("monday", 7, 80);
+        state.is_in_other_stream("monday", 0, 7, 80);
         assert_eq!((state.begin(80), state.covers()), (20, Some(20)));
         assert_eq!(state.earlier.len(), 1, "it is no earlier one any more");
         let mut unfinished = TeamState::joined("monday", 1, 10, 0);
         unfinished.again(30);
-        unfinished.is_in_other_stream("tuesday", 1, 50);
-        unfinished.is_in_other_stream("monday", 7, 80);
+        unfinished.is_in_other_stream("tuesday", 0, 1, 50);
+        unfinished.is_in_other_stream("monday", 0, 7, 80);
         assert_eq!(unfinished.begin(80), 30, "that was not done");
         for day in 0..20 {
-            state.is_in_other_stream(&format!("day {day}"), 1, 80);
+            state.is_in_other_stream(&format!("day {day}"), 0, 1, 80);
         }
         assert_eq!(state.earlier.len(), MAX_EARLIER);
         assert_eq!(TeamState::read(&state.encode()), Some(state));
     }
 
+    /// This machine joined the team while its first stream was away.
+    #[test]
+    fn an_older_stream_that_was_never_seen_is_given_everything() {
+        let mut state = TeamState::joined("tuesday", 1, 10, 0);
+        state.stream_was_made(2_000);
+        state.is_in_other_stream("monday", 1_000, 7, 80);
+        assert_eq!((state.begin(80), state.covers()), (10, None));
+        state.stream_was_made(1_000);
+        state.is_complete(7);
+        state.is_in_other_stream("wednesday", 3_000, 1, 90);
+        assert_eq!(
+            (state.begin(90), state.covers()),
+            (90, Some(90)),
+            "a new one: machines say what they lack"
+        );
+        let mut of_older_version = TeamState::joined("tuesday", 1, 10, 0);
+        of_older_version.is_in_other_stream("monday", 1_000, 7, 80);
+        assert_eq!(of_older_version.begin(80), 80, "it is not known which one is older");
+    }
+
     #[test]
     fn no_want_is_served_twice() {
         let mut state = TeamState::joined("monday", 1, 10, 0);
-        state.is_in_other_stream("tuesday", 1, 50);
+        state.is_in_other_stream("tuesday", 0, 1, 50);
         let mut rounds = 0;
         for _ in 0..100 {
             if state.wanted(0) {
@@ -330,7 +362,7 @@ mod tests {
         assert_eq!(state.covered_at(), 80, "the server lost the end");
         state.removed(Some(0), 95);
         assert!(state.covers().is_none() && !state.wanted(0), "what was before the team does not count");
-        state.is_in_other_stream("tuesday", 1, 50);
+        state.is_in_other_stream("tuesday", 0, 1, 50);
         state.removed(None, 99);
         assert_eq!((state.covers(), state.covered_at()), (Some(50), 99), "the new stream never had more");
     }

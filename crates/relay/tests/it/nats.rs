@@ -152,12 +152,17 @@ fn what_another_stream_had_comes_to_machines_that_were_away_meanwhile() {
     texts.extend(laptop.write("without its disk", 5));
     let all_arrived = || laptop.machine.journal().export_lag("nats:t").expect("a journal") == Some(0);
     until_within(SETTLES_WITHIN, "the server has all", all_arrived);
+    // It has never seen the first stream.
+    let other = Member::connected(&server, "box");
+    let others = other.write("joined without the disk", 5);
+    laptop.until_has(&other, &others);
     server.kill();
     server.wipe();
     std::fs::rename(&disk, server.store()).expect("the disk is back");
     server.run();
     vm.start();
     vm.until_has(&laptop, &texts);
+    vm.until_has(&other, &others);
 }
 
 /// Copies a directory.
