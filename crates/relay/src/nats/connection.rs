@@ -262,6 +262,8 @@ pub(crate) async fn has(stream: &Stream, last: &LastPublished) -> Result<bool, E
             let id = found.headers.get("Nats-Msg-Id").map(|id| id.as_str().to_owned());
             Ok(id.as_deref() == Some(last.message_id.as_str()))
         }
+        // It may have been removed by an operator. But a server that lost its end may know the last number of before, and leaves
+        // out what it lost.
         Err(error) if matches!(error.kind(), RawMessageErrorKind::NoMessageFound) => Ok(false),
         Err(error) => Err(Error::Team(words(&format!("the stream cannot be read: {error}")))),
     }
