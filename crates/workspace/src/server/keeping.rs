@@ -159,7 +159,9 @@ impl Server {
         if let Some(end) = KeptEnd::of(&kept.output, kept.dropped) {
             self.kept.take(pane.clone(), end, late.lost);
         }
-        let mut effects = self.state.late_output(&pane, late, now);
+        // What the pane shows already, this server has heard and counted.
+        let lost = if late.shown.is_empty() { late.lost } else { 0 };
+        let mut effects = self.state.late_output(&pane, LateOutput { shown: &[], lost, ..late }, now);
         let is_new = self.state.pane(&pane).is_some_and(|own| own.ending.is_none());
         if let Some(ending) = kept.ending.filter(|_| is_new) {
             program.has_ended = true;

@@ -112,6 +112,11 @@ fn leave_and_kill(session: &Session, mut window: Window) {
     until("the server has gone", || session.with_words(&["panes", "serve"]).is_empty());
 }
 
+/// A command that notifies, and writes the number behind the name.
+fn say(name: &str, is: &str, number: u32) -> String {
+    format!("printf '\\033]9;{name} is {is}\\007'; echo {name}-$(({number}))")
+}
+
 /// Two panes: `late` writes `late-42` once there is no server, and `late-43` when the file `more` is there. So does `other`, whose screen
 /// cannot be saved. Gives that screen's path.
 fn with_late_output(session: &Session) -> PathBuf {
@@ -120,9 +125,8 @@ fn with_late_output(session: &Session) -> PathBuf {
     let window = session.window(&["attach"], 30, 120);
     window.until("$ ");
     for name in ["late", "other"] {
-        let script = format!(
-            "{go}; echo {name}-$((40+2)); : > {name}; {more}; echo {name}-$((40+3)); : > {name}.more; read line"
-        );
+        let (first, second) = (say(name, "here", 42), say(name, "back", 43));
+        let script = format!("{go}; {first}; : > {name}; {more}; {second}; : > {name}.more; read line");
         session.open(name, &script);
     }
     until("three panes", || window.text().matches('┌').count() == 3);
@@ -195,8 +199,11 @@ fn what_is_saved_while_the_keeper_is_lost_is_not_shown_twice() {
     // The keeper cannot be told that everything is saved, so it has everything still.
     fs::remove_dir(&blocked).expect("a directory");
     session.until_saved("other-42");
-    session.open("next", "echo next-$((40+2)); read line");
+    session.open("next", &format!("{}; read line", say("next", "here", 42)));
     window.until("next-42");
+    // The hub hears everything in its order.
+    until("the newest is told", || session.hub.bodies(&[]).contains(&"next is here".to_owned()));
+    assert_eq!(session.hub.bodies(&[]).len(), 3, "{:?}", session.hub.bodies(&[]));
     for words in ["late-42", "other-42"] {
         assert_eq!(window.text().matches(words).count(), 1, "{}", window.text());
     }
