@@ -272,6 +272,7 @@ mod tests {
         assert_eq!((team.current(), team.machines["box.t"].agents.len()), (0, 2), "it is known what it had");
         assert!(!team.expire(now + Duration::from_secs(61)) && team.next_expiry().is_none());
         assert!(team.told(now, 3, "box.t", sent(2, 50)), "it is back");
+        assert!(team.is_current("box.t") && !team.is_current("vm.t"));
         assert!(team.left("box.t") && !team.left("box.t") && !team.left("vm.t"));
         team.told(now, 3, "vm.t", sent(0, u64::MAX));
         assert!(team.expire(now + HOLDS_AT_MOST), "no list holds for ever");
