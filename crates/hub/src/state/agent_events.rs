@@ -1,6 +1,7 @@
 //! Agents, as the hub learns of them: from their terminals, from their processes, and as time passes.
 
 use std::collections::HashSet;
+use std::time::Duration;
 
 use ringer_core::agent::{AgentState, Authority, Signal};
 use ringer_core::hash::fnv1a_32;
@@ -16,6 +17,8 @@ use crate::watch_outcome::WatchOutcome;
 
 /// What an agent is sent of the output of a watch's command: its context is dear, and the file is there to read.
 const MAX_OUTPUT_CHARS: usize = 8_000;
+/// How long after the end of an agent something may still come that its terminal showed before.
+const LATE_SIGNALS: Duration = Duration::from_secs(3);
 
 impl HubState {
     /// A terminal showed something that no agent's turn covers: it becomes a message.
@@ -67,6 +70,10 @@ impl HubState {
         signal: &Signal,
     ) -> Result<(), Error> {
         let known = self.journal.agent_on(surface.as_str())?;
+        // What a terminal showed last may come after its agent's end was noticed. It is of no other agent.
+        if known.is_none() && self.journal.agent_ended_on(surface.as_str(), now.wall_ms, LATE_SIGNALS)? {
+            return Ok(());
+        }
         if let Some(info) = known.or_else(|| unknown_agent(surface)) {
             self.update_agent(now, &info, signal.clone())?;
             self.refresh_agent_on(now, surface);

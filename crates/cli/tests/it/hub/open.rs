@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use test_support::until;
 
 use super::environment::{HubEnvironment, kill};
-use super::person_text::hook;
+use super::person_text::{hook, hook_on};
 
 fn permission(command: &str) -> Value {
     json!({ "tool_name": "Bash", "tool_input": { "command": command } })
@@ -115,4 +115,32 @@ fn a_limit_and_a_changed_model_reach_the_person_and_the_newer_one_replaces() {
     assert!(told.iter().any(|text| text.contains("from Opus to Haiku")), "{told:?}");
     let sent = environment.list(&[]).iter().filter(|row| row["title"] == "limit near").count();
     assert_eq!(sent, 2, "one for each limit, not for each percent");
+}
+
+/// Its process was seen to end before the hub had what its terminal showed last.
+#[test]
+fn what_a_terminal_showed_before_its_agent_ended_makes_no_other_agent() {
+    let environment = HubEnvironment::new();
+    environment.run(&["hub", "start"]);
+    for (event, more) in
+        [("SessionStart", json!({})), ("SessionEnd", json!({ "reason": "prompt_input_exit" }))]
+    {
+        hook_on(&environment, "ws:a", event, &more);
+    }
+    let mut hub = environment.connect();
+    for (surface, authority, state) in [
+        ("ws:a", "title", "working"),
+        ("ws:a", "process", "exited"),
+        ("ws:b", "title", "working"),
+        ("ws:b", "process", "exited"),
+    ] {
+        let says = json!({ "is": { "state": state } });
+        let signal = json!({ "authority": authority, "says": says, "text": null, "pending": false });
+        let params = json!({ "surface_id": surface, "signal": signal });
+        assert_eq!(hub.call("surface.heard", &params)["ok"], true);
+    }
+    // That one had no hooks, and ended in the middle of a turn.
+    until("its end is told", || environment.list(&[]).iter().any(|row| row["kind"] == "error"));
+    let errors = environment.list(&[]).into_iter().filter(|row| row["kind"] == "error");
+    assert_eq!(errors.map(|row| row["surface"].clone()).collect::<Vec<_>>(), ["ws:b"]);
 }

@@ -139,6 +139,19 @@ impl Journal {
         })
     }
 
+    /// Whether an agent that reported by hooks has ended on a surface within that time.
+    pub fn agent_ended_on(&mut self, surface: &str, unix_ms: i64, within: Duration) -> Result<bool, Error> {
+        let within = i64::try_from(within.as_millis()).unwrap_or(i64::MAX);
+        self.read(|connection| {
+            connection.query_row(
+                "SELECT EXISTS (SELECT 1 FROM agent WHERE surface = ?1 AND state = 'exited' AND by_hooks
+                     AND seen BETWEEN ?2 AND ?3)",
+                (surface, unix_ms.saturating_sub(within), unix_ms.saturating_add(within)),
+                |row| row.get(0),
+            )
+        })
+    }
+
     /// Every agent that has not gone, and when time alone may change one of them.
     pub fn live_agents(&mut self, mono: Duration, timeouts: AgentTimeouts) -> Result<LiveAgents, Error> {
         let live = self.read(live)?;
