@@ -117,30 +117,27 @@ fn a_limit_and_a_changed_model_reach_the_person_and_the_newer_one_replaces() {
     assert_eq!(sent, 2, "one for each limit, not for each percent");
 }
 
-/// Its process was seen to end before the hub had what its terminal showed last.
+/// What a terminal shows is delayed, so that the agent's hooks come first. Its process may be seen to end meanwhile.
 #[test]
 fn what_a_terminal_showed_before_its_agent_ended_makes_no_other_agent() {
     let environment = HubEnvironment::new();
     environment.run(&["hub", "start"]);
-    for (event, more) in
-        [("SessionStart", json!({})), ("SessionEnd", json!({ "reason": "prompt_input_exit" }))]
-    {
-        hook_on(&environment, "ws:a", event, &more);
-    }
+    hook_on(&environment, "ws:a", "SessionStart", &json!({}));
+    let other = json!({ "session_id": "9876543210" });
+    hook_on(&environment, "ws:b", "SessionStart", &other);
+    hook_on(&environment, "ws:b", "UserPromptSubmit", &other);
+    hook_on(&environment, "ws:a", "SessionEnd", &json!({ "reason": "prompt_input_exit" }));
     let mut hub = environment.connect();
-    for (surface, authority, state) in [
-        ("ws:a", "title", "working"),
-        ("ws:a", "process", "exited"),
-        ("ws:b", "title", "working"),
-        ("ws:b", "process", "exited"),
-    ] {
+    for (surface, authority, state) in
+        [("ws:a", "title", "working"), ("ws:a", "process", "exited"), ("ws:b", "process", "exited")]
+    {
         let says = json!({ "is": { "state": state } });
         let signal = json!({ "authority": authority, "says": says, "text": null, "pending": false });
         let params = json!({ "surface_id": surface, "signal": signal });
         assert_eq!(hub.call("surface.heard", &params)["ok"], true);
     }
-    // That one had no hooks, and ended in the middle of a turn.
-    until("its end is told", || environment.list(&[]).iter().any(|row| row["kind"] == "error"));
-    let errors = environment.list(&[]).into_iter().filter(|row| row["kind"] == "error");
-    assert_eq!(errors.map(|row| row["surface"].clone()).collect::<Vec<_>>(), ["ws:b"]);
+    // The last one ended in the middle of a turn. All signals are delayed by the same time, so the others came before it.
+    let errors = || environment.list(&[]).into_iter().filter(|row| row["kind"] == "error");
+    until("its end is told", || errors().any(|row| row["surface"] == "ws:b"));
+    assert_eq!(errors().map(|row| row["surface"].clone()).collect::<Vec<_>>(), ["ws:b"]);
 }
