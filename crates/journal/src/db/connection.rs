@@ -2,8 +2,9 @@
 //!
 //! SQLite locks the index of a log (`-shm`) for the whole process, and the kernel drops all locks of a process on a file when
 //! the process closes any descriptor of that file. Two databases have the same index when a copy took the place of a file
-//! that is open, and its log stayed. If the old one was closed then, the next process to open the file would find the index
-//! unused and truncate it, and this process would be killed (SIGBUS) when it looks there.
+//! that is open, and its log stayed. If this process read the copy while the old one is open, SQLite would not see its own locks,
+//! take the index for unused and truncate it; and if the old one was closed, the next process would. This process would be killed
+//! (SIGBUS) when it looks there, or two writers would write at once. So such a copy is not read: it gets a log of its own first.
 
 use std::ops::{Deref, DerefMut};
 use std::path::Path;
@@ -39,14 +40,22 @@ impl FileConnection {
 
     /// Notes which index is used. To be called before something is read, because SQLite opens the index then and no other
     /// thread may close it; and after that, because SQLite makes the index where there is none.
-    pub(crate) fn note_index(&mut self, path: &Path, database: FileId) {
+    ///
+    /// `false` if this process has another database open with the same index: nothing may be read then.
+    pub(crate) fn note_index(&mut self, path: &Path, database: FileId) -> bool {
         let mut in_use = IN_USE.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(before) = self.index.take() {
             remove(&mut in_use, before);
         }
         self.index = FileId::of(&beside(path, "-shm")).ok().map(|index| IndexUse { database, index });
         in_use.extend(self.index);
+        self.index.is_none_or(|used| !is_shared(&in_use, used))
     }
+}
+
+/// Whether another database uses the same index.
+fn is_shared(in_use: &[IndexUse], used: IndexUse) -> bool {
+    in_use.iter().any(|other| other.index == used.index && other.database != used.database)
 }
 
 fn remove(in_use: &mut Vec<IndexUse>, one: IndexUse) {
@@ -76,8 +85,7 @@ impl Drop for FileConnection {
         let Some(used) = self.index else { return };
         let mut in_use = IN_USE.lock().unwrap_or_else(PoisonError::into_inner);
         remove(&mut in_use, used);
-        let is_shared = |other: &IndexUse| other.index == used.index && other.database != used.database;
-        if in_use.iter().any(is_shared) {
+        if is_shared(&in_use, used) {
             // It stays open until the process ends: two or three descriptors for each copy that a person puts in place.
             std::mem::forget(self.connection.take());
         } else {
@@ -93,8 +101,11 @@ mod tests {
     use std::fs;
     use std::path::PathBuf;
 
+    use ringer_core::{Draft, Kind, Scope, Sender};
+
     use super::*;
     use crate::home::Home;
+    use crate::ids::IdSource;
     use crate::journal::schema::Journal;
 
     /// Whether this process has locked the index, as SQLite does while it uses one. Asked of the descriptors that SQLite has
@@ -148,5 +159,29 @@ mod tests {
         assert!(is_locked(&index));
         drop(journals.1);
         assert!(!is_locked(&index));
+    }
+
+    /// The index of a file that is open was truncated when the copy was read: this process was killed by the next look at it.
+    #[test]
+    fn a_copy_in_the_place_of_an_open_file_gets_an_index_of_its_own() {
+        let directory = tempfile::tempdir().unwrap();
+        let home = Home::new(directory.path());
+        let mut journal = Journal::open(&home).unwrap();
+        append(&mut journal, "before");
+        let index = replace_by_copy(&home);
+        let (shared, length) = FileId::of(&index).map(|index| (index, index.length())).unwrap();
+        let mut other = Journal::open(&home).unwrap();
+        let kept = &other.repair().expect("it is taken for damaged").damaged_copy;
+        let moved = FileId::of(&beside(kept, "-shm")).unwrap();
+        assert_eq!((moved, moved.length()), (shared, length));
+        assert_ne!(FileId::of(&index).unwrap(), shared);
+        append(&mut other, "after");
+        journal.refresh().unwrap();
+        assert_eq!(journal.messages_after(0, usize::MAX).unwrap().len(), 2);
+    }
+
+    fn append(journal: &mut Journal, text: &str) {
+        let draft = Draft::new(Scope::global(), Sender::system(), Kind::Status, text).unwrap();
+        journal.append(&draft, &IdSource::now()).unwrap();
     }
 }

@@ -213,7 +213,15 @@ impl<S: Schema> Database<S> {
                 Err(error) => return Err(home.error("looking for the database", error)),
             };
             let mut connection = connect(&path, lock_timeout)?;
-            connection.note_index(&path, file);
+            // Otherwise it may be another one that is open.
+            if FileId::of(&path).ok() != Some(file) {
+                continue;
+            }
+            if !connection.note_index(&path, file) {
+                return Err(Error::Corrupt { path });
+            }
+            // Settings of a connection read the database, too.
+            configure(&connection).map_err(|error| Error::database(&path, lock_timeout.0, error))?;
             // Read before the check, because SQLite opens the log when it first reads: a process that quarantined the file
             // in the meantime may have put another one and its log there. Then try again.
             let version = migrate::version(&connection);
@@ -376,6 +384,7 @@ impl<S: Schema> Database<S> {
     }
 }
 
+/// Opens the file, and reads nothing of it.
 fn connect(path: &std::path::Path, lock_timeout: LockTimeout) -> Result<FileConnection, Error> {
     let failed = |error| Error::database(path, lock_timeout.0, error);
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -384,15 +393,18 @@ fn connect(path: &std::path::Path, lock_timeout: LockTimeout) -> Result<FileConn
         return Err(Error::only_readable(path));
     }
     connection.busy_timeout(lock_timeout.0).map_err(failed)?;
+    Ok(connection)
+}
+
+fn configure(connection: &Connection) -> rusqlite::Result<()> {
     // More than one commit of the hub has different ones: with fewer, each would be parsed again every time.
     connection.set_prepared_statement_cache_capacity(MAX_PREPARED);
     // The last one to close would copy the whole log into the database and delete it: a millisecond that every lone
     // `ringer notify` would pay.
-    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).map_err(failed)?;
-    connection.pragma_update(None, "synchronous", "FULL").map_err(failed)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+    connection.pragma_update(None, "synchronous", "FULL")?;
     // There, fsync leaves the drive's own cache alone.
     #[cfg(target_os = "macos")]
-    connection.pragma_update(None, "fullfsync", true).map_err(failed)?;
-    connection.pragma_update(None, "wal_autocheckpoint", 0).map_err(failed)?;
-    Ok(connection)
+    connection.pragma_update(None, "fullfsync", true)?;
+    connection.pragma_update(None, "wal_autocheckpoint", 0)
 }
