@@ -14,7 +14,7 @@ use ringer_core::policy::{RelayLink, TeamLink};
 use ringer_core::{Draft, Kind, Scope, Sender};
 use ringer_ipc::host::Extension;
 use ringer_journal::{Home, IdSource, Journal};
-use ringer_relay::{LinkState, RelaySetup, RelayStatus, Relays};
+use ringer_relay::{LinkState, MachineAgents, RelaySetup, RelayStatus, Relays};
 use tempfile::TempDir;
 use test_support::{NatsServer, until_within};
 
@@ -87,6 +87,11 @@ impl Machine {
         let status = RelayStatus::read_last(&self.home());
         status
             .is_some_and(|status| status.link("bench").is_some_and(|link| link.state == LinkState::Connected))
+    }
+
+    /// How many machines told it of their agents.
+    fn knows(&self) -> usize {
+        MachineAgents::all(&self.home()).iter().filter(|machine| machine.is_connected).count()
     }
 
     fn write(&self, count: usize) {
@@ -191,6 +196,10 @@ fn many(server: &NatsServer) {
         wait("they are connected", || chunk.iter().all(Machine::is_connected));
     }
     println!("{count} machines connected in {:.1?}", begun.elapsed());
+    for machine in &machines {
+        wait("it knows of all others", || machine.knows() == count - 1);
+    }
+    println!("each knows the agents of all others after {:.1?}", begun.elapsed());
     println!(
         "memory: this process {:.0} MiB ({:.2} MiB for each machine), the server {:.0} MiB (before: {:.0} MiB)",
         memory(own),
