@@ -41,6 +41,12 @@ pub(crate) struct TeamAgents {
     team: String,
     /// The machines.
     pub(crate) machines: BTreeMap<String, ToldAgents>,
+    /// How many of them told of their agents in time, in this process. Counted, as it is asked for with each list that comes.
+    #[serde(skip)]
+    current: usize,
+    /// When to look for machines that are gone: not later than the first of them is.
+    #[serde(skip)]
+    next_expiry: Option<Instant>,
 }
 
 /// What a machine of a team told of its agents.
@@ -110,7 +116,7 @@ impl TeamAgents {
     /// The list of a team, as it was written. Empty if there is none.
     fn read(home: &Home, team: &str) -> Self {
         let read = read(&path(home, team, LIST)).filter(|read| read.team == team);
-        read.unwrap_or_else(|| Self { team: team.to_owned(), machines: BTreeMap::new() })
+        read.unwrap_or_else(|| Self { team: team.to_owned(), ..Self::default() })
     }
 
     /// Keeps the list for commands. One that cannot be written is removed, so that no old one counts.
@@ -133,7 +139,7 @@ impl TeamAgents {
 
     /// How many machines told of their agents in time.
     pub(crate) fn current(&self) -> usize {
-        self.machines.values().filter(|told| told.is_current).count()
+        self.current
     }
 
     /// Whether a machine told of its agents in time.
@@ -143,7 +149,9 @@ impl TeamAgents {
 
     /// A machine told of its agents. Gives whether lists show something else now.
     pub(crate) fn told(&mut self, now: Instant, unix_ms: i64, machine: &str, sent: SentAgents) -> bool {
-        self.forget_old(unix_ms);
+        if !self.machines.contains_key(machine) {
+            self.forget_old(unix_ms);
+        }
         if !self.machines.contains_key(machine) && self.machines.len() >= MAX_MACHINES {
             let gone = self.machines.iter().filter(|(_, told)| !told.is_current);
             let oldest = gone.min_by_key(|(_, told)| told.told_ms).map(|(machine, _)| machine.clone());
@@ -152,15 +160,18 @@ impl TeamAgents {
         }
         let before = self.machines.remove(machine).unwrap_or_default();
         let SentAgents { mut agents, unlisted, holds } = sent;
-        let room = self.make_room(agents.len());
+        let room = if agents.is_empty() { 0 } else { self.make_room(agents.len()) };
         let cut = agents.len().saturating_sub(room);
         agents.truncate(room);
+        let holds_until = now + holds.min(HOLDS_AT_MOST);
+        self.next_expiry = Some(self.next_expiry.map_or(holds_until, |next| next.min(holds_until)));
+        self.current += usize::from(!before.is_current);
         let told = ToldAgents {
             told_ms: unix_ms,
             is_current: true,
             agents,
             unlisted: unlisted.saturating_add(cut).min(MAX_UNLISTED),
-            holds_until: Some(now + holds.min(HOLDS_AT_MOST)),
+            holds_until: Some(holds_until),
         };
         let shown = |told: &ToldAgents| (told.is_current, told.unlisted);
         let is_changed = shown(&before) != shown(&told) || before.agents != told.agents;
@@ -190,25 +201,31 @@ impl TeamAgents {
 
     /// A machine said that it leaves. Gives whether lists show something else now.
     pub(crate) fn left(&mut self, machine: &str) -> bool {
-        let told = self.machines.get_mut(machine).filter(|told| told.is_current);
-        told.map(|told| (told.is_current, told.holds_until) = (false, None)).is_some()
+        let Some(told) = self.machines.get_mut(machine).filter(|told| told.is_current) else { return false };
+        (told.is_current, told.holds_until) = (false, None);
+        self.current -= 1;
+        true
     }
 
     /// Notes which machines have not told of their agents in time. Gives whether lists show something else now.
     pub(crate) fn expire(&mut self, now: Instant) -> bool {
-        let mut is_changed = false;
+        if self.next_expiry.is_none_or(|next| next > now) {
+            return false;
+        }
+        let before = self.current;
         for told in self.machines.values_mut() {
             if told.is_current && told.holds_until.is_none_or(|until| until <= now) {
                 (told.is_current, told.holds_until) = (false, None);
-                is_changed = true;
+                self.current -= 1;
             }
         }
-        is_changed
+        self.next_expiry = self.machines.values().filter_map(|told| told.holds_until).min();
+        self.current != before
     }
 
-    /// When the next machine counts as gone, if it says nothing before that.
+    /// When to look for machines that are gone.
     pub(crate) fn next_expiry(&self) -> Option<Instant> {
-        self.machines.values().filter_map(|told| told.holds_until).min()
+        self.next_expiry
     }
 
     fn forget_old(&mut self, unix_ms: i64) {
@@ -249,6 +266,8 @@ fn read(path: &Path) -> Option<TeamAgents> {
 
 #[cfg(test)]
 mod tests {
+    use test_support::Random;
+
     use super::*;
 
     fn sent(agents: usize, seconds: u64) -> SentAgents {
@@ -267,7 +286,7 @@ mod tests {
         assert!(!team.told(now, 2, "box.t", sent(1, 60)), "nothing else is shown");
         assert!(team.told(now, 2, "box.t", sent(2, 60)));
         assert!(!team.expire(now + Duration::from_secs(59)));
-        assert_eq!(team.next_expiry(), Some(now + Duration::from_mins(1)));
+        assert_eq!(team.next_expiry(), Some(now + Duration::from_mins(1)), "it was looked at 50 s");
         assert!(team.expire(now + Duration::from_mins(1)));
         assert_eq!((team.current(), team.machines["box.t"].agents.len()), (0, 2), "it is known what it had");
         assert!(!team.expire(now + Duration::from_secs(61)) && team.next_expiry().is_none());
@@ -299,6 +318,26 @@ mod tests {
         team.forget_old(LISTED_FOR_MS + 1_000);
         assert!(!team.machines.contains_key("m999") && team.machines.contains_key("m1000"));
         assert!(team.machines.contains_key("one-more"));
+    }
+
+    /// What is counted beside the machines fits to them, whatever came in whatever order.
+    #[test]
+    fn the_count_and_the_next_look_fit_to_the_machines() {
+        let mut random = Random::new(7);
+        let (mut now, mut team) = (Instant::now(), TeamAgents::default());
+        for unix_ms in 0..20_000 {
+            now += Duration::from_millis(u64::from(random.byte()));
+            let machine = format!("m{}", random.byte() % 20);
+            match random.byte() % 8 {
+                0 => _ = team.left(&machine),
+                1 => _ = team.expire(now),
+                _ => _ = team.told(now, unix_ms, &machine, sent(0, u64::from(random.byte() % 9))),
+            }
+            let current = team.machines.values().filter(|told| told.is_current);
+            let first = current.clone().filter_map(|told| told.holds_until).min();
+            assert_eq!(team.current(), current.count());
+            assert!(first.is_none_or(|first| team.next_expiry().is_some_and(|next| next <= first)));
+        }
     }
 
     #[test]

@@ -13,7 +13,8 @@ pub(crate) const OF_GONE_AGENTS: &str =
 
 /// The value of a note.
 pub(crate) fn value(connection: &Connection, name: &str) -> rusqlite::Result<Option<String>> {
-    connection.query_row("SELECT value FROM note WHERE name = ?1", [name], |row| text(row, 0)).optional()
+    let mut select = connection.prepare_cached("SELECT value FROM note WHERE name = ?1")?;
+    select.query_row([name], |row| text(row, 0)).optional()
 }
 
 /// Stores a value under a name, in place of the one before.
