@@ -41,7 +41,7 @@ impl FileConnection {
     /// Notes which index is used. To be called before something is read, because SQLite opens the index then and no other
     /// thread may close it; and after that, because SQLite makes the index where there is none.
     ///
-    /// `false` if this process has another database open with the same index: nothing may be read then.
+    /// `false` if this process has another database open with the same index: nothing may be read then, or nothing more.
     pub(crate) fn note_index(&mut self, path: &Path, database: FileId) -> bool {
         let mut in_use = IN_USE.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(before) = self.index.take() {
@@ -50,6 +50,13 @@ impl FileConnection {
         self.index = FileId::of(&beside(path, "-shm")).ok().map(|index| IndexUse { database, index });
         in_use.extend(self.index);
         self.index.is_none_or(|used| !is_shared(&in_use, used))
+    }
+
+    /// Closes one of which nothing was read: it has not opened its index.
+    pub(crate) fn close_unread(mut self) {
+        if let Some(noted) = self.index.take() {
+            remove(&mut IN_USE.lock().unwrap_or_else(PoisonError::into_inner), noted);
+        }
     }
 }
 
@@ -104,6 +111,7 @@ mod tests {
     use ringer_core::{Draft, Kind, Scope, Sender};
 
     use super::*;
+    use crate::db::write_lock::LockTimeout;
     use crate::home::Home;
     use crate::ids::IdSource;
     use crate::journal::schema::Journal;
@@ -178,6 +186,25 @@ mod tests {
         append(&mut other, "after");
         journal.refresh().unwrap();
         assert_eq!(journal.messages_after(0, usize::MAX).unwrap().len(), 2);
+    }
+
+    /// Each copy that could not be put in order yet, because another process writes, kept a descriptor.
+    #[test]
+    fn a_copy_that_is_refused_leaves_nothing_open() {
+        let directory = tempfile::tempdir().unwrap();
+        let home = Home::new(directory.path());
+        let mut journal = Journal::open(&home).unwrap();
+        replace_by_copy(&home);
+        let open = || {
+            let names = fs::read_dir("/proc/self/fd").unwrap().map(|entry| entry.unwrap().path());
+            names.filter_map(|name| fs::read_link(name).ok()).filter(|to| to.starts_with(home.path())).count()
+        };
+        let before = open();
+        for _ in 0..5 {
+            assert!(Journal::open_without_repair(&home, LockTimeout::NONE).is_err());
+        }
+        assert_eq!(open(), before);
+        journal.refresh().unwrap();
     }
 
     fn append(journal: &mut Journal, text: &str) {

@@ -218,6 +218,7 @@ impl<S: Schema> Database<S> {
                 continue;
             }
             if !connection.note_index(&path, file) {
+                connection.close_unread();
                 return Err(Error::Corrupt { path });
             }
             // Settings of a connection read the database, too.
@@ -225,8 +226,11 @@ impl<S: Schema> Database<S> {
             // Read before the check, because SQLite opens the log when it first reads: a process that quarantined the file
             // in the meantime may have put another one and its log there. Then try again.
             let version = migrate::version(&connection);
-            connection.note_index(&path, file);
+            let is_own_index = connection.note_index(&path, file);
             if FileId::of(&path).ok() == Some(file) {
+                if !is_own_index {
+                    return Err(Error::Corrupt { path });
+                }
                 break (file, connection, version);
             }
         };

@@ -1,5 +1,6 @@
 //! A damaged file is quarantined, never deleted, and replaced by a fresh one with the rows that could be read.
 
+use std::ffi::CStr;
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -22,8 +23,8 @@ use crate::lock::FileId;
 /// The bytes of the smallest row in SQLite's format: a pointer of two bytes and a cell of two.
 const SMALLEST_ROW: u64 = 4;
 
-/// The ending of the name under which a damaged database is read.
-const READING: &str = ".reading";
+/// How SQLite calls access to files without locks.
+const WITHOUT_LOCKS: &CStr = c"unix-none";
 
 /// What was done to a damaged database.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -109,7 +110,6 @@ fn build<S: Schema>(home: &Home) -> Result<usize, Error> {
     let is_repair = FILES.iter().any(|ending| beside(&damaged, ending).exists());
     let aside = is_repair.then(|| free_name::<S>(home));
     let saved = copy_readable_rows::<S>(&mut connection, &damaged, aside.as_deref()).map_err(failed)?;
-    remove_database(&beside(&damaged, READING));
     // Closing copies the log into the file, so that one file is all there is to move.
     connection.close().map_err(|(_, error)| failed(error))?;
     fs::rename(&building, fresh::<S>(home)).and_then(|()| sync_directory(home.path())).map_err(io)?;
@@ -175,24 +175,21 @@ fn copy_readable_rows<S: Schema>(
     Ok(saved)
 }
 
-/// Opens a damaged database to read it.
+/// Opens a damaged database to read it, under the write lock.
 ///
-/// Under another name, and without the index of its log: that is shared with processes that have the database open, and may
-/// not fit to the log any more. SQLite makes another one out of the log.
+/// Without the index of its log: that is shared with connections of this and other processes, and may not fit to the log any more.
+/// SQLite makes another one in memory if it need not share it, and then it needs no locks either.
 fn open_damaged(damaged: &Path) -> Option<Connection> {
     // SQLite removes the log of an empty file, so that one is not opened.
     if FileId::of(damaged).map_or(0, FileId::length) == 0 {
         return None;
     }
-    let linked = beside(damaged, READING);
-    remove_database(&linked);
-    let link = |ending| fs::hard_link(beside(damaged, ending), beside(&linked, ending));
-    let is_linked = link("").is_ok() && (link("-wal").is_ok() || !beside(damaged, "-wal").exists());
-    // There are file systems without links.
-    let path = if is_linked { linked.as_path() } else { damaged };
-    let old = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE).ok()?;
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE;
+    let old = Connection::open_with_flags_and_vfs(damaged, flags, WITHOUT_LOCKS).ok()?;
     // It stays as it is.
     old.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).ok()?;
+    // A damaged file may be refused here already. Then nothing of it can be read.
+    old.pragma_update(None, "locking_mode", "EXCLUSIVE").ok()?;
     Some(old)
 }
 

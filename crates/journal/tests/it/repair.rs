@@ -200,6 +200,31 @@ fn an_open_journal_goes_on_with_the_fresh_one() {
     assert_eq!(numbers(&mut old), [0, 1, 2, 3, 4]);
 }
 
+/// A repair read the log with the index of the process that has it open, and that spoke of what is not there any more: also what
+/// is left could not be read.
+#[test]
+fn what_is_left_of_a_cut_log_is_saved_by_a_process_that_has_it_open() {
+    let test = journal_of(40);
+    let mut journal = test.open();
+    for number in 40..80 {
+        append(&mut journal, &format!("{number} {}", "x".repeat(500)));
+    }
+    // One that has read nothing yet: it does not find anything in its memory.
+    let mut journal = test.open();
+    let log = test.home.path().join("ringer.db-wal");
+    let length = fs::metadata(&log).unwrap().len();
+    fs::OpenOptions::new().write(true).open(&log).unwrap().set_len(length / 2).unwrap();
+    let other = TestHome::new();
+    fs::create_dir_all(other.home.path()).unwrap();
+    for name in ["ringer.db", "ringer.db-wal"] {
+        fs::copy(test.home.path().join(name), other.home.path().join(name)).unwrap();
+    }
+    let found = numbers(&mut read_all(&other));
+    assert!(found.len() > 50, "{found:?}");
+    assert_eq!(numbers(&mut journal), found);
+    assert!(journal.repair().is_some());
+}
+
 /// SQLite would say that the disk is full, for ever.
 #[test]
 fn numbers_that_are_used_up_are_damage() {
