@@ -1,7 +1,7 @@
 //! The command line: every command, and how errors are reported.
 
 pub(crate) mod answer;
-mod ask;
+pub(crate) mod ask;
 mod attach;
 mod command_words;
 mod complete;

@@ -33,6 +33,7 @@ mod panes;
 mod places;
 mod popup_answerer;
 mod probe;
+mod program_questions;
 mod repairs;
 mod session_thread;
 mod signs;

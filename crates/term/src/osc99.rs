@@ -214,10 +214,12 @@ pub fn query99(id: &NotificationId, terminator: Terminator) -> String {
     osc(&format!("99;i={id}:p=?;"), terminator)
 }
 
-/// What an embedder answers to a query it saw: what a host that shows titles and bodies supports, but no buttons. The only
-/// bytes of the program that come back are its id, and those are harmless.
-pub fn query99_reply(id: &NotificationId, terminator: Terminator) -> String {
-    let support = "a=focus,report:c=1:o=always,unfocused,invisible:p=title,body,close,alive,?:u=0,1,2:w=1";
+/// What an embedder answers to a query it saw: what a host that shows titles and bodies supports, with buttons or without. The
+/// only bytes of the program that come back are its id, and those are harmless.
+pub fn query99_reply(id: &NotificationId, has_buttons: bool, terminator: Terminator) -> String {
+    let buttons = if has_buttons { "buttons," } else { "" };
+    let payloads = format!("title,body,{buttons}close,alive,?");
+    let support = format!("a=focus,report:c=1:o=always,unfocused,invisible:p={payloads}:u=0,1,2:w=1");
     osc(&format!("99;i={id}:p=?;{support}"), terminator)
 }
 
@@ -306,7 +308,10 @@ mod tests {
         let id = id();
         assert_eq!(close99(&id, Terminator::St), "\x1b]99;i=7:p=close;\x1b\\");
         assert_eq!(query99(&id, Terminator::St), "\x1b]99;i=7:p=?;\x1b\\");
-        assert!(query99_reply(&id, Terminator::St).starts_with("\x1b]99;i=7:p=?;a=focus,report:"));
+        assert!(query99_reply(&id, false, Terminator::St).contains(":p=title,body,close,"));
+        let reply = query99_reply(&id, true, Terminator::St);
+        assert!(reply.starts_with("\x1b]99;i=7:p=?;a=focus,report:"), "{reply:?}");
+        assert!(reply.contains(":p=title,body,buttons,close,"), "{reply:?}");
         assert_eq!(
             alive99_reply(&id, std::slice::from_ref(&id), Terminator::St),
             "\x1b]99;i=7:p=alive;7\x1b\\"

@@ -1,5 +1,8 @@
 //! What the UI asks of the rest of the program.
 
+use std::os::fd::BorrowedFd;
+use std::path::PathBuf;
+
 use ringer_core::agent::PromptContent;
 
 use crate::data::Data;
@@ -30,6 +33,44 @@ pub trait Backend: Send + Sync {
     /// Lets the person go on with a text in their editor, which has the terminal for itself meanwhile. Gives the text then, or
     /// why it cannot be done.
     fn edit(&self, text: &str) -> Result<String, String>;
+
+    /// Asks the person what a program in a pane asks, and waits for the answer. Calls `asked` once the question is stored. When
+    /// `stop` is hung up, the question is closed.
+    fn ask(&self, question: &ProgramQuestion, asked: &mut dyn FnMut(), stop: BorrowedFd<'_>)
+    -> ProgramAnswer;
+
+    /// Closes all open questions of programs in panes. The process that asked them has ended, and did not close them.
+    fn close_program_questions(&self);
+}
+
+/// What a program in a pane asks, with the buttons of a notification.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProgramQuestion {
+    /// The question.
+    pub text: String,
+    /// The labels of the buttons.
+    pub options: Vec<String>,
+    /// The surface of the pane.
+    pub surface: String,
+    /// Its workspace.
+    pub workspace: Option<String>,
+    /// Its terminal device.
+    pub tty: Option<String>,
+    /// The process that was started in it.
+    pub pid: Option<u32>,
+    /// The program's directory.
+    pub directory: PathBuf,
+}
+
+/// What came of the question of a program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ProgramAnswer {
+    /// The person chose this option.
+    Chosen(String),
+    /// It was closed without an answer.
+    Closed,
+    /// It could not be asked.
+    NotAsked,
 }
 
 /// What the person wants.

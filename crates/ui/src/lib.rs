@@ -39,7 +39,7 @@ mod view;
 
 pub use age::age;
 pub use app::{Settings, run};
-pub use backend::{Backend, PromptDetails, Request, Response};
+pub use backend::{Backend, ProgramAnswer, ProgramQuestion, PromptDetails, Request, Response};
 pub use data::{Agent, Data, FooterToast, Notification};
 pub use inbox::{Effect, Inbox};
 pub use input::{Input, InputParser};

@@ -3,10 +3,12 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use ringer_ui::ProgramQuestion;
 use serde_json::Value;
 
 use crate::emulator::Size;
 use crate::layout::PaneId;
+use crate::program_question::QuestionNumber;
 use crate::view::ClientId;
 
 /// What is to be done.
@@ -33,6 +35,15 @@ pub(crate) enum Effect {
     Inbox { client: ClientId },
     /// A client leaves; the text says why, if the person did not want it.
     Leave { client: ClientId, why: Option<String> },
+    /// Ask the person what the program of a pane asks. Once that is done, the question that it replaces is closed.
+    Ask {
+        pane: PaneId,
+        number: QuestionNumber,
+        question: Box<ProgramQuestion>,
+        replaces: Option<QuestionNumber>,
+    },
+    /// Close a question of the program of a pane without an answer.
+    CloseQuestion { pane: PaneId, number: QuestionNumber },
     /// Tell the hub.
     Tell { method: &'static str, params: Value },
 }

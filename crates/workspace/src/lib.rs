@@ -33,6 +33,7 @@ mod mouse;
 mod open_notifications;
 mod outer_modes;
 mod pane;
+mod program_question;
 mod protocol;
 mod raw_terminal;
 mod saved_session;

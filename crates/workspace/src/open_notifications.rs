@@ -1,14 +1,24 @@
 //! The notifications of one program that the person has not seen yet, and what the program asked to be told of them (OSC 99).
+//!
+//! One with buttons is asked: it is a question, whose options are the labels of the buttons. The server asks it, and says here what
+//! comes of it.
 
-use ringer_term::{Notification, NotificationId, Terminator, close99};
+use ringer_term::{Notification, NotificationId, Terminator, close99, sanitise_line};
+use serde_json::Value;
+
+use crate::program_question::{QuestionNumber, QuestionOutcome};
 
 /// The most of one program. The oldest goes when another one comes.
 const MAX_OPEN: usize = 64;
+/// The most buttons of one notification. Desktops show three to five.
+const MAX_BUTTONS: usize = 8;
 
 /// Those that the program gave an id, oldest first.
 #[derive(Debug, Default)]
 pub(crate) struct OpenNotifications {
     open: Vec<OpenNotification>,
+    /// How many questions there were, also of programs that ran here before: an answer that comes late is for none of the later ones.
+    asked: u64,
 }
 
 #[derive(Debug)]
@@ -16,75 +26,268 @@ struct OpenNotification {
     id: NotificationId,
     reports_click: bool,
     reports_close: bool,
+    question: Option<ButtonQuestion>,
+}
+
+/// What the buttons of a notification ask.
+#[derive(Debug)]
+struct ButtonQuestion {
+    number: QuestionNumber,
+    text: String,
+    buttons: Vec<Button>,
+    /// What the hub is told if it cannot be asked.
+    report: Value,
+    /// Whether it is stored. Before that, the person cannot have seen it.
+    is_asked: bool,
+    /// Whether the person has seen the notification. Then the question is about to be closed, unless they answered it.
+    is_seen: bool,
+}
+
+/// A button. The number counts all that the program sent, from 1.
+#[derive(Debug, PartialEq)]
+struct Button {
+    number: usize,
+    label: String,
+}
+
+/// What follows from a new notification. Nothing, if it asks what the one before it with the same id asks.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Added {
+    /// The question to ask.
+    pub(crate) question: Option<NewQuestion>,
+    /// What the hub is told, if nothing is asked.
+    pub(crate) report: Option<Value>,
+    /// The question of a notification that has to go for it.
+    pub(crate) closes: Option<QuestionNumber>,
+}
+
+/// A question to ask.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct NewQuestion {
+    pub(crate) number: QuestionNumber,
+    pub(crate) text: String,
+    pub(crate) options: Vec<String>,
+    /// The question of the notification that this one replaces. It is closed after this one is asked: until then the pane rings for it.
+    pub(crate) replaces: Option<QuestionNumber>,
+}
+
+/// What is told when something came of a question.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Told {
+    /// Write it to the program.
+    Program(String),
+    /// Tell the hub of the notification.
+    Hub(Value),
 }
 
 impl OpenNotifications {
-    /// The program notified the person. One with the same id is replaced.
-    pub(crate) fn add(&mut self, notification: &Notification) {
-        let Some(id) = &notification.id else { return };
-        self.remove(id);
-        if self.open.len() == MAX_OPEN {
-            self.open.remove(0);
-        }
+    /// The program notified the person. One with the same id is replaced. `can_ask` says whether the program can be told which
+    /// button was pressed.
+    pub(crate) fn add(&mut self, notification: &Notification, report: Value, can_ask: bool) -> Added {
+        let Some(id) = &notification.id else { return Added { report: Some(report), ..Added::default() } };
+        let before = self.take(id).and_then(|open| open.question);
+        let replaces = before.as_ref().map(|question| question.number);
+        let closes = if self.open.len() == MAX_OPEN { self.open.remove(0).question_number() } else { None };
         let metadata = &notification.metadata;
         let (reports_click, reports_close) = (metadata.actions.report, metadata.report_close);
-        self.open.push(OpenNotification { id: id.clone(), reports_click, reports_close });
+        let buttons = if can_ask && reports_click { buttons(&metadata.buttons) } else { Vec::new() };
+        let text = text_of(notification);
+        let mut open = OpenNotification { id: id.clone(), reports_click, reports_close, question: None };
+        let mut added = Added { closes, ..Added::default() };
+        if buttons.is_empty() {
+            (added.report, added.closes) = (Some(report), closes.or(replaces));
+        } else if let Some(same) = before.filter(|question| question.asks_the_same(&text, &buttons)) {
+            // Two questions with one text within half a second are one notification for the hub.
+            open.question = Some(same);
+        } else {
+            self.asked += 1;
+            let number = QuestionNumber(self.asked);
+            let options = buttons.iter().map(|button| button.label.clone()).collect();
+            added.question = Some(NewQuestion { number, text: text.clone(), options, replaces });
+            let (is_asked, is_seen) = (false, false);
+            open.question = Some(ButtonQuestion { number, text, buttons, report, is_asked, is_seen });
+        }
+        self.open.push(open);
+        added
     }
 
-    /// The program takes one away.
-    pub(crate) fn remove(&mut self, id: &NotificationId) {
-        self.open.retain(|open| open.id != *id);
+    fn take(&mut self, id: &NotificationId) -> Option<OpenNotification> {
+        let at = self.open.iter().position(|open| open.id == *id)?;
+        Some(self.open.remove(at))
+    }
+
+    /// The program takes one away. Gives the question to close.
+    pub(crate) fn remove(&mut self, id: &NotificationId) -> Option<QuestionNumber> {
+        self.take(id)?.question_number()
+    }
+
+    /// The program has ended. Gives the questions to close.
+    pub(crate) fn remove_all(&mut self) -> Vec<QuestionNumber> {
+        std::mem::take(&mut self.open).iter().filter_map(OpenNotification::question_number).collect()
     }
 
     pub(crate) fn ids(&self) -> Vec<NotificationId> {
-        self.open.iter().map(|open| open.id.clone()).collect()
+        self.open.iter().filter(|open| !open.is_seen()).map(|open| open.id.clone()).collect()
     }
 
     /// The person followed a notification to the program's pane: the newest one. Gives what the program is told.
     pub(crate) fn click(&mut self) -> Option<String> {
-        let newest = self.open.iter_mut().rev().find(|open| open.reports_click)?;
+        let newest = self.open.iter_mut().rev().find(|open| open.reports_click && !open.is_seen())?;
         newest.reports_click = false;
-        Some(click99(&newest.id))
+        Some(pressed99(&newest.id, None))
     }
 
-    /// The person has seen all of them. Gives what the program is told.
-    pub(crate) fn see_all(&mut self) -> Option<String> {
-        let seen = std::mem::take(&mut self.open);
-        let told: String = seen
-            .iter()
-            .filter(|open| open.reports_close)
-            .map(|open| close99(&open.id, Terminator::St))
-            .collect();
-        (!told.is_empty()).then_some(told)
+    /// The person has seen all of them. Gives what the program is told, and the questions to close. What is asked stays until it is
+    /// closed: the person may have seen it by answering it.
+    pub(crate) fn see_all(&mut self) -> (Option<String>, Vec<QuestionNumber>) {
+        let (asked, seen) =
+            std::mem::take(&mut self.open).into_iter().partition(|open| open.question.is_some());
+        self.open = asked;
+        let mut closes = Vec::new();
+        for question in self.open.iter_mut().filter_map(|open| open.question.as_mut()) {
+            if question.is_asked && !std::mem::replace(&mut question.is_seen, true) {
+                closes.push(question.number);
+            }
+        }
+        let told: String = seen.iter().filter_map(OpenNotification::closed).collect();
+        ((!told.is_empty()).then_some(told), closes)
+    }
+
+    /// Something came of a question. If its notification is not open any more, nothing follows.
+    pub(crate) fn hear(&mut self, number: QuestionNumber, outcome: &QuestionOutcome) -> Option<Told> {
+        let at = self.open.iter().position(|open| open.question_number() == Some(number))?;
+        let open = &mut self.open[at];
+        let button = match outcome {
+            QuestionOutcome::Asked => {
+                open.question.as_mut()?.is_asked = true;
+                return None;
+            }
+            // It goes on as a notification without buttons.
+            QuestionOutcome::NotAsked => {
+                return open.question.take().map(|question| Told::Hub(question.report));
+            }
+            QuestionOutcome::Chosen(label) => open.button(label),
+            QuestionOutcome::Closed => None,
+        };
+        let open = self.open.remove(at);
+        let pressed = button.map(|number| pressed99(&open.id, Some(number)));
+        let told: String = pressed.into_iter().chain(open.closed()).collect();
+        (!told.is_empty()).then_some(Told::Program(told))
     }
 }
 
-/// What a terminal writes to the program when its notification is clicked.
-fn click99(id: &NotificationId) -> String {
-    format!("\x1b]99;i={id};\x1b\\")
+impl ButtonQuestion {
+    /// Whether it asks this, and stays open.
+    fn asks_the_same(&self, text: &str, buttons: &[Button]) -> bool {
+        !self.is_seen && self.text == text && self.buttons == buttons
+    }
+}
+
+impl OpenNotification {
+    fn question_number(&self) -> Option<QuestionNumber> {
+        self.question.as_ref().map(|question| question.number)
+    }
+
+    fn is_seen(&self) -> bool {
+        self.question.as_ref().is_some_and(|question| question.is_seen)
+    }
+
+    /// The number of the button with a label.
+    fn button(&self, label: &str) -> Option<usize> {
+        let buttons = self.question.iter().flat_map(|question| &question.buttons);
+        buttons.into_iter().find(|button| button.label == label).map(|button| button.number)
+    }
+
+    /// What the program is told when it is closed.
+    fn closed(&self) -> Option<String> {
+        self.reports_close.then(|| close99(&self.id, Terminator::St))
+    }
+}
+
+/// The buttons that can be told apart and read.
+fn buttons(labels: &[String]) -> Vec<Button> {
+    let mut buttons: Vec<Button> = Vec::new();
+    for (number, label) in (1..=MAX_BUTTONS).zip(labels) {
+        let label = sanitise_line(label).trim().to_owned();
+        if !label.is_empty() && buttons.iter().all(|button| button.label != label) {
+            buttons.push(Button { number, label });
+        }
+    }
+    buttons
+}
+
+/// A notification as a question.
+fn text_of(notification: &Notification) -> String {
+    match (notification.title.trim(), notification.body.trim()) {
+        ("", text) | (text, "") => text.to_owned(),
+        (title, body) => format!("{title}: {body}"),
+    }
+}
+
+/// What a terminal writes to the program when its notification is clicked, or one of its buttons.
+fn pressed99(id: &NotificationId, button: Option<usize>) -> String {
+    let button = button.map(|number| number.to_string()).unwrap_or_default();
+    format!("\x1b]99;i={id};{button}\x1b\\")
 }
 
 #[cfg(test)]
 mod tests {
     use ringer_term::{Scanner, TerminalEventKind};
+    use serde_json::json;
 
     use super::*;
 
-    fn open(sequences: &[&str]) -> OpenNotifications {
-        let (mut scanner, mut open) = (Scanner::new(), OpenNotifications::default());
-        for sequence in sequences {
-            scanner.feed(format!("\x1b]99;{sequence}\x1b\\").as_bytes(), |event| match &event.kind {
-                TerminalEventKind::Notification(notification) => open.add(notification),
-                TerminalEventKind::Close { id } => open.remove(id),
-                _ => {}
-            });
+    /// A program that has written something, and what followed from it.
+    #[derive(Default)]
+    struct Program {
+        scanner: Scanner,
+        open: OpenNotifications,
+        asked: Vec<NewQuestion>,
+        told: usize,
+        closed: Vec<QuestionNumber>,
+    }
+
+    impl Program {
+        fn new(sequences: &[&str]) -> Self {
+            let mut program = Self::default();
+            program.write(sequences);
+            program
         }
-        open
+
+        fn write(&mut self, sequences: &[&str]) {
+            let Self { scanner, open, asked, told, closed } = self;
+            for sequence in sequences {
+                scanner.feed(format!("\x1b]99;{sequence}\x1b\\").as_bytes(), |event| match &event.kind {
+                    TerminalEventKind::Notification(notification) => {
+                        let added = open.add(notification, json!({ "body": notification.title }), true);
+                        assert!(added.question.is_none() || added.report.is_none());
+                        *told += usize::from(added.report.is_some());
+                        asked.extend(added.question);
+                        closed.extend(added.closes);
+                    }
+                    TerminalEventKind::Close { id } => closed.extend(open.remove(id)),
+                    _ => {}
+                });
+            }
+        }
+
+        fn hear(&mut self, number: u64, outcome: &QuestionOutcome) -> Option<Told> {
+            self.open.hear(QuestionNumber(number), outcome)
+        }
+
+        fn choose(&mut self, number: u64, label: &str) -> Option<Told> {
+            self.hear(number, &QuestionOutcome::Chosen(label.to_owned()))
+        }
+    }
+
+    fn program_hears(text: &str) -> Told {
+        Told::Program(text.to_owned())
     }
 
     #[test]
     fn the_newest_that_asked_for_it_hears_of_a_click_once() {
-        let mut open = open(&["i=1:a=report;one", "i=2:a=focus,report;two", "i=3;three", "a=report;no id"]);
+        let sequences = ["i=1:a=report;one", "i=2:a=focus,report;two", "i=3;three", "a=report;no id"];
+        let mut open = Program::new(&sequences).open;
         assert_eq!(open.click().as_deref(), Some("\x1b]99;i=2;\x1b\\"));
         assert_eq!(open.click().as_deref(), Some("\x1b]99;i=1;\x1b\\"));
         assert_eq!(open.click(), None);
@@ -92,17 +295,132 @@ mod tests {
 
     #[test]
     fn those_that_asked_for_it_hear_that_they_are_closed() {
-        let mut open = open(&["i=1:c=1;one", "i=2;two", "i=3:c=1;three", "i=1:c=1;again", "i=3:p=close;"]);
+        let sequences = ["i=1:c=1;one", "i=2;two", "i=3:c=1;three", "i=1:c=1;again", "i=3:p=close;"];
+        let mut open = Program::new(&sequences).open;
         assert_eq!(open.ids().iter().map(NotificationId::as_str).collect::<Vec<_>>(), ["2", "1"]);
-        assert_eq!(open.see_all().as_deref(), Some("\x1b]99;i=1:p=close;\x1b\\"));
-        assert_eq!((open.see_all(), open.ids()), (None, Vec::new()));
+        assert_eq!(open.see_all(), (Some("\x1b]99;i=1:p=close;\x1b\\".to_owned()), Vec::new()));
+        assert_eq!((open.see_all(), open.ids()), ((None, Vec::new()), Vec::new()));
     }
 
     #[test]
     fn a_program_that_notifies_without_end_takes_no_memory() {
         let sequences: Vec<String> = (0..200).map(|number| format!("i={number};x")).collect();
         let sequences: Vec<&str> = sequences.iter().map(String::as_str).collect();
-        let ids = open(&sequences).ids();
+        let ids = Program::new(&sequences).open.ids();
         assert_eq!((ids.len(), ids[0].as_str()), (MAX_OPEN, "136"));
+        let sequences: Vec<String> = (0..200)
+            .flat_map(|number| [format!("i={number}:d=0:a=report;x"), format!("i={number}:p=buttons;Yes")])
+            .collect();
+        let sequences: Vec<&str> = sequences.iter().map(String::as_str).collect();
+        let mut program = Program::new(&sequences);
+        assert_eq!((program.asked.len(), program.closed.len()), (200, 200 - MAX_OPEN));
+        program.closed.extend(program.open.remove_all());
+        assert_eq!(program.closed, (1..=200).map(QuestionNumber).collect::<Vec<_>>());
+    }
+
+    /// A notification with two buttons.
+    const BUILD: [&str; 3] =
+        ["i=b:d=0:a=report:c=1;Build", "i=b:d=0:p=body;it failed", "i=b:p=buttons;Again\u{2028}Leave it"];
+
+    #[test]
+    fn the_program_hears_once_which_button_was_pressed() {
+        let mut program = Program::new(&BUILD);
+        let expect = NewQuestion {
+            number: QuestionNumber(1),
+            text: "Build: it failed".to_owned(),
+            options: vec!["Again".to_owned(), "Leave it".to_owned()],
+            replaces: None,
+        };
+        assert_eq!((&program.asked[..], program.told), (&[expect][..], 0));
+        assert_eq!(program.hear(1, &QuestionOutcome::Asked), None);
+        let told = Some(program_hears("\x1b]99;i=b;2\x1b\\\x1b]99;i=b:p=close;\x1b\\"));
+        assert_eq!(program.choose(1, "Leave it"), told);
+        assert_eq!((program.choose(1, "Leave it"), program.open.ids()), (None, Vec::new()));
+    }
+
+    /// Another one under the same id.
+    const TESTS: [&str; 2] = ["i=b:d=0:a=report;Tests failed", "i=b:p=buttons;Again\u{2028}Leave it"];
+
+    #[test]
+    fn an_answer_is_for_the_notification_that_asked() {
+        let mut program = Program::new(&BUILD);
+        program.write(&TESTS);
+        assert_eq!(program.asked[1].replaces, Some(QuestionNumber(1)));
+        assert_eq!(program.choose(1, "Again"), None, "it was replaced");
+        program.write(&["i=b:p=close;"]);
+        assert_eq!((program.choose(2, "Again"), &program.closed[..]), (None, &[QuestionNumber(2)][..]));
+        program.write(&BUILD);
+        assert_eq!(program.open.remove_all(), [QuestionNumber(3)], "it has ended");
+        program.write(&BUILD);
+        assert_eq!(program.choose(3, "Again"), None, "another program runs there");
+        program.write(&["i=b:a=report;Build is fine"]);
+        assert_eq!(program.closed, [2, 4].map(QuestionNumber), "one without buttons is there instead");
+        assert_eq!(program.choose(4, "Again"), None);
+    }
+
+    #[test]
+    fn the_same_notification_again_is_the_same_question() {
+        let mut program = Program::new(&BUILD);
+        program.hear(1, &QuestionOutcome::Asked);
+        program.write(&BUILD);
+        assert_eq!((program.asked.len(), program.closed.len(), program.told), (1, 0, 0));
+        program.open.see_all();
+        program.write(&BUILD);
+        assert_eq!(
+            (program.asked.len(), program.asked[1].replaces),
+            (2, Some(QuestionNumber(1))),
+            "that is closed"
+        );
+        assert_eq!(
+            program.choose(2, "Again"),
+            Some(program_hears("\x1b]99;i=b;1\x1b\\\x1b]99;i=b:p=close;\x1b\\"))
+        );
+    }
+
+    #[test]
+    fn a_person_who_sees_it_closes_the_question_unless_they_have_answered_it() {
+        let closed = "\x1b]99;i=b:p=close;\x1b\\";
+        let mut program = Program::new(&BUILD);
+        assert_eq!(program.open.see_all(), (None, Vec::new()), "it cannot be seen yet");
+        program.hear(1, &QuestionOutcome::Asked);
+        assert_eq!(program.open.see_all(), (None, vec![QuestionNumber(1)]));
+        assert_eq!((program.open.see_all(), program.open.ids()), ((None, Vec::new()), Vec::new()));
+        assert_eq!(program.hear(1, &QuestionOutcome::Closed), Some(program_hears(closed)));
+        program.write(&BUILD);
+        program.hear(2, &QuestionOutcome::Asked);
+        // The ring goes out because it is answered, and that may be heard first.
+        assert_eq!(program.open.see_all(), (None, vec![QuestionNumber(2)]));
+        assert_eq!(program.choose(2, "Again"), Some(program_hears(&format!("\x1b]99;i=b;1\x1b\\{closed}"))));
+    }
+
+    #[test]
+    fn what_cannot_be_asked_is_told() {
+        let mut program = Program::new(&BUILD);
+        assert_eq!(program.hear(1, &QuestionOutcome::NotAsked), Some(Told::Hub(json!({ "body": "Build" }))));
+        assert_eq!(program.hear(1, &QuestionOutcome::NotAsked), None);
+        let (told, closes) = program.open.see_all();
+        assert_eq!((told.as_deref(), closes), (Some("\x1b]99;i=b:p=close;\x1b\\"), Vec::new()));
+        // Without an id, without a wish to be told, and without a label.
+        let buttons = |metadata: &str, labels: &str| {
+            Program::new(&[&format!("{metadata}:d=0;x"), &format!("{metadata}:p=buttons;{labels}")])
+        };
+        for program in
+            [buttons("a=report", "Yes"), buttons("i=1", "Yes"), buttons("i=1:a=report", " \u{2028}\u{200b}")]
+        {
+            assert_eq!((program.asked.len(), program.told > 0), (0, true));
+        }
+    }
+
+    #[test]
+    fn labels_are_cleaned_and_keep_the_numbers_of_the_program() {
+        let labels = ["", " Yes\u{202e} ", "Yes", "No", "4", "5", "6", "7", "8", "9"].join("\u{2028}");
+        let mut program = Program::new(&["i=1:d=0:a=report;x", &format!("i=1:p=buttons;{labels}")]);
+        assert_eq!(program.asked[0].options, ["Yes", "No", "4", "5", "6", "7"]);
+        assert_eq!(program.choose(1, "No"), Some(program_hears("\x1b]99;i=1;4\x1b\\")));
+        let mut program = Program::new(&["i=1:d=0:a=report;x", &format!("i=1:p=buttons;{labels}")]);
+        assert_eq!(program.choose(1, "Yes"), Some(program_hears("\x1b]99;i=1;2\x1b\\")));
+        let mut program = Program::new(&["i=1:d=0:a=report;x", "i=1:p=buttons;Yes"]);
+        assert_eq!(program.choose(1, "another answer"), None);
+        assert_eq!(program.open.ids(), []);
     }
 }

@@ -13,7 +13,8 @@ use serde_json::{Value, json};
 
 use crate::emulator::{Emulator, Heard, Size};
 use crate::layout::PaneId;
-use crate::open_notifications::OpenNotifications;
+use crate::open_notifications::{NewQuestion, OpenNotifications, Told};
+use crate::program_question::{QuestionNumber, QuestionOutcome};
 
 /// Lines that were scrolled away and are kept.
 const HISTORY: usize = 5000;
@@ -74,6 +75,10 @@ pub(crate) enum PaneEvent {
     Reply(Vec<u8>),
     /// To be told to the hub, as `surface.heard`.
     Heard(Value),
+    /// To be asked, instead of telling the hub.
+    Ask(NewQuestion),
+    /// To be closed without an answer.
+    CloseQuestion(QuestionNumber),
     /// Its title is another one.
     Title,
     /// Something else that is said about it is different.
@@ -172,12 +177,21 @@ impl Pane {
     }
 
     fn event(&mut self, event: &TerminalEventKind, now: Instant, events: &mut Vec<PaneEvent>) {
-        if let Some(report) = self.reports.report(now.saturating_duration_since(self.started), event) {
-            events.push(PaneEvent::Heard(report));
+        let report = self.reports.report(now.saturating_duration_since(self.started), event);
+        match (event, report) {
+            (TerminalEventKind::Notification(notification), Some(report)) => {
+                // A program that has ended may still be read.
+                let added = self.notifications.add(notification, report, self.ending.is_none());
+                events.extend(added.report.map(PaneEvent::Heard));
+                events.extend(added.question.map(PaneEvent::Ask));
+                events.extend(added.closes.map(PaneEvent::CloseQuestion));
+            }
+            (_, report) => events.extend(report.map(PaneEvent::Heard)),
         }
         match event {
-            TerminalEventKind::Notification(notification) => self.notifications.add(notification),
-            TerminalEventKind::Close { id } => self.notifications.remove(id),
+            TerminalEventKind::Close { id } => {
+                events.extend(self.notifications.remove(id).map(PaneEvent::CloseQuestion));
+            }
             TerminalEventKind::Query(Query::Alive { id: Some(id) }) => {
                 let reply = alive99_reply(id, &self.notifications.ids(), Terminator::St);
                 events.push(PaneEvent::Reply(reply.into_bytes()));
@@ -200,19 +214,22 @@ impl Pane {
         }
     }
 
-    /// Its program has ended. Gives what the hub has to know.
-    pub(crate) fn end(&mut self, ending: Ending) -> Option<Value> {
+    /// Its program has ended. Gives what follows.
+    pub(crate) fn end(&mut self, ending: Ending) -> Vec<PaneEvent> {
         self.ending = Some(ending);
         self.progress = None;
-        self.reports.ended()
+        let closed = self.notifications.remove_all().into_iter().map(PaneEvent::CloseQuestion);
+        self.reports.ended().map(PaneEvent::Heard).into_iter().chain(closed).collect()
     }
 
-    /// Its program is started again.
+    /// Its program is started again. What the one before asked is closed when that is forgotten.
     pub(crate) fn restart(&mut self, now: Instant) {
         let size = self.emulator.size();
+        self.notifications.remove_all();
         *self = Self {
             name: self.name.take(),
             command: std::mem::take(&mut self.command),
+            notifications: std::mem::take(&mut self.notifications),
             ..Self::new(self.id.clone(), self.directory.clone(), size, now)
         };
     }
@@ -222,15 +239,45 @@ impl Pane {
         self.emulator.is_at_rest() && self.not_kept == 0
     }
 
-    /// The hub says whether it rings. Gives what its program asked to be told when the person has seen what it rang for.
-    pub(crate) fn set_ring(&mut self, ring: Ring) -> Option<String> {
+    /// The hub says whether it rings. Gives what follows when the person has seen what it rang for.
+    pub(crate) fn set_ring(&mut self, ring: Ring) -> Vec<PaneEvent> {
         let was_lit = std::mem::replace(&mut self.ring, ring).is_lit;
-        if was_lit && !ring.is_lit { self.notifications.see_all() } else { None }
+        if !was_lit || ring.is_lit {
+            return Vec::new();
+        }
+        let (told, closed) = self.notifications.see_all();
+        let told = told.map(|text| PaneEvent::Reply(text.into_bytes()));
+        told.into_iter().chain(closed.into_iter().map(PaneEvent::CloseQuestion)).collect()
     }
 
-    /// The person followed a notification to it. Gives what its program asked to be told then.
-    pub(crate) fn click(&mut self) -> Option<String> {
-        self.notifications.click()
+    /// Something came of what its program asked. Gives what follows.
+    pub(crate) fn hear_outcome(
+        &mut self,
+        number: QuestionNumber,
+        outcome: &QuestionOutcome,
+    ) -> Option<PaneEvent> {
+        Some(match self.notifications.hear(number, outcome)? {
+            Told::Program(text) => PaneEvent::Reply(text.into_bytes()),
+            Told::Hub(report) => PaneEvent::Heard(report),
+        })
+    }
+
+    /// What follows from what its program wrote while it was not read. Another program may read its terminal by now, so nothing is
+    /// answered or asked.
+    pub(crate) fn late_event(&mut self, event: PaneEvent) -> Vec<PaneEvent> {
+        match event {
+            PaneEvent::Heard(_) | PaneEvent::CloseQuestion(_) => vec![event],
+            PaneEvent::Ask(question) => {
+                let told = self.hear_outcome(question.number, &QuestionOutcome::NotAsked);
+                told.into_iter().chain(question.replaces.map(PaneEvent::CloseQuestion)).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// The person followed a notification to it. Gives what follows.
+    pub(crate) fn click(&mut self) -> Option<PaneEvent> {
+        self.notifications.click().map(|text| PaneEvent::Reply(text.into_bytes()))
     }
 
     /// There is no hub: it does not ring.

@@ -9,6 +9,7 @@ mod keeping;
 mod kept_output;
 mod note;
 mod program;
+mod program_questions;
 mod restoring;
 mod saver;
 mod saving;
@@ -31,6 +32,7 @@ use self::client_link::ClientLink;
 use self::frame_clock::FrameClock;
 use self::kept_output::KeptOutput;
 use self::program::{Program, ReadyProgram};
+use self::program_questions::ProgramQuestions;
 use self::saver::Saver;
 use crate::actions::PaneKeys;
 use crate::address::Places;
@@ -72,7 +74,7 @@ pub struct ServerOptions {
     pub places: Places,
     /// Reads what keys do.
     pub load_keys: Box<dyn Fn() -> PaneKeys>,
-    /// Reads the agents' states.
+    /// Reads the agents' states, and asks the person what programs ask.
     pub backend: Arc<dyn Backend>,
     /// Reaches the hub.
     pub connect: Connect,
@@ -100,7 +102,8 @@ pub fn serve(options: ServerOptions) -> io::Result<bool> {
         state: State::new(load_keys(), Box::new(new_id), now),
         load_keys,
         keeper,
-        hub: HubHost::start(connect, hub_socket.clone(), backend)?,
+        hub: HubHost::start(connect, hub_socket.clone(), Arc::clone(&backend))?,
+        questions: ProgramQuestions::start(backend)?,
         hub_socket,
         programs: BTreeMap::new(),
         typed_early: BTreeMap::new(),
@@ -127,8 +130,10 @@ pub fn serve(options: ServerOptions) -> io::Result<bool> {
     listener.set_nonblocking(true)?;
     tell_ready();
     let result = server.run(&listener, &ends);
+    server.questions.close_all();
     server.save_at_end();
     server.say_bye();
+    server.questions.wait_until_closed();
     let _ = std::fs::remove_file(&socket);
     result.map(|()| true)
 }
@@ -175,6 +180,7 @@ struct Server {
     state: State,
     keeper: KeeperClient,
     hub: HubHost,
+    questions: ProgramQuestions,
     programs: BTreeMap<PaneId, Program>,
     /// What was typed into panes whose programs have not started yet.
     typed_early: BTreeMap<PaneId, Vec<u8>>,
@@ -215,6 +221,10 @@ impl Server {
             }
             if ready.keeper {
                 self.hear_keeper(now)?;
+            }
+            // Before the hub: it may say that the person has seen what was just asked.
+            if ready.questions {
+                self.hear_questions();
             }
             if ready.hub {
                 self.hear_hub(now);

@@ -300,13 +300,13 @@ impl State {
     /// The program of a pane has ended.
     pub(crate) fn ended(&mut self, pane: &PaneId, ending: Ending) -> Vec<Effect> {
         let Some(own) = self.panes.get_mut(pane) else { return Vec::new() };
-        let told = own.end(ending);
+        let events = own.end(ending);
         let is_shell = own.command.is_empty();
         if is_shell && ending.is_success() {
             return self.close(pane);
         }
         let label = own.label();
-        let mut effects: Vec<Effect> = told.map(|params| heard(pane, params)).into_iter().collect();
+        let mut effects = self.pane_events(pane, events);
         if !ending.is_success() {
             let params = json!({ "title": label, "body": ending.text() });
             effects.push(heard(pane, params));

@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use ringer_core::agent::question_with_options;
-use ringer_core::message::{About, MAX_BODY, validate_text};
-use ringer_core::{Draft, Kind};
+use ringer_core::message::{About, MAX_BODY, MessageOrigin, validate_text};
+use ringer_core::{Draft, Kind, Sender};
 use ringer_journal::{IdSource, Journal, OnParentExit, PendingQuestion, Repository};
 use serde::Serialize;
 
@@ -101,7 +101,7 @@ pub(crate) struct SentQuestion {
     pub(crate) warning: Option<String>,
 }
 
-/// Stores the question and rings. A hub is started if none runs. `name` is what the person calls the sender.
+/// Stores a question of this process, and rings. A hub is started if none runs. `name` is what the person calls the sender.
 pub(crate) fn send(
     question: &str,
     options: &[String],
@@ -110,9 +110,33 @@ pub(crate) fn send(
     wait: Option<OnParentExit>,
 ) -> Result<SentQuestion, Failure> {
     let repository = context::repository();
-    let scope = context::scope(repository.as_ref());
     let mut journal = context::journal()?;
     let sender = context::sender(from, None, &mut journal, repository.as_ref())?;
+    let asker = Asker { sender, name, repository, origin: origin::message_origin(), category: None };
+    store(journal, question, options, asker, wait)
+}
+
+/// Who asks, and where.
+#[derive(Debug)]
+pub(crate) struct Asker {
+    pub(crate) sender: Sender,
+    /// What the person calls the sender.
+    pub(crate) name: Option<String>,
+    pub(crate) repository: Option<Repository>,
+    pub(crate) origin: MessageOrigin,
+    pub(crate) category: Option<String>,
+}
+
+/// Stores a question, and rings. A hub is started if none runs.
+pub(crate) fn store(
+    mut journal: Journal,
+    question: &str,
+    options: &[String],
+    by: Asker,
+    wait: Option<OnParentExit>,
+) -> Result<SentQuestion, Failure> {
+    let Asker { sender, name, repository, origin, category } = by;
+    let scope = context::scope(repository.as_ref());
     let by_agent = sender.agent();
     let asks = match &by_agent {
         Some(agent) => format!("Agent {} asks: {question}", agent.as_str()),
@@ -121,7 +145,7 @@ pub(crate) fn send(
     // The question by itself, so that an empty one is not hidden behind the words around it.
     validate_text("question", question, MAX_BODY)?;
     let mut draft = Draft::new(scope, sender, Kind::Question, &asks)?;
-    draft.origin = origin::message_origin();
+    (draft.origin, draft.category) = (origin, category);
     draft.about = Some(About {
         name,
         repository: repository.as_ref().and_then(Repository::name),

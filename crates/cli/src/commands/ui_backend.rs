@@ -1,6 +1,7 @@
 //! What the UI shows and does, through the hub and the journal.
 
 use std::collections::{HashMap, HashSet};
+use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -12,7 +13,9 @@ use ringer_hub::Clock;
 use ringer_ipc::{HubClient, HubClientError};
 use ringer_journal::IdSource;
 use ringer_turn::Charset;
-use ringer_ui::{Agent, Backend, Data, FooterToast, Notification, Request, Response};
+use ringer_ui::{
+    Agent, Backend, Data, FooterToast, Notification, ProgramAnswer, ProgramQuestion, Request, Response,
+};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -25,7 +28,7 @@ use crate::notifications::label_and_text;
 use crate::output::set_screen_open;
 use crate::places::Places;
 use crate::time_arguments::parse_until;
-use crate::{agent_names, context, editor, hub_client, machine_agents, mutes};
+use crate::{agent_names, context, editor, hub_client, machine_agents, mutes, program_questions};
 
 /// How many of the newest notifications are shown.
 const MAX_RECENT: usize = 300;
@@ -102,6 +105,20 @@ impl Backend for UiBackend {
 
     fn edit(&self, text: &str) -> Result<String, String> {
         editor::edit(text)
+    }
+
+    fn ask(
+        &self,
+        question: &ProgramQuestion,
+        asked: &mut dyn FnMut(),
+        stop: BorrowedFd<'_>,
+    ) -> ProgramAnswer {
+        program_questions::ask(question, asked, stop)
+    }
+
+    fn close_program_questions(&self) {
+        // If that fails, the next server of panes tries again.
+        let _ = program_questions::close_all();
     }
 }
 

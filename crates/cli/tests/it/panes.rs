@@ -1,5 +1,6 @@
 //! Panes as people meet them: the real server and keeper, real shells, and windows in real PTYs.
 
+mod buttons;
 mod commands;
 mod conformance;
 mod everyday;

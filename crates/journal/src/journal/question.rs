@@ -203,6 +203,19 @@ impl Journal {
         })
     }
 
+    /// The open questions that were asked on this machine by messages of a category, oldest first.
+    pub fn open_questions_of_category(&mut self, category: &str) -> Result<Vec<QuestionId>, Error> {
+        self.read(|connection| {
+            let query = "SELECT question_id FROM message
+                         WHERE kind = 'question' AND category = ?1 AND machine IS NULL AND question_id IN (
+                             SELECT id FROM question WHERE answered IS NULL) ORDER BY seq";
+            let mut statement = connection.prepare(query)?;
+            let ids: Vec<String> =
+                statement.query_map([category], |row| text(row, 0))?.collect::<Result<_, _>>()?;
+            Ok(ids.iter().filter_map(|id| QuestionId::parse(id).ok()).collect())
+        })
+    }
+
     /// The questions of a scope (or of all), oldest first: those still open, or all that are kept.
     pub fn questions(&mut self, scope: Option<&Scope>, closed_too: bool) -> Result<Vec<Question>, Error> {
         self.read(|connection| {

@@ -6,7 +6,7 @@ use ringer_term::{ProgramStatus, Query, Terminator, query99_reply};
 /// The answer to a question that the emulator does not know. The one for open notifications is the pane's.
 pub(super) fn answer(query: &Query) -> Option<String> {
     let text = match query {
-        Query::Osc99 { id } => query99_reply(id.as_ref()?, Terminator::St),
+        Query::Osc99 { id } => query99_reply(id.as_ref()?, true, Terminator::St),
         Query::Osc7501 => ProgramStatus::query(Terminator::St),
         _ => return None,
     };

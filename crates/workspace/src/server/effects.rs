@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use ringer_pty::keeper::StartPane;
 use ringer_term::{EmulatedTerminal, Env, SpawnLocation, Terminator, copy_to_clipboard, spawn_env};
+use ringer_ui::ProgramQuestion;
 
 use super::Server;
 use super::note::Note;
@@ -12,6 +13,7 @@ use crate::effect::Effect;
 use crate::emulator::Size;
 use crate::layout::PaneId;
 use crate::pane::surface_of;
+use crate::program_question::{QuestionNumber, QuestionOutcome};
 use crate::protocol::{Bye, Frame, FrameKind};
 use crate::saved_session::SavedPane;
 use crate::view::ClientId;
@@ -47,6 +49,7 @@ impl Server {
                 Effect::Forget { pane } => {
                     let has_ended = self.programs.remove(&pane).is_some_and(|program| program.has_ended);
                     self.typed_early.remove(&pane);
+                    self.questions.close_all_of(&pane);
                     self.saver.remove_screen(&pane);
                     self.forget_with_keeper(pane, has_ended);
                 }
@@ -67,8 +70,34 @@ impl Server {
                     let effects = self.state.detach(client);
                     self.perform(effects);
                 }
+                Effect::Ask { pane, number, question, replaces } => {
+                    self.ask(&pane, number, *question, replaces);
+                }
+                Effect::CloseQuestion { pane, number } => self.questions.close(pane, number),
                 Effect::Tell { method, params } => self.hub.tell(method, params),
             }
+        }
+    }
+
+    /// Asks what a program asks. If it cannot be asked, it is a notification like others.
+    fn ask(
+        &mut self,
+        pane: &PaneId,
+        number: QuestionNumber,
+        question: ProgramQuestion,
+        replaces: Option<QuestionNumber>,
+    ) {
+        if self.questions.ask((pane.clone(), number), question, replaces).is_err() {
+            let effects = self.state.question_outcome(pane, number, &QuestionOutcome::NotAsked);
+            self.perform(effects);
+        }
+    }
+
+    /// Takes what came of the questions of programs.
+    pub(super) fn hear_questions(&mut self) {
+        for ((pane, number), outcome) in self.questions.take_reports() {
+            let effects = self.state.question_outcome(&pane, number, &outcome);
+            self.perform(effects);
         }
     }
 

@@ -24,6 +24,7 @@ pub(super) struct Ready {
     pub(super) keeper: bool,
     pub(super) hub: bool,
     pub(super) saver: bool,
+    pub(super) questions: bool,
     pub(super) ends: bool,
     pub(super) clients: Vec<(ClientId, bool, bool)>,
     /// Clients in whose terminals something was typed.
@@ -40,6 +41,7 @@ impl Server {
             PollFd::from_borrowed_fd(self.hub.as_fd(), PollFlags::IN),
             PollFd::new(ends, PollFlags::IN),
             PollFd::from_borrowed_fd(self.saver.as_fd(), PollFlags::IN),
+            PollFd::from_borrowed_fd(self.questions.as_fd(), PollFlags::IN),
         ];
         let first_client = fds.len();
         for link in self.clients.values() {
@@ -92,6 +94,7 @@ impl Server {
             hub: is_readable(1),
             ends: is_readable(2),
             saver: is_readable(3),
+            questions: is_readable(4),
             keeper: keeper_at.is_some_and(is_readable),
             clients: (first_client..)
                 .zip(self.clients.keys())

@@ -11,7 +11,7 @@ use super::{State, TYPED_AGAIN};
 use crate::effect::Effect;
 use crate::hub_order::HubOrder;
 use crate::layout::PaneId;
-use crate::pane::{Pane, PaneAgent, Ring, surface_of};
+use crate::pane::{Pane, PaneAgent, PaneEvent, Ring, surface_of};
 use crate::view::View;
 
 impl State {
@@ -104,7 +104,7 @@ impl State {
         match order {
             HubOrder::Ring { surface_id, lit, unread, kind } => {
                 let ring = Ring { is_lit: lit, unread, kind };
-                return self.tell_program(&surface_id, |pane| pane.set_ring(ring));
+                return self.change_pane(&surface_id, |pane| pane.set_ring(ring));
             }
             HubOrder::Badge { workspace_id, badge, text } => {
                 if let Some(workspace) = self.workspace_mut(&workspace_id) {
@@ -124,15 +124,15 @@ impl State {
         Vec::new()
     }
 
-    /// Changes the pane of a surface, and writes to its program what comes of that.
-    fn tell_program(
+    /// Changes the pane of a surface. Gives what follows from that.
+    fn change_pane<E: IntoIterator<Item = PaneEvent>>(
         &mut self,
         surface: &str,
-        change: impl FnOnce(&mut Pane) -> Option<String>,
+        change: impl FnOnce(&mut Pane) -> E,
     ) -> Vec<Effect> {
         let Some(id) = self.pane_of_surface(surface) else { return Vec::new() };
-        let told = self.panes.get_mut(&id).and_then(change);
-        told.and_then(|text| self.send(&id, text.into_bytes())).into_iter().collect()
+        let events = self.panes.get_mut(&id).map(change).into_iter().flatten().collect();
+        self.pane_events(&id, events)
     }
 
     /// Goes to a pane in the client in which the person did something last, and answers the hub.
@@ -142,7 +142,7 @@ impl State {
         match (self.latest_client(), self.pane_of_surface(surface)) {
             (Some(client), Some(pane)) => {
                 effects = self.go_to(client, &pane, now);
-                effects.extend(self.tell_program(surface, Pane::click));
+                effects.extend(self.change_pane(surface, Pane::click));
             }
             (None, Some(_)) => {
                 answer["why"] = json!("no window shows its workspace; to open one: ringer attach");

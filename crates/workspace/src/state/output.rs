@@ -2,11 +2,15 @@
 
 use std::time::Instant;
 
+use ringer_ui::ProgramQuestion;
+
 use super::{State, heard};
 use crate::effect::Effect;
 use crate::late_output::LateOutput;
 use crate::layout::PaneId;
-use crate::pane::{Pane, PaneEvent};
+use crate::open_notifications::NewQuestion;
+use crate::pane::{Pane, PaneEvent, surface_of};
+use crate::program_question::{QuestionNumber, QuestionOutcome};
 
 impl State {
     /// The program of a pane wrote something.
@@ -26,7 +30,7 @@ impl State {
         own.not_kept += late.lost;
         let mut events = own.hear(late.shown, now);
         events.extend(own.feed(late.new, now));
-        events.retain(|event| matches!(event, PaneEvent::Heard(_)));
+        let events = events.into_iter().flat_map(|event| own.late_event(event)).collect();
         self.is_description_changed = true;
         self.pane_events(pane, events)
     }
@@ -75,6 +79,10 @@ impl State {
                 // A program that has ended may still be read.
                 PaneEvent::Reply(bytes) => effects.extend(self.send(pane, bytes)),
                 PaneEvent::Heard(params) => effects.push(heard(pane, params)),
+                PaneEvent::Ask(asked) => effects.push(self.ask(pane, asked)),
+                PaneEvent::CloseQuestion(number) => {
+                    effects.push(Effect::CloseQuestion { pane: pane.clone(), number });
+                }
                 PaneEvent::Title => has_title = true,
                 PaneEvent::Description => self.is_description_changed = true,
                 PaneEvent::Copy(text) => {
@@ -87,5 +95,33 @@ impl State {
         }
         self.is_description_changed |= has_title;
         if has_title { self.finish(effects) } else { effects }
+    }
+
+    /// Asks the person, as `ringer ask` in the pane would.
+    fn ask(&self, pane: &PaneId, asked: NewQuestion) -> Effect {
+        let own = self.panes.get(pane);
+        let question = ProgramQuestion {
+            text: asked.text,
+            options: asked.options,
+            surface: surface_of(pane),
+            workspace: self.workspace_of(pane).map(|workspace| workspace.id.clone()),
+            tty: own.and_then(|own| own.tty.clone()),
+            pid: own.and_then(|own| own.pid),
+            directory: own.map(|own| own.directory.clone()).unwrap_or_default(),
+        };
+        let (number, replaces) = (asked.number, asked.replaces);
+        Effect::Ask { pane: pane.clone(), number, question: Box::new(question), replaces }
+    }
+
+    /// Something came of a question of the program of a pane.
+    pub(crate) fn question_outcome(
+        &mut self,
+        pane: &PaneId,
+        number: QuestionNumber,
+        outcome: &QuestionOutcome,
+    ) -> Vec<Effect> {
+        let Some(own) = self.panes.get_mut(pane) else { return Vec::new() };
+        let events = own.hear_outcome(number, outcome).into_iter().collect();
+        self.pane_events(pane, events)
     }
 }

@@ -4,7 +4,7 @@
 //! What has to hold after every step: each pane is in one workspace, and each workspace has a pane that has the keys; the terminal
 //! of a pane has the size with which the window shows it that was used last; what is drawn fits its window, and a terminal that is
 //! written the changes shows just that; the hub knows the panes that have a terminal, and no others; nothing is written to a
-//! program that has ended.
+//! program that has ended, and it asks nothing.
 
 mod bytes;
 mod checks;
@@ -25,6 +25,7 @@ use crate::emulator::{Emulator, Size};
 use crate::hub_order::HubOrder;
 use crate::layout::PaneId;
 use crate::pane::Pane;
+use crate::program_question::{QuestionNumber, QuestionOutcome};
 use crate::screen::Screen;
 use crate::view::{ClientFacts, ClientId};
 
@@ -49,6 +50,8 @@ struct Simulation {
     starting: BTreeSet<PaneId>,
     /// What the hub knows.
     told: BTreeSet<String>,
+    /// Questions that are open.
+    asked: BTreeSet<(PaneId, QuestionNumber)>,
     steps: u64,
 }
 
@@ -68,6 +71,7 @@ impl Simulation {
             clients: 0,
             starting: BTreeSet::new(),
             told: BTreeSet::new(),
+            asked: BTreeSet::new(),
             steps: 0,
         }
     }
@@ -110,7 +114,7 @@ impl Simulation {
     fn step(&mut self) {
         self.steps += 1;
         self.now += Duration::from_millis(*self.random.pick(&[0, 1, 1, 50, 500, 11_000]));
-        let effects = match self.random.below(24) {
+        let effects = match self.random.below(26) {
             0..=2 if self.windows.len() < MAX_CLIENTS => self.attach(),
             0 => self.leave(),
             1..=3 => self.resize(),
@@ -121,6 +125,7 @@ impl Simulation {
             19 | 20 => self.order(),
             21 => self.hub(),
             22 => self.open(),
+            23 | 24 => self.answer(),
             _ => {
                 let client = self.client();
                 let mut effects = self.state.terminal_back(client, self.now);
@@ -229,6 +234,23 @@ impl Simulation {
         self.state.open(request, None, self.now).1
     }
 
+    /// Something comes of a question, which may be closed already.
+    fn answer(&mut self) -> Vec<Effect> {
+        let asked: Vec<(PaneId, QuestionNumber)> = self.asked.iter().cloned().collect();
+        let (pane, number) = if asked.is_empty() || self.random.one_in(5) {
+            (self.pane(), QuestionNumber(self.random.below(4)))
+        } else {
+            self.random.pick(&asked).clone()
+        };
+        let yes = QuestionOutcome::Chosen("Yes".to_owned());
+        let outcomes = [QuestionOutcome::Asked, QuestionOutcome::Closed, QuestionOutcome::NotAsked, yes];
+        let outcome = self.random.pick(&outcomes).clone();
+        if outcome != QuestionOutcome::Asked {
+            self.asked.remove(&(pane.clone(), number));
+        }
+        self.state.question_outcome(&pane, number, &outcome)
+    }
+
     fn order(&mut self) -> Vec<Effect> {
         let surface_id = format!("pane:{}", self.pane());
         let text =
@@ -283,7 +305,15 @@ impl Simulation {
         for effect in effects {
             match effect {
                 Effect::Start { pane, .. } => _ = self.starting.insert(pane),
-                Effect::Forget { pane } => _ = self.starting.remove(&pane),
+                Effect::Forget { pane } => {
+                    self.starting.remove(&pane);
+                    self.asked.retain(|(own, _)| *own != pane);
+                }
+                Effect::Ask { pane, number, replaces, .. } => {
+                    self.asked.extend([(pane.clone(), number)]);
+                    self.asked.retain(|(own, number)| *own != pane || Some(*number) != replaces);
+                }
+                Effect::CloseQuestion { pane, number } => _ = self.asked.remove(&(pane, number)),
                 Effect::Leave { client, .. } => {
                     self.windows.remove(&client);
                     let effects = self.state.detach(client);

@@ -6,6 +6,7 @@ mod keys;
 mod mouse;
 mod opening;
 mod programs;
+mod questions;
 mod scrolling;
 mod windows;
 

@@ -38,6 +38,7 @@ impl Simulation {
         self.check_workspaces();
         self.check_sizes();
         self.check_told();
+        self.check_questions();
         let clients: Vec<ClientId> = self.windows.keys().copied().collect();
         for client in clients {
             self.check_window(client);
@@ -73,6 +74,14 @@ impl Simulation {
     fn check_told(&self) {
         let known = self.state.panes().filter(|pane| pane.tty.is_some()).map(Pane::surface);
         assert_eq!(self.told, known.collect(), "what the hub was told");
+    }
+
+    /// Only programs that run ask.
+    fn check_questions(&self) {
+        for (pane, number) in &self.asked {
+            let runs = self.state.pane(pane).is_some_and(|own| own.ending.is_none());
+            assert!(runs, "{number:?} of {pane} is open");
+        }
     }
 
     /// What is drawn fits the window, and its terminal shows it when it is written the changes.
