@@ -6,8 +6,10 @@ use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
+use std::thread;
 use std::time::{Duration, Instant};
 
+use ringer_platform::try_lock_terminal;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
@@ -16,6 +18,9 @@ use crate::error::Error;
 
 /// How long a terminal may refuse output before the caller should give up.
 pub const WRITE_DEADLINE: Duration = Duration::from_secs(2);
+/// How often to look whether another program has written what the terminal did not take at once. Between two pictures of a window
+/// that always draws there is about as much time.
+const LOCK_PAUSE: Duration = Duration::from_micros(500);
 
 /// Writes a whole sequence to a terminal that this user owns.
 ///
@@ -23,6 +28,8 @@ pub const WRITE_DEADLINE: Duration = Duration::from_secs(2);
 /// A stopped terminal takes nothing at all, so nothing of the sequence is left in it. Only one whose buffer fills up
 /// in the middle keeps a part; the rest is abandoned, because waiting for a dead reader would be for ever. The terminal
 /// drops an unfinished sequence at the next escape that the program in it writes.
+///
+/// Nothing is written into the middle of what the window of panes writes to the same terminal.
 ///
 /// Anything but a terminal of this user is refused before a byte is written.
 pub async fn write(tty: &Path, bytes: &[u8], deadline: Duration) -> Result<(), Error> {
@@ -62,6 +69,13 @@ fn write_until(
     }
     if !is_meant() {
         return Err(Error::OtherSession { path: tty.to_owned() });
+    }
+    // Held until the terminal is closed.
+    while !try_lock_terminal(&terminal) {
+        if Instant::now() >= until {
+            return Err(Error::TerminalStopped { path: tty.to_owned(), written: 0, of: bytes.len() });
+        }
+        thread::sleep(LOCK_PAUSE);
     }
     let mut written = 0;
     while let Some(rest) = bytes.get(written..).filter(|rest| !rest.is_empty()) {

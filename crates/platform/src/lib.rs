@@ -1,5 +1,5 @@
 //! What several crates need of the operating system, written once: replacing a file so that no reader sees half of it,
-//! changes of a file and in directories, finding a program on a search path, connecting to a socket, waking a loop that polls, how much memory
+//! changes of a file and in directories, finding a program on a search path, connecting to a socket, a lock on a terminal, waking a loop that polls, how much memory
 //! threads and sleeping processes take, variables of the environment, words of a shell, and bytes as hex digits.
 //!
 //! ```
@@ -27,6 +27,7 @@ mod hex;
 mod program;
 mod shell_word;
 mod socket;
+mod terminal_lock;
 mod wake;
 
 pub use allocator::share_one_heap;
@@ -43,4 +44,5 @@ pub use shell_word::shell_word;
 #[cfg(target_os = "linux")]
 pub use socket::connect_abstract_at_once;
 pub use socket::{connect_at_once, peer_uid};
+pub use terminal_lock::{try_lock_terminal, unlock_terminal};
 pub use wake::{clear_wakes, wake, wake_pair};

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use portable_pty::{PtyPair, PtySize, native_pty_system};
 use ringer_deliver::{Error, terminal};
+use ringer_platform::{try_lock_terminal, unlock_terminal};
 use rustix::termios::{Action, OptionalActions, tcflow, tcgetattr, tcsetattr};
 use test_support::{DEADLINE, in_time};
 
@@ -68,6 +69,25 @@ async fn a_terminal_that_is_not_read_gives_up_in_the_middle() {
     let error = write(&path, &bytes, SHORT).await.expect_err("the terminal is not read");
     let Error::TerminalStopped { written, of, .. } = error else { panic!("{error}") };
     assert!(written > 0 && written < of, "{written} of {of}");
+}
+
+/// The bell would end the escape sequence that is being written.
+#[tokio::test]
+async fn what_another_program_writes_in_pieces_is_not_broken() {
+    let (_pair, path) = pty();
+    let window = fs::File::options().write(true).open(&path).expect("the terminal");
+    assert!(try_lock_terminal(&window));
+    let error = write(&path, b"\x07", SHORT).await.expect_err("it is being written");
+    assert!(matches!(error, Error::TerminalStopped { written: 0, of: 1, .. }), "{error}");
+    let writing = write(&path, b"\x07", DEADLINE);
+    tokio::pin!(writing);
+    tokio::select! {
+        biased;
+        ended = &mut writing => panic!("{ended:?}"),
+        () = tokio::task::yield_now() => unlock_terminal(&window),
+    }
+    writing.await.expect("written");
+    assert!(try_lock_terminal(&window), "it is given back");
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
-use ringer_platform::ForegroundCheck;
+use ringer_platform::{ForegroundCheck, try_lock_terminal, unlock_terminal};
 use ringer_pty::ByteQueue;
 use ringer_pty::descriptor_socket::{self, Received};
 use ringer_ui::{Input, InputParser};
@@ -141,8 +141,14 @@ impl ClientLink {
     }
 
     pub(super) fn flush(&mut self) -> io::Result<()> {
-        if let Some(terminal) = &self.terminal {
-            self.terminal_out.write_to(terminal)?;
+        if let Some(terminal) = self.terminal.as_ref().filter(|_| !self.terminal_out.is_empty()) {
+            // If the hub has it, it writes all at once, or the terminal takes nothing now.
+            let _ = try_lock_terminal(terminal);
+            let written = self.terminal_out.write_to(terminal);
+            if self.terminal_out.is_empty() {
+                unlock_terminal(terminal);
+            }
+            written?;
         }
         if self.terminal_out.is_empty() {
             self.out.write_to(&self.stream)?;
@@ -181,6 +187,7 @@ impl ClientLink {
                 Ok(0) => {
                     // What the client itself has to know goes out without the rest of a picture.
                     self.terminal_out.clear();
+                    self.terminal.iter().for_each(unlock_terminal);
                     self.out.write_to(&self.stream)?;
                     return Err(io::ErrorKind::TimedOut.into());
                 }
@@ -306,6 +313,9 @@ mod tests {
         link.send(&Frame::new(FrameKind::Output, picture.clone())).unwrap();
         link.send(&Frame::new(FrameKind::Bye, [])).unwrap();
         assert!(link.is_busy() && link.terminal_events(false).is_some());
+        let name = rustix::termios::ttyname(link.terminal.as_ref().unwrap(), Vec::new()).unwrap();
+        let other_writer = std::fs::File::options().write(true).open(name.to_str().unwrap()).unwrap();
+        assert!(!try_lock_terminal(&other_writer), "nothing is written into the picture");
         other.set_nonblocking(true).unwrap();
         let early = other.read(&mut [0; 64]).unwrap_err();
         assert_eq!(early.kind(), io::ErrorKind::WouldBlock, "the picture is on its way");
@@ -319,9 +329,9 @@ mod tests {
         });
         link.flush_until(Instant::now() + Duration::from_secs(20)).unwrap();
         let (is_whole, master) = reading.join().unwrap();
-        assert!(is_whole);
+        assert!(is_whole && try_lock_terminal(&other_writer));
         assert!(other.read(&mut [0; 64]).unwrap() > 0, "it is told to leave after that");
-        drop(master);
+        drop((master, other_writer));
         assert!(link.read_terminal(Instant::now()).is_err(), "the terminal is gone");
     }
 
