@@ -45,9 +45,15 @@ enum Step {
 }
 
 impl InputParser {
-    /// Whether it waits for the rest of a sequence. If none comes soon, [`Self::flush`] takes what there is.
+    /// Whether it waits for the rest of a sequence. If none comes soon, [`Self::flush`] takes what there is. The rest of a paste or of
+    /// a character may take as long as it likes: without it, what came is nothing that was typed.
     pub fn is_waiting(&self) -> bool {
-        !self.pending.is_empty() && self.paste.is_none()
+        let is_sequence = match self.pending[..] {
+            [ESCAPE, next, ..] => next.is_ascii(),
+            [ESCAPE] => true,
+            _ => false,
+        };
+        is_sequence && self.paste.is_none()
     }
 
     /// Takes bytes as they were read.
@@ -56,7 +62,8 @@ impl InputParser {
         self.parse(false)
     }
 
-    /// Nothing came after what is pending: an escape byte is the key of that name, or was held with the next one.
+    /// Nothing came after what is pending: an escape byte is the key of that name, or was held with the next one. A part of a
+    /// character stays.
     pub fn flush(&mut self) -> Vec<Input> {
         self.parse(true)
     }
@@ -133,11 +140,11 @@ fn step(bytes: &[u8], is_all: bool) -> Step {
         // The first one is a key of its own: what follows may be another sequence.
         [ESCAPE, ESCAPE, ..] => Step::Found(1, Some(Event::Key(KeyCode::Esc.into()))),
         [ESCAPE] | [ESCAPE, b'O'] => incomplete(bytes, is_all),
-        [ESCAPE, rest @ ..] => match character(rest, is_all) {
+        [ESCAPE, rest @ ..] => match character(rest) {
             Some((length, key)) => Step::Found(length + 1, key.map(|key| Event::Key(with_alt(key)))),
             None => Step::Incomplete,
         },
-        _ => match character(bytes, is_all) {
+        _ => match character(bytes) {
             Some((length, key)) => Step::Found(length, key.map(Event::Key)),
             None => Step::Incomplete,
         },
@@ -174,7 +181,7 @@ fn string_length(bytes: &[u8]) -> Option<usize> {
 }
 
 /// The character at the beginning, as a key. `None` if more bytes are needed; bytes that are no character are left out.
-fn character(bytes: &[u8], is_all: bool) -> Option<(usize, Option<KeyEvent>)> {
+fn character(bytes: &[u8]) -> Option<(usize, Option<KeyEvent>)> {
     let first = *bytes.first()?;
     if first < 0x20 || first == 0x7f {
         return Some((1, Some(control(first))));
@@ -189,7 +196,7 @@ fn character(bytes: &[u8], is_all: bool) -> Option<(usize, Option<KeyEvent>)> {
     let text = &bytes[..length.min(bytes.len())];
     match str::from_utf8(text) {
         Ok(text) => Some((length, text.chars().next().map(|char| char_key(char, KeyModifiers::NONE)))),
-        Err(error) if error.error_len().is_none() && !is_all => None,
+        Err(error) if error.error_len().is_none() => None,
         Err(_) => Some((1, None)),
     }
 }

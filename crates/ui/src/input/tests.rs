@@ -91,6 +91,33 @@ fn what_never_ends_is_bounded() {
     );
 }
 
+#[test]
+fn the_rest_of_a_character_may_come_late() {
+    for (input, expected) in [("é", "é"), ("漢", "漢"), ("😀", "😀"), ("\x1bé", "alt-é")] {
+        let (mut parser, mut events) = (InputParser::default(), Vec::new());
+        // The escape byte alone would be a key by then.
+        let first = input.len() - input.trim_start_matches('\x1b').len() + 1;
+        let bytes = input.as_bytes();
+        for piece in [&bytes[..first]].into_iter().chain(bytes[first..].chunks(1)) {
+            events.extend(parser.feed(piece));
+            assert!(!parser.is_waiting(), "time does not decide about {input}");
+            events.extend(parser.flush());
+        }
+        assert_eq!(events.len(), 1, "{events:?}");
+        assert_eq!(
+            (events[0].event.as_ref().map(told).as_deref(), &events[0].bytes[..]),
+            (Some(expected), bytes)
+        );
+    }
+    // Something else came instead of the rest.
+    let mut parser = InputParser::default();
+    parser.feed(b"\xe6\xbc");
+    parser.flush();
+    let events = parser.feed(b"a\x1b[A\xc3\xa9");
+    let keys: Vec<String> = events.iter().filter_map(|input| input.event.as_ref()).map(told).collect();
+    assert_eq!(keys, ["a", "Up", "é"]);
+}
+
 proptest! {
     #[test]
     fn any_split_gives_the_same_events(
@@ -117,5 +144,7 @@ proptest! {
         parser.feed(&input);
         parser.flush();
         prop_assert!(!parser.is_waiting());
+        // The rest of a paste is bounded elsewhere; a part of a character, held with Alt, is this long at most.
+        prop_assert!(parser.paste.is_some() || parser.pending.len() <= 4, "{:?}", parser.pending);
     }
 }

@@ -282,6 +282,19 @@ mod tests {
         reading.join().unwrap();
     }
 
+    #[test]
+    fn a_character_is_typed_however_long_its_rest_takes_and_escape_is_not_waited_for() {
+        let mut link = ClientLink::new(UnixStream::pair().unwrap().0).unwrap();
+        let (begun, late) = (Instant::now(), Instant::now() + Duration::from_mins(1));
+        assert!(link.input(b"\xc3", begun).is_empty());
+        assert_eq!(link.input_due(), None, "the server does not wake for it");
+        assert!(link.late_input(late).is_empty());
+        let typed = link.input(b"\xa9\x1b", late);
+        assert_eq!(typed.iter().map(|input| &input.bytes[..]).collect::<Vec<_>>(), ["é".as_bytes()]);
+        let typed = link.late_input(late + SEQUENCE_WITHIN);
+        assert_eq!(typed.iter().map(|input| &input.bytes[..]).collect::<Vec<_>>(), [b"\x1b"]);
+    }
+
     /// A client that sends its terminal, and the master of that.
     fn with_terminal(flags: OFlags) -> (ClientLink, UnixStream, OwnedFd) {
         let (master, terminal) = pty_process::blocking::open().unwrap();
