@@ -4,12 +4,12 @@ use std::fs;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
-use test_support::until;
+use test_support::{BlockingNotificationServer, ServerBehaviour, SessionBus, until};
 
 use super::session::Session;
 use super::window::Window;
-use crate::hub::environment::kill;
-use crate::ringer::json;
+use crate::hub::environment::{HubEnvironment, kill};
+use crate::ringer::{check, json};
 
 /// A corner of the border of a pane that rings.
 const RINGS: char = '┏';
@@ -73,6 +73,21 @@ fn the_program_hears_which_button_was_pressed() {
     window.command("");
     window.until("^M");
     assert_eq!(window.text().matches("i=n1").count(), 2, "{}", window.text());
+}
+
+#[test]
+fn a_popup_has_the_buttons_of_the_program() {
+    let bus = SessionBus::start();
+    let desktop = BlockingNotificationServer::start(&bus.address(), ServerBehaviour::Normal);
+    let session = Session { hub: HubEnvironment::with_settings("[notify]\npopup = \"desktop\"\n") };
+    check(session.hub.ringer(&["hub", "start"]).env("DBUS_SESSION_BUS_ADDRESS", bus.address()), 0);
+    let window = asks_beside(&session, "cat -v");
+    let popup = desktop.next_popup();
+    assert_eq!(popup.body, "Build: it failed (Again / Leave it)");
+    let buttons = ["default", "Show", "option-1", "Again", "option-2", "Leave it", "show", "Show"];
+    assert_eq!(popup.actions, buttons);
+    desktop.report_clicked(1, "option-2");
+    window.until(&format!("^[]99;i=n1;2^[\\{CLOSED}"));
 }
 
 #[test]
@@ -144,14 +159,18 @@ fn more_than_are_asked_at_once_are_notifications_without_buttons() {
     let mut window = session.window(&["attach"], 30, 160);
     window.until("$ ");
     window.set_focus(true);
-    let one = "printf \"\\033]99;i=n$n:d=0:a=report;number $n\\033\\\\\\\\\\033]99;i=n$n:p=buttons;Yes\\033\\\\\\\\\"";
+    let one = "printf \"\\033]99;i=n$n:d=0:a=report:p=body;number $n\\033\\\\\\\\\\033]99;i=n$n:p=buttons;Yes\\033\\\\\\\\\"";
     let all = format!("n=0; while [ $n -lt 40 ]; do n=$((n+1)); {one}; done");
     session.open("asks", &format!("until [ -e go ]; do sleep 0.02; done; {all}; cat"));
     window.press("o");
     until("the hub knows both", || session.surfaces().iter().all(|surface| surface["tty"].is_string()));
     fs::write(session.file("go"), "").expect("a file");
-    until("all are there", || session.hub.list(&["--all", "--limit", "100"]).len() == 40);
+    until("all are stored", || session.run(&["log", "--everywhere", "--json"]).lines().count() == 40);
     assert_eq!(open_count(&session), 16);
+    until("it rings for them", || {
+        let unread = session.hub.list(&["--unread", "--limit", "100"]);
+        unread.iter().filter(|row| row["kind"] == "question").count() == 16 && window.text().contains(RINGS)
+    });
     window.press("n");
     until("all are closed", || open_count(&session) == 0);
 }
