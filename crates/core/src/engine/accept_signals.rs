@@ -46,7 +46,11 @@ impl Engine {
         // A surface that no host has registered is in no workspace; duplicates are not looked for there.
         if let Some(workspace) = self.surfaces.workspace_of(&surface) {
             let place = Place::surface(workspace.clone(), surface.clone());
-            let (title, body) = (title.clone(), body.clone());
+            // As the message says it: with a title alone, that is its text.
+            let (title, body) = match &title {
+                Some(title) if body.trim().is_empty() => (None, title.clone()),
+                title => (title.clone(), body.clone()),
+            };
             let report = EventReport {
                 id: None,
                 title,
