@@ -44,5 +44,5 @@ pub use data::{Agent, Data, FooterToast, Notification};
 pub use inbox::{Effect, Inbox};
 pub use input::{Input, InputParser};
 pub use keys::{Action, InvalidKey, KEY_EXAMPLES, KeyMap, KeyPress};
-pub use signs::{state_sign, state_word};
+pub use signs::{kind_sign, state_sign, state_word};
 pub use theme::{Palette, Theme};

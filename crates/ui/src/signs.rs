@@ -36,6 +36,12 @@ pub fn state_word(state: &str, waits_for: Option<ShownKind>) -> &'static str {
     of_state(state, waits_for).word
 }
 
+/// The sign of a notification, and its word: `✗` and `error`.
+pub fn kind_sign(kind: ShownKind) -> (&'static str, &'static str) {
+    let sign = of_kind(kind);
+    (sign.unicode, sign.word)
+}
+
 /// The sign of an agent in a state, and its word: `!` and `needs permission`.
 pub fn state_sign(state: &str, waits_for: Option<ShownKind>) -> (&'static str, &'static str) {
     let sign = of_state(state, waits_for);

@@ -1,6 +1,7 @@
 //! The words and signs of a pane, and what is cut of them.
 
-use ringer_ui::state_sign;
+use ringer_core::message::ShownKind;
+use ringer_ui::{kind_sign, state_sign};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::pane::Pane;
@@ -15,7 +16,10 @@ pub(super) fn sign_of(pane: &Pane) -> (&'static str, &'static str, Colour) {
         (Some(ending), _) if ending.is_success() => ("✓", "finished"),
         (Some(_), _) => ("✗", "ended"),
         (None, Some(agent)) => state_sign(&agent.state, pane.ring.kind),
-        (None, None) if pane.ring.is_lit => ("●", "unread"),
+        (None, None) if pane.ring.is_lit => match pane.ring.kind {
+            None | Some(ShownKind::Status | ShownKind::Idle) => ("●", "unread"),
+            Some(kind) => kind_sign(kind),
+        },
         (None, None) => (" ", ""),
     };
     (sign, word, colour_of(sign))
@@ -60,4 +64,32 @@ pub(super) fn cut(text: &str, columns: u16) -> String {
         kept.push('…');
     }
     kept
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+    use std::time::Instant;
+
+    use super::*;
+    use crate::emulator::Size;
+    use crate::layout::PaneId;
+    use crate::pane::Ring;
+
+    #[test]
+    fn a_pane_without_an_agent_shows_what_it_rings_for() {
+        let mut pane =
+            Pane::new(PaneId::new("x"), PathBuf::from("/"), Size::at_least(40, 10), Instant::now());
+        let mut sign = |is_lit, kind| {
+            pane.set_ring(Ring { is_lit, unread: 1, kind });
+            let (sign, word, _) = sign_of(&pane);
+            (sign, word)
+        };
+        assert_eq!(sign(true, Some(ShownKind::Error)), ("✗", "error"));
+        assert_eq!(sign(true, Some(ShownKind::Permission)), ("!", "permission"));
+        assert_eq!(sign(true, Some(ShownKind::Question)), ("?", "question"));
+        assert_eq!(sign(true, Some(ShownKind::Complete)), ("✓", "done"));
+        assert_eq!(sign(true, Some(ShownKind::Status)), ("●", "unread"));
+        assert_eq!(sign(false, None), (" ", ""));
+    }
 }
