@@ -336,7 +336,6 @@ fn a_terminal_signal_is_appended_at_once_and_once() {
     assert_eq!(words(&engine.handle(at(40), terminal_signal("a", notified("done")))), [] as [&str; 0]);
 }
 
-/// They have no text but their titles, and were taken for one.
 #[test]
 fn titles_alone_are_told_apart() {
     let mut engine = engine(&[]);
@@ -344,8 +343,7 @@ fn titles_alone_are_told_apart() {
         |title: &str| TerminalSignal::Notified { title: Some(title.to_owned()), body: String::new() };
     let mut hear = |ms, title| engine.handle(at(ms), terminal_signal("a", titled(title))).len();
     assert_eq!((hear(0, "one"), hear(10, "two"), hear(20, "two")), (1, 1, 0));
-    // It comes back as a message whose text is the title.
-    assert!(!words(&engine.handle(at(30), message(1, "a", "two"))).is_empty());
+    assert!(!words(&engine.handle(at(30), message(1, "a", "two"))).is_empty(), "it comes back as a message");
 }
 
 #[test]
