@@ -8,6 +8,9 @@ use unicode_width::UnicodeWidthChar;
 use crate::area::Area;
 use crate::style::{ColourDepth, Style};
 
+/// Joins two characters to one, as in emoji of several persons.
+const JOINER: char = '\u{200d}';
+
 /// A cell.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Cell {
@@ -263,6 +266,7 @@ impl Pen {
             self.link.clone_from(&cell.link);
         }
         let character = cell.character.filter(|char| !char.is_control()).unwrap_or(' ');
+        let marks = marks(cell);
         if self.abilities.is_ascii {
             out.push(ascii(character));
             if is_wide {
@@ -270,11 +274,11 @@ impl Pen {
             }
         } else {
             out.push(character);
-            out.extend(cell.marks.iter().flatten().filter(|char| !char.is_control()));
+            out.extend(marks.iter().filter(|char| !char.is_control()));
         }
         // Where the terminal's cursor is after marks, or at the end of a line, is not the same in all of them.
         let width = if is_wide { 2 } else { 1 };
-        self.at = cell.marks.is_none().then_some((x + width, y));
+        self.at = marks.is_empty().then_some((x + width, y));
     }
 
     fn end(&self, out: &mut String) {
@@ -285,6 +289,16 @@ impl Pen {
             out.push_str("\x1b[0m");
         }
     }
+}
+
+/// The marks of a cell as they are written. What a joiner at their end would join is a cell of its own: tmux 3.3a draws a character
+/// that comes after a joiner into the cell before it, also at the border or in the next picture.
+fn marks(cell: &Cell) -> &[char] {
+    let mut marks = cell.marks.as_deref().unwrap_or_default();
+    while let [before @ .., JOINER] = marks {
+        marks = before;
+    }
+    marks
 }
 
 fn write_link(link: Option<&Hyperlink>, out: &mut String) {
@@ -401,6 +415,20 @@ mod tests {
         let mut out = String::new();
         screen.changes(None, Abilities::default(), &mut out);
         assert!(out.contains("\x1b]8;id=ab;http://x2J/\x1b\\"), "{out:?}");
+    }
+
+    #[test]
+    fn a_joiner_is_not_written_before_what_has_a_cell_of_its_own() {
+        let mut screen = Screen::new(8, 1);
+        screen.put(0, 0, "👩👧ae|", 8, Style::default());
+        let mut set_marks =
+            |x: u16, marks: &[char]| screen.cell_mut(x, 0).unwrap().marks = Some(marks.into());
+        set_marks(0, &[JOINER]);
+        set_marks(4, &['\u{301}', JOINER, JOINER]);
+        set_marks(5, &['\u{301}']);
+        let mut out = String::new();
+        screen.changes(None, Abilities::default(), &mut out);
+        assert!(out.contains("👩👧a\u{301}\x1b[1;6He\u{301}\x1b[1;7H|"), "{out:?}");
     }
 
     #[test]

@@ -7,6 +7,7 @@ use test_support::until;
 use super::raw_client::{ANSWER, BYE, OUTPUT, REQUEST, RawClient, TERMINAL_BACK, WELCOME};
 use super::session::{RINGER, Session};
 use super::window::Window;
+use crate::hub::tmux::Tmux;
 
 #[test]
 fn a_terminal_that_takes_nothing_does_not_hold_the_other_windows() {
@@ -224,4 +225,26 @@ fn panes_are_resized_by_a_key_in_another_window() {
     until("in both", || border(&one) == border(&other));
     one.command("stty size > after");
     assert_ne!(session.line_of("after"), size);
+}
+
+#[test]
+fn an_emoji_of_several_characters_leaves_nothing_behind_in_tmux() {
+    let session = Session::new();
+    let tmux = Tmux::start(&session.hub, "");
+    let program = format!("exec env LC_ALL=C.UTF-8 SHELL=/bin/sh PS1='$ ' {RINGER} attach");
+    let pane = tmux.tell(&["new-window", "-P", "-F", "#{pane_id}", &program]);
+    let lines = || -> Vec<String> {
+        let text = tmux.tell(&["capture-pane", "-p", "-t", &pane]);
+        text.lines().map(ToOwned::to_owned).collect()
+    };
+    // The first line of the pane, between its borders.
+    let first =
+        || lines().get(1).and_then(|line| Some(line.split_once("││")?.1.to_owned())).unwrap_or_default();
+    let types = |line: &str| tmux.tell(&["send-keys", "-t", &pane, "-l", &format!("{line}\n")]);
+    until("a shell waits", || first().starts_with("$ "));
+    types("clear; printf '\\360\\237\\221\\251\\342\\200\\215\\360\\237\\221\\247 X\\n'");
+    until("both are shown once", || first().starts_with("👩👧 X "));
+    types("clear; echo next-$((40+2))");
+    until("they have gone", || first().starts_with("next-42 "));
+    assert!(!lines().concat().contains('👩'), "{}", lines().join("\n"));
 }
