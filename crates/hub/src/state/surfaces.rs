@@ -263,7 +263,11 @@ impl Surfaces {
         }
         let host = place.surface.as_ref().and_then(|surface| self.attached.host_of(surface));
         let why = host.and_then(|host| self.attached.name(host)).map_or_else(
-            || "it came from no terminal".to_owned(),
+            || {
+                let is_gone = place.surface.is_some();
+                let why = if is_gone { "its terminal is closed" } else { "it came from no terminal" };
+                why.to_owned()
+            },
             |name| format!("it is in {name}, which cannot bring it to the front"),
         );
         FocusOutcome::Known(Err(Unreachable::new(why)))
