@@ -234,6 +234,7 @@ fn connect(
             is_ascii: settings.is_ascii,
             has_mouse: settings.has_mouse,
             surface: settings.surface.clone(),
+            line_settings: Some(terminal.line_settings()),
         }
     });
     let hello = Hello {

@@ -29,6 +29,7 @@ mod hub_host;
 mod hub_order;
 mod late_output;
 mod layout;
+mod line_settings;
 mod mouse;
 mod open_notifications;
 mod outer_modes;

@@ -6,6 +6,8 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use crate::line_settings::LineSettings;
+
 /// Changes when an older client or server could not go on.
 pub(crate) const VERSION: u32 = 1;
 /// A kind and a length.
@@ -26,6 +28,8 @@ pub(crate) enum FrameKind {
     TerminalBack,
     /// From a client: a command.
     Request,
+    /// From a client: it leaves, and gives its terminal back itself.
+    Leaving,
     /// To a client: who the server is.
     Welcome,
     /// To a client: bytes for its terminal.
@@ -38,12 +42,13 @@ pub(crate) enum FrameKind {
     Answer,
 }
 
-const KINDS: [(FrameKind, u8); 10] = [
+const KINDS: [(FrameKind, u8); 11] = [
     (FrameKind::Hello, 1),
     (FrameKind::Input, 2),
     (FrameKind::Resize, 3),
     (FrameKind::TerminalBack, 4),
     (FrameKind::Request, 5),
+    (FrameKind::Leaving, 6),
     (FrameKind::Welcome, 65),
     (FrameKind::Output, 66),
     (FrameKind::Inbox, 67),
@@ -140,6 +145,9 @@ pub(crate) struct TerminalFacts {
     pub(crate) is_ascii: bool,
     pub(crate) has_mouse: bool,
     pub(crate) surface: Option<String>,
+    /// What it was set to before the client made it raw.
+    #[serde(default)]
+    pub(crate) line_settings: Option<LineSettings>,
 }
 
 /// What the server answers to that.

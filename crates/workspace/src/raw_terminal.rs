@@ -8,6 +8,7 @@ use std::panic;
 use rustix::fs::{Mode, OFlags, Stat, fstat};
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetsid, tcgetwinsize, tcsetattr, ttyname};
 
+use crate::line_settings::LineSettings;
 use crate::outer_modes::LEAVE;
 
 /// This process's terminal, raw. It is given back as it was when this is dropped.
@@ -44,6 +45,11 @@ impl RawTerminal {
 
     pub(crate) fn size(&self) -> (u16, u16) {
         tcgetwinsize(&self.device).map_or((80, 24), |size| (size.ws_col.max(1), size.ws_row.max(1)))
+    }
+
+    /// The settings that it had before.
+    pub(crate) fn line_settings(&self) -> LineSettings {
+        LineSettings::of(&self.before)
     }
 
     /// The terminal for the server: opened anew, so that what is set there changes nothing for other programs. Nothing if it has

@@ -388,7 +388,9 @@ impl Server {
 
     /// A client has gone.
     fn lose(&mut self, client: ClientId) {
-        self.clients.remove(&client);
+        if let Some(link) = self.clients.remove(&client) {
+            link.give_back_terminal();
+        }
         let effects = self.state.detach(client);
         self.perform(effects);
         self.changed();

@@ -42,6 +42,7 @@ impl Link {
     pub(super) fn take_back_terminal(&mut self) {
         let end = Instant::now() + GIVES_BACK_WITHIN;
         // A server that is gone uses nothing.
+        let _ = self.send(&Frame::new(FrameKind::Leaving, []));
         let _ = self.stream.shutdown(Shutdown::Write);
         loop {
             let left = Timespec::try_from(end.saturating_duration_since(Instant::now())).ok();

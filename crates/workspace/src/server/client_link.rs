@@ -3,6 +3,7 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use ringer_platform::{ForegroundCheck, try_lock_terminal, unlock_terminal};
@@ -14,7 +15,8 @@ use rustix::fs::{OFlags, fcntl_getfl};
 use rustix::io::Errno;
 use rustix::termios::isatty;
 
-use crate::outer_modes::OuterModes;
+use crate::line_settings::LineSettings;
+use crate::outer_modes::{LEAVE, OuterModes};
 use crate::protocol::{Frame, FrameKind, FrameReader};
 use crate::screen::{Abilities, Screen};
 
@@ -22,6 +24,8 @@ use crate::screen::{Abilities, Screen};
 const SEQUENCE_WITHIN: Duration = Duration::from_millis(25);
 /// What may wait for a client that does not read. One that is further behind has gone.
 const MAX_WAITING: usize = 16 * 1024 * 1024;
+/// How long a terminal whose client was killed may take to be given back.
+const GIVEN_BACK_WITHIN: Duration = Duration::from_secs(2);
 
 /// A connection to a client.
 #[expect(clippy::struct_excessive_bools, reason = "facts about it, each by itself")]
@@ -36,6 +40,8 @@ pub(super) struct ClientLink {
     /// Whether it still has that terminal itself.
     foreground: Option<ForegroundCheck>,
     terminal_out: ByteQueue,
+    /// What its terminal was set to before.
+    pub(super) line_settings: Option<LineSettings>,
     /// The descriptor that came with its first bytes.
     received: Option<OwnedFd>,
     parser: InputParser,
@@ -54,7 +60,7 @@ pub(super) struct ClientLink {
     pub(super) is_behind: bool,
     /// What its terminal is to copy, as a sequence.
     pub(super) copy: Option<String>,
-    /// It is told to leave, and waits only until that is written.
+    /// It is told to leave, and waits only until that is written, or it leaves by itself.
     pub(super) is_leaving: bool,
 }
 
@@ -68,6 +74,7 @@ impl ClientLink {
             terminal: None,
             foreground: None,
             terminal_out: ByteQueue::default(),
+            line_settings: None,
             received: None,
             parser: InputParser::default(),
             input_came: None,
@@ -199,6 +206,31 @@ impl ClientLink {
         Ok(())
     }
 
+    /// Gives its terminal back in its place, if the client was killed. One that leaves does that itself, and says so before.
+    pub(super) fn give_back_terminal(mut self) {
+        if self.is_leaving || self.terminal.is_none() || !self.has_ended() {
+            return;
+        }
+        if let (Some(settings), Some(terminal)) = (self.line_settings, &self.terminal) {
+            settings.put_back(terminal);
+        }
+        // The rest of a picture is of no use. What is half written ends with the first byte of this.
+        self.terminal_out.clear();
+        self.terminal_out.push(LEAVE.as_bytes());
+        self.out.clear();
+        if self.flush().is_ok() && self.is_busy() {
+            // A slow terminal takes the rest later, and the server does not wait for it.
+            let rest = move || self.flush_until(Instant::now() + GIVEN_BACK_WITHIN);
+            let _ = thread::Builder::new().name("give-back".to_owned()).spawn(rest);
+        }
+    }
+
+    /// Whether its process has closed the connection. One that leaves by itself keeps it open until the server closes it, too.
+    fn has_ended(&self) -> bool {
+        let mut stream = [PollFd::new(&self.stream, PollFlags::empty())];
+        poll(&mut stream, Some(&Timespec::default())).is_ok() && stream[0].revents().contains(PollFlags::HUP)
+    }
+
     /// The frames that have come. An error if the client is gone.
     pub(super) fn frames(&mut self) -> io::Result<Vec<Frame>> {
         let mut room = [0; 16 * 1024];
@@ -265,7 +297,7 @@ mod tests {
         assert!(link.is_busy());
         let late = link.flush_until(Instant::now()).unwrap_err();
         assert_eq!(late.kind(), io::ErrorKind::TimedOut);
-        let reading = std::thread::spawn(move || {
+        let reading = thread::spawn(move || {
             let (mut reader, mut room) = (FrameReader::default(), [0; 4096]);
             loop {
                 while let Some(frame) = reader.next().unwrap() {
@@ -332,7 +364,7 @@ mod tests {
         other.set_nonblocking(true).unwrap();
         let early = other.read(&mut [0; 64]).unwrap_err();
         assert_eq!(early.kind(), io::ErrorKind::WouldBlock, "the picture is on its way");
-        let reading = std::thread::spawn(move || {
+        let reading = thread::spawn(move || {
             let (mut shown, mut room) = (Vec::new(), [0; 4096]);
             while shown.len() < picture.len() {
                 let read = rustix::io::read(&master, &mut room).unwrap();
@@ -346,6 +378,37 @@ mod tests {
         assert!(other.read(&mut [0; 64]).unwrap() > 0, "it is told to leave after that");
         drop((master, other_writer));
         assert!(link.read_terminal(Instant::now()).is_err(), "the terminal is gone");
+    }
+
+    #[test]
+    fn the_terminal_of_a_client_that_was_killed_is_given_back_also_if_it_is_full() {
+        let (mut link, other, master) = with_terminal(OFlags::NONBLOCK);
+        assert!(link.use_received());
+        link.send(&Frame::new(FrameKind::Output, vec![b'x'; 256 * 1024])).unwrap();
+        assert!(link.is_busy());
+        drop(other);
+        link.give_back_terminal();
+        let (mut shown, mut room) = (Vec::new(), [0; 4096]);
+        while !shown.ends_with(LEAVE.as_bytes()) {
+            // An error once nothing has the terminal open any more.
+            let read = rustix::io::read(&master, &mut room).unwrap();
+            shown.extend_from_slice(&room[..read]);
+        }
+        assert!(shown.len() < 256 * 1024, "the rest of the picture is left out");
+        let (mut link, other, master) = with_terminal(OFlags::NONBLOCK);
+        assert!(link.use_received());
+        drop((other, master));
+        link.give_back_terminal();
+    }
+
+    #[test]
+    fn a_client_that_leaves_gives_its_terminal_back_itself() {
+        let (mut link, other, master) = with_terminal(OFlags::NONBLOCK);
+        assert!(link.use_received());
+        other.shutdown(std::net::Shutdown::Write).unwrap();
+        link.give_back_terminal();
+        // Nothing has the terminal open any more, and nothing was written before.
+        assert_eq!(rustix::io::read(&master, &mut [0; 64]), Err(Errno::IO));
     }
 
     #[test]

@@ -133,6 +133,10 @@ impl Server {
                 self.send(client, &Frame::json(FrameKind::Answer, &answer));
                 effects
             }
+            FrameKind::Leaving => {
+                link.is_leaving = true;
+                return true;
+            }
             // What only servers say.
             _ => return false,
         };
@@ -163,6 +167,7 @@ impl Server {
         let Some(terminal) = hello.terminal else { return true };
         link.abilities = abilities(&terminal);
         (link.is_window, link.has_mouse) = (true, terminal.has_mouse);
+        link.line_settings = terminal.line_settings;
         let facts = ClientFacts {
             columns: terminal.columns.min(MAX_SIZE.0),
             lines: terminal.lines.min(MAX_SIZE.1),

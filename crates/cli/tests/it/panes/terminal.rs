@@ -90,6 +90,36 @@ fn a_window_that_is_stopped_without_a_word_shows_everything_when_it_goes_on() {
     }
 }
 
+#[test]
+fn the_terminal_of_a_window_that_is_killed_is_as_its_shell_had_it() {
+    let session = Session::new();
+    let (mut window, _) = in_shell(&session);
+    for number in 0..3 {
+        let client = session.with_words(&["attach"]);
+        kill_process(Pid::from_raw(client[0].cast_signed()).expect("a process"), Signal::KILL)
+            .expect("it runs");
+        until("the picture has gone", || !window.text().contains('┌'));
+        // Echo, and Enter is the end of a line: this shell leaves the settings of a terminal alone.
+        window.command(&format!("echo outer-$((300+{number}))"));
+        window.until(&format!("outer-{}", 300 + number));
+        let written = window.raw();
+        for (on, off) in [("\x1b[?1002h", "\x1b[?1002l"), ("\x1b[?1004h", "\x1b[?1004l")] {
+            assert!(written.rfind(on) < written.rfind(off), "{off:?} is missing");
+        }
+        assert_eq!(keyboard_depths(&written).last(), Some(&0));
+        window.command("clear; \"$RINGER\" attach");
+        window.until("inner-42");
+        window.until("┌");
+    }
+    // It leaves as usual, and gives the terminal back once.
+    window.press("d");
+    until("it has left", || session.with_words(&["attach"]).is_empty());
+    window.command("echo left-$((40+2))");
+    window.until("left-42");
+    let depths = keyboard_depths(&window.raw());
+    assert!(depths.iter().all(|depth| (0..=1).contains(depth)), "{depths:?}");
+}
+
 /// How deep the stack of the keyboard's flags is after each sequence that changes it.
 fn keyboard_depths(written: &str) -> Vec<i32> {
     let (push, pop) = ("\x1b[>0u", "\x1b[<u");
