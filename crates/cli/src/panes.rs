@@ -170,6 +170,9 @@ fn failure(error: ClientError) -> Failure {
         ClientError::Refused(_) => Failure::new(Exit::Data, error.to_string()).hint("ringer surfaces"),
         ClientError::OtherVersion { .. } => Failure::new(Exit::Unavailable, error.to_string())
             .hint("ringer attach   # takes over what runs in panes"),
+        ClientError::NewerServer { .. } => {
+            Failure::new(Exit::Unavailable, error.to_string()).hint("which -a ringer   # use the newer one")
+        }
         ClientError::Terminal(_) => Failure::new(Exit::InputOutput, error.to_string()),
         error => Failure::new(Exit::Unavailable, error.to_string()).hint("ringer doctor"),
     }

@@ -17,6 +17,7 @@ use self::link::{ANSWER_WITHIN, Link};
 use self::watch::Watch;
 use crate::address::Places;
 use crate::outer_modes::LEAVE;
+use crate::program_version::is_newer;
 use crate::protocol::{
     Answer, Bye, Frame, FrameKind, FrameReader, Hello, Request, TerminalFacts, VERSION, Welcome,
 };
@@ -46,6 +47,14 @@ pub enum ClientError {
     /// It does not answer, or what it says makes no sense.
     #[error("the server of panes does not answer: {0}")]
     Silent(io::Error),
+    /// It speaks a version of the protocol that this program does not know yet.
+    #[error("the server of panes is version {server}, which is newer than this program, version {own}")]
+    NewerServer {
+        /// The server's program.
+        server: String,
+        /// This program.
+        own: &'static str,
+    },
     /// It speaks another version of the protocol.
     #[error("the server of panes is version {server}, this program is version {own}")]
     OtherVersion {
@@ -181,11 +190,11 @@ fn connect_until(
     }
 }
 
-/// A server of another program hands what it has over to the next one. Only the program that comes anew asks for that: windows
+/// A server of an older program hands what it has over to the next one. Only the program that comes anew asks for that: windows
 /// of two programs would take over from each other for ever.
 fn take_over(places: &Places, settings: &ClientSettings) -> Result<(), ClientError> {
     match connect(places, settings, None) {
-        Ok((mut link, welcome)) if welcome.program != env!("CARGO_PKG_VERSION") => {
+        Ok((mut link, welcome)) if is_newer(env!("CARGO_PKG_VERSION"), &welcome.program) => {
             link.send(&Frame::json(FrameKind::Request, &Request::Replace)).map_err(ClientError::Silent)?;
             drop(link);
             wait_until_gone(places);
@@ -208,7 +217,12 @@ fn own_version((link, welcome): (Link, Welcome)) -> Result<Link, ClientError> {
     if welcome.version == VERSION {
         return Ok(link);
     }
-    Err(ClientError::OtherVersion { server: welcome.program, own: env!("CARGO_PKG_VERSION") })
+    let (server, own) = (welcome.program, env!("CARGO_PKG_VERSION"));
+    Err(if is_newer(&server, own) {
+        ClientError::NewerServer { server, own }
+    } else {
+        ClientError::OtherVersion { server, own }
+    })
 }
 
 fn connect(
@@ -397,33 +411,4 @@ fn show_frames(
 }
 
 #[cfg(test)]
-mod tests {
-    use ringer_journal::Home;
-
-    use super::*;
-
-    /// A server that was started takes no connections, because another process is about to be the server.
-    struct NothingStarts;
-
-    impl Surroundings for NothingStarts {
-        fn start_server(&self) -> Result<(), String> {
-            Ok(())
-        }
-
-        fn show_inbox(&self) -> io::Result<()> {
-            Ok(())
-        }
-    }
-
-    #[test]
-    fn a_server_that_hangs_while_it_starts_is_told_of() {
-        let directory = tempfile::tempdir().unwrap();
-        let home = Home::new(directory.path().join("home"));
-        std::fs::create_dir(home.path()).unwrap();
-        let places = Places::of(&home).unwrap();
-        let until = Instant::now() + POLL_INTERVAL * 3;
-        let connected = connect_until(until, &places, &ClientSettings::default(), None, &NothingStarts);
-        let error = connected.err().unwrap().to_string();
-        assert!(error.contains("cannot start: another one starts"), "{error}");
-    }
-}
+mod tests;

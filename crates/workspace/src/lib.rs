@@ -35,6 +35,7 @@ mod open_notifications;
 mod outer_modes;
 mod pane;
 mod program_question;
+mod program_version;
 mod protocol;
 mod raw_terminal;
 mod saved_session;
