@@ -21,7 +21,7 @@ use crate::commands::ui_backend::UiBackend;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::signs::has_unicode;
-use crate::{context, hub_client, origin};
+use crate::{context, guard, hub_client, origin};
 
 /// How long the server or the keeper may take to start.
 const START_TIMEOUT: Duration = Duration::from_secs(10);
@@ -110,15 +110,32 @@ fn current_directory() -> PathBuf {
     std::env::current_dir().ok().filter(|path| path.to_str().is_some()).unwrap_or_else(|| "/".into())
 }
 
+/// The surface of the pane in which this process runs, if it does.
+pub(crate) fn own_surface() -> Option<String> {
+    let surface = variable("RINGER_SURFACE")?.into_string().ok()?;
+    surface.starts_with(SURFACE).then_some(surface)
+}
+
 /// Whether this process runs in a pane.
 pub(crate) fn is_in_pane() -> bool {
-    variable("RINGER_SURFACE").is_some_and(|surface| surface.to_string_lossy().starts_with(SURFACE))
+    own_surface().is_some()
 }
 
 /// Whether this process has a terminal to show panes in.
 pub(crate) fn has_terminal() -> bool {
     let is_dumb = variable("TERM").is_none_or(|term| term == "dumb");
     !is_dumb && io::stdin().is_terminal() && io::stdout().is_terminal()
+}
+
+/// Whether a person typed this command, as far as can be told: it has a terminal, and no agent has called it. Some agents
+/// run commands in a terminal.
+pub(crate) fn is_called_by_person() -> Result<bool, Failure> {
+    if !has_terminal() {
+        return Ok(false);
+    }
+    // Fails if the home hangs, where the journal would be waited for.
+    places()?;
+    Ok(!guard::is_agent(&mut context::journal()?)?)
 }
 
 /// Shows panes until the person leaves.

@@ -184,8 +184,14 @@ pub enum Request {
         workspace: Option<String>,
         /// Below the pane that has the keys, and not at its right.
         is_below: bool,
-        /// Whether the keys go there at once.
+        /// Whether the keys go there at once. With a caller, only if that has them.
         takes_keys: bool,
+        /// The surface of the pane in which the command was called.
+        #[serde(default)]
+        caller: Option<String>,
+        /// Whether the keys go there also if the caller does not have them.
+        #[serde(default)]
+        goes_anyway: bool,
     },
     /// Write to a pane.
     Send {
@@ -217,7 +223,7 @@ pub enum Answer {
     Opened {
         /// Its surface.
         surface: String,
-        /// Whether a window shows panes.
+        /// Whether a window shows its workspace.
         is_shown: bool,
     },
     /// All panes.

@@ -39,17 +39,28 @@ fn heard(pane: &PaneId, mut params: Value) -> Effect {
     Effect::Tell { method: "surface.heard", params }
 }
 
+/// Whether a new pane is shown and has the keys at once. If not, what the person types goes on to where it went.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum TakesKeys {
+    #[default]
+    Never,
+    /// If the pane in which the command was called has the keys of the window that was used last: the person typed it there.
+    FromCaller,
+    Always,
+}
+
 /// What to open.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct OpenRequest {
     /// A shell if it is empty.
     pub(crate) command: Vec<String>,
     pub(crate) name: Option<String>,
-    /// By its name; the one that is shown if none is named.
+    /// By its name. If none is named, the one of the caller, else the one that is shown.
     pub(crate) workspace: Option<String>,
     pub(crate) is_below: bool,
-    /// Whether it has the keys at once. If not, what the person types goes on to where it went.
-    pub(crate) takes_keys: bool,
+    pub(crate) takes_keys: TakesKeys,
+    /// The pane in which the command was called that opens it.
+    pub(crate) caller: Option<PaneId>,
     pub(crate) facts: ClientFacts,
 }
 
@@ -174,20 +185,13 @@ impl State {
 
     /// A client has come.
     pub(crate) fn attach(&mut self, client: ClientId, facts: ClientFacts, now: Instant) -> Vec<Effect> {
-        let shown = self
-            .latest_client()
-            .and_then(|latest| self.views.get(&latest))
-            .map(|view| view.workspace.clone());
-        let is_open = |id: &String| self.workspaces.iter().any(|workspace| workspace.id == *id);
-        let last = || self.last_shown.clone().filter(is_open);
-        let first = || self.workspaces.first().map(|workspace| workspace.id.clone());
-        let workspace = shown.filter(is_open).or_else(last).or_else(first).unwrap_or_default();
+        let workspace = self.usual_workspace().unwrap_or_default();
         self.now = now;
         self.views.insert(client, View::new(facts, workspace, now));
         let mut effects = Vec::new();
         if self.workspaces.is_empty() {
             let facts = self.views.get(&client).map(|view| view.facts.clone()).unwrap_or_default();
-            let request = OpenRequest { facts, takes_keys: true, ..OpenRequest::default() };
+            let request = OpenRequest { facts, takes_keys: TakesKeys::Always, ..OpenRequest::default() };
             effects = self.open(request, Some(client), now).1;
         }
         self.finish(effects)
@@ -216,7 +220,16 @@ impl State {
         self.finish(Vec::new())
     }
 
-    /// Opens a pane. With a client, it is shown there.
+    /// The workspace that is shown, else the one that was shown last, else the first.
+    fn usual_workspace(&self) -> Option<String> {
+        let is_open = |id: &&str| self.workspaces.iter().any(|workspace| workspace.id == **id);
+        let shown = [self.last_shown(), self.last_shown.as_deref()].into_iter().flatten().find(is_open);
+        let first = || self.workspaces.first().map(|workspace| workspace.id.as_str());
+        shown.or_else(first).map(str::to_owned)
+    }
+
+    /// Opens a pane. If it takes the keys, it is shown in the client, or else in the one that was used last. If there is none,
+    /// the next one shows it.
     pub(crate) fn open(
         &mut self,
         request: OpenRequest,
@@ -224,17 +237,25 @@ impl State {
         now: Instant,
     ) -> (PaneId, Vec<Effect>) {
         let pane = PaneId::new(&(self.new_id)());
-        let shown = client.or_else(|| self.latest_client()).and_then(|client| self.views.get(&client));
-        let shown = shown.map(|view| view.workspace.clone());
-        let by_name =
-            |name: &String| self.workspaces.iter().find(|own| own.name == *name).map(|own| own.id.clone());
-        let found = match &request.workspace {
-            Some(name) => by_name(name),
-            None => shown.filter(|id| self.workspaces.iter().any(|own| own.id == *id)),
+        let window = client.or_else(|| self.latest_client());
+        let caller = request.caller.as_ref();
+        let takes_keys = match request.takes_keys {
+            TakesKeys::Never => false,
+            TakesKeys::FromCaller => {
+                window.zip(caller).is_some_and(|(window, caller)| self.has_keys_of(window, caller))
+            }
+            TakesKeys::Always => true,
         };
-        let first =
-            || self.workspaces.first().filter(|_| request.workspace.is_none()).map(|own| own.id.clone());
-        let id = found.or_else(first).unwrap_or_else(|| {
+        let shown = || client.and_then(|client| self.shown_workspace(client)).map(|own| own.id.clone());
+        let found = match &request.workspace {
+            Some(name) => self.workspaces.iter().find(|own| own.name == *name).map(|own| own.id.clone()),
+            None => caller
+                .and_then(|caller| self.workspace_of(caller))
+                .map(|own| own.id.clone())
+                .or_else(shown)
+                .or_else(|| self.usual_workspace()),
+        };
+        let id = found.unwrap_or_else(|| {
             let id = format!("panes:{}", (self.new_id)());
             let name = request.workspace.clone().unwrap_or_else(|| self.free_name(&request.facts.directory));
             self.workspaces.push(Workspace::new(id.clone(), name));
@@ -243,19 +264,19 @@ impl State {
         let direction = if request.is_below { SplitDirection::Down } else { SplitDirection::Right };
         if let Some(workspace) = self.workspace_mut(&id) {
             let before = workspace.focused().cloned();
-            workspace.add(pane.clone(), None, direction);
-            if let Some(before) = before.filter(|_| !request.takes_keys) {
+            let beside = request.caller.filter(|caller| workspace.contains(caller));
+            workspace.add(pane.clone(), beside.as_ref(), direction);
+            if let Some(before) = before.filter(|_| !takes_keys) {
                 workspace.focus(&before);
             }
         }
-        // Where it was opened, it is seen.
-        if let Some(view) = client.and_then(|client| self.views.get_mut(&client)) {
-            view.workspace.clone_from(&id);
+        match window.and_then(|window| self.views.get_mut(&window)).filter(|_| takes_keys) {
+            Some(view) => view.workspace.clone_from(&id),
+            None if takes_keys => self.last_shown = Some(id.clone()),
+            None => {}
         }
-        if client.is_none() {
-            for view in self.views.values_mut().filter(|view| view.workspace.is_empty()) {
-                view.workspace.clone_from(&id);
-            }
+        for view in self.views.values_mut().filter(|view| view.workspace.is_empty()) {
+            view.workspace.clone_from(&id);
         }
         let size = self.size_of(&pane).unwrap_or(UNSEEN);
         let mut own = Pane::new(pane.clone(), request.facts.directory.clone(), size, now);

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 
 use clap::ValueHint;
+use ringer_term::sanitise_line;
 use ringer_workspace::{Answer, Request};
 
 use crate::exit::Exit;
@@ -12,8 +13,8 @@ use crate::panes;
 
 /// Open a pane that runs a command, or a shell
 ///
-/// The pane goes on when its window is closed. In a terminal that shows no panes yet, this also
-/// attaches it; leave with Ctrl-g d.
+/// The pane goes on when its window is closed. If no window shows panes yet, this terminal does
+/// then; leave with Ctrl-g d. Otherwise the window that you used last shows the new pane.
 ///
 /// Examples:
 ///   ringer open
@@ -26,7 +27,7 @@ pub(crate) struct Args {
     /// What the pane is called [default: its agent, command or directory]
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
-    /// The workspace, which is made if there is none of that name [default: the one shown]
+    /// The workspace, which is made if there is none of that name [default: that of this pane, else the one shown last]
     #[arg(long, value_name = "NAME")]
     workspace: Option<String>,
     /// Where the pane goes
@@ -35,7 +36,7 @@ pub(crate) struct Args {
     /// Do not go there: keys stay where they are, and this terminal shows no panes
     #[arg(long, short)]
     detached: bool,
-    /// Go there also from a script: what you type in the window that was used last goes to the new pane
+    /// Go there also from a script: the window that was used last shows the new pane, and what you type there goes to it
     #[arg(long, conflicts_with = "detached")]
     go: bool,
     /// Print one JSON object; implies --detached unless --go is given
@@ -57,17 +58,38 @@ enum Split {
     Down,
 }
 
+/// A name has no more characters: borders and lists have no room for more.
+const MAX_NAME: usize = 100;
+
+/// Refuses a name that could not be seen or read.
+fn check_name(option: &str, name: Option<&String>) -> Outcome {
+    let Some(name) = name else { return Ok(()) };
+    let what = match name.chars().count() {
+        _ if sanitise_line(name).trim().is_empty() => format!("{option} is empty"),
+        length if length > MAX_NAME => {
+            format!("{option} has {length} characters, and at most {MAX_NAME} are allowed")
+        }
+        _ => return Ok(()),
+    };
+    Err(Failure::usage(what).hint(format!("ringer open {option} tests")))
+}
+
 pub(super) fn run(arguments: &Args) -> Outcome {
+    check_name("--name", arguments.name.as_ref())?;
+    check_name("--workspace", arguments.workspace.as_ref())?;
     let command: Result<Vec<String>, OsString> =
         arguments.command.iter().cloned().map(OsString::into_string).collect();
     let command = command
         .map_err(|word| Failure::usage(format!("{} is not UTF-8, which panes need", word.display())))?;
+    let is_typed = !arguments.detached && !arguments.json && panes::is_called_by_person()?;
     let answer = panes::request(&Request::Open {
         command,
         name: arguments.name.clone(),
         workspace: arguments.workspace.clone(),
         is_below: arguments.split == Split::Down,
-        takes_keys: arguments.go || !arguments.detached && !arguments.json && panes::has_terminal(),
+        takes_keys: arguments.go || is_typed,
+        caller: panes::own_surface(),
+        goes_anyway: arguments.go,
     })?;
     let Answer::Opened { surface, is_shown } = answer else {
         return Err(Failure::new(Exit::Software, "the server of panes gave another answer"));
@@ -75,7 +97,7 @@ pub(super) fn run(arguments: &Args) -> Outcome {
     if arguments.json {
         return print_json(&serde_json::json!({ "surface": surface, "is_shown": is_shown }));
     }
-    if is_shown || arguments.detached || panes::is_in_pane() || !panes::has_terminal() {
+    if is_shown || panes::is_in_pane() || !is_typed {
         return print_line(&surface);
     }
     super::attach::show()

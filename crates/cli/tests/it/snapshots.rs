@@ -79,6 +79,7 @@ fn wrong_command_lines() {
         "listen --timeout soon",
         "setup foo",
         "progress 101",
+        "open --detached --name=",
     ] {
         run(&mut transcript, &environment, line);
     }

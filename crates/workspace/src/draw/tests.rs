@@ -15,7 +15,7 @@ use crate::emulator::{Emulator, Size};
 use crate::hub_order::HubOrder;
 use crate::layout::PaneId;
 use crate::screen::{Abilities, Screen};
-use crate::state::{OpenRequest, State};
+use crate::state::{OpenRequest, State, TakesKeys};
 use crate::style::ColourDepth;
 use crate::view::{ClientFacts, ClientId};
 
@@ -78,9 +78,10 @@ impl Picture {
                 .collect(),
             name: name.map(str::to_owned),
             workspace: Some(workspace.to_owned()),
-            is_below: false,
-            takes_keys: true,
+            // The window shows the first workspace.
+            takes_keys: if workspace == "api" { TakesKeys::Always } else { TakesKeys::Never },
             facts: facts(directory, 80, 24),
+            ..OpenRequest::default()
         };
         let (pane, _) = self.state.open(request, None, self.now);
         self.state.started(&pane, 1, format!("/dev/pts/{pane}"));

@@ -7,7 +7,7 @@ use crate::effect::Effect;
 use crate::layout::PaneId;
 use crate::pane::surface_of;
 use crate::protocol::{Answer, PaneListed, Request};
-use crate::state::OpenRequest;
+use crate::state::{OpenRequest, TakesKeys};
 use crate::view::{ClientFacts, ClientId};
 
 /// The size of a terminal that is not known.
@@ -22,12 +22,19 @@ impl Server {
         now: Instant,
     ) -> (Answer, Vec<Effect>) {
         match request {
-            Request::Open { command, name, workspace, is_below, takes_keys } => {
+            Request::Open { command, name, workspace, is_below, takes_keys, caller, goes_anyway } => {
                 let facts = self.facts_of(client);
                 self.restore(&facts, now);
-                let request = OpenRequest { command, name, workspace, is_below, takes_keys, facts };
+                let takes_keys = match caller {
+                    _ if !takes_keys => TakesKeys::Never,
+                    Some(_) if !goes_anyway => TakesKeys::FromCaller,
+                    _ => TakesKeys::Always,
+                };
+                let caller = caller.and_then(|surface| self.state.pane_of_surface(&surface));
+                let request = OpenRequest { command, name, workspace, is_below, takes_keys, caller, facts };
                 let (pane, effects) = self.state.open(request, None, now);
-                let is_shown = self.state.latest_client().is_some();
+                let mut shown = self.clients.keys().filter_map(|client| self.state.shown_workspace(*client));
+                let is_shown = shown.any(|workspace| workspace.contains(&pane));
                 (Answer::Opened { surface: surface_of(&pane), is_shown }, effects)
             }
             Request::Send { surface, text } => match self.find(&surface) {

@@ -95,7 +95,7 @@ impl State {
         (self.toast, self.indicators) = (None, BTreeMap::new());
     }
 
-    fn pane_of_surface(&self, surface: &str) -> Option<PaneId> {
+    pub(crate) fn pane_of_surface(&self, surface: &str) -> Option<PaneId> {
         self.panes.keys().find(|pane| surface_of(pane) == surface).cloned()
     }
 

@@ -5,7 +5,7 @@ use std::time::Instant;
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use ringer_ui::{Input, KeyPress};
 
-use super::{OpenRequest, State};
+use super::{OpenRequest, State, TakesKeys};
 use crate::actions::PaneAction;
 use crate::effect::Effect;
 use crate::layout::{PaneId, Side};
@@ -288,7 +288,7 @@ impl State {
         let directory = self.directory_for(client);
         let mut facts = self.views.get(&client).map(|view| view.facts.clone()).unwrap_or_default();
         facts.directory = directory;
-        self.open(OpenRequest { facts, takes_keys: true, ..request }, Some(client), now).1
+        self.open(OpenRequest { facts, takes_keys: TakesKeys::Always, ..request }, Some(client), now).1
     }
 
     fn restart(&mut self, client: ClientId, now: Instant) -> Vec<Effect> {

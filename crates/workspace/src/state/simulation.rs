@@ -18,7 +18,7 @@ use ringer_pty::Ending;
 use ringer_ui::{Agent, InputParser};
 use test_support::Random;
 
-use super::{OpenRequest, State};
+use super::{OpenRequest, State, TakesKeys};
 use crate::actions::PaneKeys;
 use crate::effect::Effect;
 use crate::emulator::{Emulator, Size};
@@ -228,7 +228,8 @@ impl Simulation {
                 .pick(&[None, Some("api"), Some("very long name of a workspace")])
                 .map(str::to_owned),
             is_below: self.random.one_in(2),
-            takes_keys: self.random.one_in(2),
+            takes_keys: *self.random.pick(&[TakesKeys::Never, TakesKeys::FromCaller, TakesKeys::Always]),
+            caller: if self.random.one_in(2) { Some(self.pane()) } else { None },
             facts: self.facts(),
         };
         self.state.open(request, None, self.now).1

@@ -17,7 +17,7 @@ use ringer_pty::Ending;
 use ringer_ui::InputParser;
 use serde_json::Value;
 
-use super::{OpenRequest, State};
+use super::{OpenRequest, State, TakesKeys};
 use crate::actions::PaneKeys;
 use crate::area::Area;
 use crate::draw::draw;
@@ -81,14 +81,16 @@ impl Session {
         self.start(effects)
     }
 
+    /// A person opens a pane from another terminal.
     fn open(&mut self, command: &[&str], workspace: Option<&str>) -> PaneId {
-        let request = OpenRequest {
-            command: command.iter().map(ToString::to_string).collect(),
-            workspace: workspace.map(str::to_owned),
-            takes_keys: true,
-            facts: Self::facts(80, 24),
-            ..OpenRequest::default()
-        };
+        let workspace = workspace.map(str::to_owned);
+        let command = command.iter().map(ToString::to_string).collect();
+        let takes_keys = TakesKeys::Always;
+        self.open_as(OpenRequest { command, workspace, takes_keys, ..OpenRequest::default() })
+    }
+
+    fn open_as(&mut self, request: OpenRequest) -> PaneId {
+        let request = OpenRequest { facts: Self::facts(80, 24), ..request };
         let (pane, effects) = self.state.open(request, None, self.now);
         self.start(effects);
         pane
@@ -179,6 +181,11 @@ impl Session {
     fn size(&self, pane: &PaneId) -> (u16, u16) {
         let size = self.state.pane(pane).unwrap().emulator.size();
         (size.columns, size.lines)
+    }
+
+    /// The name of the workspace of a pane.
+    fn workspace_of(&self, pane: &PaneId) -> String {
+        self.state.workspace_of(pane).unwrap().name.clone()
     }
 
     fn names(&self) -> Vec<&str> {

@@ -6,6 +6,15 @@ use test_support::{HangingDirectory, until};
 
 use super::session::Session;
 
+/// Makes the shell an agent, as Claude Code says that it starts.
+const BECOME_AGENT: &str = "echo '{\"hook_event_name\":\"SessionStart\",\"session_id\":\"s1\",\"source\":\"startup\",\"cwd\":\"'$PWD'\"}' \
+    | \"$RINGER\" hook claude SessionStart > /dev/null";
+
+/// Writes the line that is typed into its pane to a file.
+fn writes_line_to(file: &str) -> String {
+    format!("read line; echo $line > {file}; read line")
+}
+
 #[test]
 fn panes_are_listed_and_typed_into_from_outside() {
     let session = Session::new();
@@ -43,9 +52,8 @@ fn uninstall_does_not_leave_programs_behind() {
 fn an_agent_may_not_type_into_a_pane() {
     let session = Session::new();
     session.open("victim", "read line; echo $line > typed; read line");
-    let agent = "echo '{\"hook_event_name\":\"SessionStart\",\"session_id\":\"s1\",\"source\":\"startup\",\"cwd\":\"'$PWD'\"}' \
-                 | \"$RINGER\" hook claude SessionStart > /dev/null; \"$RINGER\" send victim yes 2> said; echo $? > exit; read line";
-    session.open("agent", agent);
+    let send = "\"$RINGER\" send victim yes 2> said; echo $? > exit; read line";
+    session.open("agent", &format!("{BECOME_AGENT}; {send}"));
     assert_eq!(session.line_of("exit"), "77");
     assert!(session.line_of("said").contains("must not type into a pane"));
     assert!(!session.file("typed").exists());
@@ -97,4 +105,83 @@ fn open_shows_its_pane_in_a_terminal_that_shows_none() {
     window.until("shown-42");
     window.press("d");
     assert!(window.end().1.success());
+}
+
+#[test]
+fn open_shows_its_pane_and_not_the_workspace_that_was_shown_before() {
+    let session = Session::new();
+    let mut window = session.attach();
+    window.press("d");
+    assert!(window.end().1.success());
+    let script = writes_line_to("typed");
+    let arguments = ["open", "--workspace", "zeta", "--name", "zz1", "--", "sh", "-c", &script];
+    let mut window = session.window(&arguments, 24, 80);
+    window.until("zz1");
+    window.command("for zeta");
+    assert_eq!(session.line_of("typed"), "for zeta");
+    window.press("d");
+    assert!(window.end().1.success());
+    // The first workspace is another one.
+    session.run(&["open", "-d", "--name", "newest", "--", "cat"]);
+    until("the hub knows it", || session.surfaces().iter().any(|surface| surface["name"] == "newest"));
+    assert_eq!(session.surface("newest")["workspace"], "zeta");
+}
+
+#[test]
+fn a_window_goes_to_another_workspace_if_it_is_told_to() {
+    let session = Session::new();
+    let mut window = session.attach();
+    let opened = |go: &str, workspace: &str, script: &str| {
+        let arguments = ["open", go, "--json", "--workspace", workspace, "--", "sh", "-c", script];
+        crate::ringer::json(&session.run(&arguments))["is_shown"].clone()
+    };
+    assert_eq!(opened("--detached", "behind", &writes_line_to("behind")), false);
+    assert_eq!(opened("--go", "other", &writes_line_to("other")), true);
+    window.command("for the other");
+    assert_eq!(session.line_of("other"), "for the other");
+    assert!(!session.file("behind").exists());
+}
+
+#[test]
+fn a_command_in_a_pane_takes_the_keys_only_from_the_person_who_typed_it() {
+    let session = Session::new();
+    let mut window = session.attach();
+    session.run(&["open", "-d", "--workspace", "back", "--name", "script", "--", "sh"]);
+    session.run(&["send", "script", "\"$RINGER\" open --name helper -- sleep 1000; echo > opened"]);
+    session.line_of("opened");
+    until("the hub knows it", || session.surfaces().iter().any(|surface| surface["name"] == "helper"));
+    assert_eq!(session.surface("helper")["workspace"], "back");
+    let script = writes_line_to("beside");
+    window
+        .command(&format!("echo > first; \"$RINGER\" open --name beside -- sh -c '{script}'; echo > second"));
+    session.line_of("first");
+    session.line_of("second");
+    window.command("for the new one");
+    assert_eq!(session.line_of("beside"), "for the new one");
+}
+
+#[test]
+fn an_agent_with_a_terminal_leaves_the_keys_where_they_are() {
+    let session = Session::new();
+    let mut window = session.attach();
+    let open = "\"$RINGER\" open --name helper -- sleep 1000; echo > opened";
+    session.open("agent", &format!("{BECOME_AGENT}; {open}; {}", writes_line_to("answer")));
+    session.line_of("opened");
+    window.command("yes");
+    assert_eq!(session.line_of("answer"), "yes");
+}
+
+#[test]
+fn a_name_that_could_not_be_read_is_refused() {
+    let session = Session::new();
+    for option in ["--name", "--workspace"] {
+        for blank in ["", " ", "\u{200b}\t"] {
+            let refused = session.hub.fails(&["open", "-d", option, blank], 64);
+            assert!(refused.contains(&format!("{option} is empty")), "{refused}");
+        }
+        let refused = session.hub.fails(&["open", "-d", option, &"ä".repeat(101)], 64);
+        assert!(refused.contains("101 characters, and at most 100"), "{refused}");
+    }
+    assert!(session.with_words(&["panes"]).is_empty());
+    session.run(&["open", "-d", "--name", &"ä".repeat(100), "--", "cat"]);
 }

@@ -57,17 +57,104 @@ fn a_new_workspace_has_a_name_that_none_has() {
 #[test]
 fn a_command_opens_a_pane_in_the_workspace_that_it_names() {
     let mut session = Session::with_shell();
-    let first = session.open(&["cargo", "test"], Some("tests"));
-    let second = session.open(&["cargo", "run"], Some("tests"));
+    let shell = session.focused(1);
+    let first = session.open_as(behind(Some("tests")));
+    let second = session.open_as(behind(Some("tests")));
+    assert_eq!(session.focused(1), shell, "the keys stay where they are");
     let here = session.open(&["htop"], None);
     assert_eq!(session.names(), ["api", "tests"]);
-    let workspace = |pane: &PaneId| session.state.workspace_of(pane).unwrap().name.clone();
-    assert_eq!(
-        (workspace(&first), workspace(&second), workspace(&here)),
-        ("tests".into(), "tests".into(), "api".into())
-    );
+    assert_eq!(["tests", "tests", "api"], [&first, &second, &here].map(|pane| session.workspace_of(pane)));
+    assert_eq!(session.focused(1), here);
     assert_eq!(session.size(&first), (80, 24), "no window has shown it");
     assert_eq!(session.state.pane(&here).unwrap().label(), "htop");
+}
+
+/// What a script opens, which leaves the keys where they are.
+fn behind(workspace: Option<&str>) -> OpenRequest {
+    OpenRequest { workspace: workspace.map(str::to_owned), ..OpenRequest::default() }
+}
+
+#[test]
+fn a_window_goes_to_the_pane_that_a_person_opens_in_another_workspace() {
+    let mut session = Session::with_shell();
+    session.attach(2, 80, 24);
+    let shell = session.focused(2);
+    session.input(1, "a");
+    let other = session.open(&["htop"], Some("other"));
+    assert_eq!((session.focused(1), session.focused(2)), (other.clone(), shell), "in the window used last");
+    assert_eq!(session.size(&other), (82, 26));
+    assert_eq!(written(&session.input(1, "b"), &other), "b");
+}
+
+#[test]
+fn without_a_window_the_next_one_shows_what_was_opened_last() {
+    let mut session = Session::with_shell();
+    session.prefix(1, "c");
+    session.prefix(1, "c");
+    session.prefix(1, "2");
+    session.state.detach(ClientId(1));
+    let newest = session.open(&[], None);
+    assert_eq!(session.workspace_of(&newest), "api 2", "the workspace that was shown last");
+    let third = session.open(&[], Some("api 3"));
+    let quiet = session.open_as(behind(Some("api")));
+    let beside = session.open_as(behind(None));
+    assert_eq!(["api", "api 3"], [&quiet, &beside].map(|pane| session.workspace_of(pane)));
+    session.attach(2, 100, 30);
+    assert_eq!(session.focused(2), third);
+}
+
+/// What a command opens that was called in the terminal of a pane.
+fn called_in(caller: &PaneId, workspace: Option<&str>) -> OpenRequest {
+    let (takes_keys, caller) = (TakesKeys::FromCaller, Some(caller.clone()));
+    OpenRequest { takes_keys, caller, ..behind(workspace) }
+}
+
+#[test]
+fn a_command_in_a_pane_takes_the_keys_only_from_that_pane() {
+    let (mut session, left, right) = Session::with_two();
+    let agent = session.open_as(behind(Some("agents")));
+    let helper = session.open_as(called_in(&agent, None));
+    assert_eq!((session.workspace_of(&helper).as_str(), session.focused(1)), ("agents", right.clone()));
+    let helper = session.open_as(called_in(&agent, Some("api")));
+    assert_eq!((session.workspace_of(&helper).as_str(), session.focused(1)), ("api", right.clone()));
+    // From the pane beside the one with the keys.
+    let helper = session.open_as(called_in(&left, None));
+    let (own, beside) = (session.area(1, &helper), session.area(1, &left));
+    assert_eq!((own.x, session.focused(1)), (beside.x + beside.width, right.clone()));
+    // In the inbox, the person types into no pane.
+    session.prefix(1, "i");
+    session.open_as(called_in(&right, None));
+    session.state.terminal_back(ClientId(1), session.now);
+    assert_eq!(session.focused(1), right);
+    let typed = session.open_as(called_in(&right, None));
+    assert_eq!(session.focused(1), typed);
+    let elsewhere = session.open_as(called_in(&typed, Some("agents")));
+    assert_eq!(session.focused(1), elsewhere);
+}
+
+#[test]
+fn a_command_in_a_pane_takes_no_keys_of_the_window_used_last() {
+    let mut session = Session::with_shell();
+    let first = session.focused(1);
+    session.attach(2, 80, 24);
+    session.prefix(2, "c");
+    let second = session.focused(2);
+    session.input(1, "a");
+    // Its pane has the keys of the other window, and the workspace that it names is shown in this one.
+    session.open_as(called_in(&second, Some("api")));
+    assert_eq!((session.focused(1), session.focused(2)), (first, second));
+}
+
+#[test]
+fn a_command_in_a_pane_that_is_closed_opens_where_the_person_is() {
+    let (mut session, left, right) = Session::with_two();
+    session.state.close(&right);
+    let opened = session.open_as(called_in(&right, None));
+    assert_eq!((session.workspace_of(&opened).as_str(), session.focused(1)), ("api", left));
+    // It goes there if it is told to.
+    let request = OpenRequest { takes_keys: TakesKeys::Always, ..called_in(&right, Some("other")) };
+    let opened = session.open_as(request);
+    assert_eq!(session.focused(1), opened);
 }
 
 #[test]

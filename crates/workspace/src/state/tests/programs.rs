@@ -90,9 +90,8 @@ fn what_is_on_the_screen_already_is_heard_and_not_drawn_again() {
 #[test]
 fn what_a_program_copies_is_for_the_windows_whose_keys_it_has() {
     let (mut session, left, right) = Session::with_two();
-    let other = session.open(&[], Some("web"));
     session.attach(2, 80, 24);
-    session.state.go_to(ClientId(2), &other, session.now);
+    let other = session.open(&[], Some("web"));
     let mut copied = |pane: &PaneId| session.output(pane, "\x1b]52;c;aGVsbG8=\x07");
     let copy = |client: u64| Effect::Copy { client: ClientId(client), text: "hello".to_owned() };
     assert_eq!(copied(&right), [copy(1)]);
