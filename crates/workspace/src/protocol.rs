@@ -266,6 +266,14 @@ mod tests {
 
     use super::*;
 
+    #[test]
+    fn a_program_of_an_earlier_version_opens_a_pane_without_a_caller() {
+        let sent =
+            r#"{"open":{"command":[],"name":null,"workspace":null,"is_below":false,"takes_keys":true}}"#;
+        let read: Request = serde_json::from_str(sent).unwrap();
+        assert!(matches!(read, Request::Open { caller: None, goes_anyway: false, takes_keys: true, .. }));
+    }
+
     proptest! {
         #[test]
         fn frames_come_out_as_they_went_in_wherever_they_are_cut(
