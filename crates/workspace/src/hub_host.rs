@@ -375,15 +375,12 @@ fn say_all(
     unsaid: &mut VecDeque<Said>,
 ) -> bool {
     // The surfaces are said first, because the loop is asked for them now: what is heard needs them.
-    let mut waits_for_surfaces = !unsaid.is_empty();
+    let mut waits_for_surfaces = true;
     loop {
         let Ok(waiting) = work.recv() else { return true };
         if link.is_incomplete.load(Ordering::Relaxed) {
             // Meanwhile there is room again for what comes.
-            keep_unsaid(waiting, unsaid);
-            for waiting in work.try_iter() {
-                keep_unsaid(waiting, unsaid);
-            }
+            std::iter::once(waiting).chain(work.try_iter()).for_each(|waiting| keep_unsaid(waiting, unsaid));
             // What is not answered is said again to the next connection, and this hub would have heard it twice.
             connection.answers.wait_for(connection.sent, ANSWERS_WITHIN);
             return false;
@@ -395,12 +392,16 @@ fn say_all(
         }
         let Work::Say(request, counted) = waiting else { continue };
         drop(counted);
-        let is_looks = request.0 == "surface.looks";
+        if waits_for_surfaces && is_said_once(request.0) {
+            keep_unsaid(Work::Say(request, None), unsaid);
+            continue;
+        }
+        // It comes last of what a new hub is told. That the person typed may be said at any time.
+        let is_last = request.0 == "surface.looks" && request.1.get("present").is_none();
         if !connection.send(request, unsaid) {
             return false;
         }
-        // It comes last of what a new hub is told.
-        if waits_for_surfaces && is_looks {
+        if waits_for_surfaces && is_last {
             waits_for_surfaces = false;
             let mut kept = std::mem::take(unsaid).into_iter();
             while let Some(request) = kept.next() {
