@@ -266,7 +266,7 @@ impl Pen {
             self.link.clone_from(&cell.link);
         }
         let character = cell.character.filter(|char| !char.is_control()).unwrap_or(' ');
-        let marks = marks(cell);
+        let marks = written_marks(cell);
         if self.abilities.is_ascii {
             out.push(ascii(character));
             if is_wide {
@@ -293,7 +293,7 @@ impl Pen {
 
 /// The marks of a cell as they are written. What a joiner at their end would join is a cell of its own: tmux 3.3a draws a character
 /// that comes after a joiner into the cell before it, also at the border or in the next picture.
-fn marks(cell: &Cell) -> &[char] {
+pub(crate) fn written_marks(cell: &Cell) -> &[char] {
     let mut marks = cell.marks.as_deref().unwrap_or_default();
     while let [before @ .., JOINER] = marks {
         marks = before;

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::*;
 use crate::draw::draw;
-use crate::screen::Abilities;
+use crate::screen::{Abilities, written_marks};
 use crate::style::ColourDepth;
 
 impl Simulation {
@@ -104,7 +104,9 @@ impl Simulation {
         if !bytes.is_empty() && columns > 1 && lines > 0 {
             window.terminal.each_cell(0..window.terminal.size().lines, |x, y, cell| {
                 let drawn = screen.cell(x, y).expect("a cell of the window");
-                assert!(cell == *drawn, "{client:?} at {x}, {y}: {cell:?} is shown, {drawn:?} was drawn");
+                let (mut written, marks) = (drawn.clone(), written_marks(drawn));
+                written.marks = (!marks.is_empty()).then(|| marks.into());
+                assert!(cell == written, "{client:?} at {x}, {y}: {cell:?} is shown, {drawn:?} was drawn");
             });
             let cursor = screen.cursor.map(|cursor| (cursor.x, cursor.y, cursor.shape));
             assert_eq!(window.terminal.cursor(), cursor, "the cursor of {client:?}");
