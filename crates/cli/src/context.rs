@@ -117,17 +117,24 @@ pub(crate) fn sender(
     journal: &mut Journal,
     repository: Option<&Repository>,
 ) -> Result<Sender, Failure> {
-    if let Some(name) = from {
-        return Ok(Sender::new(name)?);
+    if let Some(sender) = named_sender(from)? {
+        return Ok(sender);
     }
-    if let Some(name) = given_name() {
-        return Ok(Sender::new(&name)?);
-    }
-    let worktree = repository.map(|repository| repository.worktree.to_string_lossy().into_owned());
-    let agent = worktree
-        .map(|worktree| journal.agent_of_worktree(&worktree))
+    let agent = repository
+        .map(|repository| journal.agent_of_worktree(&worktree(repository)))
         .transpose()?
         .flatten()
         .filter(|agent| to.is_none_or(|to| to.as_str() != agent));
     Ok(agent.map_or_else(|| Ok(Sender::system()), |agent| Sender::new(&agent))?)
+}
+
+/// The sender that is named: `--from`, or `RINGER_AGENT`.
+pub(crate) fn named_sender(from: Option<&str>) -> Result<Option<Sender>, Failure> {
+    let name = from.map(str::to_owned).or_else(given_name);
+    Ok(name.map(|name| Sender::new(&name)).transpose()?)
+}
+
+/// The worktree of a repository, as agents are known by it.
+pub(crate) fn worktree(repository: &Repository) -> String {
+    repository.worktree.to_string_lossy().into_owned()
 }

@@ -35,6 +35,7 @@
 
 #![deny(unsafe_code)]
 
+mod append_service;
 mod clock;
 mod connection_slots;
 mod daemon;

@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use ringer_journal::{Home, HubLock};
 use ringer_platform::{connect_at_once, peer_uid};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde_json::{Value, json};
 
+use crate::deadline_io::write_until;
 use crate::discovery::{HubAddress, check_path, usual_sockets};
 use crate::protocol::{ApiError, MAX_LINE, Response};
 
@@ -23,27 +23,12 @@ const TELL_WITHIN: Duration = Duration::from_millis(50);
 /// Sends a request to the hub of a home, and does not wait for its answer: for hooks, which must not make an agent wait
 /// for a hub that is stopped or busy. What was sent is read when the hub goes on.
 pub fn tell(home: &Home, method: &str, params: &Value) -> Result<(), HubClientError> {
-    let mut stream = reach(home, connect_at_once)?;
+    let stream = reach(home, connect_at_once)?;
     let line = request(method, params);
-    let end = Instant::now() + TELL_WITHIN;
-    let mut left = line.as_bytes();
-    while !left.is_empty() {
-        match stream.write(left) {
-            Ok(written) => left = left.get(written..).unwrap_or_default(),
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                let rest = end.saturating_duration_since(Instant::now());
-                let rest = Timespec::try_from(rest).ok();
-                // Its buffer is full of what it has not read.
-                let ready = poll(&mut [PollFd::new(&stream, PollFlags::OUT)], rest.as_ref());
-                if ready.is_ok_and(|ready| ready == 0) {
-                    return Err(HubClientError::Late { waited: TELL_WITHIN });
-                }
-            }
-            Err(error) => return Err(HubClientError::Silent(error)),
-        }
-    }
-    Ok(())
+    write_until(&stream, line.as_bytes(), Instant::now() + TELL_WITHIN).map_err(|error| match error.kind() {
+        ErrorKind::TimedOut => HubClientError::Late { waited: TELL_WITHIN },
+        _ => HubClientError::Silent(error),
+    })
 }
 
 /// Connects to the hub of a home: at the socket that `hub.json` names, or, where that file is damaged, at one of those

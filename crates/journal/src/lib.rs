@@ -64,6 +64,7 @@ pub use hub_store::transaction::{DeadLetter, HubChanges, PendingDelivery, PlaceF
 pub use ids::{IdSource, Uptime, monotonic};
 pub use journal::agent::info::{AgentChange, AgentInfo, AgentUpdate, TERMINAL_CLIENT};
 pub use journal::agent::update::LiveAgents;
+pub use journal::append::AppendRequest;
 pub use journal::caller::Caller;
 pub use journal::consumer::Consumer;
 pub use journal::hook_waiter::{CLIENT_SERVER, HookWaiter, HookWake};

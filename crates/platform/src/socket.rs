@@ -1,10 +1,10 @@
 //! Connecting to a Unix socket, and who is behind it.
 
 use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
-use rustix::io::FdFlags;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketType};
 
 /// Connects without waiting: a process that is stopped takes no connection, and those that wait for it are limited. The
@@ -20,11 +20,26 @@ pub fn connect_abstract_at_once(name: &[u8]) -> io::Result<UnixStream> {
 }
 
 fn connect(address: &SocketAddrUnix) -> io::Result<UnixStream> {
-    let stream = rustix::net::socket(AddressFamily::UNIX, SocketType::STREAM, None)?;
-    rustix::io::fcntl_setfd(&stream, FdFlags::CLOEXEC)?;
-    rustix::io::ioctl_fionbio(&stream, true)?;
+    let stream = new_socket()?;
     rustix::net::connect(&stream, address)?;
     Ok(stream.into())
+}
+
+/// A socket that does not block and that other programs do not inherit.
+#[cfg(target_os = "linux")]
+fn new_socket() -> io::Result<OwnedFd> {
+    use rustix::net::{SocketFlags, socket_with};
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    Ok(socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?)
+}
+
+/// A socket that does not block and that other programs do not inherit.
+#[cfg(not(target_os = "linux"))]
+fn new_socket() -> io::Result<OwnedFd> {
+    let stream = rustix::net::socket(AddressFamily::UNIX, SocketType::STREAM, None)?;
+    rustix::io::fcntl_setfd(&stream, rustix::io::FdFlags::CLOEXEC)?;
+    rustix::io::ioctl_fionbio(&stream, true)?;
+    Ok(stream)
 }
 
 /// The user who owns the process behind a socket.

@@ -4,8 +4,9 @@ use std::io::Read;
 use std::time::Duration;
 
 use ringer_core::message::{MAX_BODY, MessageId, QuestionId, ShownKind};
-use ringer_core::{Draft, Recipient, Scope};
-use ringer_journal::{IdSource, Journal};
+use ringer_core::{Draft, Recipient, Scope, Sender};
+use ringer_ipc::append_through_hub;
+use ringer_journal::{AppendRequest, IdSource, Journal};
 use ringer_term::sanitise_line;
 use ringer_turn::InjectionSource;
 use serde::Serialize;
@@ -121,14 +122,28 @@ pub(crate) struct Sent {
 
 /// Stores a message and wakes those it is for. A hub is started if none runs.
 pub(crate) fn send(notice: &Notice<'_>) -> Result<Sent, Failure> {
+    let Addressed { recipient, warning, journal } = recipient(notice.to)?;
+    let request = request(notice, recipient)?;
+    let mut warnings: Vec<String> = warning.into_iter().collect();
+    // A journal that is open already is the shorter way.
+    if journal.is_some() || !append_through_hub(&context::home()?, &request) {
+        let mut journal = journal.map_or_else(context::journal, Ok)?;
+        journal.append_request(&request)?;
+        warnings.extend(hub_client::start_unless_woken(&journal));
+        context::warn_if_repaired(&journal);
+    }
+    Ok(Sent { id: request.id, scope: request.draft.scope, warnings })
+}
+
+/// The message as it is appended.
+fn request(notice: &Notice<'_>, recipient: Recipient) -> Result<AppendRequest, Failure> {
     let text = |text: Option<&str>| text.map(str::to_owned);
     let repository = context::repository();
-    let scope = context::scope(repository.as_ref());
-    let mut journal = context::journal()?;
-    let (recipient, warning) = recipient(notice.to, &mut journal)?;
-    let sender = context::sender(notice.from, recipient.agent(), &mut journal, repository.as_ref())?;
+    let named = context::named_sender(notice.from)?;
+    let worktree = repository.as_ref().filter(|_| named.is_none()).map(context::worktree);
     let (kind, category) = notice.kind.stored();
-    let mut draft = Draft::new(scope, sender, kind, notice.body)?;
+    let scope = context::scope(repository.as_ref());
+    let mut draft = Draft::new(scope, named.unwrap_or_else(Sender::system), kind, notice.body)?;
     draft.category = match notice.source {
         Some(source) => Some(sent_source(source, notice.kind, &recipient)?),
         None => text(category),
@@ -141,10 +156,8 @@ pub(crate) fn send(notice: &Notice<'_>) -> Result<Sent, Failure> {
     draft.recipient = recipient;
     draft.origin = origin::message_origin();
     draft.check()?;
-    let id = journal.append(&draft, &IdSource::now())?;
-    let unshown = hub_client::start_unless_woken(&journal);
-    context::warn_if_repaired(&journal);
-    Ok(Sent { id, scope: draft.scope, warnings: warning.into_iter().chain(unshown).collect() })
+    let ids = IdSource::now();
+    Ok(AppendRequest { id: ids.message_id(), unix_ms: ids.unix_ms, draft, worktree })
 }
 
 /// The source that a message is sent under, as its category. The other sources follow from the sender, and cannot be
@@ -169,20 +182,31 @@ fn sent_source(source: &str, kind: ShownKind, recipient: &Recipient) -> Result<S
     Ok(source.to_owned())
 }
 
+/// Whom a message is for.
+struct Addressed {
+    recipient: Recipient,
+    /// What the sender should know of it.
+    warning: Option<String>,
+    /// The journal, if it had to be opened for that.
+    journal: Option<Journal>,
+}
+
 /// Whom it is for. An agent that the journal does not know may still come: its message waits, and there is a warning.
-fn recipient(to: Option<&str>, journal: &mut Journal) -> Result<(Recipient, Option<String>), Failure> {
-    let Some(to) = to else { return Ok((Recipient::Default, None)) };
-    let recipient = Recipient::parse(to)?;
-    let named = recipient.agent().map(|agent| journal.agent_named(agent.as_str()));
-    match (named.transpose()?.flatten(), recipient.agent()) {
-        (Some(id), _) => Ok((Recipient::parse(&format!("agent:{id}"))?, None)),
-        (None, Some(agent)) if is_elsewhere(agent.as_str()) => Ok((recipient, None)),
-        (None, Some(agent)) => {
-            let warning = unknown_agent(agent.as_str(), journal)?;
-            Ok((recipient, Some(warning)))
+fn recipient(to: Option<&str>) -> Result<Addressed, Failure> {
+    let recipient = to.map_or(Ok(Recipient::Default), Recipient::parse)?;
+    let Some(agent) = recipient.agent() else {
+        return Ok(Addressed { recipient, warning: None, journal: None });
+    };
+    let mut journal = context::journal()?;
+    let (recipient, warning) = match journal.agent_named(agent.as_str())? {
+        Some(id) => (Recipient::parse(&format!("agent:{id}"))?, None),
+        None if is_elsewhere(agent.as_str()) => (recipient, None),
+        None => {
+            let warning = unknown_agent(agent.as_str(), &mut journal)?;
+            (recipient, Some(warning))
         }
-        (None, None) => Ok((recipient, None)),
-    }
+    };
+    Ok(Addressed { recipient, warning, journal: Some(journal) })
 }
 
 /// Whether a name is one of an agent on another machine, `worker-1@box`. Only such a name makes it worth reading the settings.

@@ -2,6 +2,7 @@
 
 mod agent_rows;
 mod agents_that_try;
+mod appending;
 mod away;
 mod backlog;
 mod callers;

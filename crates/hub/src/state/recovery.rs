@@ -2,7 +2,7 @@
 
 use ringer_core::policy::DeliveryChannel;
 use ringer_core::{Event, Now, Order};
-use ringer_journal::{Error, StoredNotifications};
+use ringer_journal::{Error, LockTimeout, StoredNotifications};
 
 use super::HubState;
 use super::ingest::RETRY_AFTER;
@@ -74,8 +74,8 @@ impl HubState {
             self.decide(now, Event::Observed(observation));
         }
         // From now on clients are waiting.
-        self.journal.wait_as_loop(RETRY_AFTER);
-        self.notifications.store().wait_as_loop(RETRY_AFTER);
+        self.journal.wait_as_loop(LockTimeout::LOOP, RETRY_AFTER);
+        self.notifications.store().wait_as_loop(LockTimeout::LOOP, RETRY_AFTER);
         Ok(self.take_actions())
     }
 }

@@ -164,11 +164,11 @@ impl<S: Schema> Database<S> {
         *self = Self { lock_waits, reopened: true, ..opened };
     }
 
-    /// Waits for the write lock as an event loop does, from now on: [`LockTimeout::LOOP`] at most, and when it was not free,
-    /// not again within this time. Whatever needs it then fails at once with [`Error::Busy`].
-    pub fn wait_as_loop(&mut self, pause: Duration) {
-        self.set_lock_timeout(LockTimeout::LOOP);
-        self.lock_waits = LockWaits::of_loop(pause);
+    /// Waits for the write lock as an event loop does, from now on: for this long at most, and when it was not free, not again
+    /// within the pause. Whatever needs it then fails at once with [`Error::Busy`].
+    pub fn wait_as_loop(&mut self, timeout: LockTimeout, pause: Duration) {
+        self.set_lock_timeout(timeout);
+        self.lock_waits = LockWaits::of_loop(timeout, pause);
         // It only sets a number in the connection; where it fails, more is kept.
         let _ = self.connection.pragma_update(None, "cache_size", LOOP_CACHE);
     }

@@ -39,9 +39,9 @@ impl LockWaits {
         Self { timeout, pause: None, busy_since: None }
     }
 
-    /// Those of an event loop: [`LockTimeout::LOOP`] at most, and not again within this time.
-    pub(crate) fn of_loop(pause: Duration) -> Self {
-        Self { timeout: LockTimeout::LOOP, pause: Some(pause), busy_since: None }
+    /// Those of an event loop: this long at most, and not again within the pause.
+    pub(crate) fn of_loop(timeout: LockTimeout, pause: Duration) -> Self {
+        Self { timeout, pause: Some(pause), busy_since: None }
     }
 
     pub(crate) fn timeout(&self) -> LockTimeout {
@@ -83,7 +83,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let home = Home::new(directory.path().to_owned());
         let held = acquire(&home, "lock", LockTimeout::NONE).unwrap();
-        let mut waits = LockWaits::of_loop(Duration::from_hours(1));
+        let mut waits = LockWaits::of_loop(LockTimeout::LOOP, Duration::from_hours(1));
         let waited = |waits: &mut LockWaits| match waits.acquire(&home, "lock") {
             Err(Error::Busy { waited }) => Some(waited),
             _ => None,

@@ -1,8 +1,9 @@
 //! Appends messages. A message exists once its transaction is on disk.
 
 use ringer_core::message::{Tag, part_count};
-use ringer_core::{Draft, MessageId, Recipient};
+use ringer_core::{Draft, MessageId, Recipient, Sender};
 use rusqlite::Transaction;
+use serde::{Deserialize, Serialize};
 
 use crate::db::text::text;
 use crate::error::Error;
@@ -10,7 +11,23 @@ use crate::ids::IdSource;
 use crate::journal::inbox;
 use crate::journal::row;
 use crate::journal::schema::Journal;
-use crate::wake::subscription;
+use crate::journal::stats;
+use crate::wake::{doorbell, subscription};
+
+/// A message to append, with everything that the journal does not know: whichever process appends it, and however often, it is
+/// the same message.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AppendRequest {
+    /// Its id.
+    pub id: MessageId,
+    /// When it is sent, in milliseconds since 1970.
+    pub unix_ms: i64,
+    /// What it says.
+    pub draft: Draft,
+    /// The worktree it is sent from, if its sender is the agent that works there. The sender of the draft stands where there
+    /// is none, or several, or it is the agent that the message is for.
+    pub worktree: Option<String>,
+}
 
 impl Journal {
     /// Appends a message and wakes the processes that wait for it. When this returns, the message is on disk.
@@ -20,12 +37,47 @@ impl Journal {
         Ok(id)
     }
 
+    /// Appends the message of a request. The same request twice is one message.
+    pub fn append_request(&mut self, request: &AppendRequest) -> Result<(), Error> {
+        let bells = self.put_request(request)?;
+        self.wake(&bells);
+        Ok(())
+    }
+
+    /// The same in the hub's own process, for another one. Gives whether the hub's loop was woken. If it was not, as after its
+    /// doorbell was removed, the other process must not rely on this hub.
+    pub fn append_in_hub(&mut self, request: &AppendRequest) -> Result<bool, Error> {
+        let bells = self.put_request(request)?;
+        doorbell::wake_named(&self.home, &bells);
+        Ok(doorbell::wake(&doorbell::named(&self.home, doorbell::HUB)))
+    }
+
+    fn put_request(&mut self, request: &AppendRequest) -> Result<Vec<String>, Error> {
+        self.write(|transaction| {
+            let draft = match &request.worktree {
+                Some(worktree) => &sent_from(transaction, worktree, &request.draft)?,
+                None => &request.draft,
+            };
+            let put = put_of_machine(transaction, draft, &request.id, request.unix_ms, None)?;
+            // If it is there already, the process that put it there may have been killed before it woke those who wait.
+            put.map_or_else(|| subscription::doorbells_to_wake(transaction, draft), Ok)
+        })
+    }
+
     /// Appends a message that has an id already. Appending the same id twice is one message.
     pub fn append_as(&mut self, draft: &Draft, id: &MessageId, unix_ms: i64) -> Result<(), Error> {
         let bells = self.write(|transaction| put(transaction, draft, id, unix_ms))?;
         self.wake(&bells);
         Ok(())
     }
+}
+
+/// The draft with the agent of a worktree as its sender, if it is one that may be.
+fn sent_from(transaction: &Transaction<'_>, worktree: &str, draft: &Draft) -> rusqlite::Result<Draft> {
+    let agent = stats::agent_of_worktree(transaction, worktree)?;
+    let agent = agent.filter(|agent| draft.recipient.agent().is_none_or(|to| to.as_str() != agent));
+    let sender = agent.and_then(|agent| Sender::new(&agent).ok());
+    Ok(Draft { sender: sender.unwrap_or_else(|| draft.sender.clone()), ..draft.clone() })
 }
 
 /// Puts a message, and the receipts of the agents it is for, into a transaction. Gives the doorbells to wake once that is
@@ -74,4 +126,71 @@ fn everyone_else(transaction: &Transaction<'_>, draft: &Draft) -> rusqlite::Resu
         )?
         .query_map([draft.scope.as_str(), draft.sender.as_str()], |row| text(row, 0))?
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::journal::test_journal::{draft, journal};
+    use crate::wake::subscription::Topic;
+    use ringer_core::Scope;
+
+    fn add_agent(journal: &mut Journal, id: &str, worktree: &str, state: &str) {
+        let columns =
+            "id, client, session_id, scope, worktree, by_hooks, state, since, seen, machine, blocks";
+        let insert = format!(
+            "INSERT INTO agent ({columns}) VALUES (?1, 'claude', ?1, 'global', ?2, 1, ?3, 0, 0, '{{}}', 0)"
+        );
+        journal.write(|transaction| transaction.execute(&insert, [id, worktree, state])).unwrap();
+    }
+
+    /// The sender of a message for that recipient, sent from `/w`.
+    fn sender(journal: &mut Journal, recipient: &str) -> String {
+        let ids = IdSource::now();
+        let draft = Draft { recipient: Recipient::parse(recipient).unwrap(), ..draft("hello") };
+        let worktree = Some("/w".to_owned());
+        let request = AppendRequest { id: ids.message_id(), unix_ms: ids.unix_ms, draft, worktree };
+        journal.append_request(&request).unwrap();
+        journal.append_request(&request).unwrap();
+        let mut stored = journal.messages_after(0, usize::MAX).unwrap();
+        stored.retain(|message| message.id == request.id);
+        assert_eq!(stored.len(), 1, "the same request twice is one message");
+        stored.remove(0).draft.sender.to_string()
+    }
+
+    /// The process that appended it first may have been killed before it woke the listener.
+    #[test]
+    fn the_same_request_again_wakes_those_who_wait_again_and_queues_nothing_twice() {
+        let (_directory, mut journal) = journal();
+        add_agent(&mut journal, "one", "/w", "working");
+        let ids = IdSource::now();
+        let draft = Draft { recipient: Recipient::parse("agent:one").unwrap(), ..draft("hello") };
+        let request = AppendRequest { id: ids.message_id(), unix_ms: ids.unix_ms, draft, worktree: None };
+        let topic = Topic::Everything;
+        let register = |transaction: &Transaction<'_>| {
+            subscription::register(transaction, "bell", &topic, &Scope::global())
+        };
+        journal.write(register).unwrap();
+        for _ in 0..2 {
+            assert_eq!(journal.put_request(&request).unwrap(), ["bell"]);
+        }
+        let count = |connection: &rusqlite::Connection| {
+            connection.query_row("SELECT count(*) FROM receipt", [], |row| row.get::<_, i64>(0))
+        };
+        assert_eq!(journal.read(count).unwrap(), 1);
+    }
+
+    #[test]
+    fn the_only_live_agent_of_a_worktree_is_the_sender_of_what_comes_from_there() {
+        let (_directory, mut journal) = journal();
+        assert_eq!(sender(&mut journal, "person"), "system");
+        add_agent(&mut journal, "ended", "/w", "exited");
+        add_agent(&mut journal, "elsewhere", "/other", "working");
+        assert_eq!(sender(&mut journal, "person"), "system");
+        add_agent(&mut journal, "one", "/w", "working");
+        assert_eq!(sender(&mut journal, "person"), "one");
+        assert_eq!(sender(&mut journal, "agent:one"), "system", "nothing is from the agent that it is for");
+        add_agent(&mut journal, "two", "/w", "idle");
+        assert_eq!(sender(&mut journal, "person"), "system", "it may be from either");
+    }
 }

@@ -26,7 +26,7 @@ pub(crate) fn insert(
     let origin = serde_json::to_string(&draft.origin).ok().filter(|origin| origin != "{}");
     let about = draft.about.as_ref().and_then(|about| serde_json::to_string(about).ok());
     let inserted = transaction
-        .prepare(
+        .prepare_cached(
             "INSERT INTO message (id, ts, scope, sender, kind, recipient, title, subtitle, body, category,
                                   question_id, key, ttl, origin, about, machine)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)

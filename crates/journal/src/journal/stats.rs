@@ -167,13 +167,7 @@ impl Journal {
 
     /// The agent that works in a worktree, if there is exactly one alive.
     pub fn agent_of_worktree(&mut self, worktree: &str) -> Result<Option<String>, Error> {
-        let mut agents: Vec<String> = self.read(|connection| {
-            connection
-                .prepare("SELECT id FROM agent WHERE worktree = ?1 AND state <> 'exited' LIMIT 2")?
-                .query_map([worktree], |row| text(row, 0))?
-                .collect()
-        })?;
-        Ok(if agents.len() == 1 { agents.pop() } else { None })
+        self.read(|connection| agent_of_worktree(connection, worktree))
     }
 
     /// The agent of that id or session id, if the journal knows it.
@@ -212,6 +206,15 @@ impl Journal {
             Ok(ids.iter().filter_map(|id| MessageId::parse(id).ok()).collect())
         })
     }
+}
+
+/// The agent that works in a worktree, if there is exactly one alive.
+pub(crate) fn agent_of_worktree(connection: &Connection, worktree: &str) -> rusqlite::Result<Option<String>> {
+    let mut agents: Vec<String> = connection
+        .prepare_cached("SELECT id FROM agent WHERE worktree = ?1 AND state <> 'exited' LIMIT 2")?
+        .query_map([worktree], |row| text(row, 0))?
+        .collect::<rusqlite::Result<_>>()?;
+    Ok(if agents.len() == 1 { agents.pop() } else { None })
 }
 
 fn unread(row: &Row<'_>) -> rusqlite::Result<UnreadCount> {

@@ -123,7 +123,7 @@ pub(crate) fn doorbells_to_wake(
     transaction: &Transaction<'_>,
     draft: &Draft,
 ) -> rusqlite::Result<Vec<String>> {
-    let mut statement = transaction.prepare("SELECT bell, topic, scope, own FROM waiter")?;
+    let mut statement = transaction.prepare_cached("SELECT bell, topic, scope, own FROM waiter")?;
     let mut rows = statement.query([])?;
     let mut bells = Vec::new();
     while let Some(row) = rows.next()? {

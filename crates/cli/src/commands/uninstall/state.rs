@@ -12,7 +12,8 @@ use crate::failure::{Failure, Outcome};
 use crate::output::short_path;
 
 /// What names of files in the home begin with. Databases have others beside them, and logs an older one.
-const FILES: [&str; 20] = [
+const FILES: [&str; 21] = [
+    "append.sock",
     "ringer.db",
     "hub.db",
     "hub.json",

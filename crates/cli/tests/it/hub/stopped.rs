@@ -50,7 +50,7 @@ fn pretend(environment: &HubEnvironment) -> std::path::PathBuf {
     socket
 }
 
-fn signal(hub: u32, signal: Signal) {
+pub(super) fn signal(hub: u32, signal: Signal) {
     kill_process(Pid::from_raw(hub.cast_signed()).expect("a pid"), signal).expect("it runs");
 }
 
@@ -60,7 +60,7 @@ fn is_stopped(hub: u32) -> bool {
 }
 
 /// Stops a hub, and waits until it stands still.
-fn stop(hub: u32) {
+pub(super) fn stop(hub: u32) {
     signal(hub, Signal::STOP);
     until("it is stopped", || is_stopped(hub));
 }
