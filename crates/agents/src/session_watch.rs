@@ -58,6 +58,7 @@ impl DialogWatch {
     }
 
     #[cfg(not(target_os = "linux"))]
+    #[expect(clippy::unused_self, reason = "only Linux tells")]
     pub(crate) fn changes(&self) -> Option<BorrowedFd<'_>> {
         None
     }

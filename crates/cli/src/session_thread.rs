@@ -62,6 +62,7 @@ fn run(home: Home, log: &Log, changed: &Receiver<Agent>) {
 struct Unhooked {
     sessions: Arc<Mutex<UnhookedSessions>>,
     /// Follows the files.
+    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "only Linux tells of changes"))]
     follower: Option<thread::JoinHandle<()>>,
 }
 
@@ -127,5 +128,6 @@ impl Unhooked {
     }
 
     #[cfg(not(target_os = "linux"))]
+    #[expect(clippy::unused_self, reason = "only Linux tells of changes")]
     fn follow(&mut self) {}
 }

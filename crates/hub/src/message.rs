@@ -41,12 +41,17 @@ pub(crate) enum LoopEvent {
     /// It is time to try again to remove the mark from a title.
     RetryTitle(SurfaceId),
     /// What is known of the person's session on this machine; `None` if nothing is any more.
+    #[cfg_attr(
+        all(target_os = "macos", not(test)),
+        expect(dead_code, reason = "there is no logind, and only the simulation has sessions")
+    )]
     DesktopSession(Option<DesktopSession>),
     /// The person did something to a popup.
     Desktop(DesktopEvent),
     /// A watched file changed, and its command ran.
     WatchFinished(WatchOutcome),
     /// The person's settings may have changed.
+    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "only Linux tells of changes"))]
     SettingsChanged,
     /// The process of an agent ended.
     ProcessEnded(Agent),

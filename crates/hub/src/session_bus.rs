@@ -140,11 +140,14 @@ fn is_ours(address: &str) -> bool {
 mod tests {
     use super::*;
     use std::os::unix::net::UnixListener;
+    #[cfg(target_os = "linux")]
     use std::process::{Child, Command};
 
     /// A process with such an environment. It ends with the test.
+    #[cfg(target_os = "linux")]
     struct Process(Child);
 
+    #[cfg(target_os = "linux")]
     impl Process {
         fn with(variables: &[(&str, &str)]) -> Self {
             let mut command = Command::new("sleep");
@@ -158,6 +161,7 @@ mod tests {
         }
     }
 
+    #[cfg(target_os = "linux")]
     impl Drop for Process {
         fn drop(&mut self) {
             let _ = self.0.kill();

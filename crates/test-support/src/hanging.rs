@@ -6,6 +6,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
+#[cfg(target_os = "linux")]
 use rustix::mount::{
     FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsconfig_set_string, fsmount, fsopen,
 };
@@ -21,19 +22,25 @@ pub struct HangingDirectory {
 }
 
 impl HangingDirectory {
-    /// `None` where it cannot be made: it needs root and `/dev/fuse`. The test is reported as skipped and has to return.
+    /// `None` where it cannot be made: it needs Linux, root and `/dev/fuse`. The test is reported as skipped and has to return.
     #[must_use = "a test that is skipped has to return"]
     #[track_caller]
     pub fn new() -> Option<Self> {
         match Self::mount() {
             Ok(directory) => Some(directory),
             Err(error) => {
-                skip(&format!("it needs a file system that hangs, with root and /dev/fuse ({error})"));
+                skip(&format!("it needs a file system that hangs, with Linux, root and /dev/fuse ({error})"));
                 None
             }
         }
     }
 
+    #[cfg(not(target_os = "linux"))]
+    fn mount() -> std::io::Result<Self> {
+        Err(std::io::ErrorKind::Unsupported.into())
+    }
+
+    #[cfg(target_os = "linux")]
     fn mount() -> std::io::Result<Self> {
         let server = File::options().read(true).write(true).open("/dev/fuse")?;
         let system = fsopen("fuse", FsOpenFlags::FSOPEN_CLOEXEC)?;

@@ -24,7 +24,6 @@
 
 #[cfg(feature = "desktop")]
 mod background_runtime;
-#[cfg(target_os = "linux")]
 mod hanging;
 #[cfg(feature = "desktop")]
 mod login_manager;
@@ -48,7 +47,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::{env, thread};
 
-#[cfg(target_os = "linux")]
 pub use hanging::HangingDirectory;
 #[cfg(feature = "desktop")]
 pub use login_manager::LoginManager;
@@ -61,7 +59,7 @@ pub use nats_server::{NATS_USERS, NatsServer, NatsUser};
 pub use notification_server::{
     BlockingNotificationServer, NotificationServer, NotifyCall, ServerBehaviour, ServerCall, in_time,
 };
-pub use program::{copy_program, make_program};
+pub use program::{copy_program, make_fifo, make_program};
 pub use random::Random;
 pub use session_bus::{SessionBus, first_line};
 pub use virtual_screen::VirtualScreen;

@@ -1,4 +1,4 @@
-//! Programs that a test makes and runs.
+//! Programs and FIFOs that a test makes.
 //!
 //! Another process writes them. A child that is forked while a file is open for writing holds it open until it executes
 //! its own program, and a program that is open for writing cannot be run ("Text file busy"). In `cargo test` some other
@@ -32,6 +32,17 @@ pub fn make_program(path: &Path, script: &str) {
 pub fn copy_program(program: &Path, path: &Path) {
     let copied = Command::new("cp").arg(program).arg(path).status();
     assert!(copied.is_ok_and(|status| status.success()), "{} was not made", path.display());
+}
+
+/// Makes a FIFO that is its owner's alone. rustix makes none on macOS.
+///
+/// # Panics
+///
+/// Where that is not possible.
+#[track_caller]
+pub fn make_fifo(path: &Path) {
+    let made = Command::new("mkfifo").args(["-m", "600"]).arg(path).status();
+    assert!(made.is_ok_and(|status| status.success()), "{} was not made", path.display());
 }
 
 #[cfg(test)]

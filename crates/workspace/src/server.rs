@@ -23,6 +23,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use ringer_journal::IdSource;
 use ringer_platform::{clear_wakes, peer_uid, wake_pair};
 use ringer_pty::keeper::{KeeperClient, KeptPane};
 use ringer_ui::Backend;
@@ -163,13 +164,8 @@ fn connect_keeper(
 /// An id that no pane had before: notifications keep it for long.
 fn new_id() -> String {
     const DIGITS: &[u8] = b"0123456789abcdefghijklmnopqrstuv";
-    let mut random = [0; 8];
-    // Without random numbers the time does.
-    if rustix::rand::getrandom(&mut random[..], rustix::rand::GetRandomFlags::empty()).is_err() {
-        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-        random = u64::try_from(now.as_nanos()).unwrap_or(0).to_be_bytes();
-    }
-    random.iter().map(|byte| char::from(DIGITS[usize::from(byte % 32)])).collect()
+    let random = IdSource::now().random;
+    random[..8].iter().map(|byte| char::from(DIGITS[usize::from(byte % 32)])).collect()
 }
 
 struct Server {

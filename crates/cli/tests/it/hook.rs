@@ -1,13 +1,11 @@
 //! `ringer hook`, as clients call it, with inputs recorded from them.
 
 use std::fs;
-use std::io::{Read, Write};
+use std::io::Write;
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use ringer_core::message::Agent;
-use ringer_journal::{Home, IdSource, Journal, LEASE};
 use serde_json::{Value, json};
 
 use crate::half_printed::HalfPrinted;
@@ -193,7 +191,8 @@ fn a_stop_with_something_waiting_goes_on() {
 
 /// A hook in the middle of its output, which is longer than its pipe holds.
 #[cfg(target_os = "linux")]
-fn half_way(environment: &TestEnvironment) -> Child {
+fn half_way(environment: &TestEnvironment) -> std::process::Child {
+    use std::io::Read;
     let mut command = environment.program(env!("CARGO_BIN_EXE_ringer"));
     command.args(["hook", "claude", "PostToolUse"]).stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut child = command.stderr(Stdio::null()).spawn().expect("the hook starts");
@@ -206,7 +205,10 @@ fn half_way(environment: &TestEnvironment) -> Child {
 }
 
 /// What waits for the agent, so many milliseconds from now.
+#[cfg(target_os = "linux")]
 fn pending(environment: &TestEnvironment, milliseconds: u128) -> Vec<String> {
+    use ringer_core::message::Agent;
+    use ringer_journal::{Home, IdSource, Journal};
     let mut journal = Journal::open(&Home::new(environment.home())).expect("a journal");
     let at = IdSource::now().unix_ms + i64::try_from(milliseconds).expect("a short time");
     let agent = Agent::new(AGENT).expect("a name");
@@ -239,7 +241,7 @@ fn a_hook_that_dies_or_is_not_read_leaves_it_pending() {
         assert_eq!(play(&environment, "claude_PostToolUse_Bash"), "", "its lease holds");
         assert_eq!(pending(&environment, 0), Vec::<String>::new());
         assert_eq!(
-            pending(&environment, LEASE.as_millis() + 1),
+            pending(&environment, ringer_journal::LEASE.as_millis() + 1),
             [id],
             "and then it is pending, under one id"
         );

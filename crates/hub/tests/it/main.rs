@@ -14,7 +14,6 @@ mod hooks;
 mod isolation;
 mod programs;
 mod quiet;
-#[cfg(target_os = "linux")]
 mod repositories;
 mod restart;
 mod settings;

@@ -14,7 +14,7 @@ use ringer_core::message::{Mark, MessageOrigin, Tag};
 use ringer_core::{Draft, MessageId, Scope, Sender};
 use ringer_hub::trust_file;
 use serde_json::{Value, json};
-use test_support::{HangingDirectory, until};
+use test_support::{HangingDirectory, make_fifo, until};
 
 use crate::hub::{Sink, TestHub, draft};
 
@@ -125,12 +125,10 @@ fn one_that_hangs_delays_no_other() {
 /// A FIFO made a probe wait, and a link to a device without an end filled the memory.
 #[test]
 fn what_is_no_git_directory_is_passed_over_at_once() {
-    use rustix::fs::{CWD, FileType, Mode, mknodat};
     let hub = hub("");
-    let fifo = |path: &Path| mknodat(CWD, path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).expect("a FIFO");
     let zero = |path: &Path| symlink("/dev/zero", path).expect("a link");
     let mut expected = Vec::new();
-    for (kind, make) in [("fifo", &fifo as &dyn Fn(&Path)), ("zero", &zero)] {
+    for (kind, make) in [("fifo", &make_fifo as &dyn Fn(&Path)), ("zero", &zero)] {
         for name in [".git", ".git/commondir", ".git/ringer", ".git/config"] {
             let root = hub.path(&format!("{kind}{}", expected.len()));
             match name {

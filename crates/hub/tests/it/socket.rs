@@ -3,7 +3,6 @@
 use std::fs;
 use std::io::{BufRead, BufReader, ErrorKind, Write};
 use std::os::unix::net::UnixStream;
-use std::path::Path;
 use std::thread;
 use std::time::Instant;
 
@@ -233,8 +232,11 @@ fn strangers_are_refused() {
     }
     let hub = TestHub::start("");
     let socket = hub.socket();
-    let directories: Vec<_> =
-        socket.ancestors().take_while(|path| **path != std::env::temp_dir()).map(Path::to_owned).collect();
+    let directories: Vec<_> = socket
+        .ancestors()
+        .take_while(|path| **path != std::env::temp_dir())
+        .map(std::path::Path::to_owned)
+        .collect();
     let allow = |mode| {
         for path in &directories {
             fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("ours");

@@ -234,14 +234,14 @@ fn lock_of(path: &Path) -> PathBuf {
 
 /// Makes a FIFO that is its owner's alone.
 #[cfg(not(target_os = "macos"))]
-fn make_fifo(path: &Path) -> io::Result<()> {
+pub(crate) fn make_fifo(path: &Path) -> io::Result<()> {
     use rustix::fs::{CWD, FileType, Mode, mknodat};
     Ok(mknodat(CWD, path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)?)
 }
 
 /// Makes a FIFO that is its owner's alone. rustix has none for macOS.
 #[cfg(target_os = "macos")]
-fn make_fifo(path: &Path) -> io::Result<()> {
+pub(crate) fn make_fifo(path: &Path) -> io::Result<()> {
     use nix::sys::stat::Mode;
     Ok(nix::unistd::mkfifo(path, Mode::S_IRUSR | Mode::S_IWUSR)?)
 }

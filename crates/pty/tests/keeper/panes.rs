@@ -1,6 +1,7 @@
 //! Programs in panes: how they start, what they have, how they end.
 
 use std::ffi::OsString;
+#[cfg(target_os = "linux")]
 use std::fs;
 use std::os::unix::ffi::OsStringExt;
 

@@ -12,6 +12,7 @@ const LISTEN_AGAIN: std::time::Duration = std::time::Duration::from_millis(10);
 
 /// Watches the directory of the hub's socket, once at a time and only while it is asked to.
 #[derive(Debug)]
+#[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "only Linux tells of changes"))]
 pub(super) struct HubWatch {
     socket: Option<PathBuf>,
     is_watching: Arc<AtomicBool>,
@@ -56,6 +57,7 @@ impl HubWatch {
     }
 
     #[cfg(not(target_os = "linux"))]
+    #[expect(clippy::unused_self, reason = "only Linux tells of changes")]
     pub(super) fn begin(&self, _tell: impl FnOnce() + Send + 'static) -> bool {
         false
     }

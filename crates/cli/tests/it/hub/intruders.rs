@@ -1,15 +1,9 @@
 //! Others at the hub's socket: a crowd that says nothing, and another user's process that says too much.
 
-use std::fs;
-use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 
-use serde_json::json;
-use test_support::DEADLINE;
-
 use super::environment::HubEnvironment;
-use crate::ringer::check;
 
 /// Connections to the hub that never ask for anything.
 fn half_open(environment: &HubEnvironment, many: usize) -> Vec<UnixStream> {
@@ -35,6 +29,14 @@ fn a_crowd_that_says_nothing_locks_no_command_out() {
 #[test]
 #[cfg(target_os = "linux")]
 fn what_another_users_process_says_is_not_printed() {
+    use std::fs;
+    use std::io::{BufRead, BufReader, Write};
+
+    use serde_json::json;
+    use test_support::DEADLINE;
+
+    use crate::ringer::check;
+
     use std::os::unix::fs::{PermissionsExt, chown};
     use std::os::unix::net::UnixListener;
     if !test_support::is_root() {

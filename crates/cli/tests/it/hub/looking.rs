@@ -27,6 +27,7 @@ impl Desktop {
     }
 
     /// A program whose hub shows popups on this desktop.
+    #[cfg(target_os = "linux")]
     pub(super) fn program(&self, program: &str) -> Command {
         let mut command = self.environment.program(program);
         command.env("DBUS_SESSION_BUS_ADDRESS", self.bus.address());

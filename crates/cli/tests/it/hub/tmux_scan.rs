@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use serde_json::Value;
-use test_support::{make_program, until};
+use test_support::{make_fifo, make_program, until};
 
 use super::environment::HubEnvironment;
 use super::tmux::Tmux;
@@ -13,8 +13,7 @@ use super::tmux_client::setup;
 /// A program that is called like Claude Code. It says each line of a FIFO to its terminal, and ends with it.
 fn make_claude(environment: &HubEnvironment) -> (PathBuf, PathBuf) {
     let (program, fifo) = (environment.base.path().join("claude"), environment.base.path().join("says"));
-    rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR)
-        .expect("a FIFO");
+    make_fifo(&fifo);
     make_program(
         &program,
         &format!(

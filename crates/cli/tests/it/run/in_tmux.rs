@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Write;
 
 use serde_json::{Value, json};
-use test_support::until;
+use test_support::{make_fifo, until};
 
 use super::pane::RINGER;
 use crate::hub::environment::HubEnvironment;
@@ -62,8 +62,7 @@ fn what_a_program_tells_and_its_end_are_told_once_each_and_ring_until_the_person
         HubEnvironment::with_settings("[notify]\nrate_limit = \"off\"\npopup = \"off\"\nmin_turn = \"0s\"\n");
     let panes = TwoPanes::open(&environment);
     let fifo = environment.base.path().join("go");
-    rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR)
-        .expect("a FIFO");
+    make_fifo(&fifo);
     let script = format!(
         "exec 3< {}; read go <&3; printf '\\033]777;notify;Build;half way\\007'; read go <&3; exit 2",
         fifo.display()

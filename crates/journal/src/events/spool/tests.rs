@@ -1,5 +1,6 @@
 use super::*;
 use crate::events::lost::LostEvents;
+use crate::wake::doorbell::make_fifo;
 use std::os::unix::fs::PermissionsExt;
 
 struct Place {
@@ -105,14 +106,7 @@ fn what_no_hook_wrote_is_set_aside_unread() {
     fs::create_dir(folder.join(name(1))).unwrap();
     std::os::unix::fs::symlink("/dev/zero", folder.join(name(2))).unwrap();
     fs::write(folder.join(name(3)), vec![b' '; usize::try_from(MAX_EVENT).unwrap() + 1]).unwrap();
-    rustix::fs::mknodat(
-        rustix::fs::CWD,
-        folder.join(name(4)),
-        rustix::fs::FileType::Fifo,
-        rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR,
-        0,
-    )
-    .unwrap();
+    make_fifo(&folder.join(name(4))).unwrap();
     for entry in spool.entries(None).iter().filter(|entry| !entry.is_of_this_boot()) {
         assert_eq!(entry.read().unwrap_err().kind(), ErrorKind::InvalidData, "{}", entry.name);
         entry.quarantine().unwrap();
