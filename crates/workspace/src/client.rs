@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use ringer_platform::{clear_wakes, connect_at_once, peer_uid, stop_this_process};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
+use serde_json::Value;
 
 use self::link::{ANSWER_WITHIN, Link};
 use self::watch::Watch;
@@ -88,6 +89,13 @@ pub struct ClientSettings {
     pub directory: PathBuf,
 }
 
+/// The window of a client.
+struct Window {
+    terminal: RawTerminal,
+    /// What it shows, as the server said it: for the next one, if this one is killed.
+    shown: Option<Value>,
+}
+
 /// What a client needs of the program around it.
 pub trait Surroundings {
     /// Starts a server that outlives the client, and returns when it takes connections.
@@ -103,16 +111,17 @@ pub fn attach(
     settings: &ClientSettings,
     surroundings: &dyn Surroundings,
 ) -> Result<Option<String>, ClientError> {
-    let mut terminal = RawTerminal::take().map_err(ClientError::Terminal)?;
+    let terminal = RawTerminal::take().map_err(ClientError::Terminal)?;
+    let mut window = Window { terminal, shown: None };
     let watch = Watch::new().map_err(ClientError::Terminal)?;
     take_over(places, settings)?;
     let mut losses = 0;
     loop {
         // In the background, this stops the process until it has its terminal again.
-        terminal.make_raw().map_err(ClientError::Terminal)?;
-        let link = connect_or_start(places, settings, Some(&terminal), surroundings)?;
+        window.terminal.make_raw().map_err(ClientError::Terminal)?;
+        let link = connect_or_start(places, settings, Some(&window), surroundings)?;
         let begun = Instant::now();
-        match show(link, &watch, &mut terminal, surroundings)? {
+        match show(link, &watch, &mut window, surroundings)? {
             Left::For { bye } if bye.comes_back => wait_for_next(places),
             Left::For { bye } => return Ok(bye.why),
             // It crashed, or was killed. The programs run on, and the next one shows them.
@@ -120,7 +129,7 @@ pub fn attach(
             Left::AfterStop => {}
             Left::Terminal => return Ok(None),
             Left::Stopped => {
-                terminal.lend(stop_this_process).map_err(ClientError::Terminal)?;
+                window.terminal.lend(stop_this_process).map_err(ClientError::Terminal)?;
                 clear_wakes(&watch.continued);
                 continue;
             }
@@ -132,7 +141,7 @@ pub fn attach(
             ));
         }
         // The next server takes the terminal over as a program finds it.
-        terminal.write(LEAVE.as_bytes()).map_err(ClientError::Terminal)?;
+        window.terminal.write(LEAVE.as_bytes()).map_err(ClientError::Terminal)?;
     }
 }
 
@@ -158,21 +167,21 @@ pub fn request(
 fn connect_or_start(
     places: &Places,
     settings: &ClientSettings,
-    terminal: Option<&RawTerminal>,
+    window: Option<&Window>,
     surroundings: &dyn Surroundings,
 ) -> Result<Link, ClientError> {
-    connect_until(Instant::now() + STARTS_WITHIN, places, settings, terminal, surroundings)
+    connect_until(Instant::now() + STARTS_WITHIN, places, settings, window, surroundings)
 }
 
 fn connect_until(
     end: Instant,
     places: &Places,
     settings: &ClientSettings,
-    terminal: Option<&RawTerminal>,
+    window: Option<&Window>,
     surroundings: &dyn Surroundings,
 ) -> Result<Link, ClientError> {
     loop {
-        match connect(places, settings, terminal) {
+        match connect(places, settings, window) {
             Err(ClientError::NoServer) if Instant::now() < end => {}
             // Another process is the server, or becomes it, and hangs.
             Err(ClientError::NoServer) => {
@@ -228,10 +237,10 @@ fn own_version((link, welcome): (Link, Welcome)) -> Result<Link, ClientError> {
 fn connect(
     places: &Places,
     settings: &ClientSettings,
-    terminal: Option<&RawTerminal>,
+    window: Option<&Window>,
 ) -> Result<(Link, Welcome), ClientError> {
     let stream = connect_at_once(&places.server()).map_err(|_| ClientError::NoServer)?;
-    let descriptor = terminal.and_then(RawTerminal::for_server);
+    let descriptor = window.and_then(|window| window.terminal.for_server());
     let is_own = peer_uid(&stream).is_ok_and(|uid| uid == rustix::process::geteuid().as_raw());
     if !is_own {
         return Err(ClientError::Silent(io::ErrorKind::PermissionDenied.into()));
@@ -239,7 +248,7 @@ fn connect(
     stream.set_nonblocking(false).map_err(ClientError::Silent)?;
     stream.set_write_timeout(Some(ANSWER_WITHIN)).map_err(ClientError::Silent)?;
     let mut link = Link { stream, reader: FrameReader::default(), has_lent_terminal: false };
-    let terminal = terminal.map(|terminal| {
+    let terminal = window.map(|Window { terminal, shown }| {
         let (columns, lines) = terminal.size();
         TerminalFacts {
             columns,
@@ -249,6 +258,7 @@ fn connect(
             has_mouse: settings.has_mouse,
             surface: settings.surface.clone(),
             line_settings: Some(terminal.line_settings()),
+            shown: shown.clone(),
         }
     });
     let hello = Hello {
@@ -302,11 +312,11 @@ enum Left {
 fn show(
     mut link: Link,
     watch: &Watch,
-    terminal: &mut RawTerminal,
+    window: &mut Window,
     surroundings: &dyn Surroundings,
 ) -> Result<Left, ClientError> {
     let mut was_stopped = false;
-    let mut left = show_frames(&mut link, watch, terminal, surroundings, &mut was_stopped);
+    let mut left = show_frames(&mut link, watch, window, surroundings, &mut was_stopped);
     if was_stopped && matches!(left, Ok(Left::Server)) {
         left = Ok(Left::AfterStop);
     }
@@ -322,10 +332,15 @@ fn send_terminal_again(link: &mut Link, terminal: &RawTerminal) -> io::Result<()
     link.send(&Frame::new(FrameKind::TerminalBack, []))
 }
 
+/// Sends a frame. `false` if the server does not read. One that has gone may have said something, which is read first.
+fn is_sent(link: &mut Link, frame: &Frame) -> bool {
+    link.send(frame).err().is_none_or(|error| is_gone(&error))
+}
+
 fn show_frames(
     link: &mut Link,
     watch: &Watch,
-    terminal: &mut RawTerminal,
+    Window { terminal, shown }: &mut Window,
     surroundings: &dyn Surroundings,
     was_stopped: &mut bool,
 ) -> Result<Left, ClientError> {
@@ -348,6 +363,7 @@ fn show_frames(
                         return Ok(Left::Server);
                     }
                 }
+                FrameKind::Shown => *shown = frame.read().ok(),
                 FrameKind::Bye => return Ok(Left::For { bye: frame.read().unwrap_or_default() }),
                 _ => {}
             }
@@ -384,7 +400,7 @@ fn show_frames(
         }
         if resized {
             clear_wakes(&watch.size_changes);
-            if link.send(&Frame::json(FrameKind::Resize, &terminal.size())).is_err() {
+            if !is_sent(link, &Frame::json(FrameKind::Resize, &terminal.size())) {
                 return Ok(Left::Server);
             }
         }
@@ -396,7 +412,7 @@ fn show_frames(
             match rustix::io::read(&input, &mut room) {
                 Ok(0) | Err(Errno::IO) => return Ok(Left::Terminal),
                 Ok(read) => {
-                    if link.send(&Frame::new(FrameKind::Input, &room[..read])).is_err() {
+                    if !is_sent(link, &Frame::new(FrameKind::Input, &room[..read])) {
                         return Ok(Left::Server);
                     }
                 }

@@ -5,6 +5,7 @@ use std::io;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::line_settings::LineSettings;
 
@@ -40,9 +41,11 @@ pub(crate) enum FrameKind {
     Bye,
     /// To a client: what came of a command.
     Answer,
+    /// To a client: what its window shows now.
+    Shown,
 }
 
-const KINDS: [(FrameKind, u8); 11] = [
+const KINDS: [(FrameKind, u8); 12] = [
     (FrameKind::Hello, 1),
     (FrameKind::Input, 2),
     (FrameKind::Resize, 3),
@@ -54,6 +57,7 @@ const KINDS: [(FrameKind, u8); 11] = [
     (FrameKind::Inbox, 67),
     (FrameKind::Bye, 68),
     (FrameKind::Answer, 69),
+    (FrameKind::Shown, 70),
 ];
 
 /// A frame.
@@ -148,6 +152,17 @@ pub(crate) struct TerminalFacts {
     /// What it was set to before the client made it raw.
     #[serde(default)]
     pub(crate) line_settings: Option<LineSettings>,
+    /// What its window showed before, as the last server said it: [`WindowShown`], or what another version has for it.
+    #[serde(default)]
+    pub(crate) shown: Option<Value>,
+}
+
+/// What a window shows. Its client keeps it, and says it to the next server: a server that is killed can save nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct WindowShown {
+    /// The id of the workspace.
+    pub(crate) workspace: String,
+    pub(crate) has_sidebar: bool,
 }
 
 /// What the server answers to that.
@@ -272,6 +287,17 @@ mod tests {
             r#"{"open":{"command":[],"name":null,"workspace":null,"is_below":false,"takes_keys":true}}"#;
         let read: Request = serde_json::from_str(sent).unwrap();
         assert!(matches!(read, Request::Open { caller: None, goes_anyway: false, takes_keys: true, .. }));
+    }
+
+    #[test]
+    fn a_terminal_of_an_earlier_or_a_later_version_is_understood() {
+        let sent =
+            r#"{"columns":80,"lines":24,"colours":16,"is_ascii":false,"has_mouse":true,"surface":null}"#;
+        let earlier: TerminalFacts = serde_json::from_str(sent).unwrap();
+        assert_eq!(earlier.shown, None);
+        let sent = sent.replace("null}", r#"null,"shown":{"tab":3}}"#);
+        let later: TerminalFacts = serde_json::from_str(&sent).unwrap();
+        assert!(later.shown.is_some_and(|shown| serde_json::from_value::<WindowShown>(shown).is_err()));
     }
 
     proptest! {

@@ -32,6 +32,7 @@ use signal_hook::consts::{SIGHUP, SIGTERM};
 use self::client_link::ClientLink;
 use self::frame_clock::FrameClock;
 use self::kept_output::KeptOutput;
+use self::note::Note;
 use self::program::{Program, ReadyProgram};
 use self::program_questions::ProgramQuestions;
 use self::saver::Saver;
@@ -40,7 +41,7 @@ use crate::address::Places;
 use crate::hub_host::{Connect, HubEvent, HubHost};
 use crate::layout::PaneId;
 use crate::protocol::{Bye, Frame, FrameKind};
-use crate::saved_session::{SavedPane, SavedSession};
+use crate::saved_session::SavedSession;
 use crate::screen::Screen;
 use crate::state::State;
 use crate::view::ClientId;
@@ -113,7 +114,7 @@ pub fn serve(options: ServerOptions) -> io::Result<bool> {
         unrestored: None,
         restored_unread: BTreeSet::new(),
         kept: KeptOutput::default(),
-        noted: Vec::new(),
+        noted: BTreeMap::new(),
         saver: Saver::start(&places)?,
         frames: FrameClock::new(now),
         idle_since: None,
@@ -188,7 +189,7 @@ struct Server {
     restored_unread: BTreeSet<PaneId>,
     kept: KeptOutput,
     /// The panes as the keeper has them in its notes.
-    noted: Vec<SavedPane>,
+    noted: BTreeMap<PaneId, Note>,
     saver: Saver,
     frames: FrameClock,
     idle_since: Option<Instant>,
@@ -243,6 +244,9 @@ impl Server {
             }
             let effects = self.state.tick(now);
             self.perform(effects);
+            // Before it is drawn: what the person has seen is to come back.
+            self.tell_shown();
+            self.save_changed_session();
             self.draw(now);
             self.frames.change_at(self.state.next_change(now));
             self.save_some(now);
@@ -357,7 +361,9 @@ impl Server {
     /// Something may look different, and may have to be saved.
     fn changed(&mut self) {
         self.frames.change();
-        self.saver.save_soon(Instant::now());
+        let now = Instant::now();
+        self.saver.save_soon(now);
+        self.saver.save_session_now(now);
     }
 
     /// A program wrote something: its pane may look different, and what is said about it elsewhere.

@@ -185,7 +185,10 @@ impl State {
 
     /// A client has come.
     pub(crate) fn attach(&mut self, client: ClientId, facts: ClientFacts, now: Instant) -> Vec<Effect> {
-        let workspace = self.usual_workspace().unwrap_or_default();
+        let shown = facts.shown.as_ref().map(|shown| shown.workspace.as_str());
+        let is_open = |id: &&str| self.workspaces.iter().any(|workspace| workspace.id == **id);
+        let shown = shown.filter(is_open).map(str::to_owned);
+        let workspace = shown.or_else(|| self.usual_workspace()).unwrap_or_default();
         self.now = now;
         self.views.insert(client, View::new(facts, workspace, now));
         let mut effects = Vec::new();

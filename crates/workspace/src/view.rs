@@ -8,6 +8,7 @@ use crate::actions::PaneKeys;
 use crate::area::Area;
 use crate::help_page::HelpPage;
 use crate::layout::{GrabbedBorder, PaneId};
+use crate::protocol::WindowShown;
 
 /// The columns of the sidebar, with the line at its right.
 pub(crate) const SIDEBAR: u16 = 16;
@@ -57,6 +58,8 @@ pub(crate) struct ClientFacts {
     /// The environment that new panes get.
     pub(crate) environment: Vec<(OsString, OsString)>,
     pub(crate) directory: PathBuf,
+    /// What its window showed with another server.
+    pub(crate) shown: Option<WindowShown>,
 }
 
 /// What one client shows, and what the person does there.
@@ -93,13 +96,14 @@ pub(crate) struct View {
 
 impl View {
     pub(crate) fn new(facts: ClientFacts, workspace: String, now: Instant) -> Self {
+        let has_sidebar = facts.shown.as_ref().is_none_or(|shown| shown.has_sidebar);
         Self {
             facts,
             workspace,
             mode: Mode::default(),
             mode_pane: None,
             prefix: Vec::new(),
-            has_sidebar: true,
+            has_sidebar,
             has_focus: None,
             has_kitty_keyboard: None,
             is_in_inbox: false,
@@ -111,6 +115,16 @@ impl View {
             last_click: None,
             note: None,
         }
+    }
+
+    /// Whether it shows what its client was told.
+    pub(crate) fn is_as_told(&self, told: &WindowShown) -> bool {
+        self.workspace == told.workspace && self.has_sidebar == told.has_sidebar
+    }
+
+    /// What its client says to the next server.
+    pub(crate) fn shown(&self) -> WindowShown {
+        WindowShown { workspace: self.workspace.clone(), has_sidebar: self.has_sidebar }
     }
 
     pub(crate) fn shows_sidebar(&self) -> bool {

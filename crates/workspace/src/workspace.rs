@@ -20,6 +20,17 @@ pub(crate) struct Workspace {
     pub(crate) badge: String,
 }
 
+/// Where a pane was, for a session that was saved before it was opened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PanePlace {
+    /// The id of the workspace.
+    pub(crate) workspace: String,
+    /// Its name; older versions did not note it.
+    pub(crate) name: Option<String>,
+    /// Whether the pane had the keys of the workspace.
+    pub(crate) has_keys: bool,
+}
+
 impl Workspace {
     pub(crate) fn new(id: String, name: String) -> Self {
         Self { id, name, layout: Layout::default(), focused: None, is_zoomed: false, badge: String::new() }

@@ -1,6 +1,7 @@
 //! Panes as people meet them: the real server and keeper, real shells, and windows in real PTYs.
 
 mod buttons;
+mod coming_back;
 mod commands;
 mod conformance;
 mod everyday;

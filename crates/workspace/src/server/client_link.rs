@@ -17,7 +17,7 @@ use rustix::termios::isatty;
 
 use crate::line_settings::LineSettings;
 use crate::outer_modes::{LEAVE, OuterModes};
-use crate::protocol::{Frame, FrameKind, FrameReader};
+use crate::protocol::{Frame, FrameKind, FrameReader, WindowShown};
 use crate::screen::{Abilities, Screen};
 
 /// How long the rest of a key's sequence may take. Without it, the key Escape was pressed.
@@ -49,6 +49,8 @@ pub(super) struct ClientLink {
     /// What its terminal shows; nothing if that is not known.
     pub(super) shown: Option<Screen>,
     pub(super) modes: OuterModes,
+    /// What its client knows that its window shows.
+    pub(super) told: Option<WindowShown>,
     pub(super) abilities: Abilities,
     /// Whether it shows panes, and not just asks something.
     pub(super) is_window: bool,
@@ -80,6 +82,7 @@ impl ClientLink {
             input_came: None,
             shown: None,
             modes: OuterModes::default(),
+            told: None,
             abilities: Abilities::default(),
             is_window: false,
             has_mouse: false,

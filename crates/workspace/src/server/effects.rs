@@ -8,14 +8,12 @@ use ringer_term::{EmulatedTerminal, Env, SpawnLocation, Terminator, copy_to_clip
 use ringer_ui::ProgramQuestion;
 
 use super::Server;
-use super::note::Note;
 use crate::effect::Effect;
 use crate::emulator::Size;
 use crate::layout::PaneId;
 use crate::pane::surface_of;
 use crate::program_question::{QuestionNumber, QuestionOutcome};
 use crate::protocol::{Bye, Frame, FrameKind};
-use crate::saved_session::SavedPane;
 use crate::view::ClientId;
 
 /// Variables of what opened a pane, which are not true in it.
@@ -119,10 +117,7 @@ impl Server {
         let shell = own.get("SHELL").unwrap_or("/bin/sh").to_owned();
         let argv = if command.is_empty() { vec![shell] } else { command.to_vec() };
         // Without it, the next server still finds the pane in the session that is saved.
-        let note = self
-            .state
-            .pane(pane)
-            .and_then(|own| Note::of(workspace, &SavedPane::of(own), self.kept.server()));
+        let note = self.note_of(pane).and_then(|note| note.text());
         let start = StartPane {
             id: pane.as_str().to_owned(),
             argv: argv.into_iter().map(Into::into).collect(),

@@ -2,15 +2,26 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::pane::Pane;
 use crate::saved_session::SavedPane;
+use crate::workspace::{PanePlace, Workspace};
 
 /// It is not longer.
 const MAX_NOTE: usize = 64 * 1024;
 
+fn yes() -> bool {
+    true
+}
+
 /// A pane, and the workspace that it is in.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Note {
-    pub(super) workspace: String,
+    workspace: String,
+    #[serde(default)]
+    workspace_name: Option<String>,
+    /// Whether it has the keys of that workspace. The panes of older versions had them when they were opened.
+    #[serde(default = "yes")]
+    has_keys: bool,
     pub(super) pane: SavedPane,
     /// The number of the server that noted it: the keeper dropped what it had kept for that one.
     #[serde(default)]
@@ -18,13 +29,64 @@ pub(super) struct Note {
 }
 
 impl Note {
+    pub(super) fn of(workspace: &Workspace, pane: &Pane, server: u64) -> Self {
+        Self {
+            workspace: workspace.id.clone(),
+            workspace_name: Some(workspace.name.clone()),
+            has_keys: workspace.focused() == Some(&pane.id),
+            pane: SavedPane::of(pane),
+            server,
+        }
+    }
+
     /// As the keeper gets it; nothing if that is too long.
-    pub(super) fn of(workspace: &str, pane: &SavedPane, server: u64) -> Option<String> {
-        let note = Self { workspace: workspace.to_owned(), pane: pane.clone(), server };
-        serde_json::to_string(&note).ok().filter(|note| note.len() <= MAX_NOTE)
+    pub(super) fn text(&self) -> Option<String> {
+        serde_json::to_string(self).ok().filter(|note| note.len() <= MAX_NOTE)
     }
 
     pub(super) fn read(text: &str) -> Option<Self> {
         serde_json::from_str(text).ok()
+    }
+
+    pub(super) fn place(&self) -> PanePlace {
+        PanePlace {
+            workspace: self.workspace.clone(),
+            name: self.workspace_name.clone(),
+            has_keys: self.has_keys,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+    use std::time::Instant;
+
+    use super::*;
+    use crate::emulator::Size;
+    use crate::layout::{PaneId, SplitDirection};
+
+    #[test]
+    fn a_note_says_where_its_pane_was() {
+        let mut workspace = Workspace::new("panes:1".to_owned(), "api".to_owned());
+        let panes = ["left", "right"].map(|id| {
+            workspace.add(PaneId::new(id), None, SplitDirection::Right);
+            Pane::new(PaneId::new(id), PathBuf::from("/src"), Size::at_least(80, 24), Instant::now())
+        });
+        for (pane, has_keys) in panes.iter().zip([false, true]) {
+            let note = Note::of(&workspace, pane, 3);
+            let read = Note::read(&note.text().unwrap()).unwrap();
+            assert_eq!(read, note);
+            let (workspace, name) = ("panes:1".to_owned(), Some("api".to_owned()));
+            assert_eq!(read.place(), PanePlace { workspace, name, has_keys });
+        }
+    }
+
+    #[test]
+    fn a_note_of_an_older_version_is_read() {
+        let text = r#"{"workspace":"panes:1","pane":{"id":"a1","name":null,"directory":"/src"}}"#;
+        let read = Note::read(text).unwrap();
+        let place = PanePlace { workspace: "panes:1".to_owned(), name: None, has_keys: true };
+        assert_eq!((read.place(), read.server), (place, 0));
     }
 }

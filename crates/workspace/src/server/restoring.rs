@@ -66,8 +66,7 @@ impl Server {
             drop(pane.feed(shown, now));
             pane.emulator.resize(size);
             program.snapshots.take_over(shown, &pane.emulator);
-            let workspace = note.as_ref().map(|note| note.workspace.as_str());
-            let effects = self.state.adopt(pane, workspace, late, now);
+            let effects = self.state.adopt(pane, note.as_ref().map(Note::place), late, now);
             self.perform(effects);
             // Programs that draw their whole screen do so when its size changes.
             program.resize(Size::at_least(size.columns.saturating_sub(1), size.lines));

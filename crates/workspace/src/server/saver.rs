@@ -14,8 +14,10 @@ use crate::file_writer::{Directory, FileWriter};
 use crate::layout::PaneId;
 use crate::saved_session::SavedSession;
 
-/// How long after a change the session and the screens are saved.
+/// How long after a change the screens are saved.
 const SAVE_AFTER: Duration = Duration::from_secs(1);
+/// How long after the session was looked at it is looked at again. A border that is dragged changes it with each movement.
+const SESSION_PAUSE: Duration = Duration::from_millis(20);
 /// How long after a failure that is tried again, if nothing changes meanwhile.
 const TRY_AGAIN: Duration = Duration::from_mins(1);
 
@@ -36,6 +38,9 @@ pub(super) struct Saver {
     woken: UnixStream,
     /// When to look for what has changed.
     look_at: Option<Instant>,
+    /// When to look whether the session has changed, and when that was done last.
+    session_at: Option<Instant>,
+    session_looked: Option<Instant>,
     /// Panes whose screens are saved next.
     unsaved: VecDeque<PaneId>,
     /// The session in the file, or on its way there.
@@ -53,6 +58,8 @@ impl Saver {
             session: FileWriter::start(places.home().to_owned(), Directory::Exists, wakes)?,
             woken,
             look_at: None,
+            session_at: None,
+            session_looked: None,
             unsaved: VecDeque::new(),
             written: None,
             next: None,
@@ -69,6 +76,21 @@ impl Saver {
         self.look_within(now, SAVE_AFTER);
     }
 
+    /// The session may have changed: it is looked at now, unless that was done a moment ago.
+    pub(super) fn save_session_now(&mut self, now: Instant) {
+        let at = self.session_looked.map_or(now, |before| now.max(before + SESSION_PAUSE));
+        self.session_at.get_or_insert(at);
+    }
+
+    /// Whether it is time to look whether the session has changed. It is not, after this.
+    pub(super) fn take_session_due(&mut self, now: Instant) -> bool {
+        let is_due = self.session_at.take_if(|at| *at <= now).is_some();
+        if is_due {
+            self.session_looked = Some(now);
+        }
+        is_due
+    }
+
     fn look_within(&mut self, now: Instant, within: Duration) {
         let at = now + within;
         self.look_at = Some(self.look_at.map_or(at, |before| before.min(at)));
@@ -76,7 +98,8 @@ impl Saver {
 
     /// When there is something to do, if nothing happens before.
     pub(super) fn due(&self, now: Instant) -> Option<Instant> {
-        if self.has_next_screen() { Some(now) } else { self.look_at }
+        let looks = self.look_at.into_iter().chain(self.session_at).min();
+        if self.has_next_screen() { Some(now) } else { looks }
     }
 
     /// Whether it is time to look for what has changed. It is not, after this.
@@ -225,6 +248,24 @@ mod tests {
         assert_eq!(saver.due(now), Some(now + SAVE_AFTER));
         saver.save_soon(now + SAVE_AFTER / 2);
         assert_eq!(saver.due(now), Some(now + SAVE_AFTER), "the first change counts");
+    }
+
+    #[test]
+    fn a_session_that_may_have_changed_is_saved_at_once_but_not_all_the_time() {
+        let (_directory, places) = places();
+        let (mut saver, now) = (Saver::start(&places).unwrap(), Instant::now());
+        saver.save_soon(now);
+        saver.save_session_now(now);
+        assert_eq!(saver.due(now), Some(now));
+        assert!(saver.take_session_due(now) && !saver.take_session_due(now));
+        assert_eq!(saver.due(now), Some(now + SAVE_AFTER), "screens take their time");
+        let soon = now + SESSION_PAUSE / 2;
+        for _ in 0..2 {
+            saver.save_session_now(soon);
+            assert!(!saver.take_session_due(soon));
+            assert_eq!(saver.due(soon), Some(now + SESSION_PAUSE));
+        }
+        assert!(saver.take_session_due(now + SESSION_PAUSE));
     }
 
     #[test]

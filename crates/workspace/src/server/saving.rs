@@ -1,13 +1,13 @@
 //! Saves the session and the screens, for the next server.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use super::Server;
 use super::note::Note;
 use super::saver::SavedScreen;
 use crate::layout::PaneId;
-use crate::pane::Pane;
-use crate::saved_session::{SavedPane, SavedSession};
+use crate::saved_session::SavedSession;
 
 /// How long everything may take to be saved, when the server begins and when it ends.
 const SAVE_WITHIN: Duration = Duration::from_secs(2);
@@ -21,6 +21,13 @@ impl Server {
         }
         if let Some(pane) = self.saver.next_screen() {
             self.save_screen(&pane);
+        }
+    }
+
+    /// Saves the session, if it may have changed: structure that the person has seen is to come back.
+    pub(super) fn save_changed_session(&mut self) {
+        if self.saver.take_session_due(Instant::now()) {
+            self.save_session();
         }
     }
 
@@ -96,26 +103,30 @@ impl Server {
             return;
         }
         // One whose program did not start yet has its note with the request to start it.
-        let is_kept = |pane: &&Pane| self.programs.contains_key(&pane.id);
-        let mut panes: Vec<SavedPane> = self.state.panes().filter(is_kept).map(SavedPane::of).collect();
+        let mut notes: BTreeMap<PaneId, Note> =
+            self.programs.keys().filter_map(|pane| Some((pane.clone(), self.note_of(pane)?))).collect();
         let mut has_noted = false;
-        panes.retain(|pane| {
-            if self.noted.contains(pane) {
+        notes.retain(|pane, note| {
+            if self.noted.get(pane) == Some(note) {
                 return true;
             }
-            let workspace = self.state.workspace_of(&pane.id);
-            let note = workspace.and_then(|own| Note::of(&own.id, pane, self.kept.server()));
-            let is_noted = note.is_some_and(|note| self.keeper.note(pane.id.as_str(), &note).is_ok());
+            let is_noted = note.text().is_some_and(|text| self.keeper.note(pane.as_str(), &text).is_ok());
             has_noted |= is_noted;
             is_noted
         });
-        self.noted = panes;
+        self.noted = notes;
         if has_noted {
             self.kept.drop_all();
         }
         for pane in self.kept.take_closed() {
             self.forget_at_once(&pane);
         }
+    }
+
+    /// What the keeper is to keep beside the program of a pane.
+    pub(super) fn note_of(&self, pane: &PaneId) -> Option<Note> {
+        let (own, workspace) = self.state.pane(pane).zip(self.state.workspace_of(pane))?;
+        Some(Note::of(workspace, own, self.kept.server()))
     }
 
     fn save_screen(&mut self, pane: &PaneId) {

@@ -5,13 +5,16 @@ use std::time::Instant;
 use ringer_ui::Input;
 
 use super::Server;
+use super::client_link::ClientLink;
 use crate::effect::Effect;
 use crate::emulator::MAX_SIZE;
 use crate::outer_modes::{ASK_KEYBOARD, LEAVE, OuterModes, enter};
-use crate::protocol::{Answer, Bye, Frame, FrameKind, Hello, Request, TerminalFacts, VERSION, Welcome};
+use crate::protocol::{
+    Answer, Bye, Frame, FrameKind, Hello, Request, TerminalFacts, VERSION, Welcome, WindowShown,
+};
 use crate::screen::Abilities;
 use crate::style::ColourDepth;
-use crate::view::{ClientFacts, ClientId};
+use crate::view::{ClientFacts, ClientId, View};
 
 impl Server {
     /// What the person typed in the terminal of a client.
@@ -51,7 +54,7 @@ impl Server {
         if !is_readable {
             return;
         }
-        let frames = match self.clients.get_mut(&client).map(super::ClientLink::frames) {
+        let frames = match self.clients.get_mut(&client).map(ClientLink::frames) {
             Some(Ok(frames)) => frames,
             Some(Err(_)) => return self.lose(client),
             None => return,
@@ -174,6 +177,8 @@ impl Server {
             surface: terminal.surface,
             environment: hello.environment.iter().map(|(name, value)| (name.into(), value.into())).collect(),
             directory: hello.directory,
+            // What another version says may make no sense here.
+            shown: terminal.shown.and_then(|shown| serde_json::from_value(shown).ok()),
         };
         let entered = enter(terminal.has_mouse) + ASK_KEYBOARD;
         self.send(client, &Frame::new(FrameKind::Output, entered));
@@ -184,6 +189,24 @@ impl Server {
         self.frames.input(now);
         self.changed();
         true
+    }
+
+    /// Tells the clients what their windows show, if that has changed. They come back to it if this server is killed.
+    pub(super) fn tell_shown(&mut self) {
+        let is_news = |client: &ClientId, link: &ClientLink| {
+            let view = self.state.view(*client).filter(|_| link.is_window);
+            view.filter(|view| !link.told.as_ref().is_some_and(|told| view.is_as_told(told))).map(View::shown)
+        };
+        let news: Vec<(ClientId, WindowShown)> = self
+            .clients
+            .iter()
+            .filter_map(|(client, link)| Some((*client, is_news(client, link)?)))
+            .collect();
+        for (client, shown) in news {
+            let frame = Frame::json(FrameKind::Shown, &shown);
+            self.clients.get_mut(&client).into_iter().for_each(|link| link.told = Some(shown.clone()));
+            self.send(client, &frame);
+        }
     }
 }
 

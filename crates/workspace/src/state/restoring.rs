@@ -1,5 +1,6 @@
 //! What is kept of a session, and how the next server goes on with it.
 
+use std::path::Path;
 use std::time::Instant;
 
 use super::State;
@@ -7,35 +8,47 @@ use crate::effect::Effect;
 use crate::late_output::LateOutput;
 use crate::layout::SplitDirection;
 use crate::pane::Pane;
-use crate::workspace::Workspace;
+use crate::workspace::{PanePlace, Workspace};
 
 impl State {
     /// A pane that another server had, as it was shown there, and what its program wrote since.
     pub(crate) fn adopt(
         &mut self,
         pane: Pane,
-        workspace: Option<&str>,
+        place: Option<PanePlace>,
         late: LateOutput<'_>,
         now: Instant,
     ) -> Vec<Effect> {
         let id = pane.id.clone();
         if self.workspace_of(&id).is_none() {
-            let known = workspace
-                .filter(|name| self.workspaces.iter().any(|own| own.id == **name))
-                .map(str::to_owned);
-            let known = known.or_else(|| self.workspaces.first().map(|own| own.id.clone()));
-            let own = known.unwrap_or_else(|| {
-                let id = format!("panes:{}", (self.new_id)());
-                let name = self.free_name(&pane.directory);
-                self.workspaces.push(Workspace::new(id.clone(), name));
-                id
-            });
+            let has_keys = place.as_ref().is_none_or(|place| place.has_keys);
+            let own = self.workspace_for(place, &pane.directory);
             if let Some(workspace) = self.workspace_mut(&own) {
+                let before = workspace.focused().cloned();
                 workspace.add(id.clone(), None, SplitDirection::Right);
+                if let Some(before) = before.filter(|_| !has_keys) {
+                    workspace.focus(&before);
+                }
             }
         }
         self.panes.insert(id.clone(), pane);
         self.late_output(&id, late, now)
+    }
+
+    /// The workspace for a pane that is in none: that in which it was, which is made again if its name is known; else the first.
+    fn workspace_for(&mut self, place: Option<PanePlace>, directory: &Path) -> String {
+        let is_open = |place: &PanePlace| self.workspaces.iter().any(|own| own.id == place.workspace);
+        let first = || self.workspaces.first().map(|own| own.id.clone());
+        let (id, name) = match place {
+            Some(place) if is_open(&place) => return place.workspace,
+            Some(PanePlace { workspace, name: Some(name), .. }) => (workspace, name),
+            _ => match first() {
+                Some(first) => return first,
+                None => (format!("panes:{}", (self.new_id)()), self.free_name(directory)),
+            },
+        };
+        self.workspaces.push(Workspace::new(id.clone(), name));
+        id
     }
 
     /// The workspaces of the session before. Panes are adopted after that; those that are not there any more go with

@@ -24,6 +24,7 @@ use crate::draw::draw;
 use crate::effect::Effect;
 use crate::hub_order::HubOrder;
 use crate::layout::PaneId;
+use crate::protocol::WindowShown;
 use crate::screen::Screen;
 use crate::view::{ClientFacts, ClientId, Mode};
 

@@ -88,3 +88,27 @@ fn what_is_typed_is_seen_at_its_end_and_the_cursor_with_it() {
     session.state.resize(ClientId(1), 1, 10, session.now);
     assert!(session.drawn(1).cursor.is_none_or(|cursor| cursor.x == 0));
 }
+
+#[test]
+fn a_window_that_comes_back_shows_what_it_showed() {
+    let mut session = Session::with_shell();
+    let first = session.focused(1);
+    session.attach(2, 100, 30);
+    session.prefix(2, "c");
+    session.prefix(1, "b");
+    let second = session.focused(2);
+    let shown = [1, 2].map(|client| session.state.view(ClientId(client)).unwrap().shown());
+    session.state.detach(ClientId(1));
+    session.state.detach(ClientId(2));
+    for (client, own) in (3..).zip(&shown) {
+        let facts = ClientFacts { shown: Some(own.clone()), ..Session::facts(100, 30) };
+        session.state.attach(ClientId(client), facts, session.now);
+        assert_eq!(session.state.view(ClientId(client)).unwrap().shown(), *own);
+    }
+    assert_eq!([session.focused(3), session.focused(4)], [first, second]);
+    // A workspace that is no longer there is none to come back to.
+    let gone = WindowShown { workspace: "panes:gone".to_owned(), has_sidebar: true };
+    let facts = ClientFacts { shown: Some(gone), ..Session::facts(100, 30) };
+    session.state.attach(ClientId(5), facts, session.now);
+    assert!(session.state.shown_workspace(ClientId(5)).is_some());
+}

@@ -1,0 +1,87 @@
+//! After a server was killed, everything is where the person left it.
+
+use std::fs;
+
+use test_support::until;
+
+use super::session::Session;
+use super::window::Window;
+use crate::hub::environment::kill;
+
+/// Kills the server, and waits for the one that a window starts.
+fn kill_server(session: &Session) {
+    let before = session.server();
+    kill(before);
+    until("another server", || session.server() != before);
+}
+
+#[test]
+fn each_window_shows_its_own_workspace() {
+    let session = Session::new();
+    let mut windows: Vec<Window> = (0..3).map(|_| session.window(&["attach"], 24, 100)).collect();
+    for (number, window) in windows.iter_mut().enumerate() {
+        window.until("$ ");
+        if number > 0 {
+            window.press("c");
+            until("a new workspace is shown", || !window.text().contains("own-"));
+            window.until("$ ");
+        }
+        window.command(&format!("echo own-$((40+{number}))"));
+        window.until(&format!("own-{}", 40 + number));
+    }
+    windows[0].press("b");
+    until("it has no sidebar", || windows[0].lines()[0].starts_with('┌'));
+    for number in 0..3 {
+        session.until_saved(&format!("own-{}", 40 + number));
+    }
+    for round in 0..3 {
+        kill_server(&session);
+        for (number, window) in windows.iter_mut().enumerate() {
+            window.command(&format!("echo again-$(({round}+{number}0))"));
+            window.until(&format!("again-{}", round + number * 10));
+            window.until(&format!("own-{}", 40 + number));
+        }
+        assert!(windows[0].lines()[0].starts_with('┌'), "{}", windows[0].text());
+        assert!(!windows[1].lines()[0].starts_with('┌'), "{}", windows[1].text());
+    }
+}
+
+#[test]
+fn what_was_opened_since_the_session_was_saved_is_in_its_workspace() {
+    let session = Session::new();
+    let window = session.attach();
+    let file = session.hub.base.home().join("panes.json");
+    until("a session is saved", || file.exists());
+    fs::remove_file(&file).expect("a file");
+    // A file does not replace a directory.
+    fs::create_dir(&file).expect("a directory");
+    for name in ["one", "other"] {
+        session.run(&[
+            "open",
+            "-d",
+            "--workspace",
+            "elsewhere",
+            "--name",
+            name,
+            "--",
+            "sh",
+            "-c",
+            "read line",
+        ]);
+    }
+    kill_server(&session);
+    let workspaces = || -> Vec<String> {
+        let all = session.surfaces().into_iter().filter(|surface| surface["host"] == "panes");
+        all.map(|surface| format!("{} {}", surface["workspace"], surface["name"])).collect()
+    };
+    let own = session.directory().file_name().expect("a name").to_string_lossy().into_owned();
+    let expected =
+        [format!("{own:?} {own:?}"), r#""elsewhere" "one""#.to_owned(), r#""elsewhere" "other""#.to_owned()];
+    until("all are back", || workspaces().len() == 3);
+    let mut found = workspaces();
+    found.sort();
+    let mut expected = expected.to_vec();
+    expected.sort();
+    assert_eq!(found, expected);
+    window.until("elsewhere");
+}
