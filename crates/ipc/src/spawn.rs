@@ -4,7 +4,8 @@ use std::ffi::OsString;
 use std::io::{self, Read, Write};
 use std::os::fd::RawFd;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use ringer_term::sanitise_line;
@@ -108,32 +109,44 @@ pub fn start_with_arguments(
     patience: Duration,
 ) -> Result<(), StartError> {
     let mut child = command(program, arguments).stdout(Stdio::piped()).spawn()?;
-    let mut said = child.stdout.take().ok_or_else(|| io::Error::from(io::ErrorKind::BrokenPipe))?;
+    let said = child.stdout.take();
+    reap(child);
+    let line = first_line(said.ok_or(io::ErrorKind::BrokenPipe).map_err(io::Error::from)?, patience)?;
+    match line.strip_prefix(FAILED.as_bytes()) {
+        Some(why) => Err(StartError::Failed(String::from_utf8_lossy(why).trim_end().to_owned())),
+        None => Ok(()),
+    }
+}
+
+/// What a process says: in one line that it is ready or why it is not, or nothing because another one is there.
+fn first_line(mut said: ChildStdout, patience: Duration) -> io::Result<Vec<u8>> {
     let end = Instant::now() + patience;
     let mut line = Vec::new();
-    // It says in one line that it is ready or why it is not, or it ends because another one is there.
     while !line.contains(&b'\n') {
         let left = end.saturating_duration_since(Instant::now());
         let timeout = Timespec::try_from(left).ok();
         match poll(&mut [PollFd::new(&said, PollFlags::IN)], timeout.as_ref()) {
-            Ok(0) => return Err(io::Error::from(io::ErrorKind::TimedOut).into()),
+            Ok(0) => return Err(io::ErrorKind::TimedOut.into()),
             Ok(_) => {}
             // A signal, such as that of a terminal whose size has changed.
             Err(Errno::INTR) => continue,
-            Err(error) => return Err(io::Error::from(error).into()),
+            Err(error) => return Err(error.into()),
         }
         let mut piece = [0; 1024];
         match said.read(&mut piece) {
             Ok(0) => break,
             Ok(read) => line.extend_from_slice(&piece[..read]),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error.into()),
+            Err(error) => return Err(error),
         }
     }
-    match line.strip_prefix(FAILED.as_bytes()) {
-        Some(why) => Err(StartError::Failed(String::from_utf8_lossy(why).trim_end().to_owned())),
-        None => Ok(()),
-    }
+    Ok(line)
+}
+
+/// Waits for the end of a process on a thread of its own: this one may live longer, and would keep what is left of the other.
+fn reap(mut child: Child) {
+    // Without a thread it stays until this process ends.
+    let _ = thread::Builder::new().name("reaper".to_owned()).spawn(move || child.wait());
 }
 
 fn command(program: &Path, arguments: &[&str]) -> Command {

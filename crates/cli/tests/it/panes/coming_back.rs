@@ -6,7 +6,7 @@ use test_support::until;
 
 use super::session::Session;
 use super::window::Window;
-use crate::hub::environment::kill;
+use crate::hub::environment::{kill, runs};
 
 /// Kills the server, and waits for the one that a window starts.
 fn kill_server(session: &Session) {
@@ -84,4 +84,16 @@ fn what_was_opened_since_the_session_was_saved_is_in_its_workspace() {
     expected.sort();
     assert_eq!(found, expected);
     window.until("elsewhere");
+}
+
+#[test]
+fn a_window_keeps_nothing_of_servers_that_were_killed() {
+    let session = Session::new();
+    let window = session.attach();
+    for _ in 0..2 {
+        let before = session.server();
+        kill_server(&session);
+        until("nothing is left of it", || fs::metadata(format!("/proc/{before}")).is_err());
+    }
+    assert!(runs(window.pid()));
 }
