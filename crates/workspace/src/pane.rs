@@ -7,7 +7,7 @@ use ringer_core::message::ShownKind;
 use ringer_ipc::ProgramReports;
 use ringer_pty::Ending;
 use ringer_term::{
-    Progress, Query, TerminalEventKind, Terminator, alive99_reply, parse_title, sanitise_line,
+    Progress, Query, TerminalEventKind, Terminator, alive99_reply, parse_title, sanitise_line, window_title,
 };
 use serde_json::{Value, json};
 
@@ -140,6 +140,13 @@ impl Pane {
             Progress::Paused(_) => Some("paused".to_owned()),
             progress @ Progress::Set(_) => percent(progress),
         }
+    }
+
+    /// The bytes that make another pane say the same of its program: its title, and how far it is.
+    pub(crate) fn saved_description(&self) -> String {
+        let title = (!self.title.is_empty()).then(|| window_title(&self.title, Terminator::St));
+        let progress = self.progress.map(|progress| progress.encode(Terminator::St));
+        title.into_iter().chain(progress).collect()
     }
 
     /// Takes what its program wrote.
@@ -396,6 +403,21 @@ mod tests {
         assert!(told.iter().any(|event| event == "Title"), "{told:?}");
         assert_eq!(told.iter().filter(|event| event.starts_with("Reply")).count(), 2, "{told:?}");
         assert_eq!((pane.label().as_str(), pane.title().as_str()), ("api", "hello"));
+    }
+
+    #[test]
+    fn what_is_said_about_a_program_comes_back_until_it_ends() {
+        let (mut before, now) = (pane(), Instant::now());
+        drop(before.feed("\x1b]2;\u{2802} fix the login\x07\x1b]9;4;1;42\x07".as_bytes(), now));
+        let mut again = pane();
+        drop(again.feed(before.saved_description().as_bytes(), now));
+        assert_eq!((again.title(), again.progress()), (before.title(), Some("42 %".to_owned())));
+        // The title was that of an agent at work, which ends its turn.
+        let later = now + Duration::from_mins(1);
+        let events = again.feed("\x1b]2;\u{2733} fix the login\x07".as_bytes(), later);
+        assert!(events.iter().any(|event| matches!(event, PaneEvent::Heard(_))), "{events:?}");
+        before.end(Ending::Exit(0));
+        assert!(!before.saved_description().contains("9;4"), "{:?}", before.saved_description());
     }
 
     #[test]

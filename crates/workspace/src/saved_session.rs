@@ -1,6 +1,7 @@
 //! What is kept of a session on disk, and beside each program with the keeper.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -63,10 +64,15 @@ impl SavedSession {
         Self { version: VERSION, workspaces: state.saved_workspaces(), panes, shown }
     }
 
-    /// The session of a file; nothing if there is none, or no version that is known.
-    pub(crate) fn read(path: &Path) -> Option<Self> {
-        let saved: Self = serde_json::from_slice(&fs::read(path).ok()?).ok()?;
-        (saved.version <= VERSION).then_some(saved)
+    /// The session of a file; nothing if there is none. An error if it cannot be read, or is of a version that is not known.
+    pub(crate) fn read(path: &Path) -> io::Result<Option<Self>> {
+        let bytes = match fs::read(path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let saved: Self = serde_json::from_slice(&bytes)?;
+        if saved.version > VERSION { Err(io::ErrorKind::Unsupported.into()) } else { Ok(Some(saved)) }
     }
 
     /// What stands in the file.
@@ -101,11 +107,13 @@ mod tests {
         let saved =
             SavedSession { version: VERSION, workspaces: vec![workspace], panes: vec![pane], shown: None };
         fs::write(&path, saved.to_bytes().unwrap()).unwrap();
-        assert_eq!(SavedSession::read(&path), Some(saved.clone()));
+        assert_eq!(SavedSession::read(&path).unwrap(), Some(saved.clone()));
         let newer = SavedSession { version: VERSION + 1, ..saved };
         fs::write(&path, newer.to_bytes().unwrap()).unwrap();
-        assert_eq!(SavedSession::read(&path), None);
+        assert!(SavedSession::read(&path).is_err());
         fs::write(&path, "{").unwrap();
-        assert_eq!(SavedSession::read(&path), None);
+        assert!(SavedSession::read(&path).is_err());
+        fs::remove_file(&path).unwrap();
+        assert_eq!(SavedSession::read(&path).unwrap(), None);
     }
 }

@@ -301,7 +301,8 @@ pub(crate) fn written_marks(cell: &Cell) -> &[char] {
     marks
 }
 
-fn write_link(link: Option<&Hyperlink>, out: &mut String) {
+/// Begins a link, or ends it.
+pub(crate) fn write_link(link: Option<&Hyperlink>, out: &mut String) {
     let plain = |text: &str| -> String { text.chars().filter(|char| !char.is_control()).collect() };
     // Also controls of eight bits, which end a sequence in some terminals.
     let _ = match link {

@@ -113,6 +113,7 @@ pub fn serve(options: ServerOptions) -> io::Result<bool> {
         next_client: 0,
         unrestored: None,
         restored_unread: BTreeSet::new(),
+        notice: None,
         kept: KeptOutput::default(),
         noted: BTreeMap::new(),
         saver: Saver::start(&places)?,
@@ -187,6 +188,8 @@ struct Server {
     unrestored: Option<SavedSession>,
     /// Panes that were unread in the session before. The hub is told once it knows them.
     restored_unread: BTreeSet<PaneId>,
+    /// What the person in the next window is told, once.
+    notice: Option<String>,
     kept: KeptOutput,
     /// The panes as the keeper has them in its notes.
     noted: BTreeMap<PaneId, Note>,

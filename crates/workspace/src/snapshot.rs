@@ -5,7 +5,7 @@ use std::fmt::Write;
 use memchr::memmem::find;
 
 use crate::emulator::{Emulator, MAX_SIZE, MouseMode, Size};
-use crate::screen::Cell;
+use crate::screen::{Cell, write_link};
 use crate::style::{ColourDepth, Style};
 
 /// Lines of what was scrolled away that come back.
@@ -68,7 +68,7 @@ fn split_size(saved: &[u8]) -> Option<(Size, &[u8])> {
 
 fn write_lines(emulator: &Emulator, first: i32, out: &mut String) {
     let last = i32::from(emulator.size().lines) - 1;
-    let mut style = Style::default();
+    let (mut style, mut link) = (Style::default(), None);
     let mut is_continued = false;
     for line in first..=last {
         let cells: Vec<Cell> = emulator.row(line).collect();
@@ -89,12 +89,19 @@ fn write_lines(emulator: &Emulator, first: i32, out: &mut String) {
                 cell.style.write(ColourDepth::Rgb, out);
                 style = cell.style;
             }
+            if cell.link != link {
+                write_link(cell.link.as_ref(), out);
+                link.clone_from(&cell.link);
+            }
             out.push(character);
             out.extend(cell.marks.iter().flatten());
         }
         if style != Style::default() {
             out.push_str("\x1b[0m");
             style = Style::default();
+        }
+        if link.take().is_some() {
+            write_link(None, out);
         }
         if line < last && !is_wrapped {
             out.push_str("\r\n");
@@ -153,6 +160,33 @@ mod tests {
         assert_eq!(shown(&again).0.text(), "0123456789\n\nnext\n");
     }
 
+    /// The characters that are linked, each with its link, from the first line that was scrolled away.
+    fn linked(emulator: &Emulator) -> Vec<(char, String, String)> {
+        let first = -i32::try_from(emulator.history()).unwrap();
+        let cells = (first..i32::from(emulator.size().lines)).flat_map(|line| emulator.row(line));
+        let linked = cells.filter_map(|cell| Some((cell.character?, cell.link?)));
+        linked.map(|(character, link)| (character, link.id().to_owned(), link.uri().to_owned())).collect()
+    }
+
+    #[test]
+    fn links_come_back_over_lines_in_what_was_scrolled_away_and_behind_the_other_screen() {
+        let size = Size::at_least(10, 3);
+        let mut emulator = Emulator::new(size, 100);
+        let mut snapshots = Snapshots::default();
+        emulator.feed(b"\x1b]8;id=a;http://a/;x\x1b\\first 0123456789\x1b]8;;\x1b\\ plain\r\n\r\n\r\n");
+        emulator.feed(b"\x1b]8;;http://b/\x1b\\b \x1b]8;;http://c/\x1b\\c\x1b]8;;\x1b\\\r\nend");
+        let before = linked(&emulator);
+        assert_eq!(before.len(), 19, "{before:?}");
+        snapshots.take(&emulator);
+        emulator.feed(b"\x1b[?1049h\x1b[H\x1b]8;;http://d/\x1b\\d\x1b]8;;\x1b\\");
+        let taken = snapshots.take(&emulator);
+        let mut again = Emulator::new(size, 100);
+        again.feed(taken.as_bytes());
+        assert_eq!(linked(&again), linked(&emulator));
+        again.feed(b"\x1b[?1049l\r\nafter");
+        assert_eq!(linked(&again), before, "what comes after it is no link");
+    }
+
     #[test]
     fn the_main_screen_comes_back_after_several_servers() {
         let size = Size::at_least(20, 4);
@@ -197,7 +231,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_screen_comes_back_as_it_was(
-            bytes in "([a-z 漢é]{1,30}|\r\n|\x1b\\[3[0-7]m|\x1b\\[0m|\x1b\\[[1-9];[1-9]H|\x1b\\[\\?1049[hl]|\x1b\\[\\?1h|\x1b\\[4 q){0,40}",
+            bytes in "([a-z 漢é]{1,30}|\r\n|\x1b\\[3[0-7]m|\x1b\\[0m|\x1b\\[[1-9];[1-9]H|\x1b\\[\\?1049[hl]|\x1b\\[\\?1h|\x1b\\[4 q|\x1b]8;;(http://x/)?\x1b\\\\){0,40}",
         ) {
             let size = Size::at_least(20, 6);
             let mut emulator = Emulator::new(size, 100);
@@ -213,6 +247,7 @@ mod tests {
             let (before, after) = (shown(&emulator), shown(&again));
             prop_assert_eq!(before.0.text(), after.0.text());
             prop_assert_eq!(before.1, after.1);
+            prop_assert_eq!(linked(&emulator), linked(&again));
             prop_assert_eq!(emulator.input_modes(), again.input_modes());
             prop_assert_eq!(emulator.is_alternate(), again.is_alternate());
         }

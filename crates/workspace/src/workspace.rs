@@ -148,7 +148,8 @@ impl Workspace {
         for pane in self.panes().iter().filter(|pane| !is_kept(pane)) {
             self.remove(pane);
         }
-        if self.focused.is_none() {
+        // A file may name any.
+        if !self.focused.as_ref().is_some_and(|pane| self.contains(pane)) {
             self.focused = self.panes().into_iter().next();
         }
     }

@@ -11,6 +11,7 @@ use super::Server;
 use super::kept_output::KeptOutput;
 use super::note::Note;
 use super::program::Program;
+use crate::address::DAMAGED_SESSION;
 use crate::effect::Effect;
 use crate::emulator::Size;
 use crate::late_output::{KeptEnd, KeptPosition, LateOutput};
@@ -23,7 +24,10 @@ use crate::view::{ClientFacts, ClientId, Mode};
 impl Server {
     /// Takes the programs over that the keeper has. Without any, the session before waits for the first client.
     pub(super) fn adopt(&mut self, kept: Vec<KeptPane>, now: Instant) {
-        let saved = SavedSession::read(&self.places.session());
+        let saved = SavedSession::read(&self.places.session()).unwrap_or_else(|_| {
+            self.set_session_aside();
+            None
+        });
         if kept.is_empty() {
             self.unrestored = saved.filter(|saved| !saved.panes.is_empty());
             return;
@@ -60,10 +64,11 @@ impl Server {
             let newest = note.as_ref().map(|note| &note.pane).or(known);
             let is_told = newest.is_none_or(|pane| pane.has_ended);
             let (told, new) = if is_told { (kept.ending, None) } else { (None, kept.ending) };
-            (pane.pid, pane.tty, pane.ending) = (Some(kept.pid), Some(kept.tty), told);
+            (pane.pid, pane.tty) = (Some(kept.pid), Some(kept.tty));
             endings.extend(new.map(|ending| (id.clone(), ending)));
             // What follows from it was done before.
             drop(pane.feed(shown, now));
+            drop(told.map(|ending| pane.end(ending)));
             pane.emulator.resize(size);
             program.snapshots.take_over(shown, &pane.emulator);
             let effects = self.state.adopt(pane, note.as_ref().map(Note::place), late, now);
@@ -89,6 +94,14 @@ impl Server {
         }
         self.save_session();
         self.changed();
+    }
+
+    /// The session cannot be read. It would be replaced with the next one that is saved.
+    fn set_session_aside(&mut self) {
+        // Without a state directory there is nothing to tell of.
+        if fs::rename(self.places.session(), self.places.damaged_session()).is_ok() {
+            self.notice = Some(format!("the layout could not be read; it is kept as {DAMAGED_SESSION}"));
+        }
     }
 
     /// Makes the panes of the session before again: shells in their directories.

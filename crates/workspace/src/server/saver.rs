@@ -234,7 +234,7 @@ mod tests {
         assert!(saver.take_due(now + TRY_AGAIN));
         saver.save_session(session());
         saver.finish(Instant::now() + DEADLINE);
-        assert_eq!(SavedSession::read(&places.session()), Some(session()));
+        assert_eq!(SavedSession::read(&places.session()).unwrap(), Some(session()));
         saver.hear(now);
         assert_eq!(saver.due(now), None);
     }

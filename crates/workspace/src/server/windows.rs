@@ -186,6 +186,9 @@ impl Server {
         self.state.set_keys((self.load_keys)());
         let effects = self.state.attach(client, facts, now);
         self.perform(effects);
+        if let Some(notice) = self.notice.take() {
+            self.state.note(client, notice, now);
+        }
         self.frames.input(now);
         self.changed();
         true

@@ -8,6 +8,7 @@ use crate::effect::Effect;
 use crate::late_output::LateOutput;
 use crate::layout::SplitDirection;
 use crate::pane::Pane;
+use crate::view::ClientId;
 use crate::workspace::{PanePlace, Workspace};
 
 impl State {
@@ -68,6 +69,13 @@ impl State {
         }
         self.workspaces.retain(|workspace| !workspace.is_empty());
         self.finish(Vec::new())
+    }
+
+    /// Shows a sentence in a window for a while.
+    pub(crate) fn note(&mut self, client: ClientId, text: String, now: Instant) {
+        if let Some(view) = self.views.get_mut(&client) {
+            view.note(text, now);
+        }
     }
 
     /// The workspace that is shown, or was shown last.

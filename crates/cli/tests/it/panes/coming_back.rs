@@ -87,6 +87,50 @@ fn what_was_opened_since_the_session_was_saved_is_in_its_workspace() {
 }
 
 #[test]
+fn titles_progress_and_links_come_back() {
+    let session = Session::new();
+    let window = session.window(&["attach"], 24, 100);
+    window.until("$ ");
+    let link = "\\033]8;;http://example.org/x\\033\\\\linked-42\\033]8;;\\033\\\\";
+    session.open("job", &format!("printf '\\033]2;what it does\\007\\033]9;4;1;42\\007{link}'; read line"));
+    window.until("what it does");
+    window.until("42 %");
+    session.until_saved("linked-42");
+    let shown = |window: &Window| window.raw().matches("http://example.org/x").count();
+    let before = shown(&window);
+    kill_server(&session);
+    until("the link is drawn again", || shown(&window) > before);
+    window.until("what it does");
+    window.until("42 %");
+}
+
+#[test]
+fn a_session_that_cannot_be_read_is_kept_and_told_of_once() {
+    let session = Session::new();
+    let mut window = session.attach();
+    let file = session.hub.base.home().join("panes.json");
+    session.run(&["open", "-d", "--workspace", "elsewhere", "--name", "job", "--", "sh", "-c", "read line"]);
+    until("a session is saved", || fs::read_to_string(&file).is_ok_and(|saved| saved.contains("elsewhere")));
+    window.press("d");
+    until("the window has left", || !runs(window.pid()));
+    kill(session.server());
+    until("the server has gone", || session.with_words(&["panes", "serve"]).is_empty());
+    fs::write(&file, "{\"version\": 2, \"workspaces\": [").expect("a file");
+    let mut window = session.window(&["attach"], 24, 100);
+    window.until("it is kept as panes.json.damaged");
+    window.until("elsewhere");
+    let damaged = session.hub.base.home().join("panes.json.damaged");
+    assert!(fs::read_to_string(&damaged).expect("a copy").ends_with('['));
+    until("another one is saved", || {
+        fs::read_to_string(&file).is_ok_and(|saved| saved.contains("elsewhere"))
+    });
+    window.keys("\r");
+    let other = session.window(&["attach"], 24, 100);
+    other.until("elsewhere");
+    assert!(!other.raw().contains("panes.json"), "{}", other.text());
+}
+
+#[test]
 fn a_window_keeps_nothing_of_servers_that_were_killed() {
     let session = Session::new();
     let window = session.attach();
