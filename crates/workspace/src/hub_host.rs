@@ -1,6 +1,8 @@
 //! The connection to the hub, on threads of its own: whatever the hub does, no pane waits.
 
 mod answers;
+mod connection;
+mod said;
 #[cfg(test)]
 mod tests;
 mod watch;
@@ -17,21 +19,22 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ringer_ipc::{HubClient, HubWriter};
+use ringer_ipc::HubClient;
 use ringer_platform::{clear_wakes, wake, wake_pair};
 use ringer_ui::{Agent, Backend};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use self::answers::Answers;
+use self::connection::Connection;
+pub(crate) use self::said::KeptReport;
+use self::said::{MAX_WAITING, Said, Unanswered, keep, kept_from};
 use self::watch::HubWatch;
 use crate::hub_order::HubOrder;
 
 /// Connects to the hub. The argument says whether one may be started.
 pub type Connect = Box<dyn Fn(bool) -> Option<HubClient> + Send>;
 
-/// What programs say that may wait for the hub; beyond that it is lost. As much of what lasts may wait beside it: it takes no room of that.
-const MAX_WAITING: usize = 1024;
 /// How long after a failure the hub is looked for again: at first, and at most. After the longest pause it is waited for.
 const TRY_AGAIN: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(2));
 /// How often it is looked for where its socket cannot be watched.
@@ -43,14 +46,11 @@ const ANSWERS_WITHIN: Duration = Duration::from_secs(10);
 /// The shortest time between two readings of the agents' states.
 const LOAD_EVERY: Duration = Duration::from_millis(100);
 
-/// A request to the hub: its method and its parameters.
-type Said = (&'static str, Value);
-
 /// What the thread that talks to the hub is woken for.
 #[derive(Debug)]
 enum Work {
     /// What lasts has a part of the counter with it.
-    Say(Said, Option<Arc<()>>),
+    Say(Arc<Said>, Option<Arc<()>>),
     /// The hub may be there.
     Look,
 }
@@ -92,6 +92,7 @@ pub(crate) struct HubHost {
     work: Arc<SyncSender<Work>>,
     /// Counts what waits and lasts.
     lasting: Arc<()>,
+    unanswered: Unanswered,
     link: Arc<LinkState>,
     mailbox: Mailbox,
     woken: UnixStream,
@@ -132,22 +133,36 @@ impl HubHost {
             wakes: Arc::downgrade(&work),
         };
         thread::spawn(move || hub.serve(&received));
-        Ok(Self { work, lasting: Arc::default(), link, mailbox, woken })
+        Ok(Self { work, lasting: Arc::default(), unanswered: Unanswered::default(), link, mailbox, woken })
     }
 
     pub(crate) fn as_fd(&self) -> BorrowedFd<'_> {
         self.woken.as_fd()
     }
 
-    /// Tells the hub something. Does not wait.
-    pub(crate) fn tell(&self, method: &'static str, params: Value) {
-        let lasts = !is_said_once(method);
+    /// Tells the hub something. Does not wait. If the hub has to answer it, gives when it has to be kept for the next server.
+    pub(crate) fn tell(&mut self, method: &'static str, params: Value) -> Option<Instant> {
+        let said = Arc::new(Said::new(method, params, Instant::now()));
+        let lasts = !said.is_said_once();
+        if !lasts {
+            self.unanswered.add(&said);
+        }
         let is_full = lasts && Arc::strong_count(&self.lasting) > MAX_WAITING;
         let lasting = lasts.then(|| Arc::clone(&self.lasting));
         // The hub is too slow, or gone for long.
-        if (is_full || self.work.try_send(Work::Say((method, params), lasting)).is_err()) && lasts {
+        if (is_full || self.work.try_send(Work::Say(said, lasting)).is_err()) && lasts {
             self.link.is_incomplete.store(true, Ordering::Relaxed);
         }
+        (!lasts).then(|| kept_from(self.has_hub(), Instant::now()))
+    }
+
+    /// What the next server has to tell the hub if this one is killed now.
+    pub(crate) fn unanswered(&self, now: Instant) -> Vec<KeptReport> {
+        self.unanswered.kept(self.has_hub(), now)
+    }
+
+    fn has_hub(&self) -> bool {
+        self.link.is_connected.load(Ordering::Relaxed)
     }
 
     /// What has come since the last call.
@@ -155,11 +170,6 @@ impl HubHost {
         clear_wakes(&self.woken);
         std::mem::take(&mut *self.mailbox.events.lock().unwrap_or_else(PoisonError::into_inner))
     }
-}
-
-/// What is said of a moment, and not of what lasts: it is not said anew by the loop.
-fn is_said_once(method: &str) -> bool {
-    matches!(method, "surface.heard" | "surface.unread")
 }
 
 /// The thread that talks to the hub.
@@ -219,7 +229,7 @@ impl Hub {
         &self,
         (tried, pause): (Instant, Duration),
         work: &Receiver<Work>,
-        unsaid: &mut VecDeque<Said>,
+        unsaid: &mut VecDeque<Arc<Said>>,
     ) -> bool {
         let wakes = self.wakes.clone();
         let is_watched = self.watch.begin(move || {
@@ -228,7 +238,7 @@ impl Hub {
             }
         });
         let is_there = |work: &Work| matches!(work, Work::Look);
-        let is_said = |work: &Work| matches!(work, Work::Say((method, _), _) if is_said_once(method));
+        let is_said = |work: &Work| matches!(work, Work::Say(said, _) if said.is_said_once());
         let has_come = Cell::new(false);
         let is_enough = |work: &Work| {
             has_come.set(is_there(work));
@@ -254,7 +264,7 @@ impl Hub {
 fn keep_for(
     pause: Option<Duration>,
     work: &Receiver<Work>,
-    unsaid: &mut VecDeque<Said>,
+    unsaid: &mut VecDeque<Arc<Said>>,
     is_enough: impl Fn(&Work) -> bool,
 ) -> bool {
     let until = pause.map(|pause| Instant::now() + pause);
@@ -277,50 +287,9 @@ fn keep_for(
     }
 }
 
-/// Keeps what would not be said anew.
-fn keep_unsaid(work: Work, unsaid: &mut VecDeque<Said>) {
-    if let Work::Say(request, _) = work
-        && is_said_once(request.0)
-        && unsaid.len() < MAX_WAITING
-    {
-        unsaid.push_back(request);
-    }
-}
-
-struct Connection {
-    writer: HubWriter,
-    /// Requests that were written.
-    sent: u64,
-    answers: Arc<Answers>,
-    /// What was said once and is not answered yet, by the number of its request: a hub that ends may have taken it and not read it.
-    unanswered: VecDeque<(u64, Said)>,
-}
-
-impl Connection {
-    /// Gives whether the hub took it. If not, it is kept.
-    fn send(&mut self, request: Said, unsaid: &mut VecDeque<Said>) -> bool {
-        let answered = self.answers.count();
-        while self.unanswered.front().is_some_and(|(number, _)| *number <= answered) {
-            self.unanswered.pop_front();
-        }
-        self.sent += 1;
-        if self.writer.send(request.0, &request.1).is_err() {
-            keep_unsaid(Work::Say(request, None), unsaid);
-            return false;
-        }
-        if is_said_once(request.0) && self.unanswered.len() < MAX_WAITING {
-            self.unanswered.push_back((self.sent, request));
-        }
-        true
-    }
-
-    /// What the hub has not answered has to be said to the next one.
-    fn end(self, unsaid: &mut VecDeque<Said>) {
-        let answered = self.answers.count();
-        let lost = self.unanswered.into_iter().filter(|(number, _)| *number > answered);
-        for (_, request) in lost.rev() {
-            unsaid.push_front(request);
-        }
+fn keep_unsaid(work: Work, unsaid: &mut VecDeque<Arc<Said>>) {
+    if let Work::Say(said, _) = work {
+        keep(said, unsaid);
     }
 }
 
@@ -335,14 +304,15 @@ fn attach(connect: &Connect, mailbox: &Mailbox) -> Option<Connection> {
         while let Ok(Some(line)) = reader.next_line() {
             match serde_json::from_str(&line) {
                 Ok(Line::Order(order)) => mailbox.put(HubEvent::Order(order)),
-                Ok(Line::Answer { .. }) => received.add(),
+                // What it answered need not be kept for the next server any more.
+                Ok(Line::Answer { .. }) if received.add() => wake(&mailbox.wakes),
                 _ => {}
             }
         }
         received.end();
         mailbox.put(HubEvent::Lost);
     });
-    Some(Connection { writer, sent: 0, answers, unanswered: VecDeque::new() })
+    Some(Connection::new(writer, answers))
 }
 
 /// A line of the hub.
@@ -361,7 +331,7 @@ fn follow(
     mut connection: Connection,
     link: &LinkState,
     work: &Receiver<Work>,
-    unsaid: &mut VecDeque<Said>,
+    unsaid: &mut VecDeque<Arc<Said>>,
 ) -> bool {
     let is_last = say_all(&mut connection, link, work, unsaid);
     connection.end(unsaid);
@@ -372,7 +342,7 @@ fn say_all(
     connection: &mut Connection,
     link: &LinkState,
     work: &Receiver<Work>,
-    unsaid: &mut VecDeque<Said>,
+    unsaid: &mut VecDeque<Arc<Said>>,
 ) -> bool {
     // The surfaces are said first, because the loop is asked for them now: what is heard needs them.
     let mut waits_for_surfaces = true;
@@ -382,7 +352,7 @@ fn say_all(
             // Meanwhile there is room again for what comes.
             std::iter::once(waiting).chain(work.try_iter()).for_each(|waiting| keep_unsaid(waiting, unsaid));
             // What is not answered is said again to the next connection, and this hub would have heard it twice.
-            connection.answers.wait_for(connection.sent, ANSWERS_WITHIN);
+            connection.answers.wait_for(connection.sent(), ANSWERS_WITHIN);
             return false;
         }
         // A new connection is told everything.
@@ -392,12 +362,12 @@ fn say_all(
         }
         let Work::Say(request, counted) = waiting else { continue };
         drop(counted);
-        if waits_for_surfaces && is_said_once(request.0) {
-            keep_unsaid(Work::Say(request, None), unsaid);
+        if waits_for_surfaces && request.is_said_once() {
+            keep(request, unsaid);
             continue;
         }
         // It comes last of what a new hub is told. That the person typed may be said at any time.
-        let is_last = request.0 == "surface.looks" && request.1.get("present").is_none();
+        let is_last = request.method == "surface.looks" && request.params.get("present").is_none();
         if !connection.send(request, unsaid) {
             return false;
         }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::hub_host::KeptReport;
 use crate::layout::PaneId;
 use crate::pane::Pane;
 use crate::state::State;
@@ -23,6 +24,9 @@ pub(crate) struct SavedSession {
     /// The workspace that was shown last.
     #[serde(default)]
     pub(crate) shown: Option<String>,
+    /// What programs said and the hub has not answered.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) unheard: Vec<KeptReport>,
 }
 
 /// A pane.
@@ -58,10 +62,10 @@ impl SavedPane {
 }
 
 impl SavedSession {
-    pub(crate) fn of(state: &State) -> Self {
+    pub(crate) fn of(state: &State, unheard: Vec<KeptReport>) -> Self {
         let panes = state.panes().map(SavedPane::of).collect();
         let shown = state.last_shown().map(str::to_owned);
-        Self { version: VERSION, workspaces: state.saved_workspaces(), panes, shown }
+        Self { version: VERSION, workspaces: state.saved_workspaces(), panes, shown, unheard }
     }
 
     /// The session of a file; nothing if there is none. An error if it cannot be read, or is of a version that is not known.
@@ -104,8 +108,13 @@ mod tests {
             has_ended: false,
         };
         let workspace = Workspace::new("panes:1".to_owned(), "work".to_owned());
-        let saved =
-            SavedSession { version: VERSION, workspaces: vec![workspace], panes: vec![pane], shown: None };
+        let saved = SavedSession {
+            version: VERSION,
+            workspaces: vec![workspace],
+            panes: vec![pane],
+            shown: None,
+            unheard: Vec::new(),
+        };
         fs::write(&path, saved.to_bytes().unwrap()).unwrap();
         assert_eq!(SavedSession::read(&path).unwrap(), Some(saved.clone()));
         let newer = SavedSession { version: VERSION + 1, ..saved };

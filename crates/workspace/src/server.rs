@@ -295,7 +295,15 @@ impl Server {
     }
 
     fn hear_hub(&mut self, now: Instant) {
-        for event in self.hub.events() {
+        let events = self.hub.events();
+        // It answered something, which need not be kept for the next server any more.
+        if events.is_empty() && self.saver.has_unheard() {
+            self.saver.save_session_at(now);
+        }
+        if events.is_empty() {
+            return;
+        }
+        for event in events {
             match event {
                 HubEvent::Connected => {
                     let effects = self.state.hub_connected();
@@ -304,7 +312,7 @@ impl Server {
                 HubEvent::Lost => {
                     self.state.hub_lost();
                     // The thread that tells the hub notices it by that.
-                    self.hub.tell("ping", serde_json::Value::Null);
+                    self.tell_hub("ping", serde_json::Value::Null);
                 }
                 HubEvent::Order(order) => {
                     let effects = self.state.order(order, now);
@@ -366,7 +374,7 @@ impl Server {
         self.frames.change();
         let now = Instant::now();
         self.saver.save_soon(now);
-        self.saver.save_session_now(now);
+        self.saver.save_session_at(now);
     }
 
     /// A program wrote something: its pane may look different, and what is said about it elsewhere.

@@ -58,7 +58,7 @@ fn answer_all(hub: BufReader<UnixStream>) -> Vec<String> {
 }
 
 /// Tells a hub that reads nothing so much that something is left out.
-fn tell_too_much(host: &HubHost) {
+fn tell_too_much(host: &mut HubHost) {
     let long = json!({ "title": "x".repeat(1000) });
     while !host.link.is_incomplete.load(Ordering::Relaxed) {
         host.tell("surface.changed", long.clone());
@@ -69,10 +69,10 @@ fn tell_too_much(host: &HubHost) {
 fn what_a_slow_hub_was_not_told_is_told_anew() {
     let (_directory, home, socket) = home();
     let listener = UnixListener::bind(&socket).unwrap();
-    let host = start(home, socket);
+    let mut host = start(home, socket);
     let hub = next_host(&listener);
     until_connected(&host);
-    tell_too_much(&host);
+    tell_too_much(&mut host);
     // It reads on, and is connected to again: that is how it is told everything.
     let reading = thread::spawn(move || answer_all(hub));
     let _hub = next_host(&listener);
@@ -85,7 +85,7 @@ fn what_a_slow_hub_was_not_told_is_told_anew() {
 fn what_a_slow_hub_has_heard_is_not_said_to_it_twice() {
     let (_directory, home, socket) = home();
     let listener = UnixListener::bind(&socket).unwrap();
-    let host = start(home, socket);
+    let mut host = start(home, socket);
     let mut hub = next_host(&listener);
     until_connected(&host);
     let mut said = String::new();
@@ -103,7 +103,7 @@ fn what_a_slow_hub_has_heard_is_not_said_to_it_twice() {
     let methods = ["opened", "looks", "heard", "heard", "heard"].map(|method| format!("surface.{method}"));
     let found: Vec<String> = said.lines().map(method_of).skip(1).collect();
     assert_eq!(found, methods);
-    tell_too_much(&host);
+    tell_too_much(&mut host);
     // It answers late, and reads on.
     for _ in 0..6 {
         writeln!(hub.get_mut(), "{}", json!({ "id": 0, "ok": true, "result": {} })).unwrap();
@@ -124,10 +124,10 @@ fn what_a_slow_hub_has_heard_is_not_said_to_it_twice() {
 fn what_lasts_takes_no_room_of_what_is_said_once() {
     let (_directory, home, socket) = home();
     let listener = UnixListener::bind(&socket).unwrap();
-    let host = start(home, socket);
+    let mut host = start(home, socket);
     let hub = next_host(&listener);
     until_connected(&host);
-    tell_too_much(&host);
+    tell_too_much(&mut host);
     host.tell("surface.heard", json!({ "title": "done" }));
     let reading = thread::spawn(move || answer_all(hub));
     let again = next_host(&listener);
@@ -137,4 +137,42 @@ fn what_lasts_takes_no_room_of_what_is_said_once() {
     drop(host);
     let all = [before, answer_all(again)].concat();
     assert_eq!(all.iter().filter(|method| *method == "surface.heard").count(), 1, "{}", all.len());
+}
+
+#[test]
+fn what_a_hub_has_not_answered_is_kept_for_the_next_server_until_one_does() {
+    let (_directory, home, socket) = home();
+    let listener = UnixListener::bind(&socket).unwrap();
+    let mut host = start(home, socket);
+    let report = json!({ "title": "done" });
+    let waiting = |host: &HubHost| host.unanswered(Instant::now()).len();
+    host.tell("surface.heard", report.clone());
+    assert_eq!(waiting(&host), 1, "there is no hub yet");
+    let mut hub = next_host(&listener);
+    until_connected(&host);
+    host.tell("surface.looks", json!({}));
+    host.tell("surface.heard", report.clone());
+    until("both are late", || waiting(&host) == 2);
+    let mut said = String::new();
+    while said.matches("surface.heard").count() < 2 {
+        hub.read_line(&mut said).unwrap();
+    }
+    // One is answered, and then the hub is killed.
+    for _ in 0..2 {
+        writeln!(hub.get_mut(), "{}", json!({ "id": 0, "ok": true, "result": {} })).unwrap();
+    }
+    until("one is answered", || waiting(&host) == 1);
+    drop(hub);
+    until("it is lost", || host.events().iter().any(|event| matches!(event, HubEvent::Lost)));
+    // As the loop does.
+    host.tell("ping", Value::Null);
+    let again = next_host(&listener);
+    until_connected(&host);
+    assert_eq!(waiting(&host), 1);
+    let reading = thread::spawn(move || answer_all(again));
+    host.tell("surface.looks", json!({}));
+    until("the other one is answered, too", || waiting(&host) == 0);
+    drop(host);
+    let methods = reading.join().unwrap();
+    assert_eq!(methods.iter().filter(|method| *method == "surface.heard").count(), 1, "{methods:?}");
 }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use ringer_pty::keeper::StartPane;
 use ringer_term::{EmulatedTerminal, Env, SpawnLocation, Terminator, copy_to_clipboard, spawn_env};
 use ringer_ui::ProgramQuestion;
+use serde_json::Value;
 
 use super::Server;
 use crate::effect::Effect;
@@ -72,8 +73,14 @@ impl Server {
                     self.ask(&pane, number, *question, replaces);
                 }
                 Effect::CloseQuestion { pane, number } => self.questions.close(pane, number),
-                Effect::Tell { method, params } => self.hub.tell(method, params),
+                Effect::Tell { method, params } => self.tell_hub(method, params),
             }
+        }
+    }
+
+    pub(super) fn tell_hub(&mut self, method: &'static str, params: Value) {
+        if let Some(kept) = self.hub.tell(method, params) {
+            self.saver.save_session_at(kept);
         }
     }
 

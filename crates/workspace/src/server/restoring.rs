@@ -14,12 +14,21 @@ use super::program::Program;
 use crate::address::DAMAGED_SESSION;
 use crate::effect::Effect;
 use crate::emulator::Size;
+use crate::hub_host::KeptReport;
 use crate::late_output::{KeptEnd, KeptPosition, LateOutput};
 use crate::layout::PaneId;
 use crate::pane::{Pane, surface_of};
 use crate::saved_session::SavedSession;
 use crate::snapshot::saved_size;
 use crate::view::{ClientFacts, ClientId, Mode};
+
+/// Whether the hub was told something already, because the server before had not been answered: that one may have got it from the
+/// keeper, too. It is not told for the next one then.
+fn take_told(told: &mut Vec<KeptReport>, effect: &Effect) -> bool {
+    let Effect::Tell { method, params } = effect else { return false };
+    let found = told.iter().position(|report| report.is(method, params));
+    found.map(|at| told.remove(at)).is_some()
+}
 
 impl Server {
     /// Takes the programs over that the keeper has. Without any, the session before waits for the first client.
@@ -31,6 +40,10 @@ impl Server {
         if kept.is_empty() {
             self.unrestored = saved.filter(|saved| !saved.panes.is_empty());
             return;
+        }
+        let mut unheard = saved.as_ref().map(|saved| saved.unheard.clone()).unwrap_or_default();
+        for (method, params) in unheard.iter().filter_map(KeptReport::request) {
+            self.tell_hub(method, params);
         }
         if let Some(saved) = &saved {
             self.state.restore(saved.workspaces.clone(), saved.shown.clone());
@@ -71,7 +84,8 @@ impl Server {
             drop(told.map(|ending| pane.end(ending)));
             pane.emulator.resize(size);
             program.snapshots.take_over(shown, &pane.emulator);
-            let effects = self.state.adopt(pane, note.as_ref().map(Note::place), late, now);
+            let mut effects = self.state.adopt(pane, note.as_ref().map(Note::place), late, now);
+            effects.retain(|effect| !take_told(&mut unheard, effect));
             self.perform(effects);
             // Programs that draw their whole screen do so when its size changes.
             program.resize(Size::at_least(size.columns.saturating_sub(1), size.lines));
@@ -89,7 +103,8 @@ impl Server {
         self.save_all();
         // What follows from an ending may be a request, and with the first one the keeper forgets what it kept.
         for (pane, ending) in endings {
-            let effects = self.state.ended(&pane, ending);
+            let mut effects = self.state.ended(&pane, ending);
+            effects.retain(|effect| !take_told(&mut unheard, effect));
             self.perform(effects);
         }
         self.save_session();

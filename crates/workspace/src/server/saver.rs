@@ -76,10 +76,10 @@ impl Saver {
         self.look_within(now, SAVE_AFTER);
     }
 
-    /// The session may have changed: it is looked at now, unless that was done a moment ago.
-    pub(super) fn save_session_now(&mut self, now: Instant) {
-        let at = self.session_looked.map_or(now, |before| now.max(before + SESSION_PAUSE));
-        self.session_at.get_or_insert(at);
+    /// The session may have changed by then, and is looked at, unless that was done a moment ago.
+    pub(super) fn save_session_at(&mut self, at: Instant) {
+        let at = self.session_looked.map_or(at, |before| at.max(before + SESSION_PAUSE));
+        self.session_at = Some(self.session_at.map_or(at, |before| before.min(at)));
     }
 
     /// Whether it is time to look whether the session has changed. It is not, after this.
@@ -143,10 +143,18 @@ impl Saver {
         self.screens.remove(pane.as_str());
     }
 
+    /// Whether the session that is saved has something for the hub.
+    pub(super) fn has_unheard(&self) -> bool {
+        self.newest().is_some_and(|session| !session.unheard.is_empty())
+    }
+
+    fn newest(&self) -> Option<&SavedSession> {
+        self.next.as_ref().or(self.written.as_ref())
+    }
+
     /// Saves a session, once the one before is written.
     pub(super) fn save_session(&mut self, session: SavedSession) {
-        let newest = self.next.as_ref().or(self.written.as_ref());
-        if newest != Some(&session) {
+        if self.newest() != Some(&session) {
             self.next = Some(session);
         }
         self.write_next();
@@ -217,7 +225,8 @@ mod tests {
     }
 
     fn session() -> SavedSession {
-        SavedSession::of(&State::new(PaneKeys::default(), Box::new(String::new), Instant::now()))
+        let state = State::new(PaneKeys::default(), Box::new(String::new), Instant::now());
+        SavedSession::of(&state, Vec::new())
     }
 
     #[test]
@@ -255,13 +264,14 @@ mod tests {
         let (_directory, places) = places();
         let (mut saver, now) = (Saver::start(&places).unwrap(), Instant::now());
         saver.save_soon(now);
-        saver.save_session_now(now);
+        saver.save_session_at(now + SESSION_PAUSE);
+        saver.save_session_at(now);
         assert_eq!(saver.due(now), Some(now));
         assert!(saver.take_session_due(now) && !saver.take_session_due(now));
         assert_eq!(saver.due(now), Some(now + SAVE_AFTER), "screens take their time");
         let soon = now + SESSION_PAUSE / 2;
         for _ in 0..2 {
-            saver.save_session_now(soon);
+            saver.save_session_at(soon);
             assert!(!saver.take_session_due(soon));
             assert_eq!(saver.due(soon), Some(now + SESSION_PAUSE));
         }

@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use rustix::process::{Pid, Signal, kill_process};
 use test_support::until;
 
 use super::session::Session;
@@ -140,4 +141,34 @@ fn a_window_keeps_nothing_of_servers_that_were_killed() {
         until("nothing is left of it", || fs::metadata(format!("/proc/{before}")).is_err());
     }
     assert!(runs(window.pid()));
+}
+
+#[test]
+fn what_no_hub_answered_is_told_by_the_next_server_once() {
+    let session = Session::new();
+    let window = session.window(&["attach"], 24, 100);
+    window.until("$ ");
+    let wait = |name: &str| format!("until [ -e {} ]; do sleep 0.1; done", session.file(name).display());
+    // The command is in the session, too.
+    let say = |word: &str| format!("printf '\\033]9;it is %s\\007' {word}");
+    session.open("job", &format!("{}; {}; read line", wait("go"), say("green")));
+    until("a hub runs", || session.hub.presence().is_some());
+    let hub = session.hub.hub();
+    // It takes what it is told, and reads nothing.
+    kill_process(Pid::from_raw(hub.cast_signed()).expect("a process"), Signal::STOP).expect("it runs");
+    fs::write(session.file("go"), "").expect("a file");
+    let file = session.hub.base.home().join("panes.json");
+    let is_kept = || fs::read_to_string(&file).is_ok_and(|saved| saved.contains("it is green"));
+    until("it is kept", is_kept);
+    let before = session.server();
+    kill(hub);
+    kill(before);
+    until("it is told", || session.hub.bodies(&[]) == ["it is green"]);
+    until("it is kept no longer", || !is_kept());
+    kill_server(&session);
+    window.until("job");
+    // The hub hears everything in its order.
+    session.open("other", &format!("{}; read line", say("red")));
+    until("the next one is told", || session.hub.bodies(&[]).contains(&"it is red".to_owned()));
+    assert_eq!(session.hub.bodies(&[]).len(), 2, "{:?}", session.hub.bodies(&[]));
 }

@@ -1,0 +1,157 @@
+//! What the hub is told, and what of that it has not answered.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// What programs say that may wait for the hub; beyond that it is lost. As much of what lasts may wait beside it: it takes no room of that.
+pub(super) const MAX_WAITING: usize = 1024;
+/// The methods of what is said of a moment, and not of what lasts: it is not said anew by the loop.
+const SAID_ONCE: [&str; 2] = ["surface.heard", "surface.unread"];
+/// How long a hub that is there may take to answer, before what it was told is kept for the next server.
+const ANSWERS_SOON: Duration = Duration::from_millis(20);
+/// As much of that is kept, in bytes.
+const MAX_KEPT: usize = 256 * 1024;
+
+/// A request to the hub. As long as it exists, the hub has not answered it.
+#[derive(Debug)]
+pub(super) struct Said {
+    pub(super) method: &'static str,
+    pub(super) params: Value,
+    at: Instant,
+    /// How many bytes are kept of it, if it is said once.
+    size: usize,
+}
+
+impl Said {
+    pub(super) fn new(method: &'static str, params: Value, now: Instant) -> Self {
+        let mut said = Self { method, params, at: now, size: 0 };
+        if said.is_said_once() {
+            said.size = said.params.to_string().len();
+        }
+        said
+    }
+
+    pub(super) fn is_said_once(&self) -> bool {
+        SAID_ONCE.contains(&self.method)
+    }
+}
+
+/// From when on something that is said at this moment is kept for the next server.
+pub(super) fn kept_from(has_hub: bool, said: Instant) -> Instant {
+    if has_hub { said + ANSWERS_SOON } else { said }
+}
+
+/// Keeps what would not be said anew.
+pub(super) fn keep(said: Arc<Said>, unsaid: &mut VecDeque<Arc<Said>>) {
+    if said.is_said_once() && unsaid.len() < MAX_WAITING {
+        unsaid.push_back(said);
+    }
+}
+
+/// What is said once, as it is kept for the next server.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct KeptReport {
+    method: String,
+    params: Value,
+}
+
+impl KeptReport {
+    /// The method and the parameters, if it is something that is said once.
+    pub(crate) fn request(&self) -> Option<(&'static str, Value)> {
+        let method = SAID_ONCE.into_iter().find(|method| *method == self.method)?;
+        Some((method, self.params.clone()))
+    }
+
+    pub(crate) fn is(&self, method: &str, params: &Value) -> bool {
+        self.method == method && self.params == *params
+    }
+}
+
+/// What was said once, and may not be answered yet. The threads have it until it is, or there is no room for it.
+#[derive(Debug, Default)]
+pub(super) struct Unanswered {
+    said: VecDeque<Weak<Said>>,
+}
+
+impl Unanswered {
+    pub(super) fn add(&mut self, said: &Arc<Said>) {
+        let is_answered = |said: &Weak<Said>| said.strong_count() == 0;
+        while self.said.front().is_some_and(is_answered) {
+            self.said.pop_front();
+        }
+        // The first one may wait while those after it found no room.
+        if self.said.len() >= 4 * MAX_WAITING {
+            self.said.retain(|said| !is_answered(said));
+        }
+        self.said.push_back(Arc::downgrade(said));
+    }
+
+    /// What is to be kept for the next server, the oldest first: what a hub that is there has not answered soon, and everything
+    /// without one.
+    pub(super) fn kept(&self, has_hub: bool, now: Instant) -> Vec<KeptReport> {
+        let is_late = |said: &Arc<Said>| kept_from(has_hub, said.at) <= now;
+        let mut room = MAX_KEPT;
+        let mut fits = |said: &Arc<Said>| {
+            let left = room.checked_sub(said.size);
+            room = left.unwrap_or(0);
+            left.is_some()
+        };
+        let waiting = self.said.iter().filter_map(Weak::upgrade);
+        waiting
+            .filter(is_late)
+            .take_while(&mut fits)
+            .map(|said| KeptReport { method: said.method.to_owned(), params: said.params.clone() })
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_is_not_answered_is_kept_in_its_order_as_far_as_there_is_room() {
+        let (mut unanswered, now) = (Unanswered::default(), Instant::now());
+        let say = |unanswered: &mut Unanswered, body: String| {
+            let said = Arc::new(Said::new("surface.heard", json!({ "body": body }), now));
+            unanswered.add(&said);
+            said
+        };
+        let bodies = |unanswered: &Unanswered, has_hub: bool, at: Instant| -> Vec<String> {
+            let kept = unanswered.kept(has_hub, at);
+            kept.iter().map(|kept| kept.params["body"].as_str().unwrap().chars().take(3).collect()).collect()
+        };
+        let first = say(&mut unanswered, "one".to_owned());
+        let second = say(&mut unanswered, "two".to_owned());
+        assert!(bodies(&unanswered, true, now).is_empty(), "a hub may take a moment");
+        assert_eq!(bodies(&unanswered, true, now + ANSWERS_SOON), ["one", "two"]);
+        assert_eq!(bodies(&unanswered, false, now), ["one", "two"]);
+        drop(first);
+        assert_eq!(bodies(&unanswered, false, now), ["two"]);
+        let _long = say(&mut unanswered, "x".repeat(MAX_KEPT));
+        assert_eq!(bodies(&unanswered, false, now), ["two"]);
+        let kept = &unanswered.kept(false, now)[0];
+        assert!(kept.is("surface.heard", &second.params) && kept.request().is_some());
+        let other = KeptReport { method: "hub.stop".to_owned(), params: Value::Null };
+        assert_eq!(other.request(), None);
+    }
+
+    #[test]
+    fn what_found_no_room_takes_none() {
+        let (mut unanswered, now) = (Unanswered::default(), Instant::now());
+        let said = || Arc::new(Said::new("surface.heard", json!({ "bell": true }), now));
+        let first = said();
+        unanswered.add(&first);
+        for _ in 0..10 * MAX_WAITING {
+            unanswered.add(&said());
+        }
+        assert!(unanswered.said.len() <= 4 * MAX_WAITING);
+        assert_eq!(unanswered.kept(false, now).len(), 1);
+    }
+}
