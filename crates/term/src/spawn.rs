@@ -23,6 +23,22 @@ impl EmulatedTerminal {
         }
     }
 
+    /// What it answers to XTVERSION (`CSI > q`), as the terminal itself does. An embedder that presents itself as it has to answer
+    /// the same.
+    ///
+    /// ```
+    /// assert_eq!(ringer_term::EmulatedTerminal::Kitty.version_reply(), "\x1bP>|kitty(0.48.2)\x1b\\");
+    /// ```
+    pub fn version_reply(self) -> String {
+        let version = self.term_program_version();
+        let text = match self {
+            Self::Kitty => format!("kitty({version})"),
+            Self::Ghostty => format!("ghostty {version}"),
+            Self::Iterm2 => format!("iTerm2 {version}"),
+        };
+        format!("\x1bP>|{text}\x1b\\")
+    }
+
     /// A version that supports the sequences; without one, clients assume an old version.
     fn term_program_version(self) -> &'static str {
         match self {
@@ -154,6 +170,7 @@ mod tests {
     use super::*;
     use crate::channel::{Channel, Method, choose_method};
     use crate::detect::detect;
+    use crate::identity::{TerminalIdentity, identify};
     use crate::outer::AppleBell;
     use proptest::prelude::*;
 
@@ -191,6 +208,16 @@ mod tests {
                     prop_assert_eq!(choose_method(channel, &detection, AppleBell::default()).method, method);
                 }
             }
+        }
+    }
+
+    #[test]
+    fn what_it_answers_is_what_the_environment_says() {
+        for flavour in [EmulatedTerminal::Kitty, EmulatedTerminal::Ghostty, EmulatedTerminal::Iterm2] {
+            let env = spawn_env(&Env::default(), flavour, SpawnLocation::default());
+            let reply = flavour.version_reply();
+            let text = reply.strip_prefix("\x1bP>|").and_then(|reply| reply.strip_suffix("\x1b\\"));
+            assert_eq!(TerminalIdentity::from_xtversion(text.unwrap()), identify(&env, None));
         }
     }
 

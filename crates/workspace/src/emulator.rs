@@ -3,6 +3,8 @@
 mod cells;
 mod mended_term;
 mod replies;
+mod search;
+mod version_questions;
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -10,17 +12,17 @@ use std::time::Instant;
 
 use alacritty_terminal::event::{Event, EventListener, WindowSize};
 use alacritty_terminal::grid::{Dimensions, Scroll};
-use alacritty_terminal::index::{Boundary, Column, Direction, Line, Point};
+use alacritty_terminal::index::{Column, Direction, Line, Point};
 use alacritty_terminal::selection::{Selection, SelectionType};
 use alacritty_terminal::term::cell::Flags;
-use alacritty_terminal::term::search::RegexSearch;
 use alacritty_terminal::term::{Config, Osc52, Term, TermDamage, TermMode};
 use alacritty_terminal::vte::ansi::{CursorShape, CursorStyle, Processor, StdSyncHandler};
 use memchr::memmem::find;
 use ringer_term::{Query, Scanner, TerminalEventKind};
 
 use self::mended_term::MendedTerm;
-use self::replies::{answer, usual_colour};
+use self::replies::{answer, usual_colour, version};
+use self::version_questions::VersionQuestions;
 use crate::screen::Cell;
 use crate::string_limit::StringLimit;
 
@@ -70,6 +72,7 @@ pub(crate) struct Emulator {
     processor: Processor<StdSyncHandler>,
     limit: StringLimit,
     scanner: Scanner,
+    version_questions: VersionQuestions,
     events: Events,
     /// Whether something was selected since it was drawn last.
     had_selection: bool,
@@ -132,6 +135,7 @@ impl Emulator {
             processor: Processor::new(),
             limit: StringLimit::default(),
             scanner: Scanner::new(),
+            version_questions: VersionQuestions::default(),
             events,
             had_selection: false,
             sync_deadline: None,
@@ -140,13 +144,14 @@ impl Emulator {
 
     /// Takes bytes of the program.
     pub(crate) fn feed(&mut self, bytes: &[u8]) -> Vec<Heard> {
-        let Self { term, processor, limit, scanner, .. } = self;
+        let Self { term, processor, limit, scanner, version_questions, .. } = self;
         limit.feed(bytes, |piece| processor.advance(&mut MendedTerm(term), piece));
         // A program that begins its update again and again would never show it: only the first beginning counts.
         let is_new = find(bytes, END_OF_UPDATE).is_some();
         let deadline = processor.sync_timeout().sync_timeout();
         self.sync_deadline = self.sync_deadline.filter(|_| !is_new && deadline.is_some()).or(deadline);
         let mut heard = Vec::new();
+        heard.extend((0..version_questions.count(bytes)).map(|_| Heard::Reply(version().into())));
         scanner.feed(bytes, |event| match &event.kind {
             TerminalEventKind::Query(query) if !matches!(query, Query::Alive { .. }) => {
                 heard.extend(answer(query).map(|text| Heard::Reply(text.into())));
@@ -386,30 +391,6 @@ impl Emulator {
         self.term.selection_to_string().filter(|text| !text.is_empty())
     }
 
-    /// Selects the next place of a text, upwards or downwards of what is selected, and scrolls to it. Gives whether there is one.
-    pub(crate) fn find(&mut self, text: &str, is_upwards: bool) -> bool {
-        let escaped: String = text.chars().flat_map(escape).collect();
-        let Ok(mut search) = RegexSearch::new(&escaped) else { return false };
-        let selected = self.term.selection.as_ref().and_then(|selection| selection.to_range(&self.term));
-        let (direction, side) =
-            if is_upwards { (Direction::Left, Direction::Left) } else { (Direction::Right, Direction::Left) };
-        let last = Point::new(self.term.bottommost_line(), self.term.last_column());
-        let origin = match (selected, is_upwards) {
-            (Some(range), true) => range.start.sub(&self.term, Boundary::None, 1),
-            (Some(range), false) => range.end.add(&self.term, Boundary::None, 1),
-            (None, _) => last,
-        };
-        let Some(found) = self.term.search_next(&mut search, origin, direction, side, None) else {
-            return false;
-        };
-        let mut selection = Selection::new(SelectionType::Simple, *found.start(), Direction::Left);
-        selection.update(*found.end(), Direction::Right);
-        self.term.selection = Some(selection);
-        self.had_selection = true;
-        self.term.scroll_to_point(*found.start());
-        true
-    }
-
     /// Gives a line that is shown or that was scrolled away, which are below 0, to what reads it cell by cell.
     pub(crate) fn row(&self, line: i32) -> impl Iterator<Item = Cell> {
         let row = &self.term.grid()[Line(line)];
@@ -435,11 +416,4 @@ fn shape_number(shape: CursorShape) -> Option<u8> {
         CursorShape::Underline => Some(4),
         CursorShape::Beam => Some(6),
     }
-}
-
-/// A character as a part of a regular expression that finds it. `\<` and `\>` would be the ends of a word, and what is not ASCII
-/// cannot be escaped.
-fn escape(character: char) -> Vec<char> {
-    let has_meaning = r"\.+*?()|[]{}^$#&-~".contains(character);
-    if has_meaning { vec!['\\', character] } else { vec![character] }
 }

@@ -1,7 +1,7 @@
 //! What a program is told that asks its terminal something.
 
 use alacritty_terminal::vte::ansi::Rgb;
-use ringer_term::{ProgramStatus, Query, Terminator, query99_reply};
+use ringer_term::{EmulatedTerminal, ProgramStatus, Query, Terminator, query99_reply};
 
 /// The answer to a question that the emulator does not know. The one for open notifications is the pane's.
 pub(super) fn answer(query: &Query) -> Option<String> {
@@ -11,6 +11,11 @@ pub(super) fn answer(query: &Query) -> Option<String> {
         _ => return None,
     };
     Some(text)
+}
+
+/// The answer to the question what the terminal is: what the environment of the program says, too.
+pub(super) fn version() -> String {
+    EmulatedTerminal::default().version_reply()
 }
 
 /// What a program is told of a colour that only the outer terminal knows: light text on black, or one of the 256.

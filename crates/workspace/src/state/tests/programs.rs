@@ -1,5 +1,8 @@
 //! What programs write, and how they end.
 
+use ringer_term::NotificationId;
+use ringer_term::probe::Probe;
+
 use super::*;
 use crate::late_output::LateOutput;
 
@@ -149,4 +152,18 @@ fn what_comes_for_a_pane_that_is_closed_is_nothing() {
     assert_eq!(session.state.send(&right, b"x".to_vec()), None);
     assert_eq!(session.state.close(&right), []);
     assert_eq!(session.focused(1), left);
+}
+
+#[test]
+fn a_program_that_asks_what_its_terminal_is_is_told_what_its_environment_says() {
+    let mut session = Session::with_shell();
+    let pane = session.focused(1);
+    let mut probe = Probe::new(NotificationId::new("p1").unwrap());
+    let asked = String::from_utf8(probe.query_bytes(&[])).unwrap();
+    let answers = written(&session.output(&pane, &asked), &pane);
+    assert!(probe.feed(answers.as_bytes()), "{answers:?}");
+    assert_eq!((probe.name.as_deref(), probe.osc99), (Some("kitty(0.48.2)"), true), "{answers:?}");
+    // Cut into pieces, and with a number.
+    let pieces = ["\x1b[", ">0", "q", "x"].map(|piece| written(&session.output(&pane, piece), &pane));
+    assert_eq!(pieces, ["", "", "\x1bP>|kitty(0.48.2)\x1b\\", ""]);
 }
