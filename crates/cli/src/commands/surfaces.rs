@@ -1,7 +1,5 @@
 //! `ringer surfaces` and `ringer workspaces`.
 
-use std::collections::BTreeMap;
-
 use ringer_term::sanitise_line;
 use ringer_ui::columns::pad;
 use ringer_workspace::PaneListed;
@@ -66,19 +64,23 @@ pub(super) fn surfaces(arguments: &SurfacesArgs) -> Outcome {
 }
 
 pub(super) fn workspaces(arguments: &WorkspacesArgs) -> Outcome {
-    let names: BTreeMap<String, String> =
+    let mut own: Vec<(String, String)> =
         panes::list()?.into_iter().map(|pane| (pane.workspace_id, pane.workspace)).collect();
+    // The panes of a workspace are listed one after the other.
+    own.dedup();
     let mut rows = hub_client::call("workspace.list", &Value::Null)?;
-    let listed = rows.as_array_mut().map(std::mem::take).unwrap_or_default();
+    let mut others = rows.as_array_mut().map(std::mem::take).unwrap_or_default();
     let mut known: Vec<Value> = Vec::new();
-    for mut row in listed {
-        row["name"] = json!(names.get(row["id"].as_str().unwrap_or_default()));
+    for (id, name) in own {
+        let listed = others.iter().position(|row| row["id"] == *id).map(|at| others.remove(at));
+        let mut row = listed.unwrap_or_else(|| json!({ "id": id, "badge": 0, "text": "", "unread": 0 }));
+        row["name"] = json!(name);
         known.push(row);
     }
-    for (id, name) in &names {
-        if !known.iter().any(|row| row["id"] == **id) {
-            known.push(json!({ "id": id, "name": name, "badge": 0, "text": "", "unread": 0 }));
-        }
+    others.sort_by_cached_key(|row| natural_order(row["id"].as_str().unwrap_or_default()));
+    for mut row in others {
+        row["name"] = Value::Null;
+        known.push(row);
     }
     if arguments.json {
         return print_json(&known);
@@ -104,15 +106,40 @@ fn read() -> Result<Vec<Surface>, Failure> {
     let unread = hub_client::call("notification.list", &json!({ "unread": true, "limit": 1000 }))?;
     let rows = |value: &Value| value.as_array().cloned().unwrap_or_default();
     let (agents, unread) = (rows(&agents), rows(&unread));
-    let mut all: Vec<Surface> = rows(&listed).iter().map(|row| Surface::of(row, &agents, &unread)).collect();
+    let mut others: Vec<Surface> =
+        rows(&listed).iter().map(|row| Surface::of(row, &agents, &unread)).collect();
+    let mut all = Vec::new();
     for pane in own {
-        match all.iter_mut().find(|surface| surface.id == pane.surface) {
-            Some(surface) => surface.add(pane),
+        let known = others.iter().position(|surface| surface.id == pane.surface);
+        all.push(match known.map(|at| others.remove(at)) {
+            Some(mut surface) => {
+                surface.add(pane);
+                surface
+            }
             // The hub has not heard of it yet, or there is none.
-            None => all.push(Surface::of_pane(pane, &agents, &unread)),
-        }
+            None => Surface::of_pane(pane, &agents, &unread),
+        });
     }
+    others.sort_by_cached_key(|surface| (surface.host.clone(), natural_order(&surface.id)));
+    all.extend(others);
     Ok(all)
+}
+
+/// A piece of an id: a number comes before a text.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Piece {
+    Number(u64),
+    Text(String),
+}
+
+/// What an id is sorted by: `tmux:%2` comes before `tmux:%10`.
+fn natural_order(id: &str) -> Vec<Piece> {
+    let chunks = id.as_bytes().chunk_by(|one, two| one.is_ascii_digit() == two.is_ascii_digit());
+    let piece = |chunk: &[u8]| {
+        let text = String::from_utf8_lossy(chunk).into_owned();
+        text.parse().map(Piece::Number).unwrap_or(Piece::Text(text))
+    };
+    chunks.map(piece).collect()
 }
 
 impl Surface {
@@ -177,4 +204,20 @@ fn table<const N: usize>(lines: &[[String; N]]) -> String {
         format!("{}\n", cells.join("  ").trim_end())
     };
     lines.iter().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_in_ids_are_sorted_as_numbers() {
+        let mut ids =
+            ["tmux:%10", "tmux:%2", "tty:/dev/pts/11", "tty:/dev/pts/9", "tmux:%2a", "99999999999999999999"];
+        ids.sort_by_cached_key(|id| natural_order(id));
+        assert_eq!(
+            ids,
+            ["99999999999999999999", "tmux:%2", "tmux:%2a", "tmux:%10", "tty:/dev/pts/9", "tty:/dev/pts/11"]
+        );
+    }
 }
