@@ -18,6 +18,11 @@ impl Area {
         self.width == 0 || self.height == 0
     }
 
+    /// How many cells it has.
+    pub(crate) fn cells(self) -> u32 {
+        u32::from(self.width) * u32::from(self.height)
+    }
+
     /// The column behind its last one.
     pub(crate) fn right(self) -> u16 {
         self.x.saturating_add(self.width)

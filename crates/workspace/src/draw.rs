@@ -3,7 +3,7 @@
 mod footer;
 mod overlay;
 mod panes;
-pub(crate) mod sidebar;
+mod sidebar;
 #[cfg(test)]
 mod tests;
 mod words;

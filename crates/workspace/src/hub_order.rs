@@ -8,7 +8,7 @@ use serde::Deserialize;
 #[serde(tag = "event", content = "data", rename_all = "lowercase")]
 pub(crate) enum HubOrder {
     Ring { surface_id: String, lit: bool, unread: usize, kind: Option<ShownKind> },
-    Badge { workspace_id: String, badge: usize, text: String },
+    Badge { workspace_id: String, badge: usize },
     Flash { surface_id: String },
     Focus { surface_id: String },
     Toast { text: Option<String> },

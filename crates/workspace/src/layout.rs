@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::area::Area;
 
-/// The smallest pane that is shown: one cell and its border.
-const MIN_SIDE: u16 = 3;
+/// The least that a pane has where several are seen, with its border: ten columns and three lines, in which a prompt can be read.
+const LEAST: LeastSize = LeastSize { width: 12, height: 5 };
 /// The share of the first part of a split, in thousandths.
 const HALF: u16 = 500;
 const WHOLE: u32 = 1000;
@@ -64,6 +64,34 @@ impl Side {
 enum Node {
     Pane(PaneId),
     Split { direction: SplitDirection, share: u16, first: Box<Node>, second: Box<Node> },
+}
+
+/// What panes need at least, with their borders.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct LeastSize {
+    width: u16,
+    height: u16,
+}
+
+impl LeastSize {
+    /// What two parts of a split need.
+    fn with(self, other: Self, direction: SplitDirection) -> Self {
+        match direction {
+            SplitDirection::Right => {
+                Self { width: self.width.saturating_add(other.width), height: self.height.max(other.height) }
+            }
+            SplitDirection::Down => {
+                Self { width: self.width.max(other.width), height: self.height.saturating_add(other.height) }
+            }
+        }
+    }
+
+    fn along(self, direction: SplitDirection) -> u16 {
+        match direction {
+            SplitDirection::Right => self.width,
+            SplitDirection::Down => self.height,
+        }
+    }
 }
 
 /// A border between two parts, as the mouse has grabbed it.
@@ -155,11 +183,28 @@ impl Layout {
         self.root = self.root.take().and_then(|root| root.without(pane));
     }
 
-    /// The area of each pane, with its border. One for which there is no room has none.
+    /// Whether each pane has the least that it needs. One alone takes what there is.
+    pub(crate) fn fits(&self, room: Area) -> bool {
+        self.enlarged(room) == room
+    }
+
+    /// A room in which all panes fit.
+    fn enlarged(&self, room: Area) -> Area {
+        match &self.root {
+            Some(parts @ Node::Split { .. }) => {
+                let least = parts.least();
+                Area { width: room.width.max(least.width), height: room.height.max(least.height), ..room }
+            }
+            _ => room,
+        }
+    }
+
+    /// The area of each pane, with its border. In a room that is too small they are where they would be in one that is just
+    /// large enough.
     pub(crate) fn areas(&self, room: Area) -> Vec<(PaneId, Area)> {
         let mut areas = Vec::new();
         if let Some(root) = &self.root {
-            root.areas(room, &mut areas);
+            root.areas(self.enlarged(room), &mut areas);
         }
         areas
     }
@@ -201,7 +246,7 @@ impl Layout {
     pub(crate) fn border_at(&self, x: u16, y: u16, room: Area) -> Option<GrabbedBorder> {
         let (mut node, mut room, mut path) = (self.root.as_ref()?, room, Vec::new());
         while let Node::Split { direction, share, first, second } = node {
-            let (one, other) = divide(room, *direction, *share);
+            let (one, other) = divide(room, *direction, *share, (first, second));
             let (cell, start) = match direction {
                 SplitDirection::Right => (x, other.x),
                 SplitDirection::Down => (y, other.y),
@@ -222,16 +267,16 @@ impl Layout {
         for is_second in &border.path {
             // Panes may have been opened and closed while the button was held.
             let Some(Node::Split { direction, share, first, second }) = node else { return };
-            let (one, other) = divide(room, *direction, *share);
+            let (one, other) = divide(room, *direction, *share, (first, second));
             (node, room) = if *is_second { (Some(&mut **second), other) } else { (Some(&mut **first), one) };
         }
-        let Some(Node::Split { direction, share, .. }) = node else { return };
+        let Some(Node::Split { direction, share, first, second }) = node else { return };
         let (cell, start, whole) = match direction {
             SplitDirection::Right => (x, room.x, room.width),
             SplitDirection::Down => (y, room.y, room.height),
         };
         let wanted = cell.saturating_add(u16::from(border.is_before)).saturating_sub(start);
-        *share = share_of(wanted.clamp(MIN_SIDE, most_of(whole)), whole);
+        *share = share_of(limited(wanted, whole, *direction, (first, second)), whole);
     }
 }
 
@@ -314,11 +359,18 @@ impl Node {
         }
     }
 
+    fn least(&self) -> LeastSize {
+        match self {
+            Self::Pane(_) => LEAST,
+            Self::Split { direction, first, second, .. } => first.least().with(second.least(), *direction),
+        }
+    }
+
     fn areas(&self, room: Area, areas: &mut Vec<(PaneId, Area)>) {
         match self {
             Self::Pane(pane) => areas.push((pane.clone(), room)),
             Self::Split { direction, share, first, second } => {
-                let (one, other) = divide(room, *direction, *share);
+                let (one, other) = divide(room, *direction, *share, (first, second));
                 first.areas(one, areas);
                 second.areas(other, areas);
             }
@@ -328,60 +380,52 @@ impl Node {
     /// Gives whether the border was moved: the innermost split of that direction has it.
     fn resize(&mut self, pane: &PaneId, side: Side, cells: u16, room: Area) -> bool {
         let Self::Split { direction, share, first, second } = self else { return false };
-        let (one, other) = divide(room, *direction, *share);
-        let is_first = first.contains(pane);
-        let inner = if is_first {
-            first.resize(pane, side, cells, one)
-        } else {
-            second.contains(pane) && second.resize(pane, side, cells, other)
-        };
-        if inner || !self.contains(pane) {
-            return inner;
+        let (one, other) = divide(room, *direction, *share, (first, second));
+        let (is_first, is_second) = (first.contains(pane), second.contains(pane));
+        if is_first && first.resize(pane, side, cells, one)
+            || is_second && second.resize(pane, side, cells, other)
+        {
+            return true;
         }
-        let Self::Split { direction, share, .. } = self else { return false };
-        if *direction != side.direction() {
+        if !(is_first || is_second) || *direction != side.direction() {
             return false;
         }
-        let whole = match direction {
-            SplitDirection::Right => room.width,
-            SplitDirection::Down => room.height,
+        let (now, whole) = match direction {
+            SplitDirection::Right => (one.width, room.width),
+            SplitDirection::Down => (one.height, room.height),
         };
-        let (now, _) = divided(whole, *share);
         let wanted = match side {
             Side::Left | Side::Up => now.saturating_sub(cells),
             Side::Right | Side::Down => now.saturating_add(cells),
         };
-        *share = share_of(wanted.clamp(MIN_SIDE, most_of(whole)), whole);
+        *share = share_of(limited(wanted, whole, *direction, (first, second)), whole);
         true
     }
 }
 
-fn divide(room: Area, direction: SplitDirection, share: u16) -> (Area, Area) {
+/// The areas of two parts.
+fn divide(room: Area, direction: SplitDirection, share: u16, parts: (&Node, &Node)) -> (Area, Area) {
+    let cells = |whole: u16| {
+        let wanted = (u32::from(whole) * u32::from(share) + WHOLE / 2) / WHOLE;
+        limited(u16::try_from(wanted).unwrap_or(whole), whole, direction, parts)
+    };
     match direction {
         SplitDirection::Right => {
-            let (first, second) = divided(room.width, share);
-            (Area { width: first, ..room }, Area { x: room.x + first, width: second, ..room })
+            let first = cells(room.width);
+            (Area { width: first, ..room }, Area { x: room.x + first, width: room.width - first, ..room })
         }
         SplitDirection::Down => {
-            let (first, second) = divided(room.height, share);
-            (Area { height: first, ..room }, Area { y: room.y + first, height: second, ..room })
+            let first = cells(room.height);
+            (Area { height: first, ..room }, Area { y: room.y + first, height: room.height - first, ..room })
         }
     }
 }
 
-/// Where there is no room for two, the first has all of it.
-fn divided(whole: u16, share: u16) -> (u16, u16) {
-    if whole < 2 * MIN_SIDE {
-        return (whole, 0);
-    }
-    let first = (u32::from(whole) * u32::from(share) + WHOLE / 2) / WHOLE;
-    let first = u16::try_from(first).unwrap_or(whole).clamp(MIN_SIDE, whole - MIN_SIDE);
-    (first, whole - first)
-}
-
-/// How much the first of two parts may have.
-fn most_of(whole: u16) -> u16 {
-    whole.saturating_sub(MIN_SIDE).max(MIN_SIDE)
+/// As many cells for the first of two parts as are wanted, if both have what they need then.
+fn limited(wanted: u16, whole: u16, direction: SplitDirection, (first, second): (&Node, &Node)) -> u16 {
+    let least = first.least().along(direction).min(whole);
+    let most = whole.saturating_sub(second.least().along(direction)).max(least);
+    wanted.clamp(least, most)
 }
 
 /// The share with which a part has so many cells.

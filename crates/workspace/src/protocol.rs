@@ -197,8 +197,11 @@ pub enum Request {
         name: Option<String>,
         /// The workspace, by its name.
         workspace: Option<String>,
-        /// Below the pane that has the keys, and not at its right.
+        /// Below another pane, and not at its right.
         is_below: bool,
+        /// Whether the person chose that. Else a pane that does not take the keys goes where there is most room.
+        #[serde(default)]
+        is_split_chosen: bool,
         /// Whether the keys go there at once. With a caller, only if that has them.
         takes_keys: bool,
         /// The surface of the pane in which the command was called.

@@ -3,14 +3,18 @@
 mod focus;
 mod hub;
 mod keyboard;
+mod open_request;
+mod opening;
 mod output;
 mod pointer;
 mod restoring;
+mod scrolling;
 #[cfg(test)]
 mod simulation;
 #[cfg(test)]
 mod tests;
 mod told;
+mod unread;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -19,12 +23,13 @@ use std::time::{Duration, Instant};
 use ringer_pty::Ending;
 use serde_json::{Value, json};
 
+pub(crate) use self::open_request::{OpenRequest, TakesKeys};
 use self::told::Told;
 use crate::actions::PaneKeys;
 use crate::area::Area;
 use crate::effect::Effect;
 use crate::emulator::{InputModes, MouseMode, Size};
-use crate::layout::{PaneId, SplitDirection};
+use crate::layout::PaneId;
 use crate::pane::{Pane, surface_of};
 use crate::view::{ClientFacts, ClientId, Mode, View};
 use crate::workspace::Workspace;
@@ -37,31 +42,6 @@ const TYPED_AGAIN: Duration = Duration::from_secs(10);
 fn heard(pane: &PaneId, mut params: Value) -> Effect {
     params["surface_id"] = json!(surface_of(pane));
     Effect::Tell { method: "surface.heard", params }
-}
-
-/// Whether a new pane is shown and has the keys at once. If not, what the person types goes on to where it went.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) enum TakesKeys {
-    #[default]
-    Never,
-    /// If the pane in which the command was called has the keys of the window that was used last: the person typed it there.
-    FromCaller,
-    Always,
-}
-
-/// What to open.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct OpenRequest {
-    /// A shell if it is empty.
-    pub(crate) command: Vec<String>,
-    pub(crate) name: Option<String>,
-    /// By its name. If none is named, the one of the caller, else the one that is shown.
-    pub(crate) workspace: Option<String>,
-    pub(crate) is_below: bool,
-    pub(crate) takes_keys: TakesKeys,
-    /// The pane in which the command was called that opens it.
-    pub(crate) caller: Option<PaneId>,
-    pub(crate) facts: ClientFacts,
 }
 
 /// Everything that the server shows.
@@ -231,80 +211,6 @@ impl State {
         shown.or_else(first).map(str::to_owned)
     }
 
-    /// Opens a pane. If it takes the keys, it is shown in the client, or else in the one that was used last. If there is none,
-    /// the next one shows it.
-    pub(crate) fn open(
-        &mut self,
-        request: OpenRequest,
-        client: Option<ClientId>,
-        now: Instant,
-    ) -> (PaneId, Vec<Effect>) {
-        let pane = PaneId::new(&(self.new_id)());
-        let window = client.or_else(|| self.latest_client());
-        let caller = request.caller.as_ref();
-        let takes_keys = match request.takes_keys {
-            TakesKeys::Never => false,
-            TakesKeys::FromCaller => {
-                window.zip(caller).is_some_and(|(window, caller)| self.has_keys_of(window, caller))
-            }
-            TakesKeys::Always => true,
-        };
-        let shown = || client.and_then(|client| self.shown_workspace(client)).map(|own| own.id.clone());
-        let found = match &request.workspace {
-            Some(name) => self.workspaces.iter().find(|own| own.name == *name).map(|own| own.id.clone()),
-            None => caller
-                .and_then(|caller| self.workspace_of(caller))
-                .map(|own| own.id.clone())
-                .or_else(shown)
-                .or_else(|| self.usual_workspace()),
-        };
-        let id = found.unwrap_or_else(|| {
-            let id = format!("panes:{}", (self.new_id)());
-            let name = request.workspace.clone().unwrap_or_else(|| self.free_name(&request.facts.directory));
-            self.workspaces.push(Workspace::new(id.clone(), name));
-            id
-        });
-        let direction = if request.is_below { SplitDirection::Down } else { SplitDirection::Right };
-        if let Some(workspace) = self.workspace_mut(&id) {
-            let before = workspace.focused().cloned();
-            let beside = request.caller.filter(|caller| workspace.contains(caller));
-            workspace.add(pane.clone(), beside.as_ref(), direction);
-            if let Some(before) = before.filter(|_| !takes_keys) {
-                workspace.focus(&before);
-            }
-        }
-        match window.and_then(|window| self.views.get_mut(&window)).filter(|_| takes_keys) {
-            Some(view) => view.workspace.clone_from(&id),
-            None if takes_keys => self.last_shown = Some(id.clone()),
-            None => {}
-        }
-        for view in self.views.values_mut().filter(|view| view.workspace.is_empty()) {
-            view.workspace.clone_from(&id);
-        }
-        let size = self.size_of(&pane).unwrap_or(UNSEEN);
-        let mut own = Pane::new(pane.clone(), request.facts.directory.clone(), size, now);
-        own.name = request.name;
-        own.command.clone_from(&request.command);
-        self.panes.insert(pane.clone(), own);
-        let start = Effect::Start {
-            pane: pane.clone(),
-            workspace: id,
-            command: request.command,
-            directory: request.facts.directory,
-            environment: request.facts.environment,
-            size,
-        };
-        (pane, self.finish(vec![start]))
-    }
-
-    /// A name for a workspace that none has: that of its directory.
-    fn free_name(&self, directory: &std::path::Path) -> String {
-        let base = directory.file_name().map_or("work".into(), |name| name.to_string_lossy()).into_owned();
-        let is_free = |name: &String| !self.workspaces.iter().any(|workspace| workspace.name == *name);
-        let numbered = (2..).map(|number| format!("{base} {number}"));
-        std::iter::once(base.clone()).chain(numbered).find(is_free).unwrap_or(base)
-    }
-
     /// The program of a pane runs.
     pub(crate) fn started(&mut self, pane: &PaneId, pid: u32, tty: String) -> Vec<Effect> {
         if let Some(pane) = self.panes.get_mut(pane) {
@@ -401,6 +307,7 @@ impl State {
             pane.emulator.set_kitty_keyboard(has_kitty_keyboard);
         }
         self.end_stale_modes();
+        self.keep_sidebars();
         effects.extend(self.tell_focus());
         effects.extend(self.tell_hub());
         effects

@@ -74,6 +74,8 @@ pub(crate) struct View {
     /// The prefix, as the terminal sent it.
     pub(crate) prefix: Vec<u8>,
     pub(crate) has_sidebar: bool,
+    /// The row of the sidebar from which on it is seen.
+    pub(crate) sidebar_first: usize,
     /// Whether its terminal has the focus, once it has said so.
     pub(crate) has_focus: Option<bool>,
     /// Whether its terminal has kitty's keyboard protocol, once it has answered.
@@ -104,6 +106,7 @@ impl View {
             mode_pane: None,
             prefix: Vec::new(),
             has_sidebar,
+            sidebar_first: 0,
             has_focus: None,
             has_kitty_keyboard: None,
             is_in_inbox: false,

@@ -5,6 +5,9 @@ use serde::{Deserialize, Serialize};
 use crate::area::Area;
 use crate::layout::{GrabbedBorder, Layout, PaneId, Side, SplitDirection};
 
+/// A cell is about twice as high as it is wide.
+const LINE_HEIGHT: u32 = 2;
+
 /// Panes that are shown together.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Workspace {
@@ -15,9 +18,9 @@ pub(crate) struct Workspace {
     focused: Option<PaneId>,
     #[serde(default)]
     is_zoomed: bool,
-    /// The number of what is unread in it, as it is shown.
+    /// How much is unread in it, as the hub counts.
     #[serde(skip)]
-    pub(crate) badge: String,
+    pub(crate) unread: usize,
 }
 
 /// Where a pane was, for a session that was saved before it was opened.
@@ -33,7 +36,7 @@ pub(crate) struct PanePlace {
 
 impl Workspace {
     pub(crate) fn new(id: String, name: String) -> Self {
-        Self { id, name, layout: Layout::default(), focused: None, is_zoomed: false, badge: String::new() }
+        Self { id, name, layout: Layout::default(), focused: None, is_zoomed: false, unread: 0 }
     }
 
     pub(crate) fn panes(&self) -> Vec<PaneId> {
@@ -57,12 +60,39 @@ impl Workspace {
         self.is_zoomed
     }
 
-    /// Adds a pane beside the one that has the keys, or beside another, and gives it the keys.
+    /// Adds a pane beside another one, or beside the one that has the keys, and gives it the keys.
     pub(crate) fn add(&mut self, pane: PaneId, beside: Option<&PaneId>, direction: SplitDirection) {
-        let beside = beside.or(self.focused.as_ref()).cloned();
-        self.layout.add(pane.clone(), beside.as_ref(), direction);
+        self.place(pane.clone(), beside, direction);
         self.focused = Some(pane);
         self.is_zoomed = false;
+    }
+
+    /// The same, but the keys stay where they are.
+    pub(crate) fn add_behind(&mut self, pane: PaneId, beside: Option<&PaneId>, direction: SplitDirection) {
+        self.place(pane.clone(), beside, direction);
+        self.focused.get_or_insert(pane);
+    }
+
+    /// Adds a pane in half of the largest one, along its longer side, and leaves the keys where they are. The pane that has them
+    /// gives room only if it is the only one: the person works there.
+    pub(crate) fn add_where_room_is(&mut self, pane: PaneId, room: Area) {
+        let mut areas = self.layout.areas(room);
+        if areas.len() > 1 {
+            areas.retain(|(own, _)| self.focused.as_ref() != Some(own));
+        }
+        // The first one of several that are equally large.
+        let largest = areas.into_iter().rev().max_by_key(|(_, area)| area.cells());
+        let is_wide = |area: Area| u32::from(area.width) >= LINE_HEIGHT * u32::from(area.height);
+        let direction = match &largest {
+            Some((_, area)) if !is_wide(*area) => SplitDirection::Down,
+            _ => SplitDirection::Right,
+        };
+        self.add_behind(pane, largest.as_ref().map(|(own, _)| own), direction);
+    }
+
+    fn place(&mut self, pane: PaneId, beside: Option<&PaneId>, direction: SplitDirection) {
+        let beside = beside.filter(|beside| self.contains(beside)).or(self.focused.as_ref()).cloned();
+        self.layout.add(pane, beside.as_ref(), direction);
     }
 
     pub(crate) fn remove(&mut self, pane: &PaneId) {
@@ -107,36 +137,48 @@ impl Workspace {
         self.is_zoomed = !self.is_zoomed && self.panes().len() > 1;
     }
 
+    /// Whether all panes can be seen at once.
+    pub(crate) fn has_room(&self, room: Area) -> bool {
+        self.layout.fits(room)
+    }
+
+    /// Whether only the pane that has the keys is seen: the person wants it, or there is no room for all.
+    fn shows_one(&self, room: Area) -> bool {
+        self.is_zoomed || !self.has_room(room)
+    }
+
+    /// Moves a border of the pane that has the keys, unless the others have no room to be seen.
     pub(crate) fn resize(&mut self, side: Side, cells: u16, room: Area) {
-        if let Some(focused) = &self.focused {
+        if let Some(focused) = self.focused.as_ref().filter(|_| self.layout.fits(room)) {
             self.layout.resize(focused, side, cells, room);
         }
     }
 
     /// The border between two panes at a cell.
     pub(crate) fn border_at(&self, x: u16, y: u16, room: Area) -> Option<GrabbedBorder> {
-        if self.is_zoomed { None } else { self.layout.border_at(x, y, room) }
+        if self.shows_one(room) { None } else { self.layout.border_at(x, y, room) }
     }
 
     pub(crate) fn move_border(&mut self, border: &GrabbedBorder, x: u16, y: u16, room: Area) {
-        if !self.is_zoomed {
+        if !self.shows_one(room) {
             self.layout.move_border(border, x, y, room);
         }
     }
 
-    /// The panes that are seen, and where, with their borders.
+    /// The panes that are seen, and where, with their borders. The one that has the keys is always seen.
     pub(crate) fn areas(&self, room: Area) -> Vec<(PaneId, Area)> {
-        match (&self.focused, self.is_zoomed) {
-            (Some(focused), true) => vec![(focused.clone(), room)],
-            _ => self.layout.areas(room).into_iter().filter(|(_, area)| !area.is_empty()).collect(),
+        match &self.focused {
+            Some(focused) if self.shows_one(room) => vec![(focused.clone(), room)],
+            _ => self.layout.areas(room),
         }
     }
 
-    /// Where each pane is, or would be if it were seen.
+    /// Where each pane is, or would be if it were seen. Without room for all, each would be seen alone.
     pub(crate) fn all_areas(&self, room: Area) -> Vec<(PaneId, Area)> {
         let mut areas = self.layout.areas(room);
-        for (pane, area) in areas.iter_mut().filter(|_| self.is_zoomed) {
-            if self.focused.as_ref() == Some(pane) {
+        let has_room = self.has_room(room);
+        for (pane, area) in &mut areas {
+            if !has_room || self.is_zoomed && self.focused.as_ref() == Some(pane) {
                 *area = room;
             }
         }

@@ -3,8 +3,7 @@
 use std::ffi::OsString;
 
 use clap::ValueHint;
-use ringer_term::sanitise_line;
-use ringer_workspace::{Answer, Request};
+use ringer_workspace::{Answer, Request, check_name};
 
 use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
@@ -30,9 +29,9 @@ pub(crate) struct Args {
     /// The workspace, which is made if there is none of that name [default: that of this pane, else the one shown last]
     #[arg(long, value_name = "NAME")]
     workspace: Option<String>,
-    /// Where the pane goes
-    #[arg(long, value_enum, default_value_t = Split::Right)]
-    split: Split,
+    /// Beside which side of the other pane it goes [default: right, or where there is most room if it does not get the keys]
+    #[arg(long, value_enum)]
+    split: Option<Split>,
     /// Do not go there: keys stay where they are, and this terminal shows no panes
     #[arg(long, short)]
     detached: bool,
@@ -58,25 +57,17 @@ enum Split {
     Down,
 }
 
-/// A name has no more characters: borders and lists have no room for more.
-const MAX_NAME: usize = 100;
-
 /// Refuses a name that could not be seen or read.
-fn check_name(option: &str, name: Option<&String>) -> Outcome {
-    let Some(name) = name else { return Ok(()) };
-    let what = match name.chars().count() {
-        _ if sanitise_line(name).trim().is_empty() => format!("{option} is empty"),
-        length if length > MAX_NAME => {
-            format!("{option} has {length} characters, and at most {MAX_NAME} are allowed")
-        }
-        _ => return Ok(()),
-    };
-    Err(Failure::usage(what).hint(format!("ringer open {option} tests")))
+fn check_option(option: &str, name: Option<&String>) -> Outcome {
+    let checked = name.map_or(Ok(()), |name| check_name(name));
+    checked.map_err(|error| {
+        Failure::usage(format!("{option} {error}")).hint(format!("ringer open {option} tests"))
+    })
 }
 
 pub(super) fn run(arguments: &Args) -> Outcome {
-    check_name("--name", arguments.name.as_ref())?;
-    check_name("--workspace", arguments.workspace.as_ref())?;
+    check_option("--name", arguments.name.as_ref())?;
+    check_option("--workspace", arguments.workspace.as_ref())?;
     let command: Result<Vec<String>, OsString> =
         arguments.command.iter().cloned().map(OsString::into_string).collect();
     let command = command
@@ -86,7 +77,8 @@ pub(super) fn run(arguments: &Args) -> Outcome {
         command,
         name: arguments.name.clone(),
         workspace: arguments.workspace.clone(),
-        is_below: arguments.split == Split::Down,
+        is_below: arguments.split == Some(Split::Down),
+        is_split_chosen: arguments.split.is_some(),
         takes_keys: arguments.go || is_typed,
         caller: panes::own_surface(),
         goes_anyway: arguments.go,

@@ -1,16 +1,18 @@
-//! The footer: keys at the left, or what is typed; the toast or the indicators at the right.
+//! The footer: keys at the left, or what is typed; the toast or the indicators at the right, and how much is unread elsewhere.
 
 use std::time::Instant;
 
+use ringer_core::attention::Badge;
 use ringer_term::sanitise_line;
 use unicode_width::UnicodeWidthStr;
 
 use super::words::{cut, end_of};
-use crate::actions::PaneAction;
+use crate::actions::{PaneAction, PaneKeys};
+use crate::pane::Pane;
 use crate::screen::{Cursor, Screen};
 use crate::state::State;
 use crate::style::{Colour, Style};
-use crate::view::{ClientId, Mode};
+use crate::view::{ClientId, Mode, View};
 
 /// What the footer says of keys, and in which order they are kept where there is no room for all.
 const HINTS: [(PaneAction, &str, u8); 7] = [
@@ -25,11 +27,34 @@ const HINTS: [(PaneAction, &str, u8); 7] = [
 /// Empty columns between two of them.
 const BETWEEN_HINTS: u16 = 3;
 
-/// A key and what it does.
-struct Hint {
-    key: String,
-    words: &'static str,
-    rank: u8,
+/// Empty columns before the toast, and before how much is unread.
+const BEFORE_RIGHT: u16 = 1;
+const BEFORE_UNREAD: u16 = 2;
+/// With fewer columns for it, a toast is not shown beside a question or a text that is typed, and takes the place of keys.
+const MIN_RIGHT: u16 = 10;
+/// As much of a text that is typed is to be seen.
+const MIN_TYPED: u16 = 16;
+/// As much of a name as is said where there is little room.
+const MAX_LABEL: u16 = 12;
+/// The keys of what was scrolled away.
+const SCROLLING: [&str; 3] = [
+    "↑↓ pages g G scroll   / search   n N next   y copy   q back",
+    "↑↓ scroll   / search   q back",
+    "q back",
+];
+
+/// What stands at the left.
+enum Left {
+    Hints {
+        is_prefix: bool,
+    },
+    /// A text that is typed, after what it is for, which may be said in two ways.
+    Typed {
+        what: [&'static str; 2],
+        text: String,
+    },
+    /// The first of these that has room.
+    Words(Vec<String>),
 }
 
 pub(super) fn draw(state: &State, client: ClientId, now: Instant, screen: &mut Screen) {
@@ -39,29 +64,81 @@ pub(super) fn draw(state: &State, client: ClientId, now: Instant, screen: &mut S
     for x in 0..area.width {
         screen.put(x, line, "─", 1, Style::default().dim());
     }
-    let right = right_side(state);
-    let right_width = u16::try_from(right.0.width()).unwrap_or(0).min(area.width / 2);
-    let room = area.width.saturating_sub(right_width + 3);
-    let warning = Style::foreground(Colour::Indexed(3));
-    match &view.mode {
-        Mode::Search(text) => typed(screen, y, room, "search: ", text),
-        Mode::Rename(text) => typed(screen, y, room, "name of the pane: ", text),
-        Mode::ConfirmClose => {
-            let label = state.focused(client).map(crate::pane::Pane::label).unwrap_or_default();
-            let text = format!("Close {label} and end its program?  y yes   other keys no");
-            screen.put(1, y, &cut(&text, room), room, warning);
-        }
-        Mode::Scroll if view.shown_note(now).is_none() => {
-            let text = "↑↓ pages g G scroll   / search   n N next   y copy   q back";
-            screen.put(1, y, &cut(text, room), room, warning);
-        }
-        _ => match view.shown_note(now) {
-            Some((note, _)) => drop(screen.put(1, y, &cut(&sanitise_line(note), room), room, warning)),
-            None => hints(state, screen, y, room, view.mode == Mode::Prefix),
-        },
+    let mut end = area.width.saturating_sub(1);
+    let unread = Badge(state.unread_elsewhere(client)).to_string();
+    // The sidebar says it, too, and where.
+    if !view.shows_sidebar() && !unread.is_empty() {
+        let text = format!("● {unread}");
+        let x = end.saturating_sub(columns(&text));
+        screen.put(x, y, &text, end - x, Style::foreground(Colour::Indexed(4)).bold());
+        end = x.saturating_sub(BEFORE_UNREAD);
     }
-    let x = area.width.saturating_sub(right_width + 1);
-    screen.put(x, y, &cut(&right.0, right_width), right_width, right.1);
+    let left = left_side(state, client, view, now);
+    let (text, style) = right_side(state);
+    let width = columns(&text).min(left.leaves(end, state.keys()));
+    let x = end.saturating_sub(width);
+    screen.put(x, y, &cut(&text, width), width, style);
+    let room = if width == 0 { end } else { x.saturating_sub(BEFORE_RIGHT) }.saturating_sub(1);
+    match left {
+        Left::Hints { is_prefix } => hints(state, screen, y, room, is_prefix),
+        Left::Typed { what, text } => typed(screen, y, room, what, &text),
+        Left::Words(words) => {
+            let fits = |text: &&String| columns(text) <= room;
+            let text = words.iter().find(fits).or(words.last()).map(|text| cut(text, room));
+            let warning = Style::foreground(Colour::Indexed(3));
+            screen.put(1, y, &text.unwrap_or_default(), room, warning);
+        }
+    }
+}
+
+impl Left {
+    /// How many of so many columns are left for the right side: half of them, or what is not needed here.
+    fn leaves(&self, whole: u16, keys: &PaneKeys) -> u16 {
+        let needed = match self {
+            Self::Hints { .. } => HINTS.first().map_or(0, |hint| hint_columns(keys, hint)),
+            Self::Typed { what, text } => columns(what[0]) + columns(text).max(MIN_TYPED) + 1,
+            Self::Words(words) => words.first().map_or(0, |text| columns(text)),
+        };
+        let left = whole.saturating_sub(needed.saturating_add(BEFORE_RIGHT + 1));
+        match self {
+            _ if left >= MIN_RIGHT => left.min(whole / 2),
+            // What is new is more useful than what keys do.
+            Self::Hints { .. } => whole.saturating_sub(1),
+            Self::Typed { .. } | Self::Words(_) => 0,
+        }
+    }
+}
+
+fn left_side(state: &State, client: ClientId, view: &View, now: Instant) -> Left {
+    let note = view.shown_note(now).map(|(note, _)| sanitise_line(note));
+    match (&view.mode, note) {
+        (Mode::Search(text), _) => Left::Typed { what: ["search: ", "/"], text: sanitise_line(text) },
+        (Mode::Rename(text), _) => {
+            Left::Typed { what: ["name of the pane: ", "name: "], text: sanitise_line(text) }
+        }
+        (Mode::ConfirmClose, _) => {
+            let label = state.focused(client).map(Pane::label).unwrap_or_default();
+            let short = cut(&label, MAX_LABEL);
+            Left::Words(vec![
+                format!("Close {label} and end its program?  y yes   other keys no"),
+                format!("Close {short} and end its program?  y yes"),
+                format!("Close {short}?  y yes   other keys no"),
+                "Close?  y yes".to_owned(),
+            ])
+        }
+        (_, Some(note)) => Left::Words(vec![note]),
+        (Mode::Scroll, None) => Left::Words(SCROLLING.map(str::to_owned).to_vec()),
+        (mode, None) => Left::Hints { is_prefix: *mode == Mode::Prefix },
+    }
+}
+
+/// How many columns a key and what it does take.
+fn hint_columns(keys: &PaneKeys, (action, words, _): &(PaneAction, &str, u8)) -> u16 {
+    columns(&keys.shown(*action)) + 1 + columns(words)
+}
+
+fn columns(text: &str) -> u16 {
+    u16::try_from(text.width()).unwrap_or(u16::MAX)
 }
 
 fn right_side(state: &State) -> (String, Style) {
@@ -72,28 +149,33 @@ fn right_side(state: &State) -> (String, Style) {
     (indicators.join(" │ "), Style::default().dim())
 }
 
+/// Draws the keys that have room, the most useful ones first.
 fn hints(state: &State, screen: &mut Screen, y: u16, room: u16, is_prefix: bool) {
-    let width = |hint: &Hint| u16::try_from(hint.key.width() + hint.words.width() + 1).unwrap_or(u16::MAX);
-    let mut hints: Vec<Hint> = HINTS
-        .iter()
-        .map(|(action, words, rank)| Hint { key: state.keys().shown(*action), words, rank: *rank })
-        .collect();
-    let all = |hints: &[Hint]| hints.iter().map(|hint| width(hint) + BETWEEN_HINTS).sum::<u16>();
-    while all(&hints).saturating_sub(BETWEEN_HINTS) > room {
-        let last = hints.iter().map(|hint| hint.rank).max();
-        hints.retain(|hint| Some(hint.rank) != last);
+    let mut ranked = HINTS;
+    ranked.sort_by_key(|(_, _, rank)| *rank);
+    let (mut kept, mut left) = (Vec::new(), room.saturating_add(BETWEEN_HINTS));
+    for hint in &ranked {
+        let width = hint_columns(state.keys(), hint) + BETWEEN_HINTS;
+        if width <= left {
+            left -= width;
+            kept.push(hint.2);
+        } else if !kept.is_empty() {
+            break;
+        }
     }
     let mut x = 1;
-    for hint in hints {
+    for (action, words, _) in HINTS.iter().filter(|(_, _, rank)| kept.contains(rank)) {
         let style = Style::default().bold();
-        x = screen.put(x, y, &hint.key, room, if is_prefix { style.reversed() } else { style });
-        x = screen.put(x, y, &format!(" {}", hint.words), room, Style::default().dim()) + BETWEEN_HINTS;
+        let key = state.keys().shown(*action);
+        x = screen.put(x, y, &key, room, if is_prefix { style.reversed() } else { style });
+        x = screen.put(x, y, &format!(" {words}"), room, Style::default().dim()) + BETWEEN_HINTS;
     }
 }
 
-fn typed(screen: &mut Screen, y: u16, room: u16, what: &str, text: &str) {
+fn typed(screen: &mut Screen, y: u16, room: u16, [long, short]: [&str; 2], text: &str) {
+    let what = if columns(long) + MIN_TYPED <= room { long } else { short };
     let x = screen.put(1, y, what, room, Style::default().bold());
-    let x = screen.put(x, y, &end_of(&sanitise_line(text), room.saturating_sub(x)), room, Style::default());
+    let x = screen.put(x, y, &end_of(text, room.saturating_sub(x)), room, Style::default());
     if x < screen.area().width {
         screen.cursor = Some(Cursor { x, y, shape: 6 });
     }

@@ -22,10 +22,15 @@ const HEAVY: [&str; 6] = ["┏", "┓", "┗", "┛", "━", "┃"];
 
 pub(super) fn draw(state: &State, client: ClientId, now: Instant, screen: &mut Screen, room: Area) {
     let (Some(workspace), Some(view)) = (state.shown_workspace(client), state.view(client)) else { return };
-    for (id, area) in workspace.areas(room) {
-        let Some(pane) = state.pane(&id) else { continue };
-        let is_focused = workspace.focused() == Some(&id);
+    let (all, seen) = (workspace.panes(), workspace.areas(room));
+    for &(ref id, area) in &seen {
+        let Some(pane) = state.pane(id) else { continue };
+        let is_focused = workspace.focused() == Some(id);
         let style = draw_border(pane, area, is_focused, now, screen);
+        // The others are not seen.
+        let at = all.iter().position(|own| own == id).filter(|_| seen.len() < all.len());
+        let number = at.map(|at| format!("{} of {}", at + 1, all.len()));
+        draw_title(pane, area, is_focused, number.as_deref(), style, screen);
         draw_notes(pane, area, workspace.is_zoomed(), style, state.keys(), screen);
         draw_content(pane, area.inside(), 0..pane.emulator.size().lines, screen);
         if is_focused && has_cursor(view) {
@@ -74,7 +79,7 @@ fn cursor_in(pane: &Pane, inside: Area) -> Option<Cursor> {
     is_inside.then_some(Cursor { x: inside.x + x, y: inside.y + y, shape })
 }
 
-/// Draws the border with its title. Gives the style of its lines.
+/// Draws the border. Gives the style of its lines.
 fn draw_border(pane: &Pane, area: Area, is_focused: bool, now: Instant, screen: &mut Screen) -> Style {
     let is_ringing = pane.ring.is_lit;
     let signs = if is_ringing { HEAVY } else { PLAIN };
@@ -106,17 +111,37 @@ fn draw_border(pane: &Pane, area: Area, is_focused: bool, now: Instant, screen: 
     ] {
         screen.put(x, y, sign, 1, style);
     }
-    let room = area.width.saturating_sub(6);
+    style
+}
+
+/// Draws the title into the upper border, and at its right which pane of how many it is, if that is said.
+fn draw_title(
+    pane: &Pane,
+    area: Area,
+    is_focused: bool,
+    number: Option<&str>,
+    line: Style,
+    screen: &mut Screen,
+) {
+    let style = match (pane.ring.is_lit, is_focused) {
+        (true, _) => line.reversed(),
+        (false, true) => Style::default().bold(),
+        (false, false) => Style::default().dim(),
+    };
+    let mut room = area.width.saturating_sub(6);
+    if let Some(number) = number.filter(|number| columns(number) <= room && area.height > 1) {
+        let x = area.right() - columns(number) - 4;
+        screen.put(x, area.y, &format!(" {number} "), room + 2, line);
+        room = room.saturating_sub(columns(number) + 3);
+    }
     let title = cut(&title(pane, room), room);
-    if !title.is_empty() && room > 2 {
-        let style = match (is_ringing, is_focused) {
-            (true, _) => style.reversed(),
-            (false, true) => Style::default().bold(),
-            (false, false) => Style::default().dim(),
-        };
+    if !title.is_empty() && room > 2 && area.height > 1 {
         screen.put(area.x + 2, area.y, &format!(" {title} "), room + 2, style);
     }
-    style
+}
+
+fn columns(text: &str) -> u16 {
+    u16::try_from(text.width()).unwrap_or(u16::MAX)
 }
 
 /// Draws into the lower border how the program ended and what can be done then, and at its right how far it is.
@@ -143,7 +168,6 @@ fn draw_notes(pane: &Pane, area: Area, is_zoomed: bool, style: Style, keys: &Pan
         Some(pane.emulator.scrolled()).filter(|lines| *lines > 0).map(|lines| format!("{lines} lines back")),
     ];
     let text = cut(&notes.into_iter().flatten().collect::<Vec<_>>().join(" · "), room);
-    let columns = |text: &str| u16::try_from(text.width()).unwrap_or(u16::MAX);
     let taken = end.map_or(0, |text| columns(&text) + 3);
     if !text.is_empty() && taken + columns(&text) <= room {
         let x = area.right().saturating_sub(columns(&text) + 4);

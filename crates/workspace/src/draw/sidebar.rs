@@ -1,88 +1,76 @@
 //! The sidebar: workspaces with their numbers, and the panes in them.
 
+use ringer_core::attention::Badge;
 use unicode_width::UnicodeWidthStr;
 
 use super::words::{cut, sign_of};
-use crate::layout::PaneId;
+use crate::pane::Pane;
 use crate::screen::Screen;
+use crate::sidebar_page::{Row, SidebarLine};
 use crate::state::State;
 use crate::style::{Colour, Style};
 use crate::view::ClientId;
-use crate::workspace::Workspace;
-
-/// A line of the sidebar.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Row {
-    /// A workspace, by its place in the list.
-    Workspace {
-        at: usize,
-    },
-    Pane {
-        pane: PaneId,
-        workspace: usize,
-    },
-}
-
-/// The lines of the sidebar, in an order that does not change by itself.
-pub(crate) fn rows(state: &State) -> Vec<Row> {
-    let workspaces = state.workspaces().iter().enumerate();
-    workspaces
-        .flat_map(|(at, workspace)| {
-            let panes = workspace.panes().into_iter().map(move |pane| Row::Pane { pane, workspace: at });
-            std::iter::once(Row::Workspace { at }).chain(panes)
-        })
-        .collect()
-}
-
-/// The number of a workspace. A server that has just started knows that of its panes only.
-fn badge_of(state: &State, workspace: &Workspace) -> String {
-    let panes = workspace.panes();
-    let unread: usize = panes.iter().filter_map(|pane| state.pane(pane)).map(|pane| pane.ring.unread).sum();
-    match (&workspace.badge, unread) {
-        (badge, _) if !badge.is_empty() => badge.clone(),
-        (_, 0) => String::new(),
-        (_, 1..100) => unread.to_string(),
-        _ => "99+".to_owned(),
-    }
-}
 
 /// Draws it in so many columns, the last of which is a line.
 pub(super) fn draw(state: &State, client: ClientId, screen: &mut Screen, columns: u16, lines: u16) {
     let room = columns.saturating_sub(1);
-    let shown = state.shown_workspace(client).map(|workspace| workspace.id.as_str());
-    let focused = state.focused(client).map(|pane| &pane.id);
-    for (y, row) in (0..lines).zip(rows(state)) {
-        match row {
-            Row::Workspace { at } => {
+    let seen = state.sidebar_page(client).map(|page| page.lines).unwrap_or_default();
+    for (y, line) in (0..lines).zip(seen) {
+        match line {
+            SidebarLine::Row(Row::Workspace { at }) => {
                 let Some(workspace) = state.workspaces().get(at) else { continue };
-                let is_shown = shown == Some(workspace.id.as_str());
+                let is_shown = state.shown_workspace(client).is_some_and(|shown| shown.id == workspace.id);
                 let style = if is_shown { Style::default().bold() } else { Style::default() };
-                let text = badge_of(state, workspace);
-                let badge = u16::try_from(text.width()).unwrap_or(0);
-                let name = cut(&workspace.name, room.saturating_sub(badge + 3));
-                screen.put(1, y, &name, room, style);
-                let unread = Style::foreground(Colour::Indexed(4)).bold();
-                screen.put(room.saturating_sub(badge + 1), y, &text, badge, unread);
+                draw_heading(&workspace.name, state.unread_in(workspace), style, screen, room, y);
             }
-            Row::Pane { pane, workspace } => {
+            SidebarLine::Row(Row::Pane { pane, workspace }) => {
                 let Some(pane) = state.pane(&pane) else { continue };
-                let label = pane.label();
-                // Below `api`, `api/auth` is `auth`.
-                let within = |name: &str| label.strip_prefix(name)?.strip_prefix('/').map(str::to_owned);
-                let short = state.workspaces().get(workspace).and_then(|own| within(&own.name));
-                let label = short.filter(|short| !short.is_empty()).unwrap_or(label);
-                let (sign, _, colour) = sign_of(pane);
-                let mut style = Style::foreground(colour);
-                style.bold = pane.ring.is_lit;
-                let x = screen.put(2, y, sign, 2, style);
-                let is_focused = focused == Some(&pane.id);
-                let style = if is_focused { Style::default().bold() } else { Style::default() };
-                let name = cut(&label, room.saturating_sub(x + 1));
-                screen.put(x + 1, y, &name, room.saturating_sub(x + 1), style);
+                draw_pane(state, pane, workspace, client, screen, room, y);
             }
+            SidebarLine::Above(rows) => draw_more("▴", state, &rows, screen, room, y),
+            SidebarLine::Below(rows) => draw_more("▾", state, &rows, screen, room, y),
         }
     }
     for y in 0..lines {
         screen.put(room, y, "│", 1, Style::default().dim());
     }
+}
+
+/// A text, and at its right how much is unread there.
+fn draw_heading(text: &str, unread: usize, style: Style, screen: &mut Screen, room: u16, y: u16) {
+    let number = Badge(unread).to_string();
+    let width = u16::try_from(number.width()).unwrap_or(0);
+    screen.put(1, y, &cut(text, room.saturating_sub(width + 3)), room, style);
+    let style = Style::foreground(Colour::Indexed(4)).bold();
+    screen.put(room.saturating_sub(width + 1), y, &number, width, style);
+}
+
+/// How many workspaces and panes have no line.
+fn draw_more(sign: &str, state: &State, rows: &[Row], screen: &mut Screen, room: u16, y: u16) {
+    let text = format!("{sign} {} more", rows.len());
+    draw_heading(&text, state.unread_in_rows(rows), Style::default().dim(), screen, room, y);
+}
+
+fn draw_pane(
+    state: &State,
+    pane: &Pane,
+    workspace: usize,
+    client: ClientId,
+    screen: &mut Screen,
+    room: u16,
+    y: u16,
+) {
+    let label = pane.label();
+    // Below `api`, `api/auth` is `auth`.
+    let within = |name: &str| label.strip_prefix(name)?.strip_prefix('/').map(str::to_owned);
+    let short = state.workspaces().get(workspace).and_then(|own| within(&own.name));
+    let label = short.filter(|short| !short.is_empty()).unwrap_or(label);
+    let (sign, _, colour) = sign_of(pane);
+    let mut style = Style::foreground(colour);
+    style.bold = pane.ring.is_lit;
+    let x = screen.put(2, y, sign, 2, style);
+    let is_focused = state.focused(client).is_some_and(|focused| focused.id == pane.id);
+    let style = if is_focused { Style::default().bold() } else { Style::default() };
+    let name = cut(&label, room.saturating_sub(x + 1));
+    screen.put(x + 1, y, &name, room.saturating_sub(x + 1), style);
 }

@@ -56,8 +56,7 @@ impl Picture {
         picture.state.order(ring, picture.now);
         for (at, number) in [(0, 2), (2, 1)] {
             let workspace_id = picture.state.workspaces()[at].id.clone();
-            let text = number.to_string();
-            picture.state.order(HubOrder::Badge { workspace_id, badge: number, text }, picture.now);
+            picture.state.order(HubOrder::Badge { workspace_id, badge: number }, picture.now);
         }
         let toast = HubOrder::Toast { text: Some("● docs/guide: done · 9s".to_owned()) };
         picture.state.order(toast, picture.now);

@@ -52,7 +52,14 @@ proptest! {
                 },
             }
         }
+        let (room, fits) = (layout.enlarged(room), layout.fits(room));
+        prop_assert!(layout.fits(room), "{:?}", room);
         let areas = layout.areas(room);
+        prop_assert!(open.len() > 1 || fits, "one has what there is");
+        if open.len() > 1 {
+            let is_seen = |area: &Area| area.width >= LEAST.width && area.height >= LEAST.height;
+            prop_assert!(areas.iter().all(|(_, area)| is_seen(area)), "{:?}", areas);
+        }
         let mut listed: Vec<PaneId> = areas.iter().map(|(id, _)| id.clone()).collect();
         prop_assert_eq!(&layout.panes(), &listed);
         listed.sort();
@@ -103,7 +110,7 @@ fn a_border_moves_by_the_cells_that_were_asked_for() {
     layout.resize(&pane(1), Side::Right, 1, ROOM);
     assert_eq!(width(&layout), 54);
     layout.resize(&pane(1), Side::Left, 500, ROOM);
-    assert_eq!(width(&layout), MIN_SIDE);
+    assert_eq!(width(&layout), LEAST.width);
 }
 
 #[test]

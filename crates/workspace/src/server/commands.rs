@@ -4,7 +4,8 @@ use std::time::Instant;
 
 use super::Server;
 use crate::effect::Effect;
-use crate::layout::PaneId;
+use crate::layout::{PaneId, SplitDirection};
+use crate::name_rule::check_name;
 use crate::pane::surface_of;
 use crate::protocol::{Answer, PaneListed, Request};
 use crate::state::{OpenRequest, TakesKeys};
@@ -22,7 +23,24 @@ impl Server {
         now: Instant,
     ) -> (Answer, Vec<Effect>) {
         match request {
-            Request::Open { command, name, workspace, is_below, takes_keys, caller, goes_anyway } => {
+            Request::Open {
+                command,
+                name,
+                workspace,
+                is_below,
+                is_split_chosen,
+                takes_keys,
+                caller,
+                goes_anyway,
+            } => {
+                let named = [("the name of the pane", &name), ("the name of the workspace", &workspace)];
+                let why = named.into_iter().find_map(|(what, name)| {
+                    let error = check_name(name.as_ref()?).err()?;
+                    Some(format!("{what} {error}"))
+                });
+                if let Some(why) = why {
+                    return (Answer::Failed { why }, Vec::new());
+                }
                 let facts = self.facts_of(client);
                 self.restore(&facts, now);
                 let takes_keys = match caller {
@@ -31,7 +49,13 @@ impl Server {
                     _ => TakesKeys::Always,
                 };
                 let caller = caller.and_then(|surface| self.state.pane_of_surface(&surface));
-                let request = OpenRequest { command, name, workspace, is_below, takes_keys, caller, facts };
+                let split = match (is_below, is_split_chosen) {
+                    // A program of an earlier version does not say that it was chosen.
+                    (true, _) => Some(SplitDirection::Down),
+                    (false, true) => Some(SplitDirection::Right),
+                    (false, false) => None,
+                };
+                let request = OpenRequest { command, name, workspace, split, takes_keys, caller, facts };
                 let (pane, effects) = self.state.open(request, None, now);
                 let mut shown = self.clients.keys().filter_map(|client| self.state.shown_workspace(*client));
                 let is_shown = shown.any(|workspace| workspace.contains(&pane));

@@ -91,7 +91,7 @@ impl State {
     /// There is no hub: nothing rings.
     pub(crate) fn hub_lost(&mut self) {
         self.panes.values_mut().for_each(Pane::lose_hub);
-        self.workspaces.iter_mut().for_each(|workspace| workspace.badge.clear());
+        self.workspaces.iter_mut().for_each(|workspace| workspace.unread = 0);
         (self.toast, self.indicators) = (None, BTreeMap::new());
     }
 
@@ -106,9 +106,9 @@ impl State {
                 let ring = Ring { is_lit: lit, unread, kind };
                 return self.change_pane(&surface_id, |pane| pane.set_ring(ring));
             }
-            HubOrder::Badge { workspace_id, badge, text } => {
+            HubOrder::Badge { workspace_id, badge } => {
                 if let Some(workspace) = self.workspace_mut(&workspace_id) {
-                    workspace.badge = if badge == 0 { String::new() } else { text };
+                    workspace.unread = badge;
                 }
             }
             HubOrder::Flash { surface_id } => {

@@ -2,20 +2,20 @@
 
 use std::time::Instant;
 
-use crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind};
 use ringer_ui::{Input, KeyPress};
 
+use super::scrolling::limit_typed;
 use super::{OpenRequest, State, TakesKeys};
 use crate::actions::PaneAction;
 use crate::effect::Effect;
-use crate::layout::{PaneId, Side};
+use crate::layout::{PaneId, Side, SplitDirection};
 use crate::pane::Pane;
-use crate::view::{ClientId, Mode, View};
+use crate::view::{ClientId, Mode};
+use crate::workspace::Workspace;
 
 /// How many cells a key moves a border.
 const RESIZE_STEP: u16 = 2;
-/// A name or a text to search is not longer, in bytes.
-const MAX_TYPED: usize = 200;
 
 /// Whether bytes of the terminal are a key that the parser has no name for: one of the keypad, or of kitty's protocol. Answers to
 /// questions look different.
@@ -121,7 +121,7 @@ impl State {
                     .filter(|char| !char.is_control())
                     .collect::<String>();
                 text.push_str(&line);
-                text.truncate(text.floor_char_boundary(MAX_TYPED));
+                limit_typed(&mut view.mode);
                 return Vec::new();
             }
             Mode::Program => {}
@@ -216,8 +216,8 @@ impl State {
 
     fn perform(&mut self, client: ClientId, action: PaneAction, now: Instant) -> Vec<Effect> {
         match action {
-            PaneAction::SplitRight => self.open_beside(client, false, now),
-            PaneAction::SplitDown => self.open_beside(client, true, now),
+            PaneAction::SplitRight => self.open_beside(client, SplitDirection::Right, now),
+            PaneAction::SplitDown => self.open_beside(client, SplitDirection::Down, now),
             PaneAction::NewWorkspace => {
                 let directory = self.directory_for(client);
                 let name = self.free_name(&directory);
@@ -231,7 +231,7 @@ impl State {
             PaneAction::NextPane => self.move_focus(client, |workspace| _ = workspace.focus_next()),
             PaneAction::NextWorkspace => self.step_workspace(client, 1),
             PaneAction::PreviousWorkspace => self.step_workspace(client, -1),
-            PaneAction::Zoom => self.move_focus(client, crate::workspace::Workspace::zoom),
+            PaneAction::Zoom => self.zoom(client, now),
             PaneAction::ResizeLeft => self.resize_side(client, Side::Left),
             PaneAction::ResizeRight => self.resize_side(client, Side::Right),
             PaneAction::ResizeUp => self.resize_side(client, Side::Up),
@@ -279,8 +279,8 @@ impl State {
         Vec::new()
     }
 
-    fn open_beside(&mut self, client: ClientId, is_below: bool, now: Instant) -> Vec<Effect> {
-        self.open_from(client, OpenRequest { is_below, ..OpenRequest::default() }, now)
+    fn open_beside(&mut self, client: ClientId, split: SplitDirection, now: Instant) -> Vec<Effect> {
+        self.open_from(client, OpenRequest { split: Some(split), ..OpenRequest::default() }, now)
     }
 
     /// Opens a shell where the pane that has the keys is.
@@ -312,7 +312,7 @@ impl State {
 
     /// The next pane that rings, after the one that has the keys, in the order of the workspaces.
     fn next_unread(&mut self, client: ClientId, now: Instant) -> Vec<Effect> {
-        let all: Vec<PaneId> = self.workspaces.iter().flat_map(crate::workspace::Workspace::panes).collect();
+        let all: Vec<PaneId> = self.workspaces.iter().flat_map(Workspace::panes).collect();
         let own = self.focused(client).map(|pane| pane.id.clone());
         let at = all.iter().position(|pane| Some(pane) == own.as_ref()).map_or(0, |at| at + 1);
         let rings = |pane: &&PaneId| self.panes.get(*pane).is_some_and(|pane| pane.ring.is_lit);
@@ -331,16 +331,24 @@ impl State {
         self.move_focus(client, |workspace| _ = workspace.focus_side(side, room))
     }
 
+    fn zoom(&mut self, client: ClientId, now: Instant) -> Vec<Effect> {
+        let room = self.room_of(client);
+        let has_room = self.shown_workspace(client).is_none_or(|workspace| workspace.has_room(room));
+        if has_room {
+            return self.move_focus(client, Workspace::zoom);
+        }
+        if let Some(view) = self.views.get_mut(&client) {
+            view.note("no room for all panes in this window", now);
+        }
+        Vec::new()
+    }
+
     fn resize_side(&mut self, client: ClientId, side: Side) -> Vec<Effect> {
         let room = self.room_of(client);
         self.move_focus(client, |workspace| workspace.resize(side, RESIZE_STEP, room))
     }
 
-    fn move_focus(
-        &mut self,
-        client: ClientId,
-        change: impl FnOnce(&mut crate::workspace::Workspace),
-    ) -> Vec<Effect> {
+    fn move_focus(&mut self, client: ClientId, change: impl FnOnce(&mut Workspace)) -> Vec<Effect> {
         let id = self.views.get(&client).map(|view| view.workspace.clone()).unwrap_or_default();
         if let Some(workspace) = self.workspace_mut(&id) {
             change(workspace);
@@ -354,88 +362,5 @@ impl State {
         let count = self.workspaces.len().max(1);
         let next = (at + count).saturating_add_signed(step) % count;
         self.show_workspace(client, next)
-    }
-
-    fn scroll_key(&mut self, client: ClientId, key: &KeyEvent, now: Instant) -> Vec<Effect> {
-        let id = self.focused(client).map(|pane| pane.id.clone());
-        let (Some(view), Some(pane)) =
-            (self.views.get_mut(&client), id.and_then(|id| self.panes.get_mut(&id)))
-        else {
-            return Vec::new();
-        };
-        let screenful = i32::from(pane.emulator.size().lines.saturating_sub(1).max(1));
-        let is_control = key.modifiers.contains(KeyModifiers::CONTROL);
-        match key.code {
-            KeyCode::Up | KeyCode::Char('k') => pane.emulator.scroll(1),
-            KeyCode::Down | KeyCode::Char('j') => pane.emulator.scroll(-1),
-            KeyCode::PageUp => pane.emulator.scroll(screenful),
-            KeyCode::Char('b' | 'u') if is_control => pane.emulator.scroll(screenful),
-            KeyCode::PageDown | KeyCode::Char(' ') => pane.emulator.scroll(-screenful),
-            KeyCode::Char('f' | 'd') if is_control => pane.emulator.scroll(-screenful),
-            KeyCode::Home | KeyCode::Char('g') => pane.emulator.scroll_to_top(),
-            KeyCode::End | KeyCode::Char('G') => pane.emulator.scroll_to_bottom(),
-            KeyCode::Char('/') => view.mode = Mode::Search(String::new()),
-            KeyCode::Char('n' | 'N') if !view.searched.is_empty() => {
-                let (text, is_upwards) = (view.searched.clone(), key.code == KeyCode::Char('n'));
-                find(view, pane, &text, is_upwards, now);
-            }
-            KeyCode::Char('y') | KeyCode::Enter => {
-                if let Some(text) = pane.emulator.selected_text() {
-                    view.mode = Mode::Program;
-                    pane.emulator.clear_selection();
-                    pane.emulator.scroll_to_bottom();
-                    return vec![Effect::Copy { client, text }];
-                }
-            }
-            KeyCode::Char('c') if !is_control => {}
-            KeyCode::Esc | KeyCode::Char('q' | 'c') => {
-                view.mode = Mode::Program;
-                pane.emulator.clear_selection();
-                pane.emulator.scroll_to_bottom();
-            }
-            _ => {}
-        }
-        Vec::new()
-    }
-
-    fn typed_line(&mut self, client: ClientId, key: &KeyEvent, now: Instant) -> Vec<Effect> {
-        let id = self.focused(client).map(|pane| pane.id.clone());
-        let pane = id.and_then(|id| self.panes.get_mut(&id));
-        let (Some(view), Some(pane)) = (self.views.get_mut(&client), pane) else { return Vec::new() };
-        let (Mode::Search(text) | Mode::Rename(text)) = &mut view.mode else { return Vec::new() };
-        let is_control = key.modifiers.contains(KeyModifiers::CONTROL);
-        match key.code {
-            KeyCode::Char('u') if is_control => text.clear(),
-            KeyCode::Char(_) if !is_control && text.len() >= MAX_TYPED => {}
-            KeyCode::Char(char) if !is_control => text.push(char),
-            // Where a search was begun, what is read stays as it is.
-            KeyCode::Esc | KeyCode::Char('c') => {
-                let is_reading = matches!(view.mode, Mode::Search(_)) && pane.emulator.scrolled() > 0;
-                view.mode = if is_reading { Mode::Scroll } else { Mode::Program };
-            }
-            KeyCode::Backspace => drop(text.pop()),
-            KeyCode::Enter => {
-                let typed = std::mem::take(text);
-                let is_search = matches!(view.mode, Mode::Search(_));
-                view.mode = if is_search { Mode::Scroll } else { Mode::Program };
-                if !is_search {
-                    pane.name = Some(typed).filter(|name| !name.trim().is_empty());
-                } else if !typed.is_empty() {
-                    find(view, pane, &typed, true, now);
-                    view.searched = typed;
-                }
-            }
-            _ => {}
-        }
-        Vec::new()
-    }
-}
-
-/// Shows the next place of a text, or says that there is none.
-fn find(view: &mut View, pane: &mut Pane, text: &str, is_upwards: bool, now: Instant) {
-    if pane.emulator.find(text, is_upwards) {
-        view.clear_note();
-    } else {
-        view.note(format!("not found: {text}"), now);
     }
 }

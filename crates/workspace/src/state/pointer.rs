@@ -6,11 +6,11 @@ use crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
 
 use super::State;
 use crate::area::Area;
-use crate::draw::sidebar::{Row, rows};
 use crate::effect::Effect;
 use crate::emulator::MouseMode;
 use crate::layout::PaneId;
 use crate::mouse::{MouseReport, WHEEL_LINES};
+use crate::sidebar_page::{Row, SidebarLine};
 use crate::view::{ClientId, Mode};
 use crate::workspace::Workspace;
 
@@ -144,8 +144,9 @@ impl State {
     }
 
     fn click_sidebar(&mut self, client: ClientId, line: u16, now: Instant) -> Vec<Effect> {
-        let row = rows(self).into_iter().nth(usize::from(line));
-        match row {
+        let page = self.sidebar_page(client);
+        let line = page.as_ref().and_then(|page| page.lines.get(usize::from(line)));
+        match line.and_then(SidebarLine::target).cloned() {
             Some(Row::Workspace { at }) => self.show_workspace(client, at),
             Some(Row::Pane { pane, .. }) => self.go_to(client, &pane, now),
             None => Vec::new(),

@@ -2,8 +2,8 @@
 //! hub that orders anything, goes and comes back. `RINGER_PANES_SEEDS=N` plays N of them, `RINGER_PANES_SEED=N` plays one again.
 //!
 //! What has to hold after every step: each pane is in one workspace, and each workspace has a pane that has the keys; the terminal
-//! of a pane has the size with which the window shows it that was used last; what is drawn fits its window, and a terminal that is
-//! written the changes shows just that; the hub knows the panes that have a terminal, and no others; nothing is written to a
+//! of a pane has the size with which the window shows it that was used last; the pane that has the keys is drawn in each window that
+//! shows its workspace; what is drawn fits its window, and a terminal that is written the changes shows just that; the hub knows the panes that have a terminal, and no others; nothing is written to a
 //! program that has ended, and it asks nothing.
 
 mod bytes;
@@ -23,7 +23,7 @@ use crate::actions::PaneKeys;
 use crate::effect::Effect;
 use crate::emulator::{Emulator, Size};
 use crate::hub_order::HubOrder;
-use crate::layout::PaneId;
+use crate::layout::{PaneId, SplitDirection};
 use crate::pane::Pane;
 use crate::program_question::{QuestionNumber, QuestionOutcome};
 use crate::screen::Screen;
@@ -227,7 +227,7 @@ impl Simulation {
                 .random
                 .pick(&[None, Some("api"), Some("very long name of a workspace")])
                 .map(str::to_owned),
-            is_below: self.random.one_in(2),
+            split: *self.random.pick(&[None, Some(SplitDirection::Right), Some(SplitDirection::Down)]),
             takes_keys: *self.random.pick(&[TakesKeys::Never, TakesKeys::FromCaller, TakesKeys::Always]),
             caller: if self.random.one_in(2) { Some(self.pane()) } else { None },
             facts: self.facts(),
@@ -262,7 +262,7 @@ impl Simulation {
             1 => {
                 let workspace = self.state.workspaces().first().map(|workspace| workspace.id.clone());
                 let badge = self.random.place(2);
-                HubOrder::Badge { workspace_id: workspace.unwrap_or_default(), badge, text }
+                HubOrder::Badge { workspace_id: workspace.unwrap_or_default(), badge }
             }
             2 => HubOrder::Flash { surface_id },
             3 => HubOrder::Toast { text: Some(text).filter(|text| !text.is_empty()) },

@@ -7,7 +7,9 @@ mod mouse;
 mod opening;
 mod programs;
 mod questions;
+mod room;
 mod scrolling;
+mod sidebar;
 mod windows;
 
 use std::path::PathBuf;

@@ -185,3 +185,45 @@ fn a_name_that_could_not_be_read_is_refused() {
     assert!(session.with_words(&["panes"]).is_empty());
     session.run(&["open", "-d", "--name", &"ä".repeat(100), "--", "cat"]);
 }
+
+#[test]
+fn panes_are_listed_in_the_order_of_the_sidebar() {
+    let session = Session::new();
+    let names = ["one", "two", "three", "four", "five", "six"];
+    for (number, name) in names.iter().enumerate() {
+        let workspace = ["zoo", "api", "mid"][number / 2];
+        session.run(&["open", "-d", "--name", name, "--workspace", workspace, "--", "cat"]);
+    }
+    let names_in = |command: &str| -> Vec<String> {
+        let listed: Vec<serde_json::Value> =
+            serde_json::from_str(&session.run(&[command, "--json"])).unwrap();
+        listed.iter().filter_map(|row| row["name"].as_str()).map(str::to_owned).collect()
+    };
+    assert_eq!(names_in("surfaces"), names);
+    // The hub knows all of them by then.
+    until("the hub knows them", || names.iter().all(|name| session.surface(name)["tty"].is_string()));
+    assert_eq!(names_in("surfaces"), names);
+    assert_eq!(names_in("workspaces"), ["zoo", "api", "mid"]);
+}
+
+#[test]
+fn what_scripts_open_leaves_room_where_the_person_types() {
+    let session = Session::new();
+    let mut window = session.window(&["attach"], 40, 120);
+    window.until("$ ");
+    for number in 0..12 {
+        session.run(&["open", "-d", "--name", &format!("job{number}"), "--", "cat"]);
+    }
+    window.command("stty size");
+    // Half of the columns beside the sidebar, without the border.
+    window.until("36 50");
+    window.resize(10, 40);
+    window.until("1 of 13");
+    window.command("echo seen; stty size");
+    window.until("6 38");
+    window.press("o");
+    window.until("2 of 13");
+    window.resize(40, 120);
+    window.until("job11");
+    window.until_not(" of 13");
+}

@@ -6,6 +6,7 @@ use super::*;
 use crate::draw::draw;
 use crate::screen::{Abilities, written_marks};
 use crate::style::ColourDepth;
+use crate::view::Mode;
 
 impl Simulation {
     /// Hears what the hub is told.
@@ -96,6 +97,7 @@ impl Simulation {
         if let Some(cursor) = screen.cursor {
             assert!(screen.area().contains(cursor.x, cursor.y), "{cursor:?} is not in {:?}", screen.area());
         }
+        self.check_focused_is_seen(client, &screen);
         let Some(window) = self.windows.get_mut(&client) else { return };
         let mut bytes = String::new();
         let abilities = Abilities { colours: ColourDepth::Rgb, is_ascii: false };
@@ -112,5 +114,23 @@ impl Simulation {
             assert_eq!(window.terminal.cursor(), cursor, "the cursor of {client:?}");
         }
         window.shown = Some(screen);
+    }
+
+    /// The pane that has the keys is drawn, as large as every pane is at least, or as the window is.
+    fn check_focused_is_seen(&self, client: ClientId, screen: &Screen) {
+        let (Some(view), Some(workspace)) = (self.state.view(client), self.state.shown_workspace(client))
+        else {
+            return;
+        };
+        let (room, focused) = (view.room(), workspace.focused());
+        let seen = workspace.areas(room).into_iter().find(|(pane, _)| Some(pane) == focused);
+        let (pane, area) = seen.expect("the pane that has the keys is seen");
+        let is_large = area.width >= room.width.min(12) && area.height >= room.height.min(5);
+        let is_inside = area.right() <= room.right() && area.bottom() <= room.bottom();
+        assert!(is_large && is_inside, "{pane} has {area:?} of {room:?} in {client:?}");
+        let corner = screen.cell(area.x, area.y).and_then(|cell| cell.character);
+        let is_drawn = matches!(corner, Some('┌' | '┏'));
+        let can_be_seen = area.width > 1 && area.height > 1 && !matches!(view.mode, Mode::Help(_));
+        assert!(is_drawn || !can_be_seen, "{pane} is not drawn in {client:?}: {corner:?}");
     }
 }

@@ -139,7 +139,7 @@ fn a_border_is_dragged() {
     session.mouse(1, DRAG, (68, 12), 'M');
     assert_eq!((session.area(1, &left).width, session.area(1, &right).width), (52, 32));
     session.mouse(1, DRAG, (400, 12), 'M');
-    assert_eq!(session.area(1, &right).width, 3, "the smallest that is shown");
+    assert_eq!(session.area(1, &right).width, 12, "the least that a pane has");
     let effects = session.mouse(1, DRAG, (48, 12), 'M');
     assert_eq!((session.area(1, &left).width, session.size(&left)), (32, (30, 26)));
     assert!(effects.iter().any(|effect| matches!(effect, Effect::Resize { .. })), "{effects:?}");

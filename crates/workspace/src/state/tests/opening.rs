@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::*;
+use crate::layout::SplitDirection;
 
 #[test]
 fn the_first_window_opens_a_shell_in_its_directory() {
@@ -118,7 +119,8 @@ fn a_command_in_a_pane_takes_the_keys_only_from_that_pane() {
     let helper = session.open_as(called_in(&agent, Some("api")));
     assert_eq!((session.workspace_of(&helper).as_str(), session.focused(1)), ("api", right.clone()));
     // From the pane beside the one with the keys.
-    let helper = session.open_as(called_in(&left, None));
+    let split = Some(SplitDirection::Right);
+    let helper = session.open_as(OpenRequest { split, ..called_in(&left, None) });
     let (own, beside) = (session.area(1, &helper), session.area(1, &left));
     assert_eq!((own.x, session.focused(1)), (beside.x + beside.width, right.clone()));
     // In the inbox, the person types into no pane.
@@ -231,6 +233,42 @@ fn a_pane_is_renamed_until_an_empty_name_is_typed() {
     session.prefix(1, ",");
     session.input(1, "\r");
     assert_eq!(session.state.pane(&pane).unwrap().label(), "api");
+}
+
+#[test]
+fn a_name_has_no_more_characters_than_one_of_a_command() {
+    let mut session = Session::with_shell();
+    let pane = session.focused(1);
+    let name = |session: &Session| session.state.pane(&pane).unwrap().name.clone();
+    session.prefix(1, ",");
+    session.input(1, &format!("{}\r", "ä".repeat(150)));
+    assert_eq!(name(&session), Some("ä".repeat(100)));
+    session.prefix(1, ",");
+    session.input(1, &format!("\x1b[200~{}\x1b[201~x\r", "b".repeat(150)));
+    assert_eq!(name(&session), Some("b".repeat(100)));
+    session.prefix(1, ",");
+    session.input(1, "\u{200b} \r");
+    assert_eq!(name(&session), None, "it could not be seen");
+}
+
+#[test]
+fn a_workspace_is_called_like_its_directory_as_far_as_that_is_a_name() {
+    let mut session = Session::new();
+    let mut names = Vec::new();
+    for directory in
+        ["/src/api", &format!("/{}", "ä".repeat(150)), &format!("/{}", "ä".repeat(150)), "/ ", "/"]
+    {
+        let facts = ClientFacts { directory: directory.into(), ..Session::facts(80, 24) };
+        let (_, effects) = session.state.open(OpenRequest { facts, ..behind(None) }, None, session.now);
+        session.start(effects);
+        // The next one finds no workspace that it could be in.
+        names.push(session.names()[0].to_owned());
+        let panes: Vec<PaneId> = session.state.panes().map(|pane| pane.id.clone()).collect();
+        for pane in &panes {
+            session.state.close(pane);
+        }
+    }
+    assert_eq!(names, ["api", &"ä".repeat(95), &"ä".repeat(95), "work", "work"]);
 }
 
 #[test]

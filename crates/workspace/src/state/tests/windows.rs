@@ -112,3 +112,54 @@ fn a_window_that_comes_back_shows_what_it_showed() {
     session.state.attach(ClientId(5), facts, session.now);
     assert!(session.state.shown_workspace(ClientId(5)).is_some());
 }
+
+#[test]
+fn without_a_sidebar_the_footer_counts_what_is_unread_elsewhere() {
+    let mut session = Session::new();
+    session.attach(1, 60, 20);
+    let first = session.focused(1);
+    session.prefix(1, "c");
+    session.prefix(1, "c");
+    assert!(!session.footer(1).contains('●'), "{}", session.footer(1));
+    session.ring(&first);
+    let workspace_id = session.state.workspaces()[1].id.clone();
+    session.order(HubOrder::Badge { workspace_id, badge: 2 });
+    let ends_with = |session: &Session| session.footer(1).ends_with("  ● 3");
+    assert!(ends_with(&session), "{}", session.footer(1));
+    // Whatever else the footer says, and in small windows.
+    session.order(HubOrder::Toast { text: Some("x".repeat(100)) });
+    for keys in ["", ",", "\x1b", "x"] {
+        session.input(1, if keys == "x" { "\x07x" } else { keys });
+        assert!(ends_with(&session), "{keys:?}: {}", session.footer(1));
+    }
+    session.input(1, "n");
+    session.state.resize(ClientId(1), 20, 8, session.now);
+    assert!(ends_with(&session), "{}", session.footer(1));
+    // What the person types into is not elsewhere.
+    session.prefix(1, "n");
+    assert_eq!(session.focused(1), first);
+    assert!(session.footer(1).ends_with("● 2"), "{}", session.footer(1));
+    session.state.resize(ClientId(1), 100, 20, session.now);
+    assert!(!session.footer(1).contains('●'), "the sidebar says it: {}", session.footer(1));
+    session.prefix(1, "b");
+    assert!(session.footer(1).ends_with("● 2"), "{}", session.footer(1));
+}
+
+#[test]
+fn a_narrow_footer_keeps_what_is_asked() {
+    let mut session = Session::new();
+    session.attach(1, 40, 10);
+    session.order(HubOrder::Toast { text: Some("settings: notify.rign is unknown".to_owned()) });
+    assert!(session.footer(1).contains("^g n next unread"), "{}", session.footer(1));
+    session.prefix(1, "x");
+    assert_eq!(session.footer(1), " Close api and end its program?  y yes");
+    session.input(1, "n");
+    session.prefix(1, "[");
+    assert_eq!(session.footer(1), " ↑↓ scroll   / search   q back");
+    session.input(1, "q");
+    session.order(HubOrder::Toast { text: None });
+    session.state.resize(ClientId(1), 14, 10, session.now);
+    assert_eq!(session.footer(1), " ^g ? keys");
+    session.prefix(1, "x");
+    assert!(session.footer(1).starts_with(" Close?  y"), "{}", session.footer(1));
+}

@@ -1,0 +1,189 @@
+//! Which lines of the sidebar are seen: there may be more workspaces and panes than it has lines.
+
+use crate::layout::PaneId;
+use crate::workspace::Workspace;
+
+/// A workspace or a pane in the sidebar.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Row {
+    /// A workspace, by its place in the list.
+    Workspace {
+        at: usize,
+    },
+    Pane {
+        pane: PaneId,
+        workspace: usize,
+    },
+}
+
+/// A line of the sidebar.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum SidebarLine {
+    Row(Row),
+    /// In place of rows above, which have no line.
+    Above(Vec<Row>),
+    /// In place of rows below.
+    Below(Vec<Row>),
+}
+
+impl SidebarLine {
+    /// The row that it leads to: its own, or the nearest of those that have no line.
+    pub(crate) fn target(&self) -> Option<&Row> {
+        match self {
+            Self::Row(row) => Some(row),
+            Self::Above(rows) => rows.last(),
+            Self::Below(rows) => rows.first(),
+        }
+    }
+}
+
+/// What is seen of the sidebar: always the workspace that is shown, and its pane that has the keys.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SidebarPage {
+    pub(crate) lines: Vec<SidebarLine>,
+    /// The row from which on all are seen. The next page is as near to it as it can be.
+    pub(crate) first: usize,
+}
+
+/// The rows that are seen: those from the first to the end, and the workspace of the pane that has the keys if it is before them.
+#[derive(Debug, Clone, Copy)]
+struct Part {
+    first: usize,
+    end: usize,
+    /// Rows before the first that are not seen.
+    above: usize,
+}
+
+impl SidebarPage {
+    /// What is seen in so many lines, if the rows from `before` on were seen until now.
+    pub(crate) fn new(workspaces: &[Workspace], shown: &str, lines: u16, before: usize) -> Self {
+        let (rows, lines) = (rows(workspaces), usize::from(lines));
+        if rows.len() <= lines {
+            return Self { lines: rows.into_iter().map(SidebarLine::Row).collect(), first: 0 };
+        }
+        let at = workspaces.iter().position(|own| own.id == shown).unwrap_or(0);
+        let focused = workspaces.get(at).and_then(Workspace::focused);
+        let is_focused = |row: &Row| matches!(row, Row::Pane { pane, .. } if Some(pane) == focused);
+        let heading = rows.iter().position(|row| *row == Row::Workspace { at }).unwrap_or(0);
+        let current = rows.iter().position(is_focused).unwrap_or(heading);
+        let parts = (0..rows.len()).filter_map(|first| Part::new(first, heading, rows.len(), lines));
+        let shows_current = |part: &Part| current == heading || (part.first..part.end).contains(&current);
+        let Some(part) = parts.filter(shows_current).min_by_key(|part| part.first.abs_diff(before)) else {
+            // Less than four lines: the pane, and the workspace above it if there is a line for it.
+            let mut seen = vec![heading, current];
+            seen.dedup();
+            let seen = seen.split_off(seen.len().saturating_sub(lines));
+            let lines = seen.into_iter().map(|row| SidebarLine::Row(rows[row].clone())).collect();
+            return Self { lines, first: current };
+        };
+        let mut lines = Vec::with_capacity(lines);
+        if part.above > 0 {
+            let above = (0..part.first).filter(|row| *row != heading);
+            lines.push(SidebarLine::Above(above.map(|row| rows[row].clone()).collect()));
+        }
+        lines.extend((heading < part.first).then(|| SidebarLine::Row(rows[heading].clone())));
+        lines.extend(rows[part.first..part.end].iter().cloned().map(SidebarLine::Row));
+        if part.end < rows.len() {
+            lines.push(SidebarLine::Below(rows[part.end..].to_vec()));
+        }
+        Self { lines, first: part.first }
+    }
+}
+
+impl Part {
+    /// The rows from a first one on that fill so many lines, fewer than there are rows.
+    fn new(first: usize, heading: usize, rows: usize, lines: usize) -> Option<Self> {
+        let has_heading = heading < first;
+        let above = first - usize::from(has_heading);
+        let room = lines.checked_sub(usize::from(has_heading) + usize::from(above > 0))?;
+        let end = if first + room == rows { rows } else { first + room.checked_sub(1)? };
+        // A line that stands for one row could be that row.
+        (end > first && end <= rows && first + room <= rows && above != 1).then_some(Self {
+            first,
+            end,
+            above,
+        })
+    }
+}
+
+/// All workspaces, each with its panes, in an order that does not change by itself.
+fn rows(workspaces: &[Workspace]) -> Vec<Row> {
+    let workspaces = workspaces.iter().enumerate();
+    workspaces
+        .flat_map(|(at, workspace)| {
+            let panes = workspace.panes().into_iter().map(move |pane| Row::Pane { pane, workspace: at });
+            std::iter::once(Row::Workspace { at }).chain(panes)
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::layout::SplitDirection;
+
+    /// Workspaces with so many panes each, of which the first has the keys until another gets them.
+    fn workspaces(panes: &[usize]) -> Vec<Workspace> {
+        let workspace = |(at, count): (usize, &usize)| {
+            let mut workspace = Workspace::new(at.to_string(), at.to_string());
+            for number in 0..*count {
+                workspace.add_behind(PaneId::new(&format!("{at}.{number}")), None, SplitDirection::Right);
+            }
+            workspace
+        };
+        panes.iter().enumerate().map(workspace).collect()
+    }
+
+    fn hidden(line: &SidebarLine) -> usize {
+        match line {
+            SidebarLine::Row(_) => 0,
+            SidebarLine::Above(rows) | SidebarLine::Below(rows) => rows.len(),
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn the_pane_that_has_the_keys_is_seen_with_its_workspace_and_each_row_counts_once(
+            panes in prop::collection::vec(1..9_usize, 1..9),
+            moves in prop::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>(), 0..30_u16), 1..9),
+        ) {
+            let mut workspaces = workspaces(&panes);
+            let all = rows(&workspaces);
+            let mut before = 0;
+            for (workspace, pane, lines) in moves {
+                let at = workspace.index(workspaces.len());
+                let panes = workspaces[at].panes();
+                let focused = panes[pane.index(panes.len())].clone();
+                workspaces[at].focus(&focused);
+                let page = SidebarPage::new(&workspaces, &at.to_string(), lines, before);
+                before = page.first;
+                let heading = SidebarLine::Row(Row::Workspace { at });
+                let current = SidebarLine::Row(Row::Pane { pane: focused, workspace: at });
+                prop_assert!(lines < 1 || page.lines.contains(&current), "{page:?}");
+                prop_assert!(lines < 2 || page.lines.contains(&heading), "{page:?}");
+                prop_assert!(page.lines.len() <= usize::from(lines));
+                if lines > 3 {
+                    prop_assert_eq!(page.lines.len(), all.len().min(usize::from(lines)), "{:?}", page);
+                    let seen = page.lines.iter().filter(|line| matches!(line, SidebarLine::Row(_))).count();
+                    prop_assert_eq!(seen + page.lines.iter().map(hidden).sum::<usize>(), all.len());
+                    prop_assert!(page.lines.iter().all(|line| hidden(line) != 1), "{page:?}");
+                }
+                let again = SidebarPage::new(&workspaces, &at.to_string(), lines, before);
+                prop_assert_eq!(page, again, "it does not move by itself");
+            }
+        }
+    }
+
+    #[test]
+    fn it_moves_no_more_than_it_has_to() {
+        let workspaces = workspaces(&[3; 10]);
+        let first =
+            |shown: usize, before| SidebarPage::new(&workspaces, &shown.to_string(), 12, before).first;
+        assert_eq!((first(0, 0), first(2, 0)), (0, 0));
+        let moved = first(5, 0);
+        assert_eq!((first(4, moved), first(5, moved)), (moved, moved), "what is seen stays where it is");
+        assert!(first(2, moved) < moved);
+    }
+}

@@ -1,0 +1,103 @@
+//! Opens panes.
+
+use std::time::Instant;
+
+use super::{OpenRequest, State, TakesKeys, UNSEEN};
+use crate::area::Area;
+use crate::effect::Effect;
+use crate::layout::{PaneId, SplitDirection};
+use crate::name_rule::{MAX_NAME, check_name, cut_name};
+use crate::pane::Pane;
+use crate::view::{ClientId, View};
+use crate::workspace::Workspace;
+
+/// The characters of a number behind the name of a workspace, with the space before it.
+const MAX_NUMBER: usize = 5;
+
+impl State {
+    /// Opens a pane. If it takes the keys, it is shown in the client, or else in the one that was used last. If there is none,
+    /// the next one shows it.
+    pub(crate) fn open(
+        &mut self,
+        request: OpenRequest,
+        client: Option<ClientId>,
+        now: Instant,
+    ) -> (PaneId, Vec<Effect>) {
+        let pane = PaneId::new(&(self.new_id)());
+        let window = client.or_else(|| self.latest_client());
+        let caller = request.caller.as_ref();
+        let takes_keys = match request.takes_keys {
+            TakesKeys::Never => false,
+            TakesKeys::FromCaller => {
+                window.zip(caller).is_some_and(|(window, caller)| self.has_keys_of(window, caller))
+            }
+            TakesKeys::Always => true,
+        };
+        let shown = || client.and_then(|client| self.shown_workspace(client)).map(|own| own.id.clone());
+        let found = match &request.workspace {
+            Some(name) => self.workspaces.iter().find(|own| own.name == *name).map(|own| own.id.clone()),
+            None => caller
+                .and_then(|caller| self.workspace_of(caller))
+                .map(|own| own.id.clone())
+                .or_else(shown)
+                .or_else(|| self.usual_workspace()),
+        };
+        let id = found.unwrap_or_else(|| {
+            let id = format!("panes:{}", (self.new_id)());
+            let name = request.workspace.clone().unwrap_or_else(|| self.free_name(&request.facts.directory));
+            self.workspaces.push(Workspace::new(id.clone(), name));
+            id
+        });
+        let room = self.usual_room(&id);
+        if let Some(workspace) = self.workspace_mut(&id) {
+            match (takes_keys, request.split) {
+                (true, split) => {
+                    workspace.add(pane.clone(), caller, split.unwrap_or(SplitDirection::Right));
+                }
+                (false, Some(split)) => workspace.add_behind(pane.clone(), caller, split),
+                (false, None) => workspace.add_where_room_is(pane.clone(), room),
+            }
+        }
+        match window.and_then(|window| self.views.get_mut(&window)).filter(|_| takes_keys) {
+            Some(view) => view.workspace.clone_from(&id),
+            None if takes_keys => self.last_shown = Some(id.clone()),
+            None => {}
+        }
+        for view in self.views.values_mut().filter(|view| view.workspace.is_empty()) {
+            view.workspace.clone_from(&id);
+        }
+        let size = self.size_of(&pane).unwrap_or(UNSEEN);
+        let mut own = Pane::new(pane.clone(), request.facts.directory.clone(), size, now);
+        own.name = request.name;
+        own.command.clone_from(&request.command);
+        self.panes.insert(pane.clone(), own);
+        let start = Effect::Start {
+            pane: pane.clone(),
+            workspace: id,
+            command: request.command,
+            directory: request.facts.directory,
+            environment: request.facts.environment,
+            size,
+        };
+        (pane, self.finish(vec![start]))
+    }
+
+    /// A name for a workspace that none has: that of its directory.
+    pub(super) fn free_name(&self, directory: &std::path::Path) -> String {
+        let mut base =
+            directory.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        // With a number behind it, it is still a name.
+        cut_name(&mut base, MAX_NAME - MAX_NUMBER);
+        let base = if check_name(&base).is_ok() { base } else { "work".to_owned() };
+        let is_free = |name: &String| !self.workspaces.iter().any(|workspace| workspace.name == *name);
+        let numbered = (2..).map(|number| format!("{base} {number}"));
+        std::iter::once(base.clone()).chain(numbered).find(is_free).unwrap_or(base)
+    }
+
+    /// The room in which a workspace is seen, or will be: in the window that was used last, of those that show it if there are any.
+    fn usual_room(&self, workspace: &str) -> Area {
+        let views = self.views.values();
+        let view = views.max_by_key(|view| (view.workspace == workspace, view.active));
+        view.map_or(Area::new(0, 0, UNSEEN.columns, UNSEEN.lines), View::room)
+    }
+}
