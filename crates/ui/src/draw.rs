@@ -251,7 +251,7 @@ fn make_ascii(buffer: &mut Buffer) {
         let replacement = match cell.symbol() {
             symbol if symbol.is_ascii() => continue,
             "│" => "|",
-            "─" => "-",
+            "─" | "–" => "-",
             "┌" | "┐" | "└" | "┘" => "+",
             "…" => "~",
             "·" => ".",

@@ -289,7 +289,13 @@ mod tests {
         let sent =
             r#"{"open":{"command":[],"name":null,"workspace":null,"is_below":false,"takes_keys":true}}"#;
         let read: Request = serde_json::from_str(sent).unwrap();
-        assert!(matches!(read, Request::Open { caller: None, goes_anyway: false, takes_keys: true, .. }));
+        let (caller, goes_anyway, is_split_chosen) = match read {
+            Request::Open { caller, goes_anyway, is_split_chosen, .. } => {
+                (caller, goes_anyway, is_split_chosen)
+            }
+            read => panic!("{read:?}"),
+        };
+        assert_eq!((caller, goes_anyway, is_split_chosen), (None, false, false));
     }
 
     #[test]

@@ -314,7 +314,7 @@ pub(crate) fn write_link(link: Option<&Hyperlink>, out: &mut String) {
 fn ascii(character: char) -> char {
     match character {
         ' '..='~' => character,
-        '─' => '-',
+        '─' | '–' | '—' => '-',
         '│' => '|',
         // The ring is seen without colours, too.
         '━' | '═' => '=',
@@ -326,7 +326,9 @@ fn ascii(character: char) -> char {
         '↓' | '▾' => 'v',
         '→' | '❯' => '>',
         '←' => '<',
-        '●' | '◐' => '*',
+        '●' | '◐' | '•' => '*',
+        '‘' | '’' => '\'',
+        '“' | '”' => '"',
         '✗' => 'x',
         '·' => '.',
         '○' => 'o',

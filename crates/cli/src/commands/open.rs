@@ -29,7 +29,7 @@ pub(crate) struct Args {
     /// The workspace, which is made if there is none of that name [default: that of this pane, else the one shown last]
     #[arg(long, value_name = "NAME")]
     workspace: Option<String>,
-    /// Beside which side of the other pane it goes [default: right, or where there is most room if it does not get the keys]
+    /// At which side of the other pane it goes [default: right, or where there is most room if it does not get the keys]
     #[arg(long, value_enum)]
     split: Option<Split>,
     /// Do not go there: keys stay where they are, and this terminal shows no panes

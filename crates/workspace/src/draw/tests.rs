@@ -188,6 +188,16 @@ fn drawing_where_there_is_only_ascii() {
 }
 
 #[test]
+fn what_agents_write_can_be_read_where_there_is_only_ascii() {
+    let mut picture = Picture::new(100, 12);
+    let pane = picture.state.focused(CLIENT).unwrap().id.clone();
+    picture.output(&pane, "\x1b[2J\x1b[H“It’s”—1–2•all");
+    let mut bytes = String::new();
+    picture.drawn().changes(None, Abilities { colours: ColourDepth::None, is_ascii: true }, &mut bytes);
+    assert!(bytes.contains("\"It's\"-1-2*all"), "{bytes}");
+}
+
+#[test]
 fn drawing_of_the_keys() {
     for (columns, lines) in [(80, 24), (120, 40), (40, 8)] {
         let mut picture = Picture::new(columns, lines);

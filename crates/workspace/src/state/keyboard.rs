@@ -333,8 +333,8 @@ impl State {
 
     fn zoom(&mut self, client: ClientId, now: Instant) -> Vec<Effect> {
         let room = self.room_of(client);
-        let has_room = self.shown_workspace(client).is_none_or(|workspace| workspace.has_room(room));
-        if has_room {
+        let can_change = |own: &Workspace| own.is_zoomed() || own.has_room(room);
+        if self.shown_workspace(client).is_none_or(can_change) {
             return self.move_focus(client, Workspace::zoom);
         }
         if let Some(view) = self.views.get_mut(&client) {

@@ -2,7 +2,7 @@
 
 use super::State;
 use crate::sidebar_page::{Row, SidebarPage};
-use crate::view::ClientId;
+use crate::view::{ClientId, View};
 use crate::workspace::Workspace;
 
 impl State {
@@ -42,12 +42,11 @@ impl State {
 
     /// Remembers which part of the sidebar each client sees, so that it moves no more than it has to.
     pub(super) fn keep_sidebars(&mut self) {
-        let clients: Vec<ClientId> = self.views.keys().copied().collect();
-        for client in clients {
-            let first = self.sidebar_page(client).map(|page| page.first);
-            if let (Some(first), Some(view)) = (first, self.views.get_mut(&client)) {
-                view.sidebar_first = first;
-            }
+        let rows = self.workspaces.len() + self.panes.len();
+        let is_too_long = |view: &View| view.shows_sidebar() && rows > usize::from(view.room().height);
+        for view in self.views.values_mut().filter(|view| is_too_long(view)) {
+            let (height, first) = (view.room().height, view.sidebar_first);
+            view.sidebar_first = SidebarPage::new(&self.workspaces, &view.workspace, height, first).first;
         }
     }
 }

@@ -88,6 +88,10 @@ fn a_pane_cannot_be_zoomed_back_where_there_is_no_room() {
     assert_eq!(session.areas(1).len(), 5);
     session.prefix(1, "z");
     assert!(title(&session, 1).contains(" 5 of 5 "), "{}", title(&session, 1));
+    session.state.resize(ClientId(1), 40, 10, session.now);
+    session.prefix(1, "z");
+    session.state.resize(ClientId(1), 250, 60, session.now);
+    assert_eq!(session.areas(1).len(), 5, "one that is zoomed is not, then");
 }
 
 /// Opens panes as `ringer open --detached` does.
