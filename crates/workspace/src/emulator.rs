@@ -279,9 +279,15 @@ impl Emulator {
         let content = self.term.renderable_content();
         let shape = shape_number(content.cursor.shape)?;
         let blinks = self.term.cursor_style().blinking;
-        let line = content.cursor.point.line.0 + i32::try_from(content.display_offset).ok()?;
+        let point = self.term.grid().cursor.point;
+        let line = point.line.0 + i32::try_from(content.display_offset).ok()?;
         let line = u16::try_from(line).ok().filter(|line| *line < self.size().lines)?;
-        let column = u16::try_from(content.cursor.point.column.0).ok()?;
+        // On the second half of a wide character it is seen at the first. A half without the other is a cell of its own.
+        let row = &self.term.grid()[point.line];
+        let is_wide = |column: usize| row[Column(column)].flags.contains(Flags::WIDE_CHAR);
+        let is_half = row[point.column].flags.contains(Flags::WIDE_CHAR_SPACER);
+        let first_half = point.column.0.checked_sub(1).filter(|column| is_half && is_wide(*column));
+        let column = u16::try_from(first_half.unwrap_or(point.column.0)).ok()?;
         Some((column, line, shape - u8::from(blinks)))
     }
 

@@ -7,6 +7,8 @@ use crate::layout::{GrabbedBorder, Layout, PaneId, Side, SplitDirection};
 
 /// A cell is about twice as high as it is wide.
 const LINE_HEIGHT: u32 = 2;
+/// More columns than all panes of a workspace side by side need.
+const MAX_ROOM: u16 = 16_384;
 
 /// Panes that are shown together.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -75,7 +77,11 @@ impl Workspace {
 
     /// Adds a pane in half of the largest one, along its longer side, and leaves the keys where they are. The pane that has them
     /// gives room only if it is the only one: the person works there.
-    pub(crate) fn add_where_room_is(&mut self, pane: PaneId, room: Area) {
+    pub(crate) fn add_where_room_is(&mut self, pane: PaneId, mut room: Area) {
+        // Where each has only the least that it needs, a larger window shows which one is the largest.
+        while !self.layout.fits(room) && room.width < MAX_ROOM {
+            room = Area::new(0, 0, room.width.max(1).saturating_mul(2), room.height.max(1).saturating_mul(2));
+        }
         let mut areas = self.layout.areas(room);
         if areas.len() > 1 {
             areas.retain(|(own, _)| self.focused.as_ref() != Some(own));

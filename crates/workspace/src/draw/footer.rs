@@ -4,9 +4,8 @@ use std::time::Instant;
 
 use ringer_core::attention::Badge;
 use ringer_term::sanitise_line;
-use unicode_width::UnicodeWidthStr;
 
-use super::words::{cut, end_of};
+use super::words::{columns, cut, end_of};
 use crate::actions::{PaneAction, PaneKeys};
 use crate::pane::Pane;
 use crate::screen::{Cursor, Screen};
@@ -103,8 +102,8 @@ impl Left {
         match self {
             _ if left >= MIN_RIGHT => left.min(whole / 2),
             // What is new is more useful than what keys do.
-            Self::Hints { .. } => whole.saturating_sub(1),
-            Self::Typed { .. } | Self::Words(_) => 0,
+            Self::Hints { is_prefix: false } => whole.saturating_sub(1),
+            _ => 0,
         }
     }
 }
@@ -135,10 +134,6 @@ fn left_side(state: &State, client: ClientId, view: &View, now: Instant) -> Left
 /// How many columns a key and what it does take.
 fn hint_columns(keys: &PaneKeys, (action, words, _): &(PaneAction, &str, u8)) -> u16 {
     columns(&keys.shown(*action)) + 1 + columns(words)
-}
-
-fn columns(text: &str) -> u16 {
-    u16::try_from(text.width()).unwrap_or(u16::MAX)
 }
 
 fn right_side(state: &State) -> (String, Style) {

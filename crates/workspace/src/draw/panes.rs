@@ -6,7 +6,7 @@ use std::time::Instant;
 use ringer_term::sanitise_line;
 use unicode_width::UnicodeWidthStr;
 
-use super::words::{cut, sign_of};
+use super::words::{columns, cut, sign_of};
 use crate::actions::{PaneAction, PaneKeys};
 use crate::area::Area;
 use crate::layout::PaneId;
@@ -138,10 +138,6 @@ fn draw_title(
     if !title.is_empty() && room > 2 && area.height > 1 {
         screen.put(area.x + 2, area.y, &format!(" {title} "), room + 2, style);
     }
-}
-
-fn columns(text: &str) -> u16 {
-    u16::try_from(text.width()).unwrap_or(u16::MAX)
 }
 
 /// Draws into the lower border how the program ended and what can be done then, and at its right how far it is.

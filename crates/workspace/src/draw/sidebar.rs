@@ -1,9 +1,8 @@
 //! The sidebar: workspaces with their numbers, and the panes in them.
 
 use ringer_core::attention::Badge;
-use unicode_width::UnicodeWidthStr;
 
-use super::words::{cut, sign_of};
+use super::words::{columns, cut, sign_of};
 use crate::pane::Pane;
 use crate::screen::Screen;
 use crate::sidebar_page::{Row, SidebarLine};
@@ -39,7 +38,7 @@ pub(super) fn draw(state: &State, client: ClientId, screen: &mut Screen, columns
 /// A text, and at its right how much is unread there.
 fn draw_heading(text: &str, unread: usize, style: Style, screen: &mut Screen, room: u16, y: u16) {
     let number = Badge(unread).to_string();
-    let width = u16::try_from(number.width()).unwrap_or(0);
+    let width = columns(&number);
     screen.put(1, y, &cut(text, room.saturating_sub(width + 3)), room, style);
     let style = Style::foreground(Colour::Indexed(4)).bold();
     screen.put(room.saturating_sub(width + 1), y, &number, width, style);

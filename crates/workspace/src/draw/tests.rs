@@ -247,6 +247,19 @@ proptest! {
     }
 }
 
+#[test]
+fn the_cursor_is_never_in_the_middle_of_a_wide_character() {
+    let at = |text: &str| {
+        let mut emulator = Emulator::new(Size { columns: 20, lines: 6 }, 0);
+        emulator.feed(text.as_bytes());
+        emulator.cursor().map(|(x, ..)| x)
+    };
+    assert_eq!(at("漢字\x1b[1;2H"), Some(0));
+    assert_eq!(at("漢字\x1b[1;3H"), Some(2));
+    // The first half of the second one is deleted.
+    assert_eq!(at("漢字\x1b[1;3H\x1b[P"), Some(2));
+}
+
 /// The emulator counts only the line that the program changed.
 #[test]
 fn a_selection_that_the_program_ends_is_drawn_away_everywhere() {

@@ -36,6 +36,11 @@ fn colour_of(sign: &str) -> Colour {
     }
 }
 
+/// How many columns a text takes.
+pub(super) fn columns(text: &str) -> u16 {
+    u16::try_from(text.width()).unwrap_or(u16::MAX)
+}
+
 /// The end of a text, where it is typed, if all of it does not fit into so many columns.
 pub(super) fn end_of(text: &str, columns: u16) -> String {
     let columns = usize::from(columns);

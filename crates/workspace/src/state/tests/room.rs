@@ -116,6 +116,21 @@ fn what_a_script_opens_leaves_the_pane_that_the_person_types_into_as_it_is() {
 }
 
 #[test]
+fn what_a_script_opens_without_room_for_it_shares_the_room_of_a_larger_window() {
+    let mut session = Session::new();
+    session.attach(1, 80, 24);
+    let own = session.focused(1);
+    open_behind(&mut session, 60);
+    assert_eq!(session.areas(1).len(), 1);
+    session.state.resize(ClientId(1), 250, 60, session.now);
+    assert_eq!(session.areas(1).len(), 61);
+    assert_eq!(session.area(1, &own).width, 117, "it is still half");
+    let others = || session.areas(1).into_iter().map(|(_, area)| area).filter(|area| area.width < 117);
+    let (smallest, largest) = (others().map(Area::cells).min(), others().map(Area::cells).max());
+    assert!(largest < smallest.map(|cells| cells * 4), "{smallest:?} {largest:?}");
+}
+
+#[test]
 fn what_a_script_opens_halves_the_longer_side_and_leaves_the_zoom() {
     let mut session = Session::new();
     session.attach(1, 60, 60);

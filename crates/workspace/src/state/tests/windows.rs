@@ -157,6 +157,11 @@ fn a_narrow_footer_keeps_what_is_asked() {
     session.prefix(1, "[");
     assert_eq!(session.footer(1), " ↑↓ scroll   / search   q back");
     session.input(1, "q");
+    session.state.resize(ClientId(1), 24, 10, session.now);
+    assert_eq!(session.footer(1), " settings: notify.rign…");
+    session.input(1, PREFIX);
+    assert_eq!(session.footer(1), " ^g n next unread");
+    session.input(1, "\x1b");
     session.order(HubOrder::Toast { text: None });
     session.state.resize(ClientId(1), 14, 10, session.now);
     assert_eq!(session.footer(1), " ^g ? keys");
