@@ -2,8 +2,10 @@
 
 use std::process::Stdio;
 
+use serde_json::{Value, json};
 use test_support::{HangingDirectory, until};
 
+use super::raw_client::{ANSWER, REQUEST, RawClient};
 use super::session::Session;
 
 /// Makes the shell an agent, as Claude Code says that it starts.
@@ -187,6 +189,22 @@ fn a_name_that_could_not_be_read_is_refused() {
 }
 
 #[test]
+fn the_server_refuses_such_a_name_of_any_program() {
+    let session = Session::new();
+    session.open("first", "read line");
+    let names = ["ä".repeat(101), "x".repeat(1_000_000), " ".to_owned()];
+    for (name, workspace) in
+        names.iter().flat_map(|name| [(json!(name), Value::Null), (json!("y"), json!(name))])
+    {
+        let open = json!({ "command": [], "name": name, "workspace": workspace, "is_below": false, "takes_keys": true });
+        let mut client = RawClient::connect(&session, 1, &Value::Null);
+        client.send(REQUEST, &json!({ "open": open }));
+        client.kinds_until(ANSWER);
+        assert_eq!(session.surfaces().len(), 1, "{:?}", session.surfaces());
+    }
+}
+
+#[test]
 fn panes_are_listed_in_the_order_of_the_sidebar() {
     let session = Session::new();
     let names = ["one", "two", "three", "four", "five", "six"];
@@ -195,8 +213,7 @@ fn panes_are_listed_in_the_order_of_the_sidebar() {
         session.run(&["open", "-d", "--name", name, "--workspace", workspace, "--", "cat"]);
     }
     let names_in = |command: &str| -> Vec<String> {
-        let listed: Vec<serde_json::Value> =
-            serde_json::from_str(&session.run(&[command, "--json"])).unwrap();
+        let listed: Vec<Value> = serde_json::from_str(&session.run(&[command, "--json"])).unwrap();
         listed.iter().filter_map(|row| row["name"].as_str()).map(str::to_owned).collect()
     };
     assert_eq!(names_in("surfaces"), names);
