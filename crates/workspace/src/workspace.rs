@@ -153,9 +153,9 @@ impl Workspace {
         self.is_zoomed || !self.has_room(room)
     }
 
-    /// Moves a border of the pane that has the keys, unless the others have no room to be seen.
+    /// Moves a border of the pane that has the keys.
     pub(crate) fn resize(&mut self, side: Side, cells: u16, room: Area) {
-        if let Some(focused) = self.focused.as_ref().filter(|_| self.layout.fits(room)) {
+        if let Some(focused) = &self.focused {
             self.layout.resize(focused, side, cells, room);
         }
     }

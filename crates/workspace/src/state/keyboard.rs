@@ -232,10 +232,10 @@ impl State {
             PaneAction::NextWorkspace => self.step_workspace(client, 1),
             PaneAction::PreviousWorkspace => self.step_workspace(client, -1),
             PaneAction::Zoom => self.zoom(client, now),
-            PaneAction::ResizeLeft => self.resize_side(client, Side::Left),
-            PaneAction::ResizeRight => self.resize_side(client, Side::Right),
-            PaneAction::ResizeUp => self.resize_side(client, Side::Up),
-            PaneAction::ResizeDown => self.resize_side(client, Side::Down),
+            PaneAction::ResizeLeft => self.resize_side(client, Side::Left, now),
+            PaneAction::ResizeRight => self.resize_side(client, Side::Right, now),
+            PaneAction::ResizeUp => self.resize_side(client, Side::Up, now),
+            PaneAction::ResizeDown => self.resize_side(client, Side::Down, now),
             PaneAction::Restart => self.restart(client, now),
             PaneAction::SendPrefix => Vec::new(),
             PaneAction::Close
@@ -332,20 +332,29 @@ impl State {
     }
 
     fn zoom(&mut self, client: ClientId, now: Instant) -> Vec<Effect> {
-        let room = self.room_of(client);
-        let can_change = |own: &Workspace| own.is_zoomed() || own.has_room(room);
-        if self.shown_workspace(client).is_none_or(can_change) {
-            return self.move_focus(client, Workspace::zoom);
-        }
-        if let Some(view) = self.views.get_mut(&client) {
-            view.note("no room for all panes in this window", now);
+        let is_zoomed = self.shown_workspace(client).is_some_and(Workspace::is_zoomed);
+        if is_zoomed || self.has_room_for_all(client, now) {
+            self.move_focus(client, Workspace::zoom);
         }
         Vec::new()
     }
 
-    fn resize_side(&mut self, client: ClientId, side: Side) -> Vec<Effect> {
+    fn resize_side(&mut self, client: ClientId, side: Side, now: Instant) -> Vec<Effect> {
         let room = self.room_of(client);
-        self.move_focus(client, |workspace| workspace.resize(side, RESIZE_STEP, room))
+        if self.has_room_for_all(client, now) {
+            self.move_focus(client, |workspace| workspace.resize(side, RESIZE_STEP, room));
+        }
+        Vec::new()
+    }
+
+    /// Whether a client can show all panes of its workspace. If not, it says so.
+    fn has_room_for_all(&mut self, client: ClientId, now: Instant) -> bool {
+        let room = self.room_of(client);
+        let has_room = self.shown_workspace(client).is_none_or(|workspace| workspace.has_room(room));
+        if let Some(view) = self.views.get_mut(&client).filter(|_| !has_room) {
+            view.note("no room for all panes in this window", now);
+        }
+        has_room
     }
 
     fn move_focus(&mut self, client: ClientId, change: impl FnOnce(&mut Workspace)) -> Vec<Effect> {

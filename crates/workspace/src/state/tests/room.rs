@@ -80,10 +80,13 @@ fn one_pane_has_what_there_is_and_says_no_number() {
 }
 
 #[test]
-fn a_pane_cannot_be_zoomed_back_where_there_is_no_room() {
+fn what_cannot_be_done_without_room_for_all_panes_is_said() {
     let (mut session, _) = shells(40, 10, 5);
-    session.prefix(1, "z");
-    assert!(session.footer(1).contains("no room for all panes"), "{}", session.footer(1));
+    for keys in ["z", "H"] {
+        session.prefix(1, keys);
+        assert!(session.footer(1).contains("no room for all panes"), "{}", session.footer(1));
+        session.wait(5000);
+    }
     session.state.resize(ClientId(1), 250, 60, session.now);
     assert_eq!(session.areas(1).len(), 5);
     session.prefix(1, "z");
