@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ringer_core::agent::Signal;
-use ringer_core::message::Mark;
+use ringer_core::message::{Kind, Mark};
 use ringer_core::toast::{Observation, Priority, Toast, ToastSpan, fold_named, fold_names};
 use ringer_ipc::ApiError;
 use serde::Deserialize;
@@ -285,6 +285,9 @@ pub(crate) struct SignalParams {
     pub(crate) title: Option<String>,
     #[serde(default)]
     pub(crate) body: Option<String>,
+    /// What the text is about, if the host knows it.
+    #[serde(default)]
+    pub(crate) kind: Option<Kind>,
     #[serde(default)]
     pub(crate) signal: Option<Signal>,
 }

@@ -44,6 +44,11 @@ fn heard(pane: &PaneId, mut params: Value) -> Effect {
     Effect::Tell { method: "surface.heard", params }
 }
 
+/// The program of a pane ended with an error, or could not be started.
+fn heard_error(pane: &PaneId, label: &str, text: &str) -> Effect {
+    heard(pane, json!({ "title": label, "body": text, "kind": "error" }))
+}
+
 /// Everything that the server shows.
 pub(crate) struct State {
     workspaces: Vec<Workspace>,
@@ -221,10 +226,13 @@ impl State {
 
     /// The program of a pane cannot be started.
     pub(crate) fn start_failed(&mut self, pane: &PaneId, why: &str) -> Vec<Effect> {
-        if let Some(pane) = self.panes.get_mut(pane) {
-            pane.failure = Some(why.to_owned());
-        }
-        self.finish(Vec::new())
+        let Some(own) = self.panes.get_mut(pane) else { return Vec::new() };
+        own.failure = Some(why.to_owned());
+        let told = heard_error(pane, &own.label(), why);
+        // The hub has to know the pane before it hears of it.
+        let mut effects = self.finish(Vec::new());
+        effects.push(told);
+        effects
     }
 
     /// The program of a pane has ended.
@@ -238,8 +246,7 @@ impl State {
         let label = own.label();
         let mut effects = self.pane_events(pane, events);
         if !ending.is_success() {
-            let params = json!({ "title": label, "body": ending.text() });
-            effects.push(heard(pane, params));
+            effects.push(heard_error(pane, &label, &ending.text()));
         }
         self.finish(effects)
     }

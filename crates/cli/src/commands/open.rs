@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use clap::ValueHint;
 use ringer_workspace::{Answer, Request, check_name};
 
+use super::run::check_program;
 use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
 use crate::output::{print_json, print_line};
@@ -13,7 +14,8 @@ use crate::panes;
 /// Open a pane that runs a command, or a shell
 ///
 /// The pane goes on when its window is closed. If no window shows panes yet, this terminal does
-/// then; leave with Ctrl-g d. Otherwise the window that you used last shows the new pane.
+/// then; leave with Ctrl-g d. Otherwise the window that you used last shows the new pane. The exit
+/// code is 127 if there is no such command, and 126 if it cannot be executed.
 ///
 /// Examples:
 ///   ringer open
@@ -68,6 +70,9 @@ fn check_option(option: &str, name: Option<&String>) -> Outcome {
 pub(super) fn run(arguments: &Args) -> Outcome {
     check_option("--name", arguments.name.as_ref())?;
     check_option("--workspace", arguments.workspace.as_ref())?;
+    if let Some(program) = arguments.command.first() {
+        check_program("open", program)?;
+    }
     let command: Result<Vec<String>, OsString> =
         arguments.command.iter().cloned().map(OsString::into_string).collect();
     let command = command

@@ -48,7 +48,7 @@ pub(crate) struct Args {
 pub(super) fn run(arguments: &Args) -> Result<ExitCode, Failure> {
     let sender = arguments.name.as_deref().map(Sender::new).transpose()?.unwrap_or_else(Sender::system);
     let (program, _) = arguments.command.split()?;
-    check_program(program)?;
+    check_program("run", program)?;
     let started_ms = unix_ms();
     let origin = origin::message_origin();
     let settings = user_settings();
@@ -72,7 +72,8 @@ pub(super) fn run(arguments: &Args) -> Result<ExitCode, Failure> {
     }
 }
 
-fn check_program(program: &OsStr) -> Outcome {
+/// Fails if a program that `ringer run` or another command is to start is not there, or cannot be executed.
+pub(super) fn check_program(command: &str, program: &OsStr) -> Outcome {
     let name = program.to_string_lossy();
     if name.contains('/') {
         return match Path::new(program).metadata() {
@@ -90,8 +91,9 @@ fn check_program(program: &OsStr) -> Outcome {
     let search_path = variable("PATH").unwrap_or_default();
     match find_program(&search_path, &name) {
         Some(_) => Ok(()),
-        None => Err(Failure::new(Exit::NoCommand, format!("command not found: {name}"))
-            .hint("aliases and functions of your shell need it: ringer run -- bash -ic 'NAME …'")),
+        None => Err(Failure::new(Exit::NoCommand, format!("command not found: {name}")).hint(format!(
+            "aliases and functions of your shell need it: ringer {command} -- bash -ic 'NAME …'"
+        ))),
     }
 }
 

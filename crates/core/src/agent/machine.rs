@@ -285,7 +285,7 @@ impl AgentMachine {
             }
             None => {
                 self.episode.0 += 1;
-                (false, Kind::Status)
+                (false, signal.kind.unwrap_or_default())
             }
         };
         Some(AgentNotice {

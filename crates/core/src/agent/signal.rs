@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::message::Kind;
+
 /// What an agent is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "state", content = "on")]
@@ -142,6 +144,9 @@ pub struct Signal {
     /// Whether the person did it, not Ringer or another agent: they gave the prompt, or ended the session.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub by_person: bool,
+    /// What a notification is about, if the host of the terminal says it: the program ended with an error.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<Kind>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
@@ -157,7 +162,16 @@ impl Signal {
 
     /// A signal with no text.
     pub fn new(authority: Authority, content: SignalContent) -> Self {
-        Self { authority, content, text: None, pending: false, running: 0, call: None, by_person: false }
+        Self {
+            authority,
+            content,
+            text: None,
+            pending: false,
+            running: 0,
+            call: None,
+            by_person: false,
+            kind: None,
+        }
     }
 
     /// Whether it says that the agent needs a person.

@@ -36,12 +36,12 @@ impl Engine {
     fn accept(&mut self, received: DelayedSignal, orders: &mut Vec<Order>) {
         let DelayedSignal { received_at, surface, signal } = received;
         let (agent, by_hooks) = self.terminal_signals.agent_on(&surface).cloned().unzip();
-        let (title, body, is_bell) = match signal {
+        let (title, body, kind, is_bell) = match signal {
             TerminalSignal::Agent(signal) => {
                 return orders.push(Order::ApplySignal { surface, agent, signal });
             }
-            TerminalSignal::Bell => (None, BELL_TEXT.to_owned(), true),
-            TerminalSignal::Notified { title, body } => (title, body, false),
+            TerminalSignal::Bell => (None, BELL_TEXT.to_owned(), None, true),
+            TerminalSignal::Notified { title, body, kind } => (title, body, kind, false),
         };
         // A surface that no host has registered is in no workspace; duplicates are not looked for there.
         if let Some(workspace) = self.surfaces.workspace_of(&surface) {
@@ -51,15 +51,8 @@ impl Engine {
                 Some(title) if body.trim().is_empty() => (None, title.clone()),
                 title => (title.clone(), body.clone()),
             };
-            let report = EventReport {
-                id: None,
-                title,
-                body,
-                is_bell,
-                kind: None,
-                has_question: false,
-                episode: None,
-            };
+            let report =
+                EventReport { id: None, title, body, is_bell, kind, has_question: false, episode: None };
             if let DuplicateVerdict::Duplicate { .. } = self.window.observe(received_at, &place, report) {
                 return;
             }
@@ -75,10 +68,12 @@ impl Engine {
             if by_hooks == Some(true) {
                 signal.content = SignalContent::Notified;
             }
+            signal.kind = kind;
             orders.push(Order::ApplySignal { surface, agent, signal });
         } else {
             let category = is_bell.then(|| BELL_CATEGORY.to_owned());
-            orders.push(Order::AppendToJournal { surface, title, body, category });
+            let kind = kind.unwrap_or_default();
+            orders.push(Order::AppendToJournal { surface, title, body, kind, category });
         }
     }
 }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::agent::Signal;
 use crate::attention::{AwayPeriod, Badge, Cause, DesktopSession, Record, Ring, UndoItem, View};
 use crate::engine::Caller;
-use crate::message::{Agent, Message, MessageId, Place, QuestionId, ShownKind, SurfaceId, WorkspaceId};
+use crate::message::{Agent, Kind, Message, MessageId, Place, QuestionId, ShownKind, SurfaceId, WorkspaceId};
 use crate::policy::{DeliveryChannel, HookAnswer, HookIdentity, HookInput, MuteTarget, RequestedMute};
 use crate::toast::{Observation, SourceNotification, Toast};
 
@@ -40,6 +40,9 @@ pub enum TerminalSignal {
         title: Option<String>,
         /// The text.
         body: String,
+        /// What it is about, if the host says that and not the program: its program ended with an error.
+        #[serde(default)]
+        kind: Option<Kind>,
     },
     /// A title or a program status, which says what the agent on the surface does.
     Agent(Signal),
@@ -228,6 +231,8 @@ pub enum Order {
         title: Option<String>,
         /// The text.
         body: String,
+        /// What it is about.
+        kind: Kind,
         /// `bell`, or nothing.
         category: Option<String>,
     },

@@ -7,6 +7,7 @@ mod hooks;
 mod marks;
 mod muting;
 mod snooze;
+mod terminal_signals;
 mod undo;
 
 use std::time::Duration;
@@ -303,92 +304,6 @@ fn a_burst_is_drained_sixteen_at_a_time() {
         let again = engine.next_deadline(at(0)) == Some(Duration::ZERO);
         assert_eq!(again, left > 0, "asks to be called at once");
     }
-}
-
-fn terminal_signal(surface: &str, signal: TerminalSignal) -> Event {
-    Event::TerminalSignal { surface: SurfaceId::new(surface), signal }
-}
-
-fn notified(body: &str) -> TerminalSignal {
-    TerminalSignal::Notified { title: None, body: body.to_owned() }
-}
-
-fn agent_on(surface: &str, by_hooks: bool) -> Event {
-    let agent = crate::message::Agent::new("claude-1").unwrap();
-    Event::AgentOnSurface { surface: SurfaceId::new(surface), agent: Some((agent, by_hooks)) }
-}
-
-#[test]
-fn a_terminal_signal_is_appended_at_once_and_once() {
-    let mut engine = engine(&[]);
-    assert_eq!(words(&engine.handle(at(0), terminal_signal("a", notified("done")))), ["append a done"]);
-    assert_eq!(
-        words(&engine.handle(at(10), terminal_signal("a", TerminalSignal::Bell))),
-        [] as [&str; 0],
-        "the same moment"
-    );
-    assert_eq!(
-        words(&engine.handle(at(20), terminal_signal("b", TerminalSignal::Bell))),
-        ["append b the terminal bell rang"]
-    );
-    // It comes back as a message, and is shown.
-    assert!(!words(&engine.handle(at(30), message(1, "a", "done"))).is_empty());
-    assert_eq!(words(&engine.handle(at(40), terminal_signal("a", notified("done")))), [] as [&str; 0]);
-}
-
-#[test]
-fn titles_alone_are_told_apart() {
-    let mut engine = engine(&[]);
-    let titled =
-        |title: &str| TerminalSignal::Notified { title: Some(title.to_owned()), body: String::new() };
-    let mut hear = |ms, title| engine.handle(at(ms), terminal_signal("a", titled(title))).len();
-    assert_eq!((hear(0, "one"), hear(10, "two"), hear(20, "two")), (1, 1, 0));
-    assert!(!words(&engine.handle(at(30), message(1, "a", "two"))).is_empty(), "it comes back as a message");
-}
-
-#[test]
-fn where_hooks_report_a_terminal_signal_is_delayed() {
-    let mut engine = engine(&[]);
-    engine.handle(at(0), agent_on("a", true));
-    assert_eq!(words(&engine.handle(at(100), terminal_signal("a", notified("done")))), [] as [&str; 0]);
-    assert_eq!(engine.next_deadline(at(100)), Some(at(600).mono));
-    // The hook says the same, in the journal.
-    engine.handle(at(200), message(1, "a", "done"));
-    assert_eq!(words(&engine.handle(at(600), Event::Tick)), [] as [&str; 0], "one event, one notification");
-    // No hook reports this one: the agent's state machine decides.
-    engine.handle(at(5000), terminal_signal("a", notified("half way")));
-    assert_eq!(words(&engine.handle(at(5500), Event::Tick)), ["apply a Notified"]);
-}
-
-#[test]
-fn without_hooks_an_agents_title_counts_at_once() {
-    let mut engine = engine(&[]);
-    let title = || {
-        let content = crate::agent::SignalContent::TurnEnded;
-        TerminalSignal::Agent(Signal::new(crate::agent::Authority::Title, content))
-    };
-    assert_eq!(
-        words(&engine.handle(at(0), terminal_signal("b", title()))),
-        ["apply b TurnEnded"],
-        "a new agent"
-    );
-    engine.handle(at(0), agent_on("a", false));
-    assert_eq!(words(&engine.handle(at(0), terminal_signal("a", title()))), ["apply a TurnEnded"]);
-    engine.handle(at(0), agent_on("a", true));
-    assert_eq!(words(&engine.handle(at(10), terminal_signal("a", title()))), [] as [&str; 0]);
-    engine.handle(at(20), Event::SurfaceGone(SurfaceId::new("a")));
-    assert_eq!(words(&engine.handle(at(510), Event::Tick)), ["apply a TurnEnded"], "nothing heard is lost");
-}
-
-#[test]
-fn a_flood_of_signals_is_bounded_and_none_is_lost() {
-    let mut engine = engine(&[]);
-    engine.handle(at(0), agent_on("a", true));
-    let told: usize = (0..3000)
-        .map(|number| words(&engine.handle(at(1), terminal_signal("a", notified(&number.to_string())))).len())
-        .sum();
-    assert_eq!(told, 3000 - 1024);
-    assert_eq!(words(&engine.handle(at(501), Event::Tick)).len(), 1024);
 }
 
 #[test]

@@ -26,14 +26,13 @@ impl HubState {
         &mut self,
         now: Now,
         surface: &SurfaceId,
-        title: Option<&String>,
-        body: &str,
-        category: Option<String>,
+        (title, body): (Option<&String>, &str),
+        (kind, category): (Kind, Option<String>),
     ) {
         let known = self.journal.agent_on(surface.as_str()).ok().flatten();
         let scope = known.map_or_else(Scope::global, |agent| agent.scope);
         let text = if body.trim().is_empty() { title.map_or("(no text)", String::as_str) } else { body };
-        let Ok(mut draft) = Draft::new(scope, Sender::system(), Kind::Status, text) else {
+        let Ok(mut draft) = Draft::new(scope, Sender::system(), kind, text) else {
             return self.log(format!("{surface} showed a text that cannot be stored"));
         };
         draft.title = title.filter(|title| *title != text).cloned();

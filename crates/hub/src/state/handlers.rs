@@ -260,11 +260,14 @@ impl HubState {
     fn terminal_signal(&mut self, now: Now, params: SignalParams) -> Result<Value> {
         let surface = SurfaceId::new(&params.surface_id);
         let heard = json!({
-            "surface": surface, "bell": params.bell, "title": params.title, "body": params.body, "signal": params.signal,
+            "surface": surface, "bell": params.bell, "title": params.title, "body": params.body, "kind": params.kind,
+            "signal": params.signal,
         });
         let signal = match (params.signal, params.body, params.bell) {
             (Some(signal), ..) => TerminalSignal::Agent(signal),
-            (None, Some(body), _) => TerminalSignal::Notified { title: params.title, body },
+            (None, Some(body), _) => {
+                TerminalSignal::Notified { title: params.title, body, kind: params.kind }
+            }
             (None, None, true) => TerminalSignal::Bell,
             (None, None, false) => return Err(ApiError::params("bell, body or signal is missing")),
         };

@@ -21,7 +21,8 @@ impl State {
         let mut surfaces = BTreeMap::new();
         for workspace in &self.workspaces {
             for (number, id) in (1..).zip(workspace.panes()) {
-                let Some(pane) = self.panes.get(&id).filter(|pane| pane.tty.is_some()) else { continue };
+                let is_known = |pane: &&Pane| pane.tty.is_some() || pane.failure.is_some();
+                let Some(pane) = self.panes.get(&id).filter(is_known) else { continue };
                 let place = format!("{} · pane {number}", workspace.name);
                 surfaces.insert(pane.surface(), pane.described(&workspace.id, &place, parent.as_deref()));
             }

@@ -1,5 +1,6 @@
 //! Opening, splitting, leaving and coming back.
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use test_support::until;
@@ -120,11 +121,18 @@ fn a_program_that_ended_is_shown_and_can_be_started_again() {
 }
 
 #[test]
-fn a_command_that_is_not_there_is_told_in_its_pane() {
+fn a_command_that_cannot_be_started_is_told_in_its_pane() {
     let session = Session::new();
-    let window = session.window(&["attach"], 24, 200);
+    let window = session.window(&["attach"], 24, 240);
     window.until("$ ");
-    session.run(&["open", "--detached", "--", "no-such-program"]);
+    // It is there, but the program that runs it is not.
+    let program = session.file("no-such-program");
+    std::fs::write(&program, "#!/no-such-program\n").expect("a file");
+    let executable = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(&program, executable).expect("a file of ours");
+    let mut command = session.hub.ringer(&["open", "--detached", "--", "./no-such-program"]);
+    let output = command.envs(session.variables()).current_dir(session.directory()).output();
+    assert!(output.is_ok_and(|output| output.status.success()));
     window.until("no-such-program");
     window.until("try again");
     // Nor is it forgotten when the session was saved and the keeper has answered what came with that.

@@ -73,6 +73,7 @@ fn signals() -> Vec<Signal> {
         running: 2,
         call: Some("Bash-1".to_owned()),
         by_person: true,
+        kind: Some(Kind::Error),
     };
     contents.into_iter().map(signal).collect()
 }
@@ -133,7 +134,11 @@ fn an_event_that_is_saved_can_be_read_back() {
     events.extend(marks.map(|mark| incoming(Tag::Mark(mark), Recipient::Default)));
     let terminal = signals().into_iter().map(TerminalSignal::Agent).chain([
         TerminalSignal::Bell,
-        TerminalSignal::Notified { title: Some("t".to_owned()), body: "b".to_owned() },
+        TerminalSignal::Notified {
+            title: Some("t".to_owned()),
+            body: "b".to_owned(),
+            kind: Some(Kind::Error),
+        },
     ]);
     events.extend(terminal.map(|signal| Event::TerminalSignal { surface: surface(), signal }));
     let channels = DeliveryChannel::ALL.into_iter();
@@ -217,6 +222,7 @@ fn an_order_that_is_saved_can_be_read_back() {
         surface: surface(),
         title: None,
         body: "b".to_owned(),
+        kind: Kind::Error,
         category: category.map(str::to_owned),
     };
     let mut orders: Vec<Order> = signals()

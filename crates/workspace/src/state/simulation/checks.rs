@@ -73,7 +73,8 @@ impl Simulation {
     }
 
     fn check_told(&self) {
-        let known = self.state.panes().filter(|pane| pane.tty.is_some()).map(Pane::surface);
+        let is_known = |pane: &&Pane| pane.tty.is_some() || pane.failure.is_some();
+        let known = self.state.panes().filter(is_known).map(Pane::surface);
         assert_eq!(self.told, known.collect(), "what the hub was told");
     }
 

@@ -107,22 +107,22 @@ fn orders_for_panes_that_are_not_there_change_nothing() {
 }
 
 #[test]
-fn the_hub_is_told_of_panes_once_they_have_a_terminal() {
+fn the_hub_is_told_of_panes_once_they_have_a_terminal_or_never_will() {
     let mut session = Session::new();
-    session.can_start = false;
-    let effects = session.attach(1, 100, 30);
+    let (left, effects) = session.state.open(OpenRequest::default(), None, session.now);
     assert_eq!(told(&effects, "surface.opened").len(), 0, "a pane without a program is none");
-    session.can_start = true;
+    let effects = session.state.start_failed(&left, "no such program");
+    assert_eq!(told(&effects, "surface.opened")[0]["tty"], Value::Null);
+    session.attach(1, 100, 30);
     let effects = session.prefix(1, "|");
     let right = session.focused(1);
     let workspace = &session.state.workspaces()[0].id;
-    let expect = json!({ "surface_id": surface(&right), "workspace_id": workspace, "tty": "/dev/pts/2", "place": "api · pane 2" });
+    let expect = json!({ "surface_id": surface(&right), "workspace_id": workspace, "tty": "/dev/pts/1", "place": "work · pane 2" });
     assert_eq!(told(&effects, "surface.opened"), [&expect]);
-    let left = session.areas(1)[0].0.clone();
     session.prefix(1, "h");
     let effects = session.prefix(1, "x");
-    assert_eq!(told(&effects, "surface.closed").len(), 0, "{left} was not told");
-    assert_eq!(told(&effects, "surface.changed")[0]["place"], "api · pane 1");
+    assert_eq!(told(&effects, "surface.closed")[0]["surface_id"], surface(&left));
+    assert_eq!(told(&effects, "surface.changed")[0]["place"], "work · pane 1");
 }
 
 #[test]

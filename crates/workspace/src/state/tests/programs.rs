@@ -23,10 +23,8 @@ fn an_unexpected_end_is_told_and_stays_on_the_screen() {
     let effects = session.state.ended(&pane, Ending::Signal(9));
     let heard = told(&effects, "surface.heard");
     let said = heard.iter().find(|params| params["title"] == "make").unwrap();
-    assert_eq!(
-        (&said["body"], &said["surface_id"]),
-        (&"ended by SIGKILL".into(), &format!("pane:{pane}").into())
-    );
+    assert_eq!((&said["body"], &said["kind"]), (&"ended by SIGKILL".into(), &"error".into()));
+    assert_eq!(said["surface_id"], format!("pane:{pane}"));
     assert_eq!(told(&effects, "surface.closed").len(), 0);
     let drawn = session.drawn(1);
     assert!(
@@ -35,6 +33,28 @@ fn an_unexpected_end_is_told_and_stays_on_the_screen() {
         drawn.text()
     );
     assert_eq!(drawn.cursor, None);
+}
+
+#[test]
+fn a_program_that_cannot_be_started_is_told_once_the_hub_knows_its_pane() {
+    let mut session = Session::with_shell();
+    session.can_start = false;
+    let effects = session.prefix(1, "|");
+    let pane = session.focused(1);
+    let told: Vec<(&str, &Value)> = effects
+        .iter()
+        .filter_map(|effect| match effect {
+            Effect::Tell { method, params } => Some((*method, params)),
+            _ => None,
+        })
+        .filter(|(_, params)| params["surface_id"] == format!("pane:{pane}"))
+        .collect();
+    assert_eq!(
+        told.iter().map(|(method, _)| *method).collect::<Vec<_>>(),
+        ["surface.opened", "surface.heard"]
+    );
+    let heard = told[1].1;
+    assert_eq!((&heard["body"], &heard["kind"]), (&"no such program".into(), &"error".into()));
 }
 
 #[test]
