@@ -7,6 +7,7 @@ use std::sync::mpsc::sync_channel;
 use std::thread;
 use std::time::Duration;
 
+use ringer_core::message::PANE_PREFIX;
 use ringer_ipc::discovery::{HubAddress, socket_path};
 use ringer_ipc::{StartError, start_with_arguments, tell_ready};
 use ringer_journal::Home;
@@ -31,8 +32,6 @@ const HOME_TIMEOUT: Duration = Duration::from_secs(5);
 /// The arguments with which this program is the server or the keeper.
 const SERVER: [&str; 2] = ["panes", "serve"];
 const KEEPER: [&str; 2] = ["panes", "keep"];
-/// How the id of a pane's surface begins.
-const SURFACE: &str = "pane:";
 
 /// What a client of panes needs of this program.
 pub(crate) struct ThisProgram;
@@ -113,7 +112,7 @@ fn current_directory() -> PathBuf {
 /// The surface of the pane in which this process runs, if it does.
 pub(crate) fn own_surface() -> Option<String> {
     let surface = variable("RINGER_SURFACE")?.into_string().ok()?;
-    surface.starts_with(SURFACE).then_some(surface)
+    surface.starts_with(PANE_PREFIX).then_some(surface)
 }
 
 /// Whether this process runs in a pane.

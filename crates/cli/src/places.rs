@@ -9,33 +9,33 @@ use ringer_term::sanitise_line;
 use serde_json::Value;
 use tokio::runtime;
 
+use crate::{context, hub_client};
+
 /// How long tmux may take to say where panes are. It answers within milliseconds; a server that hangs must not hold a
 /// list up.
 const TMUX_DEADLINE: Duration = Duration::from_millis(300);
 
-/// Where the panes of tmux in a list are now.
+/// Where the panes in a list are now.
 #[derive(Debug, Default)]
 pub(crate) struct Places {
+    /// The windows of tmux.
     windows: HashMap<TmuxPane, String>,
+    /// Ringer's own panes, with workspace and name or number. One that is closed is not among them.
+    own_panes: HashMap<String, String>,
 }
 
 impl Places {
-    /// For the notifications of a list, as the hub shows them. Asks the tmux servers that occur in it.
+    /// For the notifications of a list, as the hub shows them. Asks the tmux servers that occur in it, and the hub, if it runs, for
+    /// Ringer's own panes.
     pub(crate) fn of<'a>(rows: impl Iterator<Item = &'a Value>) -> Self {
-        let panes: HashSet<TmuxPane> = rows.filter_map(|row| pane(row["surface"].as_str()?)).collect();
-        if panes.is_empty() {
-            return Self::default();
-        }
-        let Ok(runtime) = runtime::Builder::new_current_thread().enable_all().build() else {
-            return Self::default();
-        };
-        let windows = runtime.block_on(TmuxPane::windows(panes.into_iter().collect(), TMUX_DEADLINE));
-        // A thread that starts tmux from a disk that hangs is not waited for.
-        runtime.shutdown_background();
-        Self { windows }
+        let surfaces: HashSet<SurfaceId> =
+            rows.filter_map(|row| row["surface"].as_str()).map(SurfaceId::new).collect();
+        let panes: Vec<TmuxPane> = surfaces.iter().filter_map(TmuxPane::of).collect();
+        let own_panes = if surfaces.iter().any(SurfaceId::is_pane) { own_panes() } else { HashMap::new() };
+        Self { windows: windows(panes), own_panes }
     }
 
-    /// A surface in words: `tmux main:3`, `tmux %3` where the window is not known, `pts/4`.
+    /// A surface in words: `tmux main:3`, `tmux %3` where the window is not known, `pts/4`, `api · tests`.
     pub(crate) fn name(&self, surface: &str) -> String {
         let words = match surface.split_once(':') {
             Some(("tmux", rest)) => {
@@ -47,7 +47,9 @@ impl Places {
                 let device = device.split('@').next().unwrap_or_default();
                 device.strip_prefix("/dev/").unwrap_or(device).to_owned()
             }
-            Some(("pane", id)) => format!("pane {id}"),
+            Some(("pane", id)) => {
+                self.own_panes.get(surface).map_or_else(|| format!("pane {id}"), String::clone)
+            }
             // A surface of another machine: which of its windows it is in is not known here.
             Some(("machine", rest)) => match rest.split_once(':') {
                 Some((machine, there)) => format!("{machine} · {}", Self::default().name(there)),
@@ -63,6 +65,29 @@ fn pane(surface: &str) -> Option<TmuxPane> {
     TmuxPane::of(&SurfaceId::new(surface))
 }
 
+/// The windows of tmux in which panes are.
+fn windows(panes: Vec<TmuxPane>) -> HashMap<TmuxPane, String> {
+    if panes.is_empty() {
+        return HashMap::new();
+    }
+    let Ok(runtime) = runtime::Builder::new_current_thread().enable_all().build() else {
+        return HashMap::new();
+    };
+    let windows = runtime.block_on(TmuxPane::windows(panes, TMUX_DEADLINE));
+    // A thread that starts tmux from a disk that hangs is not waited for.
+    runtime.shutdown_background();
+    windows
+}
+
+/// Where each of Ringer's own panes is, as the hub knows it. None if no hub runs.
+fn own_panes() -> HashMap<String, String> {
+    let Ok(home) = context::home() else { return HashMap::new() };
+    let listed = hub_client::call_running(&home, "surface.list", &Value::Null).unwrap_or_default();
+    let text = |row: &Value, name: &str| row[name].as_str().map(str::to_owned);
+    let named = |row: &Value| Some((text(row, "surface")?, text(row, "place")?));
+    listed.as_array().into_iter().flatten().filter_map(named).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -70,12 +95,16 @@ mod tests {
     #[test]
     fn a_place_is_in_words() {
         let known = pane("tmux:/tmp/tmux-0/default:12:%3").unwrap();
-        let places = Places { windows: HashMap::from([(known, "ma\x1bin:3".to_owned())]) };
+        let windows = HashMap::from([(known, "ma\x1bin:3".to_owned())]);
+        let own_panes = HashMap::from([("pane:4f0k2m1c".to_owned(), "api · te\x1bsts".to_owned())]);
+        let places = Places { windows, own_panes };
         assert_eq!(places.name("tmux:/tmp/tmux-0/default:12:%3"), "tmux main:3");
         assert_eq!(places.name("tmux:/tmp/tmux-0/default:13:%3"), "tmux %3");
         assert_eq!(places.name("tmux:anything"), "tmux anything");
         assert_eq!(places.name("tty:/dev/pts/4@99"), "pts/4");
         assert_eq!(places.name("anything\x1b"), "anything");
+        assert_eq!(places.name("pane:4f0k2m1c"), "api · tests");
+        assert_eq!(places.name("pane:gone0000"), "pane gone0000");
         assert_eq!(places.name("machine:box:tmux:/tmp/tmux-0/default:12:%3"), "box · tmux %3");
         assert_eq!(places.name("machine:box:tty:/dev/pts/4@99"), "box · pts/4");
     }

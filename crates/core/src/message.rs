@@ -20,4 +20,6 @@ pub use names::{InvalidName, validate_name, validate_text};
 pub use part::{MAX_PART, MessagePart, part_count};
 pub use short_id::{IdReference, Named, ShortId, ShortIds};
 pub use shown_kind::{ShownKind, Urgency};
-pub use surface::{Place, SurfaceId, TmuxSurface, TtySurface, WorkspaceId};
+pub use surface::{
+    MACHINE_PREFIX, PANE_PREFIX, Place, REPOSITORY_PREFIX, SurfaceId, TmuxSurface, TtySurface, WorkspaceId,
+};

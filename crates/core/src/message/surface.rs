@@ -5,6 +5,13 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+/// How the ids of the workspaces of repositories begin.
+pub const REPOSITORY_PREFIX: &str = "repo:";
+/// How the ids of workspaces and surfaces of another machine begin.
+pub const MACHINE_PREFIX: &str = "machine:";
+/// How the ids of Ringer's own panes begin.
+pub const PANE_PREFIX: &str = "pane:";
+
 /// The id of a workspace: a group of surfaces, one row in the sidebar. Opaque.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -34,6 +41,11 @@ impl WorkspaceId {
         Self(id.into())
     }
 
+    /// Whether it is on another machine.
+    pub fn is_on_other_machine(&self) -> bool {
+        self.0.starts_with(MACHINE_PREFIX)
+    }
+
     /// The id.
     pub fn as_str(&self) -> &str {
         &self.0
@@ -44,6 +56,11 @@ impl SurfaceId {
     /// The surface of that id.
     pub fn new(id: &str) -> Self {
         Self(id.into())
+    }
+
+    /// Whether it is one of Ringer's own panes.
+    pub fn is_pane(&self) -> bool {
+        self.0.starts_with(PANE_PREFIX)
     }
 
     /// The id.
@@ -142,7 +159,7 @@ impl Place {
 
     /// The workspace of what rings nowhere in particular: one for each repository.
     pub fn own_workspace(scope: &str) -> Self {
-        Self::workspace(WorkspaceId::new(&format!("repo:{scope}")))
+        Self::workspace(WorkspaceId::new(&format!("{REPOSITORY_PREFIX}{scope}")))
     }
 
     /// A surface.

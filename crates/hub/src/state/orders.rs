@@ -4,7 +4,7 @@ use ringer_core::attention::Record;
 use ringer_core::engine::Delivery;
 use ringer_core::message::{Place, SurfaceId};
 use ringer_core::policy::DeliveryChannel;
-use ringer_core::{Event, MessageId, Now, Order};
+use ringer_core::{Event, MessageId, Now, Order, Sender};
 use ringer_deliver::DisplayedPopup;
 use ringer_journal::{DeadLetter, PendingDelivery, ShownPopup};
 use serde_json::{Value, json};
@@ -148,6 +148,12 @@ impl HubState {
     }
 
     fn execute_delivery(&mut self, mut delivery: Delivery) {
+        // A bell has no heading, and its sender is Ringer: the pane says more.
+        let has_heading = [&delivery.title, &delivery.subtitle].iter().any(|text| !text.trim().is_empty());
+        if !has_heading && delivery.sender == Sender::system().as_str() {
+            let pane = delivery.place.surface.as_ref().filter(|surface| surface.is_pane());
+            delivery.title = pane.and_then(|pane| self.surfaces.name_of(pane)).unwrap_or_default();
+        }
         let prompt = self.popup_prompt(&mut delivery);
         let terminals = match delivery.channel {
             DeliveryChannel::Terminal => self.surfaces.terminals_of(&delivery.place),

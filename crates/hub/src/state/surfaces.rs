@@ -136,6 +136,11 @@ impl Surfaces {
         self.info(surface).map(|info| info.workspace)
     }
 
+    /// Where a surface is, in the words of its host.
+    pub(super) fn name_of(&self, surface: &SurfaceId) -> Option<String> {
+        self.info(surface)?.place
+    }
+
     /// A message came from a process.
     pub(super) fn add_caller(&mut self, pid: u32) {
         self.callers.heard(pid);

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
+use ringer_term::sanitise_line;
 use ringer_ui::Agent;
 use serde_json::{Value, json};
 
@@ -23,7 +24,10 @@ impl State {
             for (number, id) in (1..).zip(workspace.panes()) {
                 let is_known = |pane: &&Pane| pane.tty.is_some() || pane.failure.is_some();
                 let Some(pane) = self.panes.get(&id).filter(is_known) else { continue };
-                let place = format!("{} · pane {number}", workspace.name);
+                let place = match &pane.name {
+                    Some(name) => format!("{} · {}", workspace.name, sanitise_line(name)),
+                    None => format!("{} · pane {number}", workspace.name),
+                };
                 surfaces.insert(pane.surface(), pane.described(&workspace.id, &place, parent.as_deref()));
             }
         }

@@ -305,3 +305,23 @@ fn what_a_host_said_before_its_end_is_heard() {
     drop(host);
     until("all are listed", || environment.bodies(&["--all", "--limit", "100"]).len() == 20);
 }
+
+/// A bell has no heading of its own, and is in the pane of which it is told.
+#[test]
+fn the_popup_of_a_bell_says_in_which_pane_it_was() {
+    let desktop = Desktop::new("");
+    desktop.start_hub();
+    let mut host = desktop.environment.connect();
+    tell(&mut host, "host.attach", &json!({ "name": "panes" }));
+    let pane = json!({ "surface_id": "pane:a", "workspace_id": "panes:1", "place": "api · tests" });
+    tell(&mut host, "surface.opened", &pane);
+    tell(&mut host, "surface.heard", &json!({ "surface_id": "pane:a", "bell": true }));
+    let popup = desktop.server.next_popup();
+    assert_eq!((popup.summary.as_str(), popup.body.as_str()), ("api · tests", "the terminal bell rang"));
+    let ended = json!({ "surface_id": "pane:a", "title": "tests", "body": "exit status 1", "kind": "error" });
+    tell(&mut host, "surface.heard", &ended);
+    assert_eq!(desktop.server.next_popup().summary, "tests");
+    assert_eq!(desktop.row("exit status 1")["kind"], "error");
+    let unknown = json!({ "surface_id": "pane:a", "body": "x", "kind": "surprise" });
+    assert_eq!(host.call("surface.heard", &unknown)["error"]["code"], "invalid_params");
+}

@@ -126,6 +126,18 @@ fn the_hub_is_told_of_panes_once_they_have_a_terminal_or_never_will() {
 }
 
 #[test]
+fn a_pane_with_a_name_is_told_by_it() {
+    let mut session = Session::with_shell();
+    let place = |effects: &[Effect]| told(effects, "surface.changed")[0]["place"].clone();
+    let rename = |session: &mut Session, name: &str| {
+        session.prefix(1, ",");
+        session.input(1, &format!("{name}\r"))
+    };
+    assert_eq!(place(&rename(&mut session, "tests")), "api · tests");
+    assert_eq!(place(&rename(&mut session, "")), "api · pane 1");
+}
+
+#[test]
 fn the_hub_is_told_where_the_window_itself_is() {
     let mut session = Session::with_shell();
     let pane = session.focused(1);
