@@ -37,7 +37,7 @@ pub(crate) enum Reply {
     /// Writes these, as they are shown on the socket.
     Notifications { rows: Vec<ListedNotification>, clock: Clock },
     /// Lets tmux select a pane, and says what came of it; see [`crate::message::Answer::Focus`].
-    Focus { pane: TmuxPane, notification: Option<(MessageId, Value)> },
+    Focus { pane: TmuxPane, opening: Option<(MessageId, Value)> },
     /// Asks the desktop; see [`crate::message::Answer::Environment`].
     Environment { environment: Value, offered: Option<String> },
     /// Writes events until the connection ends.

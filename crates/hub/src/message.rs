@@ -111,9 +111,9 @@ pub(crate) enum Answer {
     Notifications(Vec<ListedNotification>),
     /// The hub's status; the loop adds what it alone knows.
     Status(Value),
-    /// tmux selects a pane; the answer says what came of it. `notification` is the one that the client asked to open: it is
+    /// tmux selects a pane; the answer says what came of it. `opening` has the notification that the client asked to open: it is
     /// in the answer, and read once the person is there.
-    Focus { pane: TmuxPane, notification: Option<(MessageId, Value)> },
+    Focus { pane: TmuxPane, opening: Option<(MessageId, Value)> },
     /// What the hub has of its environment; the desktop is asked and added. `offered` is a session bus that the hub may use
     /// if its own does not work.
     Environment { environment: Value, offered: Option<String> },

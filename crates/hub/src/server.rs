@@ -266,10 +266,10 @@ impl Connection {
                 let line = tokio::task::spawn_blocking(line).await.map_err(|_| Disconnected)?;
                 self.write(&line).await
             }
-            Reply::Focus { pane, notification } => {
+            Reply::Focus { pane, opening } => {
                 let result = pane.select().await.map(|()| "tmux".to_owned());
                 // It is read only if the person got there.
-                if let Some((opened, _)) = notification.as_ref().filter(|_| result.is_ok()) {
+                if let Some((opened, _)) = opening.as_ref().filter(|_| result.is_ok()) {
                     let marked =
                         self.ask("notification.mark_read".to_owned(), json!({ "id": opened })).await?;
                     if let Reply::Result(Err(error)) = marked.reply {
@@ -277,8 +277,8 @@ impl Connection {
                     }
                 }
                 let focus = view::focus(result);
-                let answer = match notification {
-                    Some((_, notification)) => view::opened(&notification, &focus),
+                let answer = match opening {
+                    Some((_, opening)) => view::opened(&opening, &focus),
                     None => focus,
                 };
                 self.write(&Response::to(id, Ok(answer)).without(behind).line()).await

@@ -185,7 +185,8 @@ impl TmuxPane {
         found.ok_or_else(|| Unreachable::gone(format!("its tmux pane {} is closed", self.pane)))
     }
 
-    fn server_runs(&self) -> bool {
+    /// Whether the process of its server runs.
+    pub(crate) fn server_runs(&self) -> bool {
         self.server.parse().is_ok_and(|pid: u32| ProcessStat::of(pid).is_some())
     }
 

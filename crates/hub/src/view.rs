@@ -131,8 +131,8 @@ pub fn step(step: &TrailStep, clock: &Clock) -> Value {
     json!({ "ts": clock.stamp(step.unix_ms), "text": step.cause.to_string(), "cause": step.cause })
 }
 
-/// A workspace, with its number and its latest line.
-pub(crate) fn workspace(engine: &Engine, id: &WorkspaceId) -> Value {
+/// A workspace, with its number, its latest line and how many surfaces hosts have in it.
+pub(crate) fn workspace(engine: &Engine, id: &WorkspaceId, surfaces: usize) -> Value {
     let attention = engine.attention();
     let Badge(badge) = attention.badge(id);
     let latest = attention.store().latest(id);
@@ -142,6 +142,7 @@ pub(crate) fn workspace(engine: &Engine, id: &WorkspaceId) -> Value {
         "text": Badge(badge).to_string(),
         "unread": attention.store().unread_of(id),
         "latest": latest.map(|record| &*record.body),
+        "surfaces": surfaces,
     })
 }
 
@@ -156,7 +157,19 @@ pub(crate) fn focus(result: Result<String, Unreachable>) -> Value {
     }
 }
 
-/// A notification that was opened, and what came of going to where it rang.
-pub(crate) fn opened(notification: &Value, focus: &Value) -> Value {
-    json!({ "notification": notification, "focus": focus })
+/// A notification that is to be opened. For a jump, with how many before it were passed over, because the person cannot be
+/// brought to them.
+pub(crate) fn opening(notification: &Value, passed_over: Option<usize>) -> Value {
+    let mut opening = json!({ "notification": notification });
+    if let Some(passed_over) = passed_over {
+        opening["passed_over"] = json!(passed_over);
+    }
+    opening
+}
+
+/// The same, and what came of going to where it rang.
+pub(crate) fn opened(opening: &Value, focus: &Value) -> Value {
+    let mut opened = opening.clone();
+    opened["focus"] = focus.clone();
+    opened
 }

@@ -3,10 +3,9 @@
 
 use ringer_core::Message;
 use ringer_core::attention::MarkTarget;
-use ringer_core::message::{Mark, Tag};
+use ringer_core::message::{MACHINE_PREFIX, Mark, Tag};
 use ringer_journal::{Error, Journal};
 
-use crate::import::SURFACE_PREFIX;
 use crate::machine::MachineName;
 use crate::wire_message::WireMessage;
 
@@ -31,7 +30,7 @@ impl<'a> BulkMark<'a> {
         let surface = match MarkTarget::parse(message.draft.key.as_deref()?)? {
             MarkTarget::All => None,
             MarkTarget::Place(place) => {
-                let own = place.workspace.as_str().strip_prefix(SURFACE_PREFIX);
+                let own = place.workspace.as_str().strip_prefix(MACHINE_PREFIX);
                 own.filter(|own| *own == machine.as_str())?;
                 place.surface.map(|surface| surface.as_str().to_owned())
             }

@@ -10,8 +10,8 @@ use std::time::Duration;
 use ringer_core::agent::PromptContent;
 use ringer_core::attention::MarkTarget;
 use ringer_core::message::{
-    About, EPISODE_KEY_PREFIX, InvalidName, MAX_BODY, Mark, MessageOrigin, QuestionId, Tag, validate_name,
-    validate_text,
+    About, EPISODE_KEY_PREFIX, InvalidName, MACHINE_PREFIX, MAX_BODY, Mark, MessageOrigin, QuestionId, Tag,
+    validate_name, validate_text,
 };
 use ringer_core::{Draft, MessageId, Recipient, Scope, Sender};
 use ringer_journal::ImportedMessage;
@@ -19,8 +19,6 @@ use ringer_journal::ImportedMessage;
 use crate::machine::MachineName;
 use crate::wire_message::WireMessage;
 
-/// How the surfaces and the workspace of another machine begin.
-pub const SURFACE_PREFIX: &str = "machine:";
 /// The longest text of a part of [`About`], in bytes.
 const MAX_PART: usize = MAX_BODY / 16;
 /// The longest id of a surface.
@@ -220,7 +218,7 @@ impl ImportRules {
     }
 
     fn workspace(&self) -> String {
-        format!("{SURFACE_PREFIX}{}", self.machine)
+        format!("{MACHINE_PREFIX}{}", self.machine)
     }
 }
 

@@ -59,7 +59,7 @@ pub use exchange_setup::ExchangeSetup;
 pub use extension::{RelaySetup, Relays};
 pub use frame::{Answered, Frame, FrameReader, Hello, MAX_FRAME, MAX_PARTS, NoFrame, PROTOCOL, Purpose};
 pub use given_name::GivenName;
-pub use import::{ImportRefusal, ImportRules, SURFACE_PREFIX};
+pub use import::{ImportRefusal, ImportRules};
 pub use link::{GONE_AFTER, Input, Link, Output, PING_AFTER, ReadMessages, WINDOW};
 pub use link_process::{FinishedProcess, LinkProcess, ProcessErrors};
 pub use machine::{MachineId, MachineName};

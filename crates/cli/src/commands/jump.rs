@@ -3,9 +3,9 @@
 use std::process::Command;
 
 use ringer_core::MessageId;
+use ringer_core::message::MACHINE_PREFIX;
 use ringer_journal::Journal;
 use ringer_platform::{shell_word, variable};
-use ringer_relay::SURFACE_PREFIX;
 use ringer_term::sanitise_line;
 use serde_json::{Value, json};
 
@@ -18,11 +18,12 @@ use crate::output::{print_json, print_line};
 
 /// Jump to the session that needs you and mark its notification read
 ///
-/// Goes to the most urgent unread notification, and of several to the oldest. Panes of
-/// tmux, windows of X11 and kitty, and what a host on the socket goes to can be reached
-/// (docs/windows.md, docs/protocol.md). If the session cannot be reached, the notification stays
-/// unread and the exit code is 69. To a session on another machine it opens a new window
-/// of tmux with ssh, or prints the command if this is not tmux.
+/// Goes to the most urgent unread notification that can be reached, and of several to the
+/// oldest. Panes, panes of tmux, windows of X11 and kitty, and what a host on the socket goes to
+/// can be reached (docs/windows.md, docs/protocol.md); a pane that is closed cannot. If there is
+/// none, or the session cannot be reached, the notification stays unread and the exit code is
+/// 69. To a session on another machine it opens a new window of tmux with ssh, or prints the
+/// command if this is not tmux.
 ///
 /// Examples:
 ///   ringer jump
@@ -53,12 +54,17 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
         print_json(&answer)?;
     } else {
         print_line(&sanitise_line(&format!("{}  {}", text("from"), text("body"))))?;
+        if let Some(passed) = answer["passed_over"].as_u64().filter(|passed| *passed > 0) {
+            print_line(&format!(
+                "Passed over, because Ringer cannot go there: {passed}. To see all: ringer list --unread"
+            ))?;
+        }
     }
     let focus = &answer["focus"];
     if focus["focused"].as_bool() == Some(true) {
         return Ok(());
     }
-    if text("workspace").starts_with(SURFACE_PREFIX) {
+    if text("workspace").starts_with(MACHINE_PREFIX) {
         let id = MessageId::parse(&text("id"));
         let id = id.map_err(|invalid| Failure::new(Exit::Software, invalid.to_string()))?;
         // The place has the name that the machine had then. The journal has the one that it has now.
@@ -110,7 +116,7 @@ fn stays_unread(machine: &str) -> Failure {
 /// and it can only name what is there.
 fn attach_command(surface: &str) -> String {
     let pane = || {
-        let (_, surface) = surface.strip_prefix(SURFACE_PREFIX)?.split_once(':')?;
+        let (_, surface) = surface.strip_prefix(MACHINE_PREFIX)?.split_once(':')?;
         let (server, pane) = surface.strip_prefix("tmux:")?.rsplit_once(':')?;
         let (socket, _) = server.rsplit_once(':')?;
         let is_pane = pane.strip_prefix('%').is_some_and(|number| number.parse::<u32>().is_ok());

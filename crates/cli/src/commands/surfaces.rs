@@ -1,5 +1,6 @@
 //! `ringer surfaces` and `ringer workspaces`.
 
+use ringer_core::message::{MACHINE_PREFIX, REPOSITORY_PREFIX};
 use ringer_term::sanitise_line;
 use ringer_ui::columns::pad;
 use ringer_workspace::PaneListed;
@@ -73,10 +74,13 @@ pub(super) fn workspaces(arguments: &WorkspacesArgs) -> Outcome {
     let mut known: Vec<Value> = Vec::new();
     for (id, name) in own {
         let listed = others.iter().position(|row| row["id"] == *id).map(|at| others.remove(at));
-        let mut row = listed.unwrap_or_else(|| json!({ "id": id, "badge": 0, "text": "", "unread": 0 }));
+        let mut row =
+            listed.unwrap_or_else(|| json!({ "id": id, "badge": 0, "text": "", "unread": 0, "surfaces": 0 }));
         row["name"] = json!(name);
         known.push(row);
     }
+    // The panes of one that was closed cannot be gone to. What is unread there is in the inbox.
+    others.retain(exists);
     others.sort_by_cached_key(|row| natural_order(row["id"].as_str().unwrap_or_default()));
     for mut row in others {
         row["name"] = Value::Null;
@@ -97,6 +101,14 @@ pub(super) fn workspaces(arguments: &WorkspacesArgs) -> Outcome {
         })
         .collect();
     print_text(&table(&lines))
+}
+
+/// Whether a workspace is there: it has surfaces, or stands for a repository or another machine. A hub of an earlier version
+/// does not say how many surfaces it has.
+fn exists(row: &Value) -> bool {
+    let id = row["id"].as_str().unwrap_or_default();
+    let is_lasting = [REPOSITORY_PREFIX, MACHINE_PREFIX].iter().any(|prefix| id.starts_with(prefix));
+    is_lasting || row["surfaces"].as_u64().is_none_or(|surfaces| surfaces > 0)
 }
 
 fn read() -> Result<Vec<Surface>, Failure> {

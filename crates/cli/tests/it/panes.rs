@@ -8,6 +8,7 @@ mod everyday;
 mod hostile;
 mod input;
 mod killed;
+mod lists;
 mod raw_client;
 mod rings;
 mod saving;

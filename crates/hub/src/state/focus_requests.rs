@@ -42,45 +42,61 @@ impl HubState {
         Ok(match self.focus(&place) {
             FocusOutcome::Known(result) => Handled::AfterIngest(Continuation::Value(view::focus(result))),
             FocusOutcome::NeedsTmux(pane) => {
-                Handled::AfterIngest(Continuation::Focus { pane, notification: None })
+                Handled::AfterIngest(Continuation::Focus { pane, opening: None })
             }
-            FocusOutcome::NeedsHost(host, surface) => {
-                Handled::AfterFocus { host, surface, notification: None }
-            }
+            FocusOutcome::NeedsHost(host, surface) => Handled::AfterFocus { host, surface, opening: None },
         })
     }
 
     /// Goes to where a notification rang. It is read once the person is there.
     pub(super) fn open(&mut self, now: Now, id: &MessageId) -> Result<Handled> {
+        self.open_after(now, id, None)
+    }
+
+    /// Goes to where the most urgent of those unread notifications rang that the person can be brought to. If there is none,
+    /// the most urgent of all says why.
+    pub(super) fn jump_to_unread(&mut self, now: Now) -> Result<Handled> {
+        let mut reachable = self.surfaces.reachable();
+        let unread = || self.notifications.list().newest_unread();
+        let first = unread().min_by(|one, two| one.by_urgency(two));
+        // Most of the time it is the first one.
+        let next = first.filter(|record| reachable.has(&record.place)).or_else(|| {
+            let all = unread().filter(|record| reachable.has(&record.place));
+            all.min_by(|one, two| one.by_urgency(two))
+        });
+        let Some(record) = next.or(first) else {
+            return Ok(Handled::AfterIngest(Continuation::Value(Value::Null)));
+        };
+        let passed_over = unread().filter(|other| other.by_urgency(record).is_lt()).count();
+        let id = record.id.clone();
+        self.open_after(now, &id, Some(passed_over))
+    }
+
+    fn open_after(&mut self, now: Now, id: &MessageId, passed_over: Option<usize>) -> Result<Handled> {
         let record = self.record(id)?;
-        let notification = self.notifications.view(&record, &self.clock);
+        let opening = view::opening(&self.notifications.view(&record, &self.clock), passed_over);
         Ok(match self.focus(&record.place) {
             FocusOutcome::Known(result) => {
-                let opened = self.opened(now, (id, &notification), result)?;
+                let opened = self.opened(now, (id, &opening), result)?;
                 Handled::AfterIngest(Continuation::Value(opened))
             }
             FocusOutcome::NeedsTmux(pane) => {
-                let notification = Some((id.clone(), notification));
-                Handled::AfterIngest(Continuation::Focus { pane, notification })
+                let opening = Some((id.clone(), opening));
+                Handled::AfterIngest(Continuation::Focus { pane, opening })
             }
             FocusOutcome::NeedsHost(host, surface) => {
-                Handled::AfterFocus { host, surface, notification: Some((id.clone(), notification)) }
+                Handled::AfterFocus { host, surface, opening: Some((id.clone(), opening)) }
             }
         })
     }
 
     /// The answer to a client that opened a notification. It is read only if the person got there.
-    fn opened(
-        &mut self,
-        now: Now,
-        (id, notification): (&MessageId, &Value),
-        result: Focused,
-    ) -> Result<Value> {
+    fn opened(&mut self, now: Now, (id, opening): (&MessageId, &Value), result: Focused) -> Result<Value> {
         if result.is_ok() {
             let read = mark_draft(Mark::Read, &MarkTarget::Message(id.clone()));
             self.append_for_request(now, &read)?;
         }
-        Ok(view::opened(notification, &view::focus(result)))
+        Ok(view::opened(opening, &view::focus(result)))
     }
 
     /// Asks a host to go to one of its surfaces.
@@ -106,9 +122,9 @@ impl HubState {
         for waiter in waiting {
             match waiter {
                 FocusWaiter::Popup(id) => self.focus_tried(now, &id, result.clone().map(drop)),
-                FocusWaiter::Request { id, up_to, notification } => {
-                    let answer = match &notification {
-                        Some((opened, view)) => self.opened(now, (opened, view), result.clone()),
+                FocusWaiter::Request { id, up_to, opening } => {
+                    let answer = match &opening {
+                        Some((opened, opening)) => self.opened(now, (opened, opening), result.clone()),
                         None => Ok(view::focus(result.clone())),
                     };
                     let behind = self.unread_up_to(up_to);

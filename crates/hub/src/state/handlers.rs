@@ -38,7 +38,7 @@ pub(super) enum Handled {
     AfterFocus {
         host: ConnectionId,
         surface: SurfaceId,
-        notification: Option<(MessageId, Value)>,
+        opening: Option<(MessageId, Value)>,
     },
 }
 
@@ -72,8 +72,8 @@ impl HubState {
                 self.requests.put_back(QueuedRequest { id, step, up_to, deadline });
                 self.ingest.schedule();
             }
-            Handled::AfterFocus { host, surface, notification } => {
-                self.ask_host(now, host, surface, FocusWaiter::Request { id, up_to, notification });
+            Handled::AfterFocus { host, surface, opening } => {
+                self.ask_host(now, host, surface, FocusWaiter::Request { id, up_to, opening });
             }
         }
     }
@@ -112,10 +112,7 @@ impl HubState {
                 let id = self.named(&id)?;
                 self.open(now, &id)?
             }
-            Request::JumpToUnread => match self.most_urgent_unread() {
-                Some(id) => self.open(now, &id)?,
-                None => Handled::AfterIngest(Continuation::Value(Value::Null)),
-            },
+            Request::JumpToUnread => self.jump_to_unread(now)?,
             Request::ListSurfaces => value(json!(self.surfaces.list())),
             Request::Host(connection, request) => self.host_request(now, connection, request)?,
             Request::TerminalSignal(params) => value(self.terminal_signal(now, params)?),
@@ -159,7 +156,7 @@ impl HubState {
             Continuation::Muted => self.mute_list(now.wall_ms),
             Continuation::Reloaded { revision } => json!({ "changed": self.settings.revision() != revision }),
             Continuation::Value(value) => value,
-            Continuation::Focus { pane, notification } => return Answer::Focus { pane, notification },
+            Continuation::Focus { pane, opening } => return Answer::Focus { pane, opening },
         };
         Answer::Value(Ok(answer))
     }
@@ -282,10 +279,14 @@ impl HubState {
 
     fn workspaces(&self) -> Value {
         let listed = self.notifications.list().workspaces().cloned();
-        let hosted = self.surfaces.list().into_iter().map(|info| info.workspace);
+        let surfaces = self.surfaces.counts();
         let flagged = self.notifications.attention().reasons().map(|(_, place)| place.workspace);
-        let ids: BTreeSet<WorkspaceId> = listed.chain(hosted).chain(flagged).collect();
-        json!(ids.iter().map(|id| view::workspace(self.notifications.engine(), id)).collect::<Vec<_>>())
+        let ids: BTreeSet<WorkspaceId> = listed.chain(surfaces.keys().cloned()).chain(flagged).collect();
+        let row = |id: &WorkspaceId| {
+            let count = surfaces.get(id).copied().unwrap_or(0);
+            view::workspace(self.notifications.engine(), id, count)
+        };
+        json!(ids.iter().map(row).collect::<Vec<_>>())
     }
 
     fn agent_list(&mut self) -> Result<Value> {

@@ -16,7 +16,7 @@ const WITHIN: Duration = Duration::from_secs(2);
 #[derive(Debug, PartialEq)]
 pub(super) enum FocusWaiter {
     /// A request, which is answered then. It has a notification if the client asked to open one.
-    Request { id: RequestId, up_to: i64, notification: Option<(MessageId, Value)> },
+    Request { id: RequestId, up_to: i64, opening: Option<(MessageId, Value)> },
     /// A click on the popup of a notification.
     Popup(MessageId),
 }

@@ -43,7 +43,7 @@ pub(super) enum Continuation {
     /// The answer is known already.
     Value(Value),
     /// tmux selects a pane, off the loop.
-    Focus { pane: TmuxPane, notification: Option<(MessageId, Value)> },
+    Focus { pane: TmuxPane, opening: Option<(MessageId, Value)> },
 }
 
 /// A request that waits. Each connection waits for one at a time, so there are few of them.

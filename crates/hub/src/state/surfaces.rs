@@ -1,6 +1,8 @@
 //! Surfaces and who owns them: the hosts that the program plugged in.
 
-use std::collections::BTreeSet;
+mod reachable;
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use ringer_core::attention::{Badge, Ring};
 use ringer_core::message::{Place, SurfaceId, WorkspaceId};
@@ -266,16 +268,35 @@ impl Surfaces {
                 FocusResult::NotOwned => {}
             }
         }
+        FocusOutcome::Known(Err(self.unreachable(place)))
+    }
+
+    /// Why the person cannot be brought to a place that no host goes to.
+    fn unreachable(&self, place: &Place) -> Unreachable {
         let host = place.surface.as_ref().and_then(|surface| self.attached.host_of(surface));
-        let why = host.and_then(|host| self.attached.name(host)).map_or_else(
-            || {
-                let is_gone = place.surface.is_some();
-                let why = if is_gone { "its terminal is closed" } else { "it came from no terminal" };
-                why.to_owned()
-            },
-            |name| format!("it is in {name}, which cannot bring it to the front"),
-        );
-        FocusOutcome::Known(Err(Unreachable::new(why)))
+        if let Some(name) = host.and_then(|host| self.attached.name(host)) {
+            return Unreachable::new(format!("it is in {name}, which cannot bring it to the front"));
+        }
+        Unreachable::new(match &place.surface {
+            _ if place.workspace.is_on_other_machine() => "it came from another machine",
+            None => "it came from no terminal",
+            // After a reboot, or while their server starts, panes come back.
+            Some(surface) if surface.is_pane() && !self.attached.surfaces().any(SurfaceId::is_pane) => {
+                let why = "no panes are open";
+                return Unreachable { hint: Some("ringer attach".to_owned()), ..Unreachable::new(why) };
+            }
+            Some(surface) if surface.is_pane() => "its pane is closed",
+            Some(_) => "its terminal is closed",
+        })
+    }
+
+    /// How many surfaces each workspace has.
+    pub(super) fn counts(&self) -> BTreeMap<WorkspaceId, usize> {
+        let mut counts = BTreeMap::new();
+        for info in self.list() {
+            *counts.entry(info.workspace).or_default() += 1;
+        }
+        counts
     }
 
     /// The name of an attached host.

@@ -1,0 +1,125 @@
+//! Which places the person can be brought to, as far as that is known without asking a host or tmux.
+
+use std::collections::{HashMap, HashSet};
+
+use ringer_core::message::Place;
+
+use super::Surfaces;
+use crate::tmux::TmuxPane;
+
+/// Looks at many places: what is found out about a tmux server counts for all its panes.
+pub(in crate::state) struct Reachable<'a> {
+    surfaces: &'a Surfaces,
+    /// The processes of the tmux servers of which a host has all panes.
+    hosted: HashSet<&'a str>,
+    /// Whether the process of another tmux server runs.
+    runs: HashMap<String, bool>,
+}
+
+impl Surfaces {
+    /// To look at places.
+    pub(in crate::state) fn reachable(&self) -> Reachable<'_> {
+        let own = self.attached.surfaces().filter(|surface| self.attached.focusing(surface).is_some());
+        let hosted = own.filter_map(|surface| Some(surface.tmux()?.server)).collect();
+        Reachable { surfaces: self, hosted, runs: HashMap::new() }
+    }
+}
+
+impl Reachable<'_> {
+    /// Whether the person can be brought there.
+    pub(in crate::state) fn has(&mut self, place: &Place) -> bool {
+        // `ringer jump` connects to it.
+        if place.workspace.is_on_other_machine() {
+            return true;
+        }
+        let Some(surface) = &place.surface else { return false };
+        self.surfaces.attached.focusing(surface).is_some()
+            || TmuxPane::of(surface).is_some_and(|pane| self.may_have(&pane))
+    }
+
+    /// Whether a tmux server that no host has may have a pane. A host has all that there are.
+    fn may_have(&mut self, pane: &TmuxPane) -> bool {
+        !self.hosted.contains(pane.server.as_str())
+            && *self.runs.entry(pane.server.clone()).or_insert_with(|| pane.server_runs())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::FocusOutcome;
+    use super::*;
+    use crate::host_request::{HostAbilities, HostRequest, SurfaceParams};
+    use crate::plain_host::PlainHost;
+    use crate::request::ConnectionId;
+    use ringer_core::message::{SurfaceId, WorkspaceId};
+
+    const HOST: ConnectionId = ConnectionId(1);
+
+    fn surfaces(can_focus: bool, opened: &[&str]) -> Surfaces {
+        let mut surfaces = Surfaces::new(vec![Box::new(PlainHost::default())], true);
+        let abilities = HostAbilities { can_focus, draws_rings: true, emulates: false };
+        surfaces.handle_host(HOST, HostRequest::Attach { name: "h".to_owned(), abilities }).unwrap();
+        let params = |id: &&str| serde_json::from_value(serde_json::json!({ "surface_id": id })).unwrap();
+        let opened: Vec<SurfaceParams> = opened.iter().map(params).collect();
+        surfaces.handle_host(HOST, HostRequest::Opened(opened)).unwrap();
+        surfaces
+    }
+
+    fn reaches(surfaces: &Surfaces, workspace: &str, surface: Option<&str>) -> bool {
+        let place = Place { workspace: WorkspaceId::new(workspace), surface: surface.map(SurfaceId::new) };
+        surfaces.reachable().has(&place)
+    }
+
+    #[test]
+    fn a_surface_that_is_open_can_be_reached_and_a_closed_one_cannot() {
+        let mut surfaces = surfaces(true, &["pane:a", "pane:b"]);
+        assert!(reaches(&surfaces, "panes:1", Some("pane:a")));
+        surfaces.handle_host(HOST, HostRequest::Closed { surface_id: "pane:a".to_owned() }).unwrap();
+        assert!(
+            !reaches(&surfaces, "panes:1", Some("pane:a")) && reaches(&surfaces, "panes:1", Some("pane:b"))
+        );
+        surfaces.detach(HOST);
+        assert!(!reaches(&surfaces, "panes:1", Some("pane:b")), "its host is gone");
+        for elsewhere in [None, Some("tty:/dev/pts/1@5")] {
+            assert!(!reaches(&surfaces, "repo:x", elsewhere), "{elsewhere:?}");
+        }
+        assert!(
+            reaches(&surfaces, "machine:box", None)
+                && reaches(&surfaces, "machine:box", Some("machine:box:pane:a"))
+        );
+    }
+
+    #[test]
+    fn why_a_place_cannot_be_reached_is_said_plainly() {
+        let check = |surfaces: &mut Surfaces, workspace: &str, surface: Option<&str>, why: &str, hint| {
+            let place =
+                Place { workspace: WorkspaceId::new(workspace), surface: surface.map(SurfaceId::new) };
+            let FocusOutcome::Known(Err(found)) = surfaces.focus(&place) else { panic!("{place:?}") };
+            assert_eq!((found.why.as_str(), found.hint.as_deref()), (why, hint));
+        };
+        let mut surfaces = surfaces(true, &["pane:b"]);
+        check(&mut surfaces, "panes:1", Some("pane:a"), "its pane is closed", None);
+        check(&mut surfaces, "w", Some("other:a"), "its terminal is closed", None);
+        check(&mut surfaces, "repo:x", None, "it came from no terminal", None);
+        check(&mut surfaces, "machine:box", Some("machine:box:pane:a"), "it came from another machine", None);
+        surfaces.detach(HOST);
+        check(&mut surfaces, "panes:1", Some("pane:a"), "no panes are open", Some("ringer attach"));
+    }
+
+    #[test]
+    fn a_pane_of_tmux_may_be_there_unless_its_host_does_not_have_it_or_its_server_has_ended() {
+        let own = std::process::id();
+        let [open, other] = ["%1", "%2"].map(|pane| format!("tmux:/tmp/s:{own}:{pane}"));
+        let check = |surfaces: &Surfaces, expected| {
+            assert_eq!((reaches(surfaces, "w", Some(&open)), reaches(surfaces, "w", Some(&other))), expected);
+        };
+        check(&surfaces(true, &[]), (true, true));
+        check(&surfaces(true, &[&open]), (true, false));
+        // `ringer run` in a pane has that pane alone.
+        check(&surfaces(false, &[&open]), (true, true));
+        assert!(
+            !reaches(&surfaces(true, &[]), "w", Some("tmux:/tmp/s:4194305:%1")),
+            "no process has such a number"
+        );
+    }
+}
