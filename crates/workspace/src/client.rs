@@ -17,6 +17,7 @@ use serde_json::Value;
 use self::link::{ANSWER_WITHIN, Link};
 use self::watch::Watch;
 use crate::address::Places;
+use crate::inspection::RunningServer;
 use crate::outer_modes::LEAVE;
 use crate::program_version::is_newer;
 use crate::protocol::{
@@ -156,12 +157,22 @@ pub fn request(
         Some(surroundings) => connect_or_start(places, settings, None, surroundings)?,
         None => own_version(connect(places, settings, None)?)?,
     };
-    link.send(&Frame::json(FrameKind::Request, request)).map_err(ClientError::Silent)?;
-    let frame = link.wait_for(FrameKind::Answer).map_err(ClientError::Silent)?;
-    match frame.read().map_err(ClientError::Silent)? {
+    match link.ask(request).map_err(ClientError::Silent)? {
         Answer::Failed { why } => Err(ClientError::Refused(why)),
         answer => Ok(answer),
     }
+}
+
+/// The server that runs. None is started.
+pub fn running_server(places: &Places, settings: &ClientSettings) -> Result<RunningServer, ClientError> {
+    let (mut link, welcome) = connect(places, settings, None)?;
+    let panes = if welcome.version == VERSION {
+        let answer = link.ask(&Request::List).map_err(ClientError::Silent)?;
+        if let Answer::Panes(panes) = answer { Some(panes.len()) } else { None }
+    } else {
+        None
+    };
+    Ok(RunningServer::new(welcome.program, panes))
 }
 
 fn connect_or_start(

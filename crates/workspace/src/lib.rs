@@ -27,6 +27,7 @@ mod file_writer;
 mod help_page;
 mod hub_host;
 mod hub_order;
+mod inspection;
 mod late_output;
 mod layout;
 mod line_settings;
@@ -52,8 +53,9 @@ mod workspace;
 
 pub use actions::PaneKeys;
 pub use address::Places;
-pub use client::{ClientError, ClientSettings, Surroundings, attach, request};
+pub use client::{ClientError, ClientSettings, Surroundings, attach, request, running_server};
 pub use hub_host::Connect;
+pub use inspection::{RunningServer, ServerAge, saved_panes};
 pub use name_rule::{NameError, check_name};
 pub use protocol::{Answer, PaneListed, Request};
 pub use server::{ServerOptions, serve};

@@ -6,6 +6,7 @@ mod hub;
 mod hub_view;
 mod machines;
 mod mcp_channels;
+mod panes;
 mod programs;
 mod row;
 mod send;
@@ -40,8 +41,8 @@ const SEND: Duration = Duration::from_secs(15);
 
 /// Check your setup and suggest fixes
 ///
-/// Checks the terminal, the hub, the journal, the configuration, every channel and
-/// every agent. Without --send, nothing is shown, played, run or sent. Untrusted
+/// Checks the terminal, the hub, panes, the journal, the configuration, every channel
+/// and every agent. Without --send, nothing is shown, played, run or sent. Untrusted
 /// programs of a repository never run.
 ///
 /// Examples:
@@ -135,6 +136,8 @@ fn begin(send: bool) -> Vec<Check> {
                 rows.extend(hub::failing_hooks(&own));
                 rows
             }));
+            let own = home.clone();
+            checks.push(Check::begin("panes", LOOK, move || panes::rows(&own)));
             checks.push(Check::begin("journal", LOOK, move || hub::journal(&home)));
         }
         Err(failure) => {

@@ -73,7 +73,7 @@ fn with_nothing_set_up_nothing_is_broken() {
     assert!(err.is_empty() && out.lines().count() >= 8, "{out}{err}");
     assert!(out.contains("  ! hub           not running, and"), "{out}");
     assert!(out.contains("\n                  fix: unset RINGER_HUB\n"), "{out}");
-    assert!(out.contains("  ✓ not used      multiplexer, sound, command, webhook\n"), "{out}");
+    assert!(out.contains("  ✓ not used      multiplexer, panes, sound, command, webhook\n"), "{out}");
 }
 
 #[test]

@@ -10,7 +10,7 @@ use ringer_pty::descriptor_socket;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, retry_on_intr};
 
-use crate::protocol::{Frame, FrameKind, FrameReader};
+use crate::protocol::{Answer, Frame, FrameKind, FrameReader, Request};
 
 /// How long the server may take to answer.
 pub(super) const ANSWER_WITHIN: Duration = Duration::from_secs(5);
@@ -36,6 +36,12 @@ impl Link {
         frame.write(&mut bytes);
         let sent = retry_on_intr(|| descriptor_socket::send(&self.stream, &bytes, descriptor))?;
         self.stream.write_all(&bytes[sent..])
+    }
+
+    /// Asks for something, and waits for what comes of it.
+    pub(super) fn ask(&mut self, request: &Request) -> io::Result<Answer> {
+        self.send(&Frame::json(FrameKind::Request, request))?;
+        self.wait_for(FrameKind::Answer)?.read()
     }
 
     /// Waits until the server no longer uses the terminal: it closes the connection then.

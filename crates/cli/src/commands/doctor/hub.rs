@@ -152,7 +152,7 @@ fn not_yet(home: &Home) -> Row {
 
 /// Writes as much as a message takes, and takes it away again. Permissions alone do not say that a disk has room, or that
 /// a sandbox allows it.
-fn try_writing(directory: &Path) -> io::Result<()> {
+pub(super) fn try_writing(directory: &Path) -> io::Result<()> {
     // A message of 64 KiB, the largest, and what the database writes around it.
     const MESSAGE: usize = 128 * 1024;
     let path = directory.join(format!(".ringer-doctor-{}", std::process::id()));

@@ -1,4 +1,4 @@
-//! What lists and `jump` say of panes, also of those that are closed.
+//! What lists, `jump` and `doctor` say of panes, also of those that are closed.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 use test_support::{make_program, until};
 
 use super::session::Session;
-use crate::hub::environment::kill;
+use crate::hub::environment::{kill, runs};
 
 /// Waits until these texts are unread, the newest first.
 #[track_caller]
@@ -101,4 +101,38 @@ fn a_command_that_is_not_there_opens_no_pane_and_one_that_cannot_start_rings() {
     assert_eq!((&row["kind"], &row["title"]), (&"error".into(), &"job".into()), "{row}");
     let window = session.window(&["attach"], 24, 200);
     window.until("try again");
+}
+
+/// What the doctor says of panes, as verdict and words.
+#[track_caller]
+fn doctor(session: &Session) -> (String, String) {
+    let mut command = session.hub.ringer(&["doctor", "--json"]);
+    let output = command.envs(session.variables()).output().expect("it runs");
+    let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let rows = report["rows"].as_array().expect("rows");
+    let row = rows.iter().find(|row| row["part"] == "panes").expect("a row of panes");
+    let text = |name: &str| row[name].as_str().unwrap_or_default().to_owned();
+    (text("verdict"), text("what"))
+}
+
+#[test]
+fn the_doctor_looks_at_server_keeper_and_what_is_saved() {
+    let session = Session::new();
+    let check = |verdict: &str, words: &str| {
+        let (found, what) = doctor(&session);
+        assert!(found == verdict && what.contains(words), "{found}: {what}");
+    };
+    check("ok", "none were opened yet");
+    assert!(session.with_words(&["panes"]).is_empty(), "it only looks");
+    session.run(&["open", "-d", "--", "sleep", "1000"]);
+    let saved = session.hub.base.home().join("panes.json");
+    until("the session is saved", || fs::read_to_string(&saved).is_ok_and(|saved| saved.contains("sleep")));
+    check("ok", "1 pane; server and keeper run, version ");
+    let (server, keeper) = (session.server(), session.keeper());
+    kill(server);
+    check("warn", "their programs run, but no server shows them");
+    assert!(session.with_words(&["panes", "serve"]).is_empty(), "it starts none");
+    kill(keeper);
+    until("both have ended", || !runs(server) && !runs(keeper));
+    check("ok", "1 pane saved; ringer attach brings them back");
 }
