@@ -102,6 +102,8 @@ pub(crate) struct HubHost {
 #[derive(Debug, Default)]
 struct LinkState {
     is_connected: AtomicBool,
+    /// The hub has closed the connection. What is said from then on is kept for the next server at once.
+    has_ended: AtomicBool,
     /// Something that lasts was not said, because too much waited: everything has to be said anew.
     is_incomplete: AtomicBool,
 }
@@ -162,7 +164,8 @@ impl HubHost {
     }
 
     fn has_hub(&self) -> bool {
-        self.link.is_connected.load(Ordering::Relaxed)
+        let link = &self.link;
+        link.is_connected.load(Ordering::Relaxed) && !link.has_ended.load(Ordering::Relaxed)
     }
 
     /// What has come since the last call.
@@ -191,7 +194,7 @@ impl Hub {
         loop {
             let begun = Instant::now();
             let mut connected = None;
-            if let Some(connection) = attach(&self.connect, &self.mailbox) {
+            if let Some(connection) = attach(&self.connect, &self.mailbox, &self.link) {
                 // What lasts is said anew by the loop. What it said before may be wrong by now: what the person looked at then
                 // would be read.
                 while let Ok(waiting) = work.try_recv() {
@@ -293,12 +296,13 @@ fn keep_unsaid(work: Work, unsaid: &mut VecDeque<Arc<Said>>) {
     }
 }
 
-fn attach(connect: &Connect, mailbox: &Mailbox) -> Option<Connection> {
+fn attach(connect: &Connect, mailbox: &Mailbox, link: &Arc<LinkState>) -> Option<Connection> {
     let mut client = connect(true)?;
     client.call("host.attach", &json!({ "name": "panes", "can_focus": true, "emulates": true })).ok()?;
     let (mut reader, writer) = client.split().ok()?;
     let answers = Arc::new(Answers::default());
-    let (mailbox, received) = (mailbox.clone(), Arc::clone(&answers));
+    link.has_ended.store(false, Ordering::Relaxed);
+    let (mailbox, received, link) = (mailbox.clone(), Arc::clone(&answers), Arc::clone(link));
     thread::spawn(move || {
         // Orders that this version does not know are left out.
         while let Ok(Some(line)) = reader.next_line() {
@@ -310,6 +314,7 @@ fn attach(connect: &Connect, mailbox: &Mailbox) -> Option<Connection> {
             }
         }
         received.end();
+        link.has_ended.store(true, Ordering::Relaxed);
         mailbox.put(HubEvent::Lost);
     });
     Some(Connection::new(writer, answers))

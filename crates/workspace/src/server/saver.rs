@@ -16,8 +16,8 @@ use crate::saved_session::SavedSession;
 
 /// How long after a change the screens are saved.
 const SAVE_AFTER: Duration = Duration::from_secs(1);
-/// How long after the session was looked at it is looked at again. A border that is dragged changes it with each movement.
-const SESSION_PAUSE: Duration = Duration::from_millis(20);
+/// How long after a change of the session the next one may be saved. A border that is dragged changes it with each movement.
+const SESSION_PAUSE: Duration = Duration::from_millis(10);
 /// How long after a failure that is tried again, if nothing changes meanwhile.
 const TRY_AGAIN: Duration = Duration::from_mins(1);
 
@@ -38,9 +38,9 @@ pub(super) struct Saver {
     woken: UnixStream,
     /// When to look for what has changed.
     look_at: Option<Instant>,
-    /// When to look whether the session has changed, and when that was done last.
+    /// When to look whether the session has changed, and when it had last.
     session_at: Option<Instant>,
-    session_looked: Option<Instant>,
+    session_changed: Option<Instant>,
     /// Panes whose screens are saved next.
     unsaved: VecDeque<PaneId>,
     /// The session in the file, or on its way there.
@@ -59,7 +59,7 @@ impl Saver {
             woken,
             look_at: None,
             session_at: None,
-            session_looked: None,
+            session_changed: None,
             unsaved: VecDeque::new(),
             written: None,
             next: None,
@@ -76,19 +76,15 @@ impl Saver {
         self.look_within(now, SAVE_AFTER);
     }
 
-    /// The session may have changed by then, and is looked at, unless that was done a moment ago.
+    /// The session may have changed by then, and is looked at, unless it had changed a moment ago.
     pub(super) fn save_session_at(&mut self, at: Instant) {
-        let at = self.session_looked.map_or(at, |before| at.max(before + SESSION_PAUSE));
+        let at = self.session_changed.map_or(at, |before| at.max(before + SESSION_PAUSE));
         self.session_at = Some(self.session_at.map_or(at, |before| before.min(at)));
     }
 
     /// Whether it is time to look whether the session has changed. It is not, after this.
     pub(super) fn take_session_due(&mut self, now: Instant) -> bool {
-        let is_due = self.session_at.take_if(|at| *at <= now).is_some();
-        if is_due {
-            self.session_looked = Some(now);
-        }
-        is_due
+        self.session_at.take_if(|at| *at <= now).is_some()
     }
 
     fn look_within(&mut self, now: Instant, within: Duration) {
@@ -153,9 +149,10 @@ impl Saver {
     }
 
     /// Saves a session, once the one before is written.
-    pub(super) fn save_session(&mut self, session: SavedSession) {
+    pub(super) fn save_session(&mut self, session: SavedSession, now: Instant) {
         if self.newest() != Some(&session) {
             self.next = Some(session);
+            self.session_changed = Some(now);
         }
         self.write_next();
     }
@@ -234,14 +231,14 @@ mod tests {
         let (_directory, places) = places();
         fs::remove_dir(places.home()).unwrap();
         let mut saver = Saver::start(&places).unwrap();
-        saver.save_session(session());
+        saver.save_session(session(), Instant::now());
         saver.finish(Instant::now() + DEADLINE);
         let now = Instant::now();
         assert_eq!(saver.hear(now), []);
         assert_eq!(saver.due(now), Some(now + TRY_AGAIN));
         fs::create_dir(places.home()).unwrap();
         assert!(saver.take_due(now + TRY_AGAIN));
-        saver.save_session(session());
+        saver.save_session(session(), now);
         saver.finish(Instant::now() + DEADLINE);
         assert_eq!(SavedSession::read(&places.session()).unwrap(), Some(session()));
         saver.hear(now);
@@ -269,6 +266,9 @@ mod tests {
         assert_eq!(saver.due(now), Some(now));
         assert!(saver.take_session_due(now) && !saver.take_session_due(now));
         assert_eq!(saver.due(now), Some(now + SAVE_AFTER), "screens take their time");
+        saver.save_session_at(now);
+        assert!(saver.take_session_due(now), "it had not changed");
+        saver.save_session(session(), now);
         let soon = now + SESSION_PAUSE / 2;
         for _ in 0..2 {
             saver.save_session_at(soon);

@@ -94,8 +94,8 @@ impl Server {
         if !self.kept.is_needed() {
             self.note_changes();
         }
-        let unheard = self.hub.unanswered(Instant::now());
-        self.saver.save_session(SavedSession::of(&self.state, unheard));
+        let now = Instant::now();
+        self.saver.save_session(SavedSession::of(&self.state, self.hub.unanswered(now)), now);
     }
 
     /// The keeper has what is known of a pane, too, for a server that finds no session. It drops what it kept with that.

@@ -87,8 +87,12 @@ impl State {
         shown.or(self.last_shown.as_deref())
     }
 
-    /// What is kept for the next server.
+    /// What is kept for the next server. The hub tells it what is unread.
     pub(crate) fn saved_workspaces(&self) -> Vec<Workspace> {
-        self.workspaces.clone()
+        let mut workspaces = self.workspaces.clone();
+        for workspace in &mut workspaces {
+            workspace.unread = 0;
+        }
+        workspaces
     }
 }
