@@ -349,10 +349,8 @@ impl Engine {
                     self.terminal_signals.set_agent(&forgotten, None);
                 }
             }
-            Event::SurfaceGone(surface) => {
-                self.surfaces.remove(&surface);
-                self.terminal_signals.set_agent(&surface, None);
-            }
+            Event::SurfaceGone(surface) => self.forget_surface(&surface),
+            Event::SurfaceClosed(surface) => self.close_surface(now, &surface, orders),
             Event::AgentOnSurface { surface, agent } => self.terminal_signals.set_agent(&surface, agent),
             Event::TerminalSignal { surface, signal } => self.terminal_signal(now, surface, signal, orders),
             Event::Looks { host, views, present, by_person } => {

@@ -338,6 +338,25 @@ fn what_is_still_stored_as_unread_is_not_counted_again_when_it_is_restored() {
 }
 
 #[test]
+fn a_surface_that_is_closed_keeps_its_notifications_and_nothing_else_that_is_unread() {
+    let badge = |engine: &Engine| engine.attention().badge(&WorkspaceId::new("w")).0;
+    let mut engine = engine(Preferences::default());
+    engine.handle(at(0), message(1, "a", "exit status 3"));
+    engine.handle(at(1), Event::Activity(pane("a")));
+    engine.handle(at(1), Event::Restored(pane("b")));
+    engine.handle(at(2), Event::SurfaceGone(SurfaceId::new("a")));
+    engine.handle(at(2), Event::SurfaceGone(SurfaceId::new("b")));
+    assert_eq!(badge(&engine), 3, "their host may come back with them");
+    let orders = engine.handle(at(3), Event::SurfaceClosed(SurfaceId::new("b")));
+    assert!(
+        orders.iter().any(|order| matches!(order, Order::Badge { badge, .. } if badge.0 == 2)),
+        "{orders:?}"
+    );
+    engine.handle(at(3), Event::SurfaceClosed(SurfaceId::new("a")));
+    assert_eq!((badge(&engine), engine.attention().store().total_unread()), (1, 1));
+}
+
+#[test]
 fn in_view_nothing_goes_out_and_elsewhere_in_the_workspace_everything_does() {
     for (app, surface, expect) in [
         (true, "a", vec![]),

@@ -74,6 +74,22 @@ impl Engine {
         }
     }
 
+    /// A surface is not known any more.
+    pub(super) fn forget_surface(&mut self, surface: &SurfaceId) {
+        self.surfaces.remove(surface);
+        self.terminal_signals.set_agent(surface, None);
+    }
+
+    /// A surface was closed. Its notifications stay. What else is unread there ends: the person cannot look at it any more.
+    pub(super) fn close_surface(&mut self, now: Now, surface: &SurfaceId, orders: &mut Vec<Order>) {
+        self.forget_surface(surface);
+        let reasons = self.attention.reasons().filter(|(_, place)| place.surface.as_ref() == Some(surface));
+        for (reason, place) in reasons.collect::<Vec<_>>() {
+            self.attention.unset(reason, &place);
+            self.redraw(now.mono, &place, orders);
+        }
+    }
+
     /// Whether the person looks at a place.
     pub(super) fn is_in_view(&self, place: &Place) -> bool {
         !self.is_away() && place.surface.as_ref().is_some_and(|surface| self.focus.is_looked_at(surface))

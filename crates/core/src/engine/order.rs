@@ -74,8 +74,10 @@ pub enum Event {
         #[serde(default)]
         reports_focus: bool,
     },
-    /// A host removed a surface.
+    /// A surface is not known any more: its host is gone, and may come back with it.
     SurfaceGone(SurfaceId),
+    /// A host closed a surface.
+    SurfaceClosed(SurfaceId),
     /// The agent on a surface changed.
     AgentOnSurface {
         /// Where.

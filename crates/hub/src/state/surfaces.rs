@@ -81,7 +81,14 @@ impl Surfaces {
     ) -> Result<AfterHost, ApiError> {
         let closes = matches!(request, HostRequest::Closed { .. });
         let changes = self.attached.handle(connection, request)?;
-        Ok(self.after_host(changes, closes))
+        let mut after = self.after_host(changes, closes);
+        for event in after.events.iter_mut().filter(|_| closes) {
+            // Its host is there, so it does not come back with it.
+            if let Event::SurfaceGone(surface) = event {
+                *event = Event::SurfaceClosed(surface.clone());
+            }
+        }
+        Ok(after)
     }
 
     /// The connection of a host ended. Gives what the engine has to know.

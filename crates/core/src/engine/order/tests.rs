@@ -158,6 +158,7 @@ fn an_event_that_is_saved_can_be_read_back() {
             reports_focus: true,
         },
         Event::SurfaceGone(surface()),
+        Event::SurfaceClosed(surface()),
         Event::AgentOnSurface { surface: surface(), agent: Some((agent(), true)) },
         Event::AgentOnSurface { surface: surface(), agent: None },
         Event::Looks {

@@ -51,6 +51,7 @@ mod tests {
     use crate::host_request::{HostAbilities, HostRequest, SurfaceParams};
     use crate::plain_host::PlainHost;
     use crate::request::ConnectionId;
+    use ringer_core::Event;
     use ringer_core::message::{SurfaceId, WorkspaceId};
 
     const HOST: ConnectionId = ConnectionId(1);
@@ -74,11 +75,14 @@ mod tests {
     fn a_surface_that_is_open_can_be_reached_and_a_closed_one_cannot() {
         let mut surfaces = surfaces(true, &["pane:a", "pane:b"]);
         assert!(reaches(&surfaces, "panes:1", Some("pane:a")));
-        surfaces.handle_host(HOST, HostRequest::Closed { surface_id: "pane:a".to_owned() }).unwrap();
+        let request = HostRequest::Closed { surface_id: "pane:a".to_owned() };
+        let closed = surfaces.handle_host(HOST, request).unwrap().events;
+        assert!(closed.contains(&Event::SurfaceClosed(SurfaceId::new("pane:a"))), "{closed:?}");
         assert!(
             !reaches(&surfaces, "panes:1", Some("pane:a")) && reaches(&surfaces, "panes:1", Some("pane:b"))
         );
-        surfaces.detach(HOST);
+        let gone = surfaces.detach(HOST).events;
+        assert!(gone.contains(&Event::SurfaceGone(SurfaceId::new("pane:b"))), "it may come back: {gone:?}");
         assert!(!reaches(&surfaces, "panes:1", Some("pane:b")), "its host is gone");
         for elsewhere in [None, Some("tty:/dev/pts/1@5")] {
             assert!(!reaches(&surfaces, "repo:x", elsewhere), "{elsewhere:?}");
