@@ -133,8 +133,10 @@ impl Server {
                         Vec::new(),
                     ),
                 };
+                // First, so that what is answered holds also if this server is killed now.
+                self.perform(effects);
                 self.send(client, &Frame::json(FrameKind::Answer, &answer));
-                effects
+                Vec::new()
             }
             FrameKind::Leaving => {
                 link.is_leaving = true;
