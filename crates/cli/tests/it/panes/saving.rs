@@ -50,7 +50,10 @@ fn with_hanging_save(session: &Session) -> Option<(Window, u32, HangingHome)> {
     window.command("echo pid=$$ kept-$((40+2))");
     let shell = window.number_after("pid=");
     session.until_saved("kept-42");
+    let hub = Pid::from_raw(session.hub.hub().cast_signed()).expect("a process");
     let home = HangingHome::new(session)?;
+    // It is told the name and writes there, too. If it hangs first, it has the directory locked, and what waits for that cannot be killed.
+    kill_process(hub, Signal::STOP).expect("it runs");
     window.press(",");
     window.command("renamed");
     window.until("renamed");
