@@ -290,6 +290,9 @@ pub(crate) struct SignalParams {
     pub(crate) kind: Option<Kind>,
     #[serde(default)]
     pub(crate) signal: Option<Signal>,
+    /// The id of this report, if the host may have to say it again.
+    #[serde(default)]
+    pub(crate) report: Option<String>,
 }
 
 #[derive(Debug, Default, Deserialize)]

@@ -12,6 +12,7 @@ mod deliveries;
 mod digest;
 mod focus_requests;
 mod handlers;
+mod heard_reports;
 mod hook_programs;
 mod host_focus;
 mod host_requests;
@@ -52,6 +53,7 @@ use crate::repository_probe::ProbeResult;
 use crate::title_writer::TitleMarkChange;
 use agents::AgentTracker;
 use deliveries::Deliveries;
+use heard_reports::HeardReports;
 use host_focus::HostFocus;
 use ingest::Ingest;
 pub(crate) use ingest::RETRY_AFTER;
@@ -82,6 +84,7 @@ pub(crate) struct HubState {
     settings: Settings,
     requests: RequestQueue,
     host_focus: HostFocus,
+    heard_reports: HeardReports,
     maintenance: Maintenance,
     problems: Problems,
     /// What the indicators say, by key.
@@ -176,6 +179,7 @@ impl HubState {
             agents: AgentTracker::new(plug_ins.extensions, config.agent_timeouts()),
             requests: RequestQueue::default(),
             host_focus: HostFocus::default(),
+            heard_reports: HeardReports::default(),
             maintenance: Maintenance::new(),
             problems: Problems::default(),
             indicators: BTreeMap::new(),

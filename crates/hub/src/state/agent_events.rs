@@ -38,6 +38,8 @@ impl HubState {
         draft.title = title.filter(|title| *title != text).cloned();
         draft.category = category;
         draft.origin.surface = Some(surface.to_string());
+        // Its host may be gone when the message is read.
+        draft.origin.workspace = self.surfaces.workspace_of(surface).map(|workspace| workspace.to_string());
         if draft.check().is_err() {
             draft.title = None;
         }

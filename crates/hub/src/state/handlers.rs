@@ -272,6 +272,9 @@ impl HubState {
         if signal != TerminalSignal::Bell && self.surfaces.shows_others(&surface) {
             return Ok(json!({}));
         }
+        if params.report.is_some_and(|report| !self.heard_reports.is_new(&report)) {
+            return Ok(json!({}));
+        }
         self.publish(now, "surface.heard", heard);
         self.decide(now, Event::TerminalSignal { surface, signal });
         Ok(json!({}))

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
+use ringer_journal::IdSource;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -11,6 +12,8 @@ use serde_json::Value;
 pub(super) const MAX_WAITING: usize = 1024;
 /// The methods of what is said of a moment, and not of what lasts: it is not said anew by the loop.
 const SAID_ONCE: [&str; 2] = ["surface.heard", "surface.unread"];
+/// The parameter with the id of what was heard.
+const REPORT: &str = "report";
 /// How long a hub that is there may take to answer, before what it was told is kept for the next server.
 const ANSWERS_SOON: Duration = Duration::from_millis(20);
 /// As much of that is kept, in bytes.
@@ -29,6 +32,10 @@ pub(super) struct Said {
 impl Said {
     pub(super) fn new(method: &'static str, params: Value, now: Instant) -> Self {
         let mut said = Self { method, params, at: now, size: 0 };
+        if let Some(params) = said.params.as_object_mut().filter(|_| method == "surface.heard") {
+            // By it the hub knows what this server said already when the next one says it.
+            params.entry(REPORT).or_insert_with(|| IdSource::now().message_id().as_str().into());
+        }
         if said.is_said_once() {
             said.size = said.params.to_string().len();
         }
@@ -66,8 +73,13 @@ impl KeptReport {
         Some((method, self.params.clone()))
     }
 
+    /// Whether it says this, whatever its id is.
     pub(crate) fn is(&self, method: &str, params: &Value) -> bool {
-        self.method == method && self.params == *params
+        let mut own = self.params.clone();
+        if let Some(own) = own.as_object_mut() {
+            own.remove(REPORT);
+        }
+        self.method == method && own == *params
     }
 }
 
@@ -137,7 +149,11 @@ mod tests {
         let _long = say(&mut unanswered, "x".repeat(MAX_KEPT));
         assert_eq!(bodies(&unanswered, false, now), ["two"]);
         let kept = &unanswered.kept(false, now)[0];
-        assert!(kept.is("surface.heard", &second.params) && kept.request().is_some());
+        assert!(kept.is("surface.heard", &json!({ "body": "two" })) && !kept.is("surface.heard", &json!({})));
+        let (method, params) = kept.request().unwrap();
+        let again = Said::new(method, params, now);
+        assert!(again.params[REPORT].is_string());
+        assert_eq!(again.params, second.params, "it keeps its id");
         let other = KeptReport { method: "hub.stop".to_owned(), params: Value::Null };
         assert_eq!(other.request(), None);
     }

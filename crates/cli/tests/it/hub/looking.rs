@@ -306,6 +306,25 @@ fn what_a_host_said_before_its_end_is_heard() {
     until("all are listed", || environment.bodies(&["--all", "--limit", "100"]).len() == 20);
 }
 
+/// The server of panes may be killed before it hears that the hub has heard it.
+#[test]
+fn what_a_host_says_again_is_heard_once_and_belongs_where_it_was() {
+    let environment = HubEnvironment::new();
+    environment.run(&["hub", "start"]);
+    let said = |body: &str, report: &str| json!({ "surface_id": "pane:a", "body": body, "report": report });
+    for words in [["one", "two"], ["one, said again", "three"]] {
+        let mut host = environment.connect();
+        tell(&mut host, "host.attach", &json!({ "name": "panes" }));
+        tell(&mut host, "surface.opened", &json!({ "surface_id": "pane:a", "workspace_id": "panes:1" }));
+        tell(&mut host, "surface.heard", &said(words[0], "first"));
+        tell(&mut host, "surface.heard", &said(words[1], words[1]));
+    }
+    until("all are listed", || environment.bodies(&["--all"]) == ["three", "two", "one"]);
+    for row in environment.list(&["--all"]) {
+        assert_eq!(row["workspace"], "panes:1", "{row}");
+    }
+}
+
 /// A bell has no heading of its own, and is in the pane of which it is told.
 #[test]
 fn the_popup_of_a_bell_says_in_which_pane_it_was() {
