@@ -28,6 +28,8 @@ pub(crate) fn draw(state: &State, client: ClientId, now: Instant, screen: &mut S
     panes::draw(state, client, now, screen, room);
     if view.shows_footer() {
         footer::draw(state, client, now, screen);
+    } else {
+        footer::draw_prompt(state, client, now, screen);
     }
     if let Mode::Help(first) = view.mode {
         overlay::draw_help(state.keys(), first, screen);

@@ -7,6 +7,7 @@ use ringer_term::sanitise_line;
 
 use super::words::{columns, cut, end_of};
 use crate::actions::{PaneAction, PaneKeys};
+use crate::area::Area;
 use crate::pane::Pane;
 use crate::screen::{Cursor, Screen};
 use crate::state::State;
@@ -78,19 +79,33 @@ pub(super) fn draw(state: &State, client: ClientId, now: Instant, screen: &mut S
     let x = end.saturating_sub(width);
     screen.put(x, y, &cut(&text, width), width, style);
     let room = if width == 0 { end } else { x.saturating_sub(BEFORE_RIGHT) }.saturating_sub(1);
-    match left {
-        Left::Hints { is_prefix } => hints(state, screen, y, room, is_prefix),
-        Left::Typed { what, text } => typed(screen, y, room, what, &text),
-        Left::Words(words) => {
-            let fits = |text: &&String| columns(text) <= room;
-            let text = words.iter().find(fits).or(words.last()).map(|text| cut(text, room));
-            let warning = Style::foreground(Colour::Indexed(3));
-            screen.put(1, y, &text.unwrap_or_default(), room, warning);
-        }
-    }
+    left.draw(state, screen, Area::new(1, y, room, 1));
+}
+
+/// In a window without a footer: draws what is asked, typed or noted over the last line.
+pub(super) fn draw_prompt(state: &State, client: ClientId, now: Instant, screen: &mut Screen) {
+    let prompt = state.view(client).and_then(|view| prompt(state, client, view, now));
+    let (Some(prompt), area) = (prompt, screen.area()) else { return };
+    let Some(y) = area.height.checked_sub(1) else { return };
+    screen.put(0, y, &" ".repeat(usize::from(area.width)), area.width, Style::default());
+    prompt.draw(state, screen, Area { y, height: 1, ..area });
 }
 
 impl Left {
+    /// Draws it into a line.
+    fn draw(self, state: &State, screen: &mut Screen, line: Area) {
+        match self {
+            Self::Hints { is_prefix } => hints(state, screen, line, is_prefix),
+            Self::Typed { what, text } => typed(screen, line, what, &text),
+            Self::Words(words) => {
+                let fits = |text: &&String| columns(text) <= line.width;
+                let text = words.iter().find(fits).or(words.last()).map(|text| cut(text, line.width));
+                let warning = Style::foreground(Colour::Indexed(3));
+                screen.put(line.x, line.y, &text.unwrap_or_default(), line.width, warning);
+            }
+        }
+    }
+
     /// How many of so many columns are left for the right side: half of them, or what is not needed here.
     fn leaves(&self, whole: u16, keys: &PaneKeys) -> u16 {
         let needed = match self {
@@ -109,13 +124,20 @@ impl Left {
 }
 
 fn left_side(state: &State, client: ClientId, view: &View, now: Instant) -> Left {
-    let note = view.shown_note(now).map(|(note, _)| sanitise_line(note));
-    match (&view.mode, note) {
-        (Mode::Search(text), _) => Left::Typed { what: ["search: ", "/"], text: sanitise_line(text) },
-        (Mode::Rename(text), _) => {
+    prompt(state, client, view, now).unwrap_or_else(|| match &view.mode {
+        Mode::Scroll => Left::Words(SCROLLING.map(str::to_owned).to_vec()),
+        mode => Left::Hints { is_prefix: *mode == Mode::Prefix },
+    })
+}
+
+/// What is asked, typed or noted.
+fn prompt(state: &State, client: ClientId, view: &View, now: Instant) -> Option<Left> {
+    let prompt = match &view.mode {
+        Mode::Search(text) => Left::Typed { what: ["search: ", "/"], text: sanitise_line(text) },
+        Mode::Rename(text) => {
             Left::Typed { what: ["name of the pane: ", "name: "], text: sanitise_line(text) }
         }
-        (Mode::ConfirmClose, _) => {
+        Mode::ConfirmClose => {
             let label = state.focused(client).map(Pane::label).unwrap_or_default();
             let short = cut(&label, MAX_LABEL);
             Left::Words(vec![
@@ -123,12 +145,13 @@ fn left_side(state: &State, client: ClientId, view: &View, now: Instant) -> Left
                 format!("Close {short} and end its program?  y yes"),
                 format!("Close {short}?  y yes   other keys no"),
                 "Close?  y yes".to_owned(),
+                "Close?  y/n".to_owned(),
+                "y/n?".to_owned(),
             ])
         }
-        (_, Some(note)) => Left::Words(vec![note]),
-        (Mode::Scroll, None) => Left::Words(SCROLLING.map(str::to_owned).to_vec()),
-        (mode, None) => Left::Hints { is_prefix: *mode == Mode::Prefix },
-    }
+        _ => Left::Words(vec![sanitise_line(view.shown_note(now)?.0)]),
+    };
+    Some(prompt)
 }
 
 /// How many columns a key and what it does take.
@@ -145,10 +168,10 @@ fn right_side(state: &State) -> (String, Style) {
 }
 
 /// Draws the keys that have room, the most useful ones first.
-fn hints(state: &State, screen: &mut Screen, y: u16, room: u16, is_prefix: bool) {
+fn hints(state: &State, screen: &mut Screen, line: Area, is_prefix: bool) {
     let mut ranked = HINTS;
     ranked.sort_by_key(|(_, _, rank)| *rank);
-    let (mut kept, mut left) = (Vec::new(), room.saturating_add(BETWEEN_HINTS));
+    let (mut kept, mut left) = (Vec::new(), line.width.saturating_add(BETWEEN_HINTS));
     for hint in &ranked {
         let width = hint_columns(state.keys(), hint) + BETWEEN_HINTS;
         if width <= left {
@@ -158,7 +181,7 @@ fn hints(state: &State, screen: &mut Screen, y: u16, room: u16, is_prefix: bool)
             break;
         }
     }
-    let mut x = 1;
+    let Area { mut x, y, width: room, .. } = line;
     for (action, words, _) in HINTS.iter().filter(|(_, _, rank)| kept.contains(rank)) {
         let style = Style::default().bold();
         let key = state.keys().shown(*action);
@@ -167,10 +190,18 @@ fn hints(state: &State, screen: &mut Screen, y: u16, room: u16, is_prefix: bool)
     }
 }
 
-fn typed(screen: &mut Screen, y: u16, room: u16, [long, short]: [&str; 2], text: &str) {
-    let what = if columns(long) + MIN_TYPED <= room { long } else { short };
-    let x = screen.put(1, y, what, room, Style::default().bold());
-    let x = screen.put(x, y, &end_of(text, room.saturating_sub(x)), room, Style::default());
+fn typed(screen: &mut Screen, line: Area, [long, short]: [&str; 2], text: &str) {
+    let Area { x, y, width: room, .. } = line;
+    let what = match room {
+        _ if columns(long) + MIN_TYPED <= room => long,
+        // What is typed is more useful than what it is for.
+        _ if 2 * columns(short) > room => "",
+        _ => short,
+    };
+    let x = screen.put(x, y, what, room, Style::default().bold());
+    // The cursor is behind the text.
+    let left = line.right().saturating_sub(x + 1);
+    let x = screen.put(x, y, &end_of(text, left), left, Style::default());
     if x < screen.area().width {
         screen.cursor = Some(Cursor { x, y, shape: 6 });
     }

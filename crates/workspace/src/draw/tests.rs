@@ -218,6 +218,52 @@ fn drawing_of_ends_and_questions() {
     picture.check("close-80x12");
 }
 
+/// There is no footer.
+#[test]
+fn drawing_of_what_is_asked_typed_and_noted_in_a_low_window() {
+    for (columns, lines) in [(80, 7), (20, 5), (5, 1)] {
+        let drawn = [
+            ("nothing", ""),
+            ("prefix", "\x07"),
+            ("scrolling", "\x07["),
+            ("close", "\x07x"),
+            ("rename", "\x07,ab漢字"),
+            ("search", "\x07[/retry"),
+            ("not found", "\x07[/nothing\r"),
+        ]
+        .map(|(what, keys)| {
+            let mut picture = Picture::new(columns, lines);
+            picture.input(keys);
+            let screen = picture.drawn();
+            let cursor = screen.cursor.map(|cursor| (cursor.x, cursor.y));
+            format!("{what}, cursor {cursor:?}\n{}\n", screen.text())
+        });
+        compare(&format!("prompts-{columns}x{lines}"), &drawn.concat());
+    }
+}
+
+#[test]
+fn a_question_is_seen_in_each_low_window_that_has_a_line() {
+    for (columns, lines) in (4..90).flat_map(|columns| (1..8).map(move |lines| (columns, lines))) {
+        let mut picture = Picture::new(columns, lines);
+        let last = |picture: &Picture| picture.drawn().text().lines().last().unwrap_or_default().to_owned();
+        let before = last(&picture);
+        picture.input("\x07x");
+        let asked = last(&picture);
+        let is_asked = asked.contains("Close") || asked.contains("y/");
+        assert!(is_asked && asked != before, "{columns}x{lines}: {asked}");
+        picture.input("n");
+        assert_eq!(last(&picture), before, "{columns}x{lines}");
+    }
+    for (columns, lines) in [(0, 0), (0, 1), (1, 0), (1, 1), (2, 1), (3, 2)] {
+        for keys in ["\x07x", "\x07,name", "\x07[/text", "\x07[/text\r"] {
+            let mut picture = Picture::new(columns, lines);
+            picture.input(keys);
+            picture.drawn();
+        }
+    }
+}
+
 /// What programs write: text with wide characters, colours, movements, scroll regions, other screens and insertions.
 const WRITTEN: &str = "([a-z 漢é]{1,30}|\\u{301}|\r\n|\n|\x1b\\[3[0-7]m|\x1b\\[[1-9];[1-9]H|\x1b\\[\\?1049[hl]|\x1b\\[[0-3]?[JKLMP@STX]|\x1b\\[2;5r|\x1bM|\x1b\\[4[hl]|\x1b\\[\\?25[hl]|\x1b\\]4;1;#123456\x07|\x1b\\[\\?2026[hl]|\x1bc|\t){0,12}";
 
@@ -225,8 +271,11 @@ proptest! {
     #[test]
     fn lines_that_changed_are_all_that_has_to_be_drawn(
         written in prop::collection::vec((any::<bool>(), WRITTEN, any::<bool>()), 1..12),
+        lines in prop::sample::select(vec![16, 7]),
+        keys in prop::sample::select(vec!["", "\x07x"]),
     ) {
-        let mut picture = Picture::new(90, 16);
+        let mut picture = Picture::new(90, lines);
+        picture.input(keys);
         let panes: Vec<PaneId> = picture.state.workspaces()[0].panes();
         let (mut shown, mut screen) = (picture.drawn(), Screen::new(0, 0));
         for (is_first, text, is_drawn) in written {
