@@ -11,9 +11,6 @@ use ringer_platform::connect_at_once;
 /// The file with the session.
 pub(crate) const SESSION: &str = "panes.json";
 
-/// The file with a session that could not be read.
-pub(crate) const DAMAGED_SESSION: &str = "panes.json.damaged";
-
 /// The sockets, the lock and the files of a home's panes.
 #[derive(Debug, Clone)]
 pub struct Places {
@@ -47,11 +44,6 @@ impl Places {
     /// The session that is restored after a reboot.
     pub(crate) fn session(&self) -> PathBuf {
         self.home.join(SESSION)
-    }
-
-    /// Where a session is that could not be read.
-    pub(crate) fn damaged_session(&self) -> PathBuf {
-        self.home.join(DAMAGED_SESSION)
     }
 
     /// Whether a home ever had panes.

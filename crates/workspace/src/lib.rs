@@ -43,6 +43,7 @@ mod raw_terminal;
 mod saved_session;
 mod screen;
 mod server;
+mod set_aside;
 mod sidebar_page;
 mod snapshot;
 mod state;

@@ -29,6 +29,12 @@ pub(crate) struct SavedSession {
     pub(crate) unheard: Vec<KeptReport>,
 }
 
+/// What is the same in the files of all versions.
+#[derive(Deserialize)]
+struct Versioned {
+    version: u32,
+}
+
 /// A pane.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct SavedPane {
@@ -68,15 +74,20 @@ impl SavedSession {
         Self { version: VERSION, workspaces: state.saved_workspaces(), panes, shown, unheard }
     }
 
-    /// The session of a file; nothing if there is none. An error if it cannot be read, or is of a version that is not known.
+    /// The session of a file; nothing if there is none. An error if it cannot be read, of the kind `Unsupported` if it is of a newer
+    /// version.
     pub(crate) fn read(path: &Path) -> io::Result<Option<Self>> {
         let bytes = match fs::read(path) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error),
         };
-        let saved: Self = serde_json::from_slice(&bytes)?;
-        if saved.version > VERSION { Err(io::ErrorKind::Unsupported.into()) } else { Ok(Some(saved)) }
+        // All else may look different in a newer version.
+        let Versioned { version } = serde_json::from_slice(&bytes)?;
+        if version > VERSION {
+            return Err(io::Error::new(io::ErrorKind::Unsupported, "it is of a newer Ringer"));
+        }
+        Ok(Some(serde_json::from_slice(&bytes)?))
     }
 
     /// What stands in the file.
@@ -119,9 +130,16 @@ mod tests {
         assert_eq!(SavedSession::read(&path).unwrap(), Some(saved.clone()));
         let newer = SavedSession { version: VERSION + 1, ..saved };
         fs::write(&path, newer.to_bytes().unwrap()).unwrap();
-        assert!(SavedSession::read(&path).is_err());
-        fs::write(&path, "{").unwrap();
-        assert!(SavedSession::read(&path).is_err());
+        let kind = |path: &Path| SavedSession::read(path).unwrap_err().kind();
+        assert_eq!(kind(&path), io::ErrorKind::Unsupported);
+        fs::write(&path, r#"{"version":3,"workspaces":{"all":"different"}}"#).unwrap();
+        assert_eq!(kind(&path), io::ErrorKind::Unsupported);
+        for damaged in
+            ["{", "", "null", r#"{"version":2}"#, r#"{"version":3,"workspaces":"#, r#"{"version":-1}"#]
+        {
+            fs::write(&path, damaged).unwrap();
+            assert_ne!(kind(&path), io::ErrorKind::Unsupported, "{damaged}");
+        }
         fs::remove_file(&path).unwrap();
         assert_eq!(SavedSession::read(&path).unwrap(), None);
     }

@@ -8,6 +8,7 @@ mod frame_clock;
 mod keeping;
 mod kept_output;
 mod note;
+mod notice;
 mod program;
 mod program_questions;
 mod restoring;
@@ -33,6 +34,7 @@ use self::client_link::ClientLink;
 use self::frame_clock::FrameClock;
 use self::kept_output::KeptOutput;
 use self::note::Note;
+use self::notice::Notice;
 use self::program::{Program, ReadyProgram};
 use self::program_questions::ProgramQuestions;
 use self::saver::Saver;
@@ -188,8 +190,7 @@ struct Server {
     unrestored: Option<SavedSession>,
     /// Panes that were unread in the session before. The hub is told once it knows them.
     restored_unread: BTreeSet<PaneId>,
-    /// What the person in the next window is told, once.
-    notice: Option<String>,
+    notice: Option<Notice>,
     kept: KeptOutput,
     /// The panes as the keeper has them in its notes.
     noted: BTreeMap<PaneId, Note>,

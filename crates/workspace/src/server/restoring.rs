@@ -10,8 +10,8 @@ use serde_json::json;
 use super::Server;
 use super::kept_output::KeptOutput;
 use super::note::Note;
+use super::notice::Notice;
 use super::program::Program;
-use crate::address::DAMAGED_SESSION;
 use crate::effect::Effect;
 use crate::emulator::Size;
 use crate::hub_host::KeptReport;
@@ -19,6 +19,7 @@ use crate::late_output::{KeptEnd, KeptPosition, LateOutput};
 use crate::layout::PaneId;
 use crate::pane::{Pane, surface_of};
 use crate::saved_session::SavedSession;
+use crate::set_aside::UnusableSession;
 use crate::snapshot::saved_size;
 use crate::view::{ClientFacts, ClientId, Mode};
 
@@ -33,8 +34,8 @@ fn take_told(told: &mut Vec<KeptReport>, effect: &Effect) -> bool {
 impl Server {
     /// Takes the programs over that the keeper has. Without any, the session before waits for the first client.
     pub(super) fn adopt(&mut self, kept: Vec<KeptPane>, now: Instant) {
-        let saved = SavedSession::read(&self.places.session()).unwrap_or_else(|_| {
-            self.set_session_aside();
+        let saved = SavedSession::read(&self.places.session()).unwrap_or_else(|error| {
+            self.set_session_aside(UnusableSession::of(&error), now);
             None
         });
         if kept.is_empty() {
@@ -111,11 +112,11 @@ impl Server {
         self.changed();
     }
 
-    /// The session cannot be read. It would be replaced with the next one that is saved.
-    fn set_session_aside(&mut self) {
+    /// Keeps the session that cannot be used, and tells of it.
+    fn set_session_aside(&mut self, reason: UnusableSession, now: Instant) {
         // Without a state directory there is nothing to tell of.
-        if fs::rename(self.places.session(), self.places.damaged_session()).is_ok() {
-            self.notice = Some(format!("the layout could not be read; it is kept as {DAMAGED_SESSION}"));
+        if let Ok(name) = reason.set_aside(self.places.home()) {
+            self.notice = Some(Notice::new(format!("{reason}; it is kept as {name}"), now));
         }
     }
 

@@ -188,7 +188,7 @@ impl Server {
         self.state.set_keys((self.load_keys)());
         let effects = self.state.attach(client, facts, now);
         self.perform(effects);
-        if let Some(notice) = self.notice.take() {
+        if let Some(notice) = self.notice.as_mut().and_then(|notice| notice.tell(now)) {
             self.state.note(client, notice, now);
         }
         self.frames.input(now);

@@ -129,3 +129,15 @@ fn ignore_missing(path: &Path, removed: io::Result<()>) -> Outcome {
         _ => Ok(()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_copies_of_a_session_of_panes_are_known() {
+        let names = ["panes.json", ".panes.json.12.1.new", "panes.json.damaged", "panes.json.newer-8"];
+        assert!(names.into_iter().all(is_own));
+        assert!(!is_own("panes.txt"));
+    }
+}

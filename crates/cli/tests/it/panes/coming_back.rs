@@ -106,29 +106,42 @@ fn titles_progress_and_links_come_back() {
 }
 
 #[test]
-fn a_session_that_cannot_be_read_is_kept_and_told_of_once() {
+fn each_session_that_cannot_be_used_is_kept_and_all_windows_are_told() {
     let session = Session::new();
-    let mut window = session.attach();
-    let file = session.hub.base.home().join("panes.json");
+    let mut windows = vec![session.attach()];
+    let home = session.hub.base.home();
+    let file = home.join("panes.json");
     session.run(&["open", "-d", "--workspace", "elsewhere", "--name", "job", "--", "sh", "-c", "read line"]);
-    until("a session is saved", || fs::read_to_string(&file).is_ok_and(|saved| saved.contains("elsewhere")));
-    window.press("d");
-    until("the window has left", || !runs(window.pid()));
-    kill(session.server());
-    until("the server has gone", || session.with_words(&["panes", "serve"]).is_empty());
-    fs::write(&file, "{\"version\": 2, \"workspaces\": [").expect("a file");
-    let mut window = session.window(&["attach"], 24, 100);
-    window.until("it is kept as panes.json.damaged");
-    window.until("elsewhere");
-    let damaged = session.hub.base.home().join("panes.json.damaged");
-    assert!(fs::read_to_string(&damaged).expect("a copy").ends_with('['));
-    until("another one is saved", || {
-        fs::read_to_string(&file).is_ok_and(|saved| saved.contains("elsewhere"))
-    });
-    window.keys("\r");
-    let other = session.window(&["attach"], 24, 100);
-    other.until("elsewhere");
-    assert!(!other.raw().contains("panes.json"), "{}", other.text());
+    for (saved, told) in [
+        (
+            r#"{"version": 2, "workspaces": ["#,
+            "the layout could not be read; it is kept as panes.json.damaged",
+        ),
+        (r#"{"version": 2, "workspaces": 1}"#, "it is kept as panes.json.damaged-1"),
+        (
+            r#"{"version": 99, "layouts": []}"#,
+            "the layout is of a newer Ringer; it is kept as panes.json.newer",
+        ),
+    ] {
+        until("a session is saved", || {
+            fs::read_to_string(&file).is_ok_and(|saved| saved.contains("elsewhere"))
+        });
+        for mut window in windows.drain(..) {
+            window.press("d");
+            until("the window has left", || !runs(window.pid()));
+        }
+        kill(session.server());
+        until("the server has gone", || session.with_words(&["panes", "serve"]).is_empty());
+        fs::write(&file, saved).expect("a file");
+        windows = (0..2).map(|_| session.window(&["attach"], 24, 100)).collect();
+        for window in &windows {
+            // It is shown for some seconds.
+            until("it is told", || window.raw().contains(told));
+            window.until("elsewhere");
+        }
+        let name = told.rsplit(' ').next().expect("a name");
+        assert_eq!(fs::read_to_string(home.join(name)).expect("a copy"), saved);
+    }
 }
 
 #[test]
