@@ -11,7 +11,6 @@ use ringer_deliver::Desktop;
 use ringer_ipc::{ApiError, json_line};
 use ringer_journal::{HubLock, ReadPosition};
 use serde_json::json;
-use tokio::io::unix::AsyncFd;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
@@ -19,6 +18,7 @@ use crate::clock::{Clock, monotonic};
 use crate::error::HubError;
 use crate::event_log::EventLog;
 use crate::host_order::{HostOrder, SentOrder};
+use crate::hub_doorbell::HubDoorbell;
 use crate::input::{Answered, Input, Reply};
 use crate::log::Log;
 use crate::message::{Action, Answer, Job, LoopEvent, RequestId};
@@ -65,6 +65,8 @@ enum Wakeup {
     Input(Input),
     /// There is something in the journal.
     Doorbell,
+    /// The doorbell may have been removed.
+    DoorbellChanged,
     /// The executor takes jobs again.
     Room,
     /// The repositories were probed.
@@ -81,7 +83,7 @@ enum Wakeup {
 pub(crate) struct EventLoop {
     state: HubState,
     clock: Clock,
-    doorbell: AsyncFd<HubLock>,
+    doorbell: HubDoorbell,
     channels: LoopChannels,
     /// Jobs that the executor has not taken yet: as many as were just decided or withdrawn. It takes them at once.
     job_backlog: VecDeque<Job>,
@@ -129,11 +131,7 @@ impl EventLoop {
             }
             None => Vec::new(),
         };
-        #[expect(
-            deprecated,
-            reason = "the other way is unsafe, for types that may close their descriptor; this cannot"
-        )]
-        let doorbell = AsyncFd::new(lock).map_err(HubError::Runtime)?;
+        let doorbell = HubDoorbell::new(lock)?;
         let actions = state.recover(clock.now(), &probed)?;
         let mut event_loop = Self {
             state,
@@ -159,7 +157,7 @@ impl EventLoop {
         Ok(event_loop)
     }
 
-    /// Runs until the hub is told to end, or has had nothing to do for a while.
+    /// Runs until the hub is told to end, has had nothing to do for a while, or does not own its home any more.
     pub(crate) async fn run(mut self, mut inputs: mpsc::Receiver<Input>) -> LoopExit {
         let mut woken = monotonic();
         while !self.stopping {
@@ -177,6 +175,11 @@ impl EventLoop {
             self.longest_turn = self.longest_turn.max(monotonic().saturating_sub(woken));
             let wakeup = self.next(&mut inputs).await;
             woken = monotonic();
+            // Before a file of the home is used: another hub may own those that are there now.
+            if self.doorbell.is_gone() {
+                self.channels.log.line("the hub's home or doorbell was removed: ending without writing");
+                return self.exit();
+            }
             match wakeup {
                 Wakeup::Input(input) => {
                     self.take(input);
@@ -195,15 +198,19 @@ impl EventLoop {
                 Wakeup::Probed => self.finish_probe(),
                 // Deadlines pass also while there is much to read.
                 Wakeup::More if self.wait().is_zero() => self.tick(),
-                Wakeup::More => {}
+                Wakeup::DoorbellChanged | Wakeup::More => {}
                 Wakeup::Deadline => self.tick(),
                 Wakeup::Closed => break,
             }
         }
         let actions = self.state.end(self.clock.now());
         self.perform(actions);
+        self.exit()
+    }
+
+    fn exit(self) -> LoopExit {
         let position = self.state.position().clone();
-        LoopExit { lock: self.doorbell.into_inner(), position, was_idle: self.was_idle }
+        LoopExit { lock: self.doorbell.into_lock(), position, was_idle: self.was_idle }
     }
 
     async fn next(&mut self, inputs: &mut mpsc::Receiver<Input>) -> Wakeup {
@@ -217,12 +224,8 @@ impl EventLoop {
         };
         tokio::select! {
             input = inputs.recv() => input.map_or(Wakeup::Closed, Wakeup::Input),
-            rang = self.doorbell.readable() => {
-                if let Ok(mut rang) = rang {
-                    rang.clear_ready();
-                }
-                Wakeup::Doorbell
-            }
+            () = self.doorbell.rang() => Wakeup::Doorbell,
+            () = self.doorbell.changed() => Wakeup::DoorbellChanged,
             _ = self.channels.jobs.reserve(), if !self.job_backlog.is_empty() => Wakeup::Room,
             () = probed => Wakeup::Probed,
             // Ready only when it is polled again, so everything else that is ready comes first.
@@ -298,7 +301,7 @@ impl EventLoop {
 
     fn read_journal(&mut self) {
         // Drained before the journal is read: what comes after that rings again.
-        let actions = match self.doorbell.get_ref().drain(self.state.home()) {
+        let actions = match self.doorbell.drain(self.state.home()) {
             Ok(rang) => self.state.read_journal(self.clock.now(), rang),
             Err(error) => self.state.doorbell_failed(self.clock.now(), &error),
         };

@@ -46,6 +46,7 @@ mod event_loop;
 mod executor;
 mod host_order;
 mod host_request;
+mod hub_doorbell;
 mod input;
 mod journal_maintenance;
 mod lines;

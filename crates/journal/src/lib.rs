@@ -92,5 +92,5 @@ pub use process::session_leader::{SessionLeader, SessionLeaderError};
 pub use repository::{Leftover, Repository};
 pub use running_tools::{NewestCalls, RunningTools};
 pub use runtime_directory::runtime_directories;
-pub use wake::doorbell::LockOwner;
+pub use wake::doorbell::{LockOwner, Removal};
 pub use wake::waiter::OnParentExit;

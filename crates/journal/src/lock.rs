@@ -107,6 +107,14 @@ pub(crate) fn is_at(file: &File, path: &Path) -> bool {
     matches!((open, FileId::of(path)), (Ok(open), Ok(named)) if open == named)
 }
 
+/// Whether an open file was removed, or another one has its name. An error such as a missing permission says nothing.
+pub(crate) fn is_gone(file: &File, path: &Path) -> bool {
+    match FileId::of(path) {
+        Ok(named) => file.metadata().is_ok_and(|metadata| FileId::read(&metadata) != named),
+        Err(error) => matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory),
+    }
+}
+
 /// Whether a process holds the lock on a file. Only of a file that is not there it is known that none does: any other
 /// error, such as too many open files, says nothing, and the lock of a process that lives must not be taken away.
 pub(crate) fn is_held(path: &Path) -> bool {
@@ -148,8 +156,11 @@ mod tests {
         let path = directory.path().join("lock");
         let old = Lock::take(&path, None).unwrap().unwrap();
         std::fs::remove_file(&path).unwrap();
-        assert!(!is_at(old.file(), &path));
+        assert!(!is_at(old.file(), &path) && is_gone(old.file(), &path));
         let new = Lock::take(&path, Some(Instant::now())).unwrap().unwrap();
-        assert!(is_at(new.file(), &path));
+        assert!(is_at(new.file(), &path) && !is_gone(new.file(), &path));
+        assert!(is_gone(old.file(), &path), "another file has its name");
+        assert!(is_gone(new.file(), &path.join("below a file")));
+        assert!(!is_gone(new.file(), &directory.path().join("x".repeat(300))), "an error says nothing");
     }
 }

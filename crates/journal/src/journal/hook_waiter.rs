@@ -1,6 +1,6 @@
 //! A hook, or a server of a client, that sleeps at a doorbell of its own until something about its agent may have changed.
 
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Instant;
 
 use ringer_core::Scope;
@@ -9,6 +9,7 @@ use ringer_core::message::Agent;
 use crate::error::Error;
 use crate::home::Home;
 use crate::journal::schema::Journal;
+use crate::wake::doorbell::Removal;
 use crate::wake::subscription::Topic;
 use crate::wake::waiter::{OnParentExit, Waiter, WakeReason};
 
@@ -21,7 +22,7 @@ pub struct HookWaiter {
     home: Home,
     waiter: Waiter,
     /// Tells that its doorbell was removed.
-    removal: Option<OwnedFd>,
+    removal: Option<Removal>,
 }
 
 /// Why a hook woke up.
@@ -82,7 +83,7 @@ impl HookWaiter {
     pub fn journal(&mut self) -> Result<Option<Journal>, Error> {
         // What it tells is looked at here, and must not wake this process again.
         if let Some(removal) = &self.removal {
-            while rustix::io::read(removal, &mut [0; 1024]).is_ok_and(|length| length > 0) {}
+            removal.drain();
         }
         if self.waiter.doorbell().is_gone() {
             return Ok(None);

@@ -16,7 +16,7 @@ use crate::journal::schema::Journal;
 use crate::journal::sequence::POSITION;
 use crate::position::{Age, CatchUp, Cursor, ReadPosition};
 use crate::process::started;
-use crate::wake::doorbell::{self, Doorbell, LockOwner};
+use crate::wake::doorbell::{self, Doorbell, LockOwner, Removal};
 
 /// The name of the hub's cursor.
 const CONSUMER: &str = "hub";
@@ -51,6 +51,17 @@ impl HubLock {
     /// Reads away all wake-ups, and gives whether there were any. To be called before reading the journal.
     pub fn drain(&self, home: &Home) -> Result<bool, Error> {
         self.0.drain().map_err(|error| home.error("emptying the hub's doorbell", error))
+    }
+
+    /// Whether the lock or its doorbell was removed, or replaced: the home was removed, or `bells` in it. Another hub may own the
+    /// home by now, so this process must not use its files any more.
+    pub fn is_gone(&self) -> bool {
+        self.0.is_gone()
+    }
+
+    /// Tells once [`Self::is_gone`] may be true. `None` where the system has no such thing.
+    pub fn removal(&self) -> Option<Removal> {
+        self.0.removal()
     }
 
     /// The hub that is alive, if one is.

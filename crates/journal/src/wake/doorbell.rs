@@ -5,7 +5,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -14,7 +14,7 @@ use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 
 use crate::home::Home;
-use crate::lock::{Lock, is_at, is_held};
+use crate::lock::{Lock, is_at, is_gone, is_held};
 use crate::process::{is_ending, started};
 
 /// The name of the hub's doorbell. There is one hub, and every writer wakes it.
@@ -46,7 +46,7 @@ pub(crate) struct Doorbell {
     fifo: File,
     name: String,
     path: PathBuf,
-    _alive: Lock,
+    alive: Lock,
 }
 
 impl Doorbell {
@@ -68,7 +68,7 @@ impl Doorbell {
         make_fifo(&path)?;
         // Read and write: there is always a writer then, so an idle FIFO does not read as closed.
         let fifo = OpenOptions::new().read(true).write(true).custom_flags(nonblocking()).open(&path)?;
-        Ok(Self { fifo, name: name.to_owned(), path, _alive: alive })
+        Ok(Self { fifo, name: name.to_owned(), path, alive })
     }
 
     /// The name by which other processes find it.
@@ -93,25 +93,49 @@ impl Doorbell {
 }
 
 impl Doorbell {
-    /// Whether another process has removed it, or replaced it by something else: nothing can wake this process then.
+    /// Whether another process has removed it or its lock, or replaced one of them by something else: nothing can wake this
+    /// process then, or another process may have its name.
     pub(crate) fn is_gone(&self) -> bool {
-        !is_at(&self.fifo, &self.path)
+        is_gone(&self.fifo, &self.path) || is_gone(self.alive.file(), &lock_of(&self.path))
     }
 
-    /// A descriptor that can be read once the doorbell may have been removed. `None` where the system has no such thing.
+    /// Tells once the doorbell may have been removed. `None` where the system has no such thing.
     #[cfg(target_os = "linux")]
-    pub(crate) fn removal(&self) -> Option<OwnedFd> {
+    pub(crate) fn removal(&self) -> Option<Removal> {
         use rustix::fs::inotify::{CreateFlags, WatchFlags, add_watch, init};
         let queue = init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC).ok()?;
         // A file that is open is not deleted when it is removed; the number of its links changes.
         let flags = WatchFlags::ATTRIB | WatchFlags::MOVE_SELF;
-        add_watch(&queue, &self.path, flags).ok().map(|_| queue)
+        add_watch(&queue, &self.path, flags).ok().map(|_| Removal(queue))
     }
 
     #[cfg(not(target_os = "linux"))]
     #[expect(clippy::unused_self, reason = "only Linux tells")]
-    pub(crate) fn removal(&self) -> Option<OwnedFd> {
+    pub(crate) fn removal(&self) -> Option<Removal> {
         None
+    }
+}
+
+/// A descriptor that can be read once a doorbell may have been removed.
+#[derive(Debug)]
+pub struct Removal(OwnedFd);
+
+impl Removal {
+    /// Reads away what it told, so that it tells of the next change. To be called before looking at the doorbell.
+    pub fn drain(&self) {
+        while rustix::io::read(&self.0, &mut [0; 1024]).is_ok_and(|length| length > 0) {}
+    }
+}
+
+impl AsFd for Removal {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+impl AsRawFd for Removal {
+    fn as_raw_fd(&self) -> RawFd {
+        self.0.as_raw_fd()
     }
 }
 
@@ -123,8 +147,11 @@ impl AsFd for Doorbell {
 
 impl Drop for Doorbell {
     fn drop(&mut self) {
-        // If this fails, the next process that registers removes the files.
-        remove(&self.path);
+        // Without its own lock there, the files of that name are those of another process.
+        if is_at(self.alive.file(), &lock_of(&self.path)) {
+            // If this fails, the next process that registers removes the files.
+            remove(&self.path);
+        }
     }
 }
 
@@ -331,6 +358,23 @@ mod tests {
         assert!(!remove_if_stale(&bell.path), "a live process keeps its doorbell");
         drop(bell);
         assert!(all(&home).is_empty());
+    }
+
+    /// After the home was removed, a process of the new one may have the same name.
+    #[test]
+    fn one_that_is_gone_leaves_alone_what_has_its_name() {
+        let (_directory, home, bell) = created();
+        let owner = owner(&bell.path).unwrap();
+        assert!(!bell.is_gone());
+        fs::remove_file(lock_of(&bell.path)).unwrap();
+        assert!(bell.is_gone(), "another process can have its name");
+        fs::remove_dir_all(home.bells()).unwrap();
+        assert!(bell.is_gone());
+        home.make_directories().unwrap();
+        let other = Doorbell::create(&home, "a", &owner, None).unwrap();
+        assert!(bell.is_gone() && !other.is_gone());
+        drop(bell);
+        assert!(!other.is_gone() && is_alive(&other.path) && wake(&other.path));
     }
 
     #[test]

@@ -17,7 +17,7 @@ fn why(transcript: &mut Transcript, environment: &HubEnvironment, id: &str) {
 }
 
 /// Waits until nothing is queued or on its way.
-fn wait_until_delivered(environment: &HubEnvironment) {
+pub(super) fn wait_until_delivered(environment: &HubEnvironment) {
     until("everything is delivered", || {
         let status = environment.json(&["hub", "status", "--json"]);
         ["behind", "undecided", "under_way"].iter().all(|name| status[name] == 0)
