@@ -276,11 +276,12 @@ impl Emulator {
 
     /// The place and the shape of the cursor, unless it is hidden or scrolled away.
     pub(crate) fn cursor(&self) -> Option<(u16, u16, u8)> {
-        let content = self.term.renderable_content();
-        let shape = shape_number(content.cursor.shape)?;
-        let blinks = self.term.cursor_style().blinking;
-        let point = self.term.grid().cursor.point;
-        let line = point.line.0 + i32::try_from(content.display_offset).ok()?;
+        // `renderable_content` has it, too, and subtracts 1 from column 0 where only the second half of a wide character is there.
+        let style = self.term.cursor_style();
+        let is_shown = self.term.mode().contains(TermMode::SHOW_CURSOR);
+        let shape = shape_number(style.shape).filter(|_| is_shown)?;
+        let (point, blinks) = (self.term.grid().cursor.point, style.blinking);
+        let line = point.line.0 + i32::try_from(self.term.grid().display_offset()).ok()?;
         let line = u16::try_from(line).ok().filter(|line| *line < self.size().lines)?;
         // On the second half of a wide character it is seen at the first. A half without the other is a cell of its own.
         let row = &self.term.grid()[point.line];

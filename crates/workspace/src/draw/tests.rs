@@ -307,6 +307,8 @@ fn the_cursor_is_never_in_the_middle_of_a_wide_character() {
     assert_eq!(at("漢字\x1b[1;3H"), Some(2));
     // The first half of the second one is deleted.
     assert_eq!(at("漢字\x1b[1;3H\x1b[P"), Some(2));
+    // The first half of the first one is: nothing is before the other half.
+    assert_eq!(at("漢字\x1b[1;1H\x1b[P"), Some(0));
 }
 
 /// The emulator counts only the line that the program changed.
