@@ -6,6 +6,7 @@ mod said;
 #[cfg(test)]
 mod tests;
 mod watch;
+mod work_queue;
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -15,7 +16,7 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -28,8 +29,9 @@ use serde_json::{Value, json};
 use self::answers::Answers;
 use self::connection::Connection;
 pub(crate) use self::said::KeptReport;
-use self::said::{MAX_WAITING, Said, Unanswered, keep, kept_from};
+use self::said::{Said, Unanswered, keep, kept_from};
 use self::watch::HubWatch;
+use self::work_queue::{Work, WorkQueue};
 use crate::hub_order::HubOrder;
 
 /// Connects to the hub. The argument says whether one may be started.
@@ -45,15 +47,6 @@ const IN_ANY_CASE: Duration = Duration::from_mins(5);
 const ANSWERS_WITHIN: Duration = Duration::from_secs(10);
 /// The shortest time between two readings of the agents' states.
 const LOAD_EVERY: Duration = Duration::from_millis(100);
-
-/// What the thread that talks to the hub is woken for.
-#[derive(Debug)]
-enum Work {
-    /// What lasts has a part of the counter with it.
-    Say(Arc<Said>, Option<Arc<()>>),
-    /// The hub may be there.
-    Look,
-}
 
 /// What comes from the hub.
 #[derive(Debug)]
@@ -89,9 +82,7 @@ impl Mailbox {
 /// The loop's end of the connection.
 #[derive(Debug)]
 pub(crate) struct HubHost {
-    work: Arc<SyncSender<Work>>,
-    /// Counts what waits and lasts.
-    lasting: Arc<()>,
+    work: Arc<WorkQueue>,
     unanswered: Unanswered,
     link: Arc<LinkState>,
     mailbox: Mailbox,
@@ -124,18 +115,17 @@ impl HubHost {
     fn start_talking(connect: Connect, socket: Option<PathBuf>, found: SyncSender<()>) -> io::Result<Self> {
         let (woken, wakes) = wake_pair()?;
         let mailbox = Mailbox { events: Arc::default(), wakes: Arc::new(wakes) };
-        let (work, received) = sync_channel(2 * MAX_WAITING);
-        let (work, link) = (Arc::new(work), Arc::new(LinkState::default()));
+        let (work, link) = (Arc::new(WorkQueue::default()), Arc::new(LinkState::default()));
         let hub = Hub {
             connect,
             mailbox: mailbox.clone(),
             link: Arc::clone(&link),
             found,
             watch: HubWatch::new(socket),
-            wakes: Arc::downgrade(&work),
+            work: Arc::clone(&work),
         };
-        thread::spawn(move || hub.serve(&received));
-        Ok(Self { work, lasting: Arc::default(), unanswered: Unanswered::default(), link, mailbox, woken })
+        thread::spawn(move || hub.serve());
+        Ok(Self { work, unanswered: Unanswered::default(), link, mailbox, woken })
     }
 
     pub(crate) fn as_fd(&self) -> BorrowedFd<'_> {
@@ -149,10 +139,8 @@ impl HubHost {
         if !lasts {
             self.unanswered.add(&said);
         }
-        let is_full = lasts && Arc::strong_count(&self.lasting) > MAX_WAITING;
-        let lasting = lasts.then(|| Arc::clone(&self.lasting));
         // The hub is too slow, or gone for long.
-        if (is_full || self.work.try_send(Work::Say(said, lasting)).is_err()) && lasts {
+        if !self.work.say(said) {
             self.link.is_incomplete.store(true, Ordering::Relaxed);
         }
         (!lasts).then(|| kept_from(self.has_hub(), Instant::now()))
@@ -175,6 +163,13 @@ impl HubHost {
     }
 }
 
+impl Drop for HubHost {
+    /// The thread says what waits, and ends.
+    fn drop(&mut self) {
+        self.work.close();
+    }
+}
+
 /// The thread that talks to the hub.
 struct Hub {
     connect: Connect,
@@ -183,12 +178,13 @@ struct Hub {
     /// Wakes the thread that follows the agents.
     found: SyncSender<()>,
     watch: HubWatch,
-    /// Wakes this one. It ends when nothing more will be said.
-    wakes: Weak<SyncSender<Work>>,
+    work: Arc<WorkQueue>,
 }
 
 impl Hub {
-    fn serve(&self, work: &Receiver<Work>) {
+    /// Ends when nothing more will be said.
+    fn serve(&self) {
+        let work = &self.work;
         let (shortest, longest) = TRY_AGAIN;
         let (mut pause, mut unsaid) = (shortest, VecDeque::new());
         loop {
@@ -197,7 +193,7 @@ impl Hub {
             if let Some(connection) = attach(&self.connect, &self.mailbox, &self.link) {
                 // What lasts is said anew by the loop. What it said before may be wrong by now: what the person looked at then
                 // would be read.
-                while let Ok(waiting) = work.try_recv() {
+                while let Some(waiting) = work.take_next() {
                     keep_unsaid(waiting, &mut unsaid);
                 }
                 self.link.is_incomplete.store(false, Ordering::Relaxed);
@@ -216,7 +212,7 @@ impl Hub {
             let has_lasted = connected.is_some_and(|at| at.elapsed() > longest);
             pause = if has_lasted { shortest } else { (pause * 2).min(WITHOUT_WATCH) };
             let is_over = if pause > longest {
-                self.wait_for_hub((begun, pause), work, &mut unsaid)
+                self.wait_for_hub((begun, pause), &mut unsaid)
             } else {
                 keep_for(Some(pause), work, &mut unsaid, |_| false)
             };
@@ -228,20 +224,11 @@ impl Hub {
 
     /// Waits until the hub's socket is there, or a program says something that the hub has to know: then one may be started. Neither
     /// makes it try again and again: a hub may be there and refuse.
-    fn wait_for_hub(
-        &self,
-        (tried, pause): (Instant, Duration),
-        work: &Receiver<Work>,
-        unsaid: &mut VecDeque<Arc<Said>>,
-    ) -> bool {
-        let wakes = self.wakes.clone();
-        let is_watched = self.watch.begin(move || {
-            if let Some(work) = wakes.upgrade() {
-                let _ = work.send(Work::Look);
-            }
-        });
+    fn wait_for_hub(&self, (tried, pause): (Instant, Duration), unsaid: &mut VecDeque<Arc<Said>>) -> bool {
+        let (work, wakes) = (&self.work, Arc::clone(&self.work));
+        let is_watched = self.watch.begin(move || wakes.look());
         let is_there = |work: &Work| matches!(work, Work::Look);
-        let is_said = |work: &Work| matches!(work, Work::Say(said, _) if said.is_said_once());
+        let is_said = |work: &Work| matches!(work, Work::Say(said) if said.is_said_once());
         let has_come = Cell::new(false);
         let is_enough = |work: &Work| {
             has_come.set(is_there(work));
@@ -266,17 +253,13 @@ impl Hub {
 /// Keeps what programs say for so long, or until something comes that is enough. Gives whether nothing more will be said.
 fn keep_for(
     pause: Option<Duration>,
-    work: &Receiver<Work>,
+    work: &WorkQueue,
     unsaid: &mut VecDeque<Arc<Said>>,
     is_enough: impl Fn(&Work) -> bool,
 ) -> bool {
     let until = pause.map(|pause| Instant::now() + pause);
     loop {
-        let received = match until {
-            Some(until) => work.recv_timeout(until.saturating_duration_since(Instant::now())),
-            None => work.recv().map_err(|_| RecvTimeoutError::Disconnected),
-        };
-        match received {
+        match work.wait_for_next(until) {
             Ok(waiting) => {
                 let is_last = is_enough(&waiting);
                 keep_unsaid(waiting, unsaid);
@@ -291,7 +274,7 @@ fn keep_for(
 }
 
 fn keep_unsaid(work: Work, unsaid: &mut VecDeque<Arc<Said>>) {
-    if let Work::Say(said, _) = work {
+    if let Work::Say(said) = work {
         keep(said, unsaid);
     }
 }
@@ -335,7 +318,7 @@ enum Line {
 fn follow(
     mut connection: Connection,
     link: &LinkState,
-    work: &Receiver<Work>,
+    work: &WorkQueue,
     unsaid: &mut VecDeque<Arc<Said>>,
 ) -> bool {
     let is_last = say_all(&mut connection, link, work, unsaid);
@@ -346,16 +329,17 @@ fn follow(
 fn say_all(
     connection: &mut Connection,
     link: &LinkState,
-    work: &Receiver<Work>,
+    work: &WorkQueue,
     unsaid: &mut VecDeque<Arc<Said>>,
 ) -> bool {
     // The surfaces are said first, because the loop is asked for them now: what is heard needs them.
     let mut waits_for_surfaces = true;
     loop {
-        let Ok(waiting) = work.recv() else { return true };
+        let Ok(waiting) = work.wait_for_next(None) else { return true };
         if link.is_incomplete.load(Ordering::Relaxed) {
             // Meanwhile there is room again for what comes.
-            std::iter::once(waiting).chain(work.try_iter()).for_each(|waiting| keep_unsaid(waiting, unsaid));
+            let rest = std::iter::from_fn(|| work.take_next());
+            std::iter::once(waiting).chain(rest).for_each(|waiting| keep_unsaid(waiting, unsaid));
             // What is not answered is said again to the next connection, and this hub would have heard it twice.
             connection.answers.wait_for(connection.sent(), ANSWERS_WITHIN);
             return false;
@@ -365,8 +349,7 @@ fn say_all(
             keep_unsaid(waiting, unsaid);
             return false;
         }
-        let Work::Say(request, counted) = waiting else { continue };
-        drop(counted);
+        let Work::Say(request) = waiting else { continue };
         if waits_for_surfaces && request.is_said_once() {
             keep(request, unsaid);
             continue;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ringer_ipc::HubWriter;
 
 use super::answers::Answers;
-use super::said::{Said, keep};
+use super::said::{Said, drop_oldest, keep};
 
 pub(super) struct Connection {
     writer: HubWriter,
@@ -42,5 +42,6 @@ impl Connection {
         for request in self.answers.take_unanswered().into_iter().rev() {
             unsaid.push_front(request);
         }
+        drop_oldest(unsaid);
     }
 }

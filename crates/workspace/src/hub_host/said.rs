@@ -8,8 +8,9 @@ use ringer_journal::IdSource;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// What programs say that may wait for the hub; beyond that it is lost. As much of what lasts may wait beside it: it takes no room of that.
-pub(super) const MAX_WAITING: usize = 1024;
+/// What programs say that may wait for the hub: a new server takes in at once what all of them wrote meanwhile. Beyond that the oldest
+/// is lost, because the newest is what rings.
+pub(super) const MAX_WAITING: usize = 8192;
 /// The methods of what is said of a moment, and not of what lasts: it is not said anew by the loop.
 const SAID_ONCE: [&str; 2] = ["surface.heard", "surface.unread"];
 /// The parameter with the id of what was heard.
@@ -54,9 +55,16 @@ pub(super) fn kept_from(has_hub: bool, said: Instant) -> Instant {
 
 /// Keeps what would not be said anew.
 pub(super) fn keep(said: Arc<Said>, unsaid: &mut VecDeque<Arc<Said>>) {
-    if said.is_said_once() && unsaid.len() < MAX_WAITING {
+    if said.is_said_once() {
         unsaid.push_back(said);
+        drop_oldest(unsaid);
     }
+}
+
+/// Drops what is more than may wait.
+pub(super) fn drop_oldest(unsaid: &mut VecDeque<Arc<Said>>) {
+    let more = unsaid.len().saturating_sub(MAX_WAITING);
+    unsaid.drain(..more);
 }
 
 /// What is said once, as it is kept for the next server.

@@ -7,6 +7,7 @@ use ringer_ipc::discovery::{HubAddress, socket_path};
 use ringer_journal::Home;
 use test_support::until;
 
+use super::said::MAX_WAITING;
 use super::*;
 
 /// A home, and where its hub listens.
@@ -46,15 +47,21 @@ fn method_of(line: &str) -> String {
 
 /// Reads and answers until the connection ends. Gives the methods that came.
 fn answer_all(hub: BufReader<UnixStream>) -> Vec<String> {
-    let (mut writer, mut methods) = (hub.get_ref().try_clone().unwrap(), Vec::new());
+    let requests = answer_requests(hub);
+    requests.iter().map(|request| request["method"].as_str().unwrap().to_owned()).collect()
+}
+
+/// The same. Gives the requests.
+fn answer_requests(hub: BufReader<UnixStream>) -> Vec<Value> {
+    let (mut writer, mut requests) = (hub.get_ref().try_clone().unwrap(), Vec::new());
     for line in hub.lines().map_while(Result::ok) {
         let request: Value = serde_json::from_str(&line).unwrap();
-        methods.push(request["method"].as_str().unwrap().to_owned());
         let answer = json!({ "id": request["id"], "ok": true, "result": {} });
         // The other side may have gone.
         let _ = writeln!(writer, "{answer}");
+        requests.push(request);
     }
-    methods
+    requests
 }
 
 /// Tells a hub that reads nothing so much that something is left out.
@@ -175,4 +182,24 @@ fn what_a_hub_has_not_answered_is_kept_for_the_next_server_until_one_does() {
     drop(host);
     let methods = reading.join().unwrap();
     assert_eq!(methods.iter().filter(|method| *method == "surface.heard").count(), 1, "{methods:?}");
+}
+
+/// As a server says that takes in what programs wrote while there was none.
+#[test]
+fn of_more_than_may_wait_the_newest_is_told_in_its_order() {
+    let (_directory, home, socket) = home();
+    let mut host = start(home, socket.clone());
+    let all = MAX_WAITING + 1000;
+    for number in 0..all {
+        host.tell("surface.heard", json!({ "number": number }));
+    }
+    let listener = UnixListener::bind(&socket).unwrap();
+    let hub = next_host(&listener);
+    until_connected(&host);
+    host.tell("surface.looks", json!({}));
+    drop(host);
+    let number = |request: &Value| request["params"]["number"].as_u64();
+    let told: Vec<u64> = answer_requests(hub).iter().filter_map(number).collect();
+    let newest: Vec<u64> = (1000..all as u64).collect();
+    assert!(told == newest, "{} were told, from {:?} to {:?}", told.len(), told.first(), told.last());
 }
