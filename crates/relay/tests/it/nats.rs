@@ -3,7 +3,7 @@
 use ringer_core::message::{Mark, Tag};
 use ringer_core::{Draft, Kind, Scope, Sender};
 use ringer_journal::IdSource;
-use test_support::{NatsServer, until_within};
+use test_support::{NatsServer, until, until_within};
 
 use crate::raw;
 use crate::team::{Member, SETTLES_WITHIN};
@@ -32,6 +32,8 @@ fn a_day_offline_is_caught_up() {
     let server = NatsServer::start();
     let (mut laptop, vm) = (Member::connected(&server, "laptop"), Member::connected(&server, "box"));
     laptop.stop();
+    let open_requests = || raw::run(raw::open_requests(&server.url(), "ringer-laptop"));
+    until("the server knows that it has gone", || open_requests() == 0);
     let missed = vm.write("missed", 700);
     let own = laptop.write("meanwhile", 300);
     laptop.start();
@@ -39,6 +41,7 @@ fn a_day_offline_is_caught_up() {
     vm.until_has(&laptop, &own);
     assert_eq!(laptop.has_of(&vm), missed, "in order");
 }
+
 #[test]
 fn a_server_that_is_killed_in_a_burst_loses_and_doubles_nothing() {
     let mut server = NatsServer::start();

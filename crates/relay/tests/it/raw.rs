@@ -116,6 +116,14 @@ pub(crate) async fn count(url: &str) -> u64 {
     stream.cached_info().state.messages
 }
 
+/// How many requests of a machine for messages the server still has. It answers them with the next messages, also if the machine
+/// has just gone; those are delivered again later than what follows.
+pub(crate) async fn open_requests(url: &str, consumer: &str) -> usize {
+    let client = async_nats::connect(url).await.expect("a connection");
+    let stream = async_nats::jetstream::new(client).get_stream("ringer-t").await.expect("a stream");
+    stream.consumer_info(consumer).await.expect("a consumer").num_waiting
+}
+
 /// How many messages a consumer has not acknowledged.
 pub(crate) async fn unread(url: &str, consumer: &str) -> u64 {
     let client = async_nats::connect(url).await.expect("a connection");
