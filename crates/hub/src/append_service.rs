@@ -1,7 +1,7 @@
 //! Appends messages for other processes: a thread with a socket and a connection to the journal of its own, beside the loop.
 //!
 //! A command that opens the journal for one message spends more time on that than on the message. What this thread cannot append
-//! at once, the command appends itself; so nothing here waits for long, and nothing here makes or repairs a file.
+//! at once, the command appends itself; so nothing here waits for long, and nothing here repairs a file.
 
 use std::fs::{self, Metadata};
 use std::io::{self, ErrorKind};
