@@ -70,7 +70,7 @@ fn what_an_emptied_server_forgot_is_published_again() {
     // The server has these and acknowledged them, and the other machine has not read them.
     vm.stop();
     texts.extend(laptop.write("unread", 50));
-    test_support::until("the server has all", || {
+    until("the server has all", || {
         laptop.machine.journal().export_lag("nats:t").expect("a journal") == Some(0)
     });
     server.kill();
@@ -93,14 +93,14 @@ fn what_a_server_lost_of_its_last_moments_is_published_again() {
     vm.until_has(&laptop, &texts);
     vm.stop();
     let all_arrived = || laptop.machine.journal().export_lag("nats:t").expect("a journal") == Some(0);
-    test_support::until("the server has all", all_arrived);
+    until("the server has all", all_arrived);
     server.kill();
     let synced = server.directory().join("synced");
     copy(&server.store(), &synced);
     server.run();
     laptop.until_connected();
     texts.extend(laptop.write("acknowledged and not synced", 20));
-    test_support::until("the server has all", all_arrived);
+    until("the server has all", all_arrived);
     server.kill();
     server.wipe();
     copy(&synced, &server.store());
@@ -125,7 +125,7 @@ fn what_was_old_when_a_server_lost_it_is_published_again() {
     vm.until_has(&laptop, &texts);
     vm.stop();
     let all_arrived = || laptop.machine.journal().export_lag("nats:t").expect("a journal") == Some(0);
-    test_support::until("the server has all", all_arrived);
+    until("the server has all", all_arrived);
     server.kill();
     let synced = server.directory().join("synced");
     copy(&server.store(), &synced);
@@ -245,7 +245,7 @@ fn what_a_machine_may_not_say_is_refused_and_counted() {
     raw::run(raw::publish(&server.url(), None, "ringer.t.e@ve.global.default", &odd)).expect("published");
     let eve = Member::new(&server, "eve", false);
     laptop.until_has(&eve, &["fine".to_owned()]);
-    test_support::until("all are counted", || laptop.status().refused == 6);
+    until("all are counted", || laptop.status().refused == 6);
     assert_eq!(laptop.status().state, ringer_relay::LinkState::Connected);
 }
 
