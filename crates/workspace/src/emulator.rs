@@ -1,6 +1,7 @@
 //! The terminal of one pane: what its program wrote, as cells.
 
 mod cells;
+mod main_screen;
 mod mended_term;
 mod replies;
 mod search;
@@ -272,6 +273,11 @@ impl Emulator {
         let shape = shape_number(style.shape).unwrap_or(2) - u8::from(style.blinking);
         let is_shown = self.term.mode().contains(TermMode::SHOW_CURSOR);
         (u16::try_from(point.column.0).unwrap_or(0), line, shape, is_shown)
+    }
+
+    /// Whether a line is full, and the next character begins another one.
+    pub(crate) fn is_at_line_end(&self) -> bool {
+        self.term.grid().cursor.input_needs_wrap
     }
 
     /// The place and the shape of the cursor, unless it is hidden or scrolled away.

@@ -2,8 +2,6 @@
 
 use std::fmt::Write;
 
-use memchr::memmem::find;
-
 use crate::emulator::{Emulator, MAX_SIZE, MouseMode, Size};
 use crate::screen::{Cell, write_link};
 use crate::style::{ColourDepth, Style};
@@ -13,62 +11,40 @@ const MAX_HISTORY: usize = 1000;
 
 /// Sets the size of a terminal, where that is possible. A pane leaves it out.
 const SIZE: &str = "\x1b[8;";
-/// Shows the other screen. Nothing else that is saved has it.
+/// Shows the other screen.
 const ALTERNATE: &str = "\x1b[?1049h";
 
-/// Remembers the main screen while a program shows its other one.
-#[derive(Debug, Default)]
-pub(crate) struct Snapshots {
-    main: String,
-}
-
-impl Snapshots {
-    /// The bytes that make an empty terminal of the same size show what this one shows. They begin with that size.
-    pub(crate) fn take(&mut self, emulator: &Emulator) -> String {
-        let Size { columns, lines } = emulator.size();
-        let mut out = format!("{SIZE}{lines};{columns}t");
-        if emulator.is_alternate() {
-            out.push_str(&self.main);
-            out.push_str(ALTERNATE);
-            out.push_str("\x1b[H");
-            write_lines(emulator, 0, &mut out);
-        } else {
-            let history = i32::try_from(emulator.history().min(MAX_HISTORY)).unwrap_or(0);
-            self.main.clear();
-            write_lines(emulator, -history, &mut self.main);
-            out.push_str(&self.main);
-        }
-        write_state(emulator, &mut out);
-        out
+/// The bytes that make an empty terminal of the same size show what this one shows. They begin with that size.
+pub(crate) fn snapshot(emulator: &mut Emulator) -> String {
+    let Size { columns, lines } = emulator.size();
+    let mut out = format!("{SIZE}{lines};{columns}t");
+    emulator.with_main_screen(|main| {
+        let history = i32::try_from(main.history().min(MAX_HISTORY)).unwrap_or(0);
+        write_lines(main, -history, &mut out);
+        write_own_state(main, &mut out);
+    });
+    if emulator.is_alternate() {
+        out.push_str(ALTERNATE);
+        out.push_str("\x1b[H");
+        write_lines(emulator, 0, &mut out);
+        write_own_state(emulator, &mut out);
     }
-
-    /// Goes on with what another server saved, which this terminal shows.
-    pub(crate) fn take_over(&mut self, saved: &[u8], emulator: &Emulator) {
-        let screen = split_size(saved).map_or(saved, |(_, screen)| screen);
-        match find(screen, ALTERNATE.as_bytes()) {
-            Some(at) => self.main = String::from_utf8_lossy(&screen[..at]).into_owned(),
-            None => drop(self.take(emulator)),
-        }
-    }
+    write_state(emulator, &mut out);
+    out
 }
 
 /// The size of the terminal that a screen was saved of. Older versions did not save it, and a damaged file may say anything.
 pub(crate) fn saved_size(saved: &[u8]) -> Option<Size> {
-    let (columns, lines) = MAX_SIZE;
-    split_size(saved).map(|(size, _)| size).filter(|size| size.columns <= columns && size.lines <= lines)
-}
-
-/// The size at the beginning of what was saved, and the rest.
-fn split_size(saved: &[u8]) -> Option<(Size, &[u8])> {
     let rest = saved.strip_prefix(SIZE.as_bytes())?;
-    let (size, screen) = rest.split_at_checked(rest.iter().position(|byte| *byte == b't')?)?;
+    let size = &rest[..rest.iter().position(|byte| *byte == b't')?];
     let (lines, columns) = str::from_utf8(size).ok()?.split_once(';')?;
-    Some((Size::at_least(columns.parse().ok()?, lines.parse().ok()?), &screen[1..]))
+    let size = Size::at_least(columns.parse().ok()?, lines.parse().ok()?);
+    let (columns, lines) = MAX_SIZE;
+    (size.columns <= columns && size.lines <= lines).then_some(size)
 }
 
 fn write_lines(emulator: &Emulator, first: i32, out: &mut String) {
     let last = i32::from(emulator.size().lines) - 1;
-    let (mut style, mut link) = (Style::default(), None);
     let mut is_continued = false;
     for line in first..=last {
         let cells: Vec<Cell> = emulator.row(line).collect();
@@ -83,32 +59,38 @@ fn write_lines(emulator: &Emulator, first: i32, out: &mut String) {
             end.max(usize::from(is_continued))
         };
         is_continued = is_wrapped;
-        for cell in cells.iter().take(length) {
-            let Some(character) = cell.character else { continue };
-            if cell.style != style {
-                cell.style.write(ColourDepth::Rgb, out);
-                style = cell.style;
-            }
-            if cell.link != link {
-                write_link(cell.link.as_ref(), out);
-                link.clone_from(&cell.link);
-            }
-            out.push(character);
-            out.extend(cell.marks.iter().flatten());
-        }
-        if style != Style::default() {
-            out.push_str("\x1b[0m");
-            style = Style::default();
-        }
-        if link.take().is_some() {
-            write_link(None, out);
-        }
+        write_cells(&cells[..length], out);
         if line < last && !is_wrapped {
             out.push_str("\r\n");
         }
     }
 }
 
+/// Writes cells beside each other, and leaves no style and no link.
+fn write_cells(cells: &[Cell], out: &mut String) {
+    let (mut style, mut link) = (Style::default(), None);
+    for cell in cells {
+        let Some(character) = cell.character else { continue };
+        if cell.style != style {
+            cell.style.write(ColourDepth::Rgb, out);
+            style = cell.style;
+        }
+        if cell.link != link {
+            write_link(cell.link.as_ref(), out);
+            link.clone_from(&cell.link);
+        }
+        out.push(character);
+        out.extend(cell.marks.iter().flatten());
+    }
+    if style != Style::default() {
+        out.push_str("\x1b[0m");
+    }
+    if link.is_some() {
+        write_link(None, out);
+    }
+}
+
+/// What both screens have.
 fn write_state(emulator: &Emulator, out: &mut String) {
     let modes = emulator.input_modes();
     let mouse = match emulator.mouse_mode() {
@@ -126,13 +108,29 @@ fn write_state(emulator: &Emulator, out: &mut String) {
         (true, mouse),
     ];
     switches.iter().filter(|(is_set, _)| *is_set).for_each(|(_, sequence)| out.push_str(sequence));
-    if modes.kitty_flags > 0 {
-        let _ = write!(out, "\x1b[>{}u", modes.kitty_flags);
-    }
-    let (x, y, shape, is_shown) = emulator.program_cursor();
-    let _ = write!(out, "\x1b[{};{}H\x1b[{shape} q", y + 1, x + 1);
+    let (_, _, shape, is_shown) = emulator.program_cursor();
+    let _ = write!(out, "\x1b[{shape} q");
     if !is_shown {
         out.push_str("\x1b[?25l");
+    }
+}
+
+/// What each of the two screens has for itself.
+fn write_own_state(emulator: &Emulator, out: &mut String) {
+    let flags = emulator.input_modes().kitty_flags;
+    if flags > 0 {
+        let _ = write!(out, "\x1b[>{flags}u");
+    }
+    let (x, y, ..) = emulator.program_cursor();
+    let line = emulator.row(i32::from(y)).enumerate();
+    // Only a character in the last column brings the cursor to the end of its line.
+    let last = line.filter(|(_, cell)| cell.character.is_some() && emulator.is_at_line_end()).last();
+    match last {
+        Some((column, cell)) => {
+            let _ = write!(out, "\x1b[{};{}H", y + 1, column + 1);
+            write_cells(&[cell], out);
+        }
+        None => _ = write!(out, "\x1b[{};{}H", y + 1, x + 1),
     }
 }
 
@@ -156,7 +154,7 @@ mod tests {
         let mut emulator = Emulator::new(size, 100);
         emulator.feed(b"0123456789 \r\nnext");
         let mut again = Emulator::new(size, 100);
-        again.feed(Snapshots::default().take(&emulator).as_bytes());
+        again.feed(snapshot(&mut emulator).as_bytes());
         assert_eq!(shown(&again).0.text(), "0123456789\n\nnext\n");
     }
 
@@ -172,14 +170,12 @@ mod tests {
     fn links_come_back_over_lines_in_what_was_scrolled_away_and_behind_the_other_screen() {
         let size = Size::at_least(10, 3);
         let mut emulator = Emulator::new(size, 100);
-        let mut snapshots = Snapshots::default();
         emulator.feed(b"\x1b]8;id=a;http://a/;x\x1b\\first 0123456789\x1b]8;;\x1b\\ plain\r\n\r\n\r\n");
         emulator.feed(b"\x1b]8;;http://b/\x1b\\b \x1b]8;;http://c/\x1b\\c\x1b]8;;\x1b\\\r\nend");
         let before = linked(&emulator);
         assert_eq!(before.len(), 19, "{before:?}");
-        snapshots.take(&emulator);
         emulator.feed(b"\x1b[?1049h\x1b[H\x1b]8;;http://d/\x1b\\d\x1b]8;;\x1b\\");
-        let taken = snapshots.take(&emulator);
+        let taken = snapshot(&mut emulator);
         let mut again = Emulator::new(size, 100);
         again.feed(taken.as_bytes());
         assert_eq!(linked(&again), linked(&emulator));
@@ -188,36 +184,27 @@ mod tests {
     }
 
     #[test]
-    fn the_main_screen_comes_back_after_several_servers() {
+    fn the_main_screen_comes_back_after_several_servers_as_it_was_when_the_program_left_it() {
         let size = Size::at_least(20, 4);
         let mut emulator = Emulator::new(size, 100);
-        let mut snapshots = Snapshots::default();
-        emulator.feed(b"main");
-        snapshots.take(&emulator);
-        emulator.feed(b"\x1b[?1049hother");
-        let mut saved = snapshots.take(&emulator);
+        emulator.feed(b"old\x1b[H\x1b[2J$ less file\r\n\x1b[>1u\x1b[?1049h\x1b[=5u\x1b[2;2Hother");
         for _ in 0..3 {
+            let saved = snapshot(&mut emulator);
             emulator = Emulator::new(size, 100);
             emulator.feed(saved.as_bytes());
-            let mut snapshots = Snapshots::default();
-            snapshots.take_over(saved.as_bytes(), &emulator);
-            saved = snapshots.take(&emulator);
         }
-        assert!(emulator.is_alternate() && shown(&emulator).0.text().contains("other"));
-        emulator.feed(b"\x1b[?1049l");
-        assert!(shown(&emulator).0.text().contains("main"));
-        // One that showed its main screen when it was saved may show the other one before it is saved again.
-        let mut snapshots = Snapshots::default();
-        snapshots.take_over(b"main", &emulator);
-        emulator.feed(b"\x1b[?1049h");
-        assert!(snapshots.take(&emulator).starts_with("\x1b[8;4;20tmain"));
+        assert_eq!(shown(&emulator).0.text(), "\n other\n\n");
+        assert_eq!((emulator.is_alternate(), emulator.input_modes().kitty_flags), (true, 5));
+        emulator.feed(b"\x1b[?1049l$ ");
+        assert_eq!(shown(&emulator).0.text(), "$ less file\n$\n\n");
+        assert_eq!((emulator.is_alternate(), emulator.input_modes().kitty_flags), (false, 1));
     }
 
     #[test]
     fn the_size_is_read_as_it_was_written_and_is_not_shown() {
         let mut emulator = Emulator::new(Size::at_least(20, 4), 100);
         emulator.feed(b"one\r\ntwo");
-        let saved = Snapshots::default().take(&emulator);
+        let saved = snapshot(&mut emulator);
         assert_eq!(saved_size(saved.as_bytes()), Some(Size::at_least(20, 4)));
         let mut again = Emulator::new(Size::at_least(20, 4), 100);
         again.feed(saved.as_bytes());
@@ -235,13 +222,14 @@ mod tests {
         ) {
             let size = Size::at_least(20, 6);
             let mut emulator = Emulator::new(size, 100);
-            let mut snapshots = Snapshots::default();
+            let mut untouched = Emulator::new(size, 100);
             // As the server does: now and then.
             for piece in bytes.as_bytes().chunks(60) {
                 emulator.feed(piece);
-                snapshots.take(&emulator);
+                untouched.feed(piece);
+                snapshot(&mut emulator);
             }
-            let taken = snapshots.take(&emulator);
+            let taken = snapshot(&mut emulator);
             let mut again = Emulator::new(size, 100);
             again.feed(taken.as_bytes());
             let (before, after) = (shown(&emulator), shown(&again));
@@ -250,6 +238,16 @@ mod tests {
             prop_assert_eq!(linked(&emulator), linked(&again));
             prop_assert_eq!(emulator.input_modes(), again.input_modes());
             prop_assert_eq!(emulator.is_alternate(), again.is_alternate());
+            for next in ["", "\x1b[?1049lback", "\x1b[?1049hthere"] {
+                for terminal in [&mut emulator, &mut untouched, &mut again] {
+                    terminal.feed(next.as_bytes());
+                }
+                for other in [&untouched, &again] {
+                    prop_assert_eq!(shown(&emulator).0.text(), shown(other).0.text());
+                    prop_assert_eq!(shown(&emulator).1, shown(other).1);
+                    prop_assert_eq!(emulator.input_modes(), other.input_modes());
+                }
+            }
         }
     }
 }

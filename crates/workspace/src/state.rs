@@ -31,6 +31,7 @@ use crate::effect::Effect;
 use crate::emulator::{InputModes, MouseMode, Size};
 use crate::layout::PaneId;
 use crate::pane::{Pane, surface_of};
+use crate::snapshot::snapshot;
 use crate::view::{ClientFacts, ClientId, Mode, View};
 use crate::workspace::Workspace;
 
@@ -101,6 +102,12 @@ impl State {
 
     pub(crate) fn pane(&self, pane: &PaneId) -> Option<&Pane> {
         self.panes.get(pane)
+    }
+
+    /// The bytes that make another pane show the same, and say the same of its program.
+    pub(crate) fn snapshot(&mut self, pane: &PaneId) -> Option<String> {
+        let pane = self.panes.get_mut(pane)?;
+        Some(snapshot(&mut pane.emulator) + &pane.saved_description())
     }
 
     pub(crate) fn panes(&self) -> impl Iterator<Item = &Pane> {

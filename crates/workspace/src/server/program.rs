@@ -10,7 +10,6 @@ use rustix::termios::{Winsize, tcgetwinsize, tcsetwinsize};
 
 use crate::emulator::Size;
 use crate::layout::PaneId;
-use crate::snapshot::Snapshots;
 
 /// What may wait for a program that does not read. Beyond that, keys are lost, as in any terminal.
 const MAX_WAITING: usize = 4 * 1024 * 1024;
@@ -44,7 +43,6 @@ pub(super) struct Program {
     /// The keeper that is connected has it, and tells how it ends.
     is_kept: bool,
     pub(super) has_ended: bool,
-    pub(super) snapshots: Snapshots,
     /// Whether it showed something since its screen was saved.
     pub(super) is_unsaved: bool,
 }
@@ -58,7 +56,6 @@ impl Program {
             paused_until: None,
             is_kept: true,
             has_ended: false,
-            snapshots: Snapshots::default(),
             is_unsaved: true,
         }
     }

@@ -84,7 +84,6 @@ impl Server {
             drop(pane.feed(shown, now));
             drop(told.map(|ending| pane.end(ending)));
             pane.emulator.resize(size);
-            program.snapshots.take_over(shown, &pane.emulator);
             let mut effects = self.state.adopt(pane, note.as_ref().map(Note::place), late, now);
             effects.retain(|effect| !take_told(&mut unheard, effect));
             self.perform(effects);

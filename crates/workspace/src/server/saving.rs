@@ -131,9 +131,9 @@ impl Server {
     }
 
     fn save_screen(&mut self, pane: &PaneId) {
-        let (Some(program), Some(own)) = (self.programs.get_mut(pane), self.state.pane(pane)) else { return };
+        let Some(program) = self.programs.get_mut(pane) else { return };
+        let Some(mut screen) = self.state.snapshot(pane) else { return };
         program.is_unsaved = false;
-        let mut screen = program.snapshots.take(&own.emulator) + &own.saved_description();
         if let Some(position) = self.kept.position(pane) {
             position.write(&mut screen);
         }
