@@ -184,6 +184,8 @@ fn failure(error: ClientError) -> Failure {
     match error {
         ClientError::NoServer => Failure::new(Exit::Unavailable, error.to_string()).hint("ringer open"),
         ClientError::Refused(_) => Failure::new(Exit::Data, error.to_string()).hint("ringer surfaces"),
+        ClientError::Busy(_) => Failure::new(Exit::TryAgain, error.to_string()),
+        ClientError::TooLong(_) => Failure::new(Exit::Data, error.to_string()).hint("split -C 1M"),
         ClientError::OtherVersion { .. } => Failure::new(Exit::Unavailable, error.to_string())
             .hint("ringer attach   # takes over what runs in panes"),
         ClientError::NewerServer { .. } => {

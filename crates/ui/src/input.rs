@@ -13,8 +13,8 @@ const BELL: u8 = 0x07;
 const PASTE_END: &[u8] = b"\x1b[201~";
 /// A sequence that is longer is none.
 const MAX_SEQUENCE: usize = 4096;
-/// What is longer is cut.
-const MAX_PASTE: usize = 1024 * 1024;
+/// Of a longer paste, the rest is left out.
+pub const MAX_PASTE: usize = 16 * 1024 * 1024;
 
 /// A piece of the input.
 #[derive(Debug, Clone, PartialEq)]
@@ -23,6 +23,8 @@ pub struct Input {
     pub event: Option<Event>,
     /// The bytes of it; of a paste, only what was pasted.
     pub bytes: Vec<u8>,
+    /// Whether it is a paste that was longer than [`MAX_PASTE`].
+    pub is_cut: bool,
 }
 
 /// Takes bytes and gives events, wherever the input was split.
@@ -31,7 +33,13 @@ pub struct InputParser {
     /// The beginning of a sequence or of a character.
     pending: Vec<u8>,
     /// What was pasted so far, while it is.
-    paste: Option<Vec<u8>>,
+    paste: Option<Paste>,
+}
+
+#[derive(Debug, Default)]
+struct Paste {
+    bytes: Vec<u8>,
+    is_cut: bool,
 }
 
 /// What stands at the beginning of some bytes.
@@ -74,17 +82,17 @@ impl InputParser {
         let mut rest = bytes.as_slice();
         loop {
             if let Some(pasted) = &mut self.paste {
-                let Some(taken) = take_paste(pasted, rest) else {
+                let Some(taken) = pasted.take(rest) else {
                     // The last bytes may be the beginning of the end.
                     let kept = rest.len().saturating_sub(PASTE_END.len() - 1);
-                    append(pasted, &rest[..kept]);
+                    pasted.append(&rest[..kept]);
                     rest = &rest[kept..];
                     break;
                 };
                 rest = &rest[taken..];
-                let bytes = mem::take(pasted);
+                let Paste { bytes, is_cut } = mem::take(pasted);
                 let event = Some(Event::Paste(String::from_utf8_lossy(&bytes).into_owned()));
-                inputs.push(Input { event, bytes });
+                inputs.push(Input { event, bytes, is_cut });
                 self.paste = None;
             }
             if rest.is_empty() {
@@ -93,12 +101,12 @@ impl InputParser {
             match step(rest, is_all) {
                 Step::Found(length, event) => {
                     let (bytes, after) = rest.split_at(length);
-                    inputs.push(Input { event, bytes: bytes.to_vec() });
+                    inputs.push(Input { event, bytes: bytes.to_vec(), is_cut: false });
                     rest = after;
                 }
                 Step::Paste(length) => {
                     rest = &rest[length..];
-                    self.paste = Some(Vec::new());
+                    self.paste = Some(Paste::default());
                 }
                 Step::Incomplete if rest.len() > MAX_SEQUENCE => rest = &[],
                 Step::Incomplete => break,
@@ -109,16 +117,19 @@ impl InputParser {
     }
 }
 
-fn append(pasted: &mut Vec<u8>, bytes: &[u8]) {
-    let room = MAX_PASTE.saturating_sub(pasted.len());
-    pasted.extend_from_slice(&bytes[..bytes.len().min(room)]);
-}
+impl Paste {
+    fn append(&mut self, bytes: &[u8]) {
+        let room = MAX_PASTE.saturating_sub(self.bytes.len()).min(bytes.len());
+        self.bytes.extend_from_slice(&bytes[..room]);
+        self.is_cut |= room < bytes.len();
+    }
 
-/// Takes the rest of a paste. Gives how many bytes that were, or `None` if its end has not come yet.
-fn take_paste(pasted: &mut Vec<u8>, bytes: &[u8]) -> Option<usize> {
-    let end = bytes.windows(PASTE_END.len()).position(|window| window == PASTE_END)?;
-    append(pasted, &bytes[..end]);
-    Some(end + PASTE_END.len())
+    /// Takes the rest of a paste. Gives how many bytes that were, or `None` if its end has not come yet.
+    fn take(&mut self, bytes: &[u8]) -> Option<usize> {
+        let end = bytes.windows(PASTE_END.len()).position(|window| window == PASTE_END)?;
+        self.append(&bytes[..end]);
+        Some(end + PASTE_END.len())
+    }
 }
 
 fn step(bytes: &[u8], is_all: bool) -> Step {

@@ -42,7 +42,7 @@ pub use app::{Settings, run};
 pub use backend::{Backend, ProgramAnswer, ProgramQuestion, PromptDetails, Request, Response};
 pub use data::{Agent, Data, FooterToast, Notification};
 pub use inbox::{Effect, Inbox};
-pub use input::{Input, InputParser};
+pub use input::{Input, InputParser, MAX_PASTE};
 pub use keys::{Action, InvalidKey, KEY_EXAMPLES, KeyMap, KeyPress};
 pub use signs::{kind_sign, state_sign, state_word};
 pub use theme::{Palette, Theme};

@@ -1,5 +1,6 @@
 //! A client: it lends its terminal to the server, and knows nothing of panes.
 
+mod error;
 mod link;
 mod watch;
 
@@ -14,6 +15,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use serde_json::Value;
 
+pub use self::error::ClientError;
 use self::link::{ANSWER_WITHIN, Link};
 use self::watch::Watch;
 use crate::address::Places;
@@ -21,7 +23,7 @@ use crate::inspection::RunningServer;
 use crate::outer_modes::LEAVE;
 use crate::program_version::is_newer;
 use crate::protocol::{
-    Answer, Bye, Frame, FrameKind, FrameReader, Hello, Request, TerminalFacts, VERSION, Welcome,
+    Answer, Bye, Frame, FrameKind, FrameReader, Hello, MAX_FRAME, Request, TerminalFacts, VERSION, Welcome,
 };
 use crate::raw_terminal::RawTerminal;
 
@@ -35,43 +37,6 @@ const STARTS_WITHIN: Duration = Duration::from_secs(10);
 const CRASHES_WITHIN: Duration = Duration::from_secs(5);
 const MAX_LOSSES: u32 = 3;
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
-
-/// Why a command of panes fails.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ClientError {
-    /// None runs, and none was to be started.
-    #[error("no panes are open")]
-    NoServer,
-    /// It could not be started.
-    #[error("the server of panes cannot start: {0}")]
-    CannotStart(String),
-    /// It does not answer, or what it says makes no sense.
-    #[error("the server of panes does not answer: {0}")]
-    Silent(io::Error),
-    /// It speaks a version of the protocol that this program does not know yet.
-    #[error("the server of panes is version {server}, which is newer than this program, version {own}")]
-    NewerServer {
-        /// The server's program.
-        server: String,
-        /// This program.
-        own: &'static str,
-    },
-    /// It speaks another version of the protocol.
-    #[error("the server of panes is version {server}, this program is version {own}")]
-    OtherVersion {
-        /// The server's program.
-        server: String,
-        /// This program.
-        own: &'static str,
-    },
-    /// It refuses to do it.
-    #[error("{0}")]
-    Refused(String),
-    /// The terminal cannot be used.
-    #[error("the terminal cannot be used: {0}")]
-    Terminal(#[source] io::Error),
-}
 
 /// What a client tells of its terminal and its surroundings.
 #[derive(Debug, Clone, Default)]
@@ -153,12 +118,17 @@ pub fn request(
     request: &Request,
     surroundings: Option<&dyn Surroundings>,
 ) -> Result<Answer, ClientError> {
+    let frame = Frame::json(FrameKind::Request, request);
+    if frame.body.len() > MAX_FRAME {
+        return Err(ClientError::TooLong(frame.body.len()));
+    }
     let mut link = match surroundings {
         Some(surroundings) => connect_or_start(places, settings, None, surroundings)?,
         None => own_version(connect(places, settings, None)?)?,
     };
-    match link.ask(request).map_err(ClientError::Silent)? {
+    match link.ask(&frame).map_err(ClientError::Silent)? {
         Answer::Failed { why } => Err(ClientError::Refused(why)),
+        Answer::Busy { why } => Err(ClientError::Busy(why)),
         answer => Ok(answer),
     }
 }
@@ -167,7 +137,8 @@ pub fn request(
 pub fn running_server(places: &Places, settings: &ClientSettings) -> Result<RunningServer, ClientError> {
     let (mut link, welcome) = connect(places, settings, None)?;
     let panes = if welcome.version == VERSION {
-        let answer = link.ask(&Request::List).map_err(ClientError::Silent)?;
+        let answer =
+            link.ask(&Frame::json(FrameKind::Request, &Request::List)).map_err(ClientError::Silent)?;
         if let Answer::Panes(panes) = answer { Some(panes.len()) } else { None }
     } else {
         None

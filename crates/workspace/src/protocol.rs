@@ -14,7 +14,7 @@ pub(crate) const VERSION: u32 = 1;
 /// A kind and a length.
 const HEADER: usize = 5;
 /// A frame is not longer.
-const MAX_FRAME: usize = 4 * 1024 * 1024;
+pub(crate) const MAX_FRAME: usize = 4 * 1024 * 1024;
 
 /// What a frame is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -248,6 +248,11 @@ pub enum Answer {
     Panes(Vec<PaneListed>),
     /// It cannot be done.
     Failed {
+        /// Why.
+        why: String,
+    },
+    /// It cannot be done now, and may be later.
+    Busy {
         /// Why.
         why: String,
     },

@@ -81,14 +81,20 @@ fn what_never_ends_is_bounded() {
     }
     let mut parser = InputParser::default();
     parser.feed(b"\x1b[200~");
+    assert!(parser.feed(&vec![b'x'; MAX_PASTE]).is_empty());
+    assert!(!parser.is_waiting(), "the rest of a paste may take long");
+    let pasted = |events: &[Input]| match events {
+        [Input { event: Some(Event::Paste(_)), bytes, is_cut }] => Some((bytes.len(), *is_cut)),
+        _ => None,
+    };
+    let whole = parser.feed(b"\x1b[201~");
+    assert_eq!(pasted(&whole), Some((MAX_PASTE, false)));
+    parser.feed(b"\x1b[200~");
     for _ in 0..3 {
         assert!(parser.feed(&vec![b'x'; MAX_PASTE]).is_empty());
-        assert!(!parser.is_waiting(), "the rest of a paste may take long");
     }
-    let events = parser.feed(b"\x1b[201~");
-    assert!(
-        matches!(&events[..], [Input { event: Some(Event::Paste(_)), bytes }] if bytes.len() == MAX_PASTE)
-    );
+    assert_eq!(pasted(&parser.feed(b"\x1b[201~")), Some((MAX_PASTE, true)));
+    assert_eq!(pasted(&parser.feed(b"\x1b[200~next\x1b[201~")), Some((4, false)));
 }
 
 #[test]

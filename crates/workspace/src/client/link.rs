@@ -10,7 +10,7 @@ use ringer_pty::descriptor_socket;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, retry_on_intr};
 
-use crate::protocol::{Answer, Frame, FrameKind, FrameReader, Request};
+use crate::protocol::{Answer, Frame, FrameKind, FrameReader};
 
 /// How long the server may take to answer.
 pub(super) const ANSWER_WITHIN: Duration = Duration::from_secs(5);
@@ -39,8 +39,8 @@ impl Link {
     }
 
     /// Asks for something, and waits for what comes of it.
-    pub(super) fn ask(&mut self, request: &Request) -> io::Result<Answer> {
-        self.send(&Frame::json(FrameKind::Request, request))?;
+    pub(super) fn ask(&mut self, request: &Frame) -> io::Result<Answer> {
+        self.send(request)?;
         self.wait_for(FrameKind::Answer)?.read()
     }
 

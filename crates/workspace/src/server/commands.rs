@@ -62,6 +62,10 @@ impl Server {
                 (Answer::Opened { surface: surface_of(&pane), is_shown }, effects)
             }
             Request::Send { surface, text } => match self.find(&surface) {
+                Ok(pane) if !self.takes_input(&pane) => {
+                    let why = "its program has not read what was typed before; nothing was typed".to_owned();
+                    (Answer::Busy { why }, Vec::new())
+                }
                 Ok(pane) => match self.state.send(&pane, text.into_bytes()) {
                     Some(effect) => (Answer::Done, vec![effect]),
                     None => (Answer::Failed { why: "its program has ended".to_owned() }, Vec::new()),

@@ -121,8 +121,13 @@ impl Program {
         let _ = tcsetwinsize(&self.master, size);
     }
 
+    /// Whether what is typed is kept for it: it reads, or has not read for less than that.
+    pub(super) fn has_room(&self) -> bool {
+        self.input.len() < MAX_WAITING
+    }
+
     pub(super) fn write(&mut self, bytes: &[u8]) {
-        if self.input.len() < MAX_WAITING {
+        if self.has_room() {
             self.input.push(bytes);
             self.flush();
         }

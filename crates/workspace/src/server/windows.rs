@@ -6,8 +6,10 @@ use ringer_ui::Input;
 
 use super::Server;
 use super::client_link::ClientLink;
+use super::program::Program;
 use crate::effect::Effect;
 use crate::emulator::MAX_SIZE;
+use crate::layout::PaneId;
 use crate::outer_modes::{ASK_KEYBOARD, LEAVE, OuterModes, enter};
 use crate::protocol::{
     Answer, Bye, Frame, FrameKind, Hello, Request, TerminalFacts, VERSION, Welcome, WindowShown,
@@ -15,6 +17,9 @@ use crate::protocol::{
 use crate::screen::Abilities;
 use crate::style::ColourDepth;
 use crate::view::{ClientFacts, ClientId, View};
+
+/// What a person is told who types to a program that does not read.
+const NOT_TYPED: &str = "the program does not read: what you type is not kept";
 
 impl Server {
     /// What the person typed in the terminal of a client.
@@ -66,6 +71,11 @@ impl Server {
         }
     }
 
+    /// Whether what is typed into a pane is kept for its program.
+    pub(super) fn takes_input(&self, pane: &PaneId) -> bool {
+        self.programs.get(pane).is_none_or(Program::has_room)
+    }
+
     /// Does what the person did in a client.
     fn take_inputs(&mut self, client: ClientId, inputs: &[Input], now: Instant) {
         for input in inputs {
@@ -76,6 +86,10 @@ impl Server {
             for effect in &effects {
                 if let Effect::Write { pane, .. } = effect {
                     self.frames.type_into(pane.clone(), now);
+                    if !self.takes_input(pane) {
+                        self.state.note(client, NOT_TYPED, now);
+                        self.changed();
+                    }
                 }
             }
             self.perform(effects);

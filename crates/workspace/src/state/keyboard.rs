@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind};
-use ringer_ui::{Input, KeyPress};
+use ringer_ui::{Input, KeyPress, MAX_PASTE};
 
 use super::scrolling::limit_typed;
 use super::{OpenRequest, State, TakesKeys};
@@ -72,7 +72,13 @@ impl State {
         let is_for_program = view.mode == Mode::Program;
         let mut effects = match &input.event {
             Some(Event::Mouse(mouse)) => self.mouse(client, *mouse, now),
-            Some(Event::Paste(_)) => self.paste(client, &input.bytes),
+            Some(Event::Paste(_)) => {
+                if input.is_cut {
+                    let most = MAX_PASTE / (1024 * 1024);
+                    view.note(format!("that was more than {most} MiB: the rest was not pasted"), now);
+                }
+                self.paste(client, &input.bytes)
+            }
             Some(Event::Key(key)) if !is_release => self.key(client, key, &input.bytes, now),
             // Only a program knows what to do with a key that was released, or that has no name here.
             Some(Event::Key(_)) | None if is_for_program => {

@@ -72,7 +72,7 @@ impl State {
     }
 
     /// Shows a sentence in a window for a while.
-    pub(crate) fn note(&mut self, client: ClientId, text: String, now: Instant) {
+    pub(crate) fn note(&mut self, client: ClientId, text: impl Into<String>, now: Instant) {
         if let Some(view) = self.views.get_mut(&client) {
             view.note(text, now);
         }

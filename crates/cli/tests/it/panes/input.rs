@@ -1,9 +1,12 @@
 //! Keys, pastes, clicks and focus reach the programs that want them, and what these copy reaches the terminal.
 
+use std::fs::{self, File};
+
 use test_support::until;
 
 use super::session::Session;
 use super::window::Window;
+use crate::ringer::check;
 
 /// A window whose shell shows the bytes it gets, after it has set these modes.
 fn shows_bytes(session: &Session, modes: &str) -> Window {
@@ -25,6 +28,32 @@ fn a_paste_is_whole_for_a_program_that_asks_and_typed_for_another() {
     until("both lines", || window.text().matches("two").count() == 3);
     window.until("lines");
     assert!(!window.text().contains("^[[200~two"));
+}
+
+#[test]
+fn a_text_is_typed_whole_or_not_at_all() {
+    let session = Session::new();
+    let reads = "until [ -e go ]; do sleep 0.1; done; head -c 6000000 | wc -c > got; read line";
+    session.open("deaf", &format!("stty raw -echo; : > ready; {reads}"));
+    until("it does not read", || session.file("ready").exists());
+    let mut window = session.window(&["attach"], 30, 120);
+    let send = |length: usize, exit: i32| {
+        let text = session.file("text");
+        fs::write(&text, vec![b'a'; length]).expect("a file");
+        let mut command = session.hub.ringer(&["send", "--no-enter", "deaf", "-"]);
+        command.envs(session.variables()).stdin(File::open(text).expect("a file"));
+        check(&mut command, exit).1
+    };
+    let too_long = send(5_000_000, 65);
+    assert!(too_long.contains("too long") && too_long.contains("hint: split"), "{too_long}");
+    send(3_000_000, 0);
+    send(3_000_000, 0);
+    let refused = send(10, 75);
+    assert!(refused.contains("has not read what was typed before; nothing was typed"), "{refused}");
+    window.keys("x");
+    window.until("the program does not read");
+    fs::write(session.file("go"), "").expect("a file");
+    assert_eq!(session.line_of("got"), "6000000");
 }
 
 #[test]
