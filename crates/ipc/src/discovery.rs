@@ -6,7 +6,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use ringer_journal::Home;
-use ringer_platform::{Durability, hex, replace_file};
+use ringer_platform::{Durability, hex, is_on_shared_file_system, replace_file};
 use rustix::fs::{Mode, OFlags};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -62,7 +62,27 @@ pub(crate) fn check_path(home: &Home, socket: &Path) -> io::Result<()> {
 
 /// Where a hub of a home makes its socket, the best first.
 pub(crate) fn usual_sockets(home: &Home) -> Vec<PathBuf> {
-    places(home, home.runtime()).iter().map(|place| place.directory().join(SOCKET)).collect()
+    socket_directories(home).iter().map(|directory| directory.join(SOCKET)).collect()
+}
+
+/// The directories in which sockets of a home may be, the best first. None is made.
+pub fn socket_directories(home: &Home) -> Vec<PathBuf> {
+    places(home, home.runtime()).iter().map(SocketPlace::directory).collect()
+}
+
+/// Whether only this user can put a socket into one of these directories.
+pub fn is_own_directory(home: &Home, directory: &Path) -> bool {
+    check_path(home, &directory.join(SOCKET)).is_ok()
+}
+
+/// A directory for what need not survive this user's last logout, which is made if it is not there: under the runtime directory, or
+/// else where sockets are.
+pub fn runtime_directory(home: &Home) -> io::Result<PathBuf> {
+    let made = runtime_place(home, home.runtime()).map(|place| make_directory(&place));
+    match made {
+        Some(Ok(directory)) => Ok(directory),
+        _ => Ok(socket_path(home, home.runtime())?.parent().map(Path::to_owned).unwrap_or_default()),
+    }
 }
 
 /// The directories that hubs of a home make outside of it, each named after that home.
@@ -103,22 +123,32 @@ impl SocketPlace {
     }
 }
 
-/// The places of a home's socket, the best first: under the runtime directory, in the home, and (where that path is too
-/// long for a socket) in a directory of our own under the temporary one.
+/// The places of a home's sockets, the best first: in the home, which every process of this user finds and a logout leaves alone; under
+/// the runtime directory; and (where those paths are too long for a socket) in a directory of our own under the temporary one. In a
+/// home that other machines may use, too, a socket would be in the way of theirs.
 pub(crate) fn places(home: &Home, runtime: Option<&Path>) -> Vec<SocketPlace> {
-    places_with(home, runtime, &std::env::temp_dir())
+    places_with(home, runtime, &std::env::temp_dir(), is_on_shared_file_system(home.path()))
 }
 
-fn places_with(home: &Home, runtime: Option<&Path>, temporary: &Path) -> Vec<SocketPlace> {
-    let digest = Sha256::digest(home.path().as_os_str().as_encoded_bytes());
-    let name = hex(&digest[..4]);
-    let place = |base: &Path, folders: &[&str]| SocketPlace {
-        base: base.to_owned(),
-        folders: folders.iter().map(|&folder| folder.to_owned()).collect(),
-    };
-    let runtime = runtime.map(|base| place(base, &["ringer", &name]));
+fn places_with(home: &Home, runtime: Option<&Path>, temporary: &Path, is_shared: bool) -> Vec<SocketPlace> {
+    let in_home = SocketPlace { base: home.path().to_owned(), folders: Vec::new() };
     let own_folder = format!("ringer-{}", own_uid());
-    runtime.into_iter().chain([place(home.path(), &[]), place(temporary, &[&own_folder, &name])]).collect()
+    let in_temporary = SocketPlace { base: temporary.to_owned(), folders: vec![own_folder, name_of(home)] };
+    let mut places: Vec<SocketPlace> =
+        runtime_place(home, runtime).into_iter().chain([in_temporary]).collect();
+    let at = if is_shared { places.len() - 1 } else { 0 };
+    places.insert(at, in_home);
+    places
+}
+
+fn runtime_place(home: &Home, runtime: Option<&Path>) -> Option<SocketPlace> {
+    let folders = vec!["ringer".to_owned(), name_of(home)];
+    runtime.map(|base| SocketPlace { base: base.to_owned(), folders })
+}
+
+/// The name of the directory of a home among those of others.
+fn name_of(home: &Home) -> String {
+    hex(&Sha256::digest(home.path().as_os_str().as_encoded_bytes())[..4])
 }
 
 /// The path of a home's socket, in a directory that is made if it is not there. A place that another user could change is
@@ -230,6 +260,11 @@ fn unsafe_place(path: &Path, metadata: &fs::Metadata) -> io::Error {
 mod tests {
     use super::*;
 
+    /// The socket of a home that other machines use, too.
+    fn in_shared(home: &Home, runtime: Option<&Path>) -> PathBuf {
+        socket_in(&places_with(home, runtime, &std::env::temp_dir(), true)).unwrap()
+    }
+
     #[test]
     fn the_socket_is_private_and_its_path_fits() {
         let directory = tempfile::tempdir().unwrap();
@@ -237,24 +272,32 @@ mod tests {
         fs::create_dir(home.path()).unwrap();
         let runtime = directory.path().join("run");
         fs::create_dir(&runtime).unwrap();
-        let socket = socket_path(&home, Some(&runtime)).unwrap();
-        assert!(socket.starts_with(runtime.join("ringer")));
-        let mode = fs::metadata(socket.parent().unwrap()).unwrap().mode();
-        assert_eq!(mode & 0o777, 0o700);
+        for runtime in [Some(runtime.as_path()), None] {
+            let socket = socket_path(&home, runtime).unwrap();
+            assert_eq!(
+                socket.parent(),
+                Some(home.path()),
+                "whatever the process knows of a runtime directory"
+            );
+        }
+        let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o777;
+        assert_eq!(mode(home.path()), 0o700);
 
-        assert!(socket_path(&home, None).unwrap().starts_with(home.path()), "no runtime directory");
+        let socket = in_shared(&home, Some(&runtime));
+        assert!(socket.starts_with(runtime.join("ringer")));
+        assert_eq!(mode(socket.parent().unwrap()), 0o700);
+        assert!(in_shared(&home, None).starts_with(home.path()), "no runtime directory");
         let missing = directory.path().join("nowhere");
-        assert!(socket_path(&home, Some(&missing)).unwrap().starts_with(home.path()));
+        assert!(in_shared(&home, Some(&missing)).starts_with(home.path()));
 
         let long = Home::new(directory.path().join("x".repeat(200)));
         let temporary = directory.path().join("tmp");
         fs::create_dir(&temporary).unwrap();
-        let socket = socket_in(&places_with(&long, None, &temporary)).unwrap();
+        let socket = socket_in(&places_with(&long, None, &temporary, false)).unwrap();
         assert!(socket.starts_with(&temporary) && socket.as_os_str().len() <= MAX_SOCKET, "{socket:?}");
-        let mode = fs::metadata(socket.parent().unwrap().parent().unwrap()).unwrap().mode();
-        assert_eq!(mode & 0o777, 0o700);
+        assert_eq!(mode(socket.parent().unwrap().parent().unwrap()), 0o700);
         let nowhere = directory.path().join("y".repeat(200));
-        let error = socket_in(&places_with(&long, None, &nowhere)).unwrap_err().to_string();
+        let error = socket_in(&places_with(&long, None, &nowhere, false)).unwrap_err().to_string();
         assert!(error.contains("XDG_RUNTIME_DIR"), "{error}");
     }
 
@@ -270,12 +313,12 @@ mod tests {
         let runtime = directory.path().join("run");
         fs::create_dir(&runtime).unwrap();
         allow(&runtime, 0o777);
-        assert!(socket_path(&home, Some(&runtime)).unwrap().starts_with(home.path()));
+        assert!(in_shared(&home, Some(&runtime)).starts_with(home.path()));
         allow(&runtime, 0o1777);
-        assert!(socket_path(&home, Some(&runtime)).unwrap().starts_with(&runtime), "as /tmp");
+        assert!(in_shared(&home, Some(&runtime)).starts_with(&runtime), "as /tmp");
         // What is ours is closed again.
         allow(&runtime.join("ringer"), 0o777);
-        let socket = socket_path(&home, Some(&runtime)).unwrap();
+        let socket = in_shared(&home, Some(&runtime));
         let address = HubAddress { socket, pid: 1, version: "1".into() };
         check_path(&home, &address.socket).unwrap();
         allow(&runtime.join("ringer"), 0o770);
@@ -284,7 +327,7 @@ mod tests {
         // A link is no directory of ours.
         fs::rename(runtime.join("ringer"), runtime.join("elsewhere")).unwrap();
         std::os::unix::fs::symlink("elsewhere", runtime.join("ringer")).unwrap();
-        assert!(socket_path(&home, Some(&runtime)).unwrap().starts_with(home.path()));
+        assert!(in_shared(&home, Some(&runtime)).starts_with(home.path()));
         check_path(&home, &address.socket).unwrap_err();
     }
 
@@ -299,20 +342,20 @@ mod tests {
         fs::create_dir(home.path()).unwrap();
         let runtime = directory.path().join("run");
         fs::create_dir(&runtime).unwrap();
-        let socket = socket_path(&home, Some(&runtime)).unwrap();
+        let socket = in_shared(&home, Some(&runtime));
         for theirs in [runtime.clone(), runtime.join("ringer"), socket.parent().unwrap().to_owned()] {
             chown(&theirs, Some(65534), None).unwrap();
-            assert!(socket_path(&home, Some(&runtime)).unwrap().starts_with(home.path()), "{theirs:?}");
+            assert!(in_shared(&home, Some(&runtime)).starts_with(home.path()), "{theirs:?}");
             chown(&theirs, Some(0), None).unwrap();
         }
         // The fault as it was found: the parent is theirs, the leaf is ours.
         let long = Home::new(directory.path().join("x".repeat(200)));
-        let socket = socket_in(&places_with(&long, None, &runtime)).unwrap();
+        let socket = socket_in(&places_with(&long, None, &runtime, false)).unwrap();
         let address = HubAddress { socket, pid: 1, version: "1".into() };
         check_path(&long, &address.socket).unwrap();
         chown(runtime.join("ringer-0"), Some(65534), None).unwrap();
         let expected = format!("{} belongs to another user (uid 65534)", runtime.join("ringer-0").display());
-        assert_eq!(socket_in(&places_with(&long, None, &runtime)).unwrap_err().to_string(), expected);
+        assert_eq!(socket_in(&places_with(&long, None, &runtime, false)).unwrap_err().to_string(), expected);
         assert_eq!(check_path(&long, &address.socket).unwrap_err().to_string(), expected);
     }
 

@@ -1,5 +1,5 @@
 //! What several crates need of the operating system, written once: replacing a file so that no reader sees half of it,
-//! changes of a file and in directories, finding a program on a search path, connecting to a socket, a lock on a terminal, waking a loop that polls, how much memory
+//! changes of a file and in directories, finding a program on a search path, file systems that other machines use, connecting to a socket, a lock on a terminal, waking a loop that polls, how much memory
 //! threads and sleeping processes take, variables of the environment, words of a shell, and bytes as hex digits.
 //!
 //! ```
@@ -25,6 +25,7 @@ mod files;
 mod foreground;
 mod hex;
 mod program;
+mod shared_file_system;
 mod shell_word;
 mod socket;
 mod terminal_lock;
@@ -40,6 +41,7 @@ pub use files::{Durability, replace_file, sync_directory};
 pub use foreground::{ForegroundCheck, stop_this_process};
 pub use hex::hex;
 pub use program::{find_program, is_program};
+pub use shared_file_system::is_on_shared_file_system;
 pub use shell_word::shell_word;
 #[cfg(target_os = "linux")]
 pub use socket::connect_abstract_at_once;

@@ -1,39 +1,54 @@
 //! Where the server and the keeper of a home are.
 
+use std::fs;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use ringer_ipc::discovery::socket_path;
+use ringer_ipc::discovery::{is_own_directory, runtime_directory, socket_directories, socket_path};
 use ringer_journal::{Home, Lock};
 use ringer_platform::connect_at_once;
 
 /// The file with the session.
 pub(crate) const SESSION: &str = "panes.json";
 
+/// The names of the sockets of the server and the keeper.
+const SERVER: &str = "ui.sock";
+const KEEPER: &str = "pty.sock";
+
 /// The sockets, the lock and the files of a home's panes.
 #[derive(Debug, Clone)]
 pub struct Places {
     home: PathBuf,
     sockets: PathBuf,
+    screens: PathBuf,
 }
 
 impl Places {
-    /// Those of a home. The directory of the sockets is made if it is not there.
+    /// Those of a home. The directories of the sockets and of the screens are made if they are not there.
     pub fn of(home: &Home) -> io::Result<Self> {
-        let hub = socket_path(home, home.runtime())?;
-        let sockets = hub.parent().map(Path::to_owned).unwrap_or_default();
-        Ok(Self { home: home.path().to_owned(), sockets })
+        let best = socket_path(home, home.runtime())?.parent().map(Path::to_owned).unwrap_or_default();
+        // Another version, or a process that knew of another runtime directory, may have put them elsewhere.
+        let other = || {
+            let usual = socket_directories(home).into_iter();
+            usual
+                .filter(|directory| *directory != best && is_own_directory(home, directory))
+                .find(|it| is_used(it))
+        };
+        let sockets = if has_sockets(&best) { best } else { other().unwrap_or(best) };
+        let screens = runtime_directory(home)?.join("screens");
+        Ok(Self { home: home.path().to_owned(), sockets, screens })
     }
 
     /// The socket of the server.
     pub fn server(&self) -> PathBuf {
-        self.sockets.join("ui.sock")
+        self.sockets.join(SERVER)
     }
 
     /// The socket of the keeper.
     pub fn keeper(&self) -> PathBuf {
-        self.sockets.join("pty.sock")
+        self.sockets.join(KEEPER)
     }
 
     /// The state directory of Ringer.
@@ -52,8 +67,17 @@ impl Places {
     }
 
     /// Where the screens of the panes are, for the next server.
-    pub(crate) fn screens(&self) -> PathBuf {
-        self.sockets.join("screens")
+    pub(crate) fn screens(&self) -> &Path {
+        &self.screens
+    }
+
+    /// Goes on where the last server saved the screens, if that is there: it may have known of another runtime directory.
+    pub(crate) fn keep_screens_in(&mut self, directory: PathBuf) {
+        let own = rustix::process::geteuid().as_raw();
+        let is_own = |found: fs::Metadata| found.is_dir() && found.uid() == own;
+        if fs::symlink_metadata(&directory).is_ok_and(is_own) {
+            self.screens = directory;
+        }
     }
 
     /// Whether a keeper runs, which ends soon when it has no programs.
@@ -65,4 +89,14 @@ impl Places {
     pub fn lock(&self, socket: &Path) -> io::Result<Option<Lock>> {
         Lock::take(&socket.with_extension("lock"), Some(Instant::now()))
     }
+}
+
+/// Whether a server or a keeper made its socket there. It may have ended since.
+fn has_sockets(directory: &Path) -> bool {
+    [SERVER, KEEPER].iter().any(|name| directory.join(name).exists())
+}
+
+/// Whether a server or a keeper answers there.
+fn is_used(directory: &Path) -> bool {
+    [KEEPER, SERVER].iter().any(|name| connect_at_once(&directory.join(name)).is_ok())
 }

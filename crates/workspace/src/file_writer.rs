@@ -149,7 +149,8 @@ fn make_changes(shared: &Shared, path: &Path, directory: Directory, wakes: &Unix
 
 fn replace(path: &Path, directory: Directory, name: &str, bytes: &[u8]) -> io::Result<()> {
     if directory == Directory::Make && !path.is_dir() {
-        DirBuilder::new().mode(0o700).create(path)?;
+        // With the directories above it, which a logout may have removed.
+        DirBuilder::new().mode(0o700).recursive(true).create(path)?;
     }
     replace_file(&path.join(name), bytes, Durability::Unsynced)
 }

@@ -27,6 +27,9 @@ pub(crate) struct SavedSession {
     /// What programs said and the hub has not answered.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) unheard: Vec<KeptReport>,
+    /// Where the screens are saved.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) screens: Option<PathBuf>,
 }
 
 /// What is the same in the files of all versions.
@@ -71,7 +74,7 @@ impl SavedSession {
     pub(crate) fn of(state: &State, unheard: Vec<KeptReport>) -> Self {
         let panes = state.panes().map(SavedPane::of).collect();
         let shown = state.last_shown().map(str::to_owned);
-        Self { version: VERSION, workspaces: state.saved_workspaces(), panes, shown, unheard }
+        Self { version: VERSION, workspaces: state.saved_workspaces(), panes, shown, unheard, screens: None }
     }
 
     /// The session of a file; nothing if there is none. An error if it cannot be read, of the kind `Unsupported` if it is of a newer
@@ -125,6 +128,7 @@ mod tests {
             panes: vec![pane],
             shown: None,
             unheard: Vec::new(),
+            screens: Some(directory.path().join("screens")),
         };
         fs::write(&path, saved.to_bytes().unwrap()).unwrap();
         assert_eq!(SavedSession::read(&path).unwrap(), Some(saved.clone()));

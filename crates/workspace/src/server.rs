@@ -22,6 +22,7 @@ use std::io;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::mpsc::sync_channel;
 use std::time::{Duration, Instant};
 
 use ringer_journal::IdSource;
@@ -66,6 +67,8 @@ const FLOOD_PAUSE: Duration = Duration::from_millis(1);
 const MAX_OUTPUT: usize = 1024 * 1024;
 /// How long the last word to clients may take.
 const BYE_WITHIN: Duration = Duration::from_millis(500);
+/// How long the directory of the socket may take to remove it.
+const REMOVES_WITHIN: Duration = Duration::from_secs(1);
 /// How long to wait when no connection can be accepted, which is so when too many files are open.
 const ACCEPT_WAIT: Duration = Duration::from_secs(1);
 /// What people are told whose windows are closed because the server was stopped.
@@ -99,7 +102,13 @@ pub fn serve(options: ServerOptions) -> io::Result<bool> {
     let (ends, write) = wake_pair()?;
     signal_hook::low_level::pipe::register(SIGTERM, write.try_clone()?)?;
     signal_hook::low_level::pipe::register(SIGHUP, write)?;
-    let ServerOptions { places, load_keys, backend, connect, start_keeper, hub_socket, tell_ready } = options;
+    let ServerOptions { mut places, load_keys, backend, connect, start_keeper, hub_socket, tell_ready } =
+        options;
+    // What else is in the file is read, or set aside, later.
+    let saved = SavedSession::read(&places.session()).ok().flatten();
+    if let Some(screens) = saved.and_then(|saved| saved.screens) {
+        places.keep_screens_in(screens);
+    }
     let (keeper, kept) = connect_keeper(&places, &*start_keeper)?;
     let now = Instant::now();
     let mut server = Server {
@@ -139,8 +148,21 @@ pub fn serve(options: ServerOptions) -> io::Result<bool> {
     server.save_at_end();
     server.say_bye();
     server.questions.wait_until_closed();
-    let _ = std::fs::remove_file(&socket);
+    remove_socket(socket);
     result.map(|()| true)
+}
+
+/// Removes the socket, unless its directory hangs.
+fn remove_socket(socket: PathBuf) {
+    let (done, removed) = sync_channel(1);
+    let remove = move || {
+        let _ = std::fs::remove_file(socket);
+        let _ = done.send(());
+    };
+    // If it hangs, it ends with the process.
+    if std::thread::Builder::new().spawn(remove).is_ok() {
+        let _ = removed.recv_timeout(REMOVES_WITHIN);
+    }
 }
 
 fn connect_keeper(

@@ -9,6 +9,7 @@ mod hostile;
 mod input;
 mod killed;
 mod lists;
+mod one_server;
 mod raw_client;
 mod rings;
 mod saving;

@@ -54,7 +54,7 @@ impl Saver {
         let (woken, wakes) = wake_pair()?;
         let wakes = Arc::new(wakes);
         Ok(Self {
-            screens: FileWriter::start(places.screens(), Directory::Make, Arc::clone(&wakes))?,
+            screens: FileWriter::start(places.screens().to_owned(), Directory::Make, Arc::clone(&wakes))?,
             session: FileWriter::start(places.home().to_owned(), Directory::Exists, wakes)?,
             woken,
             look_at: None,

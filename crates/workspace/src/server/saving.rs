@@ -95,7 +95,9 @@ impl Server {
             self.note_changes();
         }
         let now = Instant::now();
-        self.saver.save_session(SavedSession::of(&self.state, self.hub.unanswered(now)), now);
+        let mut session = SavedSession::of(&self.state, self.hub.unanswered(now));
+        session.screens = Some(self.places.screens().to_owned());
+        self.saver.save_session(session, now);
     }
 
     /// The keeper has what is known of a pane, too, for a server that finds no session. It drops what it kept with that.
