@@ -60,6 +60,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use ringer_term::sanitise_text;
 
+use crate::context;
 use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
 use crate::output::{eprint_line, print_bytes};
@@ -147,6 +148,11 @@ pub(crate) fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
             Err(error) => return print_clap_error(&error),
         },
     };
+    if let Err(failure) = context::check_paths() {
+        // An agent goes on without its hook, and a shell without its completions.
+        let is_silent = matches!(command, Some(Command::Hook(_) | Command::Complete(_)));
+        return exit_with(if is_silent { Ok(()) } else { Err(failure) });
+    }
     let outcome = match command {
         None => ui::run(),
         Some(Command::Notify(arguments)) => notify::run(&arguments).map_err(Failure::while_sending),

@@ -1,6 +1,7 @@
 //! The context of this process: the home, the repository around it, and the sender.
 
 use std::env;
+use std::path::Path;
 
 use ringer_core::message::Agent;
 use ringer_core::{Scope, Sender};
@@ -8,11 +9,37 @@ use ringer_hub::Clock;
 use ringer_journal::{
     Caller, Home, IdSource, Journal, LockTimeout, Repair, Repository, SpoolStatus, monotonic,
 };
-use ringer_platform::path_variable;
+use ringer_platform::{path_variable, shell_word};
+use ringer_term::sanitise_line;
 
 use crate::exit::Exit;
-use crate::failure::Failure;
+use crate::failure::{Failure, Outcome};
 use crate::output::eprint_line;
+
+/// The variables with paths that every process of a person has to read alike.
+const PATHS: [&str; 3] = ["RINGER_HOME", "RINGER_CONFIG", "HOME"];
+
+/// Refuses a relative path in [`PATHS`]. Hooks run in the directories of their agents and a hub runs in `/`, so each of them
+/// would use another home.
+pub(crate) fn check_paths() -> Outcome {
+    for name in PATHS {
+        if let Some(path) = path_variable(name).filter(|path| path.is_relative()) {
+            return Err(not_absolute(name, &path));
+        }
+    }
+    Ok(())
+}
+
+fn not_absolute(name: &str, path: &Path) -> Failure {
+    let failure =
+        Failure::usage(format!("{name} is not an absolute path: {}", sanitise_line(&path.to_string_lossy())));
+    match std::path::absolute(path) {
+        Ok(path) => {
+            failure.hint(sanitise_line(&format!("{name}={} ringer …", shell_word(&path.to_string_lossy()))))
+        }
+        Err(_) => failure,
+    }
+}
 
 /// The home: `$RINGER_HOME`, else `$XDG_STATE_HOME/ringer`, else `~/.local/state/ringer`.
 pub(crate) fn home() -> Result<Home, Failure> {
@@ -26,7 +53,7 @@ pub(crate) fn home() -> Result<Home, Failure> {
             Failure::new(Exit::CannotCreate, "no directory for the journal: HOME is not set")
                 .hint("RINGER_HOME=/some/directory ringer …")
         })?;
-    // Doorbells are registered by their path, and others look from elsewhere.
+    // Doorbells and the socket are found by the path, so that it is spelled in one way: without `.` and `//`.
     let path = std::path::absolute(&path).map_err(|error| {
         Failure::new(Exit::CannotCreate, "the state directory has no absolute path").because(error)
     })?;

@@ -26,13 +26,45 @@ fn where_the_home_is() {
         (&[("HOME", &user)], user.join(".local/state/ringer")),
         (&[("HOME", &user), ("XDG_STATE_HOME", "relative".as_ref())], user.join(".local/state/ringer")),
         (&[("HOME", &user), ("RINGER_HOME", "".as_ref())], user.join(".local/state/ringer")),
-        (&[("RINGER_HOME", "here".as_ref())], environment.repository().join("here")),
     ] {
         let mut command = environment.ringer(&["notify", "hello"]);
         check(command.env_remove("RINGER_HOME").envs(variables.iter().copied()), 0);
         assert!(expected.join("ringer.db").exists(), "{}", expected.display());
         fs::remove_dir_all(expected).unwrap();
     }
+}
+
+/// A hub runs in `/` and a hook in the directory of its agent: each would have its own home.
+#[test]
+fn a_relative_path_of_the_home_or_the_settings_is_refused() {
+    let environment = TestEnvironment::new();
+    let repository = environment.repository().canonicalize().unwrap();
+    for (name, value) in [("RINGER_HOME", "my home"), ("RINGER_CONFIG", "./c.toml"), ("HOME", "user")] {
+        let set = |arguments: &[&str]| {
+            let mut command = environment.ringer(arguments);
+            if name == "HOME" {
+                command.env_remove("RINGER_HOME");
+            }
+            command.env(name, value).current_dir(&repository);
+            command
+        };
+        for arguments in [&["notify", "hello"][..], &["hub", "start"], &["run", "--", "true"], &["list"]] {
+            let (out, err) = check(&mut set(arguments), 64);
+            assert!(
+                out.is_empty() && err.contains(&format!("{name} is not an absolute path: {value}")),
+                "{err}"
+            );
+            assert!(err.contains(&format!("hint: {name}=")), "{err}");
+            assert!(err.contains(&repository.display().to_string()), "{err}");
+        }
+        let (out, err) = check(&mut set(&["hook", "claude", "Stop", r#"{"session_id":"s"}"#]), 0);
+        assert_eq!((out.as_str(), err.as_str()), ("", ""));
+        let made: Vec<_> =
+            fs::read_dir(&repository).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(made, [".git"], "{name}");
+    }
+    let mut check_settings = environment.ringer(&["config", "check"]);
+    check(check_settings.env("RINGER_CONFIG", "c.toml"), 64);
 }
 
 #[test]
