@@ -390,10 +390,9 @@ impl Engine {
             Event::RemoveRead => self.remove_read(now, None, orders),
             Event::Clear(place) => self.clear(now, &place, None, orders),
             Event::ClearAll => self.clear_all(now, None, orders),
-            Event::Answered(question) => {
-                let by = &ReadReason::Answered;
+            Event::QuestionClosed { question, by } => {
                 self.end_undo(|record| record.open_question.as_ref() == Some(&question), orders);
-                if let Some(id) = self.attention.store_mut().close_question(&question, now.wall_ms, by) {
+                if let Some(id) = self.attention.store_mut().close_question(&question, now.wall_ms, &by) {
                     self.changed_at(now, &id, orders);
                 }
             }

@@ -17,7 +17,7 @@ pub enum PlaceReason {
     Workspace,
     /// By the sender's terminal device.
     Terminal,
-    /// By the workspace that is selected: the sender has no known terminal.
+    /// By the workspace that the person looked at last: the sender has no known terminal.
     SelectedWorkspace,
     /// By the repository: the sender has no known terminal.
     Repository,
@@ -38,6 +38,8 @@ pub enum ReadReason {
     Looked,
     /// Its question was answered.
     Answered,
+    /// Its question was closed without an answer.
+    ClosedUnanswered,
     /// A newer notification of the same pane.
     Newer(MessageId),
 }
@@ -103,6 +105,8 @@ pub enum ReadBy {
     Looking,
     /// An answer.
     Answer,
+    /// Its question was closed without an answer.
+    ClosedUnanswered,
     /// A newer notification.
     Newer,
     /// The next prompt that the person gave the agent.
@@ -127,6 +131,7 @@ impl ReadBy {
             Self::Person => "person",
             Self::Looking => "looking",
             Self::Answer => "answer",
+            Self::ClosedUnanswered => "closed_unanswered",
             Self::Newer => "newer",
             Self::Prompt => "prompt",
             Self::Interruption => "interruption",
@@ -144,6 +149,7 @@ impl From<&ReadReason> for ReadBy {
             ReadReason::Person | ReadReason::Place | ReadReason::All => Self::Person,
             ReadReason::Looked => Self::Looking,
             ReadReason::Answered => Self::Answer,
+            ReadReason::ClosedUnanswered => Self::ClosedUnanswered,
             ReadReason::Newer(_) => Self::Newer,
         }
     }
@@ -218,7 +224,9 @@ impl fmt::Display for PlaceReason {
             Self::Surface => ", in its pane",
             Self::Workspace => ", in its workspace",
             Self::Terminal => ", in its terminal",
-            Self::SelectedWorkspace => ", outside any known terminal: filed under the selected workspace",
+            Self::SelectedWorkspace => {
+                ", outside any known terminal: filed under the workspace that you looked at last"
+            }
             Self::Repository => ", outside any known terminal: filed under its repository",
         })
     }
@@ -232,6 +240,7 @@ impl fmt::Display for ReadReason {
             Self::All => formatter.write_str("by you, with all others"),
             Self::Looked => formatter.write_str("you looked at its pane"),
             Self::Answered => formatter.write_str("the question was answered"),
+            Self::ClosedUnanswered => formatter.write_str("the question was closed without an answer"),
             Self::Newer(newer) => write!(formatter, "superseded by {newer}"),
         }
     }

@@ -138,7 +138,7 @@ impl Record {
     /// Whether reading it for this reason resolves it too. What an agent waits for stays open until the agent has it.
     pub(crate) fn ends_when_read(&self, by: &ReadReason) -> bool {
         match by {
-            ReadReason::Answered => true,
+            ReadReason::Answered | ReadReason::ClosedUnanswered => true,
             _ if !self.is_prompt() => true,
             _ if self.is_of_session() || self.open_question.is_some() => false,
             ReadReason::Looked => false,

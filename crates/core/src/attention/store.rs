@@ -349,7 +349,7 @@ impl NotificationStore {
         true
     }
 
-    /// A question was answered: its notification is read and resolved. Returns its id if that changed it.
+    /// A question was answered or closed: its notification is read and resolved. Returns its id if that changed it.
     pub fn close_question(
         &mut self,
         question: &QuestionId,

@@ -10,7 +10,9 @@ use crate::attention::{
     AnsweredWith, Cause, Command, MarkTarget, PlaceReason, ReadReason, ResolvedBy, UndoKind, snooze_end,
 };
 use crate::engine::{Event, IncomingMessage, Order};
-use crate::message::{Draft, EPISODE_KEY_PREFIX, Mark, MessageId, Place, Recipient, ShownKind, Tag};
+use crate::message::{
+    CLOSED_UNANSWERED, Draft, EPISODE_KEY_PREFIX, Mark, MessageId, Place, Recipient, ShownKind, Tag,
+};
 use crate::time::Now;
 
 impl Engine {
@@ -104,7 +106,11 @@ impl Engine {
             (Mark::Unread, Some(MarkTarget::Message(id))) => Event::Mark { id, read: false },
             (Mark::Unread, Some(MarkTarget::Place(place))) => Event::MarkUnread(place),
             (Mark::Answer, _) => match &draft.question_id {
-                Some(question) => Event::Answered(question.clone()),
+                Some(question) => {
+                    let is_unanswered = draft.category.as_deref() == Some(CLOSED_UNANSWERED);
+                    let by = if is_unanswered { ReadReason::ClosedUnanswered } else { ReadReason::Answered };
+                    Event::QuestionClosed { question: question.clone(), by }
+                }
                 None => return,
             },
             (Mark::Resolve, Some(MarkTarget::Episode(key))) => {

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::agent::Signal;
-use crate::attention::{AwayPeriod, Badge, Cause, DesktopSession, Record, Ring, UndoItem, View};
+use crate::attention::{AwayPeriod, Badge, Cause, DesktopSession, ReadReason, Record, Ring, UndoItem, View};
 use crate::engine::Caller;
 use crate::message::{Agent, Kind, Message, MessageId, Place, QuestionId, ShownKind, SurfaceId, WorkspaceId};
 use crate::policy::{DeliveryChannel, HookAnswer, HookIdentity, HookInput, MuteTarget, RequestedMute};
@@ -155,8 +155,13 @@ pub enum Event {
     Clear(Place),
     /// Everything is cleared.
     ClearAll,
-    /// A question was answered.
-    Answered(QuestionId),
+    /// A question was answered, or closed without an answer.
+    QuestionClosed {
+        /// Which question.
+        question: QuestionId,
+        /// Which of both.
+        by: ReadReason,
+    },
     /// A delivery succeeded or failed.
     Delivered {
         /// Which notification.

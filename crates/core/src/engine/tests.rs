@@ -268,7 +268,7 @@ fn an_answer_closes_its_question() {
     engine.handle(at(1000), message(2, "a", "two"));
     assert_eq!(engine.attention().store().total_unread(), 2, "an open question stays");
     assert_eq!(
-        words(&engine.handle(at(1001), Event::Answered(asked))),
+        words(&engine.handle(at(1001), Event::QuestionClosed { question: asked, by: ReadReason::Answered })),
         ["withdraw 1", "ring a true", "badge 1"]
     );
 }

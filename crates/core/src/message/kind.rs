@@ -71,6 +71,9 @@ pub const PERMISSION_REFUSED: &str = "permission_refused";
 /// The category of a notification that says that an agent has been waiting for its user.
 pub const IDLE_PROMPT: &str = "idle_prompt";
 
+/// The category of a [`Mark::Answer`] that closes a question without an answer.
+pub const CLOSED_UNANSWERED: &str = "closed_unanswered";
+
 /// A change to earlier messages. A mark is a message that consumers apply and never show, so reading, clearing and
 /// answering work while no consumer runs, and reach other machines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -81,7 +84,7 @@ pub enum Mark {
     Unread,
     /// Taken off the list.
     Clear,
-    /// A question was closed.
+    /// A question was answered, or closed without an answer: [`CLOSED_UNANSWERED`].
     Answer,
     /// What a notification was about has ended.
     Resolve,

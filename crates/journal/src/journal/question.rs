@@ -4,7 +4,7 @@ use std::os::fd::BorrowedFd;
 use std::time::Instant;
 
 use ringer_core::agent::PromptQuestion;
-use ringer_core::message::{Mark, QuestionId, Tag};
+use ringer_core::message::{CLOSED_UNANSWERED, Mark, QuestionId, Tag};
 use ringer_core::{Draft, Kind, MessageId, Recipient, Scope, Sender};
 use rusqlite::{OptionalExtension, Row, Transaction, params};
 
@@ -247,6 +247,7 @@ fn tell(
     let mut mark = Draft::tagged(scope.clone(), answerer.clone(), Tag::Mark(Mark::Answer), body);
     mark.recipient = Recipient::All;
     mark.question_id = Some(question.id.clone());
+    mark.category = answer.is_none().then(|| CLOSED_UNANSWERED.to_owned());
     let mut stamp = *stamp;
     let mut drafts = vec![(mark, stamp.next().message_id())];
     if let (Some(agent), Some(answer)) = (question.asker.agent(), answer) {

@@ -5,7 +5,7 @@ use serde::de::DeserializeOwned;
 
 use super::*;
 use crate::agent::{Authority, BlockedOn, SignalContent};
-use crate::attention::{AwayPeriod, Before, DesktopSession, UndoKind, UnreadReason};
+use crate::attention::{AwayPeriod, Before, DesktopSession, ReadReason, UndoKind, UnreadReason};
 use crate::message::{Draft, Kind, Mark, MessageOrigin, Recipient, Scope, Sender, Tag};
 use crate::policy::{AgentContext, HookInputContext, HookInputText, HookPatch};
 use crate::toast::{Colour, Priority, SourceNotification, ToastSpan};
@@ -184,7 +184,7 @@ fn an_event_that_is_saved_can_be_read_back() {
         Event::RemoveRead,
         Event::Clear(place()),
         Event::ClearAll,
-        Event::Answered(QuestionId::new(1, 2)),
+        Event::QuestionClosed { question: QuestionId::new(1, 2), by: ReadReason::ClosedUnanswered },
         Event::Delivered {
             popup: None,
             id: id(),

@@ -79,7 +79,7 @@ fn what_ends_meanwhile_does_not_come_back() {
     question.message.draft.question_id = Some(QuestionId::new(1, 0));
     engine.handle(at(0), Event::Message(Box::new(question)));
     engine.handle(at(1), snooze(1, 1000));
-    engine.handle(at(2), Event::Answered(QuestionId::new(1, 0)));
+    engine.handle(at(2), Event::QuestionClosed { question: QuestionId::new(1, 0), by: ReadReason::Answered });
     assert_eq!(words(&engine.handle(at(2000), Event::Tick)), [] as [&str; 0], "answered");
     assert_eq!(state(&engine, 1), (true, true, None));
 }
