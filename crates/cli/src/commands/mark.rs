@@ -92,7 +92,7 @@ pub(crate) fn read(arguments: &ReadArgs) -> Outcome {
 
 pub(crate) fn unread(arguments: &UnreadArgs) -> Outcome {
     let requests = requests(&arguments.target, None, "ringer list")?;
-    mark_through_hub("notification.mark_unread", Mark::Unread, &requests, arguments.json, "unread")
+    mark_through_hub("notification.mark_unread", Mark::Unread, &requests, arguments.json, "unread_again")
 }
 
 pub(crate) fn clear(arguments: &ClearArgs) -> Outcome {
@@ -138,7 +138,10 @@ fn mark_through_hub(method: &str, mark: Mark, requests: &[Value], as_json: bool,
         }
     }
     hub_client::warn_if_behind(&client);
-    if as_json { print_json(&json!({ counted: count })) } else { print_line(&format!("{count} {counted}")) }
+    if as_json {
+        return print_json(&json!({ counted: count }));
+    }
+    print_line(&format!("{count} {}", counted.replace('_', " ")))
 }
 
 /// Without a hub the mark is appended to the journal, and the next hub applies it.

@@ -140,6 +140,7 @@ impl HubState {
             Continuation::Created { id } => json!({ "id": id }),
             Continuation::Marked { unread, listed } => json!({
                 "read": unread.saturating_sub(list.total_unread()),
+                "unread_again": list.total_unread().saturating_sub(unread),
                 "removed": listed.saturating_sub(list.len()),
                 "unread": list.total_unread(),
             }),

@@ -154,7 +154,7 @@ fn what_is_behind_a_held_message_stays_behind_it() {
     // The same by a request, which answers with what came of it.
     hub.append(&from(&two.path(), "second"));
     let cleared = hub.call("notification.clear", &json!({ "all": true }));
-    assert_eq!(cleared, json!({ "read": 1, "removed": 1, "unread": 0 }));
+    assert_eq!(cleared, json!({ "read": 1, "unread_again": 0, "removed": 1, "unread": 0 }));
     assert_eq!(given_up(&hub), 2);
 }
 

@@ -80,7 +80,8 @@ fn reading_unreading_and_clearing() {
     assert_eq!(environment.run(&["read", &ids[0]]), "1 read\n");
     assert_eq!(environment.run(&["read", &ids[0]]), "0 read\n", "it was");
     assert_eq!(environment.bodies(&["--unread"]), ["c", "b"]);
-    assert_eq!(environment.json(&["unread", &ids[0], "--json"]), json!({ "unread": 3 }));
+    assert_eq!(environment.json(&["unread", &ids[0], "--json"]), json!({ "unread_again": 1 }));
+    assert_eq!(environment.run(&["unread", &ids[0]]), "0 unread again\n", "it was");
     assert_eq!(environment.bodies(&["--unread"]).len(), 3);
     assert_eq!(environment.run(&["read", &ids[0], &ids[1]]), "2 read\n");
     assert_eq!(environment.run(&["clear", "--all-read"]), "2 removed\n");
@@ -176,6 +177,23 @@ fn why_tells_every_step() {
     let answer = environment.json(&["why", &for_agent, "--json"]);
     assert_eq!(steps(&answer), ["not shown to you: it is for agent worker-9"]);
     assert_eq!((&answer["notification"], &answer["receipts"][0]["state"]), (&Value::Null, &"queued".into()));
+}
+
+#[test]
+fn a_question_that_is_closed_is_not_told_as_answered() {
+    let environment = HubEnvironment::new();
+    environment.run(&["hub", "start"]);
+    for (arguments, told, read_by) in [
+        (&["--close"][..], "the question was closed without an answer", "closed_unanswered"),
+        (&["yes"], "the question was answered", "answer"),
+    ] {
+        let question = environment.run(&["ask", "Deploy now?"]);
+        let question = question.trim();
+        environment.run(&[&["answer", question], arguments].concat());
+        assert_eq!(environment.list(&["--limit", "1"])[0]["read_by"], read_by);
+        let words = environment.run(&["why", "last"]);
+        assert!(words.contains(told), "{words}");
+    }
 }
 
 #[test]

@@ -21,7 +21,11 @@ fn every_command_takes_a_short_id_last_and_a_piece() {
 
     assert_eq!(environment.run(&["read", &short[0], "last"]), "2 read\n");
     assert_eq!(environment.bodies(&["--unread"]), ["b"]);
-    assert_eq!(environment.json(&["unread", &ids[0][19..], "--json"])["unread"], 2, "a piece of the id");
+    assert_eq!(
+        environment.json(&["unread", &ids[0][19..], "--json"])["unread_again"],
+        1,
+        "a piece of the id"
+    );
     assert_eq!(environment.run(&["clear", &short[0].to_uppercase()]), "1 removed\n");
 
     let why = environment.run(&["why", &short[1]]);
