@@ -252,7 +252,7 @@ pub(crate) fn failure(error: HubClientError) -> Failure {
             }
             let (exit, hint) = match refusal.code.as_str() {
                 "not_found" => (Exit::Data, Some("ringer list")),
-                "resolved" => (Exit::Data, Some("ringer list   # shows what is open")),
+                "resolved" => (Exit::Data, Some("ringer   # shows what needs you")),
                 "invalid_params" => (Exit::Usage, None),
                 "busy" | "rate_limited" => (Exit::TryAgain, None),
                 "unknown_method" => {

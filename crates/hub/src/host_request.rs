@@ -5,6 +5,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::params::{one_or_several, read};
+use crate::tmux::Unreachable;
 
 /// What a host sends on its connection.
 #[derive(Debug)]
@@ -24,7 +25,7 @@ pub(crate) enum HostRequest {
     /// A surface is unread, for one of two reasons that are no notifications.
     Unread { surface_id: String, is_restored: bool },
     /// It went to a surface as it was asked to, or says why not.
-    Focused { surface_id: String, result: Result<(), String> },
+    Focused { surface_id: String, result: Result<(), Unreachable> },
 }
 
 /// What a host can do.
@@ -68,8 +69,9 @@ const METHODS: &[(&str, Reader)] = &[
         Ok(HostRequest::Unread { surface_id, is_restored: restored })
     }),
     ("surface.focused", |params| {
-        let SurfaceFocused { surface_id, why } = read(params)?;
-        Ok(HostRequest::Focused { surface_id, result: why.map_or(Ok(()), Err) })
+        let SurfaceFocused { surface_id, why, hint } = read(params)?;
+        let result = why.map_or(Ok(()), |why| Err(Unreachable { hint, ..Unreachable::new(why) }));
+        Ok(HostRequest::Focused { surface_id, result })
     }),
 ];
 
@@ -133,6 +135,8 @@ struct SurfaceFocused {
     surface_id: String,
     /// Why the host could not go there.
     why: Option<String>,
+    /// A command that helps.
+    hint: Option<String>,
 }
 
 /// A surface of a host.

@@ -18,12 +18,11 @@ use crate::output::{print_json, print_line};
 
 /// Jump to the session that needs you and mark its notification read
 ///
-/// Goes to the most urgent unread notification that can be reached, and of several to the
-/// oldest. Panes, panes of tmux, windows of X11 and kitty, and what a host on the socket goes to
-/// can be reached (docs/windows.md, docs/protocol.md); a pane that is closed cannot. If there is
-/// none, or the session cannot be reached, the notification stays unread and the exit code is
-/// 69. To a session on another machine it opens a new window of tmux with ssh, or prints the
-/// command if this is not tmux.
+/// Goes to the most urgent unread notification that it can reach; of several, to the oldest. It
+/// can reach panes, panes of tmux, windows of X11 and kitty, and surfaces of other hosts
+/// (docs/windows.md, docs/protocol.md), but no pane that is closed. If it can reach none, the
+/// notification stays unread and the exit code is 69. For a session on another machine it opens
+/// a tmux window with ssh, or prints the command outside tmux.
 ///
 /// Examples:
 ///   ringer jump

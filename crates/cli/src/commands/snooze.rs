@@ -112,7 +112,7 @@ fn snooze_in_journal(id: Option<&str>, until_ms: i64) -> Result<Value, Failure> 
     if record.is_resolved {
         let name = short_id.as_deref().unwrap_or(id.as_str());
         return Err(Failure::new(Exit::Data, format!("notification {name} is over"))
-            .hint("ringer list   # shows what is open"));
+            .hint("ringer   # shows what needs you"));
     }
     let text = until_ms.to_string();
     let mut draft = Draft::tagged(Scope::global(), Sender::system(), Tag::Mark(Mark::Snooze), &text);

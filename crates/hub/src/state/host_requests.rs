@@ -26,7 +26,9 @@ impl HubState {
             let name = self.surfaces.host_name(host);
             let result = match result {
                 Ok(()) => Ok(name),
-                Err(why) => Err(Unreachable::new(format!("{name} says: {why}"))),
+                Err(unreachable) => {
+                    Err(Unreachable { why: format!("{name}: {}", unreachable.why), ..unreachable.clone() })
+                }
             };
             self.end_focus(now, waiting, &result);
         }

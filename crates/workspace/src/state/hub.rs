@@ -150,7 +150,8 @@ impl State {
                 effects.extend(self.change_pane(surface, Pane::click));
             }
             (None, Some(_)) => {
-                answer["why"] = json!("no window shows its workspace; to open one: ringer attach");
+                answer["why"] = json!("no window shows its workspace");
+                answer["hint"] = json!("ringer attach");
             }
             (_, None) => answer["why"] = json!("the pane is closed"),
         }

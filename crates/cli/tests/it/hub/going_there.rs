@@ -79,7 +79,15 @@ fn a_host_that_cannot_go_there_is_silent_or_ends_leaves_it_unread() {
     // An answer about another surface is none.
     host.call("surface.focused", &json!({ "surface_id": "my:8" }));
     host.call("surface.focused", &json!({ "surface_id": "my:7", "why": "its tab was \u{1b}[31mclosed" }));
-    assert_eq!(why(waits), "my-terminal says: its tab was \u{1b}[31mclosed");
+    assert_eq!(why(waits), "my-terminal: its tab was \u{1b}[31mclosed");
+    let waits = jump();
+    asked(&mut host);
+    let unreachable = json!({ "surface_id": "my:7", "why": "it has no window", "hint": "my-terminal open" });
+    host.call("surface.focused", &unreachable);
+    let answer: Value = serde_json::from_str(&waits.end().0.concat()).expect("JSON");
+    let expected =
+        json!({ "focused": false, "why": "my-terminal: it has no window", "hint": "my-terminal open" });
+    assert_eq!(answer["focus"], expected);
     let waits = jump();
     asked(&mut host);
     assert_eq!(why(waits), "the program that shows it does not answer");

@@ -67,7 +67,10 @@ fn what_is_over_cannot_be_snoozed_and_a_wrong_time_shows_examples() {
         check(command.env("RINGER_HUB", "off"), exit)
     };
     let complaint = environment.fails(&["snooze", &id, "until", "18:00"], 65);
-    assert!(complaint.contains("is over") && complaint.contains("hint: ringer list"), "{complaint}");
+    assert!(
+        complaint.contains("is over") && complaint.contains("hint: ringer   # shows what needs you"),
+        "{complaint}"
+    );
     assert_eq!(environment.run(&["snooze", "20m"]), "No unread notifications.\n");
     environment.run(&["hub", "stop"]);
     assert!(off(&["snooze", &id, "20m"], 65).1.contains("is over"), "the same without a hub");

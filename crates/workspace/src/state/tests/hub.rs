@@ -91,8 +91,9 @@ fn the_hub_learns_why_it_cannot_go_to_a_pane() {
     assert_eq!(told(&effects, "surface.focused")[0]["why"], "the pane is closed");
     session.state.detach(ClientId(1));
     let effects = session.order(HubOrder::Focus { surface_id: surface(&pane) });
-    let why = told(&effects, "surface.focused")[0]["why"].as_str().unwrap().to_owned();
-    assert!(why.contains("ringer attach"), "{why}");
+    let told = told(&effects, "surface.focused")[0];
+    assert_eq!(told["why"], "no window shows its workspace");
+    assert_eq!(told["hint"], "ringer attach");
 }
 
 #[test]
