@@ -91,6 +91,11 @@ pub(super) fn user_config(environment: &Environment) -> Option<(PathBuf, Result<
     Some((path, read))
 }
 
+/// What is wrong in those tables of the user's file of which only what is wrong is left out, if the rest can be read.
+pub(super) fn left_out(path: &Path, environment: &Environment) -> Option<ConfigErrors> {
+    load_with_rules(path, environment.home.as_deref(), &rules()).err()
+}
+
 #[derive(Serialize)]
 struct FileView {
     path: String,

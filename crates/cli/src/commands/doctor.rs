@@ -84,9 +84,13 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
         if !unused.is_empty() {
             print_text(&Row::ok("not used", unused.join(", ")).lines(unicode))?;
         }
-        print_line(&match broken + warnings {
-            0 => "Everything works.".to_owned(),
-            problems => format!("{}. Everything else works.", count(problems, "problem")),
+        print_line(&match (broken, warnings) {
+            (0, 0) => "Everything works.".to_owned(),
+            (0, warnings) => format!("Nothing is broken. {}.", count(warnings, "warning")),
+            (broken, 0) => format!("{broken} broken. Everything else works."),
+            (broken, warnings) => {
+                format!("{broken} broken, {}. Everything else works.", count(warnings, "warning"))
+            }
         })?;
     }
     if broken == 0 { Ok(()) } else { Err(Failure::reported(Exit::Broken)) }

@@ -38,7 +38,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
 
 /// The exit codes of all commands; [`crate::exit::Exit`] is the same list.
 const EXIT_CODES: &str = "   0  success
-   1  doctor found a problem
+   1  doctor: something is broken
   64  wrong usage
   65  invalid data, such as an unknown id
   66  an input file is missing or unreadable
@@ -49,8 +49,8 @@ const EXIT_CODES: &str = "   0  success
   75  temporary failure; run it again
   77  permission denied
   78  invalid configuration
- 126  run: the command cannot be executed
- 127  run: no such command; any other code of run is that of the command";
+ 126  run, open: the command cannot be executed
+ 127  run, open: no such command; any other code of run is that of the command";
 
 /// The command line with help that lists the commands in groups. clap has one heading for all commands only, so the list
 /// is a part of the template.

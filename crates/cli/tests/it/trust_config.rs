@@ -71,6 +71,23 @@ fn every_problem_is_told_where_it_is() {
     }
 }
 
+/// What is wrong in `[keys]` and `[theme]` is left out, and the rest of the file counts.
+#[test]
+fn the_doctor_warns_of_a_key_of_the_inbox_that_is_left_out() {
+    let environment = TestEnvironment::new();
+    let path = own(&environment, "[keys]\nanswre = \"a\"\n[theme]\nname = \"pink\"\n");
+    let report = json(&check(&mut with_config(&environment, &["doctor", "--json"], &path), 0).0);
+    let rows = report["rows"].as_array().expect("rows");
+    let told: Vec<&Value> = rows.iter().filter(|row| row["part"] == "config").collect();
+    assert_eq!(told.len(), 2, "{told:#?}");
+    assert!(told[0]["fix"].as_str().is_some_and(|fix| fix.contains("answer")), "{told:#?}");
+    for row in told {
+        let what = row["what"].as_str().expect("a text");
+        assert!(what.ends_with("it is left out, and the rest of the file counts"), "{what}");
+        assert_eq!(row["verdict"], "warn");
+    }
+}
+
 #[test]
 fn fine_files_are_said_to_be() {
     let environment = TestEnvironment::new();

@@ -38,7 +38,10 @@ impl Settings {
                 Config::default()
             }
             Some((path, Ok(config))) => {
-                rows.push(fine(&path));
+                match config::left_out(&path, &environment) {
+                    Some(errors) => rows.extend(left_out(errors)),
+                    None => rows.push(fine(&path)),
+                }
                 config
             }
             Some((_, Err(errors))) => {
@@ -75,6 +78,14 @@ impl Settings {
 fn fine(path: &Path) -> Row {
     let there = if path.exists() { "ok" } else { "no config file; using defaults" };
     Row::ok("config", format!("{}: {there}", path.display()))
+}
+
+/// Entries of `[keys]` and `[theme]` that are wrong. The rest of the file counts.
+fn left_out(errors: ConfigErrors) -> impl Iterator<Item = Row> {
+    errors.0.into_iter().map(|error| {
+        let fix = error.hint.clone().unwrap_or_else(|| "ringer config check".to_owned());
+        Row::warn("config", format!("{error}; it is left out, and the rest of the file counts")).fix(fix)
+    })
 }
 
 fn problems(errors: ConfigErrors) -> impl Iterator<Item = Row> {

@@ -29,7 +29,7 @@ fn terminal(detection: &Detection, choice: &MethodChoice) -> Row {
     let name = terminal_name(detection);
     let what = format!("{name}; notified through {}: {}", choice.method.as_str(), choice.reason);
     if OpenOptions::new().write(true).open("/dev/tty").is_err() {
-        let what = format!("no terminal to show notifications in ({})", detection.evidence);
+        let what = "no terminal to show notifications in: /dev/tty cannot be opened";
         return Row::warn("terminal", what).fix("run ringer doctor in a terminal");
     }
     match choice.method {
