@@ -30,17 +30,60 @@ pub(crate) async fn report(path: PathBuf, inputs: mpsc::Sender<Input>) -> Option
 
 /// A directory may hang, so another thread looks at it.
 async fn begin(path: &Path) -> Option<(Vec<PathBuf>, Changes)> {
-    let watched = files(path.to_owned()).await?;
-    let changes = Changes::begin(watched.iter())?;
-    Some((watched, changes))
+    let mut watched = files(path.to_owned()).await?;
+    loop {
+        let changes = Changes::begin(watched.iter())?;
+        // A directory may have been made in between.
+        let now = files(path.to_owned()).await?;
+        if now == watched {
+            return Some((watched, changes));
+        }
+        watched = now;
+    }
 }
 
-/// The files whose changes count: the file, what it is a link to, and its directory as long as that is not there.
+/// The files whose changes count: the file, what it is a link to, and, as long as its directory is not there, the first of the
+/// directories above it that is not there either.
 async fn files(path: PathBuf) -> Option<Vec<PathBuf>> {
     let look = move || {
         let target = path.canonicalize().ok().filter(|target| *target != path);
-        let directory = path.parent().filter(|directory| !directory.is_dir()).map(Path::to_owned);
-        [Some(path), target, directory].into_iter().flatten().collect()
+        let missing = path.ancestors().skip(1).take_while(|directory| !directory.is_dir());
+        let missing = missing.last().map(Path::to_owned);
+        [Some(path), target, missing].into_iter().flatten().collect()
     };
     spawn_blocking(look).await.ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use test_support::DEADLINE;
+    use tokio::time::timeout;
+
+    use super::*;
+
+    /// A new account has no `~/.config` when its first hub starts.
+    #[tokio::test]
+    async fn a_file_whose_directories_are_made_later_is_watched() {
+        let home = tempfile::tempdir().unwrap();
+        let directory = home.path().join(".config/ringer");
+        let (sender, mut inputs) = mpsc::channel(16);
+        let reporting = tokio::spawn(report(directory.join("config.toml"), sender));
+        let mut told = async |times: usize| {
+            for _ in 0..times {
+                let input = timeout(DEADLINE, inputs.recv()).await.expect("it is told in time");
+                assert!(matches!(input, Some(Input::Event(LoopEvent::SettingsChanged))));
+            }
+        };
+        told(1).await;
+        for made in [home.path().join(".config"), directory.clone()] {
+            fs::create_dir(made).unwrap();
+            // Of the change, and because something may have come before the next one was watched.
+            told(2).await;
+        }
+        fs::write(directory.join("config.toml"), "").unwrap();
+        told(1).await;
+        reporting.abort();
+    }
 }

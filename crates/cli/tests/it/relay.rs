@@ -16,7 +16,7 @@ use serde_json::json;
 use test_support::until;
 
 use crate::hub::dialogs::{decision, until_hooks_wait};
-use crate::ringer::json as parsed;
+use crate::ringer::{check, json as parsed};
 use machines::{Laptop, linked};
 
 #[test]
@@ -204,10 +204,8 @@ fn a_machine_can_refuse_answers() {
 fn an_agent_of_another_machine_gets_its_message() {
     let laptop = linked();
     laptop.allow_answers();
-    let (_, warned) = crate::ringer::check(
-        &mut laptop.near.ringer(&["notify", "--to", "worker-1@box", "look at the tests"]),
-        0,
-    );
+    let (_, warned) =
+        check(&mut laptop.near.ringer(&["notify", "--to", "worker-1@box", "look at the tests"]), 0);
     assert_eq!(warned, "", "the machine is known");
     until("it is there", || {
         laptop.far.base.run(&["log", "--everywhere", "--json"]).contains("\"to\":\"agent:worker-1\"")
@@ -237,6 +235,35 @@ fn links_are_added_and_removed() {
     let nothing = laptop.near.fails(&["relay", "add", "command", "--yes", "--", "false"], 69);
     assert!(nothing.contains("the program of the link ended (exit code 1)"), "{nothing}");
     laptop.near.fails(&["relay", "add", "ssh", "-oProxyCommand=x"], 64);
+}
+
+#[test]
+fn a_machine_that_is_removed_is_disconnected_also_where_the_hub_does_not_see_the_settings_change() {
+    let laptop = Laptop::without_link();
+    let directory = laptop.near.base.path().join("settings");
+    fs::create_dir(&directory).expect("a directory");
+    let config = directory.join("config.toml");
+    let run = |arguments: &[&str]| check(laptop.near.ringer(arguments).env("RINGER_CONFIG", &config), 0).0;
+    run(&["hub", "start"]);
+    let command: Vec<String> = laptop.serve_command(&[]);
+    let words: Vec<&str> = command.iter().map(String::as_str).collect();
+    run(&[&["relay", "add", "command", "--name", "box", "--yes", "--"], &words[..]].concat());
+    until("it is connected", || run(&["relay", "status"]).contains("connected"));
+    // Another directory stands in the place of the one that the hub watches.
+    let settings = fs::read(&config).expect("a file");
+    fs::rename(&directory, laptop.near.base.path().join("watched")).expect("a directory");
+    fs::create_dir(&directory).expect("a directory");
+    fs::write(&config, settings).expect("a file");
+    let changes = || {
+        let log = fs::read_to_string(laptop.near.base.home().join("hub.log")).expect("a log");
+        log.matches("the settings changed").count()
+    };
+    // When it is asked something it looks at the file, but once a second at most.
+    run(&["list"]);
+    let before = changes();
+    run(&["relay", "remove", "box", "--yes"]);
+    until("the hub has read the settings", || changes() > before);
+    until("its program has ended", || laptop.servers().is_empty());
 }
 
 #[test]

@@ -11,6 +11,7 @@ use ringer_relay::{
     register_machine,
 };
 use ringer_term::sanitise_line;
+use serde_json::Value;
 
 use super::add_nats;
 use super::linked::{link_failure, only_a_person, settings};
@@ -231,6 +232,9 @@ pub(super) fn remove(name: &str, yes: bool) -> Outcome {
         }
     });
     file.write()?;
+    // A hub that runs disconnects now, before the machine is forgotten: a new connection would make it known again. One that
+    // does not answer reads the file later.
+    let _ = hub_client::call_running(&home, "hub.reload", &Value::Null);
     if let Some(team) = TeamSetup::of(&home, &entry.link()) {
         forget_team(&team, &mut journal).map_err(link_failure)?;
     }
