@@ -3,6 +3,11 @@
 use std::io;
 use std::path::PathBuf;
 
+/// What is wrong where this program was built without teams.
+pub const WITHOUT_NATS: &str = "this ringer was built without NATS, which teams need";
+/// The command that builds it with them.
+pub const BUILD_WITH_NATS: &str = "cargo install --path crates/cli --features nats";
+
 /// Why a link does not work.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -85,9 +90,7 @@ pub enum Error {
     #[error("{0}")]
     Team(String),
     /// This program was built without teams.
-    #[error(
-        "this ringer was built without NATS, which teams need; build it with: cargo install --path crates/cli --features nats"
-    )]
+    #[error("{WITHOUT_NATS}; build it with: {BUILD_WITH_NATS}")]
     WithoutNats,
     /// Other people can read what lets this machine in.
     #[error("other people can read or change {}, which lets this machine in; type: chmod 600 {}", .0.display(), .0.display())]

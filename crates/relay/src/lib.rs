@@ -53,7 +53,7 @@ mod simulation;
 
 pub use agents::WireAgent;
 pub use answers::{AnswerRequest, GiveAnswer};
-pub use error::Error;
+pub use error::{BUILD_WITH_NATS, Error, WITHOUT_NATS};
 pub use exchange::{Ended, Exchange, Pipes, Progress};
 pub use exchange_setup::ExchangeSetup;
 pub use extension::{RelaySetup, Relays};

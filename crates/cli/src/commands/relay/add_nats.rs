@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use ringer_config::RelayEntry;
 use ringer_journal::{Home, Journal};
-use ringer_relay::{TeamSetup, forget_team, join_team};
+use ringer_relay::{BUILD_WITH_NATS, Error, TeamSetup, WITHOUT_NATS, forget_team, join_team};
 use ringer_term::sanitise_line;
 
 use super::linked::{link_failure, settings};
@@ -82,10 +82,7 @@ pub(super) fn run(arguments: &Args, home: &Home) -> Outcome {
             .hint(format!("ringer relay remove {team}")));
     }
     let Some(setup) = TeamSetup::of(home, &entry.link()) else { return Ok(()) };
-    let server = join_team(&setup).map_err(|error| {
-        Failure::new(Exit::Unavailable, sanitise_line(&error.to_string()))
-            .hint("docs/machines.md says what the server's operator sets")
-    })?;
+    let server = join_team(&setup).map_err(|error| cannot_join(&error))?;
     print_line(&format!(
         "nats-server {} answers. In the team {team}, this machine is {}. What is written on each machine of the \
          team comes to all others; the server's operator can read it.",
@@ -107,7 +104,29 @@ pub(super) fn run(arguments: &Args, home: &Home) -> Outcome {
     print_line(&format!("Added. To see it: ringer relay status. To undo: ringer relay remove {team}"))
 }
 
+fn cannot_join(error: &Error) -> Failure {
+    match error {
+        Error::WithoutNats => Failure::new(Exit::Unavailable, WITHOUT_NATS).hint(BUILD_WITH_NATS),
+        error => Failure::new(Exit::Unavailable, sanitise_line(&error.to_string()))
+            .hint("docs/machines.md says what the server's operator sets"),
+    }
+}
+
 /// The hub has another directory than this command.
 fn absolute(path: &Path) -> Result<PathBuf, Failure> {
     path.canonicalize().map_err(|error| Failure::open(&short_path(path), error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_without_nats_says_how_to_build_one_with_it() {
+        assert_eq!(
+            cannot_join(&Error::WithoutNats).to_string(),
+            "error: this ringer was built without NATS, which teams need\n\
+             hint: cargo install --path crates/cli --features nats"
+        );
+    }
 }
