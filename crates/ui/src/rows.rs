@@ -121,15 +121,18 @@ impl Row {
     }
 }
 
-/// How a notification came to be read: `read in tmux`.
+/// How a notification came to be read: `read in tmux`, `read in api`.
 fn how_read(of: &Notification) -> Option<String> {
     let words = match of.read_by.filter(|_| of.is_read)? {
         ReadBy::Person => "read by you",
         ReadBy::Looking => {
-            let host = of.place.split(' ').next().filter(|host| !host.is_empty());
-            return Some(host.map_or("seen".to_owned(), |host| format!("read in {host}")));
+            // `tmux main:3`, `pts/4`, `my api · tests`, `box · pts/4`.
+            let outer = of.place.split(" · ").next().unwrap_or_default();
+            let outer = if outer.starts_with("tmux ") { "tmux" } else { outer };
+            return Some(if outer.is_empty() { "seen".to_owned() } else { format!("read in {outer}") });
         }
         ReadBy::Answer => "answered",
+        ReadBy::ClosedUnanswered => "closed",
         ReadBy::Prompt => "answered by prompt",
         ReadBy::Newer => "a newer one came",
         ReadBy::Interruption => "interrupted",
@@ -261,5 +264,39 @@ impl Widths {
         let id = if self.id > 0 { self.id + 1 } else { 0 };
         let fixed = MARK + id + part(self.label) + part(self.client) + SIGN + part(self.word);
         columns.saturating_sub(fixed + GAP + self.age + part(self.place) + 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ringer_core::message::ShownKind;
+
+    use super::*;
+
+    #[test]
+    fn where_it_was_read_is_said_in_whole_names() {
+        let check = |read_by: ReadBy, place: &str, expected: &str| {
+            let notification = Notification {
+                id: String::new(),
+                short_id: String::new(),
+                from: String::new(),
+                label: String::new(),
+                kind: ShownKind::Error,
+                text: String::new(),
+                sent_ms: 0,
+                place: place.to_owned(),
+                is_read: true,
+                read_by: Some(read_by),
+                snoozed_until_ms: None,
+            };
+            assert_eq!(how_read(&notification).as_deref(), Some(expected));
+        };
+        check(ReadBy::Looking, "tmux main:3", "read in tmux");
+        check(ReadBy::Looking, "pts/4", "read in pts/4");
+        check(ReadBy::Looking, "my api · tests", "read in my api");
+        check(ReadBy::Looking, "box · tmux %3", "read in box");
+        check(ReadBy::Looking, "", "seen");
+        check(ReadBy::Answer, "pts/4", "answered");
+        check(ReadBy::ClosedUnanswered, "pts/4", "closed");
     }
 }

@@ -2,7 +2,7 @@
 
 use unicode_width::UnicodeWidthStr;
 
-use crate::actions::{ACTIONS, PaneKeys};
+use crate::actions::{ACTIONS, PaneAction, PaneKeys};
 use crate::area::Area;
 
 /// The lines of the page that have no key: the title, and empty ones around it and at the end.
@@ -11,6 +11,9 @@ pub(crate) const OTHER_LINES: u16 = 4;
 pub(crate) const SIDE: u16 = 2;
 pub(crate) const BETWEEN: u16 = 3;
 pub(crate) const AFTER_KEY: u16 = 2;
+
+/// The keys that are no action of the settings. They stand behind the other keys for workspaces.
+const NUMBERS: (&str, &str) = ("1 … 9", "that workspace");
 
 /// As many keys as fit.
 pub(crate) struct HelpPage {
@@ -39,8 +42,7 @@ impl HelpColumn {
 impl HelpPage {
     /// The keys from this one on, in a window of this size.
     pub(crate) fn new(keys: &PaneKeys, room: Area, first: usize) -> Self {
-        let rest = ACTIONS.iter().skip(first);
-        let lines: Vec<(String, &str)> = rest.map(|words| (keys.keys_of(words.action), words.help)).collect();
+        let lines: Vec<(String, &str)> = all_keys(keys).skip(first).collect();
         let most = usize::from(room.height.saturating_sub(OTHER_LINES).max(1));
         // As many columns as are needed, or else as have room.
         let count = lines.len().div_ceil(most);
@@ -57,6 +59,15 @@ impl HelpPage {
     pub(crate) fn width(&self) -> u16 {
         width_of(&self.columns)
     }
+}
+
+/// Every key and what it does, in the order of the help.
+fn all_keys(keys: &PaneKeys) -> impl Iterator<Item = (String, &'static str)> {
+    ACTIONS.iter().flat_map(|words| {
+        let numbers = words.action == PaneAction::PreviousWorkspace;
+        let numbers = numbers.then(|| (NUMBERS.0.to_owned(), NUMBERS.1));
+        std::iter::once((keys.keys_of(words.action), words.help)).chain(numbers)
+    })
 }
 
 fn width_of(columns: &[HelpColumn]) -> u16 {
@@ -79,7 +90,7 @@ mod tests {
                 shown += page.columns.iter().map(|column| column.lines.len()).sum::<usize>();
                 first = page.next;
             }
-            assert_eq!(shown, ACTIONS.len(), "{width}x{height}");
+            assert_eq!(shown, ACTIONS.len() + 1, "{width}x{height}");
         }
     }
 }

@@ -142,11 +142,15 @@ impl Traces {
         let agents = journal.as_mut().map(Journal::agent_summaries).transpose().ok().flatten();
         let running_agents =
             agents.unwrap_or_default().iter().filter(|agent| is_running(agent.state.as_deref())).count();
+        let hub = HubLock::owner(&home).map(|hub| hub.pid);
+        let mut listeners = journal.map(|journal| journal.listeners(None)).unwrap_or_default();
+        // The hub listens, too, and is ended by itself.
+        listeners.retain(|listener| Some(listener.owner.pid) != hub);
         Ok(Self {
             plans,
             backups,
-            hub: HubLock::owner(&home).map(|hub| hub.pid),
-            listeners: journal.map(|journal| journal.listeners(None)).unwrap_or_default(),
+            hub,
+            listeners,
             repositories: if keep_history { Vec::new() } else { repositories },
             state: StateFiles::find(&home, keep_history),
             tmux_servers: installed_servers(&home),

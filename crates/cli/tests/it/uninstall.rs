@@ -122,6 +122,7 @@ fn nothing_is_left() {
     ] {
         assert!(shown.contains(words), "{words}: {shown}");
     }
+    assert!(!shown.contains("listener"), "the hub is not counted twice: {shown}");
     let mut expected = before;
     let settings = machine.user.file(".claude/settings.json");
     for (path, content) in &mut expected {
