@@ -17,7 +17,7 @@ pub(crate) fn default_timeout() -> Duration {
     DEFAULT_TIMEOUT
 }
 
-fn enabled() -> bool {
+fn default_enabled() -> bool {
     true
 }
 
@@ -66,7 +66,7 @@ pub struct HookEntry {
     #[schemars(schema_with = "word::schema::<OnFailure>", default)]
     pub on_failure: OnFailure,
     /// Whether it runs.
-    #[schemars(default = "enabled")]
+    #[schemars(default = "default_enabled")]
     pub enabled: bool,
     /// Where it stands.
     #[serde(skip)]

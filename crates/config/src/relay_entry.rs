@@ -108,7 +108,7 @@ impl RelayEntry {
     }
 
     /// Whether messages for a machine go this way: it is the machine of the link, or one of the team, such as `box.platform`.
-    pub fn leads_to(&self, machine: &str) -> bool {
+    pub fn reaches(&self, machine: &str) -> bool {
         match &self.nats {
             None => self.machine() == machine,
             Some(_) => machine.split_once('.').is_some_and(|(_, team)| team == self.machine()),
@@ -298,7 +298,7 @@ mod tests {
         )
         .unwrap();
         assert_eq!(relays[0].machine(), "platform");
-        assert!(relays[0].leads_to("box.platform") && !relays[0].leads_to("platform"));
+        assert!(relays[0].reaches("box.platform") && !relays[0].reaches("platform"));
         let team = relays[0].link().team.unwrap();
         assert_eq!(team.credentials.as_deref(), Some(Path::new("/people/ada/a.creds")));
         assert_eq!(team.machine.as_deref(), Some("laptop"));

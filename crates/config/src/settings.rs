@@ -173,7 +173,7 @@ impl Config {
             read_files: HashSet::new(),
             away_after: notify.away_after,
             escalate_after: self.webhooks_of(WebhookWhen::Away).next().map(|_| notify.escalate_after),
-            disabled_channels: self.closed_ways(),
+            disabled_channels: self.unconfigured_channels(),
             silent_kinds: ShownKind::all().filter(|kind| !notify.is_heard(*kind)).collect(),
         }
     }
@@ -183,14 +183,14 @@ impl Config {
         self.webhooks.iter().filter(move |webhook| webhook.when == when)
     }
 
-    /// The ways out for which nothing is set up, so that nothing is sent there and no trail speaks of them.
-    fn closed_ways(&self) -> Vec<DeliveryChannel> {
+    /// The channels for which nothing is set up, so that nothing is sent there and no trail speaks of them.
+    fn unconfigured_channels(&self) -> Vec<DeliveryChannel> {
         let nothing = [
             (DeliveryChannel::Sound, !ShownKind::all().any(|kind| self.notify.is_heard(kind))),
             (DeliveryChannel::Command, self.notify.command.is_empty()),
             (DeliveryChannel::Webhook, self.webhooks_of(WebhookWhen::Always).next().is_none()),
         ];
-        nothing.into_iter().filter(|(_, closed)| *closed).map(|(way, _)| way).collect()
+        nothing.into_iter().filter(|(_, unset)| *unset).map(|(channel, _)| channel).collect()
     }
 
     /// The MCP servers that push messages.

@@ -308,7 +308,7 @@ impl HubState {
             || self.notifications.engine().has_escalations()
             || self.notifications.engine().has_digest()
             || !self.journal_write_queue.is_empty()
-            || self.agents.need_hub();
+            || self.agents.extensions_need_hub();
         self.notifications.undecided() == 0 && !waits && self.deliveries.count() == 0
     }
 

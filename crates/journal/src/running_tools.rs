@@ -93,7 +93,7 @@ impl RunningTools {
     /// What every agent does.
     pub fn newest(&self) -> NewestCalls {
         let mut newest = NewestCalls::default();
-        for (directory, name) in self.directories.names() {
+        for (directory, name) in self.directories.files() {
             let Some((agent, _)) = name.rsplit_once('.') else { continue };
             let path = directory.join(&name);
             let Ok(begun) = fs::symlink_metadata(&path).and_then(|metadata| metadata.modified()) else {
@@ -116,7 +116,7 @@ impl RunningTools {
 
     fn files_of(&self, agent: &Agent) -> Vec<PathBuf> {
         let start = format!("{}.", file_name_part(agent));
-        let own = self.directories.names().filter(|(_, name)| name.starts_with(&start));
+        let own = self.directories.files().filter(|(_, name)| name.starts_with(&start));
         own.map(|(directory, name)| directory.join(name)).collect()
     }
 }

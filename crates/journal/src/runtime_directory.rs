@@ -48,7 +48,7 @@ impl RuntimeDirectories {
     }
 
     /// The files in them, each with its directory.
-    pub(crate) fn names(&self) -> impl Iterator<Item = (&Path, String)> {
+    pub(crate) fn files(&self) -> impl Iterator<Item = (&Path, String)> {
         let listed = self.all().filter(|directory| is_private(directory));
         listed.flat_map(|directory| {
             let entries = fs::read_dir(directory).into_iter().flatten().flatten();

@@ -230,13 +230,13 @@ impl LinkThread {
                 Said::Attach { may_start: false } => _ = self.attach(false),
                 Said::Attach { may_start: true } => _ = self.attach_patiently(),
                 Said::Request { method, params } => self.send(method, params),
-                Said::Finish(done) => return self.finish(done),
+                Said::Finish(done) => return self.send_last_request(done),
             }
         }
     }
 
     /// A hub need not handle what it is sent before the connection ends, so its answer to a last request is waited for.
-    fn finish(&mut self, done: SyncSender<()>) {
+    fn send_last_request(&mut self, done: SyncSender<()>) {
         let is_open = self.shared.connection.load(Ordering::Relaxed) == self.connections;
         let Some(mut writer) = self.writer.take().filter(|_| is_open) else {
             let _ = done.send(());

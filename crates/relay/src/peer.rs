@@ -40,7 +40,7 @@ impl Peer {
 
     /// Ends the connection if the machine was removed here, or has another name by now.
     pub(crate) fn check_known(&self, journal: &mut Journal) -> Result<(), Error> {
-        let id = journal.machine_named(self.rules.machine.as_str())?;
+        let id = journal.machine_id_of(self.rules.machine.as_str())?;
         if id.as_deref() == Some(self.machine.as_str()) { Ok(()) } else { Err(self.removed()) }
     }
 
@@ -78,7 +78,7 @@ pub(crate) fn check_name(
     hello: &Hello,
 ) -> Result<(), Error> {
     let Some(name) = name else { return Ok(()) };
-    match journal.machine_named(name.as_str())? {
+    match journal.machine_id_of(name.as_str())? {
         Some(id) if id != hello.machine.as_str() => Err(Error::OtherMachine { name: name.to_string() }),
         _ => Ok(()),
     }
@@ -93,7 +93,7 @@ fn set_name(
     let (id, name) = (machine.as_str(), given.name.as_str());
     let naming = match journal.name_machine(id, name, &given.source)? {
         MachineNaming::HasOtherName { name: known, source } if given.replaces(&known, &source) => {
-            if source == NameSource::Machine && journal.machine_named(name)?.is_none() {
+            if source == NameSource::Machine && journal.machine_id_of(name)?.is_none() {
                 // Any machine can say the id of this one. One that does gets what this one has not confirmed, and nothing older.
                 first_position::forget(home, id);
             }
@@ -140,7 +140,7 @@ fn known_name(known: String, source: &NameSource) -> Result<MachineName, Error> 
 /// Forgets a machine: its name, its agents, and how far the two sides are. Its messages stay.
 pub fn forget_machine(home: &Home, journal: &mut Journal, name: &MachineName) -> Result<bool, Error> {
     LinkAgents::forget(home, name);
-    let Some(id) = journal.machine_named(name.as_str())? else { return Ok(false) };
+    let Some(id) = journal.machine_id_of(name.as_str())? else { return Ok(false) };
     journal.forget_machine(&id)?;
     if let Some(id) = MachineId::parse(&id) {
         first_position::forget(home, id.as_str());

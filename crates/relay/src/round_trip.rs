@@ -17,7 +17,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(10);
 /// machine had stored it and this one knew. It is a mark on a message that does not exist, so it changes nothing there.
 pub fn round_trip(home: &Home, name: &str, within: Duration) -> Result<Duration, Error> {
     let mut journal = Journal::open(home)?;
-    let Some(machine) = journal.machine_named(name)? else {
+    let Some(machine) = journal.machine_id_of(name)? else {
         return Err(Error::Program(format!("{name} was never connected")));
     };
     let target = MarkTarget::Message(IdSource::now().message_id());

@@ -30,7 +30,7 @@ const ARROWS: &[(&str, &[&str])] = &[
 /// What the tests of all crates share.
 const TESTS_ONLY: &str = "test-support";
 
-/// The program the top crate, which may depend on all, which may use everything.
+/// The program: the crate at the top, which may use all others.
 const TOP: &str = "cli";
 
 pub(super) fn check(file: &TextFile) -> Vec<Complaint> {
@@ -39,8 +39,8 @@ pub(super) fn check(file: &TextFile) -> Vec<Complaint> {
     }
     let dependencies = dependencies(&manifest::entries(&file.text));
     let mut complaints: Vec<Complaint> = Vec::new();
-    if let Some(room) = room(&file.path) {
-        complaints.extend(wrong_arrows(&file.path, room, &dependencies));
+    if let Some(crate_name) = crate_name(&file.path) {
+        complaints.extend(wrong_arrows(&file.path, crate_name, &dependencies));
     }
     for ((_, name), dependency) in &dependencies {
         if dependency.kind == Kind::Shipped && dependency.package(name) == TESTS_ONLY {
@@ -63,7 +63,7 @@ pub(super) fn check(file: &TextFile) -> Vec<Complaint> {
                 &file.path,
                 dependency.line,
                 format!(
-                    "`{name}` needs `workspace = true`: one version for the house, in the root's Cargo.toml"
+                    "`{name}` needs `workspace = true`: one version for the workspace, in the root's Cargo.toml"
                 ),
             ));
         }
@@ -71,15 +71,15 @@ pub(super) fn check(file: &TextFile) -> Vec<Complaint> {
     complaints
 }
 
-fn wrong_arrows(path: &str, room: &str, dependencies: &Dependencies) -> Vec<Complaint> {
-    if room == TOP {
+fn wrong_arrows(path: &str, crate_name: &str, dependencies: &Dependencies) -> Vec<Complaint> {
+    if crate_name == TOP {
         return Vec::new();
     }
-    let Some((_, allowed)) = ARROWS.iter().find(|(name, _)| *name == room) else {
+    let Some((_, allowed)) = ARROWS.iter().find(|(name, _)| *name == crate_name) else {
         return vec![Complaint::new(
             path,
             1,
-            format!("`{room}` is not in the table of arrows: say what it may use"),
+            format!("`{crate_name}` is not in the table of arrows: say what it may use"),
         )];
     };
     let used = dependencies.iter().filter(|(_, dependency)| dependency.kind == Kind::Shipped);
@@ -87,7 +87,7 @@ fn wrong_arrows(path: &str, room: &str, dependencies: &Dependencies) -> Vec<Comp
         let package = dependency.package(name);
         let target = if package == "ringer" { TOP } else { package.strip_prefix("ringer-")? };
         (!allowed.contains(&target)).then(|| {
-            let message = format!("`{room}` may not use `{package}`; it may use: {}", listed(allowed));
+            let message = format!("`{crate_name}` may not use `{package}`; it may use: {}", listed(allowed));
             Complaint::new(path, dependency.line, message)
         })
     })
@@ -99,13 +99,13 @@ fn listed(allowed: &[&str]) -> String {
 }
 
 /// `term` of `crates/term/Cargo.toml`.
-fn room(path: &str) -> Option<&str> {
+fn crate_name(path: &str) -> Option<&str> {
     let parts: Vec<&str> = path.split('/').collect();
-    if let ["crates", room, "Cargo.toml"] = parts[..] { Some(room) } else { None }
+    if let ["crates", crate_name, "Cargo.toml"] = parts[..] { Some(crate_name) } else { None }
 }
 
 fn is_member(path: &str) -> bool {
-    room(path).is_some() || path == "xtask/Cargo.toml"
+    crate_name(path).is_some() || path == "xtask/Cargo.toml"
 }
 
 /// By table and name, since one name may stand in two tables of a manifest.
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_room_says_what_it_may_use() {
+    fn a_new_crate_says_what_it_may_use() {
         check("crates/attic/Cargo.toml", "[package]\nname = \"ringer-attic\"\n", &[1]);
         check("crates/term/fuzz/Cargo.toml", "[package]\nname = \"fuzz\"\n", &[]);
     }

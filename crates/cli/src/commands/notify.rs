@@ -212,7 +212,7 @@ fn recipient(to: Option<&str>) -> Result<Addressed, Failure> {
 /// Whether a name is one of an agent on another machine, `worker-1@box`. Only such a name makes it worth reading the settings.
 fn is_elsewhere(name: &str) -> bool {
     let Some((_, machine)) = name.rsplit_once('@') else { return false };
-    relay::machines().iter().any(|relay| relay.leads_to(machine))
+    relay::machines().iter().any(|relay| relay.reaches(machine))
 }
 
 /// Agents that a warning names.

@@ -105,7 +105,7 @@ impl AgentTracker {
     }
 
     /// Whether an extension needs the hub.
-    pub(super) fn need_hub(&self) -> bool {
+    pub(super) fn extensions_need_hub(&self) -> bool {
         self.extensions.iter().any(|extension| extension.needs_hub())
     }
 

@@ -95,12 +95,12 @@ impl Spool {
             };
             stem.splitn(parts, '-').nth(parts - 1).map(str::to_owned)
         };
-        self.directories.names().any(|(_, name)| agent_of(&name).is_some_and(|agent| agent == word))
+        self.directories.files().any(|(_, name)| agent_of(&name).is_some_and(|agent| agent == word))
     }
 
     /// The spooled events in the order in which they happened: all, or those of one agent.
     pub(crate) fn entries(&self, of: Option<&Agent>) -> Vec<Entry> {
-        let names: Vec<(&Path, String)> = self.directories.names().collect();
+        let names: Vec<(&Path, String)> = self.directories.files().collect();
         if names.is_empty() {
             return Vec::new();
         }
@@ -117,7 +117,7 @@ impl Spool {
 
     /// How many events are spooled, and how many files of the last day could not be read and were quarantined.
     pub(crate) fn count(&self) -> (usize, usize) {
-        let events = self.directories.names().filter(|(_, name)| name.ends_with(EVENT)).count();
+        let events = self.directories.files().filter(|(_, name)| name.ends_with(EVENT)).count();
         let is_recent = |file: &fs::DirEntry| {
             let moved = file.metadata().and_then(|metadata| metadata.modified());
             moved.is_ok_and(|moved| moved.elapsed().unwrap_or_default() < SHOWN_FOR)
@@ -131,7 +131,7 @@ impl Spool {
 
     /// Removes temporary files that killed processes left.
     pub(crate) fn remove_abandoned(&self) {
-        for (directory, name) in self.directories.names().filter(|(_, name)| name.ends_with(TEMPORARY)) {
+        for (directory, name) in self.directories.files().filter(|(_, name)| name.ends_with(TEMPORARY)) {
             let path = directory.join(name);
             let written = fs::symlink_metadata(&path).and_then(|metadata| metadata.modified());
             let age = written.map(|written| SystemTime::now().duration_since(written).unwrap_or_default());

@@ -242,7 +242,7 @@ impl Journal {
     }
 
     /// The id of the machine of that name.
-    pub fn machine_named(&mut self, name: &str) -> Result<Option<String>, Error> {
+    pub fn machine_id_of(&mut self, name: &str) -> Result<Option<String>, Error> {
         self.read(|connection| id_of(connection, name))
     }
 }
@@ -273,7 +273,7 @@ mod tests {
         assert_eq!(name("m2", "box"), MachineNaming::NameTaken);
         assert_eq!(name("m1", "other"), has_other_name("box", NameSource::Machine));
         assert_eq!(journal.machine_name("m1").unwrap().as_deref(), Some("box"));
-        assert_eq!(journal.machine_named("box").unwrap().as_deref(), Some("m1"));
+        assert_eq!(journal.machine_id_of("box").unwrap().as_deref(), Some("m1"));
         journal.forget_machine("m1").unwrap();
         assert_eq!(journal.name_machine("m2", "box", &NameSource::Machine).unwrap(), MachineNaming::Named);
     }
@@ -308,8 +308,8 @@ mod tests {
         assert_eq!(rename("box", "build"), MachineNaming::Named);
         assert_eq!(rename("box", "build"), MachineNaming::Named, "twice is once");
         assert_eq!(journal.machine_name("m1").unwrap().as_deref(), Some("build"));
-        assert_eq!(journal.machine_named("box").unwrap(), None);
-        assert_eq!(journal.machine_named("vm").unwrap().as_deref(), Some("m2"));
+        assert_eq!(journal.machine_id_of("box").unwrap(), None);
+        assert_eq!(journal.machine_id_of("vm").unwrap().as_deref(), Some("m2"));
     }
 
     #[test]

@@ -108,7 +108,7 @@ mod tests {
         journal.forget_team("nats:t").unwrap();
         assert_eq!(journal.team_note("nats:t").unwrap(), None);
         assert!(positions(&mut journal).is_empty());
-        assert_eq!(journal.machine_named("box.t").unwrap(), None);
+        assert_eq!(journal.machine_id_of("box.t").unwrap(), None);
         assert!(journal.import_position("nats:tt:box").unwrap().is_some(), "another team stays");
     }
 

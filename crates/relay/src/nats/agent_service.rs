@@ -123,7 +123,7 @@ impl<'a> AgentService<'a> {
         let Some(list) = AgentList::read(&list.payload) else { return Ok(()) };
         // Names of machines that are linked otherwise stay theirs.
         if !self.team.is_current(name.as_str()) {
-            let id = journal.machine_named(name.as_str())?;
+            let id = journal.machine_id_of(name.as_str())?;
             if id.is_some_and(|id| id != self.setup.import_key(machine)) {
                 return Ok(());
             }

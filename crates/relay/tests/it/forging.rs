@@ -120,10 +120,10 @@ fn a_link_can_be_called_otherwise_later() {
     assert!(matches!(ended, Err(Error::OtherMachine { .. })), "{ended:?}");
     speak_with(&link_to_box(&machine, "build", &["build"]), &[&hello('a', "[1,1]")]).0.expect("connected");
     assert_eq!(machine.texts_of("build"), ["before"], "what it sent before is still its own");
-    assert_eq!(machine.journal().machine_named("box").expect("a journal"), None);
+    assert_eq!(machine.journal().machine_id_of("box").expect("a journal"), None);
     // The name is free again.
     speak_with(&far_end(&machine), &[&hello('c', "[1,1]")]).0.expect("connected");
-    assert_eq!(machine.journal().machine_named("box").expect("a journal"), Some("c".repeat(32)));
+    assert_eq!(machine.journal().machine_id_of("box").expect("a journal"), Some("c".repeat(32)));
 }
 
 #[test]
@@ -154,8 +154,8 @@ fn what_a_machine_calls_itself_gives_way_to_the_settings() {
     let want = r#"{"type":"want","after":{"generation":"g","seq":0}}"#;
     let said = speak_with(&machine.setup("build"), &[&hello('a', "[1,1]"), want]).1;
     assert!(said.contains("not confirmed") && !said.contains(r#""body":"confirmed""#), "{said}");
-    assert_eq!(machine.journal().machine_named("build").expect("a journal"), Some("a".repeat(32)));
-    assert_eq!(machine.journal().machine_named("box").expect("a journal"), None);
+    assert_eq!(machine.journal().machine_id_of("build").expect("a journal"), Some("a".repeat(32)));
+    assert_eq!(machine.journal().machine_id_of("box").expect("a journal"), None);
 }
 
 #[test]

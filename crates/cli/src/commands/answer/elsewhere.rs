@@ -123,7 +123,7 @@ impl Elsewhere {
 
     fn link(&self) -> Result<RelayEntry, Failure> {
         let machine = &self.machine;
-        let found = relay::settings()?.relays.into_iter().find(|relay| relay.leads_to(machine));
+        let found = relay::settings()?.relays.into_iter().find(|relay| relay.reaches(machine));
         let Some(link) = found else {
             let what = format!("{machine} is no machine that this one connects to");
             return Err(Failure::new(Exit::Unavailable, what).hint("answer it there, or: ringer relay add"));

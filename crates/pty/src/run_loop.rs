@@ -61,7 +61,7 @@ pub fn run(launch: &Launch, hub: Option<HubSurface>) -> io::Result<Finished> {
     if outer.is_ours() {
         outer.make_raw()?;
     }
-    let relay = Relay {
+    let run_loop = RunLoop {
         outer,
         own,
         pty,
@@ -81,7 +81,7 @@ pub fn run(launch: &Launch, hub: Option<HubSurface>) -> io::Result<Finished> {
         outer_gone: false,
         ending: None,
     };
-    let (ending, is_looked_at) = relay.serve()?;
+    let (ending, is_looked_at) = run_loop.serve()?;
     Ok(Finished { ending, ran_for: started.elapsed(), is_looked_at })
 }
 
@@ -105,7 +105,7 @@ fn run_here(launch: &Launch) -> io::Result<Finished> {
     }
 }
 
-struct Relay {
+struct RunLoop {
     outer: OuterTerminal,
     own: OwnSurface,
     pty: Pty,
@@ -143,7 +143,7 @@ struct Ready {
     to_pty: bool,
 }
 
-impl Relay {
+impl RunLoop {
     fn serve(mut self) -> io::Result<(Ending, bool)> {
         loop {
             let ready = self.wait()?;
