@@ -103,7 +103,7 @@ impl Change {
     }
 }
 
-/// Changes what is muted, and prints what is muted then. Without a hub the mark is appended to the journal, and the next hub
+/// Changes what is muted, and prints what is muted afterwards. Without a hub the mark is appended to the journal, and the next hub
 /// applies it.
 pub(crate) fn change(change: &Change, as_json: bool) -> Outcome {
     let (method, params) = change.request();

@@ -28,14 +28,15 @@ pub struct Notify {
     pub command: Vec<String>,
     /// Whether a pane with an unread notification has a ring.
     pub ring: bool,
-    /// Which terminals have a mark in their title while a notification is unread: `auto` are tmux panes, whose title can be read
-    /// and restored; `always` are others too.
+    /// Which terminals have a mark in their title while a notification is unread: `auto` where the title can be read back
+    /// (tmux panes, kitty, `ringer run`), `always` in others too.
     #[serde(serialize_with = "word::serialize")]
     #[schemars(schema_with = "word::schema::<TitleMark>")]
     pub title_mark: TitleMark,
     /// Whether a pane flashes once when it gets a notification.
     pub flash: bool,
-    /// Whether a workspace moves up when it gets a notification.
+    /// Whether to send the event `reorder` when a workspace gets a notification, for programs that sort workspaces. Ringer itself
+    /// moves nothing.
     pub reorder: bool,
     /// Daily time spans without popups, sounds, commands and webhooks, like `22:00-07:00`.
     #[schemars(schema_with = "quiet_hours_schema")]
@@ -49,11 +50,12 @@ pub struct Notify {
     /// Also notify about subagents.
     pub subagents: bool,
     /// Where it is not known whether you look at the pane, the end of a turn shorter than this makes no popup and no sound.
-    /// `0s` is never.
+    /// `0s` turns this off.
     #[serde(serialize_with = "span::serialize")]
     #[schemars(schema_with = "span::schema")]
     pub min_turn: Duration,
-    /// How long after the end of a turn to remind you that the agent is waiting, if the end of the turn made no popup; or `off`.
+    /// How long after the end of a turn to remind you that the agent is waiting, or `off`. The reminder makes no popup and no
+    /// sound if the end of the turn made a popup.
     #[serde(serialize_with = "span::serialize_or_off")]
     #[schemars(schema_with = "span::schema_or_off")]
     pub idle_reminder: Option<Duration>,

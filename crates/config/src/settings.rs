@@ -52,12 +52,12 @@ pub struct Config {
     pub watches: Vec<Watch>,
     /// Whether MCP servers may push messages into agents' conversations.
     pub channels: Channels,
-    /// MCP servers that do.
+    /// MCP servers that push messages to an agent.
     #[serde(rename = "channel")]
     pub channel_servers: Vec<ChannelEntry>,
-    /// Keys of the inbox: an action, and its key or keys.
+    /// Keys of the inbox, and of panes (`pane_…`): an action, and its key or keys.
     pub keys: BTreeMap<String, String>,
-    /// How the inbox looks: `name` is `terminal`, `dark`, `light` or `none`; `mouse` is `on` or `off`.
+    /// Colours of the inbox, and the mouse in the inbox and in panes: `name` is `terminal`, `dark`, `light` or `none`; `mouse` is `on` or `off`.
     pub theme: BTreeMap<String, String>,
     /// How Ringer draws in tmux.
     pub tmux: Tmux,

@@ -48,7 +48,7 @@ use reasons::{DIALOG_ONLY, NOT_TOLD, OVER};
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Args {
-    /// Question or notification id, or `last` [default: what is open, if that is one]
+    /// Question or notification id, or `last` [default: the only one that is open]
     id: Option<String>,
     /// allow, deny REASON, always, an option, its number, or text; one answer for each question
     answer: Vec<String>,

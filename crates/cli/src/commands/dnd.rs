@@ -29,7 +29,7 @@ pub(crate) struct Args {
     /// End it
     #[arg(long, conflicts_with = "time")]
     off: bool,
-    /// Print what is muted then as a JSON array
+    /// Print what is muted afterwards as a JSON array
     #[arg(long)]
     json: bool,
 }

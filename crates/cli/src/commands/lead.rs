@@ -30,7 +30,7 @@ pub(crate) struct Args {
     /// Let the lead allow and deny what the other agents here want to do, and answer their questions
     #[arg(long)]
     may_decide: bool,
-    /// No longer let it
+    /// Take that permission back
     #[arg(long, conflicts_with = "may_decide")]
     may_not_decide: bool,
     /// Print one JSON object

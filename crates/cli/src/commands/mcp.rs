@@ -38,7 +38,7 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Let the sender write that waits with this code
+    /// Allow the sender with this code to write
     Pair {
         /// The code that `status` shows: six letters and digits
         code: String,

@@ -45,7 +45,7 @@ pub(crate) struct Args {
     /// Show what is muted
     #[arg(long, conflicts_with_all = ["agent", "time", "here", "all", "off"])]
     list: bool,
-    /// Print what is muted then as a JSON array
+    /// Print what is muted afterwards as a JSON array
     #[arg(long)]
     json: bool,
 }

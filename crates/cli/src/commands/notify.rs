@@ -51,7 +51,7 @@ pub(crate) struct Args {
     /// Subtitle
     #[arg(long)]
     subtitle: Option<String>,
-    /// Recipient: lead, person, all, or an agent's id or session id [default: lead and person]
+    /// Recipient: lead, person, all, or an agent's id, session id or name [default: lead and person]
     #[arg(long, value_name = "WHO")]
     to: Option<String>,
     /// Source that the agent reads it under: background_task, ide_diagnostics or file_watcher; needs --to AGENT

@@ -13,9 +13,9 @@ use crate::panes;
 
 /// Open a pane that runs a command, or a shell
 ///
-/// The pane goes on when its window is closed. If no window shows panes yet, this terminal does
-/// then; leave with Ctrl-g d. Otherwise the window that you used last shows the new pane. The exit
-/// code is 127 if there is no such command, and 126 if it cannot be executed.
+/// The pane goes on when its window is closed. If no window shows panes yet, this terminal
+/// becomes one; leave with Ctrl-g d. Otherwise the window that you used last shows the new pane.
+/// The exit code is 127 if there is no such command, and 126 if it cannot be executed.
 ///
 /// Examples:
 ///   ringer open

@@ -41,7 +41,7 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Show whether they are connected, and what waits
+    /// Show whether the machines are connected, and what waits
     Status {
         /// Print one JSON object
         #[arg(long)]

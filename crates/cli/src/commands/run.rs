@@ -91,9 +91,8 @@ pub(super) fn check_program(command: &str, program: &OsStr) -> Outcome {
     let search_path = variable("PATH").unwrap_or_default();
     match find_program(&search_path, &name) {
         Some(_) => Ok(()),
-        None => Err(Failure::new(Exit::NoCommand, format!("command not found: {name}")).hint(format!(
-            "aliases and functions of your shell need it: ringer {command} -- bash -ic 'NAME …'"
-        ))),
+        None => Err(Failure::new(Exit::NoCommand, format!("command not found: {name}"))
+            .hint(format!("for an alias or function of your shell: ringer {command} -- bash -ic 'NAME …'"))),
     }
 }
 

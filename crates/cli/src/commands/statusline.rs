@@ -18,7 +18,7 @@ const MAX_INPUT: u64 = 256 * 1024;
 /// Print one line for a status bar: unread count and agent states
 ///
 /// Examples:
-///   ringer statusline            # Claude Code: "statusLine": {"type": "command", "command": "ringer statusline claude"}
+///   ringer statusline claude     # Claude Code: "statusLine": {"type": "command", "command": "ringer statusline claude"}
 ///   ringer statusline tmux       # tmux: set -g status-right '#(ringer statusline tmux)'
 ///   ringer statusline waybar     # waybar: "return-type": "json"
 #[derive(Debug, clap::Args)]

@@ -8,7 +8,7 @@ use crate::failure::Outcome;
 use crate::hub_client;
 use crate::time_arguments::parse_duration;
 
-/// Show a short line in attached UIs; it is not stored
+/// Show a short line in the inbox, panes and other hosts; it is not stored
 ///
 /// Examples:
 ///   ringer toast "tests pass again"

@@ -91,7 +91,7 @@ fn text_of(agent: &str, tier: &Tier, notice: &AgentNotice) -> String {
             format!("Agent {agent} needs permission{detail}")
         }
         (Kind::Waiting, _) if notice.category == Some("auth_prompt") => {
-            format!("Agent {agent} needs somebody to log in{detail}")
+            format!("Agent {agent} needs a login{detail}")
         }
         (Kind::Waiting, Tier::Worker { .. }) => format!("Agent {agent} is waiting for input{detail}"),
         (Kind::Waiting, Tier::Manager { .. }) => format!("Manager {agent} is waiting{detail}"),

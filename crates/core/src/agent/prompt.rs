@@ -131,8 +131,13 @@ pub enum AnswerError {
     #[error("no answer was given")]
     Missing,
     /// It is none of the words for a permission or a plan.
-    #[error("{0:?} is no answer here: allow or deny")]
-    NotADecision(String),
+    #[error("{answer:?} is no answer here: {}", if *always { "allow, always or deny" } else { "allow or deny" })]
+    NotADecision {
+        /// What was given.
+        answer: String,
+        /// Whether the client offers to allow it always.
+        always: bool,
+    },
     /// The client does not offer to allow it always.
     #[error("there is no `always` for this: allow or deny")]
     NoAlways,
@@ -176,15 +181,16 @@ impl PromptContent {
             Self::Permission(request) => (request.whole, !request.always.is_empty()),
             Self::Plan { whole, .. } => (*whole, false),
         };
+        let no_decision = || Err(AnswerError::NotADecision { answer: words.join(" "), always });
         let reason = || Some(rest.join(" ")).filter(|reason| !reason.trim().is_empty());
         match *first {
             "deny" => Ok(Answer::Deny { reason: reason() }),
-            "allow" | "always" if !rest.is_empty() => Err(AnswerError::NotADecision(words.join(" "))),
+            "allow" | "always" if !rest.is_empty() => no_decision(),
             "allow" | "always" if !whole => Err(AnswerError::NotWhole),
             "allow" => Ok(Answer::Allow),
             "always" if always => Ok(Answer::AllowAlways),
             "always" => Err(AnswerError::NoAlways),
-            _ => Err(AnswerError::NotADecision(words.join(" "))),
+            _ => no_decision(),
         }
     }
 
@@ -284,9 +290,12 @@ mod tests {
         assert_eq!(prompt.read_answer(&["deny"]), Ok(deny(None)));
         assert_eq!(prompt.read_answer(&["deny", "on", "main?"]), Ok(deny(Some("on main?"))));
         for words in [&["yes"][..], &["1"], &["allow", "it"], &["Allow"], &["denied"]] {
-            let error = AnswerError::NotADecision(words.join(" "));
+            let error = AnswerError::NotADecision { answer: words.join(" "), always: true };
             assert_eq!(prompt.read_answer(words), Err(error));
         }
+        let words = |prompt: &PromptContent| prompt.read_answer(&["maybe"]).unwrap_err().to_string();
+        assert_eq!(words(&prompt), r#""maybe" is no answer here: allow, always or deny"#);
+        assert_eq!(words(&permission(true, &[])), r#""maybe" is no answer here: allow or deny"#);
         assert_eq!(prompt.read_answer(&[]), Err(AnswerError::Missing));
         assert_eq!(permission(true, &[]).read_answer(&["always"]), Err(AnswerError::NoAlways));
     }

@@ -117,7 +117,7 @@ impl ChannelsStatus {
     }
 }
 
-/// Lets the sender write that waits with this code.
+/// Allows the sender with this code to write.
 pub fn pair(home: &Home, operator: &Operator, code: &str) -> Result<ChannelSender, AccessError> {
     let _lock = lock_allowlist(home)?;
     let now = Uptime::now();
