@@ -16,7 +16,7 @@ const STORED: [u64; 4] = [10, 1_000, 100_000, 1_000_000];
 /// What is done, and how often. What makes the store grow is done less often, so that it is still about as large.
 const OPERATIONS: [(&str, u64); 4] = [("add", 1_000), ("read", 10_000), ("clear", 1_000), ("query", 10_000)];
 
-/// The largest may cost so much of the smallest.
+/// An operation in the largest store may cost so much of the same in the smallest.
 const BAR: f64 = 1.2;
 
 const VALGRIND: Part = Part::new("valgrind", "valgrind", "so the instructions of the store are counted");
@@ -71,14 +71,14 @@ fn per_operation(filled: u64, with: u64, count: u64) -> u64 {
     with.saturating_sub(filled) / count.max(1)
 }
 
-/// A Markdown table, one row per operation: a column for each size, and the largest against the smallest.
+/// A Markdown table, one row per operation: a column for each size, and the largest store against the smallest.
 fn table(costs: &[Vec<u64>]) -> String {
     let mut text = "| instructions, with so many stored |".to_owned();
     for stored in STORED {
         // Writing into a String cannot fail.
         let _ = write!(text, " {stored} |");
     }
-    text += " largest / smallest |\n|---|---:|---:|---:|---:|---:|\n";
+    text += " 1,000,000 / 10 |\n|---|---:|---:|---:|---:|---:|\n";
     for (row, (operation, _)) in OPERATIONS.iter().enumerate() {
         let name = if *operation == "clear" { "add and clear" } else { operation };
         let _ = write!(text, "| {name} |");
