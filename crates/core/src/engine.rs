@@ -352,7 +352,9 @@ impl Engine {
             Event::SurfaceGone(surface) => self.forget_surface(&surface),
             Event::SurfaceClosed(surface) => self.close_surface(now, &surface, orders),
             Event::AgentOnSurface { surface, agent } => self.terminal_signals.set_agent(&surface, agent),
-            Event::TerminalSignal { surface, signal } => self.terminal_signal(now, surface, signal, orders),
+            Event::TerminalSignal { surface, signal, report } => {
+                self.terminal_signal(now, surface, signal, report, orders);
+            }
             Event::Looks { host, views, present, by_person } => {
                 if present && by_person && !views.is_empty() {
                     self.presence.input(now.mono, host, false);

@@ -5,7 +5,7 @@ use super::terminal_signals::{BELL_CATEGORY, DelayedSignal};
 use crate::agent::{Authority, Signal, SignalContent, client_notification};
 use crate::arrival::{DuplicateVerdict, EventReport};
 use crate::engine::{Order, TerminalSignal};
-use crate::message::{Place, SurfaceId};
+use crate::message::{MessageId, Place, SurfaceId};
 use crate::time::Now;
 
 /// The text of a notification that was only a bell.
@@ -17,9 +17,10 @@ impl Engine {
         now: Now,
         surface: SurfaceId,
         signal: TerminalSignal,
+        report: Option<MessageId>,
         orders: &mut Vec<Order>,
     ) {
-        let received = DelayedSignal { received_at: now.mono, surface, signal };
+        let received = DelayedSignal { received_at: now.mono, surface, signal, report };
         match self.terminal_signals.delay(received) {
             Some(received) => self.accept(received, orders),
             None => self.accept_due(now, orders),
@@ -34,7 +35,7 @@ impl Engine {
     }
 
     fn accept(&mut self, received: DelayedSignal, orders: &mut Vec<Order>) {
-        let DelayedSignal { received_at, surface, signal } = received;
+        let DelayedSignal { received_at, surface, signal, report } = received;
         let (agent, by_hooks) = self.terminal_signals.agent_on(&surface).cloned().unzip();
         let (title, body, kind, is_bell) = match signal {
             TerminalSignal::Agent(signal) => {
@@ -73,7 +74,7 @@ impl Engine {
         } else {
             let category = is_bell.then(|| BELL_CATEGORY.to_owned());
             let kind = kind.unwrap_or_default();
-            orders.push(Order::AppendToJournal { surface, title, body, kind, category });
+            orders.push(Order::AppendToJournal { surface, title, body, kind, category, report });
         }
     }
 }

@@ -91,6 +91,9 @@ pub enum Event {
         surface: SurfaceId,
         /// The signal.
         signal: TerminalSignal,
+        /// The id of the message that it becomes, if it becomes one: a host that says it again gives the same, and it is one message.
+        #[serde(default)]
+        report: Option<MessageId>,
     },
     /// A host reports everything that the person looks at in it. What they did not look at before becomes read.
     Looks {
@@ -242,6 +245,9 @@ pub enum Order {
         kind: Kind,
         /// `bell`, or nothing.
         category: Option<String>,
+        /// Its id, if it has one already.
+        #[serde(default)]
+        report: Option<MessageId>,
     },
     /// Append a notification to the journal about what a source reports.
     NotifyOfSource(SourceNotification),

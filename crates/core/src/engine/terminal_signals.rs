@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use crate::arrival::{DUPLICATE_WINDOW, MAX_SURFACES};
 use crate::engine::TerminalSignal;
-use crate::message::{Agent, SurfaceId};
+use crate::message::{Agent, MessageId, SurfaceId};
 
 /// The category of a notification that was only a bell.
 pub(super) const BELL_CATEGORY: &str = "bell";
@@ -22,6 +22,8 @@ pub(super) struct DelayedSignal {
     pub(super) received_at: Duration,
     pub(super) surface: SurfaceId,
     pub(super) signal: TerminalSignal,
+    /// The id of the message that it becomes, if it becomes one.
+    pub(super) report: Option<MessageId>,
 }
 
 /// The agent of each surface, and the signals that are delayed.

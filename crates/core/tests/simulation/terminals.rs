@@ -23,7 +23,7 @@ impl Simulation {
             _ => TerminalSignal::Notified { title: None, body, kind: None },
         };
         self.signals_sent += 1;
-        Event::TerminalSignal { surface, signal }
+        Event::TerminalSignal { surface, signal, report: None }
     }
 
     /// A terminal's report comes back through the journal as a message.

@@ -7,7 +7,7 @@ use ringer_core::agent::{AgentState, Authority, Signal};
 use ringer_core::hash::fnv1a_32;
 use ringer_core::message::{Agent, SurfaceId, Tag};
 use ringer_core::toast::{Observation, SourceNotification};
-use ringer_core::{Draft, Event, Kind, Now, Recipient, Scope, Sender};
+use ringer_core::{Draft, Event, Kind, MessageId, Now, Recipient, Scope, Sender};
 use ringer_journal::{AgentInfo, AgentUpdate, Error, TERMINAL_CLIENT};
 use serde_json::json;
 
@@ -28,6 +28,7 @@ impl HubState {
         surface: &SurfaceId,
         (title, body): (Option<&String>, &str),
         (kind, category): (Kind, Option<String>),
+        report: Option<MessageId>,
     ) {
         let known = self.journal.agent_on(surface.as_str()).ok().flatten();
         let scope = known.map_or_else(Scope::global, |agent| agent.scope);
@@ -43,7 +44,7 @@ impl HubState {
         if draft.check().is_err() {
             draft.title = None;
         }
-        self.append_or_log(now, &draft);
+        self.append_or_log(now, &draft, report);
     }
 
     /// Sends the person what a source reports: a limit, a model.
@@ -54,11 +55,11 @@ impl HubState {
         draft.recipient = Recipient::Person;
         draft.title = Some(sent.title.clone());
         draft.key = Some(sent.source.clone());
-        self.append_or_log(now, &draft);
+        self.append_or_log(now, &draft, None);
     }
 
-    fn append_or_log(&mut self, now: Now, draft: &Draft) {
-        if let Err(error) = self.append(now, draft) {
+    fn append_or_log(&mut self, now: Now, draft: &Draft, id: Option<MessageId>) {
+        if let Err(error) = self.append(now, draft, id) {
             self.log(format!("cannot append: {error}"));
         }
     }
@@ -209,7 +210,7 @@ impl HubState {
         if let Ok(agent) = Agent::new(&named) {
             draft.recipient = Recipient::Agent(agent);
             draft.category = Some("file_watcher".to_owned());
-            self.append_or_log(now, &draft);
+            self.append_or_log(now, &draft, None);
         }
     }
 }

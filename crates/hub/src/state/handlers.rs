@@ -273,11 +273,12 @@ impl HubState {
         if signal != TerminalSignal::Bell && self.surfaces.shows_others(&surface) {
             return Ok(json!({}));
         }
-        if params.report.is_some_and(|report| !self.heard_reports.is_new(&report)) {
+        if params.report.as_ref().is_some_and(|report| !self.heard_reports.is_new(report)) {
             return Ok(json!({}));
         }
         self.publish(now, "surface.heard", heard);
-        self.decide(now, Event::TerminalSignal { surface, signal });
+        let report = params.report.and_then(|report| MessageId::parse(&report).ok());
+        self.decide(now, Event::TerminalSignal { surface, signal, report });
         Ok(json!({}))
     }
 

@@ -1,19 +1,15 @@
 //! Which reports of hosts were heard: a host that was killed may say them again when it comes back.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::VecDeque;
 
 /// As many are remembered. A host keeps fewer that it may say again.
 const MAX_REPORTS: usize = 4096;
 /// A longer id is none.
 const MAX_ID: usize = 64;
 
-/// The ids of the reports that were heard last.
+/// The ids of the reports that were heard last, the oldest first.
 #[derive(Debug, Default)]
-pub(super) struct HeardReports {
-    known: HashSet<String>,
-    /// The oldest first.
-    order: VecDeque<String>,
-}
+pub(super) struct HeardReports(VecDeque<String>);
 
 impl HeardReports {
     /// Whether this is heard for the first time. It is known from then on.
@@ -21,15 +17,14 @@ impl HeardReports {
         if report.is_empty() || report.len() > MAX_ID {
             return true;
         }
-        if !self.known.insert(report.to_owned()) {
+        // What is said again was said a moment ago.
+        if self.0.iter().rev().any(|heard| heard == report) {
             return false;
         }
-        self.order.push_back(report.to_owned());
-        if self.order.len() > MAX_REPORTS
-            && let Some(oldest) = self.order.pop_front()
-        {
-            self.known.remove(&oldest);
+        if self.0.len() == MAX_REPORTS {
+            self.0.pop_front();
         }
+        self.0.push_back(report.to_owned());
         true
     }
 }
@@ -46,7 +41,7 @@ mod tests {
             assert!(heard.is_new(&number.to_string()));
         }
         assert!(heard.is_new("a"), "it is too long ago");
-        assert_eq!((heard.known.len(), heard.order.len()), (MAX_REPORTS, MAX_REPORTS));
+        assert_eq!(heard.0.len(), MAX_REPORTS);
         let long = "x".repeat(MAX_ID + 1);
         assert!(heard.is_new(&long) && heard.is_new(&long) && heard.is_new("") && heard.is_new(""));
     }

@@ -11,16 +11,16 @@ use super::ingest::RETRY_AFTER;
 use super::journal_write_queue::JournalWrite;
 
 impl HubState {
-    /// Appends a message to the journal. The hub reads it there, like every reader.
-    pub(super) fn append(&mut self, now: Now, draft: &Draft) -> Result<(), Error> {
+    /// Appends a message to the journal, with its id if it has one. The hub reads it there, like every reader.
+    pub(super) fn append(&mut self, now: Now, draft: &Draft, id: Option<MessageId>) -> Result<(), Error> {
         let ids = self.ids(now);
-        let (id, unix_ms) = (ids.message_id(), ids.unix_ms);
+        let (id, unix_ms) = (id.unwrap_or_else(|| ids.message_id()), ids.unix_ms);
         self.write_to_journal(now, JournalWrite::Append { draft: Box::new(draft.clone()), id, unix_ms })
     }
 
     /// A notification is read, because the person went to where it rang.
     pub(super) fn append_read_mark(&mut self, now: Now, id: &MessageId) -> Result<(), Error> {
-        self.append(now, &mark_draft(Mark::Read, &MarkTarget::Message(id.clone())))
+        self.append(now, &mark_draft(Mark::Read, &MarkTarget::Message(id.clone())), None)
     }
 
     /// An agent's terminal showed what the agent does.

@@ -43,8 +43,9 @@ impl HubState {
             Order::DeleteMute(target) => self.change_mute(now, *target, None),
             Order::SaveAway(away) => self.notifications.writes().set_away(away),
             Order::AddTrailStep { id, cause } => self.notifications.writes().add_step(id, now.wall_ms, cause),
-            Order::AppendToJournal { surface, title, body, kind, category } => {
-                self.append_terminal_notification(now, &surface, (title.as_ref(), &body), (kind, category));
+            Order::AppendToJournal { surface, title, body, kind, category, report } => {
+                let text = (title.as_ref(), body.as_str());
+                self.append_terminal_notification(now, &surface, text, (kind, category), report);
             }
             Order::NotifyOfSource(notification) => self.append_source_notification(now, &notification),
             Order::ApplySignal { surface, agent: _, signal } => self.apply_signal(now, &surface, signal),

@@ -3,10 +3,11 @@
 use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use ringer_journal::IdSource;
 use serde_json::{Value, json};
 use test_support::{BlockingNotificationServer, ServerBehaviour, ServerCall, SessionBus, until};
 
-use super::environment::{HubEnvironment, Socket};
+use super::environment::{HubEnvironment, Socket, kill};
 use super::person_text::hook_on;
 use crate::ringer::{check, json as read_json};
 
@@ -323,6 +324,27 @@ fn what_a_host_says_again_is_heard_once_and_belongs_where_it_was() {
     for row in environment.list(&["--all"]) {
         assert_eq!(row["workspace"], "panes:1", "{row}");
     }
+}
+
+/// The server of panes and the hub may be killed together: the message has the id of the report.
+#[test]
+fn what_a_host_says_again_to_the_next_hub_is_one_message() {
+    let environment = HubEnvironment::new();
+    let report = IdSource::now().message_id();
+    for (round, words) in ["said", "said again"].iter().enumerate() {
+        environment.run(&["hub", "start"]);
+        let mut host = environment.connect();
+        tell(&mut host, "host.attach", &json!({ "name": "panes" }));
+        tell(&mut host, "surface.opened", &json!({ "surface_id": "pane:a", "workspace_id": "panes:1" }));
+        let said = json!({ "surface_id": "pane:a", "body": words, "report": report.as_str() });
+        tell(&mut host, "surface.heard", &said);
+        let other = json!({ "surface_id": "pane:a", "body": format!("other {round}") });
+        tell(&mut host, "surface.heard", &other);
+        until("both are listed", || environment.bodies(&["--all"]).len() == 2 + round);
+        kill(environment.hub());
+    }
+    environment.run(&["hub", "start"]);
+    assert_eq!(environment.bodies(&["--all"]), ["other 1", "other 0", "said"]);
 }
 
 /// A bell has no heading of its own, and is in the pane of which it is told.

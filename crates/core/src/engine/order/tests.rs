@@ -140,7 +140,12 @@ fn an_event_that_is_saved_can_be_read_back() {
             kind: Some(Kind::Error),
         },
     ]);
-    events.extend(terminal.map(|signal| Event::TerminalSignal { surface: surface(), signal }));
+    events.extend(terminal.map(|signal| Event::TerminalSignal { surface: surface(), signal, report: None }));
+    events.push(Event::TerminalSignal {
+        surface: surface(),
+        signal: TerminalSignal::Bell,
+        report: Some(id()),
+    });
     let channels = DeliveryChannel::ALL.into_iter();
     events.extend(channels.map(|channel| Event::Delivered {
         popup: None,
@@ -225,6 +230,7 @@ fn an_order_that_is_saved_can_be_read_back() {
         body: "b".to_owned(),
         kind: Kind::Error,
         category: category.map(str::to_owned),
+        report: category.map(|_| id()),
     };
     let mut orders: Vec<Order> = signals()
         .into_iter()

@@ -4,7 +4,7 @@ use super::*;
 use crate::agent::{AgentMachine, AgentState, AgentTimeouts, Authority, SignalContent};
 
 fn terminal_signal(surface: &str, signal: TerminalSignal) -> Event {
-    Event::TerminalSignal { surface: SurfaceId::new(surface), signal }
+    Event::TerminalSignal { surface: SurfaceId::new(surface), signal, report: None }
 }
 
 fn notified(body: &str) -> TerminalSignal {
