@@ -40,6 +40,7 @@ mod program_question;
 mod program_version;
 mod protocol;
 mod raw_terminal;
+mod reported_directory;
 mod saved_session;
 mod screen;
 mod server;

@@ -10,11 +10,13 @@ use ringer_term::{
     Progress, Query, TerminalEventKind, Terminator, alive99_reply, parse_title, sanitise_line, window_title,
 };
 use serde_json::{Value, json};
+use signal_hook::consts::SIGHUP;
 
 use crate::emulator::{Emulator, Heard, Size};
 use crate::layout::PaneId;
 use crate::open_notifications::{NewQuestion, OpenNotifications, Told};
 use crate::program_question::{QuestionNumber, QuestionOutcome};
+use crate::reported_directory::reported_directory;
 
 /// Lines that were scrolled away and are kept.
 const HISTORY: usize = 5000;
@@ -23,6 +25,8 @@ const MAX_TITLE: usize = 256;
 /// A flash: twice on, twice off, and off again.
 const FLASH_STEP: Duration = Duration::from_millis(180);
 const FLASH_STEPS: u32 = 5;
+/// A shell that ends with an error within this time could not begin: few people type `exit` so quickly.
+const SHELL_BEGINS: Duration = Duration::from_secs(1);
 
 /// Whether a pane rings, and for what.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -65,7 +69,10 @@ pub(crate) struct Pane {
     flash_since: Option<Instant>,
     reports: ProgramReports,
     notifications: OpenNotifications,
-    started: Instant,
+    /// Since when what its program says is heard.
+    heard_since: Instant,
+    /// When its program was started, if this server saw it.
+    program_started: Option<Instant>,
 }
 
 /// What a pane's program did, for the hub and for the server.
@@ -108,7 +115,8 @@ impl Pane {
             flash_since: None,
             reports: ProgramReports::default(),
             notifications: OpenNotifications::default(),
-            started: now,
+            heard_since: now,
+            program_started: None,
         }
     }
 
@@ -184,7 +192,7 @@ impl Pane {
     }
 
     fn event(&mut self, event: &TerminalEventKind, now: Instant, events: &mut Vec<PaneEvent>) {
-        let report = self.reports.report(now.saturating_duration_since(self.started), event);
+        let report = self.reports.report(now.saturating_duration_since(self.heard_since), event);
         match (event, report) {
             (TerminalEventKind::Notification(notification), Some(report)) => {
                 // A program that has ended may still be read.
@@ -212,13 +220,31 @@ impl Pane {
                 events.push(PaneEvent::Description);
             }
             TerminalEventKind::Cwd(directory) => {
-                if let Some(path) = path_of(directory, &host_name()).filter(|path| *path != self.directory) {
+                if let Some(path) = reported_directory(directory).filter(|path| *path != self.directory) {
                     self.directory = path;
                     events.push(PaneEvent::Description);
                 }
             }
             _ => {}
         }
+    }
+
+    /// Its program runs.
+    pub(crate) fn start(&mut self, pid: u32, tty: String, now: Instant) {
+        (self.pid, self.tty, self.program_started) = (Some(pid), Some(tty), Some(now));
+        (self.ending, self.failure) = (None, None);
+    }
+
+    /// Whether an end of its program leaves nothing to see, so that the pane closes. A shell ends with the status of its last command,
+    /// which says nothing of the shell, unless it could hardly begin: then its settings are wrong. A hang-up is a wish to end.
+    pub(crate) fn closes_with(&self, ending: Ending, now: Instant) -> bool {
+        let since = self.program_started.map(|started| now.saturating_duration_since(started));
+        let is_new = since.is_some_and(|since| since < SHELL_BEGINS);
+        self.command.is_empty()
+            && match ending {
+                Ending::Exit(code) => code == 0 || !is_new,
+                Ending::Signal(signal) => signal == SIGHUP,
+            }
     }
 
     /// Its program has ended. Gives what follows.
@@ -349,43 +375,6 @@ fn file_name(program: &str) -> String {
     Path::new(program).file_name().map_or(program.to_owned(), |name| name.to_string_lossy().into_owned())
 }
 
-/// The directory of OSC 7, which is a URL or a path. One on another machine is none here.
-fn path_of(directory: &str, host: &str) -> Option<PathBuf> {
-    let path = match directory.strip_prefix("file://") {
-        Some(rest) => {
-            let (named, path) = rest.split_at(rest.find('/')?);
-            let is_own = named.is_empty() || named.eq_ignore_ascii_case("localhost") || named == host;
-            is_own.then(|| decoded(path))??
-        }
-        None => directory.to_owned(),
-    };
-    let path = PathBuf::from(path);
-    path.is_absolute().then_some(path)
-}
-
-/// The name of this machine, as shells put it into that URL.
-fn host_name() -> String {
-    rustix::system::uname().nodename().to_string_lossy().into_owned()
-}
-
-/// A text with `%20` as a space. Nothing if that is no text.
-fn decoded(path: &str) -> Option<String> {
-    let mut bytes = Vec::with_capacity(path.len());
-    let mut rest = path.as_bytes();
-    while let Some((byte, after)) = rest.split_first() {
-        let code = after.get(..2).filter(|_| *byte == b'%').and_then(|digits| str::from_utf8(digits).ok());
-        let code = code.filter(|digits| digits.bytes().all(|digit| digit.is_ascii_hexdigit()));
-        if let Some(code) = code.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
-            bytes.push(code);
-            rest = &after[2..];
-        } else {
-            bytes.push(*byte);
-            rest = after;
-        }
-    }
-    String::from_utf8(bytes).ok().filter(|path| !path.contains('\0'))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -428,21 +417,5 @@ mod tests {
             (0..6).map(|step| pane.is_flashing(now + FLASH_STEP * step + Duration::from_millis(1))).collect();
         assert_eq!(lit, [false, true, false, true, false, false]);
         assert_eq!(pane.next_flash(now + Duration::from_secs(1)), None);
-    }
-
-    #[test]
-    fn a_directory_may_come_as_a_url() {
-        let check =
-            |said: &str, path: Option<&str>| assert_eq!(path_of(said, "box"), path.map(PathBuf::from));
-        check("file://box/src/api", Some("/src/api"));
-        check("file:///src", Some("/src"));
-        check("file://localhost/a%20b/%c3%A4%", Some("/a b/ä%"));
-        check("file://box/%zz%+1", Some("/%zz%+1"));
-        check("file://elsewhere/src", None);
-        check("file://box/%ff", None);
-        check("file://box/a%00b", None);
-        check("file://box", None);
-        check("/src%20", Some("/src%20"));
-        check("src", None);
     }
 }

@@ -224,9 +224,9 @@ impl State {
     }
 
     /// The program of a pane runs.
-    pub(crate) fn started(&mut self, pane: &PaneId, pid: u32, tty: String) -> Vec<Effect> {
+    pub(crate) fn started(&mut self, pane: &PaneId, pid: u32, tty: String, now: Instant) -> Vec<Effect> {
         if let Some(pane) = self.panes.get_mut(pane) {
-            (pane.pid, pane.tty, pane.ending, pane.failure) = (Some(pid), Some(tty), None, None);
+            pane.start(pid, tty, now);
         }
         self.finish(Vec::new())
     }
@@ -243,13 +243,12 @@ impl State {
     }
 
     /// The program of a pane has ended.
-    pub(crate) fn ended(&mut self, pane: &PaneId, ending: Ending) -> Vec<Effect> {
+    pub(crate) fn ended(&mut self, pane: &PaneId, ending: Ending, now: Instant) -> Vec<Effect> {
         let Some(own) = self.panes.get_mut(pane) else { return Vec::new() };
-        let events = own.end(ending);
-        let is_shell = own.command.is_empty();
-        if is_shell && ending.is_success() {
+        if own.closes_with(ending, now) {
             return self.close(pane);
         }
+        let events = own.end(ending);
         let label = own.label();
         let mut effects = self.pane_events(pane, events);
         if !ending.is_success() {

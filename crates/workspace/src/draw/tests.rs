@@ -83,7 +83,7 @@ impl Picture {
             ..OpenRequest::default()
         };
         let (pane, _) = self.state.open(request, None, self.now);
-        self.state.started(&pane, 1, format!("/dev/pts/{pane}"));
+        self.state.started(&pane, 1, format!("/dev/pts/{pane}"), self.now);
         pane
     }
 
@@ -210,7 +210,7 @@ fn drawing_of_the_keys() {
 fn drawing_of_ends_and_questions() {
     let mut picture = Picture::new(100, 12);
     let shell = picture.state.focused(CLIENT).unwrap().id.clone();
-    picture.state.ended(&shell, Ending::Signal(9));
+    picture.state.ended(&shell, Ending::Signal(9), picture.now);
     picture.input("\x07z");
     picture.check("ended-100x12");
     let mut picture = Picture::new(80, 12);

@@ -33,7 +33,7 @@ impl Server {
                         program.resize(own.emulator.size());
                     }
                     self.programs.insert(pane.clone(), program);
-                    let mut effects = self.state.started(&pane, pid, tty);
+                    let mut effects = self.state.started(&pane, pid, tty, now);
                     effects.extend(self.take_restored_unread(&pane));
                     effects
                 }
@@ -49,7 +49,7 @@ impl Server {
                     for _ in 0..LAST_READS {
                         self.serve_program(&pane, true, false, now)?;
                     }
-                    self.state.ended(&pane, ending)
+                    self.state.ended(&pane, ending, now)
                 }
                 _ => Vec::new(),
             };
@@ -165,7 +165,7 @@ impl Server {
         let is_new = self.state.pane(&pane).is_some_and(|own| own.ending.is_none());
         if let Some(ending) = kept.ending.filter(|_| is_new) {
             program.has_ended = true;
-            effects.extend(self.state.ended(&pane, ending));
+            effects.extend(self.state.ended(&pane, ending, now));
         }
         self.perform(effects);
         self.changed();

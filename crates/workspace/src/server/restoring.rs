@@ -103,7 +103,7 @@ impl Server {
         self.save_all();
         // What follows from an ending may be a request, and with the first one the keeper forgets what it kept.
         for (pane, ending) in endings {
-            let mut effects = self.state.ended(&pane, ending);
+            let mut effects = self.state.ended(&pane, ending, now);
             effects.retain(|effect| !take_told(&mut unheard, effect));
             self.perform(effects);
         }

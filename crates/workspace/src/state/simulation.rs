@@ -201,7 +201,7 @@ impl Simulation {
             return self.state.start_failed(&pane, "no such program: \u{1b}[31m漢");
         }
         let pid = u32::try_from(self.steps).unwrap_or(0);
-        self.state.started(&pane, pid, format!("/dev/pts/{pid}"))
+        self.state.started(&pane, pid, format!("/dev/pts/{pid}"), self.now)
     }
 
     fn end(&mut self) -> Vec<Effect> {
@@ -212,7 +212,7 @@ impl Simulation {
         }
         let ending =
             *self.random.pick(&[Ending::Exit(0), Ending::Exit(0), Ending::Exit(3), Ending::Signal(9)]);
-        self.state.ended(&pane, ending)
+        self.state.ended(&pane, ending, self.now)
     }
 
     fn open(&mut self) -> Vec<Effect> {

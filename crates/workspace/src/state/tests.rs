@@ -108,7 +108,7 @@ impl Session {
         for pane in starts.collect::<Vec<_>>() {
             self.started += 1;
             effects.extend(if self.can_start {
-                self.state.started(&pane, self.started, format!("/dev/pts/{}", self.started))
+                self.state.started(&pane, self.started, format!("/dev/pts/{}", self.started), self.now)
             } else {
                 self.state.start_failed(&pane, "no such program")
             });
@@ -158,7 +158,7 @@ impl Session {
     }
 
     fn end(&mut self, pane: &PaneId, code: u8) -> Vec<Effect> {
-        self.state.ended(pane, Ending::Exit(code))
+        self.state.ended(pane, Ending::Exit(code), self.now)
     }
 
     /// The pane that has the keys of a client.

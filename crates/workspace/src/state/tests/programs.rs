@@ -5,6 +5,8 @@ use ringer_term::probe::Probe;
 
 use super::*;
 use crate::late_output::LateOutput;
+use crate::pane::Pane;
+use crate::state::UNSEEN;
 
 #[test]
 fn a_shell_that_exits_closes_its_pane() {
@@ -15,12 +17,54 @@ fn a_shell_that_exits_closes_its_pane() {
     assert_eq!(session.focused(1), left);
 }
 
+/// A shell ends with the status of its last command: `false`, and then ctrl-d.
+#[test]
+fn a_shell_closes_its_pane_whatever_its_last_command_did() {
+    let check = |ending: Ending, after: u64, closes: bool| {
+        let (mut session, _, right) = Session::with_two();
+        session.wait(after);
+        let effects = session.state.ended(&right, ending, session.now);
+        let is_error = |params: &&Value| params["kind"] == "error";
+        let errors = told(&effects, "surface.heard").into_iter().filter(is_error).count();
+        assert_eq!(
+            (session.state.pane(&right).is_none(), errors == 0),
+            (closes, closes),
+            "{ending:?} {after}"
+        );
+    };
+    check(Ending::Exit(1), 1000, true);
+    check(Ending::Exit(130), 60_000, true);
+    check(Ending::Exit(0), 0, true);
+    check(Ending::Signal(1), 0, true);
+    // It could not begin.
+    check(Ending::Exit(1), 999, false);
+    check(Ending::Signal(9), 60_000, false);
+    // It was started again.
+    let (mut session, _, right) = Session::with_two();
+    session.wait(60_000);
+    session.state.ended(&right, Ending::Signal(9), session.now);
+    session.prefix(1, "r");
+    session.end(&right, 1);
+    assert_eq!(session.state.pane(&right).unwrap().ending, Some(Ending::Exit(1)));
+}
+
+/// When it was started is not known then.
+#[test]
+fn a_shell_that_ended_while_no_server_was_there_closes_its_pane() {
+    let mut session = Session::with_shell();
+    let pane = Pane::new(PaneId::new("kept"), PathBuf::from("/"), UNSEEN, session.now);
+    let id = pane.id.clone();
+    session.state.adopt(pane, None, LateOutput::default(), session.now);
+    session.end(&id, 1);
+    assert!(session.state.pane(&id).is_none());
+}
+
 #[test]
 fn an_unexpected_end_is_told_and_stays_on_the_screen() {
     let mut session = Session::with_shell();
     let pane = session.open(&["/usr/bin/make"], None);
     session.output(&pane, "error: it broke");
-    let effects = session.state.ended(&pane, Ending::Signal(9));
+    let effects = session.state.ended(&pane, Ending::Signal(9), session.now);
     let heard = told(&effects, "surface.heard");
     let said = heard.iter().find(|params| params["title"] == "make").unwrap();
     assert_eq!((&said["body"], &said["kind"]), (&"ended by SIGKILL".into(), &"error".into()));
@@ -67,7 +111,7 @@ fn a_command_that_succeeds_stays_and_is_not_told() {
 }
 
 #[test]
-fn a_shell_that_fails_stays() {
+fn a_shell_that_cannot_begin_stays() {
     let mut session = Session::with_shell();
     let pane = session.focused(1);
     let effects = session.end(&pane, 1);
@@ -168,7 +212,7 @@ fn what_comes_for_a_pane_that_is_closed_is_nothing() {
     session.end(&right, 0);
     assert_eq!(session.output(&right, "text\x1b[c"), []);
     assert_eq!(session.end(&right, 1), []);
-    assert_eq!(session.state.started(&right, 9, "/dev/pts/9".to_owned()), []);
+    assert_eq!(session.state.started(&right, 9, "/dev/pts/9".to_owned(), session.now), []);
     assert_eq!(session.state.send(&right, b"x".to_vec()), None);
     assert_eq!(session.state.close(&right), []);
     assert_eq!(session.focused(1), left);
