@@ -1,6 +1,5 @@
 //! A program on a PTY of its own, as the leader of a session.
 
-use std::ffi::OsStr;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -28,7 +27,7 @@ impl PaneProcess {
         let StartRequest { argv, environment, directory, columns, lines, .. } = request;
         let mut argv = argv.into_iter().map(ByteString::into_os_string);
         let program = argv.next().ok_or("there is no program to start: `argv` is empty")?;
-        let directory = PathBuf::from(directory.into_os_string());
+        let directory = existing_directory(Path::new(&directory.into_os_string()));
         let (master, terminal, tty) = open_terminal(columns, lines)
             .map_err(|error| format!("cannot open a terminal for {}: {error}", program.display()))?;
         let environment =
@@ -37,7 +36,6 @@ impl PaneProcess {
         let started = command.spawn(terminal).map_err(io_error).and_then(|child| Child::of(child.id()));
         match started {
             Ok(child) => Ok((Self { child, tty }, master)),
-            Err(_) if !directory.is_dir() => Err(no_directory(&program, &directory)),
             Err(error) => Err(format!("cannot start {}: {error}", program.display())),
         }
     }
@@ -74,8 +72,10 @@ impl PaneProcess {
     }
 }
 
-fn no_directory(program: &OsStr, directory: &Path) -> String {
-    format!("cannot start {} in {}: there is no such directory", program.display(), directory.display())
+/// The directory, or the nearest one above it that exists: it may have been removed while a program was in it.
+fn existing_directory(directory: &Path) -> PathBuf {
+    let mut above = directory.ancestors();
+    above.find(|directory| directory.is_dir()).unwrap_or(Path::new("/")).to_owned()
 }
 
 /// A terminal of this size: its master, itself, and its name. No child inherits either end.

@@ -1,7 +1,7 @@
 //! Goes on where the last server ended: with its programs, or after a reboot without them.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use ringer_pty::keeper::KeptPane;
@@ -124,8 +124,7 @@ impl Server {
         let Some(saved) = self.unrestored.take() else { return };
         self.state.restore(saved.workspaces.clone(), saved.shown.clone());
         for pane in &saved.panes {
-            let exists = pane.directory.is_dir();
-            let directory = if exists { pane.directory.clone() } else { facts.directory.clone() };
+            let directory = pane.directory.clone();
             let size = Size::at_least(facts.columns, facts.lines);
             let mut own = Pane::new(pane.id.clone(), directory.clone(), size, now);
             own.name.clone_from(&pane.name);
@@ -161,10 +160,10 @@ impl Server {
     pub(super) fn find_directory(&mut self, pane: &PaneId) {
         let pid = self.state.pane(pane).filter(|pane| pane.ending.is_none()).and_then(|pane| pane.pid);
         let directory = pid.and_then(|pid| fs::read_link(format!("/proc/{pid}/cwd")).ok());
-        // It is saved as text.
-        let is_there = |found: &PathBuf| found.to_str().is_some_and(|path| !path.ends_with(" (deleted)"));
-        if let Some(directory) = directory.filter(is_there) {
-            self.state.set_directory(pane, directory);
+        // It is saved as text. Of one that was removed, those above it may be there.
+        let directory = directory.as_deref().and_then(Path::to_str);
+        if let Some(directory) = directory.map(|path| path.strip_suffix(" (deleted)").unwrap_or(path)) {
+            self.state.set_directory(pane, PathBuf::from(directory));
         }
     }
 

@@ -1,5 +1,6 @@
 //! Opening, splitting, leaving and coming back.
 
+use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -80,7 +81,7 @@ fn a_program_finds_its_place_and_the_hub_in_its_environment() {
     let mut window = session.attach();
     window.command("env > variables; echo >> variables; echo written-$((40+2))");
     window.until("written-42");
-    let variables = std::fs::read_to_string(session.file("variables")).expect("a file");
+    let variables = fs::read_to_string(session.file("variables")).expect("a file");
     let value = |name: &str| variables.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('='));
     assert!(value("RINGER_SURFACE").is_some_and(|surface| surface.starts_with("pane:")), "{variables}");
     assert!(
@@ -107,6 +108,50 @@ fn a_new_pane_begins_where_the_last_one_is() {
 }
 
 #[test]
+fn a_pane_whose_directory_was_removed_is_split_and_started_again_above_it() {
+    let session = Session::new();
+    let mut window = session.attach();
+    window.command("mkdir -p deeper/gone; cd deeper/gone; rmdir \"$PWD\"; echo removed-$((40+2))");
+    window.until("removed-42");
+    window.press("|");
+    until("two panes", || window.text().matches('┌').count() == 2);
+    window.command("clear; basename \"$(pwd)\" | tr a-z A-Z");
+    window.until("DEEPER");
+    window.command("kill -9 $$");
+    window.until("ended by SIGKILL");
+    fs::remove_dir(session.file("deeper")).expect("it is empty");
+    window.press("r");
+    window.until_not("ended by SIGKILL");
+    window.command("clear; basename \"$(pwd)\" | tr a-z A-Z");
+    window.until("REPOSITORY");
+}
+
+/// A shell ends with the status of its last command.
+#[test]
+fn a_shell_closes_its_pane_after_a_command_that_failed() {
+    let session = Session::new();
+    let mut window = session.attach();
+    window.press("|");
+    until("two panes", || window.text().matches('┌').count() == 2);
+    // Sooner, it could not have begun.
+    window.command("sleep 1; false; echo later-$((40+2))");
+    window.until("later-42");
+    window.command("false");
+    window.keys("\x04");
+    until("one pane", || window.text().matches('┌').count() == 1);
+    assert_eq!(session.hub.bodies(&[]), [""; 0]);
+    // One that could not begin is told of.
+    let broken = session.file("broken");
+    fs::write(&broken, "#!/bin/sh\necho broken >&2\nexit 3\n").expect("a file");
+    fs::set_permissions(&broken, fs::Permissions::from_mode(0o755)).expect("it can be executed");
+    let mut command = session.hub.ringer(&["open", "-d"]);
+    let opened = command.envs(session.variables()).env("SHELL", &broken).output().expect("it runs");
+    assert!(opened.status.success());
+    window.until("exit status 3");
+    until("it is told", || session.hub.bodies(&[]) == ["exit status 3"]);
+}
+
+#[test]
 fn a_program_that_ended_is_shown_and_can_be_started_again() {
     let session = Session::new();
     let mut window = session.attach();
@@ -127,9 +172,9 @@ fn a_command_that_cannot_be_started_is_told_in_its_pane() {
     window.until("$ ");
     // It is there, but the program that runs it is not.
     let program = session.file("no-such-program");
-    std::fs::write(&program, "#!/no-such-program\n").expect("a file");
-    let executable = std::fs::Permissions::from_mode(0o755);
-    std::fs::set_permissions(&program, executable).expect("a file of ours");
+    fs::write(&program, "#!/no-such-program\n").expect("a file");
+    let executable = fs::Permissions::from_mode(0o755);
+    fs::set_permissions(&program, executable).expect("a file of ours");
     let mut command = session.hub.ringer(&["open", "--detached", "--", "./no-such-program"]);
     let output = command.envs(session.variables()).current_dir(session.directory()).output();
     assert!(output.is_ok_and(|output| output.status.success()));
@@ -137,7 +182,7 @@ fn a_command_that_cannot_be_started_is_told_in_its_pane() {
     window.until("try again");
     // Nor is it forgotten when the session was saved and the keeper has answered what came with that.
     let saved = session.hub.base.home().join("panes.json");
-    let saved = || std::fs::read_to_string(&saved).unwrap_or_default();
+    let saved = || fs::read_to_string(&saved).unwrap_or_default();
     until("the session is saved", || saved().contains("no-such-program"));
     session.open("job", "echo there-$((40+2)); exec sleep 1000");
     window.until("there-42");
