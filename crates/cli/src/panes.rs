@@ -96,7 +96,7 @@ pub(crate) fn settings() -> ClientSettings {
         colours,
         is_ascii: !has_unicode(),
         has_mouse: theme.get("mouse").is_none_or(|mouse| mouse != "off"),
-        surface: origin::message_origin().surface,
+        surface: window_surface(),
         environment: std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
             .collect(),
@@ -109,15 +109,23 @@ fn current_directory() -> PathBuf {
     std::env::current_dir().ok().filter(|path| path.to_str().is_some()).unwrap_or_else(|| "/".into())
 }
 
-/// The surface of the pane in which this process runs, if it does.
+/// The surface of the pane in which this process runs, if it does. Its terminal decides that: a terminal that was started in a pane, as
+/// by tmux, has the pane's environment, and `su -` or `env -i` in a pane have it no longer.
 pub(crate) fn own_surface() -> Option<String> {
-    let surface = variable("RINGER_SURFACE")?.into_string().ok()?;
-    surface.starts_with(PANE_PREFIX).then_some(surface)
+    let named = || {
+        let surface = variable("RINGER_SURFACE")?.into_string().ok()?;
+        surface.starts_with(PANE_PREFIX).then_some(surface)
+    };
+    let Some(tty) = origin::message_origin().tty else { return named() };
+    let Ok(panes) = list() else { return named() };
+    let is_own = |pane: &PaneListed| pane.ending.is_none() && pane.tty.as_ref() == Some(&tty);
+    panes.into_iter().find(is_own).map(|pane| pane.surface)
 }
 
-/// Whether this process runs in a pane.
-pub(crate) fn is_in_pane() -> bool {
-    own_surface().is_some()
+/// The surface of the terminal of a window. It is no pane: the environment that says so is that of another terminal.
+fn window_surface() -> Option<String> {
+    let surface = origin::message_origin().surface.filter(|surface| !surface.starts_with(PANE_PREFIX));
+    surface.or_else(|| origin::plain_surface().map(|(surface, _)| surface))
 }
 
 /// Whether this process has a terminal to show panes in.

@@ -28,7 +28,7 @@ pub(crate) struct AttachArgs {}
 pub(crate) struct DetachArgs {}
 
 pub(super) fn attach(_: &AttachArgs) -> Outcome {
-    if panes::is_in_pane() {
+    if panes::own_surface().is_some() {
         return Err(Failure::usage("this terminal is a pane itself, and would show itself in itself")
             .hint("ringer open   # another pane beside this one"));
     }

@@ -78,6 +78,8 @@ pub(super) fn run(arguments: &Args) -> Outcome {
     let command = command
         .map_err(|word| Failure::usage(format!("{} is not UTF-8, which panes need", word.display())))?;
     let is_typed = !arguments.detached && !arguments.json && panes::is_called_by_person()?;
+    let caller = panes::own_surface();
+    let is_in_pane = caller.is_some();
     let answer = panes::request(&Request::Open {
         command,
         name: arguments.name.clone(),
@@ -85,7 +87,7 @@ pub(super) fn run(arguments: &Args) -> Outcome {
         is_below: arguments.split == Some(Split::Down),
         is_split_chosen: arguments.split.is_some(),
         takes_keys: arguments.go || is_typed,
-        caller: panes::own_surface(),
+        caller,
         goes_anyway: arguments.go,
     })?;
     let Answer::Opened { surface, is_shown } = answer else {
@@ -94,7 +96,7 @@ pub(super) fn run(arguments: &Args) -> Outcome {
     if arguments.json {
         return print_json(&serde_json::json!({ "surface": surface, "is_shown": is_shown }));
     }
-    if is_shown || panes::is_in_pane() || !is_typed {
+    if is_shown || is_in_pane || !is_typed {
         return print_line(&surface);
     }
     super::attach::show()

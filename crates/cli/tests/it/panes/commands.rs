@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use test_support::{HangingDirectory, until};
 
 use super::raw_client::{ANSWER, REQUEST, RawClient};
-use super::session::Session;
+use super::session::{RINGER, Session};
 
 /// Makes the shell an agent, as Claude Code says that it starts.
 const BECOME_AGENT: &str = "echo '{\"hook_event_name\":\"SessionStart\",\"session_id\":\"s1\",\"source\":\"startup\",\"cwd\":\"'$PWD'\"}' \
@@ -69,12 +69,39 @@ fn panes_are_not_shown_in_a_pane_or_without_a_terminal() {
     assert_eq!(window.number_after("exit="), 64);
     window.until("this terminal is a pane itself");
     window.until("hint: ringer open");
+    // Its terminal decides, and not its environment, which `su -` does not have.
+    window.command("clear; env -u RINGER_SURFACE -u RINGER_WORKSPACE \"$RINGER\" attach; echo again=$?");
+    assert_eq!(window.number_after("again="), 64);
     // Without a terminal.
     let refused = session.hub.fails(&["attach"], 69);
     assert!(refused.contains("panes need a terminal"), "{refused}");
     // A pane is opened beside, and not inside.
     window.command("\"$RINGER\" open -- sh -c 'echo beside-$((40+2)); read line'");
     window.until("beside-42");
+}
+
+/// A server of tmux keeps the environment of the pane in which it was started, for all its later sessions.
+#[test]
+fn panes_are_shown_in_a_terminal_that_was_started_in_a_pane() {
+    let session = Session::new();
+    let mut window = session.attach();
+    let surface = format!("RINGER_SURFACE={}", session.surfaces()[0]["id"].as_str().expect("an id"));
+    let with_environment = |arguments: &[&str]| {
+        session.terminal(
+            &[&["env", &surface, "RINGER_WORKSPACE=panes:x", RINGER], arguments].concat(),
+            24,
+            80,
+        )
+    };
+    let mut other = with_environment(&["attach"]);
+    other.until("$ ");
+    other.press("d");
+    assert!(other.end().1.success());
+    window.press("d");
+    until("no window is left", || session.with_words(&["attach"]).is_empty());
+    // No window shows panes, so this one does.
+    let other = with_environment(&["open", "--", "sh", "-c", "echo shown-$((40+2)); read line"]);
+    other.until("shown-42");
 }
 
 #[test]
