@@ -25,7 +25,7 @@ use crate::program_version::is_newer;
 use crate::protocol::{
     Answer, Bye, Frame, FrameKind, FrameReader, Hello, MAX_FRAME, Request, TerminalFacts, VERSION, Welcome,
 };
-use crate::raw_terminal::RawTerminal;
+use crate::raw_terminal::{RawTerminal, usual_size};
 
 /// How long a server that takes over may need.
 const COMES_BACK_WITHIN: Duration = Duration::from_secs(10);
@@ -77,7 +77,7 @@ pub fn attach(
     settings: &ClientSettings,
     surroundings: &dyn Surroundings,
 ) -> Result<Option<String>, ClientError> {
-    let terminal = RawTerminal::take().map_err(ClientError::Terminal)?;
+    let terminal = RawTerminal::take(usual_size(&settings.environment)).map_err(ClientError::Terminal)?;
     let mut window = Window { terminal, shown: None };
     let watch = Watch::new().map_err(ClientError::Terminal)?;
     take_over(places, settings)?;

@@ -16,12 +16,14 @@ pub(crate) struct RawTerminal {
     device: File,
     before: Termios,
     raw: Termios,
+    /// Its size, where it does not say one.
+    usual_size: (u16, u16),
     /// Whether the server has taken it over.
     is_entered: bool,
 }
 
 impl RawTerminal {
-    pub(crate) fn take() -> io::Result<Self> {
+    pub(crate) fn take(usual_size: (u16, u16)) -> io::Result<Self> {
         if !stdin().is_terminal() || !stdout().is_terminal() {
             return Err(io::Error::other("panes need a terminal for input and output"));
         }
@@ -33,7 +35,7 @@ impl RawTerminal {
         let mut raw = before.clone();
         raw.make_raw();
         tcsetattr(&device, OptionalActions::Now, &raw)?;
-        let terminal = Self { device, before, raw, is_entered: false };
+        let terminal = Self { device, before, raw, usual_size, is_entered: false };
         let (device, before) = (terminal.device.try_clone()?, terminal.before.clone());
         let previous = panic::take_hook();
         panic::set_hook(Box::new(move |info| {
@@ -44,7 +46,7 @@ impl RawTerminal {
     }
 
     pub(crate) fn size(&self) -> (u16, u16) {
-        tcgetwinsize(&self.device).map_or((80, 24), |size| (size.ws_col.max(1), size.ws_row.max(1)))
+        size_of(&self.device, self.usual_size)
     }
 
     /// The settings that it had before.
@@ -96,6 +98,21 @@ impl Drop for RawTerminal {
     }
 }
 
+/// The columns and lines of a terminal. Some say 0 for what they do not know: serial lines, some containers.
+fn size_of(device: impl AsFd, usual: (u16, u16)) -> (u16, u16) {
+    let known = |number: u16, usual: u16| if number == 0 { usual } else { number };
+    tcgetwinsize(device).map_or(usual, |size| (known(size.ws_col, usual.0), known(size.ws_row, usual.1)))
+}
+
+/// The size of a terminal that does not say one: what the environment says, as for other programs.
+pub(crate) fn usual_size(environment: &[(String, String)]) -> (u16, u16) {
+    let set = |name: &str| {
+        let value = environment.iter().find(|(own, _)| own == name).and_then(|(_, value)| value.parse().ok());
+        value.filter(|number| *number > 0)
+    };
+    (set("COLUMNS").unwrap_or(80), set("LINES").unwrap_or(24))
+}
+
 fn is_same_device(one: impl AsFd, other: impl AsFd) -> bool {
     let number = |status: &Stat| (status.st_rdev, status.st_dev);
     matches!((fstat(one), fstat(other)), (Ok(one), Ok(other)) if number(&one) == number(&other))
@@ -116,6 +133,20 @@ fn give_back(mut device: &File, before: &Termios) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_terminal_that_says_no_size_has_the_usual_one() {
+        let environment = |columns: &str| vec![("COLUMNS".to_owned(), columns.to_owned())];
+        let check = |columns: &str, expected| assert_eq!(usual_size(&environment(columns)), expected);
+        check("132", (132, 24));
+        check("0", (80, 24));
+        check("many", (80, 24));
+        let (master, terminal) = pty_process::blocking::open().unwrap();
+        assert_eq!(size_of(&terminal, (132, 24)), (132, 24));
+        master.resize(pty_process::Size::new(0, 50)).unwrap();
+        assert_eq!(size_of(&terminal, (132, 24)), (50, 24));
+        assert_eq!(size_of(File::open("/dev/null").unwrap(), (80, 24)), (80, 24));
+    }
 
     #[test]
     fn two_terminals_are_told_apart() {
