@@ -40,6 +40,10 @@ pub struct InputParser {
 struct Paste {
     bytes: Vec<u8>,
     is_cut: bool,
+    /// Whether some of it was taken before its end.
+    is_rest: bool,
+    /// Whether nothing has come since then.
+    is_late: bool,
 }
 
 /// What stands at the beginning of some bytes.
@@ -64,10 +68,33 @@ impl InputParser {
         is_sequence && self.paste.is_none()
     }
 
-    /// Takes bytes as they were read.
+    /// Whether it waits for the rest of a paste. If none comes for some seconds, [`Self::take_unfinished_paste`] takes what there is.
+    pub fn is_pasting(&self) -> bool {
+        self.paste.as_ref().is_some_and(|paste| !paste.is_late)
+    }
+
+    /// Takes bytes as they were read. A key held with Ctrl that comes alone after an unfinished paste was typed; everything else is
+    /// the rest of the paste, which must not be taken for commands.
     pub fn feed(&mut self, bytes: &[u8]) -> Vec<Input> {
+        if self.paste.as_ref().is_some_and(|paste| paste.is_late) && is_control_key(bytes) {
+            (self.paste, self.pending) = (None, Vec::new());
+        }
+        self.paste.iter_mut().for_each(|paste| paste.is_late = false);
         self.pending.extend_from_slice(bytes);
         self.parse(false)
+    }
+
+    /// What has come of a paste whose end does not come.
+    pub fn take_unfinished_paste(&mut self) -> Option<Input> {
+        let paste = self.paste.as_mut()?;
+        // The last bytes may be the beginning of the end.
+        let is_beginning = |at: &usize| PASTE_END.starts_with(&self.pending[*at..]);
+        let kept = (0..=self.pending.len()).find(is_beginning).unwrap_or(self.pending.len());
+        paste.append(&self.pending[..kept]);
+        self.pending.drain(..kept);
+        let taken = mem::take(paste);
+        (paste.is_rest, paste.is_late) = (true, true);
+        Paste { is_rest: true, ..taken }.input()
     }
 
     /// Nothing came after what is pending: an escape byte is the key of that name, or was held with the next one. A part of a
@@ -90,9 +117,7 @@ impl InputParser {
                     break;
                 };
                 rest = &rest[taken..];
-                let Paste { bytes, is_cut } = mem::take(pasted);
-                let event = Some(Event::Paste(String::from_utf8_lossy(&bytes).into_owned()));
-                inputs.push(Input { event, bytes, is_cut });
+                inputs.extend(mem::take(pasted).input());
                 self.paste = None;
             }
             if rest.is_empty() {
@@ -118,6 +143,13 @@ impl InputParser {
 }
 
 impl Paste {
+    /// What was pasted. A whole paste may be empty: for some programs that means a picture.
+    fn input(self) -> Option<Input> {
+        let Self { bytes, is_cut, is_rest, .. } = self;
+        let event = Some(Event::Paste(String::from_utf8_lossy(&bytes).into_owned()));
+        (!bytes.is_empty() || !is_rest).then_some(Input { event, bytes, is_cut })
+    }
+
     fn append(&mut self, bytes: &[u8]) {
         let room = MAX_PASTE.saturating_sub(self.bytes.len()).min(bytes.len());
         self.bytes.extend_from_slice(&bytes[..room]);
@@ -130,6 +162,13 @@ impl Paste {
         self.append(&bytes[..end]);
         Some(end + PASTE_END.len())
     }
+}
+
+/// Whether these bytes are one key that was held with Ctrl, and no end of a line. Terminals leave such characters out of pastes.
+fn is_control_key(bytes: &[u8]) -> bool {
+    let is_whole = |length| length == bytes.len() && bytes != b"\n";
+    matches!(step(bytes, false), Step::Found(length, Some(Event::Key(key)))
+        if is_whole(length) && key.modifiers.contains(KeyModifiers::CONTROL))
 }
 
 fn step(bytes: &[u8], is_all: bool) -> Step {

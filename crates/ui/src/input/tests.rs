@@ -124,6 +124,41 @@ fn the_rest_of_a_character_may_come_late() {
     assert_eq!(keys, ["a", "Up", "é"]);
 }
 
+/// A link may drop in the middle of a paste, whose terminal stays.
+#[test]
+fn a_paste_without_an_end_is_taken_and_its_rest_is_no_command() {
+    let mut parser = InputParser::default();
+    let all = |inputs: Vec<Input>| -> Vec<String> {
+        inputs.iter().map(|input| input.event.as_ref().map(told).unwrap_or_default()).collect()
+    };
+    assert_eq!(parser.feed(b"\x1b[200~half a\x1b[20"), []);
+    assert!(parser.is_pasting() && !parser.is_waiting());
+    let taken = |parser: &mut InputParser| all(parser.take_unfinished_paste().into_iter().collect());
+    assert_eq!(taken(&mut parser), [r#"pasted "half a""#]);
+    assert!(!parser.is_pasting() && taken(&mut parser).is_empty());
+    // It goes on all the same, and ends.
+    assert_eq!(parser.feed(b"x\x07\n"), []);
+    assert!(parser.is_pasting());
+    assert_eq!(all(parser.feed(b"rm\n\x1b[201~a")), [r#"pasted "\u{1b}[20x\u{7}\nrm\n""#, "a"]);
+    // Nothing more came but its end.
+    parser.feed(b"\x1b[200~half");
+    assert_eq!(taken(&mut parser), [r#"pasted "half""#]);
+    assert_eq!(all(parser.feed(b"\x1b[201~a")), ["a"]);
+    // A key that is held with Ctrl, alone: the person waits no longer.
+    for key in [&b"\x07"[..], b"\x1b[103;5u"] {
+        parser.feed(b"\x1b[200~half");
+        assert_eq!(parser.feed(key), [], "it is not late yet");
+        taken(&mut parser);
+        for rest in [&b"a"[..], b"\n", b"\r", b"\x1b", b"\x07d"] {
+            assert_eq!(parser.feed(rest), []);
+            taken(&mut parser);
+        }
+        let typed = parser.feed(key);
+        assert_eq!((typed.len(), all(parser.feed(b"d"))), (1, vec!["d".to_owned()]), "{typed:?}");
+    }
+    assert_eq!(all(parser.feed(b"\x1b[200~\x1b[201~")), [r#"pasted """#], "as it came");
+}
+
 proptest! {
     #[test]
     fn any_split_gives_the_same_events(

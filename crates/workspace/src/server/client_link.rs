@@ -22,6 +22,8 @@ use crate::screen::{Abilities, Screen};
 
 /// How long the rest of a key's sequence may take. Without it, the key Escape was pressed.
 const SEQUENCE_WITHIN: Duration = Duration::from_millis(25);
+/// How long the rest of a paste may take. Without it, what came is taken as the paste.
+const PASTE_WITHIN: Duration = Duration::from_secs(2);
 /// What may wait for a client that does not read. One that is further behind has gone.
 const MAX_WAITING: usize = 16 * 1024 * 1024;
 /// How long a terminal whose client was killed may take to be given back.
@@ -260,7 +262,7 @@ impl ClientLink {
     /// What the person did, out of bytes of the terminal.
     pub(super) fn input(&mut self, bytes: &[u8], now: Instant) -> Vec<Input> {
         let inputs = self.parser.feed(bytes);
-        self.input_came = self.parser.is_waiting().then_some(now);
+        self.input_came = (self.parser.is_waiting() || self.parser.is_pasting()).then_some(now);
         inputs
     }
 
@@ -270,12 +272,14 @@ impl ClientLink {
             return Vec::new();
         }
         self.input_came = None;
-        self.parser.flush()
+        let paste = self.parser.take_unfinished_paste();
+        if paste.is_some() { paste.into_iter().collect() } else { self.parser.flush() }
     }
 
-    /// When the rest of a sequence is late.
+    /// When the rest of a sequence or of a paste is late.
     pub(super) fn input_due(&self) -> Option<Instant> {
-        self.input_came.map(|came| came + SEQUENCE_WITHIN)
+        let within = if self.parser.is_pasting() { PASTE_WITHIN } else { SEQUENCE_WITHIN };
+        self.input_came.map(|came| came + within)
     }
 }
 
