@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write as _};
 use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use ringer_hub::Clock;
 use ringer_ipc::{HubClient, HubClientError};
@@ -155,7 +156,10 @@ fn not_yet(home: &Home) -> Row {
 pub(super) fn try_writing(directory: &Path) -> io::Result<()> {
     // A message of 64 KiB, the largest, and what the database writes around it.
     const MESSAGE: usize = 128 * 1024;
-    let path = directory.join(format!(".ringer-doctor-{}", std::process::id()));
+    // Two parts may try the same directory at once.
+    static TRIES: AtomicU32 = AtomicU32::new(0);
+    let (process, number) = (std::process::id(), TRIES.fetch_add(1, Ordering::Relaxed));
+    let path = directory.join(format!(".ringer-doctor-{process}-{number}"));
     let mut file = File::options().write(true).create_new(true).open(&path)?;
     let written = file.write_all(&vec![0; MESSAGE]).and_then(|()| file.sync_all());
     let removed = fs::remove_file(&path);
@@ -201,4 +205,23 @@ fn dead_letters(home: &Home) -> Vec<Row> {
         rows.push(Row::warn(part, format!("and {} older ones", letters.len() - MAX_LETTERS)));
     }
     rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Where there is no runtime directory, the sockets of panes are in the home.
+    #[test]
+    fn several_parts_may_try_one_directory_at_once() {
+        let directory = tempfile::tempdir().unwrap();
+        let tries = || (0..5).try_for_each(|_| try_writing(directory.path()));
+        std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..4).map(|_| scope.spawn(tries)).collect();
+            for thread in threads {
+                thread.join().unwrap().unwrap();
+            }
+        });
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
+    }
 }
