@@ -2,8 +2,11 @@
 
 use memchr::memchr;
 
-/// More of a title, a link or what is copied is of no use.
+/// More of a title or a link is of no use.
 const MAX_STRING: usize = 256 * 1024;
+/// What a program copies (OSC 52) may be longer: 1 MiB of text as base64, and the words before it.
+const MAX_COPY: usize = (1024 * 1024_usize).div_ceil(3) * 4 + 16;
+const COPY: &[u8] = b"52;";
 const ESCAPE: u8 = 0x1b;
 const BELL: u8 = 0x07;
 const CANCEL: u8 = 0x18;
@@ -15,8 +18,8 @@ enum State {
     Text,
     /// After an escape byte.
     Escape,
-    /// In a string, with so many bytes of it.
-    String(usize),
+    /// In a string, with so many bytes of it. As far as it has come, it may be a copy.
+    String { had: usize, is_copy: bool },
 }
 
 /// Passes the bytes of a program on, but for what is too much of a string.
@@ -41,30 +44,34 @@ impl StringLimit {
                 State::Escape => {
                     pass(&rest[..1]);
                     self.state = match rest[0] {
-                        b']' | b'P' | b'_' | b'^' | b'X' => State::String(0),
+                        b']' | b'P' | b'_' | b'^' | b'X' => {
+                            State::String { had: 0, is_copy: rest[0] == b']' }
+                        }
                         // The sequence goes on after these.
                         0x00..=0x17 | 0x19 | ESCAPE..=0x1f | 0x7f.. => State::Escape,
                         _ => State::Text,
                     };
                     1
                 }
-                State::String(had) => self.string(rest, had, &mut pass),
+                State::String { had, is_copy } => self.string(rest, had, is_copy, &mut pass),
             };
             rest = &rest[taken..];
         }
     }
 
     /// Takes what is in a string, up to its end.
-    fn string(&mut self, rest: &[u8], had: usize, pass: &mut impl FnMut(&[u8])) -> usize {
+    fn string(&mut self, rest: &[u8], had: usize, is_copy: bool, pass: &mut impl FnMut(&[u8])) -> usize {
         let is_end = |byte: &u8| matches!(*byte, ESCAPE | BELL | CANCEL | SUBSTITUTE);
         let end = rest.iter().position(is_end);
         let text = &rest[..end.unwrap_or(rest.len())];
-        let room = MAX_STRING.saturating_sub(had).min(text.len());
+        let is_copy = is_copy && COPY.iter().skip(had).zip(text).all(|(byte, own)| byte == own);
+        let most = if is_copy { MAX_COPY } else { MAX_STRING };
+        let room = most.saturating_sub(had).min(text.len());
         pass(&text[..room]);
         let had = had.saturating_add(text.len());
         match end {
             None => {
-                self.state = State::String(had);
+                self.state = State::String { had, is_copy };
                 rest.len()
             }
             Some(at) => {
@@ -97,6 +104,18 @@ mod tests {
         let out = passed(&[b"x\x1b]2;", &flood, &flood, b"\x07y\x1b]2;t\x1b\\z"]);
         assert_eq!(out.len(), b"x\x1b]".len() + MAX_STRING + b"\x07y\x1b]2;t\x1b\\z".len());
         assert!(out.ends_with(b"a\x07y\x1b]2;t\x1b\\z"));
+    }
+
+    #[test]
+    fn what_is_copied_may_be_longer_but_not_without_an_end() {
+        let copy = [b"\x1b]52;c;", &vec![b'a'; 1_398_104][..], b"\x07"].concat();
+        assert_eq!(passed(&[&copy]), copy);
+        assert_eq!(passed(&[&copy[..3], &copy[3..4], &copy[4..]]), copy);
+        let flood = vec![b'a'; 2 * MAX_COPY];
+        assert_eq!(passed(&[b"\x1b]52;", &flood]).len(), b"\x1b]".len() + MAX_COPY);
+        for other in [&b"\x1b]5"[..], b"\x1b]53;", b"\x1bP52;", b"\x1b]152;"] {
+            assert_eq!(passed(&[other, &flood]).len(), 2 + MAX_STRING);
+        }
     }
 
     #[test]
