@@ -11,7 +11,7 @@ use ringer_core::message::PANE_PREFIX;
 use ringer_ipc::discovery::{HubAddress, socket_path};
 use ringer_ipc::{StartError, start_with_arguments, tell_ready};
 use ringer_journal::Home;
-use ringer_platform::variable;
+use ringer_platform::{variable, with_first_open_files};
 use ringer_ui::Backend;
 use ringer_workspace::{
     Answer, ClientError, ClientSettings, PaneKeys, PaneListed, Places, Request, ServerOptions, Surroundings,
@@ -213,7 +213,8 @@ pub(crate) fn server_options() -> Result<ServerOptions, Failure> {
         load_keys: Box::new(|| PaneKeys::with(&user_settings().keys).0),
         backend,
         connect: Box::new(hub_client::quietly),
-        start_keeper: Box::new(|| start(&KEEPER).map_err(io::Error::other)),
+        // Programs in panes get the keeper's limit.
+        start_keeper: Box::new(|| with_first_open_files(0, || start(&KEEPER)).map_err(io::Error::other)),
         // Where the hub will be, if none runs yet.
         hub_socket: HubAddress::read(&home)
             .map(|hub| hub.socket)

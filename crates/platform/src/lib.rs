@@ -11,7 +11,8 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
-//! It knows nothing of Ringer, starts no process and no thread, and keeps nothing.
+//! It knows nothing of Ringer, and starts no process and no thread. It keeps nothing but the limit of open files with which the process was
+//! started.
 
 #![deny(unsafe_code)]
 
@@ -24,6 +25,7 @@ mod file_stamp;
 mod files;
 mod foreground;
 mod hex;
+mod open_files;
 mod program;
 mod shared_file_system;
 mod shell_word;
@@ -40,6 +42,7 @@ pub use file_stamp::{FileStamp, file_stamp};
 pub use files::{Durability, replace_file, sync_directory};
 pub use foreground::{ForegroundCheck, stop_this_process};
 pub use hex::hex;
+pub use open_files::{raise_open_files, with_first_open_files};
 pub use program::{find_program, is_program};
 pub use shared_file_system::is_on_shared_file_system;
 pub use shell_word::shell_word;

@@ -99,6 +99,7 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
 
 fn serve(foreground: bool) -> Outcome {
     ringer_platform::share_one_heap();
+    ringer_platform::raise_open_files();
     let home = context::home()?;
     let options = HubOptions::of_process(home.clone(), foreground);
     let log = options.log.clone();

@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::net::UnixListener;
 
 use ringer_ipc::{detach, tell_failed, tell_ready};
+use ringer_platform::raise_open_files;
 use ringer_pty::keeper;
 
 use crate::exit::Exit;
@@ -28,6 +29,8 @@ enum Command {
 pub(super) fn run(arguments: &Args) -> Outcome {
     detach().map_err(|error| Failure::new(Exit::Unavailable, "cannot detach").because(error))?;
     hub_client::start_by_another_process();
+    // Each pane and each window needs some.
+    raise_open_files();
     let outcome = match arguments.command {
         Command::Serve => serve(),
         Command::Keep => keep(),

@@ -1,10 +1,11 @@
 //! A program on a PTY of its own, as the leader of a session.
 
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use pty_process::blocking::{Command, Pts, open};
+use ringer_platform::with_first_open_files;
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::process::{Signal, kill_process_group};
 use rustix::termios::{
@@ -13,6 +14,9 @@ use rustix::termios::{
 
 use super::wire::{ByteString, StartRequest};
 use crate::child::{Change, Child, Ending, io_error};
+
+/// How many files are opened to start a program, and some more.
+const SPAWN_FILES: u64 = 16;
 
 /// A program that was started, and the name of its terminal.
 #[derive(Debug)]
@@ -33,7 +37,9 @@ impl PaneProcess {
         let environment =
             environment.into_iter().map(|(name, value)| (name.into_os_string(), value.into_os_string()));
         let command = Command::new(&program).args(argv).env_clear().envs(environment).current_dir(&directory);
-        let started = command.spawn(terminal).map_err(io_error).and_then(|child| Child::of(child.id()));
+        let needed = u64::try_from(master.as_raw_fd()).unwrap_or_default() + SPAWN_FILES;
+        let started = with_first_open_files(needed, || command.spawn(terminal));
+        let started = started.map_err(io_error).and_then(|child| Child::of(child.id()));
         match started {
             Ok(child) => Ok((Self { child, tty }, master)),
             Err(error) => Err(format!("cannot start {}: {error}", program.display())),

@@ -114,6 +114,21 @@ fn commands_for_running_panes_start_none() {
     assert!(session.with_words(&["panes"]).is_empty());
 }
 
+/// The server and the keeper need some for each pane. Their programs have the limit of the shell, as long as the keeper can start them so.
+#[test]
+fn there_may_be_more_panes_than_files_that_a_shell_has_open() {
+    let session = Session::new();
+    let pane = "sh -c \"ulimit -Sn > limit-$number; read line\"";
+    let open = format!("\"$RINGER\" open -d --name p$number -- {pane} || exit 1");
+    let script = format!("ulimit -Sn 40; for number in $(seq 45); do {open}; done");
+    let mut command = session.hub.program("sh");
+    let output =
+        command.args(["-c", &script]).current_dir(session.directory()).envs(session.variables()).output();
+    assert!(output.expect("it runs").status.success());
+    assert_eq!(session.surfaces().len(), 45);
+    assert_eq!(session.line_of("limit-1"), "40");
+}
+
 #[test]
 fn a_home_that_hangs_is_told_of() {
     let Some(hanging) = HangingDirectory::new() else { return };

@@ -181,3 +181,18 @@ fn the_prefix_twice_is_for_the_program() {
     window.keys("\x1bOA\x1b[1;5C");
     window.until("^[OA^[[1;5C");
 }
+
+#[test]
+fn a_paste_without_an_end_makes_no_window_deaf() {
+    let session = Session::new();
+    let mut window = session.attach();
+    window.keys("\x1b[200~half a paste");
+    window.until("half a paste");
+    // It goes on, and no key of panes is found in it.
+    window.keys(" and\x07d the rest");
+    window.until("the rest");
+    window.keys("\x03");
+    until("another prompt", || window.text().matches("$ ").count() == 2);
+    window.press("d");
+    assert!(window.end().1.success());
+}

@@ -278,3 +278,12 @@ fn an_emoji_of_several_characters_leaves_nothing_behind_in_tmux() {
     until("they have gone", || first().starts_with("next-42 "));
     assert!(!lines().concat().contains('👩'), "{}", lines().join("\n"));
 }
+
+#[test]
+fn a_terminal_that_says_no_size_shows_panes() {
+    let session = Session::new();
+    let attach = format!("stty rows 0 cols 0; exec {RINGER} attach");
+    let window = session.terminal(&["sh", "-c", &attach], 24, 80);
+    window.until("$ ");
+    window.until("^g ? keys");
+}
