@@ -36,6 +36,7 @@ mod settings;
 mod simulation;
 mod surfaces;
 mod title_marks;
+mod write_failures;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -57,7 +58,7 @@ use heard_reports::HeardReports;
 use host_focus::HostFocus;
 use ingest::Ingest;
 pub(crate) use ingest::RETRY_AFTER;
-use journal_write_queue::JournalWriteQueue;
+use journal_write_queue::{JournalWriteQueue, WRITE_FOR};
 use maintenance::Maintenance;
 pub use notifications::MAX_READ;
 use notifications::Notifications;
@@ -68,6 +69,7 @@ pub(crate) use settings::Settings;
 pub use settings::trust_file;
 use surfaces::Surfaces;
 use title_marks::TitleMarks;
+use write_failures::WriteFailures;
 
 /// Everything the hub knows.
 pub(crate) struct HubState {
@@ -75,6 +77,7 @@ pub(crate) struct HubState {
     notifications: Notifications,
     ingest: Ingest,
     journal_write_queue: JournalWriteQueue,
+    write_failures: WriteFailures,
     deliveries: Deliveries,
     surfaces: Surfaces,
     title_marks: TitleMarks,
@@ -172,6 +175,7 @@ impl HubState {
             notifications: Notifications::new(store, settings.preferences(&config)),
             ingest: Ingest::new(position),
             journal_write_queue: JournalWriteQueue::default(),
+            write_failures: WriteFailures::default(),
             deliveries: Deliveries::default(),
             surfaces: Surfaces::new(plug_ins.hosts, config.notify.flash),
             title_marks,
@@ -250,8 +254,9 @@ impl HubState {
         }
         self.ingest.tick(now.mono);
         if self.journal_write_queue.is_due(now.mono) {
-            self.retry_journal_writes(now);
+            self.retry_journal_writes(now, WRITE_FOR);
         }
+        self.check_write_failures(now);
         self.end_late_focus(now);
         self.decide(now, Event::Tick);
         self.take_actions()
@@ -288,6 +293,7 @@ impl HubState {
             self.notifications.next_deadline(now),
             self.ingest.next_deadline(),
             self.journal_write_queue.next_deadline(),
+            self.write_failures.next_deadline(),
             self.requests.next_deadline(),
             self.host_focus.next_deadline(),
             self.agents.next_deadline(),
@@ -320,53 +326,6 @@ impl HubState {
     /// The home of this hub.
     pub(crate) fn home(&self) -> &ringer_journal::Home {
         self.journal.home()
-    }
-
-    /// Writes what happened. Then, and only then, deliveries start.
-    pub(crate) fn commit(&mut self, now: Now) -> Vec<Action> {
-        self.write_changes(now);
-        self.take_actions()
-    }
-
-    fn write_changes(&mut self, now: Now) {
-        if self.ingest.is_paused(now.mono) {
-            return;
-        }
-        match self.notifications.commit(self.title_marks.flags()) {
-            Ok(None) => {}
-            Ok(Some(deliveries)) => {
-                self.ingest.resume();
-                for delivery in deliveries {
-                    self.start_delivery(delivery);
-                }
-            }
-            Err(error) => {
-                self.log(format!("cannot write down what happened: {error}"));
-                return self.ingest.pause(self.time.mono(now));
-            }
-        }
-        self.start_waiting_deliveries(now);
-        for change in std::mem::take(&mut self.title_changes) {
-            self.execute(Job::ChangeTitle(change));
-        }
-    }
-
-    /// The hub ends: its position is noted. What waits for the write lock is only in memory, so it is waited for longer.
-    pub(crate) fn end(&mut self, now: Now) -> Vec<Action> {
-        if !self.journal_write_queue.is_empty() {
-            self.journal.wait_as_command();
-            self.retry_journal_writes(now);
-        }
-        self.write_changes(now);
-        self.note_position(now);
-        self.take_actions()
-    }
-
-    /// Notes in the journal how far it is read.
-    fn note_position(&mut self, now: Now) {
-        self.maintenance.position_noted(now.mono, self.ingest.seq());
-        // If that cannot be written, the journal keeps more than it has to.
-        let _ = self.journal.advance_hub(&self.ingest.position().cursor, now.wall_ms);
     }
 
     fn take_actions(&mut self) -> Vec<Action> {

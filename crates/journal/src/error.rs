@@ -187,6 +187,20 @@ impl Error {
         }
     }
 
+    /// Whether the same write may work later: another process holds the write lock, or the disk is full, read-only or failing. An
+    /// error that the written data causes does not pass.
+    pub fn may_pass(&self) -> bool {
+        matches!(
+            self,
+            Self::Busy { .. }
+                | Self::Full { .. }
+                | Self::NotWritable { .. }
+                | Self::Failing { .. }
+                | Self::NoHome { .. }
+                | Self::Io { .. }
+        )
+    }
+
     /// Whether the database file is damaged.
     pub fn is_corruption(&self) -> bool {
         matches!(self, Self::Corrupt { .. })

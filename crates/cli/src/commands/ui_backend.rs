@@ -37,7 +37,7 @@ const ENDED_SHOWN_MS: i64 = 10 * 60_000;
 /// How long the names of repositories and branches are believed. They are read from disk.
 const LABELS_KEPT: Duration = Duration::from_secs(10);
 /// What the UI follows.
-const EVENTS: [&str; 5] = ["notification.", "agent", "toast", "indicator", "mute"];
+const EVENTS: [&str; 6] = ["notification.", "agent", "toast", "indicator", "mute", "problems"];
 
 /// The hub and the journal, for the UI.
 #[derive(Debug, Default)]

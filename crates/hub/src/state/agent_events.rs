@@ -59,9 +59,8 @@ impl HubState {
     }
 
     fn append_or_log(&mut self, now: Now, draft: &Draft, id: Option<MessageId>) {
-        if let Err(error) = self.append(now, draft, id) {
-            self.log(format!("cannot append: {error}"));
-        }
+        let appended = self.append(now, draft, id);
+        self.log_unless_passing("cannot append", appended);
     }
 
     /// Writes down what the terminal of an agent showed of it.
@@ -111,7 +110,7 @@ impl HubState {
         let deadline = match self.journal.tick_agents(now.mono, timeouts, &ids) {
             Ok(_) => self.journal.live_agents(now.mono, timeouts).ok().and_then(|live| live.deadline),
             Err(error) => {
-                self.log(format!("cannot look after the agents: {error}"));
+                self.write_failed(now, "cannot look after the agents", &error);
                 Some(now.mono + RETRY_AFTER)
             }
         };
@@ -187,7 +186,7 @@ impl HubState {
                 self.decide(now, Event::Observed(Observation::new("teammate-shutdown", text)));
             }
             Err(error) => {
-                self.log(format!("cannot write down that {} ended, trying again: {error}", agent.as_str()));
+                self.write_failed(now, "cannot write down that an agent ended, trying again", &error);
                 self.act(Action::RetryProcessEnd(agent.clone()));
             }
         }

@@ -1,14 +1,12 @@
 //! Going to where something happened, and what came of it.
 
-use ringer_core::attention::MarkTarget;
-use ringer_core::message::{Mark, Place, SurfaceId};
+use ringer_core::message::{Place, SurfaceId};
 use ringer_core::{MessageId, Now};
 use serde_json::Value;
 
 use super::HubState;
-use super::handlers::{Handled, Result};
+use super::handlers::{Handled, Result, unavailable};
 use super::host_focus::FocusWaiter;
-use super::journal_writes::mark_draft;
 use super::request_queue::Continuation;
 use super::surfaces::FocusOutcome;
 use crate::host_order::{HostOrder, SentOrder};
@@ -93,8 +91,8 @@ impl HubState {
     /// The answer to a client that opened a notification. It is read only if the person got there.
     fn opened(&mut self, now: Now, (id, opening): (&MessageId, &Value), result: Focused) -> Result<Value> {
         if result.is_ok() {
-            let read = mark_draft(Mark::Read, &MarkTarget::Message(id.clone()));
-            self.append_for_request(now, &read)?;
+            // It is read also if that cannot be written now: the person is there.
+            self.append_read_mark(now, id).map_err(|error| unavailable(&error))?;
         }
         Ok(view::opened(opening, &view::focus(result)))
     }

@@ -409,7 +409,7 @@ impl HubState {
     }
 }
 
-fn unavailable(error: &ringer_journal::Error) -> ApiError {
+pub(super) fn unavailable(error: &ringer_journal::Error) -> ApiError {
     match error {
         ringer_journal::Error::Busy { .. } => ApiError::new(
             "busy",

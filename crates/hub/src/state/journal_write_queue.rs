@@ -1,4 +1,5 @@
-//! What the hub could not write into the journal, because another process held the write lock. It is tried again.
+//! What the hub could not write into the journal, because another process held the write lock or the disk was full, read-only or
+//! failing. It is tried again.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -7,8 +8,10 @@ use ringer_core::agent::Signal;
 use ringer_core::message::SurfaceId;
 use ringer_core::{Draft, MessageId};
 
-/// Writes that may wait. More are refused: at the usual rate, the lock has been held for minutes then.
-const MAX_WAITING: usize = 1024;
+/// Writes that may wait. More are refused: at the usual rate, nothing could be written for minutes then.
+pub(super) const MAX_WAITING: usize = 1024;
+/// How long the loop writes what has waited before it handles other events. Each write is one wait for the disk.
+pub(super) const WRITE_FOR: Duration = Duration::from_millis(4);
 
 /// Something that the hub writes into the journal of its own accord. What a client asks for is answered with `busy` instead.
 #[derive(Debug, Clone, PartialEq)]
@@ -31,6 +34,10 @@ impl JournalWriteQueue {
         self.waiting.is_empty()
     }
 
+    pub(super) fn len(&self) -> usize {
+        self.waiting.len()
+    }
+
     /// Adds a write behind the others, to be tried then. Gives whether there was room for it.
     pub(super) fn add(&mut self, write: JournalWrite, retry_at: Duration) -> bool {
         let has_room = self.waiting.len() < MAX_WAITING;
@@ -41,10 +48,19 @@ impl JournalWriteQueue {
         has_room
     }
 
-    /// Takes everything out, to try it now.
-    pub(super) fn take(&mut self) -> VecDeque<JournalWrite> {
-        self.retry_at = None;
-        std::mem::take(&mut self.waiting)
+    /// Takes the oldest one out, to try it now. The others stay due.
+    pub(super) fn take_first(&mut self) -> Option<JournalWrite> {
+        let first = self.waiting.pop_front();
+        if self.waiting.is_empty() {
+            self.retry_at = None;
+        }
+        first
+    }
+
+    /// Puts the oldest one back: it cannot be written yet, and is tried again then.
+    pub(super) fn put_back(&mut self, first: JournalWrite, retry_at: Duration) {
+        self.waiting.push_front(first);
+        self.retry_at = Some(retry_at);
     }
 
     pub(super) fn is_due(&self, now: Duration) -> bool {
@@ -77,8 +93,12 @@ mod tests {
         assert!(!backlog.add(write(7), second * 3));
         assert_eq!(backlog.next_deadline(), Some(second * 2), "the first one decides");
         assert!(!backlog.is_due(second) && backlog.is_due(second * 2));
-        let taken = backlog.take();
-        assert_eq!((taken.len(), taken.front()), (MAX_WAITING, Some(&write(0))));
+        assert_eq!(backlog.take_first(), Some(write(0)));
+        backlog.put_back(write(0), second * 3);
+        assert_eq!(backlog.next_deadline(), Some(second * 3));
+        for number in 0..MAX_WAITING as u64 {
+            assert_eq!(backlog.take_first(), Some(write(number)));
+        }
         assert!(backlog.is_empty() && backlog.next_deadline().is_none());
     }
 }

@@ -19,7 +19,7 @@ impl HubState {
     /// Looks at the settings: what is wrong with them, and what in them is not trusted.
     pub(super) fn check_settings_problems(&mut self, now: Now) {
         match self.settings.error_text() {
-            Some(text) => self.set_problem(SETTINGS, Problem { text, hint: "ringer config check" }),
+            Some(text) => self.set_problem(now, SETTINGS, Problem { text, hint: "ringer config check" }),
             None => self.clear_problem(now, SETTINGS),
         }
         let config = self.settings.config();
@@ -31,7 +31,7 @@ impl HubState {
             }
         }
         for (key, problem) in untrusted {
-            self.set_problem(&key, problem);
+            self.set_problem(now, &key, problem);
         }
         for key in self.problems.keys(HOOK_FAILED) {
             let id = key.strip_prefix(HOOK_FAILED);
@@ -47,7 +47,7 @@ impl HubState {
         match failure {
             Some(why) => {
                 let text = format!("notification hook {hook} fails: {why}");
-                self.set_problem(&key, Problem { text, hint: "ringer why last" });
+                self.set_problem(now, &key, Problem { text, hint: "ringer why last" });
             }
             None => self.clear_problem(now, &key),
         }
@@ -70,24 +70,34 @@ impl HubState {
         self.tell_hosts(told);
     }
 
-    fn set_problem(&mut self, key: &str, problem: Problem) {
+    fn set_problem(&mut self, now: Now, key: &str, problem: Problem) {
         let line = format!("problem: {}", problem.text);
-        if self.problems.set(key, problem) {
+        if self.show_problem(now, key, problem) {
             self.log(line);
-            self.problems_changed();
         }
     }
 
-    fn clear_problem(&mut self, now: Now, key: &str) {
+    /// There is a problem, of which the log tells elsewhere. Gives whether that is news.
+    pub(super) fn show_problem(&mut self, now: Now, key: &str, problem: Problem) -> bool {
+        let is_news = self.problems.set(key, problem);
+        if is_news {
+            self.problems_changed(now);
+        }
+        is_news
+    }
+
+    pub(super) fn clear_problem(&mut self, now: Now, key: &str) {
         if let Some(problem) = self.problems.clear(key) {
             self.log(format!("no longer a problem: {}", problem.text));
-            self.problems_changed();
+            self.problems_changed(now);
             self.decide(now, Event::RemoveToast(key.to_owned()));
         }
     }
 
     /// While another toast is shown, hosts are told when that one ends.
-    fn problems_changed(&mut self) {
+    fn problems_changed(&mut self, now: Now) {
+        let problems = self.problem_list();
+        self.publish(now, "problems", json!({ "problems": problems }));
         if self.notifications.toast().is_none() {
             self.tell_host_toast();
         }

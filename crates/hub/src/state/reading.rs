@@ -67,8 +67,8 @@ impl HubState {
     }
 
     /// Whether this turn has taken as long as that.
-    fn is_late(&self, now: Now, allowed: Duration) -> bool {
-        self.time.mono(now) >= now.mono + allowed
+    pub(super) fn is_late(&self, now: Now, allowed: Duration) -> bool {
+        self.time.mono(now).saturating_sub(now.mono) >= allowed
     }
 
     /// Applies the marks that are not finished, piece by piece and for one turn at most. One transaction for all of these.
@@ -98,7 +98,13 @@ impl HubState {
     }
 
     pub(super) fn reading_failed(&mut self, now: Now, error: &Error) {
-        self.log(format!("cannot read the journal: {error}"));
+        match error {
+            // It has to be written while it is read: an agent's state changes.
+            Error::Full { .. } | Error::NotWritable { .. } | Error::Failing { .. } => {
+                self.write_failed(now, "cannot read the journal", error);
+            }
+            error => self.log(format!("cannot read the journal: {error}")),
+        }
         self.ingest.pause(self.time.mono(now));
         // What could not be read is read after the pause.
         self.ingest.schedule();
@@ -320,7 +326,7 @@ impl HubState {
                 !progress.more
             }
             Err(error) => {
-                self.log(format!("cannot take in what hooks spooled, trying again: {error}"));
+                self.write_failed(now, "cannot take in what hooks spooled, trying again", &error);
                 self.ingest.read_spool_at(self.time.mono(now) + RETRY_AFTER);
                 false
             }

@@ -27,7 +27,7 @@ impl HubState {
             return;
         }
         if let Err(error) = self.append_repair_notices() {
-            self.log(format!("cannot tell of a repair, trying again later: {error}"));
+            self.write_failed(now, "cannot tell of a repair, trying again later", &error);
             self.maintenance.check_repairs();
             self.ingest.schedule();
             self.ingest.pause(self.time.mono(now));

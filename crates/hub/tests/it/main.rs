@@ -20,4 +20,5 @@ mod settings;
 mod socket;
 mod terminals;
 mod tmux;
+mod unwritable;
 mod watches;
