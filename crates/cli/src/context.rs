@@ -67,13 +67,24 @@ pub(crate) fn journal() -> Result<Journal, Failure> {
     Ok(journal)
 }
 
-/// Opens the journal if there is one, to read it: with what hooks could not write themselves.
+/// Opens the journal if there is one, to read it: with what hooks could not write themselves. Also where nothing can be written.
 pub(crate) fn existing_journal() -> Result<Option<Journal>, Failure> {
-    let mut journal = Journal::open_existing(&home()?)?;
+    let mut journal = Journal::open_to_read(&home()?)?;
     if let Some(journal) = &mut journal {
         ingest_spool(journal);
     }
     Ok(journal)
+}
+
+/// Opens the journal for a command that only reads it, and makes it where there is none.
+pub(crate) fn journal_to_read() -> Result<Journal, Failure> {
+    match Journal::open_to_read(&home()?)? {
+        Some(journal) => {
+            warn_if_repaired(&journal);
+            Ok(journal)
+        }
+        None => journal(),
+    }
 }
 
 /// Takes in what hooks spooled. What cannot be taken in now stays in the spool, and `ringer status` counts it.

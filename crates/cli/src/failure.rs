@@ -109,14 +109,21 @@ impl From<JournalError> for Failure {
         let what = error.to_string();
         let failure = |exit| Self::new(exit, what.clone());
         match error {
-            JournalError::NotWritable { path, .. } => {
+            JournalError::NotWritable { path, source } => {
                 let path = path.display();
+                let disk = match source.kind() {
+                    ErrorKind::ReadOnlyFilesystem => {
+                        "\n  if the system made the disk read-only after an error, dmesg shows it; repair the disk, \
+                         then mount it again with -o remount,rw"
+                    }
+                    _ => "",
+                };
                 failure(Exit::NoPermission).hint(format!(
                     "if an agent's sandbox forbids it, allow writes to {path}:\n    \
                      Claude Code   \"sandbox\": {{\"filesystem\": {{\"allowWrite\": [\"{path}\"]}}}} in settings.json\n    \
                      Codex         [sandbox_workspace_write] writable_roots = [\"{path}\"] in config.toml\n    \
                      Gemini CLI    SANDBOX_MOUNTS={path}:{path}:rw in the environment\n  \
-                     or use another directory: RINGER_HOME=/some/directory ringer …"
+                     or use another directory: RINGER_HOME=/some/directory ringer …{disk}"
                 ))
             }
             JournalError::WrongOwner { .. } => failure(Exit::NoPermission)

@@ -18,7 +18,7 @@ use crate::{context, hub_client};
 
 /// What is muted now: what the last hub stored, and the marks that it has not read.
 pub(crate) fn stored(journal: &mut Journal) -> Result<Vec<RequestedMute>, Failure> {
-    let mut hub_store = HubStore::open_existing(&context::home()?)?;
+    let mut hub_store = HubStore::open_to_read(&context::home()?)?;
     let mut mutes = RequestedMutes::default();
     if let Some(hub_store) = &mut hub_store {
         mutes.restore(hub_store.mutes()?);

@@ -47,7 +47,7 @@ impl ListedIds {
 impl Notifications {
     /// Reads them.
     pub(crate) fn read(journal: &mut Journal) -> Result<Self, Failure> {
-        let mut hub_store = HubStore::open_existing(&context::home()?)?;
+        let mut hub_store = HubStore::open_to_read(&context::home()?)?;
         let mut records = match &mut hub_store {
             Some(hub_store) => hub_store.notifications(MAX_READ)?.records,
             None => Vec::new(),

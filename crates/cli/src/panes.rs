@@ -10,7 +10,7 @@ use std::time::Duration;
 use ringer_core::message::PANE_PREFIX;
 use ringer_ipc::discovery::{HubAddress, socket_path};
 use ringer_ipc::{StartError, start_with_arguments, tell_ready};
-use ringer_journal::Home;
+use ringer_journal::{Home, Journal};
 use ringer_platform::{variable, with_first_open_files};
 use ringer_ui::Backend;
 use ringer_workspace::{
@@ -72,10 +72,17 @@ pub(crate) fn places() -> Result<Places, Failure> {
 
 fn open_places(home: &Home) -> Result<Places, Failure> {
     // The session is kept there.
-    drop(context::journal()?);
-    Places::of(home).map_err(|error| {
+    let opened = Journal::open(home);
+    let places = Places::of(home).map_err(|error| {
         Failure::new(Exit::CannotCreate, "there is no safe directory for the sockets of panes").because(error)
-    })
+    });
+    match opened {
+        Ok(journal) => context::warn_if_repaired(&journal),
+        // What runs in panes can be reached on a disk that is read-only or failing, too.
+        Err(error) if error.may_pass() && places.as_ref().is_ok_and(Places::has_programs) => {}
+        Err(error) => return Err(error.into()),
+    }
+    places
 }
 
 /// What a client tells of its terminal and its surroundings.
@@ -142,7 +149,7 @@ pub(crate) fn is_called_by_person() -> Result<bool, Failure> {
     }
     // Fails if the home hangs, where the journal would be waited for.
     places()?;
-    Ok(!guard::is_agent(&mut context::journal()?)?)
+    Ok(!guard::is_agent(&mut context::journal_to_read()?)?)
 }
 
 /// Shows panes until the person leaves.

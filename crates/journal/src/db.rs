@@ -5,6 +5,7 @@ pub(crate) mod connection;
 pub(crate) mod database;
 pub(crate) mod files;
 pub(crate) mod migrate;
+pub(crate) mod opening;
 pub(crate) mod repair;
 pub(crate) mod repair_record;
 pub(crate) mod schema;

@@ -186,7 +186,7 @@ fn values(command: &Command, argument: &Arg) -> Expected {
 impl ValueKind {
     /// Reads the journal; what cannot be read is not offered.
     fn candidates(self) -> Vec<Candidate> {
-        let journal = context::home().ok().and_then(|home| Journal::open_existing(&home).ok().flatten());
+        let journal = context::home().ok().and_then(|home| Journal::open_to_read(&home).ok().flatten());
         let Some(mut journal) = journal else { return Vec::new() };
         match self {
             Self::Notification | Self::Prompt => notifications(&mut journal, self),

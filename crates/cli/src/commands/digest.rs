@@ -46,7 +46,7 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
 }
 
 fn without_hub(since_ms: Option<i64>, now_ms: i64) -> Result<Value, Failure> {
-    let away: Option<AwayPeriod> = match HubStore::open_existing(&context::home()?)? {
+    let away: Option<AwayPeriod> = match HubStore::open_to_read(&context::home()?)? {
         Some(mut hub_store) => hub_store.away()?,
         None => None,
     };

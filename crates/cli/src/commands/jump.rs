@@ -4,7 +4,6 @@ use std::process::Command;
 
 use ringer_core::MessageId;
 use ringer_core::message::MACHINE_PREFIX;
-use ringer_journal::Journal;
 use ringer_platform::{shell_word, variable};
 use ringer_term::sanitise_line;
 use serde_json::{Value, json};
@@ -67,7 +66,7 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
         let id = MessageId::parse(&text("id"));
         let id = id.map_err(|invalid| Failure::new(Exit::Software, invalid.to_string()))?;
         // The place has the name that the machine had then. The journal has the one that it has now.
-        if let Some(machine) = Journal::open(&context::home()?)?.machine_of(&id)?.flatten() {
+        if let Some(machine) = context::journal_to_read()?.machine_of(&id)?.flatten() {
             return go_to_machine(&machine, &text("surface"), id.as_str(), arguments.json);
         }
     }

@@ -96,7 +96,7 @@ fn every_message(arguments: &Args, scope: Option<Scope>) -> Outcome {
         return print_text(&lines);
     }
     let ids = ListedIds::of(journal.message_ids()?.iter());
-    let mut hub_store = HubStore::open_existing(&home)?;
+    let mut hub_store = HubStore::open_to_read(&home)?;
     let mut rows = Vec::new();
     for message in &messages {
         let remembered = hub_store.as_mut().map(|hub_store| hub_store.notification(message.id.as_str()));

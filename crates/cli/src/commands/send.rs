@@ -31,7 +31,7 @@ pub(crate) struct Args {
 
 pub(super) fn run(arguments: &Args) -> Outcome {
     let scope = context::scope(context::repository().as_ref());
-    guard::only_a_person(&mut context::journal()?, &scope, "type into a pane")?;
+    guard::only_a_person(&mut context::journal_to_read()?, &scope, "type into a pane")?;
     let mut text = arguments.text.clone();
     if text == "-" {
         text.clear();

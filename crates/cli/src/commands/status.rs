@@ -128,7 +128,7 @@ fn collect(everywhere: bool) -> Result<Report, Failure> {
     let scope = context::scope(repository.as_ref());
     let now = IdSource::now().unix_ms;
     let mut journal = context::existing_journal()?;
-    let mut hub_store = HubStore::open_existing(&home)?;
+    let mut hub_store = HubStore::open_to_read(&home)?;
     let stats = journal.as_mut().map(|journal| journal.stats((!everywhere).then_some(&scope), now));
     let stats = stats.transpose()?;
     let clock = Clock::local();

@@ -34,12 +34,12 @@ pub(crate) struct Args {
 
 pub(crate) fn run(arguments: &Args) -> Outcome {
     let home = context::home()?;
-    let summary = match Journal::open_existing_with(&home, LockTimeout::HOOK)? {
+    let summary = match Journal::open_to_read_with(&home, LockTimeout::HOOK)? {
         Some(mut journal) => {
             if arguments.form == "claude" {
                 forward_status(&mut journal);
             }
-            journal.status_summary(HubStore::open_existing(&home)?.as_mut(), IdSource::now().unix_ms)?
+            journal.status_summary(HubStore::open_to_read(&home)?.as_mut(), IdSource::now().unix_ms)?
         }
         None => StatusSummary::default(),
     };

@@ -118,7 +118,7 @@ fn explain_without_hub(text: &str) -> Result<Option<Value>, Failure> {
         },
     };
     let Some(id) = id else { return Ok(None) };
-    let mut hub_store = HubStore::open_existing(&context::home()?)?;
+    let mut hub_store = HubStore::open_to_read(&context::home()?)?;
     let short_id = notifications.short_id(&id);
     Ok(explain(&mut journal, hub_store.as_mut(), id.as_str(), short_id.as_deref(), &clock)?)
 }

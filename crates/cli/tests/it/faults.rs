@@ -3,6 +3,7 @@
 
 mod damage;
 mod disk;
+mod disk_of_panes;
 mod eio;
 mod missing;
 mod mounts;

@@ -2,7 +2,7 @@
 
 mod buttons;
 mod coming_back;
-mod commands;
+pub(crate) mod commands;
 mod conformance;
 mod everyday;
 mod hostile;

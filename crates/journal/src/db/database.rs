@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use ringer_platform::sync_directory;
-use rusqlite::config::DbConfig;
-use rusqlite::{Connection, MAIN_DB, OpenFlags, Transaction, TransactionBehavior};
+use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 use crate::db::connection::FileConnection;
 use crate::db::migrate;
+use crate::db::opening::{Access, Connected, connect};
 use crate::db::repair::{self, Repair};
 use crate::db::repair_record::{self, Damage, RepairRecord};
 use crate::db::schema::Schema;
@@ -50,9 +50,6 @@ const TRUNCATE_LOG_ABOVE: u64 = 512 * 1024;
 /// Pages that a long-lived process keeps in memory, as SQLite counts them: negative for KiB. What the hub reads again is at the
 /// end of its tables, and SQLite's own 2 MiB for each file would be a tenth of its memory.
 const LOOP_CACHE: i64 = -256;
-
-/// Statements that stay prepared. A commit of the hub has about 20.
-const MAX_PREPARED: usize = 64;
 
 /// How often a file that is found damaged is repaired before that is an error. Once is enough, unless another process is
 /// exchanging the file at the same moment.
@@ -105,6 +102,46 @@ impl<S: Schema> Database<S> {
     pub fn open_existing_with(home: &Home, lock_timeout: LockTimeout) -> Result<Option<Self>, Error> {
         home.check_owner()?;
         if Self::path(home).exists() { Self::open_with(home, lock_timeout).map(Some) } else { Ok(None) }
+    }
+
+    /// Opens the file to read it, if there is one: also in a home that cannot be written. What the file needs first, a repair or
+    /// another version, is an error there.
+    pub fn open_to_read(home: &Home) -> Result<Option<Self>, Error> {
+        Self::open_to_read_with(home, LockTimeout::COMMAND)
+    }
+
+    /// The same with another lock timeout.
+    pub fn open_to_read_with(home: &Home, lock_timeout: LockTimeout) -> Result<Option<Self>, Error> {
+        match Self::open_existing_with(home, lock_timeout) {
+            Err(error @ Error::NotWritable { .. }) => {
+                Self::open_read_only(home, lock_timeout).map(Some).ok_or(error)
+            }
+            opened => opened,
+        }
+    }
+
+    fn open_read_only(home: &Home, lock_timeout: LockTimeout) -> Option<Self> {
+        let path = Self::path(home);
+        let file = FileId::of(&path).ok().filter(|_| !repair::is_pending::<S>(home))?;
+        let connected = connect(&path, file, Access::Read, lock_timeout).ok().flatten()?;
+        let is_current = connected.version.is_ok_and(|version| version == migrate::newest::<S>());
+        let mut database = Self::with(home, (file, connected.connection), lock_timeout);
+        database.repairs = false;
+        is_current.then_some(database)
+    }
+
+    /// One that is open.
+    fn with(home: &Home, (file, connection): (FileId, FileConnection), lock_timeout: LockTimeout) -> Self {
+        Self {
+            home: home.clone(),
+            connection,
+            file,
+            lock_waits: LockWaits::new(lock_timeout),
+            repairs: true,
+            repair: None,
+            reopened: false,
+            schema: S::default(),
+        }
     }
 
     /// Where the file is.
@@ -201,7 +238,7 @@ impl<S: Schema> Database<S> {
         home.check_owner()?;
         let path = Self::path(home);
         let mut repair = repair::finish::<S>(home, lock_timeout)?;
-        let (file, connection, version) = loop {
+        let (file, Connected { connection, version }) = loop {
             let file = match FileId::of(&path) {
                 // A new file is given its name when its tables are in it, so this one was emptied.
                 Ok(file) if file.is_empty() => return Err(Error::Corrupt { path }),
@@ -212,38 +249,11 @@ impl<S: Schema> Database<S> {
                 }
                 Err(error) => return Err(home.error("looking for the database", error)),
             };
-            let mut connection = connect(&path, lock_timeout)?;
-            // Otherwise it may be another one that is open.
-            if FileId::of(&path).ok() != Some(file) {
-                continue;
-            }
-            if !connection.note_index(&path, file) {
-                connection.close_unread();
-                return Err(Error::Corrupt { path });
-            }
-            // Settings of a connection read the database, too.
-            configure(&connection).map_err(|error| Error::database(&path, lock_timeout.0, error))?;
-            // Read before the check, because SQLite opens the log when it first reads: a process that quarantined the file
-            // in the meantime may have put another one and its log there. Then try again.
-            let version = migrate::version(&connection);
-            let is_own_index = connection.note_index(&path, file);
-            if FileId::of(&path).ok() == Some(file) {
-                if !is_own_index {
-                    return Err(Error::Corrupt { path });
-                }
-                break (file, connection, version);
+            if let Some(connected) = connect(&path, file, Access::Write, lock_timeout)? {
+                break (file, connected);
             }
         };
-        let mut database = Self {
-            home: home.clone(),
-            connection,
-            file,
-            lock_waits: LockWaits::new(lock_timeout),
-            repairs: true,
-            repair,
-            reopened: false,
-            schema: S::default(),
-        };
+        let mut database = Self { repair, ..Self::with(home, (file, connection), lock_timeout) };
         let version = version.map_err(|error| database.error(error))?;
         let known = migrate::newest::<S>();
         if version > MAX_PLAUSIBLE_VERSION {
@@ -386,29 +396,4 @@ impl<S: Schema> Database<S> {
     fn error(&self, source: rusqlite::Error) -> Error {
         Error::database(&Self::path(&self.home), self.lock_waits.timeout().0, source)
     }
-}
-
-/// Opens the file, and reads nothing of it.
-fn connect(path: &std::path::Path, lock_timeout: LockTimeout) -> Result<FileConnection, Error> {
-    let failed = |error| Error::database(path, lock_timeout.0, error);
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = FileConnection::new(Connection::open_with_flags(path, flags).map_err(failed)?);
-    if connection.is_readonly(MAIN_DB).map_err(failed)? {
-        return Err(Error::only_readable(path));
-    }
-    connection.busy_timeout(lock_timeout.0).map_err(failed)?;
-    Ok(connection)
-}
-
-fn configure(connection: &Connection) -> rusqlite::Result<()> {
-    // More than one commit of the hub has different ones: with fewer, each would be parsed again every time.
-    connection.set_prepared_statement_cache_capacity(MAX_PREPARED);
-    // The last one to close would copy the whole log into the database and delete it: a millisecond that every lone
-    // `ringer notify` would pay.
-    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
-    connection.pragma_update(None, "synchronous", "FULL")?;
-    // There, fsync leaves the drive's own cache alone.
-    #[cfg(target_os = "macos")]
-    connection.pragma_update(None, "fullfsync", true)?;
-    connection.pragma_update(None, "wal_autocheckpoint", 0)
 }

@@ -55,7 +55,7 @@ fn was_registered(client: Client, places: &ClientPaths) -> bool {
 
 /// When each client last called, as far as the journal knows.
 fn heard() -> Vec<(String, i64)> {
-    let journal = context::home().ok().and_then(|home| Journal::open_existing(&home).ok().flatten());
+    let journal = context::home().ok().and_then(|home| Journal::open_to_read(&home).ok().flatten());
     journal.and_then(|mut journal| journal.clients_last_seen().ok()).unwrap_or_default()
 }
 
@@ -105,7 +105,7 @@ fn untested(client: Client) -> &'static str {
 /// How many sessions of a client run of which the journal knows nothing.
 fn silent_sessions(client: Client) -> usize {
     let (Ok(paths), Ok(home)) = (setup_paths(false), context::home()) else { return 0 };
-    let Ok(mut journal) = Journal::open_existing(&home) else { return 0 };
+    let Ok(mut journal) = Journal::open_to_read(&home) else { return 0 };
     let mut is_known = |session: &String| match &mut journal {
         Some(journal) => !matches!(journal.agent_named(session), Ok(None)),
         None => false,

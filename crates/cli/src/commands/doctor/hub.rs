@@ -72,7 +72,7 @@ fn no_hub(home: &Home) -> Row {
 /// Whether it can be opened and read, and who listens; then what is in its list of dead letters.
 pub(super) fn journal(home: &Home) -> Vec<Row> {
     let part = "journal";
-    let opened = Journal::open_existing(home).and_then(|journal| {
+    let opened = Journal::open_to_read(home).and_then(|journal| {
         let Some(mut journal) = journal else { return Ok(None) };
         let stats = journal.stats(None, IdSource::now().unix_ms)?;
         Ok(Some((journal, stats)))
@@ -105,7 +105,7 @@ pub(super) fn journal(home: &Home) -> Vec<Row> {
 /// What was damaged and repaired, while its damaged copy is there.
 fn repaired(home: &Home, journal: &mut Journal) -> Vec<Row> {
     // A file that cannot be opened is the business of the other rows.
-    let mut hub_store = HubStore::open_existing(home).ok().flatten();
+    let mut hub_store = HubStore::open_to_read(home).ok().flatten();
     let repairs = repairs::of(Some(journal), hub_store.as_mut(), &Clock::local()).unwrap_or_default();
     let row = |repair: RepairView| {
         let row = Row::warn("damage", repair.words);
@@ -182,7 +182,7 @@ fn cannot_write(home: &Path, error: &io::Error) -> Row {
 
 fn dead_letters(home: &Home) -> Vec<Row> {
     let part = "dead letter";
-    let hub_store = HubStore::open_existing(home);
+    let hub_store = HubStore::open_to_read(home);
     let letters = match hub_store
         .and_then(|hub_store| hub_store.map_or(Ok(Vec::new()), |mut hub_store| hub_store.dead_letters()))
     {

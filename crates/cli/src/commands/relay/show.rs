@@ -68,7 +68,7 @@ pub(crate) struct SetMachine {
 pub(crate) fn set_machines(home: &Home, relays: &[RelayEntry]) -> Result<(Vec<SetMachine>, bool), Failure> {
     let running = RelayStatus::read(home);
     let last = running.clone().or_else(|| RelayStatus::read_last(home));
-    let mut journal = Journal::open_existing(home)?;
+    let mut journal = Journal::open_to_read(home)?;
     let mut machines = Vec::new();
     for relay in relays {
         let name = relay.machine().to_owned();

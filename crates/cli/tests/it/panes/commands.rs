@@ -9,7 +9,7 @@ use super::raw_client::{ANSWER, REQUEST, RawClient};
 use super::session::{RINGER, Session};
 
 /// Makes the shell an agent, as Claude Code says that it starts.
-const BECOME_AGENT: &str = "echo '{\"hook_event_name\":\"SessionStart\",\"session_id\":\"s1\",\"source\":\"startup\",\"cwd\":\"'$PWD'\"}' \
+pub(crate) const BECOME_AGENT: &str = "echo '{\"hook_event_name\":\"SessionStart\",\"session_id\":\"s1\",\"source\":\"startup\",\"cwd\":\"'$PWD'\"}' \
     | \"$RINGER\" hook claude SessionStart > /dev/null";
 
 /// Writes the line that is typed into its pane to a file.
