@@ -2,7 +2,7 @@
 //!
 //! Each machine publishes what is written in its journal into the stream of the team, and stores what the others published. The
 //! journal is the record, and the stream transport: how far it has the messages of this machine is a cursor of the journal,
-//! and a message is acknowledged once it is stored here. `publishing`, `receiving` and `state` are the rules; `exchange` is
+//! and how far this machine has stored it is a note there. `publishing`, `receiving` and `state` are the rules; `exchange` is
 //! one connection, with `outbound` and `inbound` as its two directions.
 
 mod agent_list;
@@ -11,9 +11,11 @@ mod agent_timing;
 mod answers;
 mod batch;
 mod connection;
+mod consumer;
 mod coverage;
 mod exchange;
 mod inbound;
+mod incoming;
 mod message_id;
 mod next;
 mod outbound;

@@ -1,9 +1,8 @@
-//! A connection to the server of a team: its stream, and the consumer of this machine.
+//! A connection to the server of a team, and its stream.
 
 use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
 
-use async_nats::jetstream::consumer::{AckPolicy, Consumer, DeliverPolicy, FromConsumer, pull};
 use async_nats::jetstream::stream::{Config, Info, RawMessageErrorKind, Stream};
 use async_nats::jetstream::{Context, ErrorCode, context};
 use async_nats::{Client, ConnectOptions, Event};
@@ -12,10 +11,9 @@ use tokio::sync::mpsc::{Receiver, channel};
 use crate::error::Error;
 use crate::team_setup::{TeamSetup, read_secret};
 
-use super::message_id::machine_mark;
 use super::state::LastPublished;
 use super::stream_probe::{domains_of_streams, why_not_made};
-use super::subject::{AGENTS, all_of, consumer_name, stream_name};
+use super::subject::{AGENTS, all_of, stream_name};
 
 /// How long the server may take to let a machine in.
 const CONNECTS_WITHIN: Duration = Duration::from_secs(10);
@@ -27,10 +25,6 @@ const PING: Duration = Duration::from_secs(20);
 const MAX_AGE: Duration = Duration::from_hours(24 * 30);
 /// How long the server knows a `Nats-Msg-Id`. Later repeats are known by machines.
 const DUPLICATES: Duration = Duration::from_mins(10);
-/// How long the server waits for an acknowledgement before it delivers a message again. A batch is stored well within it.
-const ACK_WAIT: Duration = Duration::from_secs(10);
-/// Messages on their way to this machine.
-const MAX_ACK_PENDING: i64 = 2_048;
 /// Messages that came and are not looked at yet, of each subscription: what is more is dropped. Those of the stream are asked for,
 /// and never so many.
 const MOST_UNREAD: usize = 4_096;
@@ -49,13 +43,6 @@ pub(crate) struct Connection {
     pub(crate) problems: Receiver<String>,
     /// What the server does not allow and the connection goes on without, in words: lists of agents.
     pub(crate) refusals: Receiver<String>,
-}
-
-/// The consumer of this machine.
-pub(crate) struct OwnConsumer {
-    pub(crate) consumer: Consumer<pull::Config>,
-    /// It begins at the beginning of the stream, and what is there may have come before.
-    pub(crate) reads_again: bool,
 }
 
 impl Connection {
@@ -181,57 +168,6 @@ impl Connection {
             }
         }
     }
-
-    /// The consumer of this machine. One that is made for a machine that was in the team before begins at the beginning.
-    pub(crate) async fn consumer(
-        &mut self,
-        setup: &TeamSetup,
-        stream: &Stream,
-        was_there: bool,
-        has_received: bool,
-    ) -> Result<OwnConsumer, Error> {
-        let name = consumer_name(&setup.machine);
-        let mark = machine_mark(&setup.own_id()?);
-        let failed = "the consumer of this machine cannot be used";
-        match stream.consumer_info(&name).await {
-            Ok(info) => {
-                if info.config.description.as_deref() != Some(mark.as_str()) {
-                    return Err(Error::Team(format!(
-                        "another machine is called {machine} in this team; choose another name, or if that machine is \
-                         gone: nats consumer rm {stream} {name}",
-                        machine = setup.machine,
-                        stream = stream_name(&setup.team),
-                    )));
-                }
-                // If the server lost the end of the stream, what comes now has numbers that were delivered before.
-                let is_behind = info.delivered.stream_sequence <= stream.cached_info().state.last_sequence;
-                if has_received && is_behind {
-                    let config = pull::Config::try_from_consumer_config(info.config.clone());
-                    let config = config.map_err(|error| Error::Team(words(&format!("{failed}: {error}"))))?;
-                    let consumer = Consumer::new(config, info, self.context.clone());
-                    return Ok(OwnConsumer { consumer, reads_again: false });
-                }
-                let removed = stream.delete_consumer(&name).await;
-                removed.map_err(|error| self.refused(failed, &error.to_string()))?;
-            }
-            Err(error) if error.kind() == context::ConsumerInfoErrorKind::NotFound => {}
-            Err(error) => return Err(self.refused(failed, &error.to_string())),
-        }
-        let config = pull::Config {
-            durable_name: Some(name.clone()),
-            name: Some(name),
-            description: Some(mark),
-            deliver_policy: if was_there { DeliverPolicy::All } else { DeliverPolicy::New },
-            ack_policy: AckPolicy::Explicit,
-            ack_wait: ACK_WAIT,
-            max_ack_pending: MAX_ACK_PENDING,
-            filter_subject: all_of(&setup.team),
-            ..pull::Config::default()
-        };
-        let made = stream.create_consumer(config).await;
-        let consumer = made.map_err(|error| self.refused(failed, &error.to_string()))?;
-        Ok(OwnConsumer { consumer, reads_again: was_there })
-    }
 }
 
 /// Connects to the first of the addresses that lets this machine in. They are tried from a random one on, so that machines are
@@ -257,15 +193,21 @@ pub(crate) async fn has(stream: &Stream, last: &LastPublished) -> Result<bool, E
     if last.sequence > state.last_sequence {
         return Ok(false);
     }
-    match stream.get_raw_message(last.sequence).await {
-        Ok(found) => {
-            let id = found.headers.get("Nats-Msg-Id").map(|id| id.as_str().to_owned());
-            Ok(id.as_deref() == Some(last.message_id.as_str()))
-        }
-        // It may have been removed by an operator. But a server that lost its end may know the last number of before, and leaves
-        // out what it lost.
-        Err(error) if matches!(error.kind(), RawMessageErrorKind::NoMessageFound) => Ok(false),
-        Err(error) => Err(Error::Team(words(&format!("the stream cannot be read: {error}")))),
+    // If it is not there, it may have been removed by an operator. But a server that lost its end may know the last number of
+    // before, and leaves out what it lost.
+    Ok(message_id_at(stream, last.sequence).await?.as_deref() == Some(last.message_id.as_str()))
+}
+
+/// The `Nats-Msg-Id` of the message of that number. `None` if it is not there, or has none.
+pub(crate) async fn message_id_at(stream: &Stream, number: u64) -> Result<Option<String>, Error> {
+    // Numbers begin at 1, and the server refuses to look for others.
+    if number == 0 {
+        return Ok(None);
+    }
+    match stream.get_raw_message(number).await {
+        Ok(found) => Ok(found.headers.get("Nats-Msg-Id").map(|id| id.as_str().to_owned())),
+        Err(error) if matches!(error.kind(), RawMessageErrorKind::NoMessageFound) => Ok(None),
+        Err(error) => Err(failed("the stream cannot be read", &error)),
     }
 }
 

@@ -2,7 +2,6 @@
 
 use std::cell::OnceCell;
 use std::os::fd::AsFd;
-use std::time::Duration;
 
 use async_nats::Client;
 use async_nats::jetstream::stream::Stream;
@@ -16,9 +15,11 @@ use crate::team_setup::{TeamProgress, TeamSetup};
 
 use super::agent_service::AgentService;
 use super::answers::AnswerService;
-use super::batch::{BATCH, batch};
-use super::connection::{Connection, OwnConsumer, failed, first_number, has};
+use super::batch::batch;
+use super::connection::{Connection, failed, first_number, has, message_id_at};
+use super::consumer::{OwnConsumer, acknowledge};
 use super::inbound::Inbound;
+use super::incoming::{Incoming, read_between};
 use super::next::next;
 use super::outbound::Outbound;
 use super::payload::{MAX_WANTED, TeamPayload};
@@ -27,10 +28,6 @@ use super::reading::Reading;
 use super::receiving::Want;
 use super::state::TeamState;
 use super::stream_probe::{domains_of_streams, why_not};
-
-/// How long a request for messages waits at the server, and how often that says that it is there meanwhile.
-/// Two times that are missed end the connection: only so a machine at a leaf node learns that this is cut off.
-const PULL: (Duration, Duration) = (Duration::from_mins(2), Duration::from_secs(15));
 
 /// A connection.
 pub(crate) struct TeamExchange<'a> {
@@ -49,10 +46,10 @@ pub(crate) async fn exchange(
     connected: &OnceCell<Client>,
     progress: &mut dyn FnMut(TeamProgress),
 ) -> Result<Ended, Error> {
-    let (mut exchange, own_consumer, reading) = TeamExchange::begin(setup, progress).await?;
+    let (mut exchange, consumer, reading) = TeamExchange::begin(setup, progress).await?;
     // It is set once: each connection has its own.
     let _ = connected.set(exchange.connection.client.clone());
-    exchange.run(own_consumer, reading).await
+    exchange.run(consumer, reading).await
 }
 
 /// Joins a team: from here on nothing is left out that is written here or there. Gives the version of the server.
@@ -93,21 +90,32 @@ impl<'a> TeamExchange<'a> {
         let known = journal.team_note(&key)?.and_then(|note| TeamState::read(&note));
         let is_same_stream = known.as_ref().is_some_and(|known| known.stream == created);
         let known_reading = journal.team_note(&setup.received_key())?.and_then(|note| Reading::read(&note));
-        let has_received = match known_reading.as_ref().filter(|_| is_same_stream).and_then(Reading::furthest)
-        {
+        let known_reading = known_reading.filter(|_| is_same_stream);
+        let has_received = match known_reading.as_ref().and_then(Reading::furthest) {
             Some(furthest) => has(&stream, &furthest).await?,
             None => true,
         };
-        let consumer = connection.consumer(setup, &stream, known.is_some(), has_received).await?;
-        let mut reading = match known_reading.clone().filter(|_| is_same_stream) {
-            Some(reading) => reading,
-            None if known.is_some() && !is_same_stream => Reading::default(),
-            None => Reading::from_number(consumer.consumer.cached_info().delivered.stream_sequence),
+        let has_published =
+            match known.as_ref().filter(|_| is_same_stream).and_then(|known| known.last.as_ref()) {
+                Some(last) => has(&stream, last).await?,
+                None => true,
+            };
+        let consumer = OwnConsumer::find(&mut connection, setup, &stream).await?;
+        let mut reading = match known_reading.clone() {
+            // What was published is often further in the stream than what was received.
+            Some(reading) if has_received && has_published => reading,
+            // It joins now, or its journal was removed.
+            None if known.is_none() => {
+                let after = consumer.as_ref().map_or(last, OwnConsumer::acknowledged_to);
+                Reading::after(after, message_id_at(&stream, after).await?.as_deref())
+            }
+            reading => reading.unwrap_or_default().begins_anew(),
         };
-        if !has_received {
-            reading.begins_anew();
-        }
         reading.connected(first, last);
+        let consumer = match consumer {
+            Some(consumer) => consumer,
+            None => OwnConsumer::make(&mut connection, setup, &stream, reading.whole_to()).await?,
+        };
         let now_ms = IdSource::now().unix_ms;
         let next = last.saturating_add(1);
         let mut state = known.clone().unwrap_or_else(|| TeamState::joined(&created, next, began, now_ms));
@@ -120,9 +128,7 @@ impl<'a> TeamExchange<'a> {
         if state.stream != created {
             state.is_in_other_stream(&created, made_ms, next, published);
             must_ask = true;
-        } else if let Some(last) = &state.last
-            && !has(&stream, last).await?
-        {
+        } else if !has_published {
             state.end_was_lost(journal.own_since(TeamState::lost_since(now_ms))?, now_ms);
             // It may have been what this machine wants.
             must_ask = true;
@@ -139,18 +145,18 @@ impl<'a> TeamExchange<'a> {
         if known.as_ref() != Some(exchange.outbound.state()) {
             exchange.outbound.store_state(&mut exchange.journal)?;
         }
-        let (server, address) = (exchange.connection.version(), exchange.connection.address.clone());
-        (exchange.progress)(TeamProgress::Connected { server, address });
         Ok((exchange, consumer, reading))
     }
 
-    async fn run(&mut self, own_consumer: OwnConsumer, reading: Reading) -> Result<Ended, Error> {
-        let OwnConsumer { consumer, reads_again } = own_consumer;
-        let is_first = self.outbound.state().is_first_stream();
-        let mut inbound = Inbound::new(self.setup, &consumer, reads_again, is_first, reading);
-        let stream = consumer.stream().max_messages_per_batch(BATCH).expires(PULL.0).heartbeat(PULL.1);
-        let mut stream =
-            stream.messages().await.map_err(|error| failed("no messages can be asked for", &error))?;
+    async fn run(&mut self, consumer: OwnConsumer, reading: Reading) -> Result<Ended, Error> {
+        let stored_to = reading.whole_to();
+        let consumer =
+            consumer.for_machine_at(stored_to, &mut self.connection, self.setup, &self.stream).await?;
+        let (server, address) = (self.connection.version(), self.connection.address.clone());
+        (self.progress)(TeamProgress::Connected { server, address });
+        let mut inbound = Inbound::new(self.setup, self.outbound.state().is_first_stream(), reading);
+        self.read_before(consumer.delivered_to().saturating_add(1), &mut inbound).await?;
+        let mut stream = consumer.messages().await?;
         let bell =
             readable(self.watch.as_fd()).map_err(|source| io("cannot wait for the journal", source))?;
         // Each machine has a consumer.
@@ -179,20 +185,51 @@ impl<'a> TeamExchange<'a> {
                 (request, give) = answers.next() => answers.give(&request, give),
                 message = next(&mut stream) => {
                     let batch = batch(message, &mut stream).await?;
-                    self.setup.check_known(&mut self.journal)?;
-                    if inbound.skips_numbers(&batch) {
-                        inbound.reading().check_removed(first_number(&self.stream).await?);
+                    let messages: Vec<Incoming<'_>> =
+                        batch.iter().map(Incoming::delivered).collect::<Result<_, _>>()?;
+                    let mut messages = messages.as_slice();
+                    while let Some(next) = messages.first() {
+                        self.read_before(next.number, &mut inbound).await?;
+                        let count = inbound.reading().follow(messages.iter().map(|message| message.number));
+                        let (following, later) = messages.split_at(count);
+                        self.store(following, &mut inbound).await?;
+                        messages = later;
                     }
-                    let (taken, wants) = inbound.store(&mut self.journal, &batch)?;
-                    for want in &wants {
-                        self.outbound.serve(&mut self.journal, &self.stream, want).await?;
-                    }
-                    inbound.acknowledge(&consumer, &self.stream, &batch).await?;
-                    (self.progress)(taken);
-                    self.ask_if_removed(inbound.reading(), &wants).await?;
+                    acknowledge(&batch).await?;
                 }
             }
         }
+    }
+
+    /// Reads and stores what the stream has before a number and was not stored: it was lost on its way, or is on its way to a
+    /// connection of before. What was removed from the stream is passed over.
+    async fn read_before(&mut self, number: u64, inbound: &mut Inbound<'_>) -> Result<(), Error> {
+        if number <= inbound.reading().whole_to().saturating_add(1) {
+            return Ok(());
+        }
+        inbound.reading().check_removed(first_number(&self.stream).await?);
+        loop {
+            let after = inbound.reading().whole_to();
+            let found = read_between(&self.stream, &self.setup.team, after, number).await?;
+            if found.is_empty() {
+                inbound.reading().passed_over(number);
+                return Ok(());
+            }
+            let messages: Vec<Incoming<'_>> =
+                found.iter().map(|message| Incoming::read(message, number)).collect();
+            self.store(&messages, inbound).await?;
+        }
+    }
+
+    /// Stores messages of the stream, and does what they ask for.
+    async fn store(&mut self, messages: &[Incoming<'_>], inbound: &mut Inbound<'_>) -> Result<(), Error> {
+        self.setup.check_known(&mut self.journal)?;
+        let (taken, wants) = inbound.store(&mut self.journal, messages)?;
+        for want in &wants {
+            self.outbound.serve(&mut self.journal, &self.stream, want).await?;
+        }
+        (self.progress)(taken);
+        self.ask_if_removed(inbound.reading(), &wants).await
     }
 
     /// Something was written here.

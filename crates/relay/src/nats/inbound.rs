@@ -1,11 +1,7 @@
-//! Stores what the other machines of a team published, and acknowledges it after that.
+//! Stores what the other machines of a team published.
 
 use std::collections::BTreeMap;
 
-use async_nats::HeaderValue;
-use async_nats::jetstream::Message;
-use async_nats::jetstream::consumer::{Consumer, pull};
-use async_nats::jetstream::stream::Stream;
 use ringer_journal::{Import, Imported, Journal, MachineNaming, NameSource, TeamNote};
 
 use crate::error::Error;
@@ -17,22 +13,15 @@ use crate::repositories::Repositories;
 use crate::team_setup::{TeamProgress, TeamSetup};
 use crate::wire_message::WireMessage;
 
-use super::connection::{first_number, words};
+use super::incoming::Incoming;
 use super::reading::Reading;
 use super::receiving::{Delivered, Received, Receiver, Want, further};
 
 /// The way in.
 pub(crate) struct Inbound<'a> {
     setup: &'a TeamSetup,
-    /// Messages up to this number of the stream may have come before.
-    repeats_until: u64,
-    /// What was delivered up to this number of the stream is not stored yet, and is delivered again later than what follows.
-    /// Until then no place moves: what is behind a place is what this machine would want if the stream were lost.
-    late_until: Option<u64>,
     /// How far the stream was read.
     reading: Reading,
-    /// The number of the next message that is delivered for the first time, if none was removed.
-    next: u64,
     /// This machine joined the team in this stream.
     is_first_stream: bool,
     repositories: Repositories,
@@ -42,48 +31,27 @@ pub(crate) struct Inbound<'a> {
 
 impl<'a> Inbound<'a> {
     /// At the beginning of a connection.
-    pub(crate) fn new(
-        setup: &'a TeamSetup,
-        consumer: &Consumer<pull::Config>,
-        reads_again: bool,
-        is_first_stream: bool,
-        reading: Reading,
-    ) -> Self {
-        let info = consumer.cached_info();
-        Self {
-            setup,
-            repeats_until: if reads_again { u64::MAX } else { 0 },
-            reading,
-            next: info.delivered.stream_sequence.saturating_add(1),
-            is_first_stream,
-            repositories: Repositories::new(setup.repository_names.clone()),
-            named: BTreeMap::new(),
-            late_until: (info.num_ack_pending > 0).then_some(info.delivered.stream_sequence),
-        }
+    pub(crate) fn new(setup: &'a TeamSetup, is_first_stream: bool, reading: Reading) -> Self {
+        let repositories = Repositories::new(setup.repository_names.clone());
+        Self { setup, reading, is_first_stream, repositories, named: BTreeMap::new() }
     }
 
-    /// Stores a batch in one transaction.
+    /// Stores messages of the stream in one transaction.
     pub(crate) fn store(
         &mut self,
         journal: &mut Journal,
-        batch: &[Message],
+        batch: &[Incoming<'_>],
     ) -> Result<(TeamProgress, Vec<Want>), Error> {
-        let mut waiting = 0;
-        let mut delivered = Vec::new();
-        for message in batch {
-            let info = message.info().map_err(|error| Error::Team(words(&error.to_string())))?;
-            waiting = info.pending;
-            if self.repeats_until == u64::MAX {
-                self.repeats_until = info.stream_sequence.saturating_add(info.pending);
-            }
-            let stored_ms = info.published.unix_timestamp_nanos() / 1_000_000;
-            delivered.push(Delivered {
-                subject: message.subject.as_str(),
-                payload: &message.payload,
-                stored_ms: i64::try_from(stored_ms).unwrap_or(0),
-                is_repeat: info.delivered > 1 || info.stream_sequence <= self.repeats_until,
-            });
-        }
+        let waiting = batch.last().map_or(0, |last| last.waiting);
+        let delivered: Vec<Delivered<'_>> = batch
+            .iter()
+            .map(|Incoming { subject, payload, number, stored_ms, .. }| Delivered {
+                subject,
+                payload,
+                stored_ms: *stored_ms,
+                is_repeat: self.reading.is_repeat(*number),
+            })
+            .collect();
         let TeamSetup { team, machine, share_marks, .. } = self.setup;
         let Received { runs, wants, unreadable } =
             Receiver { team, machine, share_marks: *share_marks }.sort(&delivered);
@@ -106,10 +74,7 @@ impl<'a> Inbound<'a> {
                 None => journal.import_position(&key)?.map(Position::from),
             };
             let before = before.filter(|place| !place.generation.is_empty());
-            let place = match self.late_until {
-                None => further(before, &run.places, self.is_first_stream, self.reading.removed_before()),
-                Some(_) => before,
-            };
+            let place = further(before, &run.places, self.is_first_stream, self.reading.removed_before());
             let place = place.unwrap_or_default();
             places.insert(key.clone(), place.clone());
             let may_answer = self.setup.may_answer;
@@ -139,8 +104,7 @@ impl<'a> Inbound<'a> {
                 end,
             })
             .collect();
-        let numbers = batch.iter().map(|message| (number_of(message), id_of(message)));
-        self.reading.stored(numbers, self.late_until.is_some());
+        self.reading.stored(batch.iter().map(|message| (message.number, message.id)));
         let (note_key, note) = (self.setup.received_key(), self.reading.encode());
         let note = TeamNote { key: &note_key, note: &note };
         // Also without messages: what is only of this machine was read, too, and may be removed then.
@@ -150,19 +114,6 @@ impl<'a> Inbound<'a> {
             refused = Some((before + own_ids, "it has the id of a message of this machine".to_owned()));
         }
         Ok((TeamProgress::Stored { new, refused, waiting }, wants))
-    }
-
-    /// Whether the server passed over numbers before the messages of this batch.
-    pub(crate) fn skips_numbers(&mut self, batch: &[Message]) -> bool {
-        let mut skips = false;
-        for info in batch.iter().filter_map(|message| message.info().ok()) {
-            // What is delivered again has numbers from before.
-            if info.delivered == 1 {
-                skips |= info.stream_sequence > self.next;
-                self.next = self.next.max(info.stream_sequence.saturating_add(1));
-            }
-        }
-        skips
     }
 
     /// How far the stream was read.
@@ -180,35 +131,4 @@ impl<'a> Inbound<'a> {
         self.named.insert(key.to_owned(), has);
         Ok(has)
     }
-
-    /// Tells the server that a batch is stored.
-    pub(crate) async fn acknowledge(
-        &mut self,
-        consumer: &Consumer<pull::Config>,
-        stream: &Stream,
-        batch: &[Message],
-    ) -> Result<(), Error> {
-        for message in batch {
-            let acknowledged = message.ack().await;
-            acknowledged.map_err(|error| Error::Team(words(&error.to_string())))?;
-        }
-        if let Some(late_until) = self.late_until {
-            let info = consumer.get_info().await;
-            let info = info.map_err(|error| Error::Team(words(&error.to_string())))?;
-            if info.ack_floor.stream_sequence >= late_until {
-                // Late messages that were removed do not come any more.
-                self.reading.check_removed(first_number(stream).await?);
-                self.late_until = None;
-            }
-        }
-        Ok(())
-    }
-}
-
-fn number_of(message: &Message) -> u64 {
-    message.info().map_or(0, |info| info.stream_sequence)
-}
-
-fn id_of(message: &Message) -> Option<&str> {
-    message.headers.as_ref().and_then(|headers| headers.get("Nats-Msg-Id")).map(HeaderValue::as_str)
 }

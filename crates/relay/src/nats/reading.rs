@@ -11,12 +11,15 @@ use super::state::LastPublished;
 /// How far the stream was read. It is stored together with the messages.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Reading {
-    /// The furthest message: its number in the stream, 0 if there was none, and its `Nats-Msg-Id`.
+    /// The furthest message that has a `Nats-Msg-Id`: its number in the stream, 0 if there was none, and that.
     sequence: u64,
     message_id: String,
     /// Everything up to this number was stored, or is known to be removed.
     #[serde(default)]
     whole_to: u64,
+    /// What is up to this number may have come before, because the stream is read again.
+    #[serde(default)]
+    repeats_to: u64,
     /// Messages before this number were removed, and some of them had not come.
     #[serde(default)]
     removed_before: u64,
@@ -29,9 +32,11 @@ pub(crate) struct Reading {
 }
 
 impl Reading {
-    /// A machine that reads what comes behind a number.
-    pub(crate) fn from_number(number: u64) -> Self {
-        Self { whole_to: number, ..Self::default() }
+    /// A machine that reads what comes behind a message, of which the stream has the number and perhaps the id.
+    pub(crate) fn after(number: u64, id: Option<&str>) -> Self {
+        let mut reading = Self::default();
+        reading.stored([(number, id)]);
+        reading
     }
 
     pub(crate) fn read(note: &str) -> Option<Self> {
@@ -48,21 +53,27 @@ impl Reading {
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// The furthest message that came.
+    /// The furthest message that came, or behind which this machine began to read.
     pub(crate) fn furthest(&self) -> Option<LastPublished> {
         let Self { sequence, message_id, .. } = self;
         (*sequence > 0).then(|| LastPublished { sequence: *sequence, message_id: message_id.clone() })
     }
 
-    /// The server lost the end of the stream, and numbers are used a second time: the stream is read from its beginning.
-    pub(crate) fn begins_anew(&mut self) {
-        let Self { removed_before, asked_before, asked_at, .. } = *self;
-        *self = Self { removed_before, asked_before, asked_at, ..Self::default() };
+    /// Up to which number everything was stored, or is known to be removed.
+    pub(crate) fn whole_to(&self) -> u64 {
+        self.whole_to
+    }
+
+    /// The stream is another one, or its server lost its end and uses numbers a second time: it is read from its beginning.
+    pub(crate) fn begins_anew(self) -> Self {
+        let Self { removed_before, asked_before, asked_at, .. } = self;
+        Self { removed_before, asked_before, asked_at, repeats_to: u64::MAX, ..Self::default() }
     }
 
     /// At the beginning of a connection: the numbers of the first and the last message of the stream.
     pub(crate) fn connected(&mut self, first: u64, last: u64) {
         self.whole_to = self.whole_to.min(last);
+        self.repeats_to = self.repeats_to.min(last);
         self.removed_before = self.removed_before.min(last.saturating_add(1));
         self.check_removed(first);
     }
@@ -75,19 +86,35 @@ impl Reading {
         }
     }
 
-    /// Messages were stored: the number and the id of each. While others are late, what is behind them does not count as whole.
-    pub(crate) fn stored<'a>(
-        &mut self,
-        messages: impl IntoIterator<Item = (u64, Option<&'a str>)>,
-        is_late: bool,
-    ) {
+    /// How many of these messages, of which the numbers are given, follow what was stored, or have come before. There may be
+    /// others in the stream before the next one.
+    pub(crate) fn follow(&self, numbers: impl IntoIterator<Item = u64>) -> usize {
+        let mut whole_to = self.whole_to;
+        let following = numbers.into_iter().take_while(|number| {
+            let follows = *number <= whole_to.saturating_add(1);
+            whole_to = whole_to.max(*number);
+            follows
+        });
+        following.count()
+    }
+
+    /// The stream has nothing more before this number.
+    pub(crate) fn passed_over(&mut self, before: u64) {
+        self.whole_to = self.whole_to.max(before.saturating_sub(1));
+    }
+
+    /// Whether the message of this number may have come before.
+    pub(crate) fn is_repeat(&self, number: u64) -> bool {
+        number <= self.repeats_to
+    }
+
+    /// Messages were stored: the number and the id of each.
+    pub(crate) fn stored<'a>(&mut self, messages: impl IntoIterator<Item = (u64, Option<&'a str>)>) {
         for (sequence, id) in messages {
             if let Some(id) = id.filter(|_| sequence > self.sequence) {
                 (self.sequence, self.message_id) = (sequence, id.to_owned());
             }
-            if !is_late {
-                self.whole_to = self.whole_to.max(sequence);
-            }
+            self.whole_to = self.whole_to.max(sequence);
         }
     }
 
@@ -124,9 +151,10 @@ mod tests {
 
     #[test]
     fn what_was_removed_unread_is_noticed_once() {
-        let mut reading = Reading::from_number(10);
+        let mut reading = Reading::after(10, None);
         reading.connected(1, 12);
-        reading.stored([(11, Some("a")), (12, None)], false);
+        assert_eq!([reading.follow([11, 4, 12]), reading.follow([11, 13]), reading.follow([12])], [3, 1, 0]);
+        reading.stored([(11, Some("a")), (12, None)]);
         assert_eq!((reading.whole_to, reading.furthest().unwrap().sequence), (12, 11));
         reading.check_removed(13);
         assert_eq!(reading.removed_before(), 0, "all of it had come");
@@ -140,15 +168,6 @@ mod tests {
     }
 
     #[test]
-    fn what_is_late_is_not_whole() {
-        let mut reading = Reading::from_number(3);
-        reading.stored([(8, Some("h"))], true);
-        assert_eq!((reading.sequence, reading.whole_to), (8, 3));
-        reading.check_removed(6);
-        assert_eq!(reading.removed_before(), 6);
-    }
-
-    #[test]
     fn a_note_of_an_older_version_is_read() {
         let reading = Reading::read(r#"{"sequence":7,"message_id":"m"}"#).unwrap();
         assert_eq!((reading.whole_to, reading.must_ask(9)), (7, false));
@@ -156,11 +175,16 @@ mod tests {
 
     #[test]
     fn numbers_that_are_used_again_are_read_again() {
-        let mut reading = Reading::from_number(3);
-        reading.stored([(8, Some("h"))], false);
-        reading.begins_anew();
+        let mut reading = Reading::after(3, Some("c"));
+        assert_eq!(reading.furthest().unwrap().sequence, 3);
+        reading.stored([(8, Some("h"))]);
+        assert!(!reading.is_repeat(1));
+        reading = reading.begins_anew();
         reading.connected(1, 5);
-        assert_eq!((reading.furthest(), reading.removed_before()), (None, 0));
+        assert_eq!((reading.furthest(), reading.whole_to(), reading.removed_before()), (None, 0, 0));
+        reading.stored([(1, None)]);
+        reading.connected(1, 9);
+        assert!(reading.is_repeat(5) && !reading.is_repeat(6), "what was there when it began anew");
         reading.connected(4, 5);
         assert_eq!(reading.removed_before(), 4, "what was before is not known");
     }

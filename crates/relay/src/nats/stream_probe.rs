@@ -3,7 +3,8 @@
 
 use std::time::Duration;
 
-use async_nats::{Client, StatusCode};
+use async_nats::header::NATS_MESSAGE_ID;
+use async_nats::{Client, HeaderMap, StatusCode};
 use ringer_journal::IdSource;
 use serde::Deserialize;
 use tokio::time::{Instant, timeout_at};
@@ -38,7 +39,10 @@ pub(crate) async fn domains_of_streams(
     let mut answers = client.subscribe(inbox.clone()).await?;
     let subject = TeamSubject { machine: &setup.machine, scope: "link", audience: Audience::Want };
     let hello = TeamPayload::Hello { sent_ms: IdSource::now().unix_ms };
-    client.publish_with_reply(subject.text(&setup.team), inbox, hello.encode().into()).await?;
+    // As every message of Ringer, it is known by its id: a machine that joins next begins to read behind it.
+    let headers = HeaderMap::from_iter([(NATS_MESSAGE_ID, inbox.as_str().into())]);
+    let subject = subject.text(&setup.team);
+    client.publish_with_reply_and_headers(subject, inbox, headers, hello.encode().into()).await?;
     let (until, name) = (Instant::now() + ANSWER_WITHIN, stream_name(&setup.team));
     let mut domains = Vec::new();
     while let Ok(Some(answer)) = timeout_at(until, next(&mut answers)).await {

@@ -12,6 +12,8 @@ mod nats_access;
 #[cfg(feature = "nats")]
 mod nats_agents;
 #[cfg(feature = "nats")]
+mod nats_order;
+#[cfg(feature = "nats")]
 mod nats_purge;
 #[cfg(feature = "nats")]
 mod nats_servers;

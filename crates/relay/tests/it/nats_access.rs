@@ -28,7 +28,7 @@ fn the_permissions_of_the_docs_are_enough() {
     server.wipe();
     texts.extend(members[0].write("meanwhile", 5));
     server.run();
-    members[1].until_has(&members[0], &texts);
+    members[1].until_has_all(&members[0], &texts);
 }
 
 #[test]

@@ -19,13 +19,13 @@ fn what_was_removed_from_the_stream_unread_is_published_again() {
     let server = NatsServer::start();
     let (laptop, mut vm) = (Member::connected(&server, "laptop"), Member::connected(&server, "vm"));
     let mut texts = laptop.write("read", 20);
-    vm.until_has(&laptop, &texts);
+    vm.until_has_all(&laptop, &texts);
     vm.stop();
     texts.extend(laptop.write("removed", 50));
     until_published(&laptop);
     raw::run(raw::purge(&server.url()));
     vm.start();
-    vm.until_has(&laptop, &texts);
+    vm.until_has_all(&laptop, &texts);
     assert!(vm.has_logged(REMOVED));
     // Messages that came after the removed ones do not hide that these are lacking.
     vm.stop();
@@ -35,9 +35,9 @@ fn what_was_removed_from_the_stream_unread_is_published_again() {
     texts.extend(laptop.write("after", 5));
     until_published(&laptop);
     vm.start();
-    vm.until_has(&laptop, &texts);
+    vm.until_has_all(&laptop, &texts);
     let own = vm.write("back", 5);
-    laptop.until_has(&vm, &own);
+    laptop.until_has_all(&vm, &own);
 }
 
 #[test]
@@ -50,19 +50,19 @@ fn what_was_removed_is_published_again_by_machines_that_come_later() {
     let others = other.write("removed", 20);
     until_published(laptop);
     until_published(other);
-    laptop.until_has(other, &others);
-    other.until_has(laptop, &texts);
+    laptop.until_has_all(other, &others);
+    other.until_has_all(laptop, &texts);
     // It cannot hear what others lack, and what they say is removed.
     other.stop();
     raw::run(raw::purge(&server.url()));
     vm.start();
-    vm.until_has(laptop, &texts);
+    vm.until_has_all(laptop, &texts);
     texts.extend(laptop.write("unread by the box", 5));
-    vm.until_has(laptop, &texts);
+    vm.until_has_all(laptop, &texts);
     raw::run(raw::purge(&server.url()));
     other.start();
-    other.until_has(laptop, &texts);
-    vm.until_has(other, &others);
+    other.until_has_all(laptop, &texts);
+    vm.until_has_all(other, &others);
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn what_was_read_before_it_was_removed_is_not_published_again() {
     let server = NatsServer::start();
     let (laptop, mut vm) = (Member::connected(&server, "laptop"), Member::connected(&server, "vm"));
     let texts = laptop.write("read", 20);
-    vm.until_has(&laptop, &texts);
+    vm.until_has_all(&laptop, &texts);
     // Each machine reads its own messages, too.
     for consumer in ["ringer-laptop", "ringer-vm"] {
         until("all is read", || raw::run(raw::unread(&server.url(), consumer)) == 0);
@@ -100,7 +100,7 @@ fn what_was_read_before_it_was_removed_is_not_published_again() {
     vm.start();
     vm.until_connected();
     let more = laptop.write("more", 1);
-    vm.until_has(&laptop, &[texts, more].concat());
+    vm.until_has_all(&laptop, &[texts, more].concat());
     assert!(!vm.has_logged(REMOVED));
     assert_eq!(raw::run(raw::count(&server.url())), 1, "the stream has only what was written since then");
 }
@@ -110,7 +110,7 @@ fn a_machine_that_only_writes_does_not_miss_its_own_messages() {
     let server = NatsServer::start();
     let (mut laptop, vm) = (Member::connected(&server, "laptop"), Member::connected(&server, "vm"));
     let texts = laptop.write("written", 20);
-    vm.until_has(&laptop, &texts);
+    vm.until_has_all(&laptop, &texts);
     until_published(&laptop);
     for consumer in ["ringer-laptop", "ringer-vm"] {
         until("all is read", || raw::run(raw::unread(&server.url(), consumer)) == 0);
@@ -120,7 +120,7 @@ fn a_machine_that_only_writes_does_not_miss_its_own_messages() {
     laptop.start();
     laptop.until_connected();
     let more = laptop.write("more", 1);
-    vm.until_has(&laptop, &[texts, more].concat());
+    vm.until_has_all(&laptop, &[texts, more].concat());
     assert!(!laptop.has_logged(REMOVED));
     assert_eq!(raw::run(raw::count(&server.url())), 1, "the stream has only what was written since then");
 }
@@ -132,9 +132,9 @@ fn what_is_removed_from_the_middle_stays_removed_and_holds_up_nothing() {
     let [laptop, vm, other] = &mut members;
     // If what is removed began the stream, it would be asked for.
     let first = other.write("first in the stream", 1);
-    vm.until_has(other, &first);
+    vm.until_has_all(other, &first);
     let others = laptop.write("read", 3);
-    vm.until_has(laptop, &others);
+    vm.until_has_all(laptop, &others);
     for consumer in ["ringer-laptop", "ringer-vm", "ringer-box"] {
         until("all is read", || raw::run(raw::unread(&server.url(), consumer)) == 0);
     }
@@ -150,7 +150,7 @@ fn what_is_removed_from_the_middle_stays_removed_and_holds_up_nothing() {
     let more = laptop.write("after both", 3);
     until_published(laptop);
     vm.start();
-    vm.until_has(laptop, &[others, more].concat());
-    vm.until_has(other, &[first, second].concat());
+    vm.until_has_all(laptop, &[others, more].concat());
+    vm.until_has_all(other, &[first, second].concat());
     assert!(!vm.has_logged(REMOVED));
 }

@@ -2,7 +2,8 @@
 
 use std::pin::Pin;
 
-use async_nats::jetstream::consumer::pull;
+use async_nats::jetstream::consumer::{Info, pull};
+use async_nats::jetstream::stream::Config;
 use futures_core::Stream;
 
 /// Runs it to its end.
@@ -69,20 +70,38 @@ pub(crate) async fn take(url: &str, consumer: &str, count: usize) -> usize {
     taken
 }
 
-/// Makes a stream with so many replicas.
-pub(crate) async fn make_stream(
-    url: &str,
-    name: &str,
-    subjects: &str,
-    replicas: usize,
-) -> Result<(), String> {
+/// Asks for a few messages of a consumer and never takes any, as a connection does that is half open.
+pub(crate) struct OpenRequest {
+    _runtime: tokio::runtime::Runtime,
+    _batch: pull::Batch,
+}
+
+impl OpenRequest {
+    pub(crate) fn of(url: &str, consumer: &str) -> Self {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        let batch = runtime.block_on(async {
+            let client = async_nats::connect(url).await.expect("a connection");
+            let context = async_nats::jetstream::new(client.clone());
+            let stream = context.get_stream("ringer-t").await.expect("a stream");
+            let consumer = stream.get_consumer::<pull::Config>(consumer).await.expect("a consumer");
+            let batch = consumer.batch().max_messages(5).expires(std::time::Duration::from_mins(2));
+            let batch = batch.messages().await.expect("messages");
+            client.flush().await.expect("the server has it");
+            batch
+        });
+        Self { _runtime: runtime, _batch: batch }
+    }
+}
+
+/// Makes the stream of the team, with so many replicas.
+pub(crate) async fn make_stream(url: &str, replicas: usize) -> Result<(), String> {
+    make_stream_with(url, Config { num_replicas: replicas, ..Config::default() }).await
+}
+
+/// The same with other settings.
+pub(crate) async fn make_stream_with(url: &str, settings: Config) -> Result<(), String> {
     let client = async_nats::connect(url).await.map_err(|error| error.to_string())?;
-    let config = async_nats::jetstream::stream::Config {
-        name: name.to_owned(),
-        subjects: vec![subjects.to_owned()],
-        num_replicas: replicas,
-        ..Default::default()
-    };
+    let config = Config { name: "ringer-t".to_owned(), subjects: vec!["ringer.t.>".to_owned()], ..settings };
     let made = async_nats::jetstream::new(client).create_stream(config).await;
     made.map(drop).map_err(|error| error.to_string())
 }
@@ -116,18 +135,15 @@ pub(crate) async fn count(url: &str) -> u64 {
     stream.cached_info().state.messages
 }
 
-/// How many requests of a machine for messages the server still has. It answers them with the next messages, also if the machine
-/// has just gone; those are delivered again later than what follows.
-pub(crate) async fn open_requests(url: &str, consumer: &str) -> usize {
+/// What the server knows of the consumer of a machine.
+pub(crate) async fn consumer_info(url: &str, consumer: &str) -> Info {
     let client = async_nats::connect(url).await.expect("a connection");
     let stream = async_nats::jetstream::new(client).get_stream("ringer-t").await.expect("a stream");
-    stream.consumer_info(consumer).await.expect("a consumer").num_waiting
+    stream.consumer_info(consumer).await.expect("a consumer")
 }
 
 /// How many messages a consumer has not acknowledged.
 pub(crate) async fn unread(url: &str, consumer: &str) -> u64 {
-    let client = async_nats::connect(url).await.expect("a connection");
-    let stream = async_nats::jetstream::new(client).get_stream("ringer-t").await.expect("a stream");
-    let info = stream.consumer_info(consumer).await.expect("a consumer");
+    let info = consumer_info(url, consumer).await;
     info.num_pending + info.num_ack_pending as u64
 }

@@ -146,6 +146,13 @@ impl Member {
     /// Waits until it has these of another machine, each once and in order, and nothing else.
     #[track_caller]
     pub(crate) fn until_has(&self, other: &Self, texts: &[String]) {
+        self.until_has_all(other, texts);
+        assert_eq!(self.has_of(other), texts, "in order");
+    }
+
+    /// The same in any order: what a server lost is published again, behind what came meanwhile.
+    #[track_caller]
+    pub(crate) fn until_has_all(&self, other: &Self, texts: &[String]) {
         let lacks = || {
             let has = self.has_of(other);
             texts.iter().any(|text| !has.contains(text))

@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
@@ -14,6 +14,8 @@ pub(crate) struct Wire {
 
 struct Shared {
     swallows: AtomicBool,
+    /// How many bytes were swallowed.
+    swallowed: AtomicUsize,
     is_cut: AtomicBool,
     connections: Mutex<Vec<TcpStream>>,
 }
@@ -25,6 +27,7 @@ impl Wire {
         let own = listener.local_addr().expect("an address").port();
         let shared = Arc::new(Shared {
             swallows: AtomicBool::new(false),
+            swallowed: AtomicUsize::new(0),
             is_cut: AtomicBool::new(false),
             connections: Mutex::default(),
         });
@@ -59,6 +62,11 @@ impl Wire {
         self.shared.swallows.store(true, Ordering::SeqCst);
     }
 
+    /// How many bytes it has swallowed.
+    pub(crate) fn swallowed(&self) -> usize {
+        self.shared.swallowed.load(Ordering::SeqCst)
+    }
+
     /// Ends all connections, and refuses others.
     pub(crate) fn cut(&self) {
         self.shared.is_cut.store(true, Ordering::SeqCst);
@@ -80,7 +88,9 @@ fn forward(shared: &Shared, mut from: TcpStream, mut to: TcpStream) {
         if read == 0 {
             break;
         }
-        if !shared.swallows.load(Ordering::SeqCst) && to.write_all(&chunk[..read]).is_err() {
+        if shared.swallows.load(Ordering::SeqCst) {
+            shared.swallowed.fetch_add(read, Ordering::SeqCst);
+        } else if to.write_all(&chunk[..read]).is_err() {
             break;
         }
     }
