@@ -7,8 +7,10 @@ use ringer_core::toast::Colour;
 /// All that the UI shows, as it was read last.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Data {
-    /// What is open and needs the person, the most urgent first.
+    /// What is open and needs the person, the most urgent first. There may be more than were read.
     pub needs_you: Vec<Notification>,
+    /// How many need the person that are not in that list.
+    pub needs_you_unlisted: usize,
     /// The newest of all the others, the newest first.
     pub recent: Vec<Notification>,
     /// The agents, in the order in which they are listed.

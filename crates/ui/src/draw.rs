@@ -91,7 +91,7 @@ fn draw_header(buffer: &mut Buffer, area: Rect, inbox: &Inbox, theme: Theme, hea
 /// `2 need you · 2 working · 1 done`
 fn counts(inbox: &Inbox, theme: Theme) -> Vec<Span<'static>> {
     let data = inbox.data();
-    let needs = match data.needs_you.len() {
+    let needs = match data.needs_you.len() + data.needs_you_unlisted {
         0 => Span::raw("nothing needs you"),
         1 => Span::styled("1 needs you", theme.style(Role::Permission)),
         many => Span::styled(format!("{many} need you"), theme.style(Role::Permission)),

@@ -26,11 +26,9 @@ pub(crate) fn planned_lines(list: &RowList) -> Vec<ListLine<'_>> {
             lines.push(ListLine::Blank);
         }
         let from = first[index];
-        let position = if shown < rows.len() {
-            format!("{}–{} of {}", from + 1, from + shown, rows.len())
-        } else {
-            String::new()
-        };
+        let count = list.rows().count(section);
+        let position =
+            if shown < count { format!("{}–{} of {count}", from + 1, from + shown) } else { String::new() };
         lines.push(ListLine::Heading(section, position));
         for row in rows.iter().skip(from).take(shown) {
             lines.push(ListLine::Row(row));

@@ -161,6 +161,8 @@ fn one_line(text: &str) -> String {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Rows {
     sections: [Vec<Row>; 3],
+    /// How many more need the person. Which of them a filter would keep is not known, so it counts none.
+    unlisted: usize,
 }
 
 impl Rows {
@@ -178,7 +180,14 @@ impl Rows {
         for rows in &mut sections {
             rows.retain(|row| words.iter().all(|word| row.fits(word)));
         }
-        Self { sections }
+        let unlisted = if words.is_empty() { data.needs_you_unlisted } else { 0 };
+        Self { sections, unlisted }
+    }
+
+    /// How many a section has, with those that were not read.
+    pub(crate) fn count(&self, section: Section) -> usize {
+        let unlisted = if section == Section::NeedsYou { self.unlisted } else { 0 };
+        self.section(section).len() + unlisted
     }
 
     pub(crate) fn section(&self, section: Section) -> &[Row] {

@@ -32,6 +32,8 @@ use crate::{agent_names, context, editor, hub_client, machine_agents, mutes, pro
 
 /// How many of the newest notifications are shown.
 const MAX_RECENT: usize = 300;
+/// How many that need the person the hub lists at most.
+const MAX_NEEDING: usize = 1000;
 /// How long an agent that has ended stays on the screen.
 const ENDED_SHOWN_MS: i64 = 10 * 60_000;
 /// How long the names of repositories and branches are believed. They are read from disk.
@@ -179,7 +181,10 @@ impl UiBackend {
         let mut indicators = indicators(&status["indicators"]);
         indicators.extend(muted_text(muted));
         let problem = status["problems"][0]["text"].as_str().map(str::to_owned);
+        let needing = status["needs_you"].as_u64().and_then(|count| usize::try_from(count).ok()).unwrap_or(0);
         Ok(Data {
+            // An answer of the hub has 1,000 at most.
+            needs_you_unlisted: if open.len() < MAX_NEEDING { 0 } else { needing.saturating_sub(open.len()) },
             needs_you: open,
             recent,
             agents,

@@ -165,6 +165,11 @@ impl NotificationStore {
         self.index.needs_person.iter().filter_map(|slot| self.at(*slot))
     }
 
+    /// How many that are.
+    pub fn needs_person_count(&self) -> usize {
+        self.index.needs_person.len()
+    }
+
     /// The open ones of a key, of one sender or of any.
     pub fn open_of<'a>(&'a self, sender: Option<&'a str>, key: &str) -> impl Iterator<Item = &'a Record> {
         let slots = self.index.keys.get(key).into_iter().flatten();

@@ -338,6 +338,7 @@ impl HubState {
             "version": env!("CARGO_PKG_VERSION"),
             "home": self.journal.home().path(),
             "unread": list.total_unread(),
+            "needs_you": list.needs_person_count(),
             "listed": list.len(),
             "undecided": self.notifications.undecided(),
             "under_way": self.deliveries.count(),

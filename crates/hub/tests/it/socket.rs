@@ -343,3 +343,13 @@ fn requests_alone_do_not_touch_the_database() {
         database() != before
     });
 }
+
+#[test]
+fn the_status_says_how_many_need_the_person_however_many_are_listed() {
+    let hub = TestHub::start("[notify]\npopup = \"off\"\nrate_limit = \"off\"\n");
+    for (body, kind) in [("one", "error"), ("two", "error"), ("three", "status")] {
+        hub.call("notification.create", &json!({ "body": body, "kind": kind }));
+    }
+    let status = hub.call("hub.status", &Value::Null);
+    assert_eq!((&status["unread"], &status["needs_you"]), (&json!(3), &json!(2)), "{status}");
+}

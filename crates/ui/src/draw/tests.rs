@@ -58,6 +58,7 @@ fn busy() -> Data {
             notification("k3fx", "api/auth", ShownKind::Permission, command, 120),
             notification("9qdw", "proj", ShownKind::Question, "Which database? (Postgres / SQLite)", 300),
         ],
+        needs_you_unlisted: 0,
         recent: vec![
             notification("m2xw", "docs", ShownKind::Complete, "All 214 tests pass.", 540),
             notification("p7rt", "ci", ShownKind::Error, "main is red: 3 tests fail", 2460),

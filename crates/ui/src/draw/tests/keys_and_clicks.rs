@@ -103,6 +103,20 @@ fn a_prompt_that_comes_late_does_not_open_under_other_keys() {
 }
 
 #[test]
+fn those_that_were_not_read_count_unless_there_is_a_filter() {
+    let mut inbox = inbox((100, 30), Data { needs_you_unlisted: 2498, ..busy() });
+    let drawn = |inbox: &Inbox| text(&screen(inbox, (100, 30), Theme::default()));
+    assert!(
+        drawn(&inbox).contains("2500 need you") && drawn(&inbox).contains("1–2 of 2500"),
+        "{}",
+        drawn(&inbox)
+    );
+    press(&mut inbox, "/");
+    press(&mut inbox, "proj");
+    assert!(!drawn(&inbox).contains("of 2500"), "{}", drawn(&inbox));
+}
+
+#[test]
 fn what_could_not_be_read_is_no_first_run() {
     let data = Data { problem: Some("the hub cannot start".to_owned()), ..Data::default() };
     let mut inbox = inbox((100, 30), data);
