@@ -43,7 +43,7 @@ pub(crate) enum Request {
     ListSurfaces,
     /// A host reports something.
     Host(ConnectionId, HostRequest),
-    TerminalSignal(SignalParams),
+    TerminalSignal(Box<SignalParams>),
     FocusSurface(TargetParams),
     ListWorkspaces,
     ListAgents,
@@ -288,6 +288,15 @@ pub(crate) struct SignalParams {
     /// What the text is about, if the host knows it.
     #[serde(default)]
     pub(crate) kind: Option<Kind>,
+    /// What the program calls its notification.
+    #[serde(default)]
+    pub(crate) id: Option<String>,
+    /// After how many milliseconds it is over.
+    #[serde(default)]
+    pub(crate) ttl_ms: Option<u64>,
+    /// The program takes back what it called so.
+    #[serde(default)]
+    pub(crate) withdrawn: bool,
     #[serde(default)]
     pub(crate) signal: Option<Signal>,
     /// The id of this report, if the host may have to say it again.

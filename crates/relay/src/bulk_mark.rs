@@ -34,7 +34,7 @@ impl<'a> BulkMark<'a> {
                 own.filter(|own| *own == machine.as_str())?;
                 place.surface.map(|surface| surface.as_str().to_owned())
             }
-            MarkTarget::Message(_) | MarkTarget::AllRead | MarkTarget::Episode(_) => return None,
+            MarkTarget::Message(_) | MarkTarget::AllRead | MarkTarget::Key(_) => return None,
         };
         Some(Self { mark: message, surface })
     }

@@ -11,7 +11,7 @@ use ringer_core::agent::PromptContent;
 use ringer_core::attention::MarkTarget;
 use ringer_core::message::{
     About, EPISODE_KEY_PREFIX, InvalidName, MACHINE_PREFIX, MAX_BODY, Mark, MessageOrigin, QuestionId, Tag,
-    validate_name, validate_text,
+    is_ended_by_key, validate_name, validate_text,
 };
 use ringer_core::{Draft, MessageId, Recipient, Scope, Sender};
 use ringer_journal::ImportedMessage;
@@ -166,15 +166,16 @@ impl ImportRules {
         }
     }
 
-    /// The key of a notice. That of an episode names an agent; others count only for their sender.
+    /// The key of a notice. That of an episode names an agent, that of a terminal a surface; others count only for their sender.
     fn notice_key(&self, key: &str) -> Result<String, InvalidName> {
-        let key = if key.starts_with(EPISODE_KEY_PREFIX) { self.named(key) } else { key.to_owned() };
+        let key = if is_ended_by_key(key) { self.named(key) } else { key.to_owned() };
         validate_name("key", &key).map(|()| key)
     }
 
-    /// The key of an episode, `episode:AGENT:NUMBER`, with the machine behind it. `None` for another key.
-    fn episode(&self, key: &str) -> Option<String> {
-        let own = key.starts_with(EPISODE_KEY_PREFIX).then(|| self.named(key));
+    /// The key of an episode, `episode:AGENT:NUMBER`, or of what a program sent to its terminal, with the machine behind it. `None` for
+    /// another key.
+    fn ended_key(&self, key: &str) -> Option<String> {
+        let own = is_ended_by_key(key).then(|| self.named(key));
         own.filter(|key| validate_name("key", key).is_ok())
     }
 
@@ -189,7 +190,9 @@ impl ImportRules {
         let refused = ImportRefusal::NotItsMark;
         match mark {
             Mark::Answer if question.is_some() => Ok(None),
-            Mark::Resolve | Mark::Decision => key.and_then(|key| self.episode(key)).map(Some).ok_or(refused),
+            Mark::Resolve | Mark::Decision => {
+                key.and_then(|key| self.ended_key(key)).map(Some).ok_or(refused)
+            }
             Mark::Read | Mark::Unread | Mark::Clear | Mark::Snooze => match key.and_then(MarkTarget::parse) {
                 Some(MarkTarget::Message(id)) => Ok(Some(message_id(id.as_str())?.to_string())),
                 _ => Err(refused),

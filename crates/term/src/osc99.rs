@@ -219,7 +219,7 @@ pub fn query99(id: &NotificationId, terminator: Terminator) -> String {
 pub fn query99_reply(id: &NotificationId, has_buttons: bool, terminator: Terminator) -> String {
     let buttons = if has_buttons { "buttons," } else { "" };
     let payloads = format!("title,body,{buttons}close,alive,?");
-    let support = format!("a=focus,report:c=1:o=always,unfocused,invisible:p={payloads}:u=0,1,2:w=1");
+    let support = format!("a=focus,report:c=1:o=always:p={payloads}:u=0,1,2:w=1");
     osc(&format!("99;i={id}:p=?;{support}"), terminator)
 }
 

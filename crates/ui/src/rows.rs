@@ -139,6 +139,7 @@ fn how_read(of: &Notification) -> Option<String> {
         ReadBy::Agent => "went on",
         ReadBy::SessionEnd => "session ended",
         ReadBy::Expiry => "expired",
+        ReadBy::Program => "taken back",
         _ => return None,
     };
     Some(words.to_owned())

@@ -71,6 +71,15 @@ pub(crate) struct NewQuestion {
     pub(crate) replaces: Option<QuestionNumber>,
 }
 
+/// What the program took away.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Removed {
+    /// Close the question.
+    Question(QuestionNumber),
+    /// The hub knows it as a notification.
+    Notification,
+}
+
 /// What is told when something came of a question.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Told {
@@ -116,9 +125,9 @@ impl OpenNotifications {
         Some(self.open.remove(at))
     }
 
-    /// The program takes one away. Gives the question to close.
-    pub(crate) fn remove(&mut self, id: &NotificationId) -> Option<QuestionNumber> {
-        self.take(id)?.question_number()
+    /// The program takes one away, which the person has not seen yet.
+    pub(crate) fn remove(&mut self, id: &NotificationId) -> Option<Removed> {
+        Some(self.take(id)?.question_number().map_or(Removed::Notification, Removed::Question))
     }
 
     /// The program has ended. Gives the questions to close.
@@ -244,6 +253,7 @@ mod tests {
         open: OpenNotifications,
         asked: Vec<NewQuestion>,
         told: usize,
+        withdrawn: usize,
         closed: Vec<QuestionNumber>,
     }
 
@@ -255,7 +265,7 @@ mod tests {
         }
 
         fn write(&mut self, sequences: &[&str]) {
-            let Self { scanner, open, asked, told, closed } = self;
+            let Self { scanner, open, asked, told, withdrawn, closed } = self;
             for sequence in sequences {
                 scanner.feed(format!("\x1b]99;{sequence}\x1b\\").as_bytes(), |event| match &event.kind {
                     TerminalEventKind::Notification(notification) => {
@@ -265,7 +275,11 @@ mod tests {
                         asked.extend(added.question);
                         closed.extend(added.closes);
                     }
-                    TerminalEventKind::Close { id } => closed.extend(open.remove(id)),
+                    TerminalEventKind::Close { id } => match open.remove(id) {
+                        Some(Removed::Question(number)) => closed.push(number),
+                        Some(Removed::Notification) => *withdrawn += 1,
+                        None => {}
+                    },
                     _ => {}
                 });
             }

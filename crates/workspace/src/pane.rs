@@ -14,7 +14,7 @@ use signal_hook::consts::SIGHUP;
 
 use crate::emulator::{Emulator, Heard, Size};
 use crate::layout::PaneId;
-use crate::open_notifications::{NewQuestion, OpenNotifications, Told};
+use crate::open_notifications::{NewQuestion, OpenNotifications, Removed, Told};
 use crate::program_question::{QuestionNumber, QuestionOutcome};
 use crate::reported_directory::reported_directory;
 
@@ -194,7 +194,13 @@ impl Pane {
     fn event(&mut self, event: &TerminalEventKind, now: Instant, events: &mut Vec<PaneEvent>) {
         let report = self.reports.report(now.saturating_duration_since(self.heard_since), event);
         match (event, report) {
-            (TerminalEventKind::Notification(notification), Some(report)) => {
+            (TerminalEventKind::Notification(notification), Some(mut report)) => {
+                if let Some(id) = &notification.id {
+                    report["id"] = json!(id.as_str());
+                }
+                if let Some(ttl_ms) = notification.metadata.expires_ms.filter(|ttl_ms| *ttl_ms > 0) {
+                    report["ttl_ms"] = json!(ttl_ms);
+                }
                 // A program that has ended may still be read.
                 let added = self.notifications.add(notification, report, self.ending.is_none());
                 events.extend(added.report.map(PaneEvent::Heard));
@@ -205,7 +211,12 @@ impl Pane {
         }
         match event {
             TerminalEventKind::Close { id } => {
-                events.extend(self.notifications.remove(id).map(PaneEvent::CloseQuestion));
+                events.extend(self.notifications.remove(id).map(|removed| match removed {
+                    Removed::Question(number) => PaneEvent::CloseQuestion(number),
+                    Removed::Notification => {
+                        PaneEvent::Heard(json!({ "id": id.as_str(), "withdrawn": true }))
+                    }
+                }));
             }
             TerminalEventKind::Query(Query::Alive { id: Some(id) }) => {
                 let reply = alive99_reply(id, &self.notifications.ids(), Terminator::St);

@@ -4,7 +4,7 @@
 use std::fmt;
 
 use crate::attention::{OptionalTime, ReadReason, Record};
-use crate::message::{EPISODE_KEY_PREFIX, Mark, MessageId, Place, SurfaceId, WorkspaceId};
+use crate::message::{Mark, MessageId, Place, SurfaceId, WorkspaceId, is_ended_by_key};
 
 /// What a mark is about. It is written as the key of the message that carries it.
 ///
@@ -26,8 +26,8 @@ pub enum MarkTarget {
     All,
     /// Everything that is read.
     AllRead,
-    /// What an agent's episode reported, by the key of its messages.
-    Episode(String),
+    /// What an agent's episode reported, or a program under an id to its terminal, by the key of its messages.
+    Key(String),
 }
 
 impl MarkTarget {
@@ -36,7 +36,7 @@ impl MarkTarget {
         match key {
             "all" => return Some(Self::All),
             "all-read" => return Some(Self::AllRead),
-            key if key.starts_with(EPISODE_KEY_PREFIX) => return Some(Self::Episode(key.to_owned())),
+            key if is_ended_by_key(key) => return Some(Self::Key(key.to_owned())),
             _ => {}
         }
         let Some(place) = key.strip_prefix("place:") else {
@@ -57,7 +57,7 @@ pub fn apply_mark(mark: Mark, target: &MarkTarget, text: &str, records: &mut Vec
         MarkTarget::Place(place) => place.covers(&record.place),
         MarkTarget::All => true,
         MarkTarget::AllRead => record.is_read && record.is_resolved,
-        MarkTarget::Episode(key) => record.key.as_deref() == Some(key),
+        MarkTarget::Key(key) => record.key.as_deref() == Some(key),
     };
     match mark {
         Mark::Clear => records.retain(|record| !meant(record)),
@@ -99,7 +99,7 @@ impl fmt::Display for MarkTarget {
             Self::Message(id) => formatter.write_str(id.as_str()),
             Self::All => formatter.write_str("all"),
             Self::AllRead => formatter.write_str("all-read"),
-            Self::Episode(key) => formatter.write_str(key),
+            Self::Key(key) => formatter.write_str(key),
             Self::Place(place) => {
                 let workspace = place.workspace.as_str();
                 write!(formatter, "place:{}:{workspace}", workspace.len())?;

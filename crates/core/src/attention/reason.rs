@@ -61,6 +61,8 @@ pub enum ResolvedBy {
     Expired,
     /// A newer notification of the same sender and key.
     Replaced,
+    /// The program that sent it took it back.
+    Withdrawn,
     /// Something that a newer version writes.
     #[serde(other)]
     Other,
@@ -76,6 +78,7 @@ impl ResolvedBy {
             Self::SessionEnded => "session_ended",
             Self::Expired => "expired",
             Self::Replaced => "replaced",
+            Self::Withdrawn => "withdrawn",
             Self::Other => "other",
         }
     }
@@ -89,6 +92,7 @@ impl ResolvedBy {
             Self::SessionEnded,
             Self::Expired,
             Self::Replaced,
+            Self::Withdrawn,
         ];
         known.into_iter().find(|by| by.as_str() == word).unwrap_or(Self::Other)
     }
@@ -119,6 +123,8 @@ pub enum ReadBy {
     SessionEnd,
     /// Its time was over.
     Expiry,
+    /// The program that sent it took it back.
+    Program,
     /// Something that a newer version writes.
     #[serde(other)]
     Other,
@@ -138,6 +144,7 @@ impl ReadBy {
             Self::Agent => "agent",
             Self::SessionEnd => "session_end",
             Self::Expiry => "expiry",
+            Self::Program => "program",
             Self::Other => "other",
         }
     }
@@ -164,6 +171,7 @@ impl From<ResolvedBy> for ReadBy {
             ResolvedBy::SessionEnded => Self::SessionEnd,
             ResolvedBy::Expired => Self::Expiry,
             ResolvedBy::Replaced => Self::Newer,
+            ResolvedBy::Withdrawn => Self::Program,
             ResolvedBy::Other => Self::Other,
         }
     }
@@ -255,6 +263,7 @@ impl fmt::Display for ResolvedBy {
             Self::SessionEnded => "the session ended",
             Self::Expired => "its time was over",
             Self::Replaced => "a newer one with the same key replaced it",
+            Self::Withdrawn => "the program that sent it took it back",
             Self::Other => "its cause has ended",
         })
     }

@@ -37,12 +37,16 @@ impl Engine {
     fn accept(&mut self, received: DelayedSignal, orders: &mut Vec<Order>) {
         let DelayedSignal { received_at, surface, signal, report } = received;
         let (agent, by_hooks) = self.terminal_signals.agent_on(&surface).cloned().unzip();
+        let (mut id, mut ttl_ms) = (None, None);
         let (title, body, kind, is_bell) = match signal {
             TerminalSignal::Agent(signal) => {
                 return orders.push(Order::ApplySignal { surface, agent, signal });
             }
             TerminalSignal::Bell => (None, BELL_TEXT.to_owned(), None, true),
-            TerminalSignal::Notified { title, body, kind } => (title, body, kind, false),
+            TerminalSignal::Notified { title, body, kind, id: own, ttl_ms: ttl } => {
+                (id, ttl_ms) = (own, ttl);
+                (title, body, kind, false)
+            }
         };
         // A surface that no host has registered is in no workspace; duplicates are not looked for there.
         if let Some(workspace) = self.surfaces.workspace_of(&surface) {
@@ -74,7 +78,7 @@ impl Engine {
         } else {
             let category = is_bell.then(|| BELL_CATEGORY.to_owned());
             let kind = kind.unwrap_or_default();
-            orders.push(Order::AppendToJournal { surface, title, body, kind, category, report });
+            orders.push(Order::AppendToJournal { surface, title, body, kind, category, report, id, ttl_ms });
         }
     }
 }

@@ -113,10 +113,10 @@ impl Engine {
                 }
                 None => return,
             },
-            (Mark::Resolve, Some(MarkTarget::Episode(key))) => {
+            (Mark::Resolve, Some(MarkTarget::Key(key))) => {
                 return self.resolve_key(now, None, &key, ResolvedBy::named(&draft.body), orders);
             }
-            (Mark::Decision, Some(MarkTarget::Episode(key))) => {
+            (Mark::Decision, Some(MarkTarget::Key(key))) => {
                 return self.note_answer(now, &key, draft, orders);
             }
             (Mark::Resolve, Some(MarkTarget::Message(id))) => {
@@ -159,7 +159,7 @@ impl Engine {
             }
             MarkTarget::Place(place) => self.read(now, &place, &ReadReason::Place, command, orders),
             MarkTarget::All => self.read_all(now, command, orders),
-            MarkTarget::AllRead | MarkTarget::Episode(_) => {}
+            MarkTarget::AllRead | MarkTarget::Key(_) => {}
         }
     }
 
@@ -179,7 +179,7 @@ impl Engine {
             MarkTarget::Place(place) => self.clear(now, &place, command, orders),
             MarkTarget::All => self.clear_all(now, command, orders),
             MarkTarget::AllRead => self.remove_read(now, command, orders),
-            MarkTarget::Episode(_) => {}
+            MarkTarget::Key(_) => {}
         }
     }
 

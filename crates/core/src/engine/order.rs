@@ -43,6 +43,12 @@ pub enum TerminalSignal {
         /// What it is about, if the host says that and not the program: its program ended with an error.
         #[serde(default)]
         kind: Option<Kind>,
+        /// What the program calls it, if it may replace it or take it back.
+        #[serde(default)]
+        id: Option<String>,
+        /// After how many milliseconds it is over.
+        #[serde(default)]
+        ttl_ms: Option<u64>,
     },
     /// A title or a program status, which says what the agent on the surface does.
     Agent(Signal),
@@ -248,6 +254,12 @@ pub enum Order {
         /// Its id, if it has one already.
         #[serde(default)]
         report: Option<MessageId>,
+        /// What its program calls it.
+        #[serde(default)]
+        id: Option<String>,
+        /// After how many milliseconds it is over.
+        #[serde(default)]
+        ttl_ms: Option<u64>,
     },
     /// Append a notification to the journal about what a source reports.
     NotifyOfSource(SourceNotification),

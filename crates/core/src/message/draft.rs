@@ -15,6 +15,13 @@ pub const MAX_BODY: usize = 64 * 1024;
 
 /// How the key of a message begins that reports an episode of an agent. No other message may have such a key.
 pub const EPISODE_KEY_PREFIX: &str = "episode:";
+/// How the key of a message begins that a program sent to its terminal under an id, by which the program may take it back.
+pub const TERMINAL_KEY_PREFIX: &str = "terminal:";
+
+/// Whether what has this key may be ended by it alone: the key names an agent or a terminal, and not only a message of its sender.
+pub fn is_ended_by_key(key: &str) -> bool {
+    key.starts_with(EPISODE_KEY_PREFIX) || key.starts_with(TERMINAL_KEY_PREFIX)
+}
 
 /// Where a message came from, as far as its sender knew.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

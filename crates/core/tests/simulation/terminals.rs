@@ -20,7 +20,7 @@ impl Simulation {
             }
             1 => TerminalSignal::Bell,
             2 => TerminalSignal::Agent(Signal::state(Authority::Title, AgentState::Working)),
-            _ => TerminalSignal::Notified { title: None, body, kind: None },
+            _ => TerminalSignal::Notified { title: None, body, kind: None, id: None, ttl_ms: None },
         };
         self.signals_sent += 1;
         Event::TerminalSignal { surface, signal, report: None }

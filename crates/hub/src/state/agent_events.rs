@@ -4,8 +4,9 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use ringer_core::agent::{AgentState, Authority, Signal};
+use ringer_core::attention::ResolvedBy;
 use ringer_core::hash::fnv1a_32;
-use ringer_core::message::{Agent, SurfaceId, Tag};
+use ringer_core::message::{Agent, Mark, SurfaceId, TERMINAL_KEY_PREFIX, Tag, validate_name};
 use ringer_core::toast::{Observation, SourceNotification};
 use ringer_core::{Draft, Event, Kind, MessageId, Now, Recipient, Scope, Sender};
 use ringer_journal::{AgentInfo, AgentUpdate, Error, TERMINAL_CLIENT};
@@ -19,6 +20,14 @@ use crate::watch_outcome::WatchOutcome;
 const MAX_OUTPUT_CHARS: usize = 8_000;
 /// How long after the end of an agent something may still come that its terminal showed before.
 const LATE_SIGNALS: Duration = Duration::from_secs(3);
+/// A notification with a longer id cannot be taken back.
+const MAX_ID: usize = 64;
+
+/// The key of what a program sent to its terminal under an id. `None` if the id is too long for one.
+fn terminal_key(surface: &SurfaceId, id: &str) -> Option<String> {
+    let key = format!("{TERMINAL_KEY_PREFIX}{surface}:{id}");
+    (id.len() <= MAX_ID && validate_name("key", &key).is_ok()).then_some(key)
+}
 
 impl HubState {
     /// A terminal showed something that no agent's turn covers: it becomes a message.
@@ -28,6 +37,7 @@ impl HubState {
         surface: &SurfaceId,
         (title, body): (Option<&String>, &str),
         (kind, category): (Kind, Option<String>),
+        (id, ttl_ms): (Option<String>, Option<u64>),
         report: Option<MessageId>,
     ) {
         let known = self.journal.agent_on(surface.as_str()).ok().flatten();
@@ -38,6 +48,8 @@ impl HubState {
         };
         draft.title = title.filter(|title| *title != text).cloned();
         draft.category = category;
+        draft.key = id.and_then(|id| terminal_key(surface, &id));
+        draft.ttl = ttl_ms.map(Duration::from_millis);
         draft.origin.surface = Some(surface.to_string());
         // Its host may be gone when the message is read.
         draft.origin.workspace = self.surfaces.workspace_of(surface).map(|workspace| workspace.to_string());
@@ -45,6 +57,21 @@ impl HubState {
             draft.title = None;
         }
         self.append_or_log(now, &draft, report);
+    }
+
+    /// A program takes back what it sent to its terminal under an id. It is read after the notification, as that may not have been yet.
+    pub(super) fn withdraw_terminal_notification(
+        &mut self,
+        now: Now,
+        surface: &SurfaceId,
+        id: &str,
+        report: Option<MessageId>,
+    ) {
+        let Some(key) = terminal_key(surface, id) else { return };
+        let (tag, by) = (Tag::Mark(Mark::Resolve), ResolvedBy::Withdrawn);
+        let mut mark = Draft::tagged(Scope::global(), Sender::system(), tag, by.as_str());
+        mark.key = Some(key);
+        self.append_or_log(now, &mark, report);
     }
 
     /// Sends the person what a source reports: a limit, a model.

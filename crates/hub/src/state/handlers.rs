@@ -115,7 +115,7 @@ impl HubState {
             Request::JumpToUnread => self.jump_to_unread(now)?,
             Request::ListSurfaces => value(json!(self.surfaces.list())),
             Request::Host(connection, request) => self.host_request(now, connection, request)?,
-            Request::TerminalSignal(params) => value(self.terminal_signal(now, params)?),
+            Request::TerminalSignal(params) => value(self.terminal_signal(now, *params)?),
             Request::FocusSurface(target) => self.focus_surface(&target)?,
             Request::ListWorkspaces => value(self.workspaces()),
             Request::ListAgents => value(self.agent_list()?),
@@ -257,6 +257,14 @@ impl HubState {
 
     fn terminal_signal(&mut self, now: Now, params: SignalParams) -> Result<Value> {
         let surface = SurfaceId::new(&params.surface_id);
+        if params.withdrawn {
+            let id = params.id.ok_or_else(|| ApiError::params("id is missing"))?;
+            if params.report.as_ref().is_none_or(|report| self.heard_reports.is_new(report)) {
+                let report = params.report.and_then(|report| MessageId::parse(&report).ok());
+                self.withdraw_terminal_notification(now, &surface, &id, report);
+            }
+            return Ok(json!({}));
+        }
         let heard = json!({
             "surface": surface, "bell": params.bell, "title": params.title, "body": params.body, "kind": params.kind,
             "signal": params.signal,
@@ -264,7 +272,8 @@ impl HubState {
         let signal = match (params.signal, params.body, params.bell) {
             (Some(signal), ..) => TerminalSignal::Agent(signal),
             (None, Some(body), _) => {
-                TerminalSignal::Notified { title: params.title, body, kind: params.kind }
+                let (title, kind, id, ttl_ms) = (params.title, params.kind, params.id, params.ttl_ms);
+                TerminalSignal::Notified { title, body, kind, id, ttl_ms }
             }
             (None, None, true) => TerminalSignal::Bell,
             (None, None, false) => return Err(ApiError::params("bell, body or signal is missing")),

@@ -43,9 +43,16 @@ impl HubState {
             Order::DeleteMute(target) => self.change_mute(now, *target, None),
             Order::SaveAway(away) => self.notifications.writes().set_away(away),
             Order::AddTrailStep { id, cause } => self.notifications.writes().add_step(id, now.wall_ms, cause),
-            Order::AppendToJournal { surface, title, body, kind, category, report } => {
+            Order::AppendToJournal { surface, title, body, kind, category, report, id, ttl_ms } => {
                 let text = (title.as_ref(), body.as_str());
-                self.append_terminal_notification(now, &surface, text, (kind, category), report);
+                self.append_terminal_notification(
+                    now,
+                    &surface,
+                    text,
+                    (kind, category),
+                    (id, ttl_ms),
+                    report,
+                );
             }
             Order::NotifyOfSource(notification) => self.append_source_notification(now, &notification),
             Order::ApplySignal { surface, agent: _, signal } => self.apply_signal(now, &surface, signal),

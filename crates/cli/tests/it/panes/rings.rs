@@ -113,6 +113,33 @@ fn a_program_that_asks_for_it_is_told_of_a_click_and_of_its_end() {
     window.until("^[]99;i=n1:p=close;^[\\");
 }
 
+#[test]
+fn a_program_takes_its_notification_back() {
+    let session = Session::new();
+    let then = "printf '\\033]99;i=a;ninety\\033\\\\'; until [ -e close ]; do sleep 0.02; done; \
+        printf '\\033]99;i=a:p=close;\\033\\\\\\033]99;i=c;both\\033\\\\\\033]99;i=c:p=close;\\033\\\\'; \
+        printf '\\033]99;i=b:w=3000;short\\033\\\\'";
+    let window = waits_beside(&session, then);
+    go(&session);
+    until("it rings", || window.text().contains(RINGS));
+    assert_eq!(session.hub.bodies(&["--unread"]), ["ninety"]);
+    fs::write(session.file("close"), "").expect("a file");
+    let read_by = || -> Vec<String> {
+        let rows = session.hub.list(&["--all"]);
+        let mut words: Vec<String> =
+            rows.iter().map(|row| format!("{} {}", row["body"], row["read_by"])).collect();
+        words.sort();
+        words
+    };
+    let expected = [r#""both" "program""#, r#""ninety" "program""#, r#""short" "expiry""#];
+    until("all are over", || read_by() == expected);
+    until("it rings no more", || !window.text().contains(RINGS));
+    let rows = session.hub.list(&["--all"]);
+    let ninety = rows.iter().find(|row| row["body"] == "ninety").expect("it is listed");
+    let why = session.run(&["why", ninety["id"].as_str().expect("an id")]);
+    assert!(why.contains("the program that sent it took it back"), "{why}");
+}
+
 fn signal(pid: u32, signal: Signal) {
     kill_process(Pid::from_raw(pid.cast_signed()).expect("a process"), signal).expect("it runs");
 }

@@ -102,6 +102,16 @@ fn toast() -> Toast {
     }
 }
 
+fn notified() -> TerminalSignal {
+    TerminalSignal::Notified {
+        title: Some("t".to_owned()),
+        body: "b".to_owned(),
+        kind: Some(Kind::Error),
+        id: Some("a".to_owned()),
+        ttl_ms: Some(7),
+    }
+}
+
 #[test]
 fn an_event_that_is_saved_can_be_read_back() {
     let recipients = ["default", "lead", "person", "all", "agent:lead"];
@@ -132,14 +142,7 @@ fn an_event_that_is_saved_can_be_read_back() {
         Mark::Unmute,
     ];
     events.extend(marks.map(|mark| incoming(Tag::Mark(mark), Recipient::Default)));
-    let terminal = signals().into_iter().map(TerminalSignal::Agent).chain([
-        TerminalSignal::Bell,
-        TerminalSignal::Notified {
-            title: Some("t".to_owned()),
-            body: "b".to_owned(),
-            kind: Some(Kind::Error),
-        },
-    ]);
+    let terminal = signals().into_iter().map(TerminalSignal::Agent).chain([TerminalSignal::Bell, notified()]);
     events.extend(terminal.map(|signal| Event::TerminalSignal { surface: surface(), signal, report: None }));
     events.push(Event::TerminalSignal {
         surface: surface(),
@@ -231,6 +234,8 @@ fn an_order_that_is_saved_can_be_read_back() {
         kind: Kind::Error,
         category: category.map(str::to_owned),
         report: category.map(|_| id()),
+        id: None,
+        ttl_ms: None,
     };
     let mut orders: Vec<Order> = signals()
         .into_iter()

@@ -8,7 +8,7 @@ fn terminal_signal(surface: &str, signal: TerminalSignal) -> Event {
 }
 
 fn notified(body: &str) -> TerminalSignal {
-    TerminalSignal::Notified { title: None, body: body.to_owned(), kind: None }
+    TerminalSignal::Notified { title: None, body: body.to_owned(), kind: None, id: None, ttl_ms: None }
 }
 
 fn agent_on(surface: &str, by_hooks: bool) -> Event {
@@ -41,6 +41,8 @@ fn titles_alone_are_told_apart() {
         title: Some(title.to_owned()),
         body: String::new(),
         kind: None,
+        id: None,
+        ttl_ms: None,
     };
     let mut hear = |ms, title| engine.handle(at(ms), terminal_signal("a", titled(title))).len();
     assert_eq!((hear(0, "one"), hear(10, "two"), hear(20, "two")), (1, 1, 0));
@@ -99,6 +101,8 @@ fn the_end_of_a_program_with_an_error_is_an_error() {
         title: Some("tests".to_owned()),
         body: "exit status 101".to_owned(),
         kind: Some(Kind::Error),
+        id: None,
+        ttl_ms: None,
     };
     let mut engine = engine(&[]);
     let kinds = |orders: Vec<Order>| -> Vec<Kind> {

@@ -128,7 +128,7 @@ pub(crate) fn apply_signals(
         let key = episode_key(&of.id, end.episode);
         bells.extend(agent_question::close(transaction, &of, Some(&key), stamp)?);
         prompt::end(transaction, &key, stamp.unix_ms)?;
-        let target = MarkTarget::Episode(key);
+        let target = MarkTarget::Key(key);
         bells.extend(put_resolved(transaction, &of, &target, end.by, &stamp.next())?);
     }
     if asked && !machine.asks() {
