@@ -13,7 +13,7 @@ mod one_server;
 mod raw_client;
 mod rings;
 mod saving;
-mod session;
+pub(crate) mod session;
 mod terminal;
 mod vttest;
 mod window;

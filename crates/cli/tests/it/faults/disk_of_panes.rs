@@ -10,6 +10,7 @@ use super::disk::READ_ONLY;
 use super::mounts::Mounts;
 use crate::hub::environment::HubEnvironment;
 use crate::panes::commands::BECOME_AGENT;
+use crate::panes::session::Session;
 use crate::pty::Pane;
 use crate::ringer::{check, json};
 
@@ -82,8 +83,10 @@ impl<'a> Speaker<'a> {
 
 #[test]
 fn what_programs_in_panes_say_on_a_full_disk_comes_when_there_is_room() {
-    let hub = HubEnvironment::new();
-    let Some(speaker) = Speaker::open(&hub) else { return };
+    // It ends what runs in its home.
+    let session = Session::new();
+    let hub = &session.hub;
+    let Some(speaker) = Speaker::open(hub) else { return };
     let window = speaker.attach();
     speaker.mounts.sh("! cat /dev/zero > \"$RINGER_HOME/filler\" 2>/dev/null");
     speaker.say("on a full disk");
@@ -103,8 +106,10 @@ fn what_programs_in_panes_say_on_a_full_disk_comes_when_there_is_room() {
 
 #[test]
 fn panes_can_be_reached_in_a_home_that_became_read_only() {
-    let hub = HubEnvironment::new();
-    let Some(speaker) = Speaker::open(&hub) else { return };
+    // It ends what runs in its home.
+    let session = Session::new();
+    let hub = &session.hub;
+    let Some(speaker) = Speaker::open(hub) else { return };
     let send = r#"read line; "$RINGER" send speaker "$line"; echo $? > exit; read line"#;
     speaker.run(&["open", "-d", "--name", "agent", "--", "sh", "-c", &format!("{BECOME_AGENT}; {send}")]);
     until("the agent is known", || !json(&speaker.run(&["status", "--json"]))["agents"][0].is_null());

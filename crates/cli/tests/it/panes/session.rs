@@ -18,12 +18,12 @@ use crate::pty::{Pane, size};
 pub(super) const RINGER: &str = env!("CARGO_BIN_EXE_ringer");
 
 /// A home in which panes may be opened. Everything that runs in it ends with it: hub, server, keeper, windows and programs.
-pub(super) struct Session {
-    pub(super) hub: HubEnvironment,
+pub(crate) struct Session {
+    pub(crate) hub: HubEnvironment,
 }
 
 impl Session {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { hub: HubEnvironment::new() }
     }
 
