@@ -148,9 +148,10 @@ pub(crate) fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
             Err(error) => return print_clap_error(&error),
         },
     };
-    if let Err(failure) = context::check_paths() {
-        // An agent goes on without its hook, and a shell without its completions.
-        let is_silent = matches!(command, Some(Command::Hook(_) | Command::Complete(_)));
+    // An agent goes on without its hook, and a shell without its completions.
+    let is_silent = matches!(command, Some(Command::Hook(_) | Command::Complete(_)));
+    let checked = if is_silent { context::check_home_path() } else { context::check_paths() };
+    if let Err(failure) = checked {
         return exit_with(if is_silent { Ok(()) } else { Err(failure) });
     }
     let outcome = match command {

@@ -16,18 +16,25 @@ use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
 use crate::output::eprint_line;
 
-/// The variables with paths that every process of a person has to read alike.
-const PATHS: [&str; 3] = ["RINGER_HOME", "RINGER_CONFIG", "HOME"];
-
-/// Refuses a relative path in [`PATHS`]. Hooks run in the directories of their agents and a hub runs in `/`, so each of them
-/// would use another home.
+/// Refuses a relative path of the home or of the settings. Hooks run in the directories of their agents and a hub runs in `/`, so each
+/// of them would use another one.
 pub(crate) fn check_paths() -> Outcome {
-    for name in PATHS {
-        if let Some(path) = path_variable(name).filter(|path| path.is_relative()) {
-            return Err(not_absolute(name, &path));
-        }
+    check_home_path()?;
+    ["RINGER_CONFIG", "HOME"].into_iter().try_for_each(check_path)
+}
+
+/// The same for the home alone: nothing else hinders a hook.
+pub(crate) fn check_home_path() -> Outcome {
+    let is_set = |name: &str| path_variable(name).is_some_and(|path| path.is_absolute());
+    check_path("RINGER_HOME")?;
+    if is_set("RINGER_HOME") || is_set("XDG_STATE_HOME") { Ok(()) } else { check_path("HOME") }
+}
+
+fn check_path(name: &str) -> Outcome {
+    match path_variable(name).filter(|path| path.is_relative()) {
+        Some(path) => Err(not_absolute(name, &path)),
+        None => Ok(()),
     }
-    Ok(())
 }
 
 fn not_absolute(name: &str, path: &Path) -> Failure {

@@ -179,8 +179,7 @@ fn socket_in(places: &[SocketPlace]) -> io::Result<PathBuf> {
 /// Makes the folders of a place. Only we can enter them.
 pub(crate) fn make_directory(place: &SocketPlace) -> io::Result<PathBuf> {
     if place.folders.is_empty() {
-        // The home, which the person may have made a link.
-        close(&place.base, &fs::metadata(&place.base)?)?;
+        // The home, which the person may have made a link, and may let others read.
         check_owner(&place.base, &fs::metadata(&place.base)?)?;
         return Ok(place.base.clone());
     }
@@ -281,7 +280,11 @@ mod tests {
             );
         }
         let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o777;
-        assert_eq!(mode(home.path()), 0o700);
+        allow(home.path(), 0o770);
+        assert!(socket_path(&home, Some(&runtime)).unwrap().starts_with(&runtime), "others could change it");
+        allow(home.path(), 0o755);
+        assert!(socket_path(&home, Some(&runtime)).unwrap().starts_with(home.path()));
+        assert_eq!(mode(home.path()), 0o755, "it is the person's");
 
         let socket = in_shared(&home, Some(&runtime));
         assert!(socket.starts_with(runtime.join("ringer")));

@@ -2,10 +2,19 @@
 
 use std::path::Path;
 
-/// The kernel's numbers of file systems of a network, or of a program that may be one: NFS, SMB, FUSE, 9P, AFS, Ceph, Lustre, GPFS,
-/// shared folders of a virtual machine.
+/// The kernel's numbers of file systems of a network, or of a program that may be one: NFS, SMB, FUSE, 9P, AFS, Coda, Ceph, Lustre, GPFS,
+/// `BeeGFS`, `OrangeFS`, `PanFS`, OCFS2, GFS2, shared folders of a virtual machine.
 #[cfg(target_os = "linux")]
-const SHARED: [u32; 11] = [
+const SHARED: [u32; 20] = [
+    0x1983_0326,
+    0x6b41_4653,
+    0x7461_636f,
+    0x0116_1970,
+    0xaad7_aaea,
+    0x2003_0528,
+    0x7375_7245,
+    0xbacb_acbc,
+    0x7c7c_6673,
     0x6969,
     0x517b,
     0xff53_4d42,

@@ -36,7 +36,7 @@ impl Places {
                 .filter(|directory| *directory != best && is_own_directory(home, directory))
                 .find(|it| is_used(it))
         };
-        let sockets = if has_sockets(&best) { best } else { other().unwrap_or(best) };
+        let sockets = if is_used(&best) { best } else { other().unwrap_or(best) };
         let screens = runtime_directory(home)?.join("screens");
         Ok(Self { home: home.path().to_owned(), sockets, screens })
     }
@@ -71,8 +71,10 @@ impl Places {
         &self.screens
     }
 
-    /// Goes on where the last server saved the screens, if that is there: it may have known of another runtime directory.
-    pub(crate) fn keep_screens_in(&mut self, directory: PathBuf) {
+    /// Goes on where the last server saved the screens, if that is there: it may have known of another runtime directory. Older versions
+    /// saved them beside the sockets, and did not say so.
+    pub(crate) fn keep_screens_in(&mut self, saved: Option<PathBuf>) {
+        let directory = saved.unwrap_or_else(|| self.sockets.join("screens"));
         let own = rustix::process::geteuid().as_raw();
         let is_own = |found: fs::Metadata| found.is_dir() && found.uid() == own;
         if fs::symlink_metadata(&directory).is_ok_and(is_own) {
@@ -91,12 +93,7 @@ impl Places {
     }
 }
 
-/// Whether a server or a keeper made its socket there. It may have ended since.
-fn has_sockets(directory: &Path) -> bool {
-    [SERVER, KEEPER].iter().any(|name| directory.join(name).exists())
-}
-
 /// Whether a server or a keeper answers there.
 fn is_used(directory: &Path) -> bool {
-    [KEEPER, SERVER].iter().any(|name| connect_at_once(&directory.join(name)).is_ok())
+    [SERVER, KEEPER].iter().any(|name| connect_at_once(&directory.join(name)).is_ok())
 }

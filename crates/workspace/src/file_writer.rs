@@ -24,6 +24,8 @@ pub(crate) enum Directory {
 pub(crate) struct Outcome {
     pub(crate) name: String,
     pub(crate) is_written: bool,
+    /// Whether its directory was not there, and so none of the others is.
+    pub(crate) is_first: bool,
 }
 
 #[derive(Debug)]
@@ -130,8 +132,9 @@ fn make_changes(shared: &Shared, path: &Path, directory: Directory, wakes: &Unix
         let Some((name, change)) = queue.waiting.pop_front() else { return };
         queue.is_writing = true;
         drop(queue);
+        let is_first = directory == Directory::Make && !path.is_dir();
         let is_written = match &change {
-            Change::Replace(bytes) => Some(replace(path, directory, &name, bytes).is_ok()),
+            Change::Replace(bytes) => Some(replace(path, is_first, &name, bytes).is_ok()),
             Change::Remove => {
                 // One that is not there need not be removed.
                 let _ = fs::remove_file(path.join(&name));
@@ -140,15 +143,15 @@ fn make_changes(shared: &Shared, path: &Path, directory: Directory, wakes: &Unix
         };
         let mut queue = shared.queue();
         queue.is_writing = false;
-        queue.outcomes.extend(is_written.map(|is_written| Outcome { name, is_written }));
+        queue.outcomes.extend(is_written.map(|is_written| Outcome { name, is_written, is_first }));
         drop(queue);
         shared.changed.notify_all();
         wake(wakes);
     }
 }
 
-fn replace(path: &Path, directory: Directory, name: &str, bytes: &[u8]) -> io::Result<()> {
-    if directory == Directory::Make && !path.is_dir() {
+fn replace(path: &Path, makes_directory: bool, name: &str, bytes: &[u8]) -> io::Result<()> {
+    if makes_directory {
         // With the directories above it, which a logout may have removed.
         DirBuilder::new().mode(0o700).recursive(true).create(path)?;
     }
@@ -203,7 +206,10 @@ mod tests {
         let (writer, _woken) = start(&directory.path().join("missing"), Directory::Exists);
         writer.replace("a", Vec::new());
         assert!(writer.wait_until_free(soon()));
-        assert_eq!(writer.take_outcomes(), [Outcome { name: "a".to_owned(), is_written: false }]);
+        assert_eq!(
+            writer.take_outcomes(),
+            [Outcome { name: "a".to_owned(), is_written: false, is_first: false }]
+        );
         assert!(!directory.path().join("missing").exists(), "a directory that was removed is not made again");
     }
 

@@ -19,6 +19,7 @@ mod windows;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -106,9 +107,7 @@ pub fn serve(options: ServerOptions) -> io::Result<bool> {
         options;
     // What else is in the file is read, or set aside, later.
     let saved = SavedSession::read(&places.session()).ok().flatten();
-    if let Some(screens) = saved.and_then(|saved| saved.screens) {
-        places.keep_screens_in(screens);
-    }
+    places.keep_screens_in(saved.and_then(|saved| saved.screens));
     let (keeper, kept) = connect_keeper(&places, &*start_keeper)?;
     let now = Instant::now();
     let mut server = Server {
@@ -141,6 +140,7 @@ pub fn serve(options: ServerOptions) -> io::Result<bool> {
     server.adopt(kept, now);
     let _ = std::fs::remove_file(&socket);
     let listener = UnixListener::bind(&socket)?;
+    std::fs::set_permissions(&socket, std::fs::Permissions::from_mode(0o600))?;
     listener.set_nonblocking(true)?;
     tell_ready();
     let result = server.run(&listener, &ends);

@@ -1,6 +1,7 @@
 //! `ringer panes`: the processes behind panes.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixListener;
 
 use ringer_ipc::{detach, tell_failed, tell_ready};
@@ -51,6 +52,7 @@ fn keep() -> Outcome {
     let Some(_lock) = places.lock(&socket).map_err(failed)? else { return Ok(()) };
     let _ = fs::remove_file(&socket);
     let listener = UnixListener::bind(&socket).map_err(failed)?;
+    fs::set_permissions(&socket, fs::Permissions::from_mode(0o600)).map_err(failed)?;
     tell_ready();
     let kept = keeper::serve(listener).map_err(failed);
     let _ = fs::remove_file(&socket);

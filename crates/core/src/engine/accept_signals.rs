@@ -42,6 +42,9 @@ impl Engine {
             TerminalSignal::Agent(signal) => {
                 return orders.push(Order::ApplySignal { surface, agent, signal });
             }
+            TerminalSignal::Withdrawn { id } => {
+                return orders.push(Order::WithdrawFromTerminal { surface, id, report });
+            }
             TerminalSignal::Bell => (None, BELL_TEXT.to_owned(), None, true),
             TerminalSignal::Notified { title, body, kind, id: own, ttl_ms: ttl } => {
                 (id, ttl_ms) = (own, ttl);

@@ -50,6 +50,11 @@ pub enum TerminalSignal {
         #[serde(default)]
         ttl_ms: Option<u64>,
     },
+    /// The program takes back what it sent under this id.
+    Withdrawn {
+        /// What the program calls it.
+        id: String,
+    },
     /// A title or a program status, which says what the agent on the surface does.
     Agent(Signal),
 }
@@ -260,6 +265,16 @@ pub enum Order {
         /// After how many milliseconds it is over.
         #[serde(default)]
         ttl_ms: Option<u64>,
+    },
+    /// Append to the journal that a program takes back what it sent to its terminal.
+    WithdrawFromTerminal {
+        /// On this surface.
+        surface: SurfaceId,
+        /// What its program calls it.
+        id: String,
+        /// The id of the message, if it has one already.
+        #[serde(default)]
+        report: Option<MessageId>,
     },
     /// Append a notification to the journal about what a source reports.
     NotifyOfSource(SourceNotification),

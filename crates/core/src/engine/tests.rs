@@ -105,6 +105,7 @@ fn words(orders: &[Order]) -> Vec<String> {
                     return None;
                 }
                 Order::AppendToJournal { surface, body, .. } => format!("append {surface} {body}"),
+                Order::WithdrawFromTerminal { surface, id, .. } => format!("withdraw {surface} {id}"),
                 Order::NotifyOfSource(sent) => format!("notify {}", sent.text),
                 Order::ApplySignal { surface, signal, .. } => format!("apply {surface} {:?}", signal.content),
                 Order::DeleteRecord(id) => format!("forget {}", number(id)),

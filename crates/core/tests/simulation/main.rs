@@ -380,6 +380,7 @@ impl Simulation {
                 Order::SaveMute(mute) => self.quiet.muted(*mute),
                 Order::DeleteMute(target) => self.quiet.unmuted(&target),
                 Order::Flash(_)
+                | Order::WithdrawFromTerminal { .. }
                 | Order::Reorder(_)
                 | Order::ShowToast(_)
                 | Order::ReportHook { .. }

@@ -257,19 +257,16 @@ impl HubState {
 
     fn terminal_signal(&mut self, now: Now, params: SignalParams) -> Result<Value> {
         let surface = SurfaceId::new(&params.surface_id);
-        if params.withdrawn {
-            let id = params.id.ok_or_else(|| ApiError::params("id is missing"))?;
-            if params.report.as_ref().is_none_or(|report| self.heard_reports.is_new(report)) {
-                let report = params.report.and_then(|report| MessageId::parse(&report).ok());
-                self.withdraw_terminal_notification(now, &surface, &id, report);
-            }
-            return Ok(json!({}));
-        }
         let heard = json!({
             "surface": surface, "bell": params.bell, "title": params.title, "body": params.body, "kind": params.kind,
             "signal": params.signal,
         });
+        let is_said = !params.withdrawn;
         let signal = match (params.signal, params.body, params.bell) {
+            _ if params.withdrawn => {
+                let id = params.id.ok_or_else(|| ApiError::params("id is missing"))?;
+                TerminalSignal::Withdrawn { id }
+            }
             (Some(signal), ..) => TerminalSignal::Agent(signal),
             (None, Some(body), _) => {
                 let (title, kind, id, ttl_ms) = (params.title, params.kind, params.id, params.ttl_ms);
@@ -285,7 +282,9 @@ impl HubState {
         if params.report.as_ref().is_some_and(|report| !self.heard_reports.is_new(report)) {
             return Ok(json!({}));
         }
-        self.publish(now, "surface.heard", heard);
+        if is_said {
+            self.publish(now, "surface.heard", heard);
+        }
         let report = params.report.and_then(|report| MessageId::parse(&report).ok());
         self.decide(now, Event::TerminalSignal { surface, signal, report });
         Ok(json!({}))

@@ -54,6 +54,9 @@ impl HubState {
                     report,
                 );
             }
+            Order::WithdrawFromTerminal { surface, id, report } => {
+                self.withdraw_terminal_notification(now, &surface, &id, report);
+            }
             Order::NotifyOfSource(notification) => self.append_source_notification(now, &notification),
             Order::ApplySignal { surface, agent: _, signal } => self.apply_signal(now, &surface, signal),
             Order::Deliver(delivery) => self.notifications.writes().start_delivery(*delivery),

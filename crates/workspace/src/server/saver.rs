@@ -26,6 +26,8 @@ const TRY_AGAIN: Duration = Duration::from_mins(1);
 pub(super) struct SavedScreen {
     pub(super) pane: PaneId,
     pub(super) is_saved: bool,
+    /// Whether none of the others is saved any more.
+    pub(super) is_only_one: bool,
 }
 
 /// Saves the session and the screens on threads of its own. The two are in different directories, and one of them may hang.
@@ -183,6 +185,7 @@ impl Saver {
         let saved = |outcome: crate::file_writer::Outcome| SavedScreen {
             pane: PaneId::new(&outcome.name),
             is_saved: outcome.is_written,
+            is_only_one: outcome.is_first && outcome.is_written,
         };
         screens.into_iter().map(saved).collect()
     }

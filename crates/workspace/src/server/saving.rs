@@ -56,7 +56,14 @@ impl Server {
     /// Takes what was saved, or could not be.
     pub(super) fn hear_saver(&mut self, now: Instant) {
         let was_needed = self.kept.is_needed();
-        for SavedScreen { pane, is_saved } in self.saver.hear(now) {
+        for SavedScreen { pane, is_saved, is_only_one } in self.saver.hear(now) {
+            if is_only_one {
+                // Their directory was removed, as the runtime directory is at a logout.
+                let others: Vec<PaneId> =
+                    self.programs.keys().filter(|other| **other != pane).cloned().collect();
+                self.set_unsaved(&others);
+                self.saver.save_soon(now);
+            }
             if is_saved {
                 self.kept.set_saved(&pane);
             } else {

@@ -140,15 +140,6 @@ fn a_shell_closes_its_pane_after_a_command_that_failed() {
     window.keys("\x04");
     until("one pane", || window.text().matches('┌').count() == 1);
     assert_eq!(session.hub.bodies(&[]), [""; 0]);
-    // One that could not begin is told of.
-    let broken = session.file("broken");
-    fs::write(&broken, "#!/bin/sh\necho broken >&2\nexit 3\n").expect("a file");
-    fs::set_permissions(&broken, fs::Permissions::from_mode(0o755)).expect("it can be executed");
-    let mut command = session.hub.ringer(&["open", "-d"]);
-    let opened = command.envs(session.variables()).env("SHELL", &broken).output().expect("it runs");
-    assert!(opened.status.success());
-    window.until("exit status 3");
-    until("it is told", || session.hub.bodies(&[]) == ["exit status 3"]);
 }
 
 #[test]

@@ -66,7 +66,9 @@ fn other_runtime_directories_and_other_spellings_of_the_home_lead_to_it() {
 #[test]
 fn panes_and_the_hub_are_reached_after_the_runtime_directory_was_removed() {
     let session = Session::new();
+    session.open("idle", "echo idle-$((40+2)); read line");
     let before = with_pane(&session);
+    session.until_saved("idle-42");
     let runtime = runtime(&session);
     fs::remove_dir_all(&runtime).expect("a directory");
     check_one(&session, before, "x");
@@ -75,7 +77,9 @@ fn panes_and_the_hub_are_reached_after_the_runtime_directory_was_removed() {
     check_one(&session, before, "y");
     session.run(&["notify", "after it"]);
     until("it is listed", || session.run(&["list"]).contains("after it"));
-    session.until_saved("");
+    // Also of a pane that has written nothing since.
+    session.until_saved("idle-42");
     let window = session.window(&["attach"], 24, 80);
     window.until("work");
+    window.until("idle-42");
 }

@@ -144,6 +144,8 @@ fn an_event_that_is_saved_can_be_read_back() {
     events.extend(marks.map(|mark| incoming(Tag::Mark(mark), Recipient::Default)));
     let terminal = signals().into_iter().map(TerminalSignal::Agent).chain([TerminalSignal::Bell, notified()]);
     events.extend(terminal.map(|signal| Event::TerminalSignal { surface: surface(), signal, report: None }));
+    let withdrawn = TerminalSignal::Withdrawn { id: "i".to_owned() };
+    events.push(Event::TerminalSignal { surface: surface(), signal: withdrawn, report: None });
     events.push(Event::TerminalSignal {
         surface: surface(),
         signal: TerminalSignal::Bell,
@@ -258,6 +260,7 @@ fn an_order_that_is_saved_can_be_read_back() {
             has_ended: false,
         })),
         Order::DeleteUndo(4),
+        Order::WithdrawFromTerminal { surface: surface(), id: "i".to_owned(), report: Some(id()) },
         Order::SaveAway(AwayPeriod { since_ms: 1, until_ms: Some(2) }),
         Order::SaveMute(Box::new(RequestedMute {
             target: MuteTarget::Agent("ci".to_owned()),

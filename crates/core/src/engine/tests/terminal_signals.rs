@@ -50,6 +50,18 @@ fn titles_alone_are_told_apart() {
 }
 
 #[test]
+fn what_is_taken_back_does_not_overtake_what_was_sent() {
+    let mut engine = engine(&[]);
+    let withdrawn = || TerminalSignal::Withdrawn { id: "i".to_owned() };
+    assert_eq!(words(&engine.handle(at(0), terminal_signal("b", withdrawn()))), ["withdraw b i"]);
+    engine.handle(at(0), agent_on("a", true));
+    engine.handle(at(100), terminal_signal("a", notified("done")));
+    assert_eq!(words(&engine.handle(at(110), terminal_signal("a", withdrawn()))), [] as [&str; 0]);
+    let later = words(&engine.handle(at(610), Event::Tick));
+    assert_eq!((later.len(), later[1].as_str()), (2, "withdraw a i"), "{later:?}");
+}
+
+#[test]
 fn where_hooks_report_a_terminal_signal_is_delayed() {
     let mut engine = engine(&[]);
     engine.handle(at(0), agent_on("a", true));
