@@ -26,6 +26,7 @@ mod files;
 mod foreground;
 mod hex;
 mod open_files;
+pub mod owned;
 mod program;
 mod shared_file_system;
 mod shell_word;
