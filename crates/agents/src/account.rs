@@ -1,10 +1,9 @@
 //! How the person is signed in with a client, as far as that decides about MCP channels.
 
 use std::collections::BTreeSet;
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 
+use ringer_platform::owned;
 use ringer_turn::{Account, Auth};
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Deserializer};
@@ -98,9 +97,8 @@ fn names<'d, D: Deserializer<'d>>(deserializer: D) -> Result<BTreeSet<String>, D
 
 /// A file that is not there, or is something else, says nothing.
 fn read<T: DeserializeOwned + Default>(path: &Path) -> T {
-    let mut bytes = Vec::new();
-    let is_read = File::open(path).and_then(|file| file.take(MAX_FILE).read_to_end(&mut bytes)).is_ok();
-    is_read.then(|| serde_json::from_slice(&bytes).ok()).flatten().unwrap_or_default()
+    let bytes = owned::read(path, MAX_FILE).ok();
+    bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default()
 }
 
 /// The names of the variables of a process that are set to something, where the system shows them.

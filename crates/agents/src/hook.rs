@@ -70,8 +70,8 @@ pub fn call(
             }
             hub_is_missing
         }
-        // The home belongs to another user or cannot exist, so no process would ever ingest the event.
-        Err(error @ (JournalError::WrongOwner { .. } | JournalError::NoHome { .. })) => {
+        // The home is not safe or cannot exist, so no process would ever ingest the event.
+        Err(error @ (JournalError::UnsafeHome { .. } | JournalError::NoHome { .. })) => {
             return Err(error.into());
         }
         Err(error) => {

@@ -2,10 +2,7 @@
 //!
 //! Each client has its own way. Whatever cannot be pushed stays in the inbox, and enters the agent's next turn.
 
-use std::fs;
 use std::io::{self, Write};
-use std::os::unix::fs::MetadataExt;
-use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -16,6 +13,7 @@ use ringer_journal::{
     AgentInfo, Claimed, Consumer, EnteredPart, Error as JournalError, Home, INTO_INBOX, IdSource,
     InboxUpdate, Journal,
 };
+use ringer_platform::{find_own_program, owned};
 use ringer_turn::{Injection, render};
 
 use crate::client::{Client, ClientPaths, PushMethod};
@@ -149,18 +147,14 @@ fn send(
 }
 
 fn write_line(socket: &Path, line: &str) -> io::Result<()> {
-    // The owner of the socket reads what is written to it.
-    if fs::symlink_metadata(socket)?.uid() != rustix::process::geteuid().as_raw() {
-        return Err(io::ErrorKind::PermissionDenied.into());
-    }
-    let mut stream = UnixStream::connect(socket)?;
+    let mut stream = owned::connect(socket)?;
+    stream.set_nonblocking(false)?;
     stream.set_write_timeout(Some(DEADLINE))?;
     stream.write_all(line.as_bytes())
 }
 
 fn run(endpoints: &ClientEndpoints, name: &str, arguments: &[&str]) -> Result<(), String> {
-    let program = ringer_platform::find_program(&endpoints.search_path, name)
-        .ok_or_else(|| format!("{name} is not on the search path"))?;
+    let program = find_own_program(&endpoints.search_path, name).map_err(|error| error.to_string())?;
     let mut child = Command::new(program)
         .args(arguments)
         .stdin(Stdio::null())
@@ -193,6 +187,7 @@ mod tests {
     use ringer_core::{Draft, Kind, Recipient, Scope, Sender};
     use ringer_journal::AgentUpdate;
     use serde_json::json;
+    use std::fs;
     use std::io::{BufRead, BufReader};
     use std::os::unix::net::UnixListener;
 

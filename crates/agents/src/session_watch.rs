@@ -1,6 +1,5 @@
 //! Notices that a client no longer shows its dialog, by the file in which it says what its session does.
 
-use std::fs;
 use std::os::fd::BorrowedFd;
 #[cfg(target_os = "linux")]
 use std::os::fd::{AsFd, OwnedFd};
@@ -8,8 +7,10 @@ use std::path::PathBuf;
 use std::thread::sleep;
 use std::time::Duration;
 
+use ringer_platform::owned;
+
 use crate::client::{Client, ClientPaths, ReadSession, SessionActivity};
-use crate::sessions::find_state_file;
+use crate::sessions::{MAX_BYTES, find_state_file};
 
 /// Between two dialogs of one session the client shows none for a moment.
 const SETTLED_AFTER: Duration = Duration::from_millis(150);
@@ -75,7 +76,7 @@ impl DialogWatch {
 
     fn state_now(&mut self) -> DialogState {
         self.forget_changes();
-        let bytes = match fs::read(&self.path) {
+        let bytes = match owned::read(&self.path, MAX_BYTES) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return DialogState::Gone,
             Err(_) => return DialogState::Shown,
@@ -131,6 +132,7 @@ impl DialogWatch {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
     use std::path::Path;
 
     const SESSION: &str = "6be1e699-d2b2";

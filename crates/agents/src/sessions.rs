@@ -2,7 +2,7 @@
 //! permission to a tool that runs for long, or that the server failed.
 
 use std::collections::HashMap;
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -12,6 +12,7 @@ use ringer_core::message::Agent;
 use ringer_journal::{
     AgentEvent, AgentInfo, Error as JournalError, Home, IdSource, InboxRequest, Journal, ProcessStat,
 };
+use ringer_platform::owned;
 
 use crate::client::{
     Client, ClientPaths, ReadSession, SessionActivity, SessionFile, SessionFiles, SessionStatus, TurnEnd,
@@ -20,7 +21,7 @@ use crate::client::{
 /// How many files are read at most. Far more than sessions run at once.
 pub(crate) const MAX_SESSIONS: usize = 1024;
 /// The longest file that is read. They have a few hundred bytes.
-const MAX_BYTES: u64 = 64 * 1024;
+pub(crate) const MAX_BYTES: u64 = 64 * 1024;
 /// How long a session must have been in a status before that counts, if a hook may say the same, or better: it is on its way for
 /// less.
 const SETTLED_MS: i64 = 700;
@@ -44,7 +45,7 @@ pub(crate) fn find_session(client: Client, paths: &ClientPaths, session_id: &str
     match adapter.sessions.as_ref()? {
         SessionFiles::States { .. } => {
             let (path, read) = find_state_file(client, paths, session_id)?;
-            read(&fs::read(path).ok()?)
+            read(&read_small(&path)?)
         }
         SessionFiles::Logs { directory, read } => {
             let log = find_log(&settings.join(directory), session_id)?;
@@ -80,10 +81,9 @@ fn is_of_running_process(path: &Path) -> bool {
     pid.is_some_and(|pid| ProcessStat::of(pid).is_some())
 }
 
-/// What is in a file about a session. Nothing else is read: what stands there under such a name may be endless.
+/// Reads a file about a session.
 pub(crate) fn read_small(path: &Path) -> Option<Vec<u8>> {
-    let data = fs::symlink_metadata(path).ok()?;
-    (data.is_file() && data.len() <= MAX_BYTES).then(|| fs::read(path).ok()).flatten()
+    owned::read(path, MAX_BYTES).ok()
 }
 
 /// The ids of a client's sessions that run, where the client says which do: it has a file `PID.json` for each. One that began
@@ -98,9 +98,8 @@ pub fn running_sessions(client: Client, paths: &ClientPaths) -> Vec<String> {
         if !is_of_running_process(&path) {
             return None;
         }
-        let data = entry.metadata().ok().filter(|data| data.is_file() && data.len() <= MAX_BYTES)?;
-        let age = data.modified().ok()?.elapsed().ok()?;
-        let bytes = fs::read(&path).ok().filter(|_| age >= FIRST_HOOK)?;
+        let age = entry.metadata().ok()?.modified().ok()?.elapsed().ok()?;
+        let bytes = read_small(&path).filter(|_| age >= FIRST_HOOK)?;
         Some(read(&bytes)?.session_id)
     });
     running.collect()
@@ -134,7 +133,7 @@ pub(crate) fn turn_end(client: Client, paths: &ClientPaths, session_id: &str) ->
 
 /// The end of a file, of so many bytes at most.
 pub(crate) fn tail_of(path: &Path, most: u64) -> io::Result<Vec<u8>> {
-    let mut file = File::open(path)?;
+    let mut file = owned::open(path)?;
     let length = file.metadata()?.len();
     file.seek(SeekFrom::Start(length.saturating_sub(most)))?;
     let mut tail = Vec::new();

@@ -2,9 +2,11 @@
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
+use std::path::Path;
 
 use ringer_core::agent::Answer;
 use ringer_journal::StoredPrompt;
+use ringer_platform::owned;
 
 use crate::client::{Client, DENIED, ReadResults};
 
@@ -36,9 +38,10 @@ impl Transcript {
     /// Begins at the end of the file. `None` for a client without one.
     pub(crate) fn begin(client: Client, prompt: &StoredPrompt) -> Option<Self> {
         let hooks = client.adapter().prompts.as_ref()?;
-        let file = File::open(prompt.prompt.transcript.as_ref()?).ok()?;
-        let metadata = file.metadata().ok().filter(std::fs::Metadata::is_file)?;
-        Some(Self { file, read_to: metadata.len(), results: hooks.results?, shown: ShownResult::None })
+        // A hook says where it is, so anything may be there.
+        let file = owned::open(Path::new(prompt.prompt.transcript.as_ref()?)).ok()?;
+        let read_to = file.metadata().ok()?.len();
+        Some(Self { file, read_to, results: hooks.results?, shown: ShownResult::None })
     }
 
     /// What it shows by now of an answer.

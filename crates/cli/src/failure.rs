@@ -126,8 +126,11 @@ impl From<JournalError> for Failure {
                      or use another directory: RINGER_HOME=/some/directory ringer …{disk}"
                 ))
             }
-            JournalError::WrongOwner { .. } => failure(Exit::NoPermission)
-                .hint("run it as the owner, or use another directory: RINGER_HOME=/some/directory ringer …"),
+            JournalError::UnsafeHome { .. } => failure(Exit::NoPermission).hint(
+                "only you may own and write the state directory and the directories above it:\n  \
+                 run it as the owner, take the permission from others (chmod go-w DIRECTORY),\n  \
+                 or use another directory: RINGER_HOME=/some/directory ringer …",
+            ),
             JournalError::NoHome { .. } => {
                 failure(Exit::CannotCreate).hint("RINGER_HOME=/some/directory ringer …")
             }

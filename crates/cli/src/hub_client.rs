@@ -276,7 +276,7 @@ pub(crate) fn failure(error: HubClientError) -> Failure {
                 None => failure.hint("ringer hub status"),
             }
         }
-        HubClientError::Foreign { .. } | HubClientError::UnsafePath(_) => {
+        HubClientError::UnsafePath(_) => {
             let failure = Failure::new(Exit::NoPermission, error.to_string());
             match context::home().ok().and_then(|home| HubLock::owner(&home)) {
                 Some(hub) => failure.hint(format!(

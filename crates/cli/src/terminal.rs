@@ -14,14 +14,14 @@ use ringer_term::{
     AppleBell, Detection, Env, Multiplexer, NotificationId, OuterTerminal, TerminalProgram, detect,
     sanitise_line,
 };
+use ringer_tmux::TmuxServer;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
 use crate::origin;
 
-/// How long tmux or osascript may take to answer; one that hangs must not block the
-/// command.
+/// How long osascript may take to answer; one that hangs must not block the command.
 const ASK_DEADLINE: Duration = Duration::from_secs(1);
 /// How long a terminal may refuse output (Ctrl-S) before the command fails.
 const WRITE_DEADLINE: Duration = Duration::from_secs(2);
@@ -36,7 +36,9 @@ pub(crate) fn detect_by_environment() -> Detection {
     if detection.multiplexers.first() != Some(&Multiplexer::Tmux) {
         return detection;
     }
-    match ask(&tmux_query(env.get("TMUX_PANE"))).as_deref().and_then(OuterTerminal::from_tmux) {
+    let server = env.get("TMUX").and_then(TmuxServer::of_variable);
+    let answer = server.and_then(|server| server.run(&tmux_query(env.get("TMUX_PANE"))).ok());
+    match answer.as_deref().and_then(OuterTerminal::from_tmux) {
         Some(outer) => detection.with_outer_terminal(outer),
         None => detection,
     }

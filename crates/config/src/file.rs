@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
+use ringer_platform::owned;
 use rustix::fs::{Mode, OFlags};
 
 use crate::parse::{parse_repository, parse_with_rules};
@@ -48,7 +49,7 @@ pub fn load_with_rules(
     home: Option<&Path>,
     rules: &[TableRule],
 ) -> Result<Config, ConfigErrors> {
-    match read(path)? {
+    match read(path, owned::open)? {
         Some(text) => parse_with_rules(path, home, &text, rules),
         None => Ok(Config { path: path.to_owned(), ..Config::default() }),
     }
@@ -57,13 +58,13 @@ pub fn load_with_rules(
 /// Reads the file of the repository at this root. One that is not there says nothing.
 pub fn load_repository(root: &Path, home: Option<&Path>) -> Result<RepositorySettings, ConfigErrors> {
     let path = root.join(REPOSITORY_FILE);
-    match read(&path)? {
+    match read(&path, open)? {
         Some(text) => parse_repository(&path, home, &text),
         None => Ok(RepositorySettings { path, ..RepositorySettings::default() }),
     }
 }
 
-fn read(path: &Path) -> Result<Option<String>, ConfigErrors> {
+fn read(path: &Path, open: impl FnOnce(&Path) -> io::Result<File>) -> Result<Option<String>, ConfigErrors> {
     let wrong = |text: &str, offset, message| ConfigError::at(path.to_owned(), text, offset, message);
     let mut bytes = Vec::new();
     match open(path).and_then(|file| file.take(MAX_FILE + 1).read_to_end(&mut bytes)) {
@@ -84,7 +85,8 @@ fn read(path: &Path) -> Result<Option<String>, ConfigErrors> {
     })
 }
 
-/// Opens a file, and nothing else: a FIFO in a checkout would make the hub wait for ever, already when it is opened.
+/// Opens a file of a checkout, which may be another user's: what it may do is decided by its digest, not by its owner. A FIFO would make
+/// the hub wait for ever, already when it is opened.
 fn open(path: &Path) -> io::Result<File> {
     let file = File::from(rustix::fs::open(path, OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty())?);
     if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is not a file")) }

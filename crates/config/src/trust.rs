@@ -4,14 +4,14 @@
 //! remembered is a digest of what would be run, so any change asks again.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use ringer_platform::{Durability, replace_file};
+use ringer_platform::{Durability, owned, replace_file};
 use serde::{Deserialize, Serialize};
 
 use crate::entry::Origin;
+use crate::file::MAX_FILE;
 use crate::trustable::Trustable;
 
 /// The version of the file.
@@ -77,7 +77,7 @@ impl Trusted {
     /// Reads the file. One that is not there trusts nothing.
     pub fn load(path: &Path) -> Result<Self, TrustError> {
         let broken = |source| TrustError::Broken { path: path.to_owned(), source };
-        let text = match fs::read(path) {
+        let text = match owned::read(path, MAX_FILE) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
             Err(source) => return Err(TrustError::Io { path: path.to_owned(), source }),
@@ -137,6 +137,8 @@ impl Trusted {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ringer_platform::find_program;
+use ringer_platform::find_own_program;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 
@@ -137,7 +137,7 @@ fn file_players(path: &OsStr, file: &Path) -> Vec<Vec<String>> {
 
 /// The path of a player, if it is on the search path.
 fn find(path: &OsStr, name: &str) -> Option<String> {
-    find_program(path, name)?.to_str().map(str::to_owned)
+    find_own_program(path, name).ok()?.to_str().map(str::to_owned)
 }
 
 #[cfg(test)]

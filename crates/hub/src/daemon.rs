@@ -119,8 +119,8 @@ pub fn run(options: &HubOptions, plug_ins: PlugIns) -> Result<(), HubError> {
 
 fn report(options: &HubOptions, error: &HubError) {
     let home = &options.home;
-    // What another user owns is not written to, also not by root.
-    if !matches!(error, HubError::Journal(JournalError::WrongOwner { .. })) {
+    // A directory that another user controls is not written to, not even by root.
+    if !matches!(error, HubError::Journal(JournalError::UnsafeHome { .. })) {
         options.log.quiet_line(format!("the hub cannot run: {error}"));
     }
     let failure = StartFailure { unix_ms: IdSource::now().unix_ms, why: error.to_string() };

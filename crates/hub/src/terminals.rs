@@ -2,24 +2,21 @@
 //! the bytes it gets.
 
 use std::path::Path;
-use std::time::Duration;
 
 use ringer_core::MessageId;
 use ringer_core::message::SurfaceId;
 use ringer_core::message::{self, ShownKind};
-use ringer_deliver::{Error, Note, Output, Program, terminal};
+use ringer_deliver::{Error, Note, terminal};
 use ringer_journal::{Home, SessionLeader, SessionLeaderError};
 use ringer_term::outer::tmux_query;
 use ringer_term::{
     AppleBell, Channel, Detection, Env, Method, Multiplexer, NotificationId, OuterTerminal,
     OutgoingNotification, Terminator, Urgency, choose_method, close99, detect, wrap,
 };
+use ringer_tmux::TmuxServer;
 
 use crate::probed_terminal::ProbedTerminal;
-use crate::tmux::TmuxPane;
-
-/// How long tmux may take to say what is around it.
-const ASK_DEADLINE: Duration = Duration::from_secs(1);
+use crate::tmux::{self, TmuxPane};
 
 /// A terminal that another program runs in.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -153,21 +150,9 @@ async fn outer(detection: Detection, environment: &Env) -> Detection {
     if detection.multiplexers.first() != Some(&Multiplexer::Tmux) {
         return detection;
     }
-    let asked = Program {
-        argv: tmux_query(environment.get("TMUX_PANE")),
-        directory: "/".into(),
-        environment: environment
-            .get("TMUX")
-            .map(|tmux| ("TMUX".to_owned(), tmux.to_owned()))
-            .into_iter()
-            .collect(),
-        input: Vec::new(),
-        output: Output::Kept { most: 64 * 1024 },
-        timeout: ASK_DEADLINE,
-    };
-    let answer = asked.run().await.into_result(ASK_DEADLINE).ok();
-    let outer = answer.and_then(|answer| OuterTerminal::from_tmux(&String::from_utf8_lossy(&answer)));
-    match outer {
+    let Some(server) = environment.get("TMUX").and_then(TmuxServer::of_variable) else { return detection };
+    let answer = tmux::run(server, tmux_query(environment.get("TMUX_PANE"))).await.ok();
+    match answer.as_deref().and_then(OuterTerminal::from_tmux) {
         Some(outer) => detection.with_outer_terminal(outer),
         None => detection,
     }

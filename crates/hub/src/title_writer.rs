@@ -7,11 +7,12 @@
 use std::time::Duration;
 
 use ringer_core::message::SurfaceId;
-use ringer_deliver::{Ended, Error};
+use ringer_deliver::Error;
 use ringer_term::{TITLE_RESTORE, Terminator, detect, title_mark};
+use ringer_tmux::TmuxError;
 
 use crate::terminals::{Terminal, has_utf8, write};
-use crate::tmux::{DEADLINE, TmuxPane};
+use crate::tmux::TmuxPane;
 
 /// How long after a try that failed the next one comes: a terminal that was stopped with Ctrl-S stays so for seconds to
 /// hours.
@@ -122,25 +123,17 @@ impl TmuxPane {
              set-option -p -u -t '{pane}' @ringer_title ; set-option -p -u -t '{pane}' @ringer_marked"
         );
         match self.tell("1", &commands).await {
-            Err(Failed::TimedOut) => TitleOutcome::NotYet,
+            Err(TmuxError::Late) => TitleOutcome::NotYet,
             // A pane or a server that has gone has no title.
-            Ok(()) | Err(Failed::Otherwise) => TitleOutcome::Gone,
+            Ok(()) | Err(_) => TitleOutcome::Gone,
         }
     }
 
     /// Runs commands if the server is still the one that it was, and this holds of the pane.
-    async fn tell(&self, condition: &str, commands: &str) -> Result<(), Failed> {
+    async fn tell(&self, condition: &str, commands: &str) -> Result<(), TmuxError> {
         let same = format!("#{{&&:#{{==:#{{pid}},{}}},{condition}}}", self.server);
-        match self.program(&["if-shell", "-F", "-t", &self.pane, &same, commands]).run().await {
-            Ended::TimedOut { .. } => Err(Failed::TimedOut),
-            ended => ended.into_result(DEADLINE).map(drop).map_err(|_| Failed::Otherwise),
-        }
+        self.command(&["if-shell", "-F", "-t", &self.pane, &same, commands]).await.map(drop)
     }
-}
-
-enum Failed {
-    TimedOut,
-    Otherwise,
 }
 
 #[cfg(test)]

@@ -5,17 +5,13 @@ use std::fmt;
 use std::time::Duration;
 
 use ringer_core::message::{SurfaceId, TmuxSurface};
-use ringer_deliver::{Output, Program};
 use ringer_journal::ProcessStat;
 use ringer_platform::shell_word;
 use ringer_term::{Env, sanitise_line};
+use ringer_tmux::{TmuxError, TmuxServer};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-/// How long tmux may take for one command. It answers within milliseconds unless its server hangs.
-pub(crate) const DEADLINE: Duration = Duration::from_secs(2);
-/// The most that tmux may say: a row of 200 bytes for each of thousands of panes.
-const MOST: usize = 1024 * 1024;
 /// The most servers that are asked at once where panes are. A person has one or two.
 const MAX_SERVERS: usize = 8;
 
@@ -198,26 +194,22 @@ impl TmuxPane {
         sanitise_line(&format!("tmux {socket}attach -t {}", shell_word(session_name)))
     }
 
-    /// The program that gives the pane's server a command.
-    pub(crate) fn program(&self, arguments: &[&str]) -> Program {
-        // With -u names come as they are, whatever the locale of this process.
-        let argv = [&["tmux", "-u", "-S", &self.socket], arguments].concat();
-        Program {
-            argv: argv.into_iter().map(str::to_owned).collect(),
-            directory: "/".into(),
-            environment: Vec::new(),
-            input: Vec::new(),
-            output: Output::Kept { most: MOST },
-            timeout: DEADLINE,
-        }
+    /// Gives the pane's server a command.
+    pub(crate) async fn command(&self, words: &[&str]) -> Result<String, TmuxError> {
+        let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+        run(TmuxServer::at(&self.socket), words).await
     }
 
-    async fn run(&self, arguments: &[&str]) -> Result<String, Unreachable> {
-        match self.program(arguments).run().await.into_result(DEADLINE) {
-            Ok(said) => Ok(String::from_utf8_lossy(&said).into_owned()),
-            Err(why) => Err(Unreachable::new(format!("tmux: {}", sanitise_line(why.trim())))),
-        }
+    async fn run(&self, words: &[&str]) -> Result<String, Unreachable> {
+        let failed = |error: TmuxError| Unreachable::new(sanitise_line(&error.to_string()));
+        self.command(words).await.map_err(failed)
     }
+}
+
+/// Gives a server a command, on a thread that may wait for it.
+pub(crate) async fn run(server: TmuxServer, words: Vec<String>) -> Result<String, TmuxError> {
+    let ran = tokio::task::spawn_blocking(move || server.run(&words)).await;
+    ran.unwrap_or_else(|error| Err(TmuxError::Start(std::io::Error::other(error))))
 }
 
 /// The client that shows this session, else the one that was used last.

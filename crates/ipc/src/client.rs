@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use ringer_journal::{Home, HubLock};
-use ringer_platform::{connect_at_once, peer_uid};
+use ringer_platform::owned;
 use serde_json::{Value, json};
 
 use crate::deadline_io::write_until;
@@ -23,7 +23,7 @@ const TELL_WITHIN: Duration = Duration::from_millis(50);
 /// Sends a request to the hub of a home, and does not wait for its answer: for hooks, which must not make an agent wait
 /// for a hub that is stopped or busy. What was sent is read when the hub goes on.
 pub fn tell(home: &Home, method: &str, params: &Value) -> Result<(), HubClientError> {
-    let stream = reach(home, connect_at_once)?;
+    let stream = reach(home, owned::connect)?;
     let line = request(method, params);
     write_until(&stream, line.as_bytes(), Instant::now() + TELL_WITHIN).map_err(|error| match error.kind() {
         ErrorKind::TimedOut => HubClientError::Late { waited: TELL_WITHIN },
@@ -61,20 +61,15 @@ fn try_socket(
         Err(error) => return Err(HubClientError::UnsafePath(error)),
     }
     let stream = connect(socket).map_err(|_| HubClientError::NoHub)?;
-    check_peer(&stream)?;
+    // Before anything is sent to it or believed.
+    owned::check_peer(&stream).map_err(HubClientError::UnsafePath)?;
     Ok(stream)
-}
-
-/// Checks that this user owns the process behind the socket, before anything is sent to it or believed.
-fn check_peer(stream: &UnixStream) -> Result<(), HubClientError> {
-    let uid = peer_uid(stream).map_err(HubClientError::Silent)?;
-    if uid == rustix::process::geteuid().as_raw() { Ok(()) } else { Err(HubClientError::Foreign { uid }) }
 }
 
 /// Where no hub of this user runs, `hub.json` is left from an earlier one, and a new hub takes a safe place.
 fn suspicious(home: &Home, error: HubClientError) -> HubClientError {
-    let is_suspicious = matches!(error, HubClientError::Foreign { .. } | HubClientError::UnsafePath(_));
-    if is_suspicious && HubLock::owner(home).is_none() { HubClientError::NoHub } else { error }
+    let is_unsafe = matches!(error, HubClientError::UnsafePath(_));
+    if is_unsafe && HubLock::owner(home).is_none() { HubClientError::NoHub } else { error }
 }
 
 /// A request, as a line.
@@ -128,14 +123,8 @@ pub enum HubClientError {
     /// It does not answer.
     #[error("the hub does not answer: {0}")]
     Silent(std::io::Error),
-    /// Another user's process has its socket.
-    #[error("the process at the hub's socket belongs to another user (uid {uid}); nothing was sent to it")]
-    Foreign {
-        /// That user.
-        uid: u32,
-    },
-    /// Another user could have made the socket.
-    #[error("the hub's socket cannot be trusted: {0}")]
+    /// Another user made the socket, could have made it, or listens there.
+    #[error("the hub's socket cannot be trusted: {0}; nothing was sent to it")]
     UnsafePath(std::io::Error),
     /// It answered something else.
     #[error("the hub sent an invalid answer")]

@@ -1,13 +1,12 @@
 //! Where the hub is found: its socket, and the file that names it.
 
-use std::fs::{self, DirBuilder, File};
+use std::fs::{self, DirBuilder};
 use std::io::{self, ErrorKind, Read};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use ringer_journal::Home;
-use ringer_platform::{Durability, hex, is_on_shared_file_system, replace_file};
-use rustix::fs::{Mode, OFlags};
+use ringer_platform::{Durability, hex, is_on_shared_file_system, owned, replace_file};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -51,13 +50,16 @@ impl HubAddress {
     }
 }
 
-/// Checks that no other user could have put a socket there: this user owns the directories that a hub makes for it.
+/// Checks that no other user could have put a socket there: this user owns it and the directories that a hub makes for it.
 pub(crate) fn check_path(home: &Home, socket: &Path) -> io::Result<()> {
+    check_directories(home, socket)?;
+    owned::check_socket(socket).map(drop)
+}
+
+fn check_directories(home: &Home, socket: &Path) -> io::Result<()> {
     let Some(directory) = socket.parent() else { return Err(ErrorKind::InvalidInput.into()) };
-    if directory == home.path() {
-        return check_owner(directory, &fs::metadata(directory)?);
-    }
-    directory.parent().into_iter().chain([directory]).try_for_each(check_directory)
+    let above = directory.parent().filter(|_| directory != home.path());
+    above.into_iter().chain([directory]).try_for_each(|directory| owned::check_directory(directory).map(drop))
 }
 
 /// Where a hub of a home makes its socket, the best first.
@@ -72,7 +74,7 @@ pub fn socket_directories(home: &Home) -> Vec<PathBuf> {
 
 /// Whether only this user can put a socket into one of these directories.
 pub fn is_own_directory(home: &Home, directory: &Path) -> bool {
-    check_path(home, &directory.join(SOCKET)).is_ok()
+    check_directories(home, &directory.join(SOCKET)).is_ok()
 }
 
 /// A directory for what need not survive this user's last logout, which is made if it is not there: under the runtime directory, or
@@ -97,14 +99,8 @@ fn file(home: &Home) -> PathBuf {
 
 /// Reads a file of this user, of at most `most` bytes. One that another user wrote, or could write, is not read.
 pub(crate) fn read_own(path: &Path, most: u64) -> Option<Vec<u8>> {
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let file = File::from(rustix::fs::open(path, flags, Mode::empty()).ok()?);
-    let metadata = file.metadata().ok()?;
-    if !metadata.is_file() || !belongs_to_us(&metadata) {
-        return None;
-    }
     let mut text = Vec::new();
-    file.take(most).read_to_end(&mut text).ok()?;
+    owned::open(path).ok()?.take(most).read_to_end(&mut text).ok()?;
     Some(text)
 }
 
@@ -179,11 +175,10 @@ fn socket_in(places: &[SocketPlace]) -> io::Result<PathBuf> {
 /// Makes the folders of a place. Only we can enter them.
 pub(crate) fn make_directory(place: &SocketPlace) -> io::Result<PathBuf> {
     if place.folders.is_empty() {
-        // The home, which the person may have made a link, and may let others read.
-        check_owner(&place.base, &fs::metadata(&place.base)?)?;
+        owned::check_directory(&place.base)?;
         return Ok(place.base.clone());
     }
-    check_base(&place.base)?;
+    owned::check_base(&place.base)?;
     let mut path = place.base.clone();
     for folder in &place.folders {
         path.push(folder);
@@ -197,62 +192,27 @@ fn make_folder(path: &Path) -> io::Result<()> {
         Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error),
         _ => {}
     }
-    close(path, &fs::symlink_metadata(path)?)?;
-    check_directory(path)
-}
-
-/// Removes the permissions of other users from a directory of this user.
-fn close(path: &Path, metadata: &fs::Metadata) -> io::Result<()> {
-    if metadata.uid() == own_uid() && metadata.is_dir() && metadata.mode() & 0o077 != 0 {
-        fs::set_permissions(path, fs::Permissions::from_mode(0o700))?;
-    }
-    Ok(())
-}
-
-/// Refuses what is not a directory of this user; a link too.
-fn check_directory(path: &Path) -> io::Result<()> {
-    check_owner(path, &fs::symlink_metadata(path)?)
-}
-
-/// Refuses a directory that another user owns or can write to: that user could put another socket there.
-fn check_owner(path: &Path, metadata: &fs::Metadata) -> io::Result<()> {
-    if !metadata.is_dir() {
+    let found = fs::symlink_metadata(path)?;
+    if !found.is_dir() {
         return Err(io::Error::new(
             ErrorKind::NotADirectory,
             format!("{} is not a directory", path.display()),
         ));
     }
-    if belongs_to_us(metadata) { Ok(()) } else { Err(unsafe_place(path, metadata)) }
+    close(path, &found)?;
+    owned::check_directory(path).map(drop)
 }
 
-/// Refuses a directory in which another user could rename what we make. In one with the sticky bit (`/tmp`) only its
-/// owner, root or we can.
-fn check_base(path: &Path) -> io::Result<()> {
-    let metadata = fs::metadata(path)?;
-    let is_sticky = metadata.mode() & 0o1000 != 0;
-    let is_trusted = metadata.uid() == own_uid() || metadata.uid() == 0;
-    if is_trusted && (is_sticky || metadata.mode() & 0o022 == 0) {
-        Ok(())
-    } else {
-        Err(unsafe_place(path, &metadata))
+/// Removes the permissions of other users from a directory of this user.
+fn close(path: &Path, metadata: &fs::Metadata) -> io::Result<()> {
+    if metadata.uid() == own_uid() && metadata.mode() & 0o077 != 0 {
+        fs::set_permissions(path, fs::Permissions::from_mode(0o700))?;
     }
-}
-
-fn belongs_to_us(metadata: &fs::Metadata) -> bool {
-    metadata.uid() == own_uid() && metadata.mode() & 0o022 == 0
+    Ok(())
 }
 
 fn own_uid() -> u32 {
     rustix::process::geteuid().as_raw()
-}
-
-fn unsafe_place(path: &Path, metadata: &fs::Metadata) -> io::Error {
-    let why = if metadata.uid() == own_uid() || metadata.uid() == 0 {
-        "can be written by other users".to_owned()
-    } else {
-        format!("belongs to another user (uid {})", metadata.uid())
-    };
-    io::Error::new(ErrorKind::PermissionDenied, format!("{} {why}", path.display()))
 }
 
 #[cfg(test)]
@@ -323,15 +283,15 @@ mod tests {
         allow(&runtime.join("ringer"), 0o777);
         let socket = in_shared(&home, Some(&runtime));
         let address = HubAddress { socket, pid: 1, version: "1".into() };
-        check_path(&home, &address.socket).unwrap();
+        check_directories(&home, &address.socket).unwrap();
         allow(&runtime.join("ringer"), 0o770);
-        let error = check_path(&home, &address.socket).unwrap_err().to_string();
+        let error = check_directories(&home, &address.socket).unwrap_err().to_string();
         assert_eq!(error, format!("{} can be written by other users", runtime.join("ringer").display()));
         // A link is no directory of ours.
         fs::rename(runtime.join("ringer"), runtime.join("elsewhere")).unwrap();
         std::os::unix::fs::symlink("elsewhere", runtime.join("ringer")).unwrap();
         assert!(in_shared(&home, Some(&runtime)).starts_with(home.path()));
-        check_path(&home, &address.socket).unwrap_err();
+        check_directories(&home, &address.socket).unwrap_err();
     }
 
     #[test]
@@ -355,11 +315,11 @@ mod tests {
         let long = Home::new(directory.path().join("x".repeat(200)));
         let socket = socket_in(&places_with(&long, None, &runtime, false)).unwrap();
         let address = HubAddress { socket, pid: 1, version: "1".into() };
-        check_path(&long, &address.socket).unwrap();
+        check_directories(&long, &address.socket).unwrap();
         chown(runtime.join("ringer-0"), Some(65534), None).unwrap();
         let expected = format!("{} belongs to another user (uid 65534)", runtime.join("ringer-0").display());
         assert_eq!(socket_in(&places_with(&long, None, &runtime, false)).unwrap_err().to_string(), expected);
-        assert_eq!(check_path(&long, &address.socket).unwrap_err().to_string(), expected);
+        assert_eq!(check_directories(&long, &address.socket).unwrap_err().to_string(), expected);
     }
 
     #[test]

@@ -19,15 +19,11 @@ pub enum Error {
         /// What the system said.
         source: io::Error,
     },
-    /// The home belongs to another user.
-    #[error("{} belongs to another user (uid {owner}, not {own})", path.display())]
-    WrongOwner {
-        /// The home.
-        path: PathBuf,
-        /// Its owner.
-        owner: u32,
-        /// The user of this process.
-        own: u32,
+    /// Another user owns the home, can write it or could exchange it.
+    #[error("the state directory is not safe: {why}")]
+    UnsafeHome {
+        /// Which directory it is, and why.
+        why: io::Error,
     },
     /// The home is no directory, and cannot be made one.
     #[error("{} cannot be used as the state directory: {source}", path.display())]

@@ -1,11 +1,11 @@
 //! The home: the directory that holds the database, the doorbells and the locks.
 
-use std::fs::{self, DirBuilder};
+use std::fs::DirBuilder;
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-use ringer_platform::sync_directory;
+use ringer_platform::{owned, sync_directory};
 
 use crate::error::Error;
 
@@ -56,20 +56,21 @@ impl Home {
         self.path.join("locks")
     }
 
-    /// Refuses a home of another user, who could read what is written there.
+    /// Refuses a home that another user owns, can write or could exchange. One that does not exist yet passes if nobody else can make
+    /// it first.
     pub fn check_owner(&self) -> Result<(), Error> {
-        match fs::metadata(&self.path) {
-            Ok(metadata) => {
-                let (owner, own) = (metadata.uid(), rustix::process::geteuid().as_raw());
-                if owner == own {
-                    Ok(())
-                } else {
-                    Err(Error::WrongOwner { path: self.path.clone(), owner, own })
-                }
+        let checked = match owned::check_directory(&self.path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                let mut above = self.path.ancestors().skip(1);
+                above.find(|path| path.exists()).map_or(Ok(()), owned::check_base)
             }
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
-            Err(error) => Err(self.error("looking at the home", error)),
-        }
+            checked => checked.map(drop),
+        };
+        checked.map_err(|error| match error.kind() {
+            // A refusal of the check itself, not of the system.
+            ErrorKind::PermissionDenied if error.raw_os_error().is_none() => Error::UnsafeHome { why: error },
+            _ => self.error("looking at the home", error),
+        })
     }
 
     /// Makes what is missing of the home.

@@ -3,11 +3,12 @@
 
 use std::fs::{self, DirBuilder};
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use ringer_core::hash::fnv1a_64;
 use ringer_core::message::Agent;
+use ringer_platform::owned;
 
 use crate::home::Home;
 
@@ -70,14 +71,11 @@ pub(crate) fn make_private(directory: &Path) -> io::Result<()> {
         Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error),
         _ => {}
     }
-    if is_private(directory) { Ok(()) } else { Err(ErrorKind::PermissionDenied.into()) }
+    owned::check_directory(directory).map(drop)
 }
 
-/// Whether this user owns the directory and no other user can write into it.
 fn is_private(directory: &Path) -> bool {
-    let own = rustix::process::geteuid().as_raw();
-    fs::symlink_metadata(directory)
-        .is_ok_and(|metadata| metadata.is_dir() && metadata.uid() == own && metadata.mode() & 0o022 == 0)
+    owned::check_directory(directory).is_ok()
 }
 
 /// An agent's id as a part of a file name. Ids are words of clients, which may hold anything.

@@ -44,11 +44,9 @@ pub use files::{Durability, replace_file, sync_directory};
 pub use foreground::{ForegroundCheck, stop_this_process};
 pub use hex::hex;
 pub use open_files::{raise_open_files, with_first_open_files};
-pub use program::{find_program, is_program};
+pub use program::{find_own_program, find_program, is_program};
 pub use shared_file_system::is_on_shared_file_system;
 pub use shell_word::shell_word;
-#[cfg(target_os = "linux")]
-pub use socket::connect_abstract_at_once;
-pub use socket::{connect_at_once, peer_uid};
+pub use socket::peer_uid;
 pub use terminal_lock::{try_lock_terminal, unlock_terminal};
 pub use wake::{clear_wakes, wake, wake_pair};

@@ -8,7 +8,7 @@
 
 use std::ffi::OsString;
 use std::fs::{self, File, Metadata};
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Read};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::os::unix::net::UnixStream;
 use std::path::{Component, Path, PathBuf};
@@ -16,11 +16,14 @@ use std::sync::OnceLock;
 
 use rustix::fs::{Mode, OFlags};
 
+#[cfg(target_os = "linux")]
+use crate::socket::connect_abstract_at_once;
 use crate::socket::{connect_at_once, peer_uid};
 
 /// As many links as Linux follows.
 const MAX_LINKS: usize = 40;
 const OTHERS_WRITE: u32 = 0o002;
+const OTHERS_USE: u32 = 0o077;
 const GROUP_WRITES: u32 = 0o020;
 const STICKY: u32 = 0o1000;
 const ROOT: u32 = 0;
@@ -36,20 +39,57 @@ pub fn open(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
+/// Reads such a file. One of more than `most` bytes is refused.
+pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open(path)?.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
+    if u64::try_from(bytes.len()).is_ok_and(|length| length <= most) {
+        return Ok(bytes);
+    }
+    Err(io::Error::new(ErrorKind::FileTooLarge, format!("{} has more than {most} bytes", path.display())))
+}
+
+/// Opens a file with a secret: nobody else may even read it.
+pub fn open_secret(path: &Path) -> io::Result<File> {
+    let file = open(path)?;
+    let found = file.metadata()?;
+    if found.uid() != own_uid() {
+        return Err(foreign(path, found.uid()));
+    }
+    if found.mode() & OTHERS_USE != 0 {
+        let why = format!("{0} can be read or written by others: chmod 600 {0}", path.display());
+        return Err(io::Error::new(ErrorKind::PermissionDenied, why));
+    }
+    Ok(file)
+}
+
 /// Checks a socket before a program connects to it. It has to be this user's. Its own mode does not matter: it says who else may
-/// connect, and tmux lets the group.
-pub fn check_socket(path: &Path) -> io::Result<()> {
+/// connect, and tmux lets the group. Returns its path without links.
+pub fn check_socket(path: &Path) -> io::Result<PathBuf> {
     let (path, found) = walk(path, Writers::Strict)?;
     require_socket(&path, &found)?;
-    if found.uid() == own_uid() { Ok(()) } else { Err(foreign(&path, found.uid())) }
+    if found.uid() == own_uid() { Ok(path) } else { Err(foreign(&path, found.uid())) }
 }
 
 /// Connects to a socket of this user whose server is a process of this user, without waiting. The stream does not block.
 pub fn connect(path: &Path) -> io::Result<UnixStream> {
-    check_socket(path)?;
-    let stream = connect_at_once(path)?;
+    let resolved = check_socket(path)?;
+    let stream = connect_at_once(shorter(path, &resolved))?;
     check_peer(&stream)?;
     Ok(stream)
+}
+
+/// Connects to an abstract socket, whose name is in no directory: only the process behind it can be checked.
+#[cfg(target_os = "linux")]
+pub fn connect_abstract(name: &[u8]) -> io::Result<UnixStream> {
+    let stream = connect_abstract_at_once(name)?;
+    check_peer(&stream)?;
+    Ok(stream)
+}
+
+/// Of two paths of one socket: the kernel takes a hundred bytes.
+fn shorter<'a>(one: &'a Path, other: &'a Path) -> &'a Path {
+    if one.as_os_str().len() <= other.as_os_str().len() { one } else { other }
 }
 
 /// Connects to a socket that this user or root may have made: an X server is often started by root.
@@ -59,7 +99,7 @@ pub fn connect_to_system(path: &Path) -> io::Result<UnixStream> {
     if !is_trusted(found.uid()) {
         return Err(foreign(&resolved, found.uid()));
     }
-    let stream = connect_at_once(path)?;
+    let stream = connect_at_once(shorter(path, &resolved))?;
     let peer = peer_uid(&stream)?;
     if is_trusted(peer) { Ok(stream) } else { Err(foreign_peer(peer)) }
 }

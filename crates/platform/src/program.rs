@@ -1,9 +1,12 @@
 //! Programs on a search path.
 
 use std::ffi::OsStr;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, access};
+
+use crate::owned;
 
 /// The first program of a name on a search path (the value of `PATH`). Relative and empty entries are passed over: they
 /// mean another file in every directory.
@@ -14,6 +17,15 @@ pub fn find_program(search_path: &OsStr, name: &str) -> Option<PathBuf> {
         .find(|file| is_program(file))
 }
 
+/// The first program of a name on a search path, if nobody else can change it: for programs that Ringer runs on its own account.
+/// One that the person names is theirs to judge.
+pub fn find_own_program(search_path: &OsStr, name: &str) -> io::Result<PathBuf> {
+    let missing = || io::Error::new(ErrorKind::NotFound, format!("{name} is not on the search path"));
+    let program = find_program(search_path, name).ok_or_else(missing)?;
+    owned::check_program(&program)?;
+    Ok(program)
+}
+
 /// Whether this is a file that this user may execute.
 pub fn is_program(file: &Path) -> bool {
     file.is_file() && access(file, Access::EXEC_OK).is_ok()
@@ -21,8 +33,10 @@ pub fn is_program(file: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::find_program;
+    use super::{find_own_program, find_program};
     use std::ffi::OsStr;
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::PermissionsExt;
     use std::path::PathBuf;
 
     #[test]
@@ -34,5 +48,20 @@ mod tests {
         check("relative:", "sh", None);
         check("/", "bin", None);
         check("/bin", "no-such-program-anywhere", None);
+    }
+
+    #[test]
+    fn a_program_that_others_can_change_is_not_run_and_none_behind_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let program = directory.path().join("sh");
+        fs::write(&program, "").unwrap();
+        let search_path = std::env::join_paths([directory.path(), "/bin".as_ref()]).unwrap();
+        let find = || find_own_program(&search_path, "sh").map_err(|error| error.to_string());
+        fs::set_permissions(&program, Permissions::from_mode(0o755)).unwrap();
+        assert_eq!(find(), Ok(program.clone()));
+        fs::set_permissions(&program, Permissions::from_mode(0o777)).unwrap();
+        assert_eq!(find(), Err(format!("{} can be written by other users", program.display())));
+        let missing = find_own_program(&search_path, "no-such-program").unwrap_err().to_string();
+        assert_eq!(missing, "no-such-program is not on the search path");
     }
 }

@@ -9,13 +9,13 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketType};
 
 /// Connects without waiting: a process that is stopped takes no connection, and those that wait for it are limited. The
 /// stream does not block.
-pub fn connect_at_once(socket: &Path) -> io::Result<UnixStream> {
+pub(crate) fn connect_at_once(socket: &Path) -> io::Result<UnixStream> {
     connect(&SocketAddrUnix::new(socket)?)
 }
 
 /// The same, for a socket with a name of the kernel's own instead of a file.
 #[cfg(target_os = "linux")]
-pub fn connect_abstract_at_once(name: &[u8]) -> io::Result<UnixStream> {
+pub(crate) fn connect_abstract_at_once(name: &[u8]) -> io::Result<UnixStream> {
     connect(&SocketAddrUnix::new_abstract_name(name)?)
 }
 

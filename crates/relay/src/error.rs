@@ -93,8 +93,8 @@ pub enum Error {
     #[error("{WITHOUT_NATS}; build it with: {BUILD_WITH_NATS}")]
     WithoutNats,
     /// Other people can read what lets this machine in.
-    #[error("other people can read or change {}, which lets this machine in; type: chmod 600 {}", .0.display(), .0.display())]
-    Open(PathBuf),
+    #[error("the file that lets this machine in cannot be used: {0}")]
+    Secret(io::Error),
     /// Nothing was heard for too long.
     #[error("nothing was heard from the other machine for {0} s")]
     Silent(u64),
@@ -104,7 +104,7 @@ impl Error {
     /// What the other side is told. What is wrong with the files of this machine is its own business.
     pub(crate) fn for_other_side(&self) -> String {
         match self {
-            Self::Journal(_) | Self::Io { .. } | Self::NoMachineId(_) => {
+            Self::Journal(_) | Self::Io { .. } | Self::Secret(_) | Self::NoMachineId(_) => {
                 "its journal cannot be used; `ringer doctor` there says why".to_owned()
             }
             Self::Program(_) => "its program ended".to_owned(),

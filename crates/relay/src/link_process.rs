@@ -8,6 +8,7 @@ use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitSta
 use std::thread;
 use std::time::{Duration, Instant};
 
+use ringer_platform::find_own_program;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::io::Errno;
@@ -122,6 +123,11 @@ impl LinkProcess {
     pub fn start(argv: &[String]) -> io::Result<Self> {
         let Some((program, arguments)) = argv.split_first() else {
             return Err(io::Error::other("no program is named"));
+        };
+        let program = if program.contains('/') {
+            program.into()
+        } else {
+            find_own_program(&std::env::var_os("PATH").unwrap_or_default(), program)?
         };
         let mut command = Command::new(program);
         // An agent may have started the hub: what it set for its own programs is not for this one.

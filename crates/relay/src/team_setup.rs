@@ -1,11 +1,11 @@
 //! How this machine takes part in a team.
 
-use std::fs;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use ringer_core::policy::{RelayLink, TeamLink};
 use ringer_journal::{Home, Journal};
+use ringer_platform::owned;
 
 use crate::answers::GiveAnswer;
 use crate::error::Error;
@@ -135,18 +135,6 @@ impl TeamSetup {
         let is_known = journal.team_note(&self.export_key())?.is_some();
         is_known.then_some(()).ok_or_else(|| Error::Removed { name: self.team.clone() })
     }
-
-    /// Refuses a file that other people can read: what is in it lets them speak as this machine.
-    pub(crate) fn check_credentials(&self) -> Result<(), Error> {
-        let Some(path) = &self.credentials else { return Ok(()) };
-        let failed = |source| Error::Io { what: format!("cannot read {}", path.display()), source };
-        let found = fs::metadata(path).map_err(failed)?;
-        let own = rustix::process::geteuid().as_raw();
-        if found.permissions().mode() & 0o077 != 0 || found.uid() != own {
-            return Err(Error::Open(path.clone()));
-        }
-        Ok(())
-    }
 }
 
 /// The host name as a word of a subject.
@@ -154,8 +142,12 @@ fn host_word() -> String {
     MachineName::of_host().as_str().replace('.', "-").chars().take(40).collect()
 }
 
-/// The text of a file of credentials.
+/// No credentials are that long.
+const MAX_SECRET: u64 = 64 * 1024;
+
+/// Reads the credentials of a team: who has them speaks as this machine.
 pub(crate) fn read_secret(path: &Path) -> Result<String, Error> {
-    fs::read_to_string(path)
-        .map_err(|source| Error::Io { what: format!("cannot read {}", path.display()), source })
+    let mut text = String::new();
+    let read = owned::open_secret(path).and_then(|file| file.take(MAX_SECRET).read_to_string(&mut text));
+    read.map(|_| text).map_err(Error::Secret)
 }

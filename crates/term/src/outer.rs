@@ -69,10 +69,10 @@ impl OuterTerminal {
     }
 }
 
-/// The arguments (program first) that ask tmux about the terminal around a pane (`$TMUX_PANE`).
+/// The words of a tmux command that asks about the terminal around a pane (`$TMUX_PANE`).
 pub fn tmux_query(pane: Option<&str>) -> Vec<String> {
     let format = "#{client_termtype}|#{client_termname}|#{allow-passthrough}|#{window_active_clients}";
-    let mut arguments = vec!["tmux", "display-message", "-p"];
+    let mut arguments = vec!["display-message", "-p"];
     if let Some(pane) = pane {
         arguments.extend(["-t", pane]);
     }
@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn the_query_names_the_pane() {
-        assert_eq!(tmux_query(Some("%3"))[..5], ["tmux", "display-message", "-p", "-t", "%3"]);
-        assert_eq!(tmux_query(None).len(), 4);
+        assert_eq!(tmux_query(Some("%3"))[..4], ["display-message", "-p", "-t", "%3"]);
+        assert_eq!(tmux_query(None).len(), 3);
     }
 }

@@ -2,13 +2,14 @@
 
 use std::ffi::OsStr;
 use std::fs;
-use std::io::Read;
-use std::os::unix::fs::FileTypeExt;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
+
+use ringer_platform::{find_own_program, owned};
 
 /// How long tmux may take for one command. It answers within milliseconds unless its server hangs.
 const DEADLINE: Duration = Duration::from_secs(2);
@@ -23,7 +24,15 @@ pub(crate) const DOORBELL: &str = "ringer-look";
 pub enum TmuxError {
     /// It cannot be started.
     #[error("cannot run tmux: {0}")]
-    Start(std::io::Error),
+    Start(io::Error),
+    /// There is no socket, or another user could have put it there: tmux runs what a server behind a socket asks of it.
+    #[error("the socket {} cannot be used: {why}", socket.display())]
+    Socket {
+        /// Its path.
+        socket: PathBuf,
+        /// What is wrong with it.
+        why: io::Error,
+    },
     /// It takes too long.
     #[error("tmux did not answer within {} s", DEADLINE.as_secs())]
     Late,
@@ -56,8 +65,8 @@ impl TmuxServer {
     /// The sockets of this user's servers in the directory where tmux makes them. Some may have no server any more.
     pub fn in_directory(directory: &Path) -> Vec<Self> {
         let entries = fs::read_dir(directory).into_iter().flatten().flatten();
-        let sockets = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_socket()));
-        let mut servers: Vec<Self> = sockets.map(|entry| Self::at(entry.path())).collect();
+        let sockets = entries.map(|entry| entry.path()).filter(|path| owned::check_socket(path).is_ok());
+        let mut servers: Vec<Self> = sockets.map(Self::at).collect();
         servers.sort();
         servers
     }
@@ -67,18 +76,23 @@ impl TmuxServer {
         &self.socket
     }
 
-    fn command(&self) -> Command {
-        let mut command = Command::new("tmux");
+    /// A tmux that talks to this server. With `-S` it does not check whose socket that is, so it is checked here, each time.
+    fn command(&self) -> Result<Command, TmuxError> {
+        owned::check_socket(&self.socket)
+            .map_err(|why| TmuxError::Socket { socket: self.socket.clone(), why })?;
+        let search_path = std::env::var_os("PATH").unwrap_or_default();
+        let tmux = find_own_program(&search_path, "tmux").map_err(TmuxError::Start)?;
+        let mut command = Command::new(tmux);
         // With -u names come as they are, whatever the locale of this process.
         command.arg("-u").arg("-S").arg(&self.socket).env_remove("TMUX").current_dir("/");
         command.stdin(Stdio::null()).stderr(Stdio::piped());
-        command
+        Ok(command)
     }
 
-    /// Runs commands, each word an argument, separated by `;`. Gives what they print.
+    /// Runs commands, each word an argument, separated by `;`. Returns their standard output.
     pub fn run<W: AsRef<OsStr>>(&self, words: &[W]) -> Result<String, TmuxError> {
         let mut child =
-            self.command().args(words).stdout(Stdio::piped()).spawn().map_err(TmuxError::Start)?;
+            self.command()?.args(words).stdout(Stdio::piped()).spawn().map_err(TmuxError::Start)?;
         let (send, receive) = channel();
         let output = child.stdout.take();
         thread::spawn(move || {
@@ -104,7 +118,7 @@ impl TmuxServer {
 
     /// Waits, for as long as it takes, until something rings.
     pub(crate) fn wait(&self) -> Result<(), TmuxError> {
-        let mut command = self.command();
+        let mut command = self.command()?;
         let child = command.args(["wait-for", DOORBELL]).stdout(Stdio::null()).spawn();
         check(child.map_err(TmuxError::Start)?)
     }
@@ -158,10 +172,17 @@ mod tests {
     }
 
     #[test]
-    fn a_socket_without_a_server_is_refused_and_said() {
-        let server = TmuxServer::at("/nowhere/at/all");
-        assert!(
-            matches!(server.run(&["list-panes"]), Err(TmuxError::Refused(why)) if why.contains("nowhere"))
-        );
+    fn a_socket_that_is_not_there_or_not_a_socket_is_named() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("file");
+        fs::write(&file, "").unwrap();
+        for (socket, expected) in [
+            (PathBuf::from("/nowhere/at/all"), "the socket /nowhere/at/all cannot be used: No such file"),
+            (file, "is not a socket"),
+            (PathBuf::from("relative"), "is not an absolute path"),
+        ] {
+            let error = TmuxServer::at(socket).run(&["list-panes"]).unwrap_err().to_string();
+            assert!(error.contains(expected), "{error}");
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::os::fd::{AsFd, BorrowedFd};
 
-use ringer_platform::connect_at_once;
+use ringer_platform::owned;
 use x11rb::connection::Connection;
 use x11rb::errors::ReplyError;
 use x11rb::protocol::xproto::{
@@ -91,8 +91,9 @@ pub(crate) struct Display {
 
 impl Display {
     pub(crate) fn connect(name: &DisplayName) -> Result<Self, DisplayError> {
-        let stream =
-            connect_at_once(&name.socket()).and_then(DeadlineStream::new).map_err(DisplayError::of)?;
+        let stream = owned::connect_to_system(&name.socket())
+            .and_then(DeadlineStream::new)
+            .map_err(DisplayError::of)?;
         let cookie = name.cookie();
         let connection =
             RustConnection::connect_to_stream_with_auth_info(stream, name.screen(), cookie.kind, cookie.data)

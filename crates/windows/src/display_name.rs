@@ -1,9 +1,9 @@
 //! Which display a program uses, and the cookie that its server asks for.
 
 use std::fmt;
-use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
+
+use ringer_platform::owned;
 
 /// Where the sockets of X servers are.
 const SOCKETS: &str = "/tmp/.X11-unix";
@@ -52,10 +52,9 @@ impl DisplayName {
 
     /// The cookie for it; an empty one where none is found, since some servers ask for none.
     pub(crate) fn cookie(&self) -> Cookie {
-        let mut file = Vec::new();
-        let opened = self.authority.as_deref().and_then(|path| File::open(path).ok());
         // What cannot be read is as if it were not there: the server refuses.
-        let _ = opened.map(|opened| opened.take(MAX_FILE).read_to_end(&mut file));
+        let file = self.authority.as_deref().and_then(|path| owned::read(path, MAX_FILE).ok());
+        let file = file.unwrap_or_default();
         let host = rustix::system::uname();
         let number = self.number.to_string();
         cookie_in(&file, host.nodename().to_bytes(), number.as_bytes()).unwrap_or_default()

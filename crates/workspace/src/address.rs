@@ -1,14 +1,12 @@
 //! Where the server and the keeper of a home are.
 
-use std::fs;
 use std::io;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use ringer_ipc::discovery::{is_own_directory, runtime_directory, socket_directories, socket_path};
 use ringer_journal::{Home, Lock};
-use ringer_platform::connect_at_once;
+use ringer_platform::owned;
 
 /// The file with the session.
 pub(crate) const SESSION: &str = "panes.json";
@@ -75,16 +73,14 @@ impl Places {
     /// saved them beside the sockets, and did not say so.
     pub(crate) fn keep_screens_in(&mut self, saved: Option<PathBuf>) {
         let directory = saved.unwrap_or_else(|| self.sockets.join("screens"));
-        let own = rustix::process::geteuid().as_raw();
-        let is_own = |found: fs::Metadata| found.is_dir() && found.uid() == own;
-        if fs::symlink_metadata(&directory).is_ok_and(is_own) {
+        if owned::check_directory(&directory).is_ok() {
             self.screens = directory;
         }
     }
 
     /// Whether a keeper runs, which ends soon when it has no programs.
     pub fn has_programs(&self) -> bool {
-        connect_at_once(&self.keeper()).is_ok()
+        owned::connect(&self.keeper()).is_ok()
     }
 
     /// Makes this process the only one of its kind, until the lock is dropped. `None` if another one is.
@@ -95,5 +91,5 @@ impl Places {
 
 /// Whether a server or a keeper answers there.
 fn is_used(directory: &Path) -> bool {
-    [SERVER, KEEPER].iter().any(|name| connect_at_once(&directory.join(name)).is_ok())
+    [SERVER, KEEPER].iter().any(|name| owned::connect(&directory.join(name)).is_ok())
 }

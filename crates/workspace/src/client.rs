@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ringer_platform::{clear_wakes, connect_at_once, peer_uid, stop_this_process};
+use ringer_platform::{clear_wakes, owned, stop_this_process};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use serde_json::Value;
@@ -175,7 +175,7 @@ fn connect_until(
         }
         // It does nothing while another one starts or ends, so this may have to be done again.
         surroundings.start_server().map_err(ClientError::CannotStart)?;
-        if connect_at_once(&places.server()).is_err() {
+        if owned::connect(&places.server()).is_err() {
             thread::sleep(POLL_INTERVAL);
         }
     }
@@ -221,12 +221,11 @@ fn connect(
     settings: &ClientSettings,
     window: Option<&Window>,
 ) -> Result<(Link, Welcome), ClientError> {
-    let stream = connect_at_once(&places.server()).map_err(|_| ClientError::NoServer)?;
+    let stream = owned::connect(&places.server()).map_err(|error| match error.kind() {
+        io::ErrorKind::PermissionDenied => ClientError::Silent(error),
+        _ => ClientError::NoServer,
+    })?;
     let descriptor = window.and_then(|window| window.terminal.for_server());
-    let is_own = peer_uid(&stream).is_ok_and(|uid| uid == rustix::process::geteuid().as_raw());
-    if !is_own {
-        return Err(ClientError::Silent(io::ErrorKind::PermissionDenied.into()));
-    }
     stream.set_nonblocking(false).map_err(ClientError::Silent)?;
     stream.set_write_timeout(Some(ANSWER_WITHIN)).map_err(ClientError::Silent)?;
     let mut link = Link { stream, reader: FrameReader::default(), has_lent_terminal: false };
@@ -261,7 +260,7 @@ fn connect(
 /// Waits until a server that ends has let go of its socket.
 fn wait_until_gone(places: &Places) {
     let (end, socket) = (Instant::now() + COMES_BACK_WITHIN, places.server());
-    while Instant::now() < end && connect_at_once(&socket).is_ok() {
+    while Instant::now() < end && owned::connect(&socket).is_ok() {
         thread::sleep(POLL_INTERVAL);
     }
 }
@@ -270,7 +269,7 @@ fn wait_until_gone(places: &Places) {
 fn wait_for_next(places: &Places) {
     wait_until_gone(places);
     let (end, socket) = (Instant::now() + NEXT_WITHIN, places.server());
-    while Instant::now() < end && connect_at_once(&socket).is_err() {
+    while Instant::now() < end && owned::connect(&socket).is_err() {
         thread::sleep(POLL_INTERVAL);
     }
 }

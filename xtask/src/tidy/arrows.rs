@@ -16,7 +16,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("pty", &["core", "term", "ipc", "platform"]),
     ("config", &["core", "term", "platform"]),
     ("ipc", &["core", "journal", "term", "platform"]),
-    ("hub", &["core", "term", "journal", "config", "ipc", "deliver", "platform"]),
+    ("hub", &["core", "term", "journal", "config", "ipc", "deliver", "platform", "tmux"]),
     ("tmux", &["core", "journal", "ipc", "platform"]),
     ("windows", &["core", "term", "journal", "ipc", "platform"]),
     ("workspace", &["core", "term", "journal", "ipc", "platform", "pty", "ui"]),

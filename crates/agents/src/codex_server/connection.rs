@@ -1,13 +1,11 @@
 //! A connection to Codex's server: JSON messages in a WebSocket over its Unix socket, with a deadline.
 
-use std::fs;
 use std::io::{self, ErrorKind, Read, Write};
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Instant;
 
-use ringer_platform::{connect_at_once, peer_uid};
+use ringer_platform::owned;
 use serde_json::Value;
 use tungstenite::protocol::WebSocketConfig;
 use tungstenite::{Error as WebSocketError, HandshakeError, Message, WebSocket};
@@ -25,30 +23,17 @@ pub(super) struct Connection {
 impl Connection {
     /// Connects to a socket that this user owns.
     pub(super) fn open(path: &Path, deadline: Instant) -> Result<Self, CodexServerError> {
-        // It is a link into a directory of temporary files, where the path is short enough for a socket.
-        let path = match fs::canonicalize(path) {
-            Ok(path) => path,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Err(CodexServerError::NoServer),
-            Err(error) => return Err(error.into()),
-        };
-        let user = rustix::process::geteuid().as_raw();
-        let file = fs::symlink_metadata(&path)?;
-        if !file.file_type().is_socket() || file.uid() != user {
-            return Err(CodexServerError::NotOwn(path));
-        }
-        let stream = match connect_at_once(&path) {
+        let stream = match owned::connect(path) {
             Ok(stream) => stream,
-            Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused) => {
                 return Err(CodexServerError::NoServer);
             }
+            // A refusal of the check, not of the system.
+            Err(error) if error.raw_os_error().is_none() => return Err(CodexServerError::NotOwn(error)),
             // More processes wait for it than can.
             Err(error) if error.kind() == ErrorKind::WouldBlock => return Err(CodexServerError::Silent),
             Err(error) => return Err(error.into()),
         };
-        // The socket may have been replaced since.
-        if peer_uid(&stream)? != user {
-            return Err(CodexServerError::NotOwn(path));
-        }
         stream.set_nonblocking(false)?;
         let config =
             WebSocketConfig::default().max_message_size(Some(MAX_MESSAGE)).max_frame_size(Some(MAX_MESSAGE));

@@ -1,7 +1,6 @@
 //! Why Codex's server cannot be asked or answered.
 
 use std::io;
-use std::path::PathBuf;
 
 /// Why Codex's server cannot be asked or answered. Nothing was answered then.
 #[derive(Debug, thiserror::Error)]
@@ -19,8 +18,8 @@ pub enum CodexServerError {
     )]
     OtherSession,
     /// Another user could read what is sent to it.
-    #[error("{} is not a socket of this user", .0.display())]
-    NotOwn(PathBuf),
+    #[error("Codex's socket cannot be trusted: {0}")]
+    NotOwn(io::Error),
     /// It took too long.
     #[error("Codex's server did not answer in time")]
     Silent,

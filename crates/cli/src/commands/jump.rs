@@ -1,10 +1,8 @@
 //! `ringer jump`.
 
-use std::process::Command;
-
 use ringer_core::MessageId;
 use ringer_core::message::MACHINE_PREFIX;
-use ringer_platform::{shell_word, variable};
+use ringer_platform::shell_word;
 use ringer_term::sanitise_line;
 use serde_json::{Value, json};
 
@@ -14,6 +12,7 @@ use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
 use crate::hub_client;
 use crate::output::{print_json, print_line};
+use crate::tmux_setup::server_around;
 
 /// Jump to the session that needs you and mark its notification read
 ///
@@ -84,22 +83,18 @@ fn go_to_machine(machine: &str, surface: &str, id: &str, is_silent: bool) -> Out
         return Err(stays_unread(machine).hint("ringer relay list"));
     };
     let there = attach_command(surface);
-    if variable("TMUX").is_none() {
+    let Some(server) = server_around() else {
         let typed = if there == ATTACH { there } else { shell_word(&there) };
         let typed = format!("ssh -t {} {typed}", shell_word(&host));
         return Err(stays_unread(machine).hint(sanitise_line(&typed)));
-    }
+    };
     // With several words tmux starts the program itself, without a shell.
-    let opened = Command::new("tmux")
-        .args(["new-window", "-n", machine, "--", "ssh", "-t", "--", &host, &there])
-        .output();
-    let failed = match opened {
-        Ok(output) if output.status.success() => {
+    let failed = match server.run(&["new-window", "-n", machine, "--", "ssh", "-t", "--", &host, &there]) {
+        Ok(_) => {
             hub_client::call("notification.mark_read", &json!({ "id": id }))?;
             let said = format!("Opened a window of tmux that connects to {machine}.");
             return if is_silent { Ok(()) } else { print_line(&said) };
         }
-        Ok(output) => String::from_utf8_lossy(&output.stderr).into_owned(),
         Err(error) => error.to_string(),
     };
     Err(stays_unread(machine).because(sanitise_line(failed.trim())).hint("tmux new-window"))

@@ -1,10 +1,16 @@
 //! The connection to the session bus and the notification server on it.
 
 use std::collections::HashMap;
+use std::ffi::OsStr;
 use std::future::poll_fn;
+use std::io::{self, ErrorKind};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::pin::Pin;
 
 use futures_core::Stream;
+use ringer_platform::owned;
 use ringer_term::sanitise_line;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -47,6 +53,37 @@ pub(super) enum BusSignal {
     Owner(Option<String>),
 }
 
+/// Opens the socket of one address. Buses over TCP, and programs that stand in for one, are refused: whose they are cannot be checked.
+fn open_socket(address: &str) -> io::Result<UnixStream> {
+    let unknown =
+        || io::Error::new(ErrorKind::InvalidInput, format!("{address} is not the address of a socket"));
+    let fields = address.strip_prefix("unix:").ok_or_else(unknown)?;
+    let field = |name: &str| fields.split(',').find_map(|field| unescape(field.strip_prefix(name)?));
+    match (field("path="), field("abstract=")) {
+        (Some(path), _) => owned::connect(Path::new(OsStr::from_bytes(&path))),
+        (None, Some(name)) => owned::connect_abstract(&name),
+        _ => Err(unknown()),
+    }
+}
+
+/// Decodes a value of a D-Bus address: `%2c` is a comma. `None` if it is not well formed.
+fn unescape(value: &str) -> Option<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(value.len());
+    let mut rest = value.as_bytes();
+    while let Some((first, after)) = rest.split_first() {
+        let (byte, after) = match first {
+            b'%' => {
+                let (digits, after) = after.split_at_checked(2)?;
+                (u8::from_str_radix(str::from_utf8(digits).ok()?, 16).ok()?, after)
+            }
+            byte => (*byte, after),
+        };
+        bytes.push(byte);
+        rest = after;
+    }
+    Some(bytes)
+}
+
 /// A connection to the session bus.
 #[derive(Debug)]
 pub(super) struct BusConnection {
@@ -78,8 +115,9 @@ impl BusConnection {
         Err(last)
     }
 
+    /// Connects to the bus of this user: whoever owns a bus reads every notification and can press every button.
     async fn connect_to(address: &str) -> zbus::Result<Self> {
-        let connection = zbus::connection::Builder::address(address).build().await?;
+        let connection = zbus::connection::Builder::unix_stream(open_socket(address)?).build().await?;
         let bus = connection.server_guid().to_string();
         let (sender, signals) = mpsc::channel(MAX_SIGNALS);
         let listener = tokio::spawn(listen(MessageStream::from(&connection), bus, sender));

@@ -1,12 +1,10 @@
 //! The secret of a webhook, from a file that only its owner can read.
 
 use std::fmt;
-use std::fs::OpenOptions;
 use std::io::Read;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::PathBuf;
 
-use rustix::fs::OFlags;
+use ringer_platform::owned;
 
 use crate::error::Error;
 
@@ -35,21 +33,7 @@ impl SecretFile {
     /// Reads it, if this user owns the file and no other user may read it.
     pub(super) fn read(&self) -> Result<Secret, Error> {
         let bad = |why: &str| Error::Secret { path: self.0.clone(), why: why.to_owned() };
-        let failed = |error: std::io::Error| bad(&error.to_string());
-        // Without NONBLOCK, opening a pipe in its place would block for ever.
-        let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
-        let file = OpenOptions::new().read(true).custom_flags(flags).open(&self.0).map_err(failed)?;
-        // The file that was opened is looked at, not its name: names can be moved in between.
-        let found = file.metadata().map_err(failed)?;
-        if !found.is_file() {
-            return Err(bad("it is not a file"));
-        }
-        if found.uid() != rustix::process::geteuid().as_raw() {
-            return Err(bad("it belongs to another user"));
-        }
-        if found.mode() & 0o077 != 0 {
-            return Err(bad("others may read or write it: chmod 600 it"));
-        }
+        let file = owned::open_secret(&self.0).map_err(|error| bad(&error.to_string()))?;
         let mut text = String::new();
         file.take(MAX_SECRET + 1).read_to_string(&mut text).map_err(|_| bad("it is not text"))?;
         if text.len() as u64 > MAX_SECRET {

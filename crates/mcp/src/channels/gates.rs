@@ -1,13 +1,11 @@
 //! The six gates, with what the hub knows: the pure checks are those of `ringer-turn`.
 
 use std::ffi::OsStr;
-use std::fs;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use ringer_core::message::InvalidName;
 use ringer_core::policy::McpChannel;
-use ringer_platform::find_program;
+use ringer_platform::{find_program, owned};
 use ringer_turn::{
     Account, Auth, ChannelCandidate, ChannelPolicy, Gate, GateRefusal, McpServer, Plugin, check_gates,
 };
@@ -80,14 +78,13 @@ pub(super) fn changeable_file(command: &[String], search_path: &OsStr) -> Option
 }
 
 fn is_changeable(path: &Path) -> bool {
-    let Ok(file) = fs::metadata(path) else { return false };
-    let own = rustix::process::geteuid().as_raw();
-    file.is_file() && (file.mode() & 0o002 != 0 || ![0, own].contains(&file.uid()))
+    path.is_file() && owned::check_program(path).is_err()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
     use std::os::unix::fs::PermissionsExt;
 
     fn server() -> McpChannel {

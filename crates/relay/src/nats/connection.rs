@@ -47,7 +47,6 @@ pub(crate) struct Connection {
 
 impl Connection {
     pub(crate) async fn open(setup: &TeamSetup) -> Result<Self, Error> {
-        setup.check_credentials()?;
         let (sender, mut problems) = channel(8);
         let (refusal_sender, refusals) = channel(8);
         let mut options = ConnectOptions::new()

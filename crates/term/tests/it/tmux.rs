@@ -63,8 +63,7 @@ impl Tmux {
     fn outer(&self, pane: Option<&str>) -> OuterTerminal {
         let query = tmux_query(pane);
         let query: Vec<&str> = query.iter().map(String::as_str).collect();
-        assert_eq!(query[0], "tmux");
-        OuterTerminal::from_tmux(&self.server.answer(&query[1..])).unwrap()
+        OuterTerminal::from_tmux(&self.server.answer(&query)).unwrap()
     }
 }
 

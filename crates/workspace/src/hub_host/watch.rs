@@ -28,7 +28,7 @@ impl HubWatch {
     pub(super) fn begin(&self, tell: impl FnOnce() + Send + 'static) -> bool {
         use std::sync::atomic::Ordering;
 
-        use ringer_platform::{DirectoryChanges, connect_at_once};
+        use ringer_platform::{DirectoryChanges, owned};
 
         let Some(socket) = self.socket.clone() else { return false };
         let Some(directory) = socket.parent().filter(|directory| directory.is_dir()) else { return false };
@@ -42,7 +42,7 @@ impl HubWatch {
         let is_watching = Arc::clone(&self.is_watching);
         std::thread::spawn(move || {
             // It may have come before its directory was watched.
-            let mut is_there = connect_at_once(&socket).is_ok();
+            let mut is_there = owned::connect(&socket).is_ok();
             while !is_there {
                 match changes.wait() {
                     Ok(paths) if paths.contains(&socket) => is_there = listens(&socket),
@@ -66,7 +66,7 @@ impl HubWatch {
 /// Whether the hub takes connections: its socket is there a moment before.
 #[cfg(target_os = "linux")]
 fn listens(socket: &std::path::Path) -> bool {
-    let is_there = || ringer_platform::connect_at_once(socket).is_ok();
+    let is_there = || ringer_platform::owned::connect(socket).is_ok();
     (0..LISTEN_TRIES).any(|_| {
         let is_there = is_there();
         if !is_there {

@@ -1,6 +1,6 @@
 //! The channels: desktop, sound, command, webhooks.
 
-use std::os::unix::fs::MetadataExt;
+use std::io::ErrorKind;
 use std::path::Path;
 use std::time::Duration;
 
@@ -8,6 +8,7 @@ use ringer_config::{Config, SoundSetting, WebhookEntry};
 use ringer_core::policy::PopupMode;
 use ringer_deliver::{Error, PersonCommand, WebhookRequest};
 use ringer_hub::delivery_setup;
+use ringer_platform::owned;
 
 use super::hub_view::{self, HubView};
 use super::programs::find;
@@ -183,22 +184,12 @@ fn webhook(part: String, entry: &WebhookEntry, send: bool) -> Row {
     }
 }
 
-/// What is wrong with a secret's file, if something is. Its content is not looked at.
+/// Reports a file with a secret that cannot be used. Its content is not looked at.
 fn secret(part: &str, file: &Path) -> Option<Row> {
-    let name = file.display();
-    let found = match file.metadata() {
-        Ok(found) => found,
-        Err(error) => {
-            return Some(
-                Row::broken(part, format!("the secret in {name}: {error}")).fix("correct its secret_file"),
-            );
-        }
+    let why = owned::open_secret(file).err()?;
+    let fix = match why.kind() {
+        ErrorKind::PermissionDenied => format!("chmod 600 {}   # and let it belong to you", file.display()),
+        _ => "correct its secret_file".to_owned(),
     };
-    if found.uid() != rustix::process::geteuid().as_raw() {
-        return Some(Row::broken(part, format!("the secret in {name} belongs to another user")));
-    }
-    (found.mode() & 0o077 != 0).then(|| {
-        Row::broken(part, format!("the secret in {name} can be read or written by others"))
-            .fix(format!("chmod 600 {name}"))
-    })
+    Some(Row::broken(part, format!("the secret cannot be used: {why}")).fix(fix))
 }

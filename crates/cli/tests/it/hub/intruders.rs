@@ -25,6 +25,70 @@ fn a_crowd_that_says_nothing_locks_no_command_out() {
     drop(crowd);
 }
 
+/// tmux runs what the server behind a socket asks of it, and `tmux -S` does not check whose server that is.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_tmux_socket_that_another_user_could_have_made_is_never_used() {
+    use std::fs;
+    use std::os::unix::fs::{PermissionsExt, chown};
+    use std::os::unix::net::UnixListener;
+
+    if !test_support::is_root() {
+        return;
+    }
+    let place = tempfile::tempdir().expect("a directory");
+    let path = |name: &str| place.path().join(name);
+    for directory in ["bin", "usual/tmux-0", "around"] {
+        fs::create_dir_all(path(directory)).expect("a directory");
+    }
+    let calls = path("calls");
+    let stub = format!("#!/bin/sh\necho \"$*\" >> {}\nexit 1\n", calls.display());
+    fs::write(path("bin/tmux"), stub).expect("a file");
+    fs::set_permissions(path("bin/tmux"), fs::Permissions::from_mode(0o755)).expect("ours");
+    let sockets = [path("usual/tmux-0/default"), path("around/socket")];
+    let _servers = sockets.clone().map(|socket| UnixListener::bind(socket).expect("a socket"));
+    let directories = [path("usual/tmux-0"), path("around")];
+
+    let asked = || {
+        let environment = HubEnvironment::new();
+        for arguments in [
+            &["notify", "hello"][..],
+            &["list"],
+            &["doctor"],
+            &["setup", "tmux", "--dry-run"],
+            &["hub", "stop"],
+        ] {
+            let mut command = environment.ringer(arguments);
+            let search_path = format!("{}:/usr/bin:/bin", path("bin").display());
+            command.env("PATH", search_path).env("TMUX_TMPDIR", path("usual"));
+            command.env("TMUX", format!("{},1,0", sockets[1].display())).env("TMUX_PANE", "%0");
+            command.output().expect("it ends");
+        }
+        let calls = fs::read_to_string(&calls).unwrap_or_default();
+        sockets.clone().map(|socket| calls.contains(&format!("-S {}", socket.display())))
+    };
+    for directory in &directories {
+        chown(directory, Some(65534), None).expect("root may");
+    }
+    assert_eq!(asked(), [false, false], "in directories of another user");
+    for directory in &directories {
+        chown(directory, Some(0), None).expect("root may");
+        fs::set_permissions(directory, fs::Permissions::from_mode(0o777)).expect("ours");
+    }
+    assert_eq!(asked(), [false, false], "in directories that everybody can write");
+    for directory in &directories {
+        fs::set_permissions(directory, fs::Permissions::from_mode(0o700)).expect("ours");
+    }
+    for socket in &sockets {
+        chown(socket, Some(65534), None).expect("root may");
+    }
+    assert_eq!(asked(), [false, false], "made by another user");
+    for socket in &sockets {
+        chown(socket, Some(0), None).expect("root may");
+    }
+    assert_eq!(asked(), [true, true], "those of this user are asked");
+}
+
 /// As the fault was found: the directory above the socket is another user's, who answers there.
 #[test]
 #[cfg(target_os = "linux")]
@@ -88,7 +152,7 @@ fn what_another_users_process_says_is_not_printed() {
     for path in [&above, &leaf] {
         chown(path, Some(0), None).expect("root may");
     }
-    refused("the process at the hub's socket belongs to another user (uid 65534)");
+    refused("hub.sock belongs to another user (uid 65534)");
     fs::write(&file, believed).expect("a file");
     assert_eq!(environment.bodies(&[]), ["ours"]);
 }
