@@ -59,7 +59,7 @@ struct Task {
 const TASKS: &[Task] = &[
     Task {
         name: "test",
-        arguments: "[--no-install] [--clients] [arguments]",
+        arguments: "[--quick | --clients] [--no-install] …",
         summary: "install what the tests talk to, then run all of them",
         run: test::run,
     },
@@ -130,6 +130,7 @@ const TASKS: &[Task] = &[
 const EXAMPLES: &str = "\
 Examples:
   cargo xtask test                      everything
+  cargo xtask test --quick              rules, parsers and one of each kind end to end: while you work
   cargo xtask test -p ringer-term       one crate
   cargo xtask test --no-install         name what is missing, install nothing
   cargo xtask test --clients            real clients, installed from npm and PyPI into target/

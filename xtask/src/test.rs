@@ -13,34 +13,60 @@ use crate::stress;
 /// for minutes and prove nothing.
 const TARGETS: &[&str] = &["--lib", "--bins", "--tests", "--examples"];
 
+/// What is run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Extent {
+    /// Unit tests and one test of each kind end to end: for while one works.
+    Quick,
+    All,
+    /// Only those with real clients.
+    Clients,
+}
+
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
-    let (missing, with_clients, arguments) = ours(arguments);
-    StepTimes::around(|times| {
-        if with_clients { clients::test(missing, arguments, times) } else { all(missing, arguments, times) }
+    let (missing, extent, arguments) = ours(arguments);
+    StepTimes::around(|times| match extent {
+        Extent::Quick => quick(missing, arguments, times),
+        Extent::All => all(missing, arguments, times),
+        Extent::Clients => clients::test(missing, arguments, times),
     })
 }
 
 /// Our own flags stand first; everything after them is for the test runner.
-fn ours(mut arguments: &[String]) -> (Missing, bool, &[String]) {
-    let (mut missing, mut with_clients) = (Missing::Install, false);
+fn ours(mut arguments: &[String]) -> (Missing, Extent, &[String]) {
+    let (mut missing, mut extent) = (Missing::Install, Extent::All);
     while let Some((first, rest)) = arguments.split_first() {
         match first.as_str() {
             "--no-install" => missing = Missing::Report,
-            "--clients" => with_clients = true,
+            "--quick" => extent = Extent::Quick,
+            "--clients" => extent = Extent::Clients,
             _ => break,
         }
         arguments = rest;
     }
-    (missing, with_clients, arguments)
+    (missing, extent, arguments)
+}
+
+/// Which tests these are stands in `.config/nextest.toml`. Plain `cargo test` cannot choose as finely and runs the unit tests.
+fn quick(missing: Missing, arguments: &[String], times: &mut StepTimes) -> Result<(), Failure> {
+    parts::ensure(missing, times)?;
+    let step = if has_nextest() {
+        Step::cargo("quick tests", &["nextest", "run", "--workspace", "--profile", "quick"]).args(TARGETS)
+    } else {
+        Step::cargo("quick tests", &["test", "--workspace", "--lib", "--bins"])
+    };
+    skips::run_listing(step.args(step::FEATURES).args(arguments), times)?;
+    eprintln!("the other tests, doctests, stress, kill points and damage left out: cargo xtask test");
+    Ok(())
+}
+
+fn has_nextest() -> bool {
+    parts::succeeds(step::cargo(), &["nextest", "--version"])
 }
 
 pub(crate) fn all(missing: Missing, arguments: &[String], times: &mut StepTimes) -> Result<(), Failure> {
     parts::ensure(missing, times)?;
-    let runner: &[&str] = if parts::succeeds(step::cargo(), &["nextest", "--version"]) {
-        &["nextest", "run"]
-    } else {
-        &["test"]
-    };
+    let runner: &[&str] = if has_nextest() { &["nextest", "run"] } else { &["test"] };
     let scope = Scope::of(arguments);
     skips::run_listing(Step::cargo("tests", runner).args(scope.flags()).args(arguments), times)?;
     if !scope.is_everything() {
@@ -118,25 +144,26 @@ fn flag_name(argument: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::{Scope, names_tests, ours};
+    use super::{Extent, Scope, names_tests, ours};
     use crate::parts::Missing;
 
     #[test]
     fn our_flags_stand_first_in_any_order() {
-        fn check(arguments: &str, missing: Missing, with_clients: bool, rest: &str) {
+        fn check(arguments: &str, missing: Missing, extent: Extent, rest: &str) {
             let words: Vec<String> = arguments.split_whitespace().map(str::to_owned).collect();
             let found = ours(&words);
             assert_eq!(
                 (found.0, found.1, found.2.join(" ").as_str()),
-                (missing, with_clients, rest),
+                (missing, extent, rest),
                 "{arguments}"
             );
         }
-        check("", Missing::Install, false, "");
-        check("--clients idle -- --nocapture", Missing::Install, true, "idle -- --nocapture");
-        check("--clients --no-install", Missing::Report, true, "");
-        check("--no-install --clients -p x", Missing::Report, true, "-p x");
-        check("-- --clients", Missing::Install, false, "-- --clients");
+        check("", Missing::Install, Extent::All, "");
+        check("--clients idle -- --nocapture", Missing::Install, Extent::Clients, "idle -- --nocapture");
+        check("--clients --no-install", Missing::Report, Extent::Clients, "");
+        check("--quick -p x", Missing::Install, Extent::Quick, "-p x");
+        check("--no-install --clients -p x", Missing::Report, Extent::Clients, "-p x");
+        check("-- --clients", Missing::Install, Extent::All, "-- --clients");
     }
 
     #[test]

@@ -85,15 +85,8 @@ mod tests {
         Answer::Deny { reason: reason.map(str::to_owned) }
     }
 
-    #[test]
-    fn the_result_that_comes_says_whose_answer_it_was() {
-        let mut file = tempfile::NamedTempFile::new().unwrap();
-        let result = |text: &str| {
-            let part = json!({ "type": "tool_result", "content": text, "is_error": true });
-            format!("{}\n", json!({ "type": "user", "message": { "content": [part] } }))
-        };
-        file.write_all(result("not on main").as_bytes()).unwrap();
-        let prompt = StoredPrompt {
+    fn prompt(transcript: &str) -> StoredPrompt {
+        StoredPrompt {
             key: "k".into(),
             agent: Agent::new("claude-1").unwrap(),
             scope: Scope::global(),
@@ -102,12 +95,23 @@ mod tests {
             prompt: Prompt {
                 content: PromptContent::Plan { text: "x".into(), whole: true },
                 method: AnswerMethod::WaitingHook,
-                transcript: Some(file.path().to_string_lossy().into_owned()),
+                transcript: Some(transcript.to_owned()),
             },
             decision: None,
             handed_ms: None,
             ended_ms: None,
+        }
+    }
+
+    #[test]
+    fn the_result_that_comes_says_whose_answer_it_was() {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        let result = |text: &str| {
+            let part = json!({ "type": "tool_result", "content": text, "is_error": true });
+            format!("{}\n", json!({ "type": "user", "message": { "content": [part] } }))
         };
+        file.write_all(result("not on main").as_bytes()).unwrap();
+        let prompt = prompt(file.path().to_str().unwrap());
         let begin = || Transcript::begin(Client::Claude, &prompt).unwrap();
         let mut transcript = begin();
         let not_on_main = deny(Some("not on main"));
@@ -127,5 +131,17 @@ mod tests {
         file.write_all(result("You answered: \"Which?\"=\"Beta\"").as_bytes()).unwrap();
         assert_eq!(transcript.shows(&Answer::Choices(vec![vec!["Beta".into()]])), ShownResult::Own);
         assert!(Transcript::begin(Client::Opencode, &prompt).is_none());
+    }
+
+    #[test]
+    fn what_is_no_file_in_place_of_a_transcript_is_not_waited_for() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("transcript.jsonl");
+        let permissions = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+        rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, permissions, 0).unwrap();
+        for path in [path.to_str().unwrap(), "/dev/zero", directory.path().to_str().unwrap(), "relative", ""]
+        {
+            assert!(Transcript::begin(Client::Claude, &prompt(path)).is_none(), "{path}");
+        }
     }
 }

@@ -35,6 +35,22 @@ pub(crate) fn server_around() -> Option<TmuxServer> {
     TmuxServer::of_variable(variable("TMUX")?.to_str()?)
 }
 
+/// What to type if the server around this process is another user's.
+pub(crate) const UNSET_TMUX: &str = "unset TMUX   # su and sudo keep that of another user";
+
+/// Refuses the server around this process if another user could have put its socket there.
+pub(crate) fn check_server_around() -> Outcome {
+    let Some(server) = server_around() else { return Ok(()) };
+    match server.run(&["show-options", "-gqv", "@ringer"]) {
+        Err(error) if error.refusal().is_some() => {
+            let what = format!("tmux at {} is not used", short_path(server.socket()));
+            let failure = Failure::new(Exit::NoPermission, what).because(sanitise_line(&error.to_string()));
+            Err(failure.hint(UNSET_TMUX))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// The servers that run.
 pub(crate) fn running_servers() -> Vec<TmuxServer> {
     let servers = socket_directories().into_iter().flat_map(|directory| TmuxServer::in_directory(&directory));

@@ -11,7 +11,6 @@ use ringer_platform::{Durability, owned, replace_file};
 use serde::{Deserialize, Serialize};
 
 use crate::entry::Origin;
-use crate::file::MAX_FILE;
 use crate::trustable::Trustable;
 
 /// The version of the file.
@@ -60,6 +59,9 @@ struct Stored {
     #[serde(default)]
     trusted: BTreeMap<String, Note>,
 }
+
+/// The largest file that is read: digests of some thousand programs.
+const MAX_FILE: u64 = 1024 * 1024;
 
 /// Only what says whether the rest can be read.
 #[derive(Debug, Deserialize)]

@@ -32,6 +32,7 @@ mod shared_file_system;
 mod shell_word;
 mod socket;
 mod terminal_lock;
+mod trusted_users;
 mod wake;
 
 pub use allocator::share_one_heap;

@@ -44,6 +44,19 @@ pub enum TmuxError {
     TooOld(String),
 }
 
+impl TmuxError {
+    /// Why its socket or its program is not used although it is there: another user could have put it there.
+    pub fn refusal(&self) -> Option<&io::Error> {
+        match self {
+            Self::Start(why) | Self::Socket { why, .. } => {
+                // The system's own refusals have a number.
+                (why.kind() == io::ErrorKind::PermissionDenied && why.raw_os_error().is_none()).then_some(why)
+            }
+            _ => None,
+        }
+    }
+}
+
 /// A server.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TmuxServer {

@@ -149,6 +149,19 @@ mod tests {
     }
 
     #[test]
+    fn a_socket_of_another_user_is_not_asked() {
+        if !test_support::is_root() {
+            return;
+        }
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("kitty");
+        let _listener = UnixListener::bind(&path).unwrap();
+        std::os::unix::fs::chown(&path, Some(65_534), None).unwrap();
+        let error = KittyAddress::Path(path).list().unwrap_err().to_string();
+        assert!(error.contains("belongs to another user (uid 65534)"), "{error}");
+    }
+
+    #[test]
     fn a_socket_that_takes_a_connection_and_says_nothing_is_waited_for_a_second() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("kitty");

@@ -7,17 +7,30 @@ const PAGE: &str = "docs/reliability.md";
 /// The heading of the column that names them.
 const COLUMN: &str = "shown by";
 
-/// A page that names a test that was renamed or removed promises something that nothing shows.
+/// The profiles of the test runner. One names tests by their whole path: `test(=hub::inbox::the_walk)`.
+const PROFILES: &str = ".config/nextest.toml";
+
+/// A page that names a test that was renamed or removed promises something that nothing shows, and a profile runs one test less.
 pub(super) fn check(files: &[TextFile]) -> Vec<Complaint> {
-    let Some(page) = files.iter().find(|file| file.path == PAGE) else { return Vec::new() };
     let tests: Vec<String> = files.iter().flat_map(tests).collect();
     let is_test = |name: &str| tests.iter().any(|test| test.contains(&format!("::{name}::")));
-    names(&page.text)
-        .into_iter()
-        .filter(|(_, name)| !is_test(name))
-        .map(|(line, name)| {
-            Complaint::new(PAGE, line, format!("no test or file of tests is called `{name}`"))
-        })
+    let complaints = |path: &str, names: fn(&str) -> Vec<(usize, &str)>| {
+        let text = files.iter().find(|file| file.path == path).map_or("", |file| &file.text);
+        let missing = names(text).into_iter().filter(|(_, name)| !is_test(name));
+        let complaint =
+            |(line, name)| Complaint::new(path, line, format!("no test or file of tests is called `{name}`"));
+        missing.map(complaint).collect::<Vec<_>>()
+    };
+    let mut found = complaints(PAGE, names);
+    found.extend(complaints(PROFILES, chosen));
+    found
+}
+
+/// The tests that a profile chooses by their paths, each with its line.
+fn chosen(profiles: &str) -> Vec<(usize, &str)> {
+    let lines = (1..).zip(profiles.lines());
+    lines
+        .filter_map(|(number, line)| Some((number, line.split_once("test(=")?.1.split_once(')')?.0)))
         .collect()
 }
 
@@ -77,7 +90,7 @@ fn module(path: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::PAGE;
+    use super::{PAGE, PROFILES};
     use crate::tidy::listing::TextFile;
 
     const STOPPED: (&str, &str) =
@@ -99,6 +112,16 @@ mod tests {
     /// A table that names tests, with this in its last column.
     fn table(cell: &str) -> String {
         format!("| fault | shown by |\n|---|---|\n| `no_such_test` | {cell} |\n")
+    }
+
+    #[test]
+    fn a_profile_chooses_tests_by_their_whole_path() {
+        let file = |(path, text): (&str, &str)| TextFile { path: path.to_owned(), text: text.to_owned() };
+        let profiles = "kind(lib)\n| test(=hub::stopped::hooks_end)\n| test(=hub::stopped::renamed)\n";
+        let complaints = super::check(&[STOPPED, (PROFILES, profiles)].map(file));
+        let found: Vec<String> = complaints.iter().map(ToString::to_string).collect();
+        let expected = format!("{PROFILES}:3: no test or file of tests is called `hub::stopped::renamed`");
+        assert_eq!(found, [expected]);
     }
 
     #[test]

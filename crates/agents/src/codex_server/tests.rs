@@ -296,6 +296,10 @@ fn without_a_server_the_error_says_where_to_answer() {
     fs::remove_file(&socket).unwrap();
     drop(UnixListener::bind(&socket).unwrap());
     assert!(matches!(ask(), CodexServerError::NoServer), "its process was killed");
+    if test_support::is_root() {
+        std::os::unix::fs::chown(&socket, Some(65_534), None).unwrap();
+        assert!(matches!(ask(), CodexServerError::NotOwn(_)), "another user's");
+    }
 }
 
 #[test]

@@ -195,6 +195,8 @@ fn a_multiplexer_and_what_it_lets_through() {
     let bin = environment.path().join("bin");
     fs::create_dir(&bin).expect("a directory");
     let path = format!("{}:{}", bin.display(), std::env::var("PATH").expect("a PATH"));
+    let socket = environment.path().join("tmux.sock");
+    let _server = UnixListener::bind(&socket).expect("a socket");
     for (answer, verdict, what, fix) in [
         (
             "echo 'kitty(0.48.2)|xterm-kitty|off|1'",
@@ -208,7 +210,7 @@ fn a_multiplexer_and_what_it_lets_through() {
     ] {
         make_program(&bin.join("tmux"), answer);
         let mut command = with_settings(&environment, "");
-        command.env("PATH", &path).env("TMUX", "/tmp/tmux-0/default,1,0").env("TMUX_PANE", "%0");
+        command.env("PATH", &path).env("TMUX", format!("{},1,0", socket.display())).env("TMUX_PANE", "%0");
         let report = json(&check(command.arg("--json"), 0).0);
         says(report["rows"].as_array().expect("rows"), "multiplexer", verdict, what, fix);
     }

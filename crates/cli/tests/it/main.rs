@@ -19,6 +19,7 @@ mod completions;
 mod doctor;
 mod durable;
 mod faults;
+mod found_by_path;
 mod from_documents;
 mod help;
 mod hook;

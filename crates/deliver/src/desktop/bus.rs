@@ -109,7 +109,7 @@ impl BusConnection {
         for address in addresses.split(';').filter(|address| !address.is_empty()) {
             match Self::connect_to(address).await {
                 Ok(connected) => return Ok(connected),
-                Err(error) => last = Error::NoBus(error.to_string()),
+                Err(error) => last = Error::NoBus(format!("{address}: {error}")),
             }
         }
         Err(last)

@@ -94,7 +94,7 @@ mod tests {
         check(&[b'x'; 5000], 0o600, Err("too long"));
         check(b"\xff", 0o600, Err("not text"));
         let error = SecretFile::new("/").read().unwrap_err().to_string();
-        assert!(error.contains("not a file"), "{error}");
+        assert!(error.contains("not a regular file"), "{error}");
         assert!(SecretFile::new("/nowhere/at/all").read().is_err());
     }
 

@@ -9,7 +9,7 @@ use super::row::Row;
 use crate::client_setup::own_path;
 use crate::hub_client;
 use crate::output::short_path;
-use crate::tmux_setup::{ConfigChange, KEY, installed_servers, server_around};
+use crate::tmux_setup::{ConfigChange, KEY, UNSET_TMUX, installed_servers, server_around};
 
 const PART: &str = "tmux";
 const SETUP: &str = "ringer setup tmux";
@@ -36,6 +36,9 @@ pub(super) fn rows(home: &Home) -> Vec<Row> {
         match inspect(&server, home) {
             Ok(found) => {
                 rows.extend(server_rows(&server, &place, &found, line.as_ref(), attached.as_deref()));
+            }
+            Err(error) if error.refusal().is_some() => {
+                rows.push(Row::warn(PART, format!("not used: {error}")).fix(UNSET_TMUX));
             }
             // A server that is gone has a row as the multiplexer.
             Err(_) if place.is_empty() => {}

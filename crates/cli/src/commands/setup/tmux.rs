@@ -9,7 +9,9 @@ use crate::confirm::confirm_or_show;
 use crate::context;
 use crate::failure::{Failure, Outcome};
 use crate::output::{count, eprint_line, print_json, print_line, print_text, short_path};
-use crate::tmux_setup::{ConfigChange, KEY, failed, installed_servers, running_servers, start_in};
+use crate::tmux_setup::{
+    ConfigChange, KEY, check_server_around, failed, installed_servers, running_servers, start_in,
+};
 
 /// How it is done.
 #[derive(Debug, Clone, Copy)]
@@ -26,6 +28,7 @@ pub(super) fn run(arguments: Options) -> Outcome {
 }
 
 fn connect(arguments: Options) -> Outcome {
+    check_server_around()?;
     let program = own_path()?;
     let change = ConfigChange::add(&program, Some(KEY))?;
     let servers = running_servers();

@@ -81,6 +81,9 @@ fn another_users_home_is_refused() {
     // Even where the permissions would allow it.
     allow(&environment.home(), 0o777);
     check_owner(&mut as_nobody(&environment, &["notify", "hello"]));
+    let (_, err) = check(&mut environment.ringer(&["notify", "hello"]), 77);
+    assert!(err.contains("can be written by other users") && err.contains("chmod go-w"), "{err}");
+    allow(&environment.home(), 0o700);
     assert_eq!(environment.texts(), ["private"]);
 }
 
