@@ -30,6 +30,7 @@ mod problems;
 mod protocol;
 mod quiet;
 mod show;
+mod senders;
 mod snapshots;
 mod spool;
 mod starting;
