@@ -120,8 +120,8 @@ fn everyone_else(transaction: &Transaction<'_>, draft: &Draft) -> rusqlite::Resu
 mod tests {
     use super::*;
     use crate::journal::test_journal::{draft, journal};
-    use crate::wake::subscription::Topic;
     use crate::process::ProcessStat;
+    use crate::wake::subscription::Topic;
     use ringer_core::agent::{AgentMachine, AgentTimeouts};
     use ringer_core::{Scope, Sender};
     use std::time::Duration;
@@ -142,7 +142,12 @@ mod tests {
         add_agent(&mut journal, "one", "/w", "working");
         let ids = IdSource::now();
         let draft = Draft { recipient: Recipient::parse("agent:one").unwrap(), ..draft("hello") };
-        let request = AppendRequest { id: ids.message_id(), unix_ms: ids.unix_ms, draft, claim: SenderClaim::default() };
+        let request = AppendRequest {
+            id: ids.message_id(),
+            unix_ms: ids.unix_ms,
+            draft,
+            claim: SenderClaim::default(),
+        };
         let topic = Topic::Everything;
         let register = |transaction: &Transaction<'_>| {
             subscription::register(transaction, "bell", &topic, &Scope::global())
@@ -180,7 +185,9 @@ mod tests {
         let machine = AgentMachine::new(Duration::ZERO, AgentTimeouts::default());
         let machine = serde_json::to_string(&machine).unwrap();
         let of_agent = (std::process::id(), i64::try_from(started).unwrap(), machine);
-        journal.write(|transaction| transaction.execute(update, of_agent)).unwrap();
+        journal
+            .write(|transaction| transaction.execute(update, (of_agent.0, of_agent.1, &of_agent.2)))
+            .unwrap();
         assert_eq!(sender(&mut journal, program.clone()).unwrap(), "one");
         let person = SenderClaim { from: Some("person".to_owned()), ..program };
         assert!(matches!(sender(&mut journal, person), Err(Error::Sender(_))));

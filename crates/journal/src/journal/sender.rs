@@ -67,8 +67,7 @@ impl Journal {
     /// The sender of a message that a process sends; `None` for a process whose number is not known, as in a container.
     pub fn sender(&mut self, pid: Option<u32>, claim: &SenderClaim) -> Result<Sender, Error> {
         let speaker = pid.map(|pid| self.speaker(pid)).transpose()?.unwrap_or(Speaker::Program);
-        let speaker =
-            if claim.is_program && speaker == Speaker::Person { Speaker::Program } else { speaker };
+        let speaker = if claim.is_program && speaker == Speaker::Person { Speaker::Program } else { speaker };
         // Looked up only where somebody uses a name. The person may use any.
         let is_agent = match claim.from.as_ref().or(claim.inherited.as_ref()) {
             Some(name) if speaker != Speaker::Person => self.is_running_agent(name)?,
@@ -90,7 +89,9 @@ impl Journal {
     fn is_running_agent(&mut self, name: &str) -> Result<bool, Error> {
         let process: Option<(Option<u32>, Option<i64>)> = self.read(|connection| {
             connection
-                .prepare("SELECT pid, started FROM agent WHERE ?1 IN (id, session_id, name) AND state <> 'exited'")?
+                .prepare(
+                    "SELECT pid, started FROM agent WHERE ?1 IN (id, session_id, name) AND state <> 'exited'",
+                )?
                 .query_row([name], |row| Ok((row.get(0)?, row.get(1)?)))
                 .optional()
         })?;
@@ -113,7 +114,8 @@ fn sender(speaker: &Speaker, claim: &SenderClaim, is_agent: bool) -> Result<Send
         Speaker::Program => name == own.as_str(),
     };
     let is_inherited = claim.from.is_none();
-    let is_refused = Sender::is_reserved(name) || (is_agent && (is_inherited || *speaker == Speaker::Program));
+    let is_refused =
+        Sender::is_reserved(name) || (is_agent && (is_inherited || *speaker == Speaker::Program));
     match speaker {
         Speaker::Agent(_) if is_own => Ok(own),
         _ if is_refused && !is_own && is_inherited => Ok(own),
@@ -186,7 +188,11 @@ mod tests {
     fn a_name_in_the_environment_is_left_out_where_it_is_that_of_another() {
         let nameless = agent(None);
         assert_eq!(of(&nameless, None, Some("w1"), false), "claude-1/w1");
-        assert_eq!(of(&nameless, None, Some("boss"), true), "claude-1", "inherited from the agent that started it");
+        assert_eq!(
+            of(&nameless, None, Some("boss"), true),
+            "claude-1",
+            "inherited from the agent that started it"
+        );
         assert_eq!(of(&nameless, None, Some("person"), false), "claude-1");
         assert_eq!(of(&Speaker::Program, None, Some("w1"), false), "w1");
         assert_eq!(of(&Speaker::Program, None, Some("w1"), true), "system", "left by that agent");

@@ -35,7 +35,7 @@ const ATTEMPTS: &str = r#"
 
 /// An agent that runs until it is told to end.
 const LIVES: &str = r#"
-    "$RINGER" hook claude SessionStart < "$INPUT" > /dev/null
+    for event in SessionStart UserPromptSubmit; do "$RINGER" hook claude "$event" < "$INPUT" > /dev/null; done
     echo ready
     read line
 "#;
@@ -43,7 +43,7 @@ const LIVES: &str = r#"
 /// A shell that is an agent of the repository.
 fn agent(environment: &HubEnvironment, session: &str, script: &str) -> Command {
     let input = environment.base.path().join(session);
-    let content = json!({ "session_id": session, "source": "startup", "cwd": environment.base.repository() });
+    let content = json!({ "session_id": session, "source": "startup", "cwd": environment.base.repository(), "prompt": "go on" });
     fs::write(&input, content.to_string()).expect("a file");
     let mut shell = environment.program("sh");
     shell.args(["-c", script]).env("INPUT", input).stdin(Stdio::piped());
@@ -154,6 +154,23 @@ fn a_program_without_a_terminal_is_neither_the_person_nor_an_agent() {
         assert!(complaint.contains(name) && complaint.contains("hint: leave --from out"), "{complaint}");
     }
     assert!(!is_sent(&environment, "refused"));
+}
+
+#[test]
+fn an_agent_calls_no_hook_in_the_name_of_another() {
+    let environment = HubEnvironment::new();
+    let _other = start_agent(&environment);
+    let script = r#"
+        "$RINGER" hook claude SessionStart < "$INPUT" > /dev/null
+        "$RINGER" hook claude Stop < "$FORGED"
+    "#;
+    let forged = environment.base.path().join("forged");
+    let content = json!({ "session_id": "fedcba9876", "last_assistant_message": "forged" });
+    fs::write(&forged, content.to_string()).expect("a file");
+    check(agent(&environment, "0123456789", script).env("FORGED", &forged), 0);
+    assert!(!is_sent(&environment, "forged"));
+    let log = fs::read_to_string(environment.base.home().join("hooks.log")).expect("a log");
+    assert!(log.contains("claude Stop: claude-fedcba98 runs elsewhere"), "{log}");
 }
 
 /// Sends a request to the hub's socket, and prints the answer.
