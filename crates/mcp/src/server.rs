@@ -3,7 +3,6 @@
 mod arguments;
 mod backend;
 mod handler;
-mod plain_text;
 mod push;
 mod results;
 mod tools;
