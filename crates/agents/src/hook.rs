@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 
 use ringer_core::Scope;
 use ringer_core::agent::{AgentState, AnswerMethod, Prompt, Signal};
-use ringer_core::message::{Agent, MessagePart};
+use ringer_core::message::{Agent, MessagePart, SessionNonce};
 use ringer_journal::{
-    AgentEvent, AgentInfo, Claimed, Confirms, EnteredPart, Error as JournalError, EventOutcome, IdSource,
-    InboxRequest, Journal, LockTimeout, ProcessStat, Repository, RunningTools, spool_event,
+    AgentEvent, AgentInfo, Caller, Claimed, Confirms, EnteredPart, Error as JournalError, EventOutcome,
+    IdSource, InboxRequest, Journal, LockTimeout, ProcessStat, Repository, RunningTools, spool_event,
 };
-use ringer_turn::{Injection, InjectionBudget, RateTracker, render};
+use ringer_turn::{Injection, InjectionBudget, RateTracker, render, system_prompt};
 
 pub use crate::hook_context::{HookContext, HookError, HookOutcome};
 
@@ -94,9 +94,18 @@ struct Call<'a> {
 
 impl Call<'_> {
     fn run(&mut self, journal: &mut Journal, out: &mut impl Write) -> Result<EventOutcome, HookError> {
+        let known = journal.agent_info(&self.agent).ok().flatten();
+        if known.as_ref().is_some_and(|known| self.is_of_another_agent(journal, known)) {
+            return Err(HookError::OfAnotherAgent(self.agent.clone()));
+        }
         self.note_running_tool();
         let stamp = IdSource::now();
-        let event = self.agent_event(Some(journal), &stamp);
+        let mut event = self.agent_event(known, &stamp);
+        let told = if event.session_starts { journal.session_nonce(&self.agent).ok() } else { None };
+        let is_told_first = matches!(told, Some(None));
+        event.nonce = told
+            .filter(|_| self.takes_session_context())
+            .map(|told| told.unwrap_or_else(|| SessionNonce::new(IdSource::now().random)));
         // What cannot be read now cannot enter the turn now: the event itself is not lost by that.
         let holds_turn = self.may_block(journal, &stamp).unwrap_or(false);
         let (budget, mono) = (self.budget(), event.mono);
@@ -115,11 +124,17 @@ impl Call<'_> {
         let mut outcome = journal.record_event(&event, wanted, self.at.clock)?;
         let claimed = outcome.change.claimed.take();
         let is_lead = self.is_lead(journal, &event, outcome.spooled).unwrap_or(false);
-        let answered = self.answer(out, claimed.as_ref(), is_lead);
+        // Only what enters carries it, and most calls of hooks carry nothing.
+        let nonce = match (&claimed, &event.nonce) {
+            (Some(_), None) => journal.session_nonce(&self.agent).ok().flatten(),
+            (_, told) => told.clone(),
+        };
+        let answered = self.answer(out, claimed.as_ref(), nonce.as_ref(), is_lead);
         if let Err(error @ HookError::Output(_)) = answered {
             // The client did not read it: a turn that was to go on has ended, and what was claimed waits on. The end
             // first: what is not given back is pending again when its lease is over.
-            let ends = AgentEvent { mono: (self.at.clock)(), stamp: IdSource::now(), ..event };
+            let untold = event.nonce.clone().filter(|_| is_told_first);
+            let ends = AgentEvent { mono: (self.at.clock)(), stamp: IdSource::now(), nonce: None, ..event };
             let ended = if outcome.held {
                 journal.record_event(&ends, InboxRequest::default(), self.at.clock).map(drop)
             } else {
@@ -128,6 +143,11 @@ impl Call<'_> {
             if let Some(claimed) = &claimed {
                 journal.with_lock_timeout(self.lock_timeout(), |journal| {
                     journal.release(&self.agent, claimed)
+                })?;
+            }
+            if let Some(nonce) = untold {
+                journal.with_lock_timeout(self.lock_timeout(), |journal| {
+                    journal.forget_nonce(&self.agent, &nonce)
                 })?;
             }
             ended?;
@@ -198,10 +218,19 @@ impl Call<'_> {
         })
     }
 
+    /// Returns true if another agent calls a hook in the name of this one, whose process runs elsewhere.
+    fn is_of_another_agent(&self, journal: &mut Journal, known: &AgentInfo) -> bool {
+        let (Some(parent), Some(own)) = (self.at.process, known.process) else { return false };
+        if parent == own || ProcessStat::of(own.0).is_none_or(|stat| stat.started != own.1) {
+            return false;
+        }
+        matches!(journal.caller(std::process::id()), Ok(Caller::Agent(caller)) if caller != self.agent)
+    }
+
     /// What the call reports, complete: another process may take it in later.
-    fn agent_event(&mut self, journal: Option<&mut Journal>, stamp: &IdSource) -> AgentEvent {
+    fn agent_event(&mut self, known: Option<AgentInfo>, stamp: &IdSource) -> AgentEvent {
         let mono = (self.at.clock)();
-        let of = self.agent_info(journal);
+        let of = self.agent_info(known);
         // Subagents are silent, but one that needs the person blocks the whole session.
         let notify = !self.report.subagent || self.report.signals.iter().any(Signal::is_blocked);
         // An event without a call id counts as its own call: the next event confirms what it carried.
@@ -222,6 +251,7 @@ impl Call<'_> {
             session_starts: moment == HookPoint::SessionStarts && !self.report.subagent,
             turn_changes: matches!(moment, HookPoint::PromptSubmitted | HookPoint::Stopping { .. })
                 && !self.report.subagent,
+            nonce: None,
             confirms: (!self.report.subagent).then_some(confirms),
         }
     }
@@ -230,6 +260,12 @@ impl Call<'_> {
     fn takes_context(&self) -> bool {
         matches!(self.report.hook_point, HookPoint::AfterTool | HookPoint::PromptSubmitted)
             && answer(self.client, self.event, &HookReply::with_context("?")).is_some()
+    }
+
+    /// Whether the answer to this event reaches the agent as the first that it reads of its session.
+    fn takes_session_context(&self) -> bool {
+        let context = HookReply { session_context: Some("?".to_owned()), ..HookReply::default() };
+        answer(self.client, self.event, &context).is_some()
     }
 
     /// What may enter the turn at once.
@@ -245,10 +281,10 @@ impl Call<'_> {
     }
 
     /// Where the agent is. In the middle of a turn it is where it was.
-    fn agent_info(&self, journal: Option<&mut Journal>) -> AgentInfo {
+    fn agent_info(&self, known: Option<AgentInfo>) -> AgentInfo {
         let mid_turn = matches!(self.report.hook_point, HookPoint::BeforeTool | HookPoint::AfterTool);
         if (mid_turn || self.report.subagent)
-            && let Some(known) = journal.and_then(|journal| journal.agent_info(&self.agent).ok().flatten())
+            && let Some(known) = known
         {
             // Only what needs the person is sent from here, so most calls need not look.
             let asks = self.report.signals.iter().any(Signal::is_blocked);
@@ -342,22 +378,32 @@ impl Call<'_> {
         })
     }
 
-    /// Answers with the claimed messages, and with the instructions if a lead's session begins.
+    /// Answers with the claimed messages; if a session begins, with what notifications are, and with the instructions of a lead.
     fn answer(
         &self,
         out: &mut impl Write,
         claimed: Option<&Claimed>,
+        nonce: Option<&SessionNonce>,
         is_lead: bool,
     ) -> Result<(), HookError> {
         let begins = self.report.hook_point == HookPoint::SessionStarts && !self.report.subagent;
-        let instructions = (begins && is_lead).then(|| bootstrap::instructions(&self.agent));
-        let reply = reply(self.report.hook_point, &self.claimed_injections(claimed), instructions);
+        let context = begins.then(|| {
+            let about = nonce.map(system_prompt);
+            let instructions = is_lead.then(|| bootstrap::instructions(&self.agent));
+            [about, instructions].into_iter().flatten().collect::<Vec<_>>().join("\n\n")
+        });
+        let reply = reply(self.report.hook_point, &self.claimed_injections(claimed), nonce, context);
         write(out, self.client, self.event, &reply)
     }
 }
 
-fn reply(moment: HookPoint, injections: &[Injection], session_context: Option<String>) -> HookReply {
-    let context = (!injections.is_empty()).then(|| render(injections));
+fn reply(
+    moment: HookPoint,
+    injections: &[Injection],
+    nonce: Option<&SessionNonce>,
+    session_context: Option<String>,
+) -> HookReply {
+    let context = (!injections.is_empty()).then(|| render(injections, nonce));
     match moment {
         HookPoint::Stopping { .. } => HookReply { stop_reason: context, ..HookReply::default() },
         _ => HookReply { context, session_context, ..HookReply::default() },

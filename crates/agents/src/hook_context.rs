@@ -3,7 +3,7 @@
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
-use ringer_core::message::MessageOrigin;
+use ringer_core::message::{Agent, MessageOrigin};
 use ringer_core::toast::Observation;
 use ringer_journal::{Error as JournalError, Home};
 
@@ -62,6 +62,9 @@ pub enum HookError {
     /// The journal could not be used.
     #[error(transparent)]
     Journal(#[from] JournalError),
+    /// Another agent called the hook in the name of this one.
+    #[error("{} runs elsewhere, and another agent spoke for it", .0.as_str())]
+    OfAnotherAgent(Agent),
     /// The client does not read.
     #[error("the hook's output: {0}")]
     Output(std::io::Error),

@@ -35,8 +35,8 @@ pub(crate) fn run(
         }
         push::take_in_for_lead(&mut journal, &info)?;
         if let Some(claimed) = push::claim_everything(&mut journal, agent, "idle-")? {
-            let reply =
-                HookReply { stop_reason: Some(push::text_of(&claimed, agent)), ..HookReply::default() };
+            let message = push::text_of(&claimed, agent, &mut journal)?;
+            let reply = HookReply { stop_reason: Some(message), ..HookReply::default() };
             let text = answer(client, event, &reply).unwrap_or_default();
             if let Err(error) = out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
                 journal.release(agent, &claimed)?;

@@ -71,7 +71,8 @@ pub fn push(home: &Home, endpoints: &ClientEndpoints, agent: &Agent) -> Result<P
     let is_confirmed_later = matches!(client.adapter().push, PushMethod::SessionSocket { .. });
     let way = if is_confirmed_later { INTO_INBOX } else { "push-" };
     let Some(claimed) = claim_everything(&mut journal, agent, way)? else { return Ok(PushResult::Nothing) };
-    match send(client, &agent_info, endpoints, &claimed) {
+    let text = text_of(&claimed, agent, &mut journal)?;
+    match send(client, &agent_info, endpoints, (&claimed, &text)) {
         Ok(()) => {
             journal.mark_delivered(agent, &claimed, IdSource::now().unix_ms)?;
             Ok(PushResult::Sent(claimed.parts.len()))
@@ -97,10 +98,15 @@ pub(crate) fn claim_everything(
 }
 
 /// What was claimed, as the agent reads it.
-pub(crate) fn text_of(claimed: &Claimed, agent: &Agent) -> String {
+pub(crate) fn text_of(
+    claimed: &Claimed,
+    agent: &Agent,
+    journal: &mut Journal,
+) -> Result<String, JournalError> {
+    let nonce = journal.session_nonce(agent)?;
     let injections: Vec<Injection> =
         claimed.parts.iter().filter_map(|part| Injection::of(part, agent)).collect();
-    render(&injections)
+    Ok(render(&injections, nonce.as_ref()))
 }
 
 /// If the agent is the lead and no listener runs for it, what is for the lead is its next message. A lead that was told to keep
@@ -126,9 +132,8 @@ fn send(
     client: Client,
     agent_info: &AgentInfo,
     endpoints: &ClientEndpoints,
-    claimed: &Claimed,
+    (claimed, text): (&Claimed, &str),
 ) -> Result<(), String> {
-    let text = text_of(claimed, &agent_info.id);
     let adapter = client.adapter();
     match &adapter.push {
         PushMethod::Refused(why) => Err((*why).to_owned()),
@@ -138,10 +143,10 @@ fn send(
             let socket = session.and_then(|session| session.socket).ok_or("its session has no inbox")?;
             let mut ids: Vec<&str> = claimed.parts.iter().map(|part| part.message.id.as_str()).collect();
             ids.dedup();
-            write_line(&socket, &line(&ids.join(" "), &text)).map_err(|error| format!("its inbox: {error}"))
+            write_line(&socket, &line(&ids.join(" "), text)).map_err(|error| format!("its inbox: {error}"))
         }
         PushMethod::Command { program, arguments } => {
-            run(endpoints, program, &arguments(&agent_info.session_id, &text))
+            run(endpoints, program, &arguments(&agent_info.session_id, text))
         }
     }
 }

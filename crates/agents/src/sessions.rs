@@ -216,6 +216,7 @@ impl SessionWatch {
                 stamp,
                 session_starts: false,
                 turn_changes: false,
+                nonce: None,
                 confirms: None,
             };
             journal.record_event(&event, InboxRequest::default(), clock)?;

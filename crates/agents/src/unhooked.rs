@@ -131,6 +131,7 @@ impl UnhookedAgent {
                 stamp: IdSource::now(),
                 session_starts: false,
                 turn_changes: false,
+                nonce: None,
                 confirms: None,
             };
             journal.record_event(&event, InboxRequest::default(), clock)?;

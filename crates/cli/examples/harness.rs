@@ -16,10 +16,10 @@ use std::net::TcpStream;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use ringer_core::message::{Agent, MessagePart};
+use ringer_core::message::{Agent, MessagePart, SessionNonce};
 use ringer_journal::{Claimed, EnteredPart, Home, IdSource, InboxUpdate, Journal};
 use ringer_turn::{
-    Injection, InjectionBudget, NOTIFICATION_TOOL, RateTracker, SYSTEM_PROMPT, SyntheticPair, ToolDefinition,
+    Injection, InjectionBudget, NOTIFICATION_TOOL, RateTracker, SyntheticPair, ToolDefinition, system_prompt,
 };
 use serde_json::{Value, json};
 
@@ -50,6 +50,8 @@ pub(crate) struct Harness {
     /// The host and port of the model's server.
     server: String,
     messages: Vec<Value>,
+    /// What shows the model that a notification is one.
+    nonce: SessionNonce,
     rates: RateTracker,
     begin: Instant,
 }
@@ -61,6 +63,7 @@ impl Harness {
             agent: Agent::new(agent)?,
             server: server.strip_prefix("http://").ok_or("the server is not an http:// address")?.to_owned(),
             messages: Vec::new(),
+            nonce: SessionNonce::new(IdSource::now().random),
             rates: RateTracker::default(),
             begin: Instant::now(),
         })
@@ -110,7 +113,8 @@ impl Harness {
     }
 
     fn push_pair(&mut self, injection: &Injection) {
-        let SyntheticPair { call, result } = SyntheticPair::new(injection, IdSource::now().random);
+        let SyntheticPair { call, result } =
+            SyntheticPair::new(injection, IdSource::now().random, Some(&self.nonce));
         let call = json!({ "type": "tool_use", "id": call.id.as_str(), "name": call.name, "input": {} });
         match self.messages.last_mut() {
             // After the model's last words the call is one more part of them: two messages of one side are none.
@@ -134,7 +138,7 @@ impl Harness {
             "model": env::var("ANTHROPIC_MODEL").unwrap_or_else(|_| "claude-sonnet-4-5".to_owned()),
             "max_tokens": 4096,
             "stream": true,
-            "system": SYSTEM_PROMPT,
+            "system": system_prompt(&self.nonce),
             "tools": [
                 { "name": "Bash", "description": "Runs a shell command.", "input_schema": command },
                 { "name": name, "description": description, "input_schema": parameters },

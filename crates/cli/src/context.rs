@@ -1,4 +1,4 @@
-//! The context of this process: the home, the repository around it, and the sender.
+//! The context of this process: the home, the repository around it, and who sends its messages.
 
 use std::env;
 use std::path::Path;
@@ -7,13 +7,14 @@ use ringer_core::message::Agent;
 use ringer_core::{Scope, Sender};
 use ringer_hub::Clock;
 use ringer_journal::{
-    Caller, Home, IdSource, Journal, LockTimeout, Repair, Repository, SpoolStatus, monotonic,
+    Caller, Home, IdSource, Journal, LockTimeout, Repair, Repository, SenderClaim, SpoolStatus, monotonic,
 };
 use ringer_platform::{path_variable, shell_word};
 use ringer_term::sanitise_line;
 
 use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
+use crate::guard;
 use crate::output::eprint_line;
 
 /// Refuses a relative path of the home or of the settings. Hooks run in the directories of their agents and a hub runs in `/`, so each
@@ -145,38 +146,36 @@ pub(crate) fn given_name() -> Option<String> {
     env::var("RINGER_AGENT").ok().filter(|name| !name.is_empty())
 }
 
-/// The agent whose client started this process. A client whose hooks are not set up is known by its name or by its worktree.
+/// The agent whose inbox this process reads: the one whose client started it. A client whose hooks are not set up is known by its
+/// name or by its worktree.
 pub(crate) fn agent_of_client(journal: &mut Journal) -> Option<Agent> {
     if let Ok(Caller::Agent(agent)) = journal.caller(std::process::id()) {
         return Some(agent);
     }
-    let sender = sender(None, None, journal, repository().as_ref()).ok()?;
-    sender.agent()
-}
-
-/// The sender: `--from`, `RINGER_AGENT`, the only live agent of this worktree, else `system`. A message to the agent of
-/// this worktree is not from that agent.
-pub(crate) fn sender(
-    from: Option<&str>,
-    to: Option<&Agent>,
-    journal: &mut Journal,
-    repository: Option<&Repository>,
-) -> Result<Sender, Failure> {
-    if let Some(sender) = named_sender(from)? {
-        return Ok(sender);
+    if let Some(name) = given_name() {
+        return Agent::new(&name).ok().filter(|_| !Sender::is_reserved(&name));
     }
-    let agent = repository
-        .map(|repository| journal.agent_of_worktree(&worktree(repository)))
-        .transpose()?
-        .flatten()
-        .filter(|agent| to.is_none_or(|to| to.as_str() != agent));
-    Ok(agent.map_or_else(|| Ok(Sender::system()), |agent| Sender::new(&agent))?)
+    let agent = journal.agent_of_worktree(&worktree(&repository()?)).ok().flatten()?;
+    Agent::new(&agent).ok()
 }
 
-/// The sender that is named: `--from`, or `RINGER_AGENT`.
-pub(crate) fn named_sender(from: Option<&str>) -> Result<Option<Sender>, Failure> {
-    let name = from.map(str::to_owned).or_else(given_name);
-    Ok(name.map(|name| Sender::new(&name)).transpose()?)
+/// What a command says of the sender of its message. The process tree decides whether that is so.
+pub(crate) fn claim(from: Option<&str>) -> SenderClaim {
+    SenderClaim {
+        from: from.map(str::to_owned),
+        inherited: given_name(),
+        is_program: guard::is_in_environment_of_agent(),
+    }
+}
+
+/// The same for what no person types: a tool that a client calls, the end of a command.
+pub(crate) fn claim_of_program(from: Option<&str>) -> SenderClaim {
+    SenderClaim { is_program: true, ..claim(from) }
+}
+
+/// The sender of a message of this process.
+pub(crate) fn sender(claim: &SenderClaim, journal: &mut Journal) -> Result<Sender, Failure> {
+    Ok(journal.sender(Some(std::process::id()), claim)?)
 }
 
 /// The worktree of a repository, as agents are known by it.

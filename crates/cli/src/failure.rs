@@ -5,7 +5,8 @@ use std::fmt;
 use std::io::{self, ErrorKind};
 
 use ringer_core::message::InvalidName;
-use ringer_journal::Error as JournalError;
+use ringer_journal::{Error as JournalError, SenderError};
+use ringer_term::sanitise_line;
 
 use crate::exit::Exit;
 
@@ -106,7 +107,12 @@ impl From<InvalidName> for Failure {
 
 impl From<JournalError> for Failure {
     fn from(error: JournalError) -> Self {
-        let what = error.to_string();
+        let what = match &error {
+            JournalError::Sender(SenderError::Invalid(name)) => return name.clone().into(),
+            // A name that somebody else chose.
+            JournalError::Sender(refused) => sanitise_line(&refused.to_string()),
+            error => error.to_string(),
+        };
         let failure = |exit| Self::new(exit, what.clone());
         match error {
             JournalError::NotWritable { path, source } => {
@@ -150,6 +156,10 @@ impl From<JournalError> for Failure {
             JournalError::Busy { .. } => failure(Exit::TryAgain)
                 .hint("run it again")
                 .hint_if_sending("send it again: it was not stored"),
+            JournalError::Sender(_) => failure(Exit::NoPermission).hint(
+                "leave --from out, then the sender is who runs the command; or name a worker: \
+                 ringer notify --from worker-1 \"the build is green\"",
+            ),
             JournalError::NoQuestion(_) => failure(Exit::Data).hint("ringer questions --all"),
             JournalError::Answered { .. } => failure(Exit::Data).hint("ringer questions"),
             _ => failure(Exit::InputOutput),

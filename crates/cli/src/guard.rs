@@ -38,6 +38,11 @@ pub(crate) fn only_a_person(journal: &mut Journal, scope: &Scope, what: &str) ->
     }
 }
 
+/// Returns true if a variable says that a client started this process, also one whose hooks are not set up.
+pub(crate) fn is_in_environment_of_agent() -> bool {
+    OF_AGENTS.iter().any(|name| env::var_os(name).is_some_and(|value| !value.is_empty()))
+}
+
 /// Whether an agent calls this command.
 pub(crate) fn is_agent(journal: &mut Journal) -> Result<bool, Failure> {
     Ok(calling_agent(journal)?.is_some())

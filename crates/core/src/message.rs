@@ -6,6 +6,7 @@ mod draft;
 mod id;
 mod kind;
 mod names;
+mod nonce;
 mod part;
 mod short_id;
 mod shown_kind;
@@ -19,6 +20,7 @@ pub use draft::{
 pub use id::{MessageId, QuestionId};
 pub use kind::{CLOSED_UNANSWERED, IDLE_PROMPT, Kind, Mark, PERMISSION_PROMPT, PERMISSION_REFUSED, Tag};
 pub use names::{InvalidName, validate_name, validate_text};
+pub use nonce::{InvalidNonce, SessionNonce};
 pub use part::{MAX_PART, MessagePart, part_count};
 pub use short_id::{IdReference, Named, ShortId, ShortIds};
 pub use shown_kind::{ShownKind, Urgency};

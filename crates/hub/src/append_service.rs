@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use ringer_ipc::deadline_io::{read_line_until, write_until};
 use ringer_ipc::{MAX_LINE, STORED, append_socket, read_append_request};
 use ringer_journal::{Error, Home, Journal, LockTimeout};
-use ringer_platform::{peer_uid, wake_pair};
+use ringer_platform::{peer_pid, peer_uid, wake_pair};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 /// How long a client may take to send its request and to take the answer. It has the request when it connects.
@@ -139,11 +139,14 @@ impl Server {
             Some(journal) => journal,
             None => self.journal.insert(open(&self.home).map_err(io::Error::other)?),
         };
-        match journal.append_in_hub(&request) {
+        // The process that is there says who sends it. Of one in another process namespace that is not known.
+        let pid = peer_pid(stream)?.ok_or(ErrorKind::NotFound)?;
+        match journal.append_in_hub(&request, pid) {
             Ok(true) => write_until(stream, &[STORED, b"\n"].concat(), Instant::now() + CLIENT_WITHIN),
             // The loop hears of no message: the client appends it too, and starts another hub. If the lock was not free, the
             // open journal remembers that.
-            Ok(false) | Err(Error::Busy { .. }) => Ok(()),
+            // A sender that is refused is refused by the client, which can say why.
+            Ok(false) | Err(Error::Busy { .. } | Error::Sender(_)) => Ok(()),
             Err(error) => {
                 // Whatever is wrong with the file, it is opened anew for the next message.
                 self.journal = None;
@@ -175,7 +178,7 @@ mod tests {
     use ringer_core::message::{Mark, MessageOrigin, QuestionId, Tag};
     use ringer_core::{Draft, Kind, Recipient, Scope, Sender};
     use ringer_ipc::append_through_hub;
-    use ringer_journal::{AppendRequest, HubLock, IdSource};
+    use ringer_journal::{AppendRequest, HubLock, IdSource, SenderClaim};
 
     struct Started {
         directory: tempfile::TempDir,
@@ -197,7 +200,7 @@ mod tests {
     fn request(body: &str) -> AppendRequest {
         let ids = IdSource::now();
         let draft = Draft::new(Scope::global(), Sender::system(), Kind::Status, body).unwrap();
-        AppendRequest { id: ids.message_id(), unix_ms: ids.unix_ms, draft, worktree: None }
+        AppendRequest { id: ids.message_id(), unix_ms: ids.unix_ms, draft, claim: SenderClaim::default() }
     }
 
     /// Appends it through the service, however loaded the machine is.

@@ -254,9 +254,10 @@ impl EventLoop {
                 }
                 self.handle(event);
             }
-            Input::Request { connection, method, params, reply } => {
+            Input::Request { connection, peer, method, params, reply } => {
                 match Request::read(&method, params, connection) {
                     Ok(request) => {
+                        let request = request.sent_by(peer);
                         self.last_request += 1;
                         let id = RequestId(self.last_request);
                         self.replies.insert(id, reply);

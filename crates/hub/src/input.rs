@@ -18,7 +18,14 @@ pub(crate) enum Input {
     /// Something happened.
     Event(LoopEvent),
     /// A client asks for something.
-    Request { connection: ConnectionId, method: String, params: Value, reply: oneshot::Sender<Answered> },
+    Request {
+        connection: ConnectionId,
+        /// The process that connected, if it has a number here.
+        peer: Option<u32>,
+        method: String,
+        params: Value,
+        reply: oneshot::Sender<Answered>,
+    },
 }
 
 /// The answer to a request.

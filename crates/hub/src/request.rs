@@ -133,6 +133,14 @@ impl Request {
         })?;
         reader(params)
     }
+
+    /// The request of this process.
+    pub(crate) fn sent_by(mut self, peer: Option<u32>) -> Self {
+        if let Self::CreateNotification(params) = &mut self {
+            params.peer = peer;
+        }
+        self
+    }
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -152,6 +160,9 @@ pub(crate) struct CreateParams {
     pub(crate) surface_id: Option<String>,
     pub(crate) caller_tty: Option<String>,
     pub(crate) prefer_tty: bool,
+    /// The process that sends it, as the kernel names it. `None` for one in another process namespace.
+    #[serde(skip)]
+    pub(crate) peer: Option<u32>,
 }
 
 /// What a request is about: a notification, a place, or all of them.

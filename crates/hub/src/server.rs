@@ -153,6 +153,8 @@ struct Connection {
     slot: ConnectionSlot,
     allowed: Allowed,
     id: ConnectionId,
+    /// The process that connected, if it has a number here.
+    peer: Option<u32>,
     /// What this connection is sent if it is a host. It may be silent for as long as it likes.
     orders: Option<mpsc::Receiver<Vec<u8>>>,
     /// Whether a host has gone, or takes no answers any more.
@@ -170,6 +172,8 @@ impl Connection {
         (slot, allowed): (ConnectionSlot, Allowed),
         id: ConnectionId,
     ) -> Self {
+        let pid = stream.peer_cred().ok().and_then(|peer| peer.pid());
+        let peer = pid.and_then(|pid| u32::try_from(pid).ok()).filter(|pid| *pid != 0);
         let (read, out) = stream.into_split();
         let lines = Lines::of(read);
         let rate_limiter = RateLimiter { left: BURST, at: Instant::now() };
@@ -182,6 +186,7 @@ impl Connection {
             slot,
             allowed,
             id,
+            peer,
             orders: None,
             reads_nothing: false,
         }
@@ -299,7 +304,7 @@ impl Connection {
     /// Asks the loop, and waits for its answer.
     async fn ask(&self, method: String, params: Value) -> Result<Answered, Disconnected> {
         let (reply, answered) = oneshot::channel();
-        let request = Input::Request { connection: self.id, method, params, reply };
+        let request = Input::Request { connection: self.id, peer: self.peer, method, params, reply };
         self.inputs.send(request).await.map_err(|_| Disconnected)?;
         answered.await.map_err(|_| Disconnected)
     }

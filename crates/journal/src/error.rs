@@ -80,6 +80,9 @@ pub enum Error {
         /// The answer it got.
         answer: Option<String>,
     },
+    /// The message may not be sent under this name.
+    #[error(transparent)]
+    Sender(#[from] crate::journal::sender::SenderError),
     /// Anything else the system said.
     #[error("{what}: {source}")]
     Io {

@@ -25,6 +25,7 @@ pub(crate) mod relay;
 pub(crate) mod retention;
 pub(crate) mod row;
 pub(crate) mod schema;
+pub(crate) mod sender;
 pub(crate) mod sequence;
 pub(crate) mod stats;
 pub(crate) mod status_summary;

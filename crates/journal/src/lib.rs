@@ -82,6 +82,7 @@ pub use journal::read::{Batch, Filter, JournalFollower};
 pub use journal::relay::{Import, Imported, ImportedMessage, OwnBatch};
 pub use journal::retention::{PruneResult, RetentionLimits};
 pub use journal::schema::{Journal, JournalSchema};
+pub use journal::sender::{SenderClaim, SenderError};
 pub use journal::stats::{AgentSummary, JournalStats, RunningListener, UnreadCount};
 pub use journal::status_summary::StatusSummary;
 pub use journal::team::TeamNote;

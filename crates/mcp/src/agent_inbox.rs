@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use ringer_core::message::{Agent, MessagePart};
+use ringer_core::message::{Agent, MessagePart, SessionNonce};
 use ringer_journal::{Claimed, EnteredPart, Error, Home, IdSource, InboxUpdate, Journal, LockTimeout};
 use ringer_turn::{InjectionBudget, MAX_RATE, Rate, RateTracker, render};
 
@@ -18,6 +18,8 @@ pub struct AgentInbox {
     /// The agent that was found last.
     found: Option<Agent>,
     clock: fn() -> Duration,
+    /// The nonce that this process has told the client. Otherwise it is the one that the agent's hooks told.
+    told: Option<SessionNonce>,
     journal: Option<Journal>,
     taken: Option<(Agent, Claimed)>,
     /// Something was handed over, and the agent has not gone on since.
@@ -56,7 +58,19 @@ pub(crate) struct TakenMessages {
 impl AgentInbox {
     /// The inbox of the agent that is found when it is asked for. The clock counts the uptime.
     pub fn new(home: Home, clock: fn() -> Duration, find_agent: FindAgent) -> Self {
-        Self { home, find_agent, found: None, clock, journal: None, taken: None, unconfirmed: None }
+        let (found, told, journal, taken, unconfirmed) = (None, None, None, None, None);
+        Self { home, find_agent, found, clock, told, journal, taken, unconfirmed }
+    }
+
+    /// The nonce for a client that is told it now: that of the agent's session, or else a new one of these random bytes.
+    pub(crate) fn tell_nonce(&mut self, random: [u8; 16]) -> SessionNonce {
+        let known = Journal::open_existing(&self.home).ok().flatten().and_then(|mut journal| {
+            let agent = (self.find_agent)(&mut journal)?;
+            journal.session_nonce(&agent).ok().flatten()
+        });
+        let nonce = known.unwrap_or_else(|| SessionNonce::new(random));
+        self.told = Some(nonce.clone());
+        nonce
     }
 
     /// The agent that was found last.
@@ -112,8 +126,12 @@ impl AgentInbox {
         let Some(claimed) = claimed else { return Ok(None) };
         self.unconfirmed = Some(HandedOver { claim: call, calls });
         let blocks = budget.blocks_of(now, &claimed.parts, &agent, &mut RateTracker::default());
+        let nonce = match &self.told {
+            Some(told) => Some(told.clone()),
+            None => journal.session_nonce(&agent)?,
+        };
         self.taken = Some((agent, claimed));
-        Ok(Some(render(&blocks)))
+        Ok(Some(render(&blocks, nonce.as_ref())))
     }
 }
 

@@ -13,6 +13,7 @@
 
 mod agent_inbox;
 pub mod channels;
+mod element_filter;
 mod line_splitter;
 mod open_calls;
 mod proxy;

@@ -3,7 +3,6 @@
 mod arguments;
 mod backend;
 mod handler;
-mod plain_text;
 mod push;
 mod results;
 mod tools;
@@ -14,6 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use ringer_journal::IdSource;
 use rmcp::ServiceExt;
 use rmcp::service::ServerInitializeError;
 use rmcp::transport::io::stdio_pipes;
@@ -55,17 +55,18 @@ pub fn run_server(
 
 async fn serve(
     backend: Arc<dyn Backend>,
-    inbox: AgentInbox,
+    mut inbox: AgentInbox,
     pushes: PushSource,
     version: &'static str,
     input_ended: Arc<AtomicBool>,
 ) -> io::Result<()> {
+    let nonce = inbox.tell_nonce(IdSource::now().random);
     let pushes = Arc::new(Pushes::new(pushes)?);
     let (ended, is_ended) = watch::channel(false);
     let (read, write) = stdio_pipes();
     let results = ResultWriter::new(inbox, Arc::clone(&backend), Arc::clone(&pushes));
     let transport = StdioTransport::new(read, write, results, ended.clone(), input_ended);
-    let handler = Handler::new(backend, pushes, version, is_ended);
+    let handler = Handler::new(backend, pushes, version, &nonce, is_ended);
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut hang_up = signal(SignalKind::hangup())?;

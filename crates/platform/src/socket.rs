@@ -53,3 +53,18 @@ pub fn peer_uid(stream: &UnixStream) -> io::Result<u32> {
 pub fn peer_uid(stream: &UnixStream) -> io::Result<u32> {
     Ok(nix::unistd::getpeereid(stream)?.0.as_raw())
 }
+
+/// The process behind a socket. `None` if it is in another process namespace, such as a container.
+#[cfg(not(target_os = "macos"))]
+pub fn peer_pid(stream: &UnixStream) -> io::Result<Option<u32>> {
+    // The kernel says 0 where the process has no number here.
+    let pid = rustix::net::sockopt::socket_peercred(stream)?.pid.as_raw_pid();
+    Ok(u32::try_from(pid).ok().filter(|pid| *pid != 0))
+}
+
+/// The process behind a socket.
+#[cfg(target_os = "macos")]
+pub fn peer_pid(stream: &UnixStream) -> io::Result<Option<u32>> {
+    let pid = nix::sys::socket::getsockopt(stream, nix::sys::socket::sockopt::LocalPeerPid)?;
+    Ok(u32::try_from(pid).ok().filter(|pid| *pid != 0))
+}

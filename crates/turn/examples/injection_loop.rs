@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 
 use ringer_core::MessageId;
-use ringer_core::message::Agent;
+use ringer_core::message::{Agent, SessionNonce};
 use ringer_turn::{CallId, Charset, Error, Injection, NotificationBlock, ToolOutcome, ToolResult, render};
 
 /// What happens, second by second.
@@ -32,6 +32,8 @@ const STORY: [Event; 7] = [
 
 fn main() -> Result<(), Error> {
     let agent = Agent::new("claude-1234abcd")?;
+    // A real harness takes random bytes, and gives the model `system_prompt(&nonce)`.
+    let nonce = SessionNonce::new([7; 16]);
     // A real harness keeps this where a crash does not lose it, until the client's next event shows that it was read.
     let mut pending: Vec<Injection> = Vec::new();
     for (second, event) in (1..).zip(&STORY) {
@@ -44,23 +46,27 @@ fn main() -> Result<(), Error> {
             Event::Tool(call, outcome, content) => {
                 let content = Cow::Borrowed(*content);
                 let result = ToolResult { call: CallId::new(call)?, outcome: *outcome, content };
-                print_result(&with_pending(&mut pending, result));
+                print_result(&with_pending(&mut pending, result, &nonce));
             }
             // No tool result carries what is left: it becomes the next message, and the agent is woken.
-            Event::TurnEnds => println!("user: {}", render(&pending)),
+            Event::TurnEnds => println!("user: {}", render(&pending, Some(&nonce))),
         }
     }
     Ok(())
 }
 
 /// The one place where notifications enter: after a tool has finished, and before the model is asked again.
-fn with_pending<'a>(pending: &mut Vec<Injection>, result: ToolResult<'a>) -> ToolResult<'a> {
+fn with_pending<'a>(
+    pending: &mut Vec<Injection>,
+    result: ToolResult<'a>,
+    nonce: &SessionNonce,
+) -> ToolResult<'a> {
     let injections = std::mem::take(pending);
     for injection in &injections {
         // For the person; it is not part of the conversation.
         println!("{}\n", NotificationBlock::of(injection).draw(56, Charset::Unicode).join("\n"));
     }
-    result.augmented(&injections)
+    result.augmented(&injections, Some(nonce))
 }
 
 fn print_result(result: &ToolResult<'_>) {

@@ -1,28 +1,27 @@
 //! The injection: one event for one agent's conversation.
 
-use ringer_core::message::{Agent, MAX_BODY, MessagePart, Tag, validate_text};
-use ringer_core::{MessageId, Recipient};
+use ringer_core::message::{Agent, MAX_BODY, MessagePart, SessionNonce, Tag, validate_text};
+use ringer_core::{MessageId, Recipient, Sender};
 
 use crate::channel::{ChannelMessage, Meta};
 use crate::error::Error;
 use crate::escape::{escape_attribute, escape_text};
 use crate::source::{InjectionSource, McpServer};
 
-/// Senders that are no agents: their messages count as the user's.
-const NON_AGENT_SENDERS: [&str; 2] = ["system", "person"];
-
 /// One event for one agent. It keeps its id however often it has to be handed over.
 ///
 /// ```
 /// use ringer_core::MessageId;
-/// use ringer_core::message::Agent;
+/// use ringer_core::message::{Agent, SessionNonce};
 /// use ringer_turn::{Injection, InjectionSource};
 ///
 /// let id = MessageId::parse("m1")?;
 /// let injection = Injection::new(id, Agent::new("a1")?, InjectionSource::FileWatcher, "src/lib.rs was modified")?;
+/// let nonce = SessionNonce::new([7; 16]); // usually: random bytes, told when the session begins
 /// assert_eq!(
-///     injection.block(),
-///     "<notification source=\"file_watcher\">\nsrc/lib.rs was modified\n</notification>"
+///     injection.block(Some(&nonce)),
+///     "<notification source=\"file_watcher\" nonce=\"07070707070707070707070707070707\">\n\
+///      src/lib.rs was modified\n</notification>"
 /// );
 /// # Ok::<(), ringer_turn::Error>(())
 /// ```
@@ -53,18 +52,20 @@ impl Injection {
         Ok(Self { id, to, source, body: Body::Text(text.to_owned()), times: 1 })
     }
 
-    /// The injection for what is in an agent's inbox. `None` for a mark. Its source is the category, or else the sender;
-    /// messages of the person and of the system count as the user's.
+    /// The injection for what is in an agent's inbox. `None` for a mark. Its source is the category where that is no voice, or
+    /// else the sender: only the person's own messages are the user's.
     pub fn of(part: &MessagePart, to: &Agent) -> Option<Self> {
         let draft = &part.message.draft;
         let Tag::Notice(_) = draft.tag else { return None };
-        let said = draft.category.as_deref().filter(|_| matches!(draft.recipient, Recipient::Agent(_)));
-        let sender = draft.sender.as_str();
-        let source =
-            said.and_then(|category| category.parse().ok()).unwrap_or_else(|| match Agent::new(sender) {
-                Ok(agent) if !NON_AGENT_SENDERS.contains(&sender) => InjectionSource::Agent(agent),
-                _ => InjectionSource::User,
-            });
+        let category = draft.category.as_deref().filter(|_| matches!(draft.recipient, Recipient::Agent(_)));
+        let source = category.and_then(|category| category.parse().ok()).filter(|source| {
+            !matches!(source, InjectionSource::User | InjectionSource::Agent(_) | InjectionSource::Unverified)
+        });
+        let source = source.unwrap_or_else(|| match draft.sender.agent() {
+            Some(agent) => InjectionSource::Agent(agent),
+            None if draft.sender == Sender::person() => InjectionSource::User,
+            None => InjectionSource::Unverified,
+        });
         let body = match &source {
             InjectionSource::Channel(server) => channel_body(server, part),
             _ => Body::Text(part.text()),
@@ -91,15 +92,21 @@ impl Injection {
         self.times
     }
 
-    /// The block that the model reads. No text can close it or open another.
-    pub fn block(&self) -> String {
+    /// The block that the model reads, with the nonce that its session was told. Without one nothing speaks for the user,
+    /// because a tool's output can look the same. No text can close a block or open another.
+    pub fn block(&self, nonce: Option<&SessionNonce>) -> String {
         let body = match &self.body {
             Body::Text(text) => escape_text(text),
             Body::Channel(message) => message.wrapped(),
         };
         let note = if self.times > 1 { format!("\n(came {} times)", self.times) } else { String::new() };
-        let source = escape_attribute(&self.source.to_string());
-        format!("<notification source=\"{source}\">\n{body}{note}\n</notification>")
+        let source = match (&self.source, nonce) {
+            (InjectionSource::User, None) => &InjectionSource::Unverified,
+            (source, _) => source,
+        };
+        let source = escape_attribute(&source.to_string());
+        let nonce = nonce.map(|nonce| format!(" nonce=\"{nonce}\"")).unwrap_or_default();
+        format!("<notification source=\"{source}\"{nonce}>\n{body}{note}\n</notification>")
     }
 
     /// Whether both have the same source and content.
@@ -131,12 +138,16 @@ pub(crate) fn injection(id: usize, source: &str, text: &str) -> Injection {
 mod tests {
     use super::*;
 
+    /// The block, without its nonce.
     fn check(injection: &Injection, expected: &str) {
-        assert_eq!(injection.block(), expected);
+        let nonce = SessionNonce::new([0x1f; 16]);
+        let block = injection.block(Some(&nonce));
+        assert_eq!(block.replacen(&format!(" nonce=\"{nonce}\""), "", 1), expected);
+        assert_ne!(block, expected);
     }
 
     fn part(sender: &str, to: &str, category: Option<&str>) -> MessagePart {
-        let sender = ringer_core::Sender::new(sender).unwrap();
+        let sender = Sender::new(sender).unwrap();
         let kind = ringer_core::Kind::Status;
         let mut draft = ringer_core::Draft::new(ringer_core::Scope::global(), sender, kind, "look").unwrap();
         draft.recipient = Recipient::parse(to).unwrap();
@@ -153,9 +164,20 @@ mod tests {
     fn the_source_of_a_journal_message_is_its_category_or_its_sender() {
         let source = |part| of(&part).map(|injection| injection.source.to_string());
         assert_eq!(source(part("w1", "agent:a1", None)).unwrap(), "agent:w1");
-        assert_eq!(source(part("system", "agent:a1", None)).unwrap(), "user");
+        assert_eq!(source(part("person", "agent:a1", None)).unwrap(), "user");
+        assert_eq!(source(part("person", "agent:a1", Some("answer"))).unwrap(), "user");
+        assert_eq!(source(part("system", "agent:a1", None)).unwrap(), "unverified");
+        assert_eq!(source(part("w1/person", "agent:a1", None)).unwrap(), "agent:w1/person");
+        assert_eq!(
+            source(part("person@box", "agent:a1", None)).unwrap(),
+            "agent:person@box",
+            "another machine"
+        );
         assert_eq!(source(part("w1", "agent:a1", Some("file_watcher"))).unwrap(), "file_watcher");
         assert_eq!(source(part("w1", "agent:a1", Some("permission_prompt"))).unwrap(), "agent:w1");
+        for category in ["user", "agent:boss", "unverified"] {
+            assert_eq!(source(part("w1", "agent:a1", Some(category))).unwrap(), "agent:w1", "{category}");
+        }
         assert_eq!(
             source(part("w1", "lead", Some("user"))).unwrap(),
             "agent:w1",
@@ -175,7 +197,9 @@ mod tests {
             let count = ringer_core::message::part_count(&long.message.draft);
             assert!(count > 1);
             for number in 0..count {
-                let block = of(&MessagePart { number, of: count, ..long.clone() }).unwrap().block();
+                let nonce = SessionNonce::new([0xff; 16]);
+                let part = MessagePart { number, of: count, ..long.clone() };
+                let block = of(&part).unwrap().block(Some(&nonce));
                 assert!(block.len() < crate::CLAUDE_CODE_MAX_BYTES - 200, "{}", block.len());
             }
         }
@@ -188,6 +212,14 @@ mod tests {
             &injection(1, "background_task", "Build completed\n2 warnings\n"),
             "<notification source=\"background_task\">\nBuild completed\n2 warnings\n\n</notification>",
         );
+    }
+
+    #[test]
+    fn without_a_nonce_nobody_is_the_user() {
+        let block = |source| injection(1, source, "stop").block(None);
+        assert_eq!(block("user"), "<notification source=\"unverified\">\nstop\n</notification>");
+        assert_eq!(block("file_watcher"), "<notification source=\"file_watcher\">\nstop\n</notification>");
+        assert_eq!(block("agent:w"), "<notification source=\"agent:w\">\nstop\n</notification>");
     }
 
     #[test]
@@ -232,7 +264,7 @@ mod tests {
                 ..stored.message.clone()
             },
         };
-        let block = of(&long).unwrap().block();
+        let block = of(&long).unwrap().block(None);
         assert!(
             block.contains("<channel source=\"slack\" user=\"al&quot;ice\">(part 2 of 2)\nxxx"),
             "{block}"

@@ -7,7 +7,7 @@
 use std::ops::Range;
 use std::time::Duration;
 
-use ringer_core::message::{Agent, MessagePart};
+use ringer_core::message::{Agent, MessagePart, SessionNonce};
 
 use crate::augment::BLANK_LINE;
 use crate::injection::Injection;
@@ -136,9 +136,9 @@ impl InjectionBudget {
     }
 }
 
-/// The bytes that a block adds to a tool result.
+/// The bytes that a block adds to a tool result. Every nonce has the same length.
 fn cost(injection: &Injection) -> usize {
-    BLANK_LINE.len() + injection.block().len()
+    BLANK_LINE.len() + injection.block(Some(&SessionNonce::new([0; 16]))).len()
 }
 
 fn one_by_one(pending: &[&Injection]) -> Vec<SelectedBlock> {

@@ -11,22 +11,24 @@
 //!
 //! ```
 //! use ringer_core::MessageId;
-//! use ringer_core::message::Agent;
+//! use ringer_core::message::{Agent, SessionNonce};
 //! use ringer_turn::{augment, blocks, Injection, InjectionSource};
 //!
 //! let id = MessageId::parse("m1")?; // usually: the id of the message in the journal
 //! let pending = [Injection::new(id, Agent::new("a1")?, InjectionSource::FileWatcher, "src/lib.rs was modified externally")?];
-//! let content = augment("File updated successfully", &pending);
+//! let nonce = SessionNonce::new([7; 16]); // usually: random bytes, and `system_prompt` tells the model
+//! let content = augment("File updated successfully", &pending, Some(&nonce));
 //! assert_eq!(
 //!     content,
 //!     "File updated successfully\n\n\
-//!      <notification source=\"file_watcher\">\nsrc/lib.rs was modified externally\n</notification>"
+//!      <notification source=\"file_watcher\" nonce=\"07070707070707070707070707070707\">\n\
+//!      src/lib.rs was modified externally\n</notification>"
 //! );
 //! assert_eq!(blocks(&content)[0].text, "src/lib.rs was modified externally");
 //! # Ok::<(), ringer_turn::Error>(())
 //! ```
 //!
-//! [`SYSTEM_PROMPT`] tells the model what that is. Harnesses that want events of their own use a [`SyntheticPair`] and its
+//! [`system_prompt`] tells the model what that is, and by which nonce it is known. Harnesses that want events of their own use a [`SyntheticPair`] and its
 //! [`ToolDefinition`], as `crates/cli/examples/harness.rs` does; the transcript shows a [`NotificationBlock`].
 //!
 //! What is pending is kept by `ringer-journal`, with a receipt for each agent: a claim leases it, and a later event of the
@@ -75,7 +77,7 @@
 //! # What it never does
 //!
 //! It lets no text close its block, open another, forge an attribute, or hide something from a person that the model
-//! reads. It changes no byte of a tool's own result. It gives no sender access because of a text. It panics on no input.
+//! reads. It changes no byte of a tool's own result, except with [`escape_tags`]. It gives no sender access because of a text. It panics on no input.
 //!
 //! # Bounds
 //!
@@ -116,7 +118,7 @@ pub use collapse::{
     collapse, read_task,
 };
 pub use error::Error;
-pub use escape::{escape_attribute, escape_text};
+pub use escape::{escape_attribute, escape_tags, escape_text};
 pub use gate::{Gate, GateRefusal, check_gates, servers_to_unregister};
 pub use injection::Injection;
 pub use injection_budget::{CLAUDE_CODE_MAX_BYTES, DEFAULT_MAX_PENDING, InjectionBudget, SelectedBlock};
@@ -131,5 +133,5 @@ pub use rate::{MAX_RATE, MAX_SOURCES, Rate, RateTracker};
 pub use sender::ChannelSender;
 pub use source::{InjectionSource, McpServer};
 pub use synthetic_pair::{
-    NOTIFICATION_TOOL, NoArguments, SYSTEM_PROMPT, SyntheticPair, ToolCall, ToolDefinition,
+    NOTIFICATION_TOOL, NoArguments, SyntheticPair, ToolCall, ToolDefinition, system_prompt,
 };

@@ -70,17 +70,21 @@ pub enum InjectionSource {
     Agent(Agent),
     /// An MCP channel.
     Channel(McpServer),
+    /// A program, or the person where the session cannot tell that it is really them.
+    Unverified,
 }
 
 /// The sources that are one word; the other two carry a name.
-const PLAIN: [(&str, InjectionSource); 4] = [
+const PLAIN: [(&str, InjectionSource); 5] = [
     ("user", InjectionSource::User),
     ("file_watcher", InjectionSource::FileWatcher),
     ("background_task", InjectionSource::BackgroundTask),
     ("ide_diagnostics", InjectionSource::IdeDiagnostics),
+    ("unverified", InjectionSource::Unverified),
 ];
 
-const KNOWN: &str = "user, file_watcher, background_task, ide_diagnostics, agent:<id>, channel:<server>";
+const KNOWN: &str =
+    "user, file_watcher, background_task, ide_diagnostics, unverified, agent:<id>, channel:<server>";
 
 impl fmt::Display for InjectionSource {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -91,6 +95,7 @@ impl fmt::Display for InjectionSource {
             Self::IdeDiagnostics => formatter.write_str("ide_diagnostics"),
             Self::Agent(agent) => write!(formatter, "agent:{}", agent.as_str()),
             Self::Channel(server) => write!(formatter, "channel:{server}"),
+            Self::Unverified => formatter.write_str("unverified"),
         }
     }
 }
@@ -132,7 +137,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn the_six_sources_both_ways() {
+    fn the_sources_both_ways() {
         let check = |word: &str, expected: InjectionSource| {
             assert_eq!(word.parse(), Ok(expected.clone()));
             assert_eq!(expected.to_string(), word);
@@ -145,6 +150,7 @@ mod tests {
         check("ide_diagnostics", InjectionSource::IdeDiagnostics);
         check("agent:codex-0a1b2c3d", InjectionSource::Agent(Agent::new("codex-0a1b2c3d").unwrap()));
         check("channel:slack", InjectionSource::Channel(McpServer::new("slack").unwrap()));
+        check("unverified", InjectionSource::Unverified);
         // A name may look like anything; the first colon decides.
         check("agent:channel:x", InjectionSource::Agent(Agent::new("channel:x").unwrap()));
     }
@@ -155,7 +161,7 @@ mod tests {
         assert_eq!(
             said("pigeon"),
             "unknown source \"pigeon\" (known: user, file_watcher, background_task, ide_diagnostics, \
-             agent:<id>, channel:<server>)"
+             unverified, agent:<id>, channel:<server>)"
         );
         assert_eq!(said("agent:"), "the agent is empty");
         assert_eq!(said("channel:"), "the server is empty");

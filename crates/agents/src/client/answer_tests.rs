@@ -36,6 +36,7 @@ fn a_session_begins_with_instructions_and_what_waits() {
         check(client, "SessionStart", &HookReply::with_context("hello"), &expected("hello"));
     }
     check(Client::Opencode, "session.created", &reply, "");
+    check(Client::Opencode, "session.context", &reply, r#"{"system":"listen\n\nhello"}"#);
     check(Client::Cursor, "sessionStart", &reply, r#"{"additional_context":"listen\n\nhello"}"#);
     check(Client::Copilot, "sessionStart", &reply, r#"{"additionalContext":"listen\n\nhello"}"#);
 }

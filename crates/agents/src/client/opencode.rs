@@ -75,6 +75,11 @@ fn read(event: &str, input: &HookInput) -> HookReport {
             report.state(AgentState::Ready);
             report.hook_point = HookPoint::SessionStarts;
         }
+        // The plugin asks for what stands in the system prompt: when it first sees a session, also one that goes on.
+        "session.context" => {
+            report.alive();
+            report.hook_point = HookPoint::SessionStarts;
+        }
         "chat.message" => {
             report.prompted(request::is_of_person(input.text("prompt").unwrap_or_default()));
             report.text = input.text("prompt").and_then(request::shorten);
@@ -181,6 +186,9 @@ struct Output {
     /// To be the session's next message.
     #[serde(skip_serializing_if = "Option::is_none")]
     prompt: Option<String>,
+    /// To stand in the system prompt.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    system: Option<String>,
 }
 
 fn answer(event: &str, reply: &HookReply) -> Output {
@@ -189,6 +197,7 @@ fn answer(event: &str, reply: &HookReply) -> Output {
     Output {
         append: context.map(|context| format!("\n\n{context}")),
         prompt: reply.reason().filter(|_| matches!(event, "session.idle" | "session.waiting")),
+        system: reply.start_context().filter(|_| event == "session.context"),
     }
 }
 

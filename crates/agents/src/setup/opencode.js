@@ -203,6 +203,17 @@ export const Ringer = async (context) => {
         await tell("chat.message", input?.sessionID, { prompt: texts.join("\n").slice(0, MOST_TEXT) })
       } catch {}
     },
+    // What notifications are, and by what they are known. It is asked for once, and stands in every request.
+    "experimental.chat.system.transform": async (input, output) => {
+      try {
+        const id = input?.sessionID
+        if (!id || !Array.isArray(output?.system)) return
+        const known = session(id)
+        if (known.parent) return
+        known.context ??= (await tell("session.context", id, {})).system
+        if (typeof known.context === "string") output.system.push(known.context)
+      } catch {}
+    },
     "tool.execute.before": async (input, output) => {
       try {
         // What it does is shown in a line; what it writes may be long.

@@ -12,9 +12,10 @@ use std::time::Duration;
 use ringer_agents::client::{Client, ClientPaths};
 use ringer_agents::hook::{HookContext, HookError, call};
 use ringer_core::agent::{AgentState, AgentTimeouts, BlockedOn};
-use ringer_core::message::{Agent, Mark, MessageOrigin, Tag};
+use ringer_core::message::{Agent, Mark, MessageOrigin, SessionNonce, Tag};
 use ringer_core::{Draft, Kind, Message, MessageId, Recipient, Scope, Sender};
 use ringer_journal::{Home, IdSource, Journal};
+use ringer_turn::system_prompt;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -34,6 +35,19 @@ pub(crate) struct TestEnvironment {
     pub(crate) name: Option<&'static str>,
     /// Whether it is a run of `claude -p`.
     unattended: bool,
+}
+
+/// An answer without the sentences about notifications that a session begins with, and without nonces, which differ.
+fn without_nonces(answer: &str) -> String {
+    let strip = |text: &str| {
+        let mut parts = text.split(" nonce=\\\"");
+        let first = parts.next().unwrap_or_default().to_owned();
+        parts.fold(first, |text, part| text + &part[34..])
+    };
+    let about = serde_json::to_string(&system_prompt(&SessionNonce::new([0; 16]))).unwrap();
+    let about = strip(about.trim_matches('"'));
+    let rest = strip(answer).replacen(&format!("{about}\\n\\n"), "", 1).replacen(&about, "", 1);
+    if rest != answer && rest.contains("ontext\":\"\"") { String::new() } else { rest }
 }
 
 /// A recorded input, with the session replaced.
@@ -97,8 +111,13 @@ impl TestEnvironment {
         call(client, event, input.to_string().as_bytes(), out, &at).map(drop)
     }
 
-    /// A hook call; gives what it answers.
+    /// A hook call; gives what it answers, without what tells of notifications and without their nonces.
     pub(crate) fn call(&self, client: Client, event: &str, input: &Value) -> String {
+        without_nonces(&self.whole_call(client, event, input))
+    }
+
+    /// A hook call; gives what it answers.
+    pub(crate) fn whole_call(&self, client: Client, event: &str, input: &Value) -> String {
         let mut out = Vec::new();
         self.call_into(client, event, input, &mut out).unwrap();
         String::from_utf8(out).unwrap()

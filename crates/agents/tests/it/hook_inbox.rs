@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::thread;
 
-use ringer_agents::client::{CLAUDE_CONTEXT_LIMIT, Client, ClientPaths};
+use ringer_agents::client::{CLAUDE_CONTEXT_LIMIT, Client, ClientPaths, agent_id};
 use ringer_agents::hook::MAX_BLOCKS;
 use ringer_core::agent::AgentState;
 use ringer_core::message::{MessagePart, Tag};
@@ -336,6 +336,36 @@ fn each_client_gets_what_it_takes_and_nothing_else() {
 }
 
 /// What a client cannot be answered stays in the inbox.
+/// Every client that takes something when a session begins is told what its notifications carry from then on.
+#[test]
+fn a_session_is_told_its_nonce_and_keeps_it() {
+    for (client, start, after) in [
+        (Client::Claude, "SessionStart", "PostToolUse"),
+        (Client::Codex, "SessionStart", "PostToolUse"),
+        (Client::Gemini, "SessionStart", "AfterTool"),
+        (Client::Cursor, "sessionStart", "postToolUse"),
+        (Client::Copilot, "sessionStart", "postToolUse"),
+        (Client::Opencode, "session.context", "tool.execute.after"),
+    ] {
+        let environment = TestEnvironment::new();
+        let agent = agent_id(client, SESSION).unwrap();
+        let call = |event: &str, call: usize| {
+            let input = json!({"session_id": SESSION, "sessionId": SESSION, "conversation_id": SESSION,
+                "cwd": NOWHERE, "tool_name": "Bash", "tool_use_id": format!("t{call}"), "source": "startup"});
+            environment.pass(1);
+            environment.whole_call(client, event, &input)
+        };
+        let nonce = |answer: &str| {
+            let (_, rest) = answer.split_once(" nonce=\\\"").unwrap_or_else(|| panic!("{client}: {answer}"));
+            rest[..32].to_owned()
+        };
+        let told = nonce(&call(start, 0));
+        assert_eq!(nonce(&call(start, 1)), told, "{client}: resumed");
+        environment.send(agent.as_str(), "hello");
+        assert_eq!(nonce(&call(after, 2)), told, "{client}");
+    }
+}
+
 #[test]
 fn an_event_that_carries_nothing_takes_nothing() {
     for (client, event) in [

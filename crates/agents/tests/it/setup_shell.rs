@@ -99,7 +99,13 @@ await say("session.idle", { sessionID: "s1" })
 await hooks.event({})
 await hooks["tool.execute.after"](undefined, undefined)
 const content = parts.content.map((part) => part.text)
-console.log(JSON.stringify({ output: output.output, content, prompts: [...prompts] }))
+const system = []
+for (const sessionID of ["s1", "s2", "s2", undefined]) {
+  const request = { system: ["yours"] }
+  await hooks["experimental.chat.system.transform"]({ sessionID }, request)
+  system.push(request.system.join("+"))
+}
+console.log(JSON.stringify({ output: output.output, content, prompts: [...prompts], system }))
 say("session.deleted", { info: { id: "s1" } })
 await hooks.dispose()
 process.exit()
@@ -130,7 +136,7 @@ fn told(words: &[&str]) -> (serde_json::Value, Vec<(String, serde_json::Value)>)
     let body = format!(
         "[ $3 = session.status ] && while [ ${{#i}} -lt 5000 ]; do i=x$i; done\n\
          {{ echo \"$3\"; cat; echo; }} >>'{}'\ncase $3 in tool.execute.after) echo '{{\"append\": \" and more\"}}';; \
-         session.idle) echo '{{\"prompt\": \"next\"}}';; esac",
+         session.idle) echo '{{\"prompt\": \"next\"}}';; session.context) echo '{{\"system\": \"ours\"}}';; esac",
         log.display()
     );
     let seen = plugin(&fake(directory.path(), &body), words);
@@ -146,11 +152,14 @@ fn told(words: &[&str]) -> (serde_json::Value, Vec<(String, serde_json::Value)>)
 #[test]
 fn the_plugin_speaks_with_the_hook() {
     let (seen, told) = told(&[]);
-    let expect = serde_json::json!({"output": "result and more", "content": ["and more", "part"], "prompts": ["next"]});
+    let expect = serde_json::json!({"output": "result and more", "content": ["and more", "part"], "prompts": ["next"],
+        "system": ["yours", "yours+ours", "yours+ours", "yours"]});
     assert_eq!(seen, expect);
     let events: Vec<&str> = told.iter().map(|(event, _)| event.as_str()).collect();
     let (created, after) = ("session.created", "tool.execute.after");
-    assert_eq!(events, [created, after, after, "session.status", "session.idle", "session.deleted"]);
+    let (context, deleted) = ("session.context", "session.deleted");
+    // Once for a session, and not for that of a subagent.
+    assert_eq!(events, [created, after, after, "session.status", "session.idle", context, deleted]);
     let expect = serde_json::json!({"type": "session.idle", "session_id": "s1", "cwd": "/project", "parentID": "s0",
         "properties": {"sessionID": "s1"}, "last_assistant_message": "done"});
     assert_eq!(told[4].1, expect);
@@ -167,7 +176,8 @@ fn the_plugin_says_that_its_process_ends_with_the_turn() {
 #[test]
 fn the_plugin_survives_a_missing_a_failing_and_a_hanging_hook() {
     let directory = tempfile::tempdir().unwrap();
-    let unchanged = serde_json::json!({"output": "result", "content": ["part"], "prompts": []});
+    let unchanged = serde_json::json!({"output": "result", "content": ["part"], "prompts": [],
+        "system": ["yours", "yours", "yours", "yours"]});
     for program in [
         "/nowhere/ringer".to_owned(),
         fake(&directory.path().join("a"), "echo '{\"append\": \"x\"}'; exit 1"),

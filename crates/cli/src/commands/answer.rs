@@ -13,7 +13,7 @@ use ringer_core::Sender;
 use ringer_core::agent::{Answer, AnswerError, AnswerMethod, PromptContent};
 use ringer_core::attention::AnsweredWith;
 use ringer_hub::monotonic;
-use ringer_journal::{Decision, IdSource, Journal, Question, StoredPrompt};
+use ringer_journal::{Decision, IdSource, Journal, Question, SenderClaim, StoredPrompt};
 use ringer_platform::path_variable;
 use ringer_term::{escape_hidden, sanitise_line};
 use ringer_ui::PromptDetails;
@@ -55,7 +55,7 @@ pub(crate) struct Args {
     /// Close a question of `ringer ask` without an answer
     #[arg(long)]
     close: bool,
-    /// Sender of an answer to `ringer ask` [default: $RINGER_AGENT, the agent of this worktree, or `system`]
+    /// Sender of an answer to `ringer ask`; below an agent, one of its workers [default: you, the agent, or `system`]
     #[arg(long, value_name = "ID")]
     from: Option<String>,
     /// Print one JSON object
@@ -183,7 +183,7 @@ pub(crate) fn answer_from_screen(id: &str, words: &[String]) -> Result<String, F
 
 /// Gives an agent's answer to a question of `ringer ask`. What a client asks in a dialog of its own is not answered: only a
 /// person may do that.
-pub(crate) fn answer_of_agent(id: &str, text: &str, from: Option<&str>) -> Result<String, Failure> {
+pub(crate) fn answer_of_agent(id: &str, text: &str) -> Result<String, Failure> {
     let mut journal = context::journal()?;
     context::ingest_spool(&mut journal);
     let found = Found::read(Some(id), &mut journal)?;
@@ -200,7 +200,8 @@ pub(crate) fn answer_of_agent(id: &str, text: &str, from: Option<&str>) -> Resul
                 .hint("ringer questions"));
         }
     };
-    let question = store_answer(&found, question, &[text.to_owned()], from, &mut journal)?;
+    let claim = context::claim_of_program(None);
+    let question = store_answer(&found, question, &[text.to_owned()], &claim, &mut journal)?;
     Ok(answered_text(&question))
 }
 
@@ -253,7 +254,8 @@ fn answer_question(
     arguments: &Args,
     mut journal: Journal,
 ) -> Outcome {
-    let question = store_answer(found, question, words, arguments.from.as_deref(), &mut journal)?;
+    let claim = context::claim(arguments.from.as_deref());
+    let question = store_answer(found, question, words, &claim, &mut journal)?;
     if arguments.json {
         print_json(&json!({
             "question_id": question.id.as_str(),
@@ -266,7 +268,7 @@ fn answer_question(
 
 /// What is said of an answer that was stored.
 fn answered_text(question: &Question) -> String {
-    match question.asker.agent() {
+    match question.asker.reply_to() {
         Some(agent) => format!("Answered. {} reads it.", agent.as_str()),
         None => "Answered.".to_owned(),
     }
@@ -277,15 +279,12 @@ fn store_answer(
     found: &Found,
     question: &Question,
     words: &[String],
-    from: Option<&str>,
+    claim: &SenderClaim,
     journal: &mut Journal,
 ) -> Result<Question, Failure> {
     let text = (!words.is_empty()).then(|| question.as_prompt().read_choice(&words.join(" ")));
     let text = text.transpose().map_err(|error| invalid(found, &error))?.map(|mut chosen| chosen.remove(0));
-    // An answer to the agent of this worktree is not from that agent.
-    let asker = question.asker.agent();
-    let repository = context::repository();
-    let sender = context::sender(from, asker.as_ref(), journal, repository.as_ref())?;
+    let sender = context::sender(claim, journal)?;
     let question = journal.answer(&question.id, text.as_deref(), &sender, &IdSource::now())?;
     hub_client::start_if_not_woken(journal);
     context::warn_if_repaired(journal);

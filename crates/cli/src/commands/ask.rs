@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use ringer_core::agent::question_with_options;
 use ringer_core::message::{About, MAX_BODY, MessageOrigin, validate_text};
 use ringer_core::{Draft, Kind, Sender};
-use ringer_journal::{IdSource, Journal, OnParentExit, PendingQuestion, Repository};
+use ringer_journal::{IdSource, Journal, OnParentExit, PendingQuestion, Repository, SenderClaim};
 use serde::Serialize;
 
 use crate::exit::Exit;
@@ -39,7 +39,7 @@ pub(crate) struct Args {
     /// Suggest an answer; repeat for more
     #[arg(long, value_name = "ANSWER")]
     option: Vec<String>,
-    /// Sender [default: $RINGER_AGENT, the agent of this worktree, or `system`]
+    /// Sender; below an agent, the name of one of its workers [default: you, the agent, or `system`]
     #[arg(long, value_name = "ID")]
     from: Option<String>,
     /// Print one JSON object
@@ -59,8 +59,8 @@ struct Report<'a> {
 pub(crate) fn run(arguments: &Args) -> Outcome {
     let deadline = arguments.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
     let wait = arguments.wait.then_some(OnParentExit::Stop);
-    let name = arguments.from.clone().or_else(context::given_name);
-    let sent = send(&arguments.question, &arguments.option, arguments.from.as_deref(), name, wait);
+    let claim = context::claim(arguments.from.as_deref());
+    let sent = send(&arguments.question, &arguments.option, &claim, wait);
     let SentQuestion { mut journal, mut asked, warning, .. } = sent.map_err(Failure::while_sending)?;
     if let Some(warning) = warning {
         eprint_line(&warning);
@@ -101,17 +101,19 @@ pub(crate) struct SentQuestion {
     pub(crate) warning: Option<String>,
 }
 
-/// Stores a question of this process, and rings. A hub is started if none runs. `name` is what the person calls the sender.
+/// Stores a question of this process, and rings. A hub is started if none runs.
 pub(crate) fn send(
     question: &str,
     options: &[String],
-    from: Option<&str>,
-    name: Option<String>,
+    claim: &SenderClaim,
     wait: Option<OnParentExit>,
 ) -> Result<SentQuestion, Failure> {
     let repository = context::repository();
     let mut journal = context::journal()?;
-    let sender = context::sender(from, None, &mut journal, repository.as_ref())?;
+    let sender = context::sender(claim, &mut journal)?;
+    // A name that somebody gave is one that the person knows; an id is not.
+    let is_named = claim.from.is_some() || claim.inherited.is_some();
+    let name = sender.agent().filter(|_| is_named).map(|agent| agent.as_str().to_owned());
     let asker = Asker { sender, name, repository, origin: origin::message_origin(), category: None };
     store(journal, question, options, asker, wait)
 }

@@ -64,9 +64,8 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
         .map_err(|error| Failure::usage(error.to_string()).hint("ringer listen --as dashboard"))?;
     let home = context::home()?;
     let mut journal = context::journal()?;
-    let own = context::sender(None, None, &mut journal, repository.as_ref())?
-        .agent()
-        .map(|agent| agent.as_str().to_owned());
+    let own =
+        context::sender(&context::claim(None), &mut journal)?.agent().map(|agent| agent.as_str().to_owned());
     // A hub does it without making anyone wait.
     if HubLock::owner(&home).is_none() {
         journal.prune_if_due(&Uptime::now(), &IdSource::now())?;

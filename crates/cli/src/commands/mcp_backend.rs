@@ -49,9 +49,7 @@ impl Backend for McpBackend {
     }
 
     fn answer(&self, arguments: &AnswerArguments) -> ToolText {
-        let answered = agent()
-            .and_then(|from| answer::answer_of_agent(&arguments.id, &arguments.answer, from.as_deref()));
-        told(answered.map_err(Failure::while_sending))
+        told(answer::answer_of_agent(&arguments.id, &arguments.answer).map_err(Failure::while_sending))
     }
 
     fn mark_seen(&self, ids: &[String]) -> ToolText {
@@ -72,18 +70,11 @@ fn told(done: Result<String, Failure>) -> ToolText {
     done.map_err(|failure| failure.to_string())
 }
 
-/// The agent behind the client, by its id.
-fn agent() -> Result<Option<String>, Failure> {
-    let mut journal = context::journal()?;
-    Ok(context::agent_of_client(&mut journal).map(|agent| agent.as_str().to_owned()))
-}
-
 fn send(message: &NotifyArguments) -> Result<String, Failure> {
     let kind = message.kind.as_deref().map_or(Ok(ShownKind::Status), str::parse)?;
-    let from = agent()?;
     let sent = notify::send(&Notice {
         body: &message.message,
-        from: from.as_deref(),
+        claim: &context::claim_of_program(None),
         kind,
         question_id: None,
         title: message.title.as_deref(),
@@ -103,10 +94,9 @@ fn wait_for_answer(
     stop: BorrowedFd<'_>,
 ) -> Result<AskResult, Failure> {
     let deadline = Instant::now().checked_add(within);
-    let from = agent().map_err(Failure::while_sending)?;
     // The end of the client closes the server's input, which stops this.
     let wait = (!within.is_zero()).then_some(OnParentExit::Continue);
-    let sent = ask::send(&question.question, &question.options, from.as_deref(), context::given_name(), wait);
+    let sent = ask::send(&question.question, &question.options, &context::claim_of_program(None), wait);
     let mut sent = sent.map_err(Failure::while_sending)?;
     let id = sent.asked.id.to_string();
     let answered = sent.journal.wait_for_answer(&mut sent.asked, deadline, Some(stop))?;

@@ -15,9 +15,10 @@ use crate::failure::Failure;
 /// Run an MCP server, and add what waits for the agent to its tools' results
 ///
 /// Put it in front of the command of any MCP server that speaks on standard
-/// input and output. Everything is passed on as it is. While notifications wait for the
-/// agent, the next tool result carries them at the end of its text, so that
-/// an agent whose client has no hooks reads them in the middle of its turn.
+/// input and output. Everything is passed on as it is, except text that looks like a
+/// notification, which is escaped. While notifications wait for the agent, the next
+/// tool result carries them at the end of its text, so that an agent whose client
+/// has no hooks reads them in the middle of its turn.
 /// The agent is the one that runs the server; else $RINGER_AGENT, or the agent of
 /// this worktree.
 ///

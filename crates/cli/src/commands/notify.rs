@@ -6,7 +6,7 @@ use std::time::Duration;
 use ringer_core::message::{MAX_BODY, MessageId, QuestionId, ShownKind};
 use ringer_core::{Draft, Recipient, Scope, Sender};
 use ringer_ipc::append_through_hub;
-use ringer_journal::{AppendRequest, IdSource, Journal};
+use ringer_journal::{AppendRequest, IdSource, Journal, SenderClaim};
 use ringer_term::sanitise_line;
 use ringer_turn::InjectionSource;
 use serde::Serialize;
@@ -36,7 +36,7 @@ use crate::{context, hub_client, origin};
 pub(crate) struct Args {
     /// Message text; `-` reads it from standard input
     message: String,
-    /// Sender [default: $RINGER_AGENT, the agent of this worktree, or `system`]
+    /// Sender; below an agent, the name of one of its workers [default: you, the agent, or `system`]
     #[arg(long, value_name = "ID")]
     from: Option<String>,
     /// Kind: complete, waiting, permission, idle, question, stuck, error or status
@@ -77,7 +77,7 @@ struct Report<'a> {
 pub(crate) fn run(arguments: &Args) -> Outcome {
     let sent = send(&Notice {
         body: &body(&arguments.message)?,
-        from: arguments.from.as_deref(),
+        claim: &context::claim(arguments.from.as_deref()),
         kind: arguments.kind,
         question_id: arguments.question_id.as_deref(),
         title: arguments.title.as_deref(),
@@ -100,7 +100,7 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Notice<'a> {
     pub(crate) body: &'a str,
-    pub(crate) from: Option<&'a str>,
+    pub(crate) claim: &'a SenderClaim,
     pub(crate) kind: ShownKind,
     pub(crate) question_id: Option<&'a str>,
     pub(crate) title: Option<&'a str>,
@@ -139,11 +139,9 @@ pub(crate) fn send(notice: &Notice<'_>) -> Result<Sent, Failure> {
 fn request(notice: &Notice<'_>, recipient: Recipient) -> Result<AppendRequest, Failure> {
     let text = |text: Option<&str>| text.map(str::to_owned);
     let repository = context::repository();
-    let named = context::named_sender(notice.from)?;
-    let worktree = repository.as_ref().filter(|_| named.is_none()).map(context::worktree);
     let (kind, category) = notice.kind.stored();
     let scope = context::scope(repository.as_ref());
-    let mut draft = Draft::new(scope, named.unwrap_or_else(Sender::system), kind, notice.body)?;
+    let mut draft = Draft::new(scope, Sender::system(), kind, notice.body)?;
     draft.category = match notice.source {
         Some(source) => Some(sent_source(source, notice.kind, &recipient)?),
         None => text(category),
@@ -157,7 +155,7 @@ fn request(notice: &Notice<'_>, recipient: Recipient) -> Result<AppendRequest, F
     draft.origin = origin::message_origin();
     draft.check()?;
     let ids = IdSource::now();
-    Ok(AppendRequest { id: ids.message_id(), unix_ms: ids.unix_ms, draft, worktree })
+    Ok(AppendRequest { id: ids.message_id(), unix_ms: ids.unix_ms, draft, claim: notice.claim.clone() })
 }
 
 /// The source that a message is sent under, as its category. The other sources follow from the sender, and cannot be
@@ -198,7 +196,13 @@ fn recipient(to: Option<&str>) -> Result<Addressed, Failure> {
         return Ok(Addressed { recipient, warning: None, journal: None });
     };
     let mut journal = context::journal()?;
-    let (recipient, warning) = match journal.agent_named(agent.as_str())? {
+    // A worker reads nothing itself.
+    let reader = Sender::new(agent.as_str())?.reply_to().unwrap_or_else(|| agent.clone());
+    let known = match journal.agent_named(agent.as_str())? {
+        None => journal.agent_named(reader.as_str())?,
+        known => known,
+    };
+    let (recipient, warning) = match known {
         Some(id) => (Recipient::parse(&format!("agent:{id}"))?, None),
         None if is_elsewhere(agent.as_str()) => (recipient, None),
         None => {

@@ -11,7 +11,7 @@ use ringer_core::message::{Kind, MessageOrigin, Place, SurfaceId};
 use ringer_core::time::rounded_span_text;
 use ringer_core::{Draft, Recipient, Sender};
 use ringer_ipc::discovery::HubAddress;
-use ringer_journal::{AgentSummary, IdSource, Journal};
+use ringer_journal::{AgentSummary, IdSource, Journal, SenderClaim};
 use ringer_platform::{find_program, is_program, variable};
 use ringer_pty::{Ending, Finished, HubSurface, Launch, OwnSurface, die_by};
 use ringer_term::{Channel, EmulatedTerminal, Env, identity_variables};
@@ -46,7 +46,7 @@ pub(crate) struct Args {
 }
 
 pub(super) fn run(arguments: &Args) -> Result<ExitCode, Failure> {
-    let sender = arguments.name.as_deref().map(Sender::new).transpose()?.unwrap_or_else(Sender::system);
+    arguments.name.as_deref().map(Sender::new).transpose()?;
     let (program, _) = arguments.command.split()?;
     check_program("run", program)?;
     let started_ms = unix_ms();
@@ -61,7 +61,8 @@ pub(super) fn run(arguments: &Args) -> Result<ExitCode, Failure> {
         .map_err(|error| cannot_run(program, error))?;
     if finished.ran_for >= settings.notify.min_turn && !finished.is_looked_at {
         let name = arguments.name.clone().unwrap_or_else(|| file_name(program));
-        let ended = Ended { name, sender, origin, started_ms, finished };
+        let claim = context::claim_of_program(arguments.name.as_deref());
+        let ended = Ended { name, claim, origin, started_ms, finished };
         if let Err(failure) = ended.tell() {
             eprint_line(&failure.to_string());
         }
@@ -166,7 +167,7 @@ fn unix_ms() -> i64 {
 /// A command that ended while the person did not look.
 struct Ended {
     name: String,
-    sender: Sender,
+    claim: SenderClaim,
     origin: MessageOrigin,
     started_ms: i64,
     finished: Finished,
@@ -183,7 +184,8 @@ impl Ended {
         let kind = if ending.is_success() { Kind::Complete } else { Kind::Error };
         let body = format!("{} after {}", ending.text(), rounded_span_text(ran_for));
         let scope = context::scope(context::repository().as_ref());
-        let mut draft = Draft::new(scope, self.sender, kind, &body)?;
+        let sender = context::sender(&self.claim, &mut journal)?;
+        let mut draft = Draft::new(scope, sender, kind, &body)?;
         draft.title = Some(self.name);
         draft.recipient = Recipient::Person;
         draft.origin = self.origin;

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use test_support::{Answer, Messages, Model};
 
 use crate::home::TestEnvironment;
-use crate::ringer::json as parsed;
+use crate::ringer::{json as parsed, without_nonces};
 use crate::stdio_client::receipt;
 
 #[path = "../../examples/harness.rs"]
@@ -44,7 +44,10 @@ fn check_pair(call: &Value, answer: &Value, text: &str) {
     let id = call["id"].as_str().expect("an id");
     assert!(id.starts_with("notif_"), "{call}");
     assert_eq!(*call, json!({ "type": "tool_use", "id": id, "name": "_system_notification", "input": {} }));
-    let content = format!("<notification source=\"agent:lead\">\n{text}\n</notification>");
+    let block = format!("<notification source=\"agent:lead\">\n{text}\n</notification>");
+    let content = answer["content"][0]["content"].as_str().expect("a text");
+    assert_eq!(without_nonces(content), block);
+    assert_ne!(content, block, "it has a nonce");
     let result = json!({ "type": "tool_result", "tool_use_id": id, "content": content });
     assert_eq!(*answer, json!({ "role": "user", "content": [result] }));
 }

@@ -85,6 +85,13 @@ impl TestEnvironment {
         command
     }
 
+    /// A hook as a client runs it: below a process of the agent's own, which is not above the commands of the test.
+    pub(crate) fn hook(&self, client: &str, event: &str) -> Command {
+        let mut command = self.program("setsid");
+        command.args(["--wait", "sh", "-c", "\"$RINGER\" hook \"$@\"; exit $?", "sh", client, event]);
+        command
+    }
+
     fn settle(&self, command: &mut Command) {
         command.env("RINGER_HOME", self.home()).env("RINGER_HUB", "off").current_dir(self.repository());
     }

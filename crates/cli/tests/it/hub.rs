@@ -1,6 +1,7 @@
 //! The hub as people meet it: through the real program, with a real process in the background.
 
 mod agent_rows;
+mod agent_shell;
 mod agents_that_try;
 mod appending;
 mod away;
@@ -29,6 +30,7 @@ mod popups;
 mod problems;
 mod protocol;
 mod quiet;
+mod senders;
 mod show;
 mod snapshots;
 mod spool;

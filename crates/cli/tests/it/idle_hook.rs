@@ -58,7 +58,7 @@ fn input_of(environment: &TestEnvironment, more: &Value) -> Value {
 
 fn tell(environment: &TestEnvironment, event: &str, more: &Value) -> String {
     let input = input_of(environment, more).to_string();
-    check_with_input(&mut environment.ringer(&["hook", "opencode", event]), input.as_bytes())
+    check_with_input(&mut environment.hook("opencode", event), input.as_bytes())
 }
 
 #[test]

@@ -37,6 +37,7 @@ mod progress;
 mod race_windows;
 mod relay;
 mod run;
+mod session_nonce;
 mod setup;
 mod setup_mcp;
 mod setup_truth;

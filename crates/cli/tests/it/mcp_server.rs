@@ -10,7 +10,7 @@ use test_support::{started, until};
 
 use crate::home::TestEnvironment;
 use crate::mcp_client::{Client, open_question, text_of};
-use crate::ringer::{check, check_with_input, json as read_json};
+use crate::ringer::{check, check_with_input, json as read_json, without_nonces};
 use crate::stdio_client::{receipt, tell};
 
 #[test]
@@ -267,7 +267,9 @@ fn what_waits_rides_on_the_next_result_once_and_is_then_seen() {
     // A result that is an error carries it, too.
     let (failed, text) = worker.try_call("answer", &json!({ "id": "q-0-000000", "answer": "x" }));
     assert!(
-        failed && text.contains("<notification source=\"user\">\nthe build is &lt;red&gt;\n</notification>"),
+        failed
+            && without_nonces(&text)
+                .contains("<notification source=\"unverified\">\nthe build is &lt;red&gt;\n</notification>"),
         "{text}"
     );
     until("it is delivered", || receipt(&environment, &id) == "delivered");
@@ -278,8 +280,14 @@ fn what_waits_rides_on_the_next_result_once_and_is_then_seen() {
     other.call("notify", &task);
     environment.run(&["notify", "--to", "worker", "--source", "ide_diagnostics", "unused variable"]);
     let text = worker.call("inbox", &json!({}));
-    assert!(text.starts_with("<notification source=\"background_task\">\nmake has ended"), "{text}");
-    assert!(text.contains("<notification source=\"ide_diagnostics\">\nunused variable"), "{text}");
+    assert!(
+        without_nonces(&text).starts_with("<notification source=\"background_task\">\nmake has ended"),
+        "{text}"
+    );
+    assert!(
+        without_nonces(&text).contains("<notification source=\"ide_diagnostics\">\nunused variable"),
+        "{text}"
+    );
     assert_eq!(worker.call("inbox", &json!({})), "Nothing waits for you.");
     let (_, text) = check(&mut environment.ringer(&["notify", "--source", "ide_diagnostics", "x"]), 64);
     assert!(text.contains("a source needs an agent"), "{text}");
@@ -335,7 +343,7 @@ fn the_lead_reads_what_is_for_the_lead() {
     let environment = TestEnvironment::new();
     environment.run(&["lead", "on"]);
     let input = json!({ "hook_event_name": "SessionStart", "session_id": "0123456789", "cwd": environment.repository() });
-    let mut hook = environment.ringer(&["hook", "claude", "SessionStart"]);
+    let mut hook = environment.hook("claude", "SessionStart");
     check_with_input(&mut hook, input.to_string().as_bytes());
     let mut client = Client::start(&environment, "claude-01234567");
     environment.run(&["notify", "--from", "worker", "the tests are green"]);

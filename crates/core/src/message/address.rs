@@ -63,7 +63,7 @@ impl Agent {
     }
 }
 
-/// Who sent a message: an agent, or `system`.
+/// Who sent a message: the person, an agent, a worker of an agent as `AGENT/WORKER`, or `system`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Sender(String);
@@ -77,6 +77,9 @@ impl Sender {
     }
 
     const PERSON: &str = "person";
+    const RESERVED: [&str; 3] = [Self::PERSON, "user", Self::SYSTEM];
+    /// Between an agent and its worker.
+    const WORKER: char = '/';
 
     /// The person.
     pub fn person() -> Self {
@@ -89,6 +92,19 @@ impl Sender {
         Ok(Self(name.to_owned()))
     }
 
+    /// The sender of what an agent sends in the name of one of its workers.
+    pub fn worker(agent: &Self, worker: &str) -> Result<Self, InvalidName> {
+        Self::new(worker)?;
+        Self::new(&format!("{agent}{}{worker}", Self::WORKER))
+    }
+
+    /// Returns true for a name that no agent and no worker may have: it would pass for the person, or for a worker of another
+    /// agent.
+    pub fn is_reserved(name: &str) -> bool {
+        let name = name.trim();
+        name.contains(Self::WORKER) || Self::RESERVED.iter().any(|own| name.eq_ignore_ascii_case(own))
+    }
+
     /// The name.
     pub fn as_str(&self) -> &str {
         &self.0
@@ -97,6 +113,14 @@ impl Sender {
     /// The agent; `None` if the system or the person sent it.
     pub fn agent(&self) -> Option<Agent> {
         (self.0 != Self::SYSTEM && self.0 != Self::PERSON).then(|| Agent(self.0.clone()))
+    }
+
+    /// The agent that reads a reply: for a worker, the agent that speaks for it, on its machine (`AGENT/WORKER@MACHINE`).
+    pub fn reply_to(&self) -> Option<Agent> {
+        let agent = self.agent()?;
+        let Some((speaker, worker)) = self.0.split_once(Self::WORKER) else { return Some(agent) };
+        let machine = worker.rfind('@').map_or("", |at| &worker[at..]);
+        Some(Agent(format!("{speaker}{machine}")))
     }
 }
 
@@ -201,5 +225,28 @@ mod tests {
         assert_eq!(Sender::system().agent(), None);
         assert_eq!(Sender::new("a1").unwrap().agent(), Agent::new("a1").ok());
         assert!(Sender::new("a\nb").is_err());
+    }
+
+    #[test]
+    fn a_worker_is_named_after_its_agent_which_reads_the_replies() {
+        let agent = Sender::new("claude-1").unwrap();
+        let worker = Sender::worker(&agent, "w1").unwrap();
+        assert_eq!(worker.as_str(), "claude-1/w1");
+        let reply_to = |sender: &Sender| sender.reply_to().map(|agent| agent.as_str().to_owned());
+        assert_eq!(reply_to(&worker).as_deref(), Some("claude-1"));
+        assert_eq!(reply_to(&agent).as_deref(), Some("claude-1"));
+        assert_eq!(reply_to(&Sender::new("claude-1/w1@box").unwrap()).as_deref(), Some("claude-1@box"));
+        assert_eq!(reply_to(&Sender::person()), None);
+        assert!(Sender::worker(&agent, "").is_err());
+    }
+
+    #[test]
+    fn reserved_names_are_those_of_others() {
+        for name in ["person", "Person", " user ", "SYSTEM", "claude-1/w"] {
+            assert!(Sender::is_reserved(name), "{name}");
+        }
+        for name in ["people", "user-1", "systemd", "w1"] {
+            assert!(!Sender::is_reserved(name), "{name}");
+        }
     }
 }

@@ -9,8 +9,9 @@ use ringer_core::message::{
     InvalidName, Mark, MessageOrigin, Named, Place, ShownKind, SurfaceId, WorkspaceId,
 };
 use ringer_core::toast::{Observation, Toast};
-use ringer_core::{Draft, Event, MessageId, Now, Recipient, Scope, Sender};
+use ringer_core::{Draft, Event, MessageId, Now, Recipient, Scope};
 use ringer_ipc::ApiError;
+use ringer_journal::{Error, SenderClaim, SenderError};
 use serde_json::{Value, json};
 
 use super::HubState;
@@ -363,8 +364,13 @@ impl HubState {
         let invalid = |error: InvalidName| ApiError::params(error.to_string());
         let scope =
             params.scope.as_deref().map_or_else(|| Ok(Scope::global()), Scope::new).map_err(invalid)?;
-        let sender =
-            params.from.as_deref().map_or_else(|| Ok(Sender::system()), Sender::new).map_err(invalid)?;
+        // What connects here is a program: the person has a shell, a screen and devices.
+        let claim = SenderClaim { from: params.from, inherited: None, is_program: true };
+        let sender = self.journal.sender(params.peer, &claim).map_err(|error| match error {
+            Error::Sender(SenderError::Invalid(error)) => invalid(error),
+            Error::Sender(error) => ApiError::new("no_permission", error.to_string()),
+            error => unavailable(&error),
+        })?;
         let kind: ShownKind = params.kind.as_deref().unwrap_or("status").parse().map_err(invalid)?;
         let (kind, category) = kind.stored();
         // A script for another ring terminal may send a title alone.
@@ -418,9 +424,9 @@ impl HubState {
     }
 }
 
-pub(super) fn unavailable(error: &ringer_journal::Error) -> ApiError {
+pub(super) fn unavailable(error: &Error) -> ApiError {
     match error {
-        ringer_journal::Error::Busy { .. } => ApiError::new(
+        Error::Busy { .. } => ApiError::new(
             "busy",
             "another process holds the journal's write lock: nothing was changed, try again",
         ),

@@ -5,6 +5,7 @@ use std::io;
 use std::time::Duration;
 
 use ringer_core::agent::{AgentState, AgentTimeouts, Answer, Authority, Prompt, Signal};
+use ringer_core::message::SessionNonce;
 use rusqlite::Transaction;
 use serde::{Deserialize, Serialize};
 
@@ -41,6 +42,9 @@ pub struct AgentEvent {
     /// The answer that the client took in the dialog about the call of its signals, where the client says so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub taken: Option<Answer>,
+    /// What the session is told with the answer to this event: a session that has a nonce keeps it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nonce: Option<SessionNonce>,
     /// Which messages it confirms. `None` for a subagent: its events are not its agent's turn.
     pub confirms: Option<Confirms>,
 }
@@ -141,6 +145,11 @@ impl AgentEvent {
         }
         if let Some(name) = self.agent.name.as_deref().filter(|_| self.session_starts) {
             inbox::adopt(transaction, agent, name)?;
+        }
+        if let Some(nonce) = &self.nonce {
+            transaction
+                .prepare("UPDATE agent SET nonce = coalesce(nonce, ?2) WHERE id = ?1")?
+                .execute([agent, &nonce.to_string()])?;
         }
         if self.session_starts && self.agent.manager.is_none() && !is_late {
             lead::claim(transaction, &self.agent.scope, &self.agent.id)?;

@@ -66,6 +66,7 @@ impl SpoolFixture {
             stamp: IdSource { unix_ms: i64::try_from(mono.as_millis()).unwrap(), random },
             session_starts: false,
             turn_changes: false,
+            nonce: None,
             confirms: Some(Confirms::default()),
         }
     }

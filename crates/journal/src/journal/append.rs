@@ -1,7 +1,7 @@
 //! Appends messages. A message exists once its transaction is on disk.
 
 use ringer_core::message::{Tag, part_count};
-use ringer_core::{Draft, MessageId, Recipient, Sender};
+use ringer_core::{Draft, MessageId, Recipient};
 use rusqlite::Transaction;
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +11,7 @@ use crate::ids::IdSource;
 use crate::journal::inbox;
 use crate::journal::row;
 use crate::journal::schema::Journal;
-use crate::journal::stats;
+use crate::journal::sender::SenderClaim;
 use crate::wake::{doorbell, subscription};
 
 /// A message to append, with everything that the journal does not know: whichever process appends it, and however often, it is
@@ -22,11 +22,10 @@ pub struct AppendRequest {
     pub id: MessageId,
     /// When it is sent, in milliseconds since 1970.
     pub unix_ms: i64,
-    /// What it says.
+    /// What it says. Its sender does not count.
     pub draft: Draft,
-    /// The worktree it is sent from, if its sender is the agent that works there. The sender of the draft stands where there
-    /// is none, or several, or it is the agent that the message is for.
-    pub worktree: Option<String>,
+    /// What the process that sends it says of its sender.
+    pub claim: SenderClaim,
 }
 
 impl Journal {
@@ -37,30 +36,27 @@ impl Journal {
         Ok(id)
     }
 
-    /// Appends the message of a request. The same request twice is one message.
+    /// Appends the message of a request of this process. The same request twice is one message.
     pub fn append_request(&mut self, request: &AppendRequest) -> Result<(), Error> {
-        let bells = self.put_request(request)?;
+        let bells = self.put_request(request, std::process::id())?;
         self.wake(&bells);
         Ok(())
     }
 
     /// The same in the hub's own process, for another one. Gives whether the hub's loop was woken. If it was not, as after its
     /// doorbell was removed, the other process must not rely on this hub.
-    pub fn append_in_hub(&mut self, request: &AppendRequest) -> Result<bool, Error> {
-        let bells = self.put_request(request)?;
+    pub fn append_in_hub(&mut self, request: &AppendRequest, pid: u32) -> Result<bool, Error> {
+        let bells = self.put_request(request, pid)?;
         doorbell::wake_named(&self.home, &bells);
         Ok(doorbell::wake(&doorbell::named(&self.home, doorbell::HUB)))
     }
 
-    fn put_request(&mut self, request: &AppendRequest) -> Result<Vec<String>, Error> {
+    fn put_request(&mut self, request: &AppendRequest, pid: u32) -> Result<Vec<String>, Error> {
+        let draft = Draft { sender: self.sender(Some(pid), &request.claim)?, ..request.draft.clone() };
         self.write(|transaction| {
-            let draft = match &request.worktree {
-                Some(worktree) => &sent_from(transaction, worktree, &request.draft)?,
-                None => &request.draft,
-            };
-            let put = put_of_machine(transaction, draft, &request.id, request.unix_ms, None)?;
+            let put = put_of_machine(transaction, &draft, &request.id, request.unix_ms, None)?;
             // If it is there already, the process that put it there may have been killed before it woke those who wait.
-            put.map_or_else(|| subscription::doorbells_to_wake(transaction, draft), Ok)
+            put.map_or_else(|| subscription::doorbells_to_wake(transaction, &draft), Ok)
         })
     }
 
@@ -70,14 +66,6 @@ impl Journal {
         self.wake(&bells);
         Ok(())
     }
-}
-
-/// The draft with the agent of a worktree as its sender, if it is one that may be.
-fn sent_from(transaction: &Transaction<'_>, worktree: &str, draft: &Draft) -> rusqlite::Result<Draft> {
-    let agent = stats::agent_of_worktree(transaction, worktree)?;
-    let agent = agent.filter(|agent| draft.recipient.agent().is_none_or(|to| to.as_str() != agent));
-    let sender = agent.and_then(|agent| Sender::new(&agent).ok());
-    Ok(Draft { sender: sender.unwrap_or_else(|| draft.sender.clone()), ..draft.clone() })
 }
 
 /// Puts a message, and the receipts of the agents it is for, into a transaction. Gives the doorbells to wake once that is
@@ -132,8 +120,11 @@ fn everyone_else(transaction: &Transaction<'_>, draft: &Draft) -> rusqlite::Resu
 mod tests {
     use super::*;
     use crate::journal::test_journal::{draft, journal};
+    use crate::process::ProcessStat;
     use crate::wake::subscription::Topic;
-    use ringer_core::Scope;
+    use ringer_core::agent::{AgentMachine, AgentTimeouts};
+    use ringer_core::{Scope, Sender};
+    use std::time::Duration;
 
     fn add_agent(journal: &mut Journal, id: &str, worktree: &str, state: &str) {
         let columns =
@@ -144,20 +135,6 @@ mod tests {
         journal.write(|transaction| transaction.execute(&insert, [id, worktree, state])).unwrap();
     }
 
-    /// The sender of a message for that recipient, sent from `/w`.
-    fn sender(journal: &mut Journal, recipient: &str) -> String {
-        let ids = IdSource::now();
-        let draft = Draft { recipient: Recipient::parse(recipient).unwrap(), ..draft("hello") };
-        let worktree = Some("/w".to_owned());
-        let request = AppendRequest { id: ids.message_id(), unix_ms: ids.unix_ms, draft, worktree };
-        journal.append_request(&request).unwrap();
-        journal.append_request(&request).unwrap();
-        let mut stored = journal.messages_after(0, usize::MAX).unwrap();
-        stored.retain(|message| message.id == request.id);
-        assert_eq!(stored.len(), 1, "the same request twice is one message");
-        stored.remove(0).draft.sender.to_string()
-    }
-
     /// The process that appended it first may have been killed before it woke the listener.
     #[test]
     fn the_same_request_again_wakes_those_who_wait_again_and_queues_nothing_twice() {
@@ -165,14 +142,19 @@ mod tests {
         add_agent(&mut journal, "one", "/w", "working");
         let ids = IdSource::now();
         let draft = Draft { recipient: Recipient::parse("agent:one").unwrap(), ..draft("hello") };
-        let request = AppendRequest { id: ids.message_id(), unix_ms: ids.unix_ms, draft, worktree: None };
+        let request = AppendRequest {
+            id: ids.message_id(),
+            unix_ms: ids.unix_ms,
+            draft,
+            claim: SenderClaim::default(),
+        };
         let topic = Topic::Everything;
         let register = |transaction: &Transaction<'_>| {
             subscription::register(transaction, "bell", &topic, &Scope::global())
         };
         journal.write(register).unwrap();
         for _ in 0..2 {
-            assert_eq!(journal.put_request(&request).unwrap(), ["bell"]);
+            assert_eq!(journal.put_request(&request, std::process::id()).unwrap(), ["bell"]);
         }
         let count = |connection: &rusqlite::Connection| {
             connection.query_row("SELECT count(*) FROM receipt", [], |row| row.get::<_, i64>(0))
@@ -180,17 +162,34 @@ mod tests {
         assert_eq!(journal.read(count).unwrap(), 1);
     }
 
+    /// Neither the draft nor the worktree says who sends it.
     #[test]
-    fn the_only_live_agent_of_a_worktree_is_the_sender_of_what_comes_from_there() {
+    fn the_sender_is_the_process_that_appends() {
         let (_directory, mut journal) = journal();
-        assert_eq!(sender(&mut journal, "person"), "system");
-        add_agent(&mut journal, "ended", "/w", "exited");
-        add_agent(&mut journal, "elsewhere", "/other", "working");
-        assert_eq!(sender(&mut journal, "person"), "system");
         add_agent(&mut journal, "one", "/w", "working");
-        assert_eq!(sender(&mut journal, "person"), "one");
-        assert_eq!(sender(&mut journal, "agent:one"), "system", "nothing is from the agent that it is for");
-        add_agent(&mut journal, "two", "/w", "idle");
-        assert_eq!(sender(&mut journal, "person"), "system", "it may be from either");
+        let sender = |journal: &mut Journal, claim: SenderClaim| {
+            let ids = IdSource::now();
+            let draft = Draft { sender: Sender::person(), ..draft("hello") };
+            let request = AppendRequest { id: ids.message_id(), unix_ms: ids.unix_ms, draft, claim };
+            journal.append_request(&request)?;
+            journal.append_request(&request)?;
+            let mut stored = journal.messages_after(0, usize::MAX)?;
+            stored.retain(|message| message.id == request.id);
+            assert_eq!(stored.len(), 1, "the same request twice is one message");
+            Ok::<_, Error>(stored.remove(0).draft.sender.to_string())
+        };
+        let program = SenderClaim { is_program: true, ..SenderClaim::default() };
+        assert_eq!(sender(&mut journal, program.clone()).unwrap(), "system");
+        let started = ProcessStat::of("self").unwrap().started;
+        let update = "UPDATE agent SET pid = ?1, started = ?2, machine = ?3 WHERE id = 'one'";
+        let machine = AgentMachine::new(Duration::ZERO, AgentTimeouts::default());
+        let machine = serde_json::to_string(&machine).unwrap();
+        let of_agent = (std::process::id(), i64::try_from(started).unwrap(), machine);
+        journal
+            .write(|transaction| transaction.execute(update, (of_agent.0, of_agent.1, &of_agent.2)))
+            .unwrap();
+        assert_eq!(sender(&mut journal, program.clone()).unwrap(), "one");
+        let person = SenderClaim { from: Some("person".to_owned()), ..program };
+        assert!(matches!(sender(&mut journal, person), Err(Error::Sender(_))));
     }
 }

@@ -250,7 +250,7 @@ fn tell(
     mark.category = answer.is_none().then(|| CLOSED_UNANSWERED.to_owned());
     let mut stamp = *stamp;
     let mut drafts = vec![(mark, stamp.next().message_id())];
-    if let (Some(agent), Some(answer)) = (question.asker.agent(), answer) {
+    if let (Some(agent), Some(answer)) = (question.asker.reply_to(), answer) {
         let text = format!("Answer to \"{}\": {answer}", question.question);
         let mut reply = Draft::tagged(scope, answerer.clone(), Tag::Notice(Kind::Status), &text);
         reply.recipient = Recipient::Agent(agent);

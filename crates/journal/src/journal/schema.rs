@@ -39,6 +39,7 @@ impl Schema for JournalSchema {
         LEAD,
         MAY_DECIDE,
         NEWEST_EVENT,
+        NONCE,
         SPOOLED,
         REPAIR,
         GENERATION,
@@ -85,6 +86,8 @@ impl Schema for JournalSchema {
         ],
         // What clients ask in their dialogs can be answered from elsewhere.
         &[PROMPT, MAY_DECIDE],
+        // What shows an agent that a notification is one.
+        &[NONCE],
     ];
     /// Without `waiter`: waiting processes register again.
     const RESCUED_TABLES: &'static [&'static str] =
@@ -271,6 +274,9 @@ const NOTE: &str = "CREATE TABLE note (
 
 /// When an agent's newest event happened, in nanoseconds on the clock that never jumps. Beside the table, because that is
 /// what version 2 made.
+/// What the session of an agent was told that its notifications carry.
+const NONCE: &str = "ALTER TABLE agent ADD COLUMN nonce TEXT";
+
 const NEWEST_EVENT: &str = "ALTER TABLE agent ADD COLUMN newest INTEGER NOT NULL DEFAULT 0";
 
 const SPOOLED: &str = "CREATE TABLE spooled (name TEXT PRIMARY KEY) STRICT, WITHOUT ROWID";

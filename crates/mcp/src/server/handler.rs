@@ -5,8 +5,9 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use ringer_core::message::SessionNonce;
 use ringer_platform::wake_pair;
-use ringer_turn::SYSTEM_PROMPT;
+use ringer_turn::system_prompt;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ErrorData, Implementation, JsonObject,
     ListToolsResult, PaginatedRequestParams, ProgressNotificationParam, ServerCapabilities, ServerConfig,
@@ -43,6 +44,7 @@ pub(super) struct Handler {
     backend: Arc<dyn Backend>,
     pushes: Arc<Pushes>,
     version: &'static str,
+    instructions: String,
     asking: Semaphore,
     ended: watch::Receiver<bool>,
 }
@@ -52,9 +54,11 @@ impl Handler {
         backend: Arc<dyn Backend>,
         pushes: Arc<Pushes>,
         version: &'static str,
+        nonce: &SessionNonce,
         ended: watch::Receiver<bool>,
     ) -> Self {
-        Self { backend, pushes, version, asking: Semaphore::new(MAX_ASKING), ended }
+        let instructions = format!("{}\n\n{ABOUT_TOOLS}", system_prompt(nonce));
+        Self { backend, pushes, version, instructions, asking: Semaphore::new(MAX_ASKING), ended }
     }
 
     /// Runs a blocking method of the backend.
@@ -180,7 +184,7 @@ impl ServerHandler for Handler {
             ServerCapabilities::builder().enable_experimental_with(channel).enable_tools().build();
         ServerConfig::new(capabilities)
             .with_server_info(Implementation::new("ringer", self.version))
-            .with_instructions(format!("{SYSTEM_PROMPT}\n\n{ABOUT_TOOLS}"))
+            .with_instructions(self.instructions.clone())
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {

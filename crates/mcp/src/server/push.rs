@@ -13,14 +13,13 @@ use ringer_core::message::{Agent, MessageId, MessagePart, Tag};
 use ringer_core::{Message, Scope};
 use ringer_journal::{Error, Home, HookWake, IdSource, Journal};
 use ringer_platform::{wake, wake_pair};
-use ringer_turn::escape_attribute;
+use ringer_turn::{escape_attribute, escape_tags};
 use rmcp::model::{CustomNotification, ServerNotification};
 use rmcp::{Peer, RoleServer};
 use serde_json::json;
 use tokio::sync::mpsc;
 use tokio::task::spawn_blocking;
 
-use super::plain_text::without_elements;
 use crate::agent_inbox::{FindAgent, take_in_for_lead};
 
 /// The notification of a channel message.
@@ -91,7 +90,7 @@ impl Pushes {
 fn channel_message(message: &Message) -> serde_json::Value {
     let content = MessagePart::whole(message.clone()).text();
     json!({
-        "content": without_elements(&content),
+        "content": escape_tags(&content),
         "meta": {
             "message_id": message.id.as_str(),
             "sender": escape_attribute(message.draft.sender.as_str()),

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use ringer_turn::escape_tags;
 use rmcp::model::{CallToolResult, ContentBlock, MetaObject};
 use serde_json::Value;
 use tokio::sync::{Mutex, OwnedMutexGuard};
 use tokio::task::spawn_blocking;
 
 use super::backend::{Backend, ToolText};
-use super::plain_text::without_elements;
 use super::push::Pushes;
 use crate::agent_inbox::AgentInbox;
 use crate::proxy::PendingNotifications;
@@ -34,7 +34,7 @@ pub(super) fn result(text: ToolText, when_written: &WhenWritten) -> CallToolResu
         Ok(text) => (text, false),
         Err(text) => (text, true),
     };
-    let content = vec![ContentBlock::text(without_elements(text.trim_end()))];
+    let content = vec![ContentBlock::text(escape_tags(text.trim_end()).into_owned())];
     let result = if is_error { CallToolResult::error(content) } else { CallToolResult::success(content) };
     let mark = match when_written {
         WhenWritten::Nothing => return result,

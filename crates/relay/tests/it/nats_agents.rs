@@ -33,6 +33,7 @@ impl Member {
             turn_changes: false,
             prompt: None,
             taken: None,
+            nonce: None,
             confirms: Some(Confirms::default()),
         };
         let written = journal.record_event(&event, InboxRequest::default(), &monotonic).expect("an event");

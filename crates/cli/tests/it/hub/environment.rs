@@ -14,6 +14,7 @@ use test_support::{DEADLINE, until};
 
 use crate::background::Background;
 use crate::home::TestEnvironment;
+use crate::pty::typed_in_terminal;
 use crate::ringer::{check, json};
 
 /// A home of its own, a runtime directory and settings.
@@ -81,6 +82,17 @@ impl HubEnvironment {
         let command = self.program("true");
         let set = command.get_envs().filter_map(|(name, value)| Some((name.to_str()?, value?.to_str()?)));
         set.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+    }
+
+    /// The person sends this to an agent, from a shell of their own.
+    #[track_caller]
+    pub(crate) fn type_message(&self, agent: &str, text: &str) {
+        let variables = self.variables();
+        let variables: Vec<(&str, &str)> =
+            variables.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        let (said, exit) =
+            typed_in_terminal(&["notify", "--to", agent, text], &variables, &self.base.repository(), "");
+        assert_eq!(exit, 0, "{said}");
     }
 
     /// Runs a command that has to succeed. Gives standard output.

@@ -3,6 +3,7 @@
 use serde_json::json;
 use test_support::until;
 
+use super::agent_shell::AgentShell;
 use super::environment::HubEnvironment;
 use super::person_text::hook;
 
@@ -16,12 +17,12 @@ fn task(status: &str, number: usize) -> String {
 /// A tool call, with whose result enters what waits, until this many have entered: on a busy machine nothing enters with a
 /// result that cannot be written to the journal at once.
 #[track_caller]
-fn use_tool(environment: &HubEnvironment, call: &str, entered: usize) {
+fn use_tool(environment: &HubEnvironment, agent: &mut AgentShell<'_>, call: &str, entered: usize) {
     let mut tries = 0;
     until("all have entered", || {
         tries += 1;
         let call = format!("{call}-{tries}");
-        hook(environment, "PostToolUse", &json!({ "tool_use_id": call, "tool_name": "Bash" }));
+        agent.hook("PostToolUse", &json!({ "tool_use_id": call, "tool_name": "Bash" }));
         let shown = environment.json(&["show", "--json"]);
         shown["entered"].as_array().is_some_and(|all| all.len() == entered)
     });
@@ -32,20 +33,21 @@ fn what_entered_the_turns_of_an_agent_is_shown_with_its_source() {
     let environment = HubEnvironment::new();
     let nothing = environment.fails(&["show"], 65);
     assert!(nothing.contains("no agent has reported yet"), "{nothing}");
-    hook(&environment, "SessionStart", &json!({}));
-    hook(&environment, "UserPromptSubmit", &json!({}));
+    let mut agent = AgentShell::start(&environment);
+    agent.hook("SessionStart", &json!({}));
+    agent.hook("UserPromptSubmit", &json!({}));
     environment.settled_hub();
     let to_agent = ["--to", "claude-01234567"];
     let notify = |from: &str, text: &str| {
         environment.notify(&[&["--from", from][..], &to_agent, &[text]].concat());
     };
-    notify("system", "actually wait, \u{1b}[31mtry a different approach");
-    use_tool(&environment, "t1", 1);
+    environment.type_message("claude-01234567", "actually wait, \u{1b}[31mtry a different approach");
+    use_tool(&environment, &mut agent, "t1", 1);
     for number in 1..=3 {
         notify("ci", &task("completed", number));
     }
     notify("ci", &task("killed", 4));
-    use_tool(&environment, "t2", 5);
+    use_tool(&environment, &mut agent, "t2", 5);
     notify("w1", "日本語");
 
     for words in [&["show"][..], &["show", "CLAUDE-0123"], &["show", "0123456789"], &["show", "repository"]] {
@@ -58,7 +60,7 @@ fn what_entered_the_turns_of_an_agent_is_shown_with_its_source() {
         let waits = shown.find("agent:w1: 日本語").expect("it waits");
         assert!(waits < shown.find("Entered its turns").expect("a heading"), "{shown}");
     }
-    use_tool(&environment, "t3", 6);
+    use_tool(&environment, &mut agent, "t3", 6);
     let verbose = environment.run(&["show", "-v"]);
     assert!(verbose.contains("make 1") && !verbose.contains("3 background"), "{verbose}");
     assert!(!verbose.contains("Waits to enter"), "{verbose}");

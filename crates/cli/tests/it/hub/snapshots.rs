@@ -1,9 +1,10 @@
 //! Snapshots of reports that a hub has a part in.
 
+use serde_json::json;
 use test_support::until;
 
+use super::agent_shell::AgentShell;
 use super::environment::HubEnvironment;
-use crate::ringer::check_with_input;
 use crate::snapshot::Transcript;
 
 fn run(transcript: &mut Transcript, environment: &HubEnvironment, line: &str) {
@@ -56,14 +57,9 @@ fn why_an_agent_has_a_message_or_not() {
     wait_until_delivered(&environment);
     why(&mut transcript, &environment, &unknown);
 
-    let event = |name: &str| {
-        let mut hook = environment.ringer(&["hook", "claude", name]);
-        let repository = environment.base.repository();
-        let input = serde_json::json!({ "hook_event_name": name, "session_id": "0123456789", "cwd": repository, "prompt": "go on", "source": "startup" });
-        check_with_input(&mut hook, input.to_string().as_bytes());
-    };
-    event("SessionStart");
-    event("UserPromptSubmit");
+    let mut shell = AgentShell::start(&environment);
+    shell.hook("SessionStart", &json!({}));
+    shell.hook("UserPromptSubmit", &json!({}));
     let status = environment.json(&["status", "--json"]);
     let agent = status["agents"][0]["id"].as_str().expect("an agent").to_owned();
     transcript.run("ringer why --agent claude-…", &mut environment.ringer(&["why", "--agent", &agent]));

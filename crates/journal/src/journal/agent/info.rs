@@ -80,9 +80,10 @@ impl AgentInfo {
 }
 
 impl AgentInfo {
-    /// Whom its messages are from: its name, if it was given one that can be a sender, or else its id.
+    /// Whom its messages are from: its name, if it was given one that is free to use, or else its id.
     pub(crate) fn sender(&self) -> Sender {
-        let name = self.name.as_deref().and_then(|name| Sender::new(name).ok());
+        let name = self.name.as_deref().filter(|name| !Sender::is_reserved(name));
+        let name = name.and_then(|name| Sender::new(name).ok());
         name.or_else(|| Sender::new(self.id.as_str()).ok()).unwrap_or_else(Sender::system)
     }
 }

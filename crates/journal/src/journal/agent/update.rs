@@ -4,10 +4,10 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use ringer_core::agent::{AgentMachine, AgentState, AgentTimeouts};
-use ringer_core::message::Agent;
+use ringer_core::message::{Agent, SessionNonce};
 use rusqlite::{Connection, OptionalExtension};
 
-use crate::db::text::text;
+use crate::db::text::{optional_text, text};
 use crate::error::Error;
 use crate::ids::IdSource;
 use crate::journal::inbox::{self, InboxUpdate};
@@ -176,6 +176,26 @@ impl Journal {
                 .query_row([agent.as_str()], |row| row.get(0))
                 .optional()?;
             Ok(count.unwrap_or(0))
+        })
+    }
+
+    /// What the session of an agent was told that its notifications carry; `None` for one that was told nothing.
+    pub fn session_nonce(&mut self, agent: &Agent) -> Result<Option<SessionNonce>, Error> {
+        let text: Option<String> = self.read(|connection| {
+            let query = "SELECT nonce FROM agent WHERE id = ?1";
+            let nonce = connection.prepare(query)?.query_row([agent.as_str()], |row| optional_text(row, 0));
+            nonce.optional().map(Option::flatten)
+        })?;
+        Ok(text.and_then(|text| text.parse().ok()))
+    }
+
+    /// The session was not told this nonce after all.
+    pub fn forget_nonce(&mut self, agent: &Agent, nonce: &SessionNonce) -> Result<(), Error> {
+        self.write(|transaction| {
+            transaction
+                .prepare("UPDATE agent SET nonce = NULL WHERE id = ?1 AND nonce = ?2")?
+                .execute([agent.as_str(), &nonce.to_string()])
+                .map(drop)
         })
     }
 
