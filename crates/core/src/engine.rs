@@ -19,12 +19,13 @@ mod snooze;
 mod terminal_signals;
 mod turn_ends;
 mod undo;
+mod unlisted;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::arrival::{Arrival, ArrivalQueue, DuplicateWindow, Fence, SurfaceRegistry};
+use crate::arrival::{Arrival, ArrivalQueue, DuplicateWindow, Fence, ListingLimit, SurfaceRegistry};
 use crate::attention::{
     Attention, AwayPeriod, Badge, Cause, Focus, NewerSession, Presence, ReadReason, Record, Ring, Session,
     UndoLog, UnreadReason,
@@ -39,6 +40,7 @@ use crate::toast::{Priority, Sources, Toast, ToastChange, ToastQueue};
 use bulk_mark::BulkMarks;
 use terminal_signals::TerminalSignals;
 use turn_ends::TurnEnds;
+use unlisted::Unlisted;
 
 pub use crate::arrival::Caller;
 pub use crate::attention::View;
@@ -132,6 +134,8 @@ pub struct Engine {
     presence: Presence,
     away: Option<AwayPeriod>,
     window: DuplicateWindow,
+    listing_limit: ListingLimit,
+    unlisted: Unlisted,
     queue: ArrivalQueue<Candidate>,
     fence: Fence,
     hook_chains: HashMap<Ticket, RunningChain>,
@@ -170,6 +174,8 @@ impl Engine {
             presence: Presence::default(),
             away: None,
             window: DuplicateWindow::default(),
+            listing_limit: ListingLimit::default(),
+            unlisted: Unlisted::default(),
             queue: ArrivalQueue::default(),
             fence: Fence::default(),
             hook_chains: HashMap::new(),
@@ -309,6 +315,7 @@ impl Engine {
             snooze,
             escalation,
             presence,
+            self.unlisted.next_update(),
             self.toasts.next_deadline(),
             self.attention.next_deadline(),
         ]
@@ -421,6 +428,7 @@ impl Engine {
                 for place in self.attention.tick(now.mono) {
                     self.redraw(now.mono, &place, orders);
                 }
+                self.update_unlisted(now, orders);
                 self.end_snoozes(now, orders);
                 self.escalate(now, orders);
             }

@@ -79,6 +79,11 @@ pub enum Cause {
         /// How many notifications too many.
         over: u32,
     },
+    /// Its machine or its sender there sent more than the list takes. It is counted in a row of that machine.
+    OnlyCounted {
+        /// The machine.
+        machine: String,
+    },
     /// The turn that ended was short, and no host says whether the person looks at its pane.
     ShortTurn {
         /// How long the turn took, in milliseconds.
@@ -270,6 +275,9 @@ impl fmt::Display for Cause {
                     formatter,
                     "{sender} is {over} over its rate limit: no popup, sound, command or webhook"
                 )
+            }
+            Self::OnlyCounted { machine } => {
+                write!(formatter, "not listed, only counted: too many came from {machine} at once")
             }
             Self::ShortTurn { turn_ms, min_turn_ms } => write!(
                 formatter,

@@ -119,6 +119,11 @@ impl NotificationStore {
         self.at(self.slot_of(id)?)
     }
 
+    /// The notification that asks a question, while that is open.
+    pub fn asking(&self, question: &QuestionId) -> Option<&Record> {
+        self.get(self.by_question.get(question)?)
+    }
+
     /// What is shown of a notification's id: as much as tells it apart from the others.
     pub fn short_id(&self, id: &MessageId) -> Option<String> {
         Some(self.index.short_ids.shown(id, self.slot_of(id)?))
@@ -153,6 +158,11 @@ impl NotificationStore {
     /// All notifications, newest first.
     pub fn newest(&self) -> impl Iterator<Item = &Record> {
         self.index.everything.slots().rev().filter_map(|slot| self.at(slot))
+    }
+
+    /// Those that came from other machines, newest first.
+    pub fn newest_elsewhere(&self) -> impl Iterator<Item = &Record> {
+        self.index.elsewhere.slots().rev().filter_map(|slot| self.at(slot))
     }
 
     /// The unread ones; first the one that became unread last.
@@ -396,6 +406,13 @@ impl NotificationStore {
         let too_many = self.len().saturating_sub(most);
         let ids = self.ids(self.index.read.slots().take(too_many));
         ids.iter().filter_map(|id| self.remove(id)).count()
+    }
+
+    /// Changes the text of one.
+    pub(crate) fn set_body(&mut self, id: &MessageId, body: &str) {
+        if let Some(entry) = self.entry_mut(id) {
+            entry.record.body = body.into();
+        }
     }
 
     /// Adds a step to a notification's trail.

@@ -4,6 +4,7 @@ mod away;
 mod escalation;
 mod focus;
 mod hooks;
+mod machines;
 mod marks;
 mod muting;
 mod snooze;
