@@ -55,8 +55,12 @@ const IDLE_END: Duration = Duration::from_secs(5);
 /// How long a keeper may take to be there, and how often that is tried.
 const KEEPER_WITHIN: Duration = Duration::from_secs(5);
 const KEEPER_AGAIN: Duration = Duration::from_millis(20);
-/// A keeper of 512 panes is full; so many clients are enough as well.
+/// A keeper of 512 panes is full; so many clients are enough as well. One more takes the place of the oldest that has not said
+/// hello; where all have, it is closed.
 const MAX_CLIENTS: usize = 64;
+/// Connections that are accepted before those that are there are read: fewer than there are places, so that a client that has
+/// sent its hello is read before others could take its place.
+const ACCEPTED_AT_ONCE: usize = 16;
 
 /// Read of a program before the others and the clients have their turn: one that floods must not make keys wait. A PTY gives
 /// 4 KiB at most at a time.
@@ -258,6 +262,8 @@ impl Server {
             for (client, is_readable, is_writable) in ready.clients {
                 self.serve_client(client, is_readable, is_writable, now);
             }
+            // Once what has come was read: a server that was stopped for a while finds much at once.
+            self.lose_silent(now);
             for client in ready.typed {
                 self.serve_terminal(client, now);
             }
@@ -293,8 +299,28 @@ impl Server {
         now.saturating_duration_since(since) >= IDLE_END
     }
 
+    /// Closes the connections whose first frame has not come in time.
+    fn lose_silent(&mut self, now: Instant) {
+        let is_late = |link: &ClientLink| link.first_frame_due().is_some_and(|due| now >= due);
+        let late: Vec<ClientId> =
+            self.clients.iter().filter(|(_, link)| is_late(link)).map(|(client, _)| *client).collect();
+        late.into_iter().for_each(|client| self.lose(client));
+    }
+
+    /// Makes room for one more client, if there is none: the oldest that has said nothing goes. `false` if all have.
+    fn has_room(&mut self) -> bool {
+        if self.clients.len() < MAX_CLIENTS {
+            return true;
+        }
+        // Ids count up.
+        let silent = self.clients.iter().find(|(_, link)| link.first_frame_due().is_some());
+        let Some(silent) = silent.map(|(client, _)| *client) else { return false };
+        self.lose(silent);
+        true
+    }
+
     fn accept(&mut self, listener: &UnixListener, now: Instant) {
-        loop {
+        for _ in 0..ACCEPTED_AT_ONCE {
             let stream = match listener.accept() {
                 Ok((stream, _)) => stream,
                 Err(error) => match error.kind() {
@@ -307,10 +333,10 @@ impl Server {
                 },
             };
             let is_own = peer_uid(&stream).is_ok_and(|uid| uid == rustix::process::geteuid().as_raw());
-            if !is_own || self.clients.len() >= MAX_CLIENTS {
+            if !is_own || !self.has_room() {
                 continue;
             }
-            if let Ok(link) = ClientLink::new(stream) {
+            if let Ok(link) = ClientLink::new(stream, now) {
                 self.next_client += 1;
                 self.clients.insert(ClientId(self.next_client), link);
             }

@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ringer_platform::{ForegroundCheck, try_lock_terminal, unlock_terminal};
+use ringer_platform::{FIRST_FRAME_WITHIN, ForegroundCheck, try_lock_terminal, unlock_terminal};
 use ringer_pty::ByteQueue;
 use ringer_pty::descriptor_socket::{self, Received};
 use ringer_ui::{Input, InputParser};
@@ -34,6 +34,7 @@ const GIVEN_BACK_WITHIN: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 pub(super) struct ClientLink {
     stream: UnixStream,
+    accepted: Instant,
     reader: FrameReader,
     /// What is for the client itself. It waits until its terminal has everything that was sent before.
     out: ByteQueue,
@@ -69,10 +70,11 @@ pub(super) struct ClientLink {
 }
 
 impl ClientLink {
-    pub(super) fn new(stream: UnixStream) -> io::Result<Self> {
+    pub(super) fn new(stream: UnixStream, now: Instant) -> io::Result<Self> {
         stream.set_nonblocking(true)?;
         Ok(Self {
             stream,
+            accepted: now,
             reader: FrameReader::default(),
             out: ByteQueue::default(),
             terminal: None,
@@ -99,6 +101,11 @@ impl ClientLink {
 
     pub(super) fn as_fd(&self) -> BorrowedFd<'_> {
         self.stream.as_fd()
+    }
+
+    /// When its first frame is late. `None` once that has come.
+    pub(super) fn first_frame_due(&self) -> Option<Instant> {
+        (!self.has_said_hello).then(|| self.accepted + FIRST_FRAME_WITHIN)
     }
 
     /// What to poll its connection for.
@@ -297,7 +304,7 @@ mod tests {
     #[test]
     fn what_a_slow_client_is_told_last_is_waited_for_but_not_for_ever() {
         let (own, mut other) = UnixStream::pair().unwrap();
-        let mut link = ClientLink::new(own).unwrap();
+        let mut link = ClientLink::new(own, Instant::now()).unwrap();
         let picture = vec![b'x'; 1024 * 1024];
         link.send(&Frame::new(FrameKind::Output, picture.clone())).unwrap();
         link.send(&Frame::new(FrameKind::Bye, [])).unwrap();
@@ -322,8 +329,17 @@ mod tests {
     }
 
     #[test]
+    fn a_connection_has_two_seconds_for_its_hello() {
+        let now = Instant::now();
+        let mut link = ClientLink::new(UnixStream::pair().unwrap().0, now).unwrap();
+        assert_eq!(link.first_frame_due(), Some(now + Duration::from_secs(2)));
+        link.has_said_hello = true;
+        assert_eq!(link.first_frame_due(), None);
+    }
+
+    #[test]
     fn a_character_is_typed_however_long_its_rest_takes_and_escape_is_not_waited_for() {
-        let mut link = ClientLink::new(UnixStream::pair().unwrap().0).unwrap();
+        let mut link = ClientLink::new(UnixStream::pair().unwrap().0, Instant::now()).unwrap();
         let (begun, late) = (Instant::now(), Instant::now() + Duration::from_mins(1));
         assert!(link.input(b"\xc3", begun).is_empty());
         assert_eq!(link.input_due(), None, "the server does not wake for it");
@@ -344,7 +360,7 @@ mod tests {
         let opened =
             rustix::fs::open(name, OFlags::RDWR | OFlags::NOCTTY | flags, rustix::fs::Mode::empty()).unwrap();
         let (own, other) = UnixStream::pair().unwrap();
-        let mut link = ClientLink::new(own).unwrap();
+        let mut link = ClientLink::new(own, Instant::now()).unwrap();
         descriptor_socket::send(&other, b"\x01", Some(opened.as_fd())).unwrap();
         assert!(link.frames().unwrap().is_empty());
         (link, other, master.into())
@@ -423,7 +439,7 @@ mod tests {
         assert!(!with_terminal(OFlags::empty()).0.use_received());
         let (own, other) = UnixStream::pair().unwrap();
         other.set_nonblocking(true).unwrap();
-        let mut link = ClientLink::new(own).unwrap();
+        let mut link = ClientLink::new(own, Instant::now()).unwrap();
         descriptor_socket::send(&other, b"\x01", Some(other.as_fd())).unwrap();
         assert!(link.frames().unwrap().is_empty() && !link.use_received());
     }
@@ -431,7 +447,7 @@ mod tests {
     #[test]
     fn a_client_whose_terminal_did_not_come_is_served_without_it() {
         let (own, other) = UnixStream::pair().unwrap();
-        let mut link = ClientLink::new(own).unwrap();
+        let mut link = ClientLink::new(own, Instant::now()).unwrap();
         // More than are received, as if the server had no number left for them.
         let descriptors = [other.as_fd(); 16];
         let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(16))];
