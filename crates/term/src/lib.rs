@@ -44,6 +44,7 @@
 #![forbid(unsafe_code)]
 
 mod base64;
+mod cell;
 mod channel;
 mod detect;
 mod encode;
@@ -54,6 +55,7 @@ mod id;
 mod identity;
 mod interpret;
 mod json;
+mod link;
 mod multiplexer;
 mod notification_stripper;
 mod osc;
@@ -71,6 +73,7 @@ mod spawn;
 mod status;
 mod title;
 
+pub use cell::is_shown_in_cell;
 pub use channel::{CHANNELS, Channel, Method, MethodChoice, UnknownChannel, choose_method};
 pub use detect::{Detection, detect};
 pub use encode::{
@@ -84,6 +87,7 @@ pub use event::{
 pub use id::{InvalidId, NotificationId};
 pub use identity::{TerminalIdentity, TerminalProgram, Version};
 pub use json::{escape_hidden, escape_json};
+pub use link::{LinkTarget, file_path, link_target};
 pub use multiplexer::{Multiplexer, SCREEN_PIECE, wrap};
 pub use notification_stripper::NotificationStripper;
 pub use osc::Terminator;
