@@ -69,6 +69,7 @@ pub mod probe;
 mod progress;
 mod sanitise;
 mod scanner;
+mod secret;
 mod spawn;
 mod status;
 mod title;
@@ -102,6 +103,7 @@ pub use sanitise::{
     MAX_CHARS, sanitise_block, sanitise_line, sanitise_line_before, sanitise_text, tmux_text,
 };
 pub use scanner::Scanner;
+pub use secret::mask_secrets;
 pub use spawn::{EmulatedTerminal, SpawnLocation, identity_variables, spawn_env};
 pub use status::{BlockedKind, MAX_STATUS, ProgramStatus, StatusState};
 pub use title::{ParsedTitle, TITLE_DEBOUNCE, TitleChange, TitleMeaning, TitleTracker, parse_title};
