@@ -25,12 +25,12 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::arrival::{Arrival, ArrivalQueue, DuplicateWindow, Fence, ListingLimit, SurfaceRegistry};
+use crate::arrival::{Arrival, ArrivalQueue, DuplicateWindow, Fence, SurfaceRegistry};
 use crate::attention::{
     Attention, AwayPeriod, Badge, Cause, Focus, NewerSession, Presence, ReadReason, Record, Ring, Session,
     UndoLog, UnreadReason,
 };
-use crate::message::{Kind, MessageId, Place, ShownKind, Tag, WorkspaceId};
+use crate::message::{MessageId, Place, ShownKind, WorkspaceId};
 use crate::policy::{
     ActiveHooks, DeliveryChannel, FailureNotices, Hook, HookChain, PopupMode, RequestedMutes, RuleSettings,
     Rules,
@@ -134,7 +134,6 @@ pub struct Engine {
     presence: Presence,
     away: Option<AwayPeriod>,
     window: DuplicateWindow,
-    listing_limit: ListingLimit,
     unlisted: Unlisted,
     queue: ArrivalQueue<Candidate>,
     fence: Fence,
@@ -174,7 +173,6 @@ impl Engine {
             presence: Presence::default(),
             away: None,
             window: DuplicateWindow::default(),
-            listing_limit: ListingLimit::default(),
             unlisted: Unlisted::default(),
             queue: ArrivalQueue::default(),
             fence: Fence::default(),
@@ -442,13 +440,6 @@ impl Engine {
             ToastChange::Indicator { key, text } => orders.push(Order::Indicator { key, text }),
             ToastChange::Notify(notification) => orders.push(Order::NotifyOfSource(notification)),
         }
-    }
-}
-
-fn kind_of(tag: Tag) -> Kind {
-    match tag {
-        Tag::Notice(kind) => kind,
-        Tag::Mark(_) => Kind::Status,
     }
 }
 

@@ -1,5 +1,6 @@
 //! The workspace server: one loop over the keeper, the programs, the clients and the hub.
 
+mod accepting;
 mod client_link;
 mod commands;
 mod drawing;
@@ -27,7 +28,7 @@ use std::sync::mpsc::sync_channel;
 use std::time::{Duration, Instant};
 
 use ringer_journal::IdSource;
-use ringer_platform::{clear_wakes, peer_uid, wake_pair};
+use ringer_platform::{clear_wakes, wake_pair};
 use ringer_pty::keeper::{KeeperClient, KeptPane};
 use ringer_ui::Backend;
 use signal_hook::consts::{SIGHUP, SIGTERM};
@@ -55,13 +56,6 @@ const IDLE_END: Duration = Duration::from_secs(5);
 /// How long a keeper may take to be there, and how often that is tried.
 const KEEPER_WITHIN: Duration = Duration::from_secs(5);
 const KEEPER_AGAIN: Duration = Duration::from_millis(20);
-/// A keeper of 512 panes is full; so many clients are enough as well. One more takes the place of the oldest that has not said
-/// hello; where all have, it is closed.
-const MAX_CLIENTS: usize = 64;
-/// Connections that are accepted before those that are there are read: fewer than there are places, so that a client that has
-/// sent its hello is read before others could take its place.
-const ACCEPTED_AT_ONCE: usize = 16;
-
 /// Read of a program before the others and the clients have their turn: one that floods must not make keys wait. A PTY gives
 /// 4 KiB at most at a time.
 const READ_AT_ONCE: usize = 16 * 1024;
@@ -74,8 +68,6 @@ const MAX_OUTPUT: usize = 1024 * 1024;
 const BYE_WITHIN: Duration = Duration::from_millis(500);
 /// How long the directory of the socket may take to remove it.
 const REMOVES_WITHIN: Duration = Duration::from_secs(1);
-/// How long to wait when no connection can be accepted, which is so when too many files are open.
-const ACCEPT_WAIT: Duration = Duration::from_secs(1);
 /// What people are told whose windows are closed because the server was stopped.
 const STOPPED: &str =
     "the server of panes was stopped; what runs in panes goes on. To see it again: ringer attach";
@@ -297,50 +289,6 @@ impl Server {
         }
         let since = *self.idle_since.get_or_insert(now);
         now.saturating_duration_since(since) >= IDLE_END
-    }
-
-    /// Closes the connections whose first frame has not come in time.
-    fn lose_silent(&mut self, now: Instant) {
-        let is_late = |link: &ClientLink| link.first_frame_due().is_some_and(|due| now >= due);
-        let late: Vec<ClientId> =
-            self.clients.iter().filter(|(_, link)| is_late(link)).map(|(client, _)| *client).collect();
-        late.into_iter().for_each(|client| self.lose(client));
-    }
-
-    /// Makes room for one more client, if there is none: the oldest that has said nothing goes. `false` if all have.
-    fn has_room(&mut self) -> bool {
-        if self.clients.len() < MAX_CLIENTS {
-            return true;
-        }
-        // Ids count up.
-        let silent = self.clients.iter().find(|(_, link)| link.first_frame_due().is_some());
-        let Some(silent) = silent.map(|(client, _)| *client) else { return false };
-        self.lose(silent);
-        true
-    }
-
-    fn accept(&mut self, listener: &UnixListener, now: Instant) {
-        for _ in 0..ACCEPTED_AT_ONCE {
-            let stream = match listener.accept() {
-                Ok((stream, _)) => stream,
-                Err(error) => match error.kind() {
-                    io::ErrorKind::WouldBlock => return,
-                    io::ErrorKind::Interrupted | io::ErrorKind::ConnectionAborted => continue,
-                    _ => {
-                        self.accepts_from = Some(now + ACCEPT_WAIT);
-                        return;
-                    }
-                },
-            };
-            let is_own = peer_uid(&stream).is_ok_and(|uid| uid == rustix::process::geteuid().as_raw());
-            if !is_own || !self.has_room() {
-                continue;
-            }
-            if let Ok(link) = ClientLink::new(stream, now) {
-                self.next_client += 1;
-                self.clients.insert(ClientId(self.next_client), link);
-            }
-        }
     }
 
     fn hear_hub(&mut self, now: Instant) {

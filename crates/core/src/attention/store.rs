@@ -3,6 +3,7 @@
 //! Every index is updated with each change and not rebuilt, but for once in 4 billion changes (`numbering`): adding, reading and removing one costs about the same with
 //! ten notifications as with a million, and clearing costs time in proportion to what it clears.
 
+mod elsewhere;
 mod escalating;
 mod index;
 mod numbering;
@@ -158,11 +159,6 @@ impl NotificationStore {
     /// All notifications, newest first.
     pub fn newest(&self) -> impl Iterator<Item = &Record> {
         self.index.everything.slots().rev().filter_map(|slot| self.at(slot))
-    }
-
-    /// Those that came from other machines, newest first.
-    pub fn newest_elsewhere(&self) -> impl Iterator<Item = &Record> {
-        self.index.elsewhere.slots().rev().filter_map(|slot| self.at(slot))
     }
 
     /// The unread ones; first the one that became unread last.
@@ -406,13 +402,6 @@ impl NotificationStore {
         let too_many = self.len().saturating_sub(most);
         let ids = self.ids(self.index.read.slots().take(too_many));
         ids.iter().filter_map(|id| self.remove(id)).count()
-    }
-
-    /// Changes the text of one.
-    pub(crate) fn set_body(&mut self, id: &MessageId, body: &str) {
-        if let Some(entry) = self.entry_mut(id) {
-            entry.record.body = body.into();
-        }
     }
 
     /// Adds a step to a notification's trail.

@@ -12,7 +12,7 @@ use crate::attention::{
 };
 use crate::engine::{Event, IncomingMessage, Order};
 use crate::message::{
-    CLOSED_UNANSWERED, Draft, EPISODE_KEY_PREFIX, Mark, MessageId, Place, Recipient, ShownKind, Tag,
+    CLOSED_UNANSWERED, Draft, EPISODE_KEY_PREFIX, Mark, Message, MessageId, Place, Recipient, ShownKind, Tag,
 };
 use crate::time::Now;
 
@@ -29,7 +29,7 @@ impl Engine {
             return orders.push(Order::AddTrailStep { id, cause });
         }
         if let Some(machine) = &incoming.message.machine
-            && !self.listing_limit.admits(now.mono, machine, draft.sender.as_str())
+            && !self.unlisted.limit.admits(now.mono, machine, draft.sender.as_str())
         {
             return self.count_unlisted(now, &incoming, orders);
         }
@@ -141,9 +141,19 @@ impl Engine {
     /// Whether a mark of another machine may be applied. What it may change is named one by one.
     fn may_be_changed_elsewhere(&self, about: Option<&MarkTarget>, draft: &Draft) -> bool {
         let store = self.attention.store();
+        let hook_chains = self.hook_chains.values().map(|running| &running.arrival.item);
+        let mut undecided =
+            self.queue.pending().chain(hook_chains).map(|candidate| &candidate.incoming.message);
         match (about, &draft.question_id) {
-            (Some(MarkTarget::Message(id)), _) => store.get(id).is_none_or(is_open_to_other_machines),
-            (Some(MarkTarget::Key(key)), _) => store.open_of(None, key).all(is_open_to_other_machines),
+            (Some(MarkTarget::Message(id)), _) => {
+                let waits = undecided.any(|message| message.machine.is_none() && message.id == *id);
+                !waits && store.get(id).is_none_or(is_open_to_other_machines)
+            }
+            (Some(MarkTarget::Key(key)), _) => {
+                let has_key = |message: &Message| message.draft.key.as_deref() == Some(key);
+                let waits = undecided.any(|message| message.machine.is_none() && has_key(message));
+                !waits && store.open_of(None, key).all(is_open_to_other_machines)
+            }
             (None, Some(question)) => store.asking(question).is_none_or(is_open_to_other_machines),
             _ => false,
         }

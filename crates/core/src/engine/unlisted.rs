@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::{Engine, IncomingMessage};
+use crate::arrival::ListingLimit;
 use crate::attention::{Cause, Record};
 use crate::engine::Order;
 use crate::message::{Kind, MessageId, Place};
@@ -26,7 +27,10 @@ struct Count {
 
 /// What is counted and not listed, by machine: no more machines than may make rows.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Unlisted(BTreeMap<String, Count>);
+pub(super) struct Unlisted {
+    pub(super) limit: ListingLimit,
+    counts: BTreeMap<String, Count>,
+}
 
 /// Machines that have a row here. Messages of others are in the journal alone.
 const MAX_MACHINES: usize = 256;
@@ -34,7 +38,7 @@ const MAX_MACHINES: usize = 256;
 impl Unlisted {
     /// When a row is to be updated.
     pub(super) fn next_update(&self) -> Option<Duration> {
-        let behind = self.0.values().filter(|count| count.messages != count.said);
+        let behind = self.counts.values().filter(|count| count.messages != count.said);
         behind.map(|count| count.said_at + UPDATE_EVERY).min()
     }
 }
@@ -52,7 +56,7 @@ impl Engine {
         let cause = Cause::OnlyCounted { machine: machine.to_owned() };
         let store = self.attention.store();
         let is_there = |row: &MessageId| store.get(row).is_some_and(|record| !record.is_read);
-        if let Some(count) = self.unlisted.0.get_mut(machine).filter(|count| is_there(&count.row)) {
+        if let Some(count) = self.unlisted.counts.get_mut(machine).filter(|count| is_there(&count.row)) {
             if count.row == message.id {
                 return;
             }
@@ -60,10 +64,10 @@ impl Engine {
             orders.push(Order::AddTrailStep { id: message.id.clone(), cause });
             return self.update_unlisted(now, orders);
         }
-        if self.unlisted.0.len() >= MAX_MACHINES {
-            self.unlisted.0.retain(|_, count| is_there(&count.row));
+        if self.unlisted.counts.len() >= MAX_MACHINES {
+            self.unlisted.counts.retain(|_, count| is_there(&count.row));
         }
-        if self.unlisted.0.len() >= MAX_MACHINES {
+        if self.unlisted.counts.len() >= MAX_MACHINES {
             return orders.push(Order::AddTrailStep { id: message.id.clone(), cause });
         }
         let place = self.surfaces.resolve(&incoming.caller).map(|resolved| resolved.place.workspace);
@@ -74,7 +78,7 @@ impl Engine {
         let mut row = Record { key: None, category: None, label, sender, ..row };
         row.add_step(now.wall_ms, cause);
         let count = Count { row: message.id.clone(), messages: 1, said: 1, said_at: now.mono };
-        self.unlisted.0.insert(machine.to_owned(), count);
+        self.unlisted.counts.insert(machine.to_owned(), count);
         if self.attention.add(row, now.wall_ms).is_new {
             self.added(&message.id, orders);
             self.redraw(now.mono, &place, orders);
@@ -84,7 +88,7 @@ impl Engine {
     /// Brings the rows up to date that are due for it.
     pub(super) fn update_unlisted(&mut self, now: Now, orders: &mut Vec<Order>) {
         let mut updated = Vec::new();
-        for (machine, count) in &mut self.unlisted.0 {
+        for (machine, count) in &mut self.unlisted.counts {
             if count.messages != count.said && now.mono >= count.said_at + UPDATE_EVERY {
                 (count.said, count.said_at) = (count.messages, now.mono);
                 updated.push((count.row.clone(), text(count.messages, machine)));

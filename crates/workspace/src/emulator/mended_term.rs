@@ -215,7 +215,7 @@ mod tests {
         let mut processor: Processor<StdSyncHandler> = Processor::new();
         let text = "user\u{202e}txt\u{200b}.\u{2066}exe\u{feff}\r\n\
             👩\u{200d}🚀 ❤\u{fe0f} می\u{200c}خ\r\n\
-            a\u{200d}\u{fe0f}b\u{3164}\u{10eeee}c\r\n\
+            a\u{200d}\u{fe0f}b\u{3164}\u{115f}\u{10eeee}c\r\n\
             \u{e0b0}\u{f0001}";
         processor.advance(&mut MendedTerm(&mut term), text.as_bytes());
         let line = |line: i32| -> String {
@@ -226,7 +226,7 @@ mod tests {
         };
         assert_eq!(line(0), "usertxt.exe");
         assert_eq!(line(1), "👩\u{200d}🚀 ❤\u{fe0f} می\u{200c}خ");
-        // The filler is as wide as a Chinese character, and the placeholder of an image as a letter.
+        // One filler has no width, the other that of a Chinese character, and the placeholder of an image that of a letter.
         assert_eq!(line(2), "ab\u{3000} c");
         assert_eq!(line(3), "\u{e0b0}\u{f0001}");
     }

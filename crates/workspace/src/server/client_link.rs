@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ringer_platform::{FIRST_FRAME_WITHIN, ForegroundCheck, try_lock_terminal, unlock_terminal};
+use ringer_platform::{ForegroundCheck, try_lock_terminal, unlock_terminal};
 use ringer_pty::ByteQueue;
 use ringer_pty::descriptor_socket::{self, Received};
 use ringer_ui::{Input, InputParser};
@@ -34,7 +34,7 @@ const GIVEN_BACK_WITHIN: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 pub(super) struct ClientLink {
     stream: UnixStream,
-    accepted: Instant,
+    pub(super) accepted: Instant,
     reader: FrameReader,
     /// What is for the client itself. It waits until its terminal has everything that was sent before.
     out: ByteQueue,
@@ -101,11 +101,6 @@ impl ClientLink {
 
     pub(super) fn as_fd(&self) -> BorrowedFd<'_> {
         self.stream.as_fd()
-    }
-
-    /// When its first frame is late. `None` once that has come.
-    pub(super) fn first_frame_due(&self) -> Option<Instant> {
-        (!self.has_said_hello).then(|| self.accepted + FIRST_FRAME_WITHIN)
     }
 
     /// What to poll its connection for.
@@ -326,15 +321,6 @@ mod tests {
         });
         link.flush_until(Instant::now() + Duration::from_secs(20)).unwrap();
         reading.join().unwrap();
-    }
-
-    #[test]
-    fn a_connection_has_two_seconds_for_its_hello() {
-        let now = Instant::now();
-        let mut link = ClientLink::new(UnixStream::pair().unwrap().0, now).unwrap();
-        assert_eq!(link.first_frame_due(), Some(now + Duration::from_secs(2)));
-        link.has_said_hello = true;
-        assert_eq!(link.first_frame_due(), None);
     }
 
     #[test]

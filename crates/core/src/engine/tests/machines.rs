@@ -66,6 +66,20 @@ fn no_mark_of_another_machine_changes_an_open_prompt_of_this_one() {
     }
 }
 
+/// A hook still looks at it, so it is not in the list yet.
+#[test]
+fn nor_of_one_that_is_not_decided_yet() {
+    for target in [id(7).to_string(), "episode:claude-1:1".to_owned()] {
+        let mut engine = engine(&["slow"]);
+        let mut prompt = incoming(7, "a", "rm -rf ~/important");
+        prompt.message.draft.key = Some("episode:claude-1:1".to_owned());
+        engine.handle(at(0), Event::Message(Box::new(prompt)));
+        assert_eq!(engine.undecided(), 1);
+        engine.handle(at(1), mark_of_box(Mark::Resolve, Some(target), None, "exited"));
+        assert_eq!(engine.undecided(), 1);
+    }
+}
+
 #[test]
 fn what_asks_nothing_is_read_there_as_well_as_here() {
     let mut engine = engine(&[]);
