@@ -78,8 +78,8 @@ mod tests {
 
     use super::*;
 
-    fn file(path: &str) -> Option<LinkTarget> {
-        Some(LinkTarget::File(path.to_owned()))
+    fn file(path: &str) -> LinkTarget {
+        LinkTarget::File(path.to_owned())
     }
 
     #[test]
@@ -118,11 +118,11 @@ mod tests {
         ] {
             check(uri, None);
         }
-        check("file:///src/a", file("/src/a"));
-        check("file:/src/a", file("/src/a"));
-        check("FILE://LocalHost/a%20b/%c3%A4%", file("/a b/ä%"));
-        check("file://box/src?x#L10", file("/src"));
-        assert_eq!(link_target("file:////share/x", ""), file("//share/x"));
+        check("file:///src/a", Some(file("/src/a")));
+        check("file:/src/a", Some(file("/src/a")));
+        check("FILE://LocalHost/a%20b/%c3%A4%", Some(file("/a b/ä%")));
+        check("file://box/src?x#L10", Some(file("/src")));
+        assert_eq!(link_target("file:////share/x", ""), Some(file("//share/x")));
         assert_eq!(link_target("file://x/y", ""), None);
     }
 

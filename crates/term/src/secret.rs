@@ -106,7 +106,8 @@ fn masked(text: &str) -> Option<String> {
 /// The secret that is announced at a place: by its prefix, by a name, or by what is around it.
 fn secret_at(text: &str, at: usize) -> Option<(usize, usize)> {
     let bytes = text.as_bytes();
-    let is_boundary = at == 0 || !is_word(bytes[at - 1]);
+    // Within a word with hyphens nothing begins: each of its parts would be looked at to its end.
+    let is_boundary = at == 0 || !(is_word(bytes[at - 1]) || bytes[at - 1] == b'-');
     match bytes[at] {
         b'=' => assigned(bytes, at),
         b':' if bytes[at..].starts_with(b"://") => password_in_address(bytes, at + 3),

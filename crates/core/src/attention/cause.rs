@@ -276,9 +276,7 @@ impl fmt::Display for Cause {
                     "{sender} is {over} over its rate limit: no popup, sound, command or webhook"
                 )
             }
-            Self::OnlyCounted { machine } => {
-                write!(formatter, "not listed, only counted: too many came from {machine} at once")
-            }
+            Self::OnlyCounted { machine } => write!(formatter, "only counted: too many came from {machine}"),
             Self::ShortTurn { turn_ms, min_turn_ms } => write!(
                 formatter,
                 "no popup or sound: the turn took {}, less than notify.min_turn = \"{}\"",

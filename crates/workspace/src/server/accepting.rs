@@ -25,7 +25,9 @@ impl Server {
         let is_late = |link: &ClientLink| link.first_frame_due().is_some_and(|due| now >= due);
         let late: Vec<ClientId> =
             self.clients.iter().filter(|(_, link)| is_late(link)).map(|(client, _)| *client).collect();
-        late.into_iter().for_each(|client| self.lose(client));
+        for client in late {
+            self.lose(client);
+        }
     }
 
     /// Makes room for one more client, if there is none: the oldest that has said nothing goes. `false` if all have.
