@@ -203,9 +203,9 @@ mod tests {
         }
         assert_eq!(wire("agent:worker-1@box").body, "API_KEY=0123456789 make");
         let mut long = message("person");
-        long.draft.body = "TOKEN=123456 ".repeat(ringer_core::message::MAX_BODY / 13);
+        long.draft.body = "TOKEN=123456 ".repeat(MAX_BODY / 13);
         let wire = WireMessage::of(&long, &MachineName::parse("box").unwrap()).unwrap();
-        assert!(wire.body.len() <= ringer_core::message::MAX_BODY && !wire.body.contains("123456"));
+        assert!(wire.body.len() <= MAX_BODY && !wire.body.contains("123456"));
     }
 
     #[test]
@@ -225,7 +225,7 @@ mod tests {
     #[test]
     fn one_message_always_fits_into_a_frame() {
         let mut long = message("person");
-        long.draft.body = "\u{1}".repeat(ringer_core::message::MAX_BODY);
+        long.draft.body = "\u{1}".repeat(MAX_BODY);
         long.draft.about = Some(About { detail: Some("\u{1}".repeat(1 << 20)), ..About::default() });
         let wire = WireMessage::of(&long, &MachineName::parse("box").unwrap()).unwrap();
         assert!(wire.encoded_bytes() <= MAX_ENCODED, "{}", wire.encoded_bytes());
