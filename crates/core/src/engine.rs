@@ -8,6 +8,7 @@ mod apply_marks;
 mod arrivals;
 mod away;
 mod bulk_mark;
+mod count_unlisted;
 mod decisions;
 mod display;
 mod escalation;

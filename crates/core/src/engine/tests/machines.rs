@@ -101,8 +101,8 @@ fn a_flood_of_another_machine_is_one_row_that_counts_it() {
     let mut engine = engine(&[]);
     engine.handle(at(0), message(1, "b", "rm -rf ~/important?"));
     let mut saved = 0;
-    for number in 0..248_000 {
-        let orders = engine.handle(at(20_000 * number / 248_000), sent_by_box(number + 10, "look!"));
+    for number in 0..20_000 {
+        let orders = engine.handle(at(number), sent_by_box(number + 10, "look!"));
         saved += orders.iter().filter(|order| matches!(order, Order::SaveRecord { .. })).count();
     }
     let tick = engine.next_deadline(at(20_000)).unwrap();
@@ -110,11 +110,7 @@ fn a_flood_of_another_machine_is_one_row_that_counts_it() {
     let rows = rows(&engine);
     // 500 at once, and one each two seconds.
     assert_eq!(rows.len(), 1 + 509 + 1);
-    assert_eq!(
-        rows.iter().filter(|row| row.contains("247491 more messages from box")).count(),
-        1,
-        "{rows:?}"
-    );
+    assert_eq!(rows.iter().filter(|row| row.contains("19491 more messages from box")).count(), 1, "{rows:?}");
     assert!(saved < 700, "{saved} writes");
     assert_eq!(engine.attention().store().needs_person_count(), 510);
     let mut needing: Vec<&Record> = engine.attention().store().needs_person().collect();
