@@ -92,9 +92,13 @@ impl ListingLimit {
             senders.retain(|machine, _| machines.0.contains_key(machine));
         }
         let Some(all) = machines.remaining(machine, OF_MACHINE, MAX_MACHINES, now) else { return false };
+        // Before its senders are looked at: a machine may invent names without end.
+        if all.rows == 0 {
+            return false;
+        }
         let own = senders.entry(machine.to_owned()).or_default();
         let Some(own) = own.remaining(sender, OF_SENDER, MAX_SENDERS, now) else { return false };
-        if all.rows == 0 || own.rows == 0 {
+        if own.rows == 0 {
             return false;
         }
         all.rows -= 1;
