@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use ringer_core::attention::{Digest, MarkTarget, Record, apply_mark};
-use ringer_core::message::{MessageId, Named, ShortIds, Tag};
+use ringer_core::attention::{Digest, Record, apply_mark_message, local_first};
+use ringer_core::message::{MessageId, Named, QuestionId, ShortIds, ShownKind, Tag};
 use ringer_hub::{Clock, MAX_READ, view};
 use ringer_journal::{HubStore, Journal};
 use ringer_term::sanitise_line;
@@ -56,21 +56,21 @@ impl Notifications {
             match message.draft.tag {
                 Tag::Notice(_) => records.extend(Record::of(&message)),
                 // Marks that wait for a hub count already.
-                Tag::Mark(mark) => {
-                    if let Some(target) = message.draft.key.as_deref().and_then(MarkTarget::parse) {
-                        apply_mark(mark, &target, &message.draft.body, &mut records);
-                    }
-                }
+                Tag::Mark(_) => apply_mark_message(&message, &mut records),
             }
         }
         let ids = ListedIds::of(records.iter().map(|record| &record.id));
         Ok(Self { records, ids })
     }
 
-    /// As the hub shows them, newest first.
+    /// As the hub shows them, newest first: those of this machine before those of others.
     pub(crate) fn newest(&self, clock: &Clock, wanted: impl Fn(&Record) -> bool, most: usize) -> Vec<Value> {
-        let rows = self.records.iter().rev().filter(|record| wanted(record)).take(most);
-        rows.map(|record| view::notification(record, self.short_id(&record.id).as_deref(), clock)).collect()
+        let newest = || self.records.iter().rev().filter(|record| wanted(record));
+        let local = newest().filter(|record| record.machine.is_none());
+        let elsewhere = newest().filter(|record| record.machine.is_some());
+        local_first(local, elsewhere, most)
+            .map(|record| view::notification(record, self.short_id(&record.id).as_deref(), clock))
+            .collect()
     }
 
     /// Those that need the person, as the hub shows them: the most urgent first, then the oldest.
@@ -88,20 +88,39 @@ impl Notifications {
         view::digest(since_ms, records, |id| self.short_id(id), clock)
     }
 
-    /// The most urgent unread one, and of several the oldest.
+    /// The most urgent unread one.
     pub(crate) fn most_urgent_unread(&self) -> Option<&Record> {
-        let unread = self.records.iter().filter(|record| !record.is_read);
-        unread.min_by(|one, two| one.by_urgency(two))
+        Record::most_urgent_unread(self.records.iter())
+    }
+
+    /// Everything that waits for an answer, on this machine and on others, oldest first. Every command that picks the only
+    /// open prompt, or lists them, asks this. Questions count until they are answered, also when they were cleared.
+    pub(crate) fn open_prompts(&self, journal: &mut Journal) -> Result<Vec<MessageId>, Failure> {
+        let listed = self.records.iter().filter(|record| record.waits_for_answer());
+        let mut open: Vec<MessageId> = listed.map(|record| record.id.clone()).collect();
+        let questions = journal.question_messages(false)?;
+        open.extend(questions.into_iter().map(|(_, message)| message));
+        // Ids sort by time.
+        open.sort();
+        open.dedup();
+        Ok(open)
+    }
+
+    /// The open questions of agents on other machines, oldest first.
+    pub(crate) fn questions_elsewhere(&self) -> impl Iterator<Item = &Record> {
+        let is_question =
+            |record: &&Record| record.waits_for_answer() && record.shown_kind() == ShownKind::Question;
+        self.records.iter().filter(|record| record.machine.is_some()).filter(is_question)
+    }
+
+    /// The notification that asks a question.
+    pub(crate) fn asking(&self, question: &QuestionId) -> Option<&Record> {
+        self.records.iter().find(|record| record.open_question.as_ref() == Some(question))
     }
 
     /// The notification of a message; `None` if it is not on the list.
     pub(crate) fn record(&self, id: &MessageId) -> Option<&Record> {
         self.ids.numbers.get(id).and_then(|number| self.records.get(usize::try_from(*number).ok()?))
-    }
-
-    /// The newest notification with a key.
-    pub(crate) fn with_key(&self, key: &str) -> Option<&Record> {
-        self.records.iter().rev().find(|record| record.key.as_deref() == Some(key))
     }
 
     /// What is shown of a message's id; `None` if it is not on the list.

@@ -8,6 +8,7 @@ mod apply_marks;
 mod arrivals;
 mod away;
 mod bulk_mark;
+mod count_unlisted;
 mod decisions;
 mod display;
 mod escalation;
@@ -19,6 +20,7 @@ mod snooze;
 mod terminal_signals;
 mod turn_ends;
 mod undo;
+mod unlisted;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -29,7 +31,7 @@ use crate::attention::{
     Attention, AwayPeriod, Badge, Cause, Focus, NewerSession, Presence, ReadReason, Record, Ring, Session,
     UndoLog, UnreadReason,
 };
-use crate::message::{Kind, MessageId, Place, ShownKind, Tag, WorkspaceId};
+use crate::message::{MessageId, Place, ShownKind, WorkspaceId};
 use crate::policy::{
     ActiveHooks, DeliveryChannel, FailureNotices, Hook, HookChain, PopupMode, RequestedMutes, RuleSettings,
     Rules,
@@ -39,6 +41,7 @@ use crate::toast::{Priority, Sources, Toast, ToastChange, ToastQueue};
 use bulk_mark::BulkMarks;
 use terminal_signals::TerminalSignals;
 use turn_ends::TurnEnds;
+use unlisted::Unlisted;
 
 pub use crate::arrival::Caller;
 pub use crate::attention::View;
@@ -132,6 +135,7 @@ pub struct Engine {
     presence: Presence,
     away: Option<AwayPeriod>,
     window: DuplicateWindow,
+    unlisted: Unlisted,
     queue: ArrivalQueue<Candidate>,
     fence: Fence,
     hook_chains: HashMap<Ticket, RunningChain>,
@@ -170,6 +174,7 @@ impl Engine {
             presence: Presence::default(),
             away: None,
             window: DuplicateWindow::default(),
+            unlisted: Unlisted::default(),
             queue: ArrivalQueue::default(),
             fence: Fence::default(),
             hook_chains: HashMap::new(),
@@ -309,6 +314,7 @@ impl Engine {
             snooze,
             escalation,
             presence,
+            self.unlisted.next_update(),
             self.toasts.next_deadline(),
             self.attention.next_deadline(),
         ]
@@ -421,6 +427,7 @@ impl Engine {
                 for place in self.attention.tick(now.mono) {
                     self.redraw(now.mono, &place, orders);
                 }
+                self.update_unlisted(now, orders);
                 self.end_snoozes(now, orders);
                 self.escalate(now, orders);
             }
@@ -434,13 +441,6 @@ impl Engine {
             ToastChange::Indicator { key, text } => orders.push(Order::Indicator { key, text }),
             ToastChange::Notify(notification) => orders.push(Order::NotifyOfSource(notification)),
         }
-    }
-}
-
-fn kind_of(tag: Tag) -> Kind {
-    match tag {
-        Tag::Notice(kind) => kind,
-        Tag::Mark(_) => Kind::Status,
     }
 }
 

@@ -3,9 +3,11 @@
 use ringer_core::engine::Delivery;
 use ringer_core::message::{ShownKind, SurfaceId, WorkspaceId};
 use ringer_core::{MessageId, Sender};
+use ringer_term::mask_secrets;
 use serde::Serialize;
 
-/// A notification as the delivery channels get it. The text is as it was sent: each channel sanitises it for itself.
+/// A notification as the delivery channels get it: without known secrets, because each of them may leave this machine or be seen
+/// by others. Else the text is as it was sent: each channel sanitises it for itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Note {
     /// The notification.
@@ -28,13 +30,14 @@ pub struct Note {
 
 impl From<&Delivery> for Note {
     fn from(delivery: &Delivery) -> Self {
+        let masked = |text: &str| mask_secrets(text).into_owned();
         Self {
             id: delivery.id.clone(),
             kind: delivery.kind,
             sender: Sender::new(&delivery.sender).unwrap_or_else(|_| Sender::system()),
-            title: delivery.title.clone(),
-            subtitle: delivery.subtitle.clone(),
-            body: delivery.body.clone(),
+            title: masked(&delivery.title),
+            subtitle: masked(&delivery.subtitle),
+            body: masked(&delivery.body),
             workspace: delivery.place.workspace.clone(),
             surface: delivery.place.surface.clone(),
         }
@@ -96,6 +99,11 @@ mod tests {
             replaces: None,
         };
         assert_eq!(Note::from(&delivery), expected);
+        let title = "curl -H 'Authorization: Bearer 0123456789'".to_owned();
+        let body = "DEPLOY_TOKEN=0123456789 make deploy".to_owned();
+        let note = Note::from(&Delivery { title, body, ..delivery });
+        assert_eq!(note.title, "curl -H 'Authorization: Bearer [masked]'");
+        assert_eq!(note.body, "DEPLOY_TOKEN=[masked] make deploy");
     }
 
     #[test]

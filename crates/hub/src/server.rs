@@ -23,6 +23,7 @@ use crate::request::ConnectionId;
 use crate::session_bus::SessionDesktop;
 use crate::view;
 use ringer_ipc::{ApiError, MAX_LINE, Response, read_request};
+use ringer_platform::FIRST_FRAME_WITHIN;
 
 /// Connections at once. One more takes the place of the oldest that has not sent a whole line; where all have, it may
 /// only ask for what `CONTROL` names.
@@ -33,8 +34,6 @@ const MAX_CONTROL: usize = 16;
 /// The requests that are answered on them.
 const CONTROL: [&str; 3] = ["hub.stop", "hub.status", "ping"];
 const TOO_MANY: &str = "too many connections";
-/// How long a connection may take for its first line. Commands send it at once; a person who types one needs a while.
-const FIRST_LINE_DEADLINE: Duration = Duration::from_secs(30);
 /// How long a client may take to take an answer.
 const WRITE_DEADLINE: Duration = Duration::from_secs(5);
 /// How long a connection may say nothing. Half of a line is nothing.
@@ -201,7 +200,7 @@ impl Connection {
     }
 
     async fn answer_lines(&mut self) {
-        let mut deadline = FIRST_LINE_DEADLINE;
+        let mut deadline = FIRST_FRAME_WITHIN;
         loop {
             let next = tokio::select! {
                 // What has arrived is read, also when the place was lost meanwhile.
@@ -392,7 +391,7 @@ mod tests {
             assert!((expect..expect + Duration::from_secs(1)).contains(&took), "{what}: {took:?}");
         };
         for (sends, expect) in
-            [("", FIRST_LINE_DEADLINE), ("{\"method\":", FIRST_LINE_DEADLINE), ("\n", IDLE_DEADLINE)]
+            [("", FIRST_FRAME_WITHIN), ("{\"method\":", FIRST_FRAME_WITHIN), ("\n", IDLE_DEADLINE)]
         {
             let (mut ours, served) = connection();
             let begun = tokio::time::Instant::now();

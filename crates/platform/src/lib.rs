@@ -48,6 +48,6 @@ pub use open_files::{raise_open_files, with_first_open_files};
 pub use program::{find_own_program, find_program, is_program};
 pub use shared_file_system::is_on_shared_file_system;
 pub use shell_word::shell_word;
-pub use socket::{peer_pid, peer_uid};
+pub use socket::{FIRST_FRAME_WITHIN, peer_pid, peer_uid};
 pub use terminal_lock::{try_lock_terminal, unlock_terminal};
 pub use wake::{clear_wakes, wake, wake_pair};

@@ -4,8 +4,13 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
+use std::time::Duration;
 
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketType};
+
+/// How long a connection to any of Ringer's sockets may take for its first frame or line. Programs send theirs at once; a
+/// connection that says nothing must not keep the place of one that does.
+pub const FIRST_FRAME_WITHIN: Duration = Duration::from_secs(2);
 
 /// Connects without waiting: a process that is stopped takes no connection, and those that wait for it are limited. The
 /// stream does not block.

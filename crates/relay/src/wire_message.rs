@@ -1,15 +1,20 @@
 //! A message on its way to another machine.
 
+use std::borrow::Cow;
+
 use ringer_core::Message;
 use ringer_core::agent::PromptContent;
 use ringer_core::attention::MarkTarget;
-use ringer_core::message::{About, Mark, QuestionId, Recipient, Tag};
+use ringer_core::message::{About, MAX_BODY, Mark, QuestionId, Recipient, Tag};
+use ringer_term::mask_secrets;
 use serde::{Deserialize, Serialize};
 
 use crate::machine::MachineName;
 
 /// The bytes of one message as JSON from which on its parts are left out: two of them always fit into a frame.
 const MAX_ENCODED: usize = 480 * 1024;
+/// The longest heading that a journal takes.
+const MAX_HEADING: usize = MAX_BODY / 16;
 
 /// A message as it is sent. Every field is what the other machine says, and is checked before it is stored.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -99,12 +104,34 @@ impl WireMessage {
             about: draft.about.clone(),
             prompt: None,
         };
+        if matches!((draft.tag, &draft.recipient), (Tag::Notice(_), recipient) if recipient.agent().is_none())
+        {
+            wire.mask_secrets();
+        }
         if wire.encoded_bytes() > MAX_ENCODED {
             // What a client said of its agent has no limit of its own, and headings have a small one.
             wire.about = None;
             (wire.title, wire.subtitle) = (None, None);
         }
         Some(wire)
+    }
+
+    /// Masks what is to be seen on a screen of the other machine. An agent there gets its messages as they were written.
+    fn mask_secrets(&mut self) {
+        let mask = |text: &mut String, most: usize| {
+            if let Cow::Owned(mut masked) = mask_secrets(text) {
+                // A short secret is shorter than what stands for it.
+                masked.truncate(masked.floor_char_boundary(most));
+                *text = masked;
+            }
+        };
+        mask(&mut self.body, MAX_BODY);
+        for heading in [&mut self.title, &mut self.subtitle].into_iter().flatten() {
+            mask(heading, MAX_HEADING);
+        }
+        if let Some(detail) = self.about.as_mut().and_then(|about| about.detail.as_mut()) {
+            mask(detail, usize::MAX);
+        }
     }
 
     /// Says which repository it is about, unless it would be too long then.
@@ -162,6 +189,26 @@ mod tests {
     }
 
     #[test]
+    fn secrets_stay_here_unless_an_agent_is_to_have_them() {
+        let wire = |recipient: &str| {
+            let mut message = message(recipient);
+            message.draft.body = "API_KEY=0123456789 make".to_owned();
+            message.draft.title = Some("Bearer 0123456789abcdef".to_owned());
+            WireMessage::of(&message, &MachineName::parse("box").unwrap()).unwrap()
+        };
+        for recipient in ["default", "person", "all"] {
+            let wire = wire(recipient);
+            assert_eq!(wire.body, "API_KEY=[masked] make");
+            assert_eq!(wire.title.as_deref(), Some("Bearer [masked]"));
+        }
+        assert_eq!(wire("agent:worker-1@box").body, "API_KEY=0123456789 make");
+        let mut long = message("person");
+        long.draft.body = "TOKEN=123456 ".repeat(MAX_BODY / 13);
+        let wire = WireMessage::of(&long, &MachineName::parse("box").unwrap()).unwrap();
+        assert!(wire.body.len() <= MAX_BODY && !wire.body.contains("123456"));
+    }
+
+    #[test]
     fn a_mute_stays_here_and_so_does_a_mark_on_many() {
         let mut mute = message("person");
         mute.draft.tag = Tag::Mark(Mark::Mute);
@@ -178,7 +225,7 @@ mod tests {
     #[test]
     fn one_message_always_fits_into_a_frame() {
         let mut long = message("person");
-        long.draft.body = "\u{1}".repeat(ringer_core::message::MAX_BODY);
+        long.draft.body = "\u{1}".repeat(MAX_BODY);
         long.draft.about = Some(About { detail: Some("\u{1}".repeat(1 << 20)), ..About::default() });
         let wire = WireMessage::of(&long, &MachineName::parse("box").unwrap()).unwrap();
         assert!(wire.encoded_bytes() <= MAX_ENCODED, "{}", wire.encoded_bytes());

@@ -6,6 +6,29 @@
 /// The zero-width joiner: it makes 👩‍🚀 out of 👩 and 🚀, and hides things everywhere else.
 pub(crate) const JOINER: char = '\u{200d}';
 
+/// The zero-width non-joiner, which Persian writes inside words.
+pub(crate) const NON_JOINER: char = '\u{200c}';
+
+/// A letter or sign of a script in which joiners change how letters look: Arabic, Syriac, N'Ko, Mandaic, those of India and Sri
+/// Lanka, Tibetan, Burmese, Khmer, Mongolian and Adlam.
+pub(crate) fn joins_letters(character: char) -> bool {
+    let is_of_script = matches!(
+        character,
+        '\u{600}'..='\u{8ff}'
+            | '\u{900}'..='\u{dff}'
+            | '\u{f00}'..='\u{109f}'
+            | '\u{1780}'..='\u{18af}'
+            | '\u{a840}'..='\u{a8ff}'
+            | '\u{aa60}'..='\u{aa7f}'
+            | '\u{fb50}'..='\u{fdcf}'
+            | '\u{fdf0}'..='\u{fdff}'
+            | '\u{fe70}'..='\u{fefc}'
+            | '\u{11000}'..='\u{114ff}'
+            | '\u{1e900}'..='\u{1e95f}'
+    );
+    is_of_script && !is_hidden(character)
+}
+
 /// A character that no text sink lets through: a control, or one that takes no room but changes what the eye sees or a
 /// program reads. `\n` and `\t` are controls too; the caller handles those first, and [`JOINER`] inside emoji.
 pub(crate) fn is_hidden(character: char) -> bool {

@@ -44,6 +44,7 @@
 #![forbid(unsafe_code)]
 
 mod base64;
+mod cell;
 mod channel;
 mod detect;
 mod encode;
@@ -54,6 +55,7 @@ mod id;
 mod identity;
 mod interpret;
 mod json;
+mod link;
 mod multiplexer;
 mod notification_stripper;
 mod osc;
@@ -67,10 +69,12 @@ pub mod probe;
 mod progress;
 mod sanitise;
 mod scanner;
+mod secret;
 mod spawn;
 mod status;
 mod title;
 
+pub use cell::is_shown_in_cell;
 pub use channel::{CHANNELS, Channel, Method, MethodChoice, UnknownChannel, choose_method};
 pub use detect::{Detection, detect};
 pub use encode::{
@@ -84,6 +88,7 @@ pub use event::{
 pub use id::{InvalidId, NotificationId};
 pub use identity::{TerminalIdentity, TerminalProgram, Version};
 pub use json::{escape_hidden, escape_json};
+pub use link::{LinkTarget, file_path, link_target};
 pub use multiplexer::{Multiplexer, SCREEN_PIECE, wrap};
 pub use notification_stripper::NotificationStripper;
 pub use osc::Terminator;
@@ -98,6 +103,7 @@ pub use sanitise::{
     MAX_CHARS, sanitise_block, sanitise_line, sanitise_line_before, sanitise_text, tmux_text,
 };
 pub use scanner::Scanner;
+pub use secret::mask_secrets;
 pub use spawn::{EmulatedTerminal, SpawnLocation, identity_variables, spawn_env};
 pub use status::{BlockedKind, MAX_STATUS, ProgramStatus, StatusState};
 pub use title::{ParsedTitle, TITLE_DEBOUNCE, TitleChange, TitleMeaning, TitleTracker, parse_title};

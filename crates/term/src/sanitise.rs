@@ -105,8 +105,20 @@ fn fitting(text: &str, room: usize, size: fn(&str) -> usize) -> &str {
 }
 
 /// Whether an emoji sequence may go on after this character: a pictograph, its colour variant, or its skin tone.
-fn ends_emoji(character: char) -> bool {
+pub(crate) fn ends_emoji(character: char) -> bool {
     is_pictograph(character) || character == '\u{fe0f}' || matches!(character, '\u{1f3fb}'..='\u{1f3ff}')
+}
+
+/// Whether it may be said after this character that it is an emoji, or that it is text: a pictograph, a sign like ©, or one of
+/// the keys of a telephone.
+pub(crate) fn takes_presentation(character: char) -> bool {
+    let is_sign = matches!(
+        character,
+        '#' | '*' | '0'..='9' | '©' | '®' | '\u{2010}'..='\u{218f}' | '\u{3030}' | '\u{303d}' | '\u{3297}' | '\u{3299}'
+    );
+    is_sign
+        || is_pictograph(character)
+        || matches!(character, '\u{2460}'..='\u{24ff}' | '\u{1f3fb}'..='\u{1f3ff}')
 }
 
 /// The blocks in which Unicode keeps what it calls extended pictographs.

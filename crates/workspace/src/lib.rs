@@ -31,6 +31,7 @@ mod inspection;
 mod late_output;
 mod layout;
 mod line_settings;
+mod link_rule;
 mod mouse;
 mod name_rule;
 mod open_notifications;

@@ -1,5 +1,6 @@
 //! The workspace server: one loop over the keeper, the programs, the clients and the hub.
 
+mod accepting;
 mod client_link;
 mod commands;
 mod drawing;
@@ -27,7 +28,7 @@ use std::sync::mpsc::sync_channel;
 use std::time::{Duration, Instant};
 
 use ringer_journal::IdSource;
-use ringer_platform::{clear_wakes, peer_uid, wake_pair};
+use ringer_platform::{clear_wakes, wake_pair};
 use ringer_pty::keeper::{KeeperClient, KeptPane};
 use ringer_ui::Backend;
 use signal_hook::consts::{SIGHUP, SIGTERM};
@@ -55,9 +56,6 @@ const IDLE_END: Duration = Duration::from_secs(5);
 /// How long a keeper may take to be there, and how often that is tried.
 const KEEPER_WITHIN: Duration = Duration::from_secs(5);
 const KEEPER_AGAIN: Duration = Duration::from_millis(20);
-/// A keeper of 512 panes is full; so many clients are enough as well.
-const MAX_CLIENTS: usize = 64;
-
 /// Read of a program before the others and the clients have their turn: one that floods must not make keys wait. A PTY gives
 /// 4 KiB at most at a time.
 const READ_AT_ONCE: usize = 16 * 1024;
@@ -70,8 +68,6 @@ const MAX_OUTPUT: usize = 1024 * 1024;
 const BYE_WITHIN: Duration = Duration::from_millis(500);
 /// How long the directory of the socket may take to remove it.
 const REMOVES_WITHIN: Duration = Duration::from_secs(1);
-/// How long to wait when no connection can be accepted, which is so when too many files are open.
-const ACCEPT_WAIT: Duration = Duration::from_secs(1);
 /// What people are told whose windows are closed because the server was stopped.
 const STOPPED: &str =
     "the server of panes was stopped; what runs in panes goes on. To see it again: ringer attach";
@@ -258,6 +254,8 @@ impl Server {
             for (client, is_readable, is_writable) in ready.clients {
                 self.serve_client(client, is_readable, is_writable, now);
             }
+            // Once what has come was read: a server that was stopped for a while finds much at once.
+            self.lose_silent(now);
             for client in ready.typed {
                 self.serve_terminal(client, now);
             }
@@ -291,30 +289,6 @@ impl Server {
         }
         let since = *self.idle_since.get_or_insert(now);
         now.saturating_duration_since(since) >= IDLE_END
-    }
-
-    fn accept(&mut self, listener: &UnixListener, now: Instant) {
-        loop {
-            let stream = match listener.accept() {
-                Ok((stream, _)) => stream,
-                Err(error) => match error.kind() {
-                    io::ErrorKind::WouldBlock => return,
-                    io::ErrorKind::Interrupted | io::ErrorKind::ConnectionAborted => continue,
-                    _ => {
-                        self.accepts_from = Some(now + ACCEPT_WAIT);
-                        return;
-                    }
-                },
-            };
-            let is_own = peer_uid(&stream).is_ok_and(|uid| uid == rustix::process::geteuid().as_raw());
-            if !is_own || self.clients.len() >= MAX_CLIENTS {
-                continue;
-            }
-            if let Ok(link) = ClientLink::new(stream) {
-                self.next_client += 1;
-                self.clients.insert(ClientId(self.next_client), link);
-            }
-        }
     }
 
     fn hear_hub(&mut self, now: Instant) {

@@ -23,7 +23,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("ui", &["core", "term", "platform"]),
     ("agents", &["core", "turn", "term", "journal", "platform"]),
     ("mcp", &["core", "turn", "term", "journal", "ipc", "platform"]),
-    ("relay", &["core", "journal", "ipc", "platform"]),
+    ("relay", &["core", "journal", "ipc", "platform", "term"]),
     (TESTS_ONLY, &[]),
 ];
 

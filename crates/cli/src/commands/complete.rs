@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use clap::builder::Str;
 use clap::{Arg, Command, ValueHint};
 use ringer_agents::setup::Client;
-use ringer_core::message::{MessageId, QuestionId, ShownKind};
+use ringer_core::message::ShownKind;
 use ringer_hub::Clock;
 use ringer_journal::Journal;
 use ringer_relay::{MachineAgents, WireAgent};
@@ -206,19 +206,8 @@ impl ValueKind {
 
 fn notifications(journal: &mut Journal, wanted: ValueKind) -> Vec<Candidate> {
     let Ok(notifications) = Notifications::read(journal) else { return Vec::new() };
-    // A hub that does not run has not noticed an answer yet.
-    let mut questions = |closed_too| journal.question_messages(closed_too).unwrap_or_default();
-    let (open, all) = (questions(false), questions(true));
-    let is_answered = |row: &Value| {
-        let is_among = |questions: &[(QuestionId, MessageId)]| {
-            questions.iter().any(|(_, message)| row["id"] == message.as_str())
-        };
-        is_among(&all) && !is_among(&open)
-    };
-    let is_prompt = |row: &Value| {
-        let kinds = ["question", "permission", "waiting"];
-        row["is_open"] == true && kinds.iter().any(|kind| row["kind"] == *kind) && !is_answered(row)
-    };
+    let open = notifications.open_prompts(journal).unwrap_or_default();
+    let is_prompt = |row: &Value| open.iter().any(|id| row["id"] == id.as_str());
     let is_wanted = |row: &&Value| match wanted {
         ValueKind::Prompt => is_prompt(row),
         _ => row["is_open"] == true || row["is_read"] == false,

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use ringer_core::agent::question_with_options;
+use ringer_core::agent::{PromptContent, question_with_options};
 use ringer_core::attention::Record;
 use ringer_core::message::{MessageId, QuestionId, ShownKind, SurfaceId};
 use ringer_hub::Clock;
@@ -17,6 +17,8 @@ use crate::output::{eprint_line, print_bytes, print_json};
 use crate::table::{ANSWERED, Row, Style, format_rows};
 
 /// List open questions, oldest first
+///
+/// Also those of agents on other machines, while they are open.
 ///
 /// Examples:
 ///   ringer questions
@@ -92,8 +94,13 @@ fn none(all: bool) -> &'static str {
 fn read(all: bool, here: bool) -> Result<(Vec<Question>, Asked), Failure> {
     let scope = here.then(|| context::scope(context::repository().as_ref()));
     let Some(mut journal) = context::existing_journal()? else { return Ok(Default::default()) };
-    let questions = journal.questions(scope.as_ref(), all)?;
-    let asked = if questions.is_empty() { Asked::default() } else { Asked::read(&mut journal)? };
+    let mut questions = journal.questions(scope.as_ref(), all)?;
+    let mut asked = Asked::read(&mut journal)?;
+    let elsewhere = asked.elsewhere(&mut journal)?;
+    questions.extend(
+        elsewhere.into_iter().filter(|question| scope.as_ref().is_none_or(|scope| question.scope == *scope)),
+    );
+    questions.sort_by(|one, two| (one.asked_ms, one.id.as_str()).cmp(&(two.asked_ms, two.id.as_str())));
     context::warn_if_repaired(&journal);
     Ok((questions, asked))
 }
@@ -115,6 +122,34 @@ impl Asked {
     fn read(journal: &mut Journal) -> Result<Self, Failure> {
         let notifications = Notifications::read(journal)?;
         Ok(Self { notifications, messages: journal.question_messages(true)?.into_iter().collect() })
+    }
+
+    /// The open questions of agents on other machines, which are in no table here.
+    fn elsewhere(&mut self, journal: &mut Journal) -> Result<Vec<Question>, Failure> {
+        let mut questions = Vec::new();
+        for record in self.notifications.questions_elsewhere() {
+            let Some(message) = journal.message(record.id.as_str())? else { continue };
+            let Some(id) = message.draft.question_id else { continue };
+            let options = match journal.prompt_elsewhere(&record.id)? {
+                Some(PromptContent::Questions(asked)) if asked.len() == 1 => {
+                    asked.into_iter().flat_map(|question| question.options).collect()
+                }
+                _ => Vec::new(),
+            };
+            self.messages.insert(id.clone(), record.id.clone());
+            questions.push(Question {
+                id,
+                scope: message.draft.scope,
+                asker: message.draft.sender,
+                asked_ms: record.unix_ms,
+                question: message.draft.body,
+                options,
+                answered_ms: None,
+                answerer: None,
+                answer: None,
+            });
+        }
+        Ok(questions)
     }
 
     fn record(&self, question: &Question) -> Option<&Record> {

@@ -5,6 +5,7 @@ mod coming_back;
 pub(crate) mod commands;
 mod conformance;
 mod everyday;
+mod half_open;
 mod hostile;
 mod input;
 mod killed;

@@ -4,6 +4,7 @@ mod identity;
 mod machines;
 #[cfg(feature = "nats")]
 mod nats;
+mod only_one;
 mod popups;
 mod repositories;
 mod screen;

@@ -79,6 +79,11 @@ pub enum Cause {
         /// How many notifications too many.
         over: u32,
     },
+    /// Its machine or its sender there sent more than the list takes. It is counted in a row of that machine.
+    OnlyCounted {
+        /// The machine.
+        machine: String,
+    },
     /// The turn that ended was short, and no host says whether the person looks at its pane.
     ShortTurn {
         /// How long the turn took, in milliseconds.
@@ -271,6 +276,7 @@ impl fmt::Display for Cause {
                     "{sender} is {over} over its rate limit: no popup, sound, command or webhook"
                 )
             }
+            Self::OnlyCounted { machine } => write!(formatter, "only counted: too many came from {machine}"),
             Self::ShortTurn { turn_ms, min_turn_ms } => write!(
                 formatter,
                 "no popup or sound: the turn took {}, less than notify.min_turn = \"{}\"",

@@ -4,7 +4,7 @@
 use std::fmt;
 
 use crate::attention::{OptionalTime, ReadReason, Record};
-use crate::message::{Mark, MessageId, Place, SurfaceId, WorkspaceId, is_ended_by_key};
+use crate::message::{Mark, Message, MessageId, Place, SurfaceId, Tag, WorkspaceId, is_ended_by_key};
 
 /// What a mark is about. It is written as the key of the message that carries it.
 ///
@@ -52,13 +52,24 @@ impl MarkTarget {
 
 /// Applies a mark, with its text, to saved notifications. The engine does the same with those it holds.
 pub fn apply_mark(mark: Mark, target: &MarkTarget, text: &str, records: &mut Vec<Record>) {
-    let meant = |record: &Record| match target {
+    apply(mark, target, text, |_| true, records);
+}
+
+fn apply(
+    mark: Mark,
+    target: &MarkTarget,
+    text: &str,
+    may_change: impl Fn(&Record) -> bool,
+    records: &mut Vec<Record>,
+) {
+    let is_target = |record: &Record| match target {
         MarkTarget::Message(id) => record.id == *id,
         MarkTarget::Place(place) => place.covers(&record.place),
         MarkTarget::All => true,
         MarkTarget::AllRead => record.is_read && record.is_resolved,
         MarkTarget::Key(key) => record.key.as_deref() == Some(key),
     };
+    let meant = |record: &Record| is_target(record) && may_change(record);
     match mark {
         Mark::Clear => records.retain(|record| !meant(record)),
         Mark::Read | Mark::Unread => {
@@ -85,6 +96,29 @@ pub fn apply_mark(mark: Mark, target: &MarkTarget, text: &str, records: &mut Vec
         // What a command changed is known to the engine only. A decision ends nothing: the agent that takes it does. A mute
         // is about what arrives later.
         Mark::Answer | Mark::Undo | Mark::Decision | Mark::Mute | Mark::Unmute => {}
+    }
+}
+
+/// Returns true if a mark of another machine may change a notification. What waits for an answer on this machine is read,
+/// snoozed, cleared or ended only by what happens here: somebody who got into the other machine could hide it otherwise.
+/// Which of the notifications of other machines it may change is checked where it comes in.
+pub fn is_open_to_other_machines(record: &Record) -> bool {
+    record.machine.is_some() || !record.waits_for_answer()
+}
+
+/// Applies a message that is a mark to saved notifications.
+pub fn apply_mark_message(message: &Message, records: &mut Vec<Record>) {
+    let Tag::Mark(mark) = message.draft.tag else { return };
+    let may_change = |record: &Record| message.machine.is_none() || is_open_to_other_machines(record);
+    if let (Mark::Answer, Some(question)) = (mark, &message.draft.question_id) {
+        let asks = |record: &Record| record.open_question.as_ref() == Some(question);
+        for record in records.iter_mut().filter(|record| asks(record) && may_change(record)) {
+            (record.is_read, record.is_resolved) = (true, true);
+            (record.open_question, record.snoozed_until) = (None, OptionalTime::NONE);
+        }
+    }
+    if let Some(target) = message.draft.key.as_deref().and_then(MarkTarget::parse) {
+        apply(mark, &target, &message.draft.body, may_change, records);
     }
 }
 

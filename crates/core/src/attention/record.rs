@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::attention::{Cause, OptionalTime, ReadBy, ReadReason, Trail, UndoKind};
 use crate::message::{
-    About, EPISODE_KEY_PREFIX, Kind, Message, MessageId, Place, QuestionId, Recipient, ShownKind, Tag,
-    Urgency,
+    About, EPISODE_KEY_PREFIX, Kind, Message, MessageId, Place, QuestionId, Recipient, ShownKind, SurfaceId,
+    Tag, Urgency, WorkspaceId,
 };
 
 /// How long a status is worth showing if its sender does not say.
@@ -38,6 +38,9 @@ pub struct Record {
     /// The repository it belongs to.
     #[serde(default)]
     pub scope: Arc<str>,
+    /// The other machine it came from, by the name that it had then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine: Option<Arc<str>>,
     /// When, in milliseconds since 1970.
     pub unix_ms: i64,
     /// What it is about.
@@ -87,7 +90,13 @@ impl Record {
         if matches!(draft.recipient, Recipient::Lead | Recipient::Agent(_)) {
             return None;
         }
-        let place = Place::own_workspace(draft.scope.as_str());
+        let place = match (&message.machine, &draft.origin.workspace) {
+            (Some(_), Some(workspace)) => Place {
+                workspace: WorkspaceId::new(workspace),
+                surface: draft.origin.surface.as_deref().map(SurfaceId::new),
+            },
+            _ => Place::own_workspace(draft.scope.as_str()),
+        };
         let text = draft.for_person();
         let record = Self::from_message(message, place, kind, text.body);
         Some(Self {
@@ -106,6 +115,7 @@ impl Record {
         Self {
             sender: draft.sender.as_str().into(),
             scope: draft.scope.as_str().into(),
+            machine: message.machine.as_deref().map(Arc::from),
             label: draft.about.as_ref().and_then(About::label).map(Arc::from),
             category: draft.category.as_deref().map(Arc::from),
             key: draft.key.as_deref().map(Arc::from),
@@ -123,6 +133,11 @@ impl Record {
     /// Whether an agent needs a person for it to go on: a permission, an answer, a login, an instruction.
     pub fn is_prompt(&self) -> bool {
         self.shown_kind().is_prompt()
+    }
+
+    /// Whether an agent waits for an answer to it: it asks the person something, and is open. Also while it is snoozed.
+    pub fn waits_for_answer(&self) -> bool {
+        self.is_prompt() && !self.is_resolved
     }
 
     /// Whether it is an open question or permission, which no newer notification supersedes.
@@ -166,10 +181,17 @@ impl Record {
         ShownKind::of(self.kind, self.category.as_deref())
     }
 
-    /// The order of what needs a person: the most urgent first, then the oldest.
+    /// The order of what needs a person: the most urgent first, of these what is of this machine, then the oldest.
     pub fn by_urgency(&self, other: &Self) -> Ordering {
-        let key = |record: &Self| (Reverse(record.shown_kind().urgency()), record.unix_ms);
+        let key = |record: &Self| {
+            (Reverse(record.shown_kind().urgency()), record.machine.is_some(), record.unix_ms)
+        };
         key(self).cmp(&key(other)).then_with(|| self.id.cmp(&other.id))
+    }
+
+    /// The most urgent of these that is unread.
+    pub fn most_urgent_unread<'a>(records: impl Iterator<Item = &'a Self>) -> Option<&'a Self> {
+        records.filter(|record| !record.is_read).min_by(|one, two| one.by_urgency(two))
     }
 
     /// An unread notification with only a text.
@@ -183,6 +205,7 @@ impl Record {
             label: None,
             sender: "system".into(),
             scope: "".into(),
+            machine: None,
             unix_ms,
             kind,
             category: None,
@@ -226,5 +249,20 @@ mod tests {
         assert_eq!(records.each_ref().map(Record::needs_person), [true, true, false, false, false]);
         records[0].is_resolved = true;
         assert!(!records[0].needs_person());
+    }
+
+    #[test]
+    fn what_is_of_this_machine_comes_before_the_same_of_another_one() {
+        let of_box = |record: Record| Record { machine: Some("box".into()), ..record };
+        let mut records = [
+            of_box(record(1, Kind::Waiting, Some(PERMISSION_PROMPT))),
+            record(9, Kind::Question, None),
+            record(3, Kind::Complete, None),
+            of_box(record(2, Kind::Complete, None)),
+        ];
+        records.sort_by(Record::by_urgency);
+        assert_eq!(records.each_ref().map(|record| record.unix_ms), [9, 1, 3, 2]);
+        let most_urgent = Record::most_urgent_unread(records.iter()).unwrap();
+        assert_eq!(most_urgent.unix_ms, 9);
     }
 }

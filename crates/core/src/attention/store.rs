@@ -3,6 +3,7 @@
 //! Every index is updated with each change and not rebuilt, but for once in 4 billion changes (`numbering`): adding, reading and removing one costs about the same with
 //! ten notifications as with a million, and clearing costs time in proportion to what it clears.
 
+mod elsewhere;
 mod escalating;
 mod index;
 mod numbering;
@@ -117,6 +118,11 @@ impl NotificationStore {
     /// A notification by its id.
     pub fn get(&self, id: &MessageId) -> Option<&Record> {
         self.at(self.slot_of(id)?)
+    }
+
+    /// The notification that asks a question, while that is open.
+    pub fn asking(&self, question: &QuestionId) -> Option<&Record> {
+        self.get(self.by_question.get(question)?)
     }
 
     /// What is shown of a notification's id: as much as tells it apart from the others.

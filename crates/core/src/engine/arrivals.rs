@@ -7,11 +7,12 @@ use super::terminal_signals::BELL_CATEGORY;
 use super::{Candidate, Engine, MAX_HOOK_CHAINS};
 use crate::arrival::{Coalesce, Displaced, DuplicateVerdict, EventReport};
 use crate::attention::{
-    AnsweredWith, Cause, Command, MarkTarget, PlaceReason, ReadReason, ResolvedBy, UndoKind, snooze_end,
+    AnsweredWith, Cause, Command, MarkTarget, PlaceReason, ReadReason, ResolvedBy, UndoKind,
+    is_open_to_other_machines, snooze_end,
 };
 use crate::engine::{Event, IncomingMessage, Order};
 use crate::message::{
-    CLOSED_UNANSWERED, Draft, EPISODE_KEY_PREFIX, Mark, MessageId, Place, Recipient, ShownKind, Tag,
+    CLOSED_UNANSWERED, Draft, EPISODE_KEY_PREFIX, Mark, Message, MessageId, Place, Recipient, ShownKind, Tag,
 };
 use crate::time::Now;
 
@@ -26,6 +27,11 @@ impl Engine {
         if matches!(draft.recipient, Recipient::Lead | Recipient::Agent(_)) {
             let cause = Cause::ForAgent { to: draft.recipient.to_string() };
             return orders.push(Order::AddTrailStep { id, cause });
+        }
+        if let Some(machine) = &incoming.message.machine
+            && !self.unlisted.limit.admits(now.mono, machine, draft.sender.as_str())
+        {
+            return self.count_unlisted(now, &incoming, orders);
         }
         let (place, place_reason) = match self.surfaces.resolve(&incoming.caller) {
             Some(resolved) => (resolved.place, resolved.how),
@@ -80,6 +86,9 @@ impl Engine {
         let draft = &incoming.message.draft;
         let Tag::Mark(mark) = draft.tag else { return };
         let about = draft.key.as_deref().and_then(MarkTarget::parse);
+        if incoming.message.machine.is_some() && !self.may_be_changed_elsewhere(about.as_ref(), draft) {
+            return;
+        }
         let command = |kind| {
             Some(draft.body.as_str()).filter(|id| !id.is_empty()).map(|id| Command { id: id.into(), kind })
         };
@@ -127,6 +136,27 @@ impl Engine {
             _ => return,
         };
         self.handle_event(now, event, orders);
+    }
+
+    /// Whether a mark of another machine may be applied. What it may change is named one by one.
+    fn may_be_changed_elsewhere(&self, about: Option<&MarkTarget>, draft: &Draft) -> bool {
+        let store = self.attention.store();
+        let hook_chains = self.hook_chains.values().map(|running| &running.arrival.item);
+        let mut undecided =
+            self.queue.pending().chain(hook_chains).map(|candidate| &candidate.incoming.message);
+        match (about, &draft.question_id) {
+            (Some(MarkTarget::Message(id)), _) => {
+                let waits = undecided.any(|message| message.machine.is_none() && message.id == *id);
+                !waits && store.get(id).is_none_or(is_open_to_other_machines)
+            }
+            (Some(MarkTarget::Key(key)), _) => {
+                let has_key = |message: &Message| message.draft.key.as_deref() == Some(key);
+                let waits = undecided.any(|message| message.machine.is_none() && has_key(message));
+                !waits && store.open_of(None, key).all(is_open_to_other_machines)
+            }
+            (None, Some(question)) => store.asking(question).is_none_or(is_open_to_other_machines),
+            _ => false,
+        }
     }
 
     /// Notes who answered a prompt. Its notification stays open until the agent has taken the answer.

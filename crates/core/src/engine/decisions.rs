@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use super::{Candidate, Engine, RunningChain, kind_of};
+use super::records::kind_of;
+use super::{Candidate, Engine, RunningChain};
 use crate::arrival::Arrival;
 use crate::attention::Cause;
 use crate::engine::{Order, Ticket};

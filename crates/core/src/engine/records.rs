@@ -1,15 +1,23 @@
 //! What follows a decision: the notification is recorded, drawn and delivered.
 
-use super::{Candidate, Engine, MAX_IN_FLIGHT, kind_of};
+use super::{Candidate, Engine, MAX_IN_FLIGHT};
 use crate::arrival::Arrival;
 use crate::attention::{Cause, ReadReason, Record, digest_id};
 use crate::engine::{Delivery, Order};
-use crate::message::{MessageId, Place, ShownKind};
+use crate::message::{Kind, MessageId, Place, ShownKind, Tag};
 use crate::policy::{DeliveryChannel, DeliveryPlan, HookInput, PopupMode, plan_delivery};
 use crate::time::Now;
 
 fn is_popup(channel: DeliveryChannel) -> bool {
     matches!(channel, DeliveryChannel::Desktop | DeliveryChannel::Terminal)
+}
+
+/// What a message is about.
+pub(super) fn kind_of(tag: Tag) -> Kind {
+    match tag {
+        Tag::Notice(kind) => kind,
+        Tag::Mark(_) => Kind::Status,
+    }
 }
 
 /// How old a notification may be when it arrives and still be delivered. Older ones are only recorded: after a night

@@ -4,6 +4,7 @@ mod away;
 mod escalation;
 mod focus;
 mod hooks;
+mod machines;
 mod marks;
 mod muting;
 mod snooze;
@@ -16,7 +17,7 @@ use super::*;
 use crate::agent::Signal;
 use crate::arrival::Coalesce;
 use crate::engine::{Caller, TerminalSignal};
-use crate::message::{Draft, Mark, Message, Scope, Sender, SurfaceId};
+use crate::message::{Draft, Kind, Mark, Message, Scope, Sender, SurfaceId, Tag};
 use crate::policy::{HookAnswer, HookIdentity, OnFailure};
 use crate::time::TimeOfDay;
 

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use ringer_core::message::ShownKind;
-use ringer_term::escape_json;
+use ringer_term::{escape_json, sanitise_text};
 use serde_json::{Value, json};
 use ureq::http::Uri;
 
@@ -53,6 +53,13 @@ impl WebhookRequest {
         if !matches!(uri.scheme_str(), Some("http" | "https")) {
             return Err(Error::Address("it must begin with https:// or http://"));
         }
+        // A reader on a phone or in a channel sees no escape of JSON, but what it stands for.
+        let note = &Note {
+            title: sanitise_text(&note.title),
+            subtitle: sanitise_text(&note.subtitle),
+            body: sanitise_text(&note.body),
+            ..note.clone()
+        };
         let host = uri.host().filter(|host| !host.is_empty()).ok_or(Error::Address("it names no host"))?;
         let (url, body) = match service {
             Service::Ntfy => {
@@ -94,7 +101,7 @@ fn ntfy_address(uri: &Uri) -> Result<(String, &str), Error> {
 }
 
 fn ntfy(topic: &str, note: &Note) -> Value {
-    let body = clean(&note.text_below_heading());
+    let body = sanitise_text(&note.text_below_heading());
     let end = body.floor_char_boundary(MAX_NTFY);
     let (priority, tag) = match note.kind {
         ShownKind::Error => (5, "rotating_light"),
@@ -135,19 +142,14 @@ fn generic(note: &Note) -> Value {
 
 /// Heading and text, one below the other.
 fn plain(note: &Note) -> String {
-    match clean(&note.text_below_heading()) {
+    match sanitise_text(&note.text_below_heading()) {
         body if body.is_empty() => heading(note),
         body => format!("{}\n{body}", heading(note)),
     }
 }
 
 fn heading(note: &Note) -> String {
-    cut(&clean(&note.heading().replace(['\n', '\r'], " ")), MAX_HEADING)
-}
-
-/// No control characters but line breaks and tabs.
-fn clean(text: &str) -> String {
-    text.chars().filter(|character| !character.is_control() || matches!(character, '\n' | '\t')).collect()
+    cut(&sanitise_text(&note.heading().replace(['\n', '\r'], " ")), MAX_HEADING)
 }
 
 /// At most `most` characters; the last one is an ellipsis if the text was cut.
@@ -177,7 +179,7 @@ mod tests {
         assert_eq!(request.host, "ntfy.example");
         assert_eq!(
             body,
-            json!({"topic": "topic", "title": "päth  X-Evil: 1", "message": "ringer\nMay I?", "priority": 4,
+            json!({"topic": "topic", "title": "päth X-Evil: 1", "message": "ringer\nMay I?", "priority": 4,
                    "tags": ["question", "question"]})
         );
         assert!(request.headers.iter().all(|(_, value)| value.is_ascii()));
@@ -248,6 +250,11 @@ mod tests {
                 let (request, body) = built(service, "https://example.org/topic", &note);
                 proptest::prop_assert!(body.is_object() && request.headers.iter().all(|(_, v)| v.is_ascii()));
                 proptest::prop_assert_eq!(escape_json(&request.body), request.body.as_str());
+                // Nor does it turn around or hide what is read.
+                for text in body.as_object().into_iter().flat_map(serde_json::Map::values) {
+                    let text = text.as_str().unwrap_or_default();
+                    proptest::prop_assert_eq!(sanitise_text(text), text);
+                }
             }
         }
     }

@@ -1,5 +1,6 @@
 //! Going to where something happened, and what came of it.
 
+use ringer_core::attention::Record;
 use ringer_core::message::{Place, SurfaceId};
 use ringer_core::{MessageId, Now};
 use serde_json::Value;
@@ -56,12 +57,11 @@ impl HubState {
     pub(super) fn jump_to_unread(&mut self, now: Now) -> Result<Handled> {
         let mut reachable = self.surfaces.reachable();
         let unread = || self.notifications.list().newest_unread();
-        let first = unread().min_by(|one, two| one.by_urgency(two));
+        let first = Record::most_urgent_unread(unread());
         // Most of the time it is the first one.
-        let next = first.filter(|record| reachable.has(&record.place)).or_else(|| {
-            let all = unread().filter(|record| reachable.has(&record.place));
-            all.min_by(|one, two| one.by_urgency(two))
-        });
+        let next = first
+            .filter(|record| reachable.has(&record.place))
+            .or_else(|| Record::most_urgent_unread(unread().filter(|record| reachable.has(&record.place))));
         let Some(record) = next.or(first) else {
             return Ok(Handled::AfterIngest(Continuation::Value(Value::Null)));
         };

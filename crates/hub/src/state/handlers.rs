@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use ringer_core::attention::{MarkTarget, Record};
+use ringer_core::attention::{MarkTarget, Record, local_first};
 use ringer_core::engine::TerminalSignal;
 use ringer_core::message::{
     InvalidName, Mark, MessageOrigin, Named, Place, ShownKind, SurfaceId, WorkspaceId,
@@ -165,7 +165,7 @@ impl HubState {
 
     pub(super) fn most_urgent_unread(&self) -> Option<MessageId> {
         let unread = self.notifications.list().newest_unread();
-        unread.min_by(|one, two| one.by_urgency(two)).map(|record| record.id.clone())
+        Record::most_urgent_unread(unread).map(|record| record.id.clone())
     }
 
     fn list(&self, params: &ListParams) -> Vec<ListedNotification> {
@@ -197,7 +197,12 @@ impl HubState {
         match (&place, &params.scope) {
             (Some(place), _) => list.newest_of(place).filter(wanted).take(most).map(show).collect(),
             (None, Some(scope)) => list.newest_in(scope).filter(wanted).take(most).map(show).collect(),
-            (None, None) => list.newest().filter(wanted).take(most).map(show).collect(),
+            // However much came from other machines, what is of this one is on the list, and first.
+            (None, None) => {
+                let local = list.newest().filter(|record| record.machine.is_none() && wanted(record));
+                let elsewhere = list.newest_elsewhere().filter(wanted);
+                local_first(local.take(most), elsewhere.take(most), most).map(show).collect()
+            }
         }
     }
 

@@ -4,7 +4,7 @@ use std::io;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::time::{Duration, Instant};
 
-use ringer_platform::peer_uid;
+use ringer_platform::{FIRST_FRAME_WITHIN, peer_uid};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
@@ -14,10 +14,11 @@ use super::kept_panes::KeptPanes;
 use super::server_connection::ServerConnection;
 use super::wire::{Hello, VERSION, Welcome};
 
-/// How long a connection may be open before its first line is there.
-const HELLO_WITHIN: Duration = Duration::from_secs(2);
 /// Connections without a first line. One more closes the oldest.
 const WAITING_LIMIT: usize = 8;
+/// Connections that are accepted before the first lines of those that are there are read: fewer than may wait, so that one that
+/// has sent its line is read before others could take its place.
+const ACCEPTED_AT_ONCE: usize = 4;
 /// What may wait to be sent on one of them: a few answers to other versions.
 const ANSWER_LIMIT: usize = 4096;
 /// How long the keeper runs on without a pane and without a connection: long enough for the server that started it to connect.
@@ -169,7 +170,7 @@ impl Keeper {
     }
 
     fn accept(&mut self, now: Instant) {
-        loop {
+        for _ in 0..ACCEPTED_AT_ONCE {
             match self.listener.accept() {
                 Ok((stream, _)) => self.take(stream, now),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
@@ -196,7 +197,7 @@ impl Keeper {
         if self.waiting.len() >= WAITING_LIMIT {
             self.waiting.remove(0);
         }
-        self.waiting.push(WaitingConnection { connection, until: now + HELLO_WITHIN });
+        self.waiting.push(WaitingConnection { connection, until: now + FIRST_FRAME_WITHIN });
     }
 }
 

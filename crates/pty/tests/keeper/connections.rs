@@ -55,6 +55,18 @@ fn garbage_and_half_lines_harm_nothing() {
 }
 
 #[test]
+fn a_crowd_that_says_nothing_keeps_no_server_out() {
+    let keeper = TestKeeper::new();
+    let crowd: Vec<UnixStream> = (0..70).map(|_| keeper.connect_raw()).collect();
+    let mut server = keeper.connect_raw();
+    server.write_all(b"{\"version\":1}\n").unwrap();
+    // More come before it is read.
+    let more: Vec<UnixStream> = (0..70).map(|_| keeper.connect_raw()).collect();
+    assert_eq!(read_line(&mut BufReader::new(&server)), "{\"version\":1,\"panes\":0}\n");
+    crowd.iter().chain(&more).for_each(wait_for_end);
+}
+
+#[test]
 fn a_server_that_asks_for_nonsense_is_answered() {
     let keeper = TestKeeper::new();
     let mut stream = keeper.connect_raw();

@@ -1,24 +1,30 @@
 //! What the emulator does not do right: it takes any number of marks over one character, and in origin mode it moves the cursor to
-//! the wrong line.
+//! the wrong line. And what it should not do: show characters that deceive, and links that lead anywhere but to pages, mail and own files.
 
 use alacritty_terminal::event::EventListener;
-use alacritty_terminal::term::cell::Flags;
+use alacritty_terminal::term::cell::{Cell, Flags};
 use alacritty_terminal::term::{Term, TermMode};
 use alacritty_terminal::vte::ansi::{
     Attr, CharsetIndex, ClearMode, CursorShape, CursorStyle, Handler, Hyperlink, KeyboardModes,
     KeyboardModesApplyBehavior, LineClearMode, Mode, PrivateMode, Rgb, StandardCharset, TabulationClearMode,
 };
+use ringer_term::is_shown_in_cell;
 use unicode_width::UnicodeWidthChar;
+
+use crate::link_rule::may_be_followed;
 
 /// Signs that are drawn over one character. An emoji of several people has about ten.
 pub(super) const MAX_MARKS: usize = 16;
+
+/// A space as wide as a Chinese character.
+const WIDE_SPACE: char = '\u{3000}';
 
 /// A terminal without these faults.
 pub(super) struct MendedTerm<'a, T>(pub(super) &'a mut Term<T>);
 
 impl<T: EventListener> MendedTerm<'_, T> {
-    /// Whether the character that a mark would be put over has enough of them. The emulator finds it in the same way.
-    fn is_full(&self) -> bool {
+    /// The cell of the character that a mark would be put over. The emulator finds it in the same way.
+    fn marked_cell(&self) -> &Cell {
         let grid = self.0.grid();
         let (cursor, mut column) = (&grid.cursor, grid.cursor.point.column);
         if !cursor.input_needs_wrap {
@@ -28,7 +34,22 @@ impl<T: EventListener> MendedTerm<'_, T> {
         if row[column].flags.contains(Flags::WIDE_CHAR_SPACER) {
             column.0 = column.saturating_sub(1);
         }
-        row[column].zerowidth().is_some_and(|marks| marks.len() >= MAX_MARKS)
+        &row[column]
+    }
+
+    /// Shows what neither deceives nor hides. Anything else leaves the room that it takes, so that the program and its screen
+    /// agree where the cursor is.
+    fn input_beyond_ascii(&mut self, character: char) {
+        let width = character.width().unwrap_or(0);
+        let cell = self.marked_cell();
+        let marks = cell.zerowidth().unwrap_or_default();
+        let before = (width == 0).then(|| marks.last().copied().unwrap_or(cell.c));
+        match width {
+            0 if marks.len() >= MAX_MARKS || !is_shown_in_cell(character, before) => {}
+            1 if !is_shown_in_cell(character, None) => self.0.input(' '),
+            2 if !is_shown_in_cell(character, None) => self.0.input(WIDE_SPACE),
+            _ => self.0.input(character),
+        }
     }
 
     /// Moves the cursor by so many lines, to a column. In origin mode the emulator would count the lines from the top of the
@@ -66,10 +87,15 @@ macro_rules! pass_on {
 impl<T: EventListener> Handler for MendedTerm<'_, T> {
     #[inline]
     fn input(&mut self, character: char) {
-        let is_mark = !character.is_ascii() && character.width() == Some(0);
-        if !(is_mark && self.is_full()) {
+        if character.is_ascii() {
             self.0.input(character);
+        } else {
+            self.input_beyond_ascii(character);
         }
+    }
+
+    fn set_hyperlink(&mut self, link: Option<Hyperlink>) {
+        self.0.set_hyperlink(link.filter(|link| may_be_followed(&link.uri)));
     }
 
     fn goto_col(&mut self, column: usize) {
@@ -149,7 +175,6 @@ impl<T: EventListener> Handler for MendedTerm<'_, T> {
         pop_title();
         text_area_size_pixels();
         text_area_size_chars();
-        set_hyperlink(link: Option<Hyperlink>);
         report_keyboard_mode();
         push_keyboard_mode(mode: KeyboardModes);
         pop_keyboard_modes(count: u16);
@@ -182,6 +207,45 @@ mod tests {
             [marks(0, 0), marks(0, 1), marks(1, 0), marks(1, 9)],
             [MAX_MARKS, 0, MAX_MARKS, MAX_MARKS]
         );
+    }
+
+    #[test]
+    fn what_deceives_or_hides_is_not_on_the_screen() {
+        let mut term = Term::new(Config::default(), &TermSize::new(20, 4), VoidListener);
+        let mut processor: Processor<StdSyncHandler> = Processor::new();
+        let text = "user\u{202e}txt\u{200b}.\u{2066}exe\u{feff}\r\n\
+            👩\u{200d}🚀 ❤\u{fe0f} می\u{200c}خ\r\n\
+            a\u{200d}\u{fe0f}b\u{3164}\u{115f}\u{10eeee}c\r\n\
+            \u{e0b0}\u{f0001}";
+        processor.advance(&mut MendedTerm(&mut term), text.as_bytes());
+        let line = |line: i32| -> String {
+            let cells = (0..20).map(|column| &term.grid()[Line(line)][Column(column)]);
+            let cells = cells.filter(|cell| !cell.flags.contains(Flags::WIDE_CHAR_SPACER));
+            let text = |cell: &Cell| [&[cell.c], cell.zerowidth().unwrap_or_default()].concat();
+            cells.flat_map(text).collect::<String>().trim_end().to_owned()
+        };
+        assert_eq!(line(0), "usertxt.exe");
+        assert_eq!(line(1), "👩\u{200d}🚀 ❤\u{fe0f} می\u{200c}خ");
+        // One filler has no width, the other that of a Chinese character, and the placeholder of an image that of a letter.
+        assert_eq!(line(2), "ab\u{3000} c");
+        assert_eq!(line(3), "\u{e0b0}\u{f0001}");
+    }
+
+    #[test]
+    fn only_pages_and_own_files_are_linked() {
+        let linked = |uri: &str| {
+            let mut term = Term::new(Config::default(), &TermSize::new(20, 1), VoidListener);
+            let mut processor: Processor<StdSyncHandler> = Processor::new();
+            let text = format!("\x1b]8;;{uri}\x1b\\x\x1b]8;;\x1b\\");
+            processor.advance(&mut MendedTerm(&mut term), text.as_bytes());
+            let cell = &term.grid()[Line(0)][Column(0)];
+            assert_eq!(cell.c, 'x', "the text is shown");
+            cell.hyperlink().map(|link| link.uri().to_owned())
+        };
+        assert_eq!(linked("https://example.org/").as_deref(), Some("https://example.org/"));
+        for uri in ["javascript:alert(1)", "vscode://file/x", "file://elsewhere/x", "file:///missing"] {
+            assert_eq!(linked(uri), None, "{uri}");
+        }
     }
 
     /// A scroll region of the lines 3 and 4, in which lines are counted from its top.

@@ -34,6 +34,7 @@ const GIVEN_BACK_WITHIN: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 pub(super) struct ClientLink {
     stream: UnixStream,
+    pub(super) accepted: Instant,
     reader: FrameReader,
     /// What is for the client itself. It waits until its terminal has everything that was sent before.
     out: ByteQueue,
@@ -69,10 +70,11 @@ pub(super) struct ClientLink {
 }
 
 impl ClientLink {
-    pub(super) fn new(stream: UnixStream) -> io::Result<Self> {
+    pub(super) fn new(stream: UnixStream, now: Instant) -> io::Result<Self> {
         stream.set_nonblocking(true)?;
         Ok(Self {
             stream,
+            accepted: now,
             reader: FrameReader::default(),
             out: ByteQueue::default(),
             terminal: None,
@@ -297,7 +299,7 @@ mod tests {
     #[test]
     fn what_a_slow_client_is_told_last_is_waited_for_but_not_for_ever() {
         let (own, mut other) = UnixStream::pair().unwrap();
-        let mut link = ClientLink::new(own).unwrap();
+        let mut link = ClientLink::new(own, Instant::now()).unwrap();
         let picture = vec![b'x'; 1024 * 1024];
         link.send(&Frame::new(FrameKind::Output, picture.clone())).unwrap();
         link.send(&Frame::new(FrameKind::Bye, [])).unwrap();
@@ -323,7 +325,7 @@ mod tests {
 
     #[test]
     fn a_character_is_typed_however_long_its_rest_takes_and_escape_is_not_waited_for() {
-        let mut link = ClientLink::new(UnixStream::pair().unwrap().0).unwrap();
+        let mut link = ClientLink::new(UnixStream::pair().unwrap().0, Instant::now()).unwrap();
         let (begun, late) = (Instant::now(), Instant::now() + Duration::from_mins(1));
         assert!(link.input(b"\xc3", begun).is_empty());
         assert_eq!(link.input_due(), None, "the server does not wake for it");
@@ -344,7 +346,7 @@ mod tests {
         let opened =
             rustix::fs::open(name, OFlags::RDWR | OFlags::NOCTTY | flags, rustix::fs::Mode::empty()).unwrap();
         let (own, other) = UnixStream::pair().unwrap();
-        let mut link = ClientLink::new(own).unwrap();
+        let mut link = ClientLink::new(own, Instant::now()).unwrap();
         descriptor_socket::send(&other, b"\x01", Some(opened.as_fd())).unwrap();
         assert!(link.frames().unwrap().is_empty());
         (link, other, master.into())
@@ -423,7 +425,7 @@ mod tests {
         assert!(!with_terminal(OFlags::empty()).0.use_received());
         let (own, other) = UnixStream::pair().unwrap();
         other.set_nonblocking(true).unwrap();
-        let mut link = ClientLink::new(own).unwrap();
+        let mut link = ClientLink::new(own, Instant::now()).unwrap();
         descriptor_socket::send(&other, b"\x01", Some(other.as_fd())).unwrap();
         assert!(link.frames().unwrap().is_empty() && !link.use_received());
     }
@@ -431,7 +433,7 @@ mod tests {
     #[test]
     fn a_client_whose_terminal_did_not_come_is_served_without_it() {
         let (own, other) = UnixStream::pair().unwrap();
-        let mut link = ClientLink::new(own).unwrap();
+        let mut link = ClientLink::new(own, Instant::now()).unwrap();
         // More than are received, as if the server had no number left for them.
         let descriptors = [other.as_fd(); 16];
         let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(16))];

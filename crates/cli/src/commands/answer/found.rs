@@ -39,7 +39,7 @@ impl Found {
             return Self::of_question(question, journal);
         }
         let notifications = Notifications::read(journal)?;
-        let open = open_messages(journal, &notifications)?;
+        let open = notifications.open_prompts(journal)?;
         let message = match text {
             None => only_one(&open, &notifications)?,
             Some("last") => open.last().cloned().ok_or_else(nothing_open)?,
@@ -99,18 +99,6 @@ fn is_in_dialog(record: Option<&Record>) -> bool {
     record.is_some_and(Record::is_of_session)
 }
 
-/// The messages of all that is open and can be answered, oldest first.
-fn open_messages(journal: &mut Journal, notifications: &Notifications) -> Result<Vec<MessageId>, Failure> {
-    let mut open: Vec<MessageId> =
-        journal.question_messages(false)?.into_iter().map(|(_, message)| message).collect();
-    let prompts = journal.open_prompts()?;
-    let told = prompts.iter().filter_map(|prompt| notifications.with_key(&prompt.key));
-    open.extend(told.map(|record| record.id.clone()));
-    open.sort();
-    open.dedup();
-    Ok(open)
-}
-
 fn question_of(message: &MessageId, journal: &mut Journal) -> Result<Option<Question>, Failure> {
     let all = journal.question_messages(true)?;
     let id = all.into_iter().find(|(_, id)| id == message).map(|(question, _)| question);
@@ -131,6 +119,10 @@ fn only_one(open: &[MessageId], notifications: &Notifications) -> Result<Message
 
 /// What a text names: among what is open, else among all notifications.
 fn named(text: &str, open: &[MessageId], notifications: &Notifications) -> Result<MessageId, Failure> {
+    // A question of another machine is in no table here.
+    if let Some(record) = QuestionId::parse(text).ok().and_then(|id| notifications.asking(&id)) {
+        return Ok(record.id.clone());
+    }
     match Named::among(text, open.iter().rev()) {
         Named::One(message) => Ok(message),
         Named::Several(several) => {

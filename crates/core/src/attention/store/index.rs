@@ -24,6 +24,8 @@ pub(super) struct Group {
 pub(super) struct Index {
     /// By arrival.
     pub(super) everything: Ordered,
+    /// Those of other machines, by arrival.
+    pub(super) elsewhere: Ordered,
     /// By change: the order in which records became read. Without those that are open.
     pub(super) read: Ordered,
     /// By change: the order in which records became unread.
@@ -56,6 +58,9 @@ impl Index {
     pub(super) fn add(&mut self, record: &Record, slot: Slot, arrival: Number) {
         let place = &record.place;
         self.everything.push(arrival, slot);
+        if record.machine.is_some() {
+            self.elsewhere.push(arrival, slot);
+        }
         self.short_ids.insert(&record.id, slot);
         self.scopes.entry(Arc::clone(&record.scope)).or_default().push(arrival, slot);
         self.workspaces.entry(place.workspace.clone()).or_default().all.push(arrival, slot);
@@ -68,6 +73,9 @@ impl Index {
     pub(super) fn remove(&mut self, record: &Record, slot: Slot, arrival: Number) {
         let place = &record.place;
         self.everything.remove(arrival);
+        if record.machine.is_some() {
+            self.elsewhere.remove(arrival);
+        }
         self.short_ids.remove(&record.id, slot);
         if let Some(scope) = self.scopes.get_mut(&record.scope) {
             scope.remove(arrival);

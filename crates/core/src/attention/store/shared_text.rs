@@ -20,6 +20,7 @@ impl SharedTexts {
         record.sender = self.get(&record.sender);
         record.scope = self.get(&record.scope);
         record.category = record.category.take().map(|category| self.get(&category));
+        record.machine = record.machine.take().map(|machine| self.get(&machine));
         record.place.workspace = WorkspaceId::from(self.get(record.place.workspace.as_str()));
         record.place.surface =
             record.place.surface.take().map(|surface| SurfaceId::from(self.get(surface.as_str())));
@@ -27,7 +28,12 @@ impl SharedTexts {
 
     /// Forgets the texts that only a removed record had.
     pub(super) fn release(&mut self, record: &Record) {
-        let names = [Some(&*record.sender), Some(&*record.scope), record.category.as_deref()];
+        let names = [
+            Some(&*record.sender),
+            Some(&*record.scope),
+            record.category.as_deref(),
+            record.machine.as_deref(),
+        ];
         let places =
             [Some(record.place.workspace.as_str()), record.place.surface.as_ref().map(SurfaceId::as_str)];
         for text in names.into_iter().chain(places).flatten() {

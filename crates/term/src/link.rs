@@ -1,0 +1,137 @@
+//! Where a link of a program may lead (OSC 8). A terminal opens what it is given: a link with a scheme that runs something, or to a
+//! file that somebody else has put there, is not a link but a text.
+
+use crate::hidden::is_hidden;
+
+/// Where a link leads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LinkTarget {
+    /// A page, or somebody to write to.
+    Address,
+    /// A file of this machine, by its path. Whose it is has to be looked up.
+    File(String),
+}
+
+/// Reads the address of a link: `http`, `https`, `mailto`, or `file` on this machine. `None` for every other scheme, for
+/// files of other machines, and for an address in which something cannot be seen.
+///
+/// ```
+/// use ringer_term::{LinkTarget, link_target};
+///
+/// assert_eq!(link_target("https://example.org/", "box"), Some(LinkTarget::Address));
+/// assert_eq!(link_target("file://box/src/a%20b#L3", "box"), Some(LinkTarget::File("/src/a b".to_owned())));
+/// assert_eq!(link_target("javascript:alert(1)", "box"), None);
+/// ```
+pub fn link_target(uri: &str, own_host: &str) -> Option<LinkTarget> {
+    if uri.chars().any(is_hidden) {
+        return None;
+    }
+    let (scheme, rest) = uri.split_once(':')?;
+    let is = |name: &str| scheme.eq_ignore_ascii_case(name);
+    if is("http") || is("https") {
+        let host = rest.strip_prefix("//")?;
+        return (!host.is_empty() && !host.starts_with(['/', '?', '#'])).then_some(LinkTarget::Address);
+    }
+    if is("mailto") {
+        return (!rest.is_empty()).then_some(LinkTarget::Address);
+    }
+    let path = rest.find(['?', '#']).map_or(rest, |end| &rest[..end]);
+    if is("file") { file_path(path, own_host).map(LinkTarget::File) } else { None }
+}
+
+/// The path of a `file:` URL without its scheme, decoded, if it is one of this machine.
+pub fn file_path(rest: &str, own_host: &str) -> Option<String> {
+    let path = match rest.strip_prefix("//") {
+        Some(rest) => {
+            let (host, path) = rest.split_at(rest.find('/')?);
+            let is_own = host.is_empty()
+                || host.eq_ignore_ascii_case("localhost")
+                || (!own_host.is_empty() && host.eq_ignore_ascii_case(own_host));
+            is_own.then_some(path)?
+        }
+        None => rest,
+    };
+    decoded(path).filter(|path| path.starts_with('/'))
+}
+
+/// A text with `%20` as a space. `None` if that is no text.
+fn decoded(path: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(path.len());
+    let mut rest = path.as_bytes();
+    while let Some((byte, after)) = rest.split_first() {
+        let code = after.get(..2).filter(|_| *byte == b'%').and_then(|digits| str::from_utf8(digits).ok());
+        let code = code.filter(|digits| digits.bytes().all(|digit| digit.is_ascii_hexdigit()));
+        if let Some(code) = code.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
+            bytes.push(code);
+            rest = &after[2..];
+        } else {
+            bytes.push(*byte);
+            rest = after;
+        }
+    }
+    String::from_utf8(bytes).ok().filter(|path| !path.contains('\0'))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn file(path: &str) -> LinkTarget {
+        LinkTarget::File(path.to_owned())
+    }
+
+    #[test]
+    fn only_pages_mail_and_files_of_this_machine_are_links() {
+        let check =
+            |uri: &str, expected: Option<LinkTarget>| assert_eq!(link_target(uri, "box"), expected, "{uri}");
+        for uri in ["https://example.org/a?b#c", "HTTP://example.org", "mailto:a@example.org"] {
+            check(uri, Some(LinkTarget::Address));
+        }
+        for uri in [
+            "javascript:alert(1)",
+            "data:text/html,x",
+            "vscode://file/etc/passwd",
+            "ssh://box",
+            "x-man-page:ls",
+            "smb://box/share",
+            "view-source:http://x",
+            "http:example.org",
+            "http://",
+            "https:///x",
+            "mailto:",
+            "example.org",
+            "",
+            ":",
+            " http://x/",
+            "java\tscript:alert(1)",
+            "http://x/\u{202e}moc.elgoog",
+            "file://elsewhere/etc/passwd",
+            "file://BOX.example.org/x",
+            "file:relative",
+            "file://box",
+            "file:",
+            "file:///a%00b",
+            "file:///%ff",
+            "\u{200b}https://x/",
+        ] {
+            check(uri, None);
+        }
+        check("file:///src/a", Some(file("/src/a")));
+        check("file:/src/a", Some(file("/src/a")));
+        check("FILE://LocalHost/a%20b/%c3%A4%", Some(file("/a b/ä%")));
+        check("file://box/src?x#L10", Some(file("/src")));
+        assert_eq!(link_target("file:////share/x", ""), Some(file("//share/x")));
+        assert_eq!(link_target("file://x/y", ""), None);
+    }
+
+    proptest! {
+        #[test]
+        fn no_other_scheme_is_a_link(scheme in "[a-zA-Z][a-zA-Z0-9+.-]{0,12}", rest in ".{0,30}") {
+            let known = ["http", "https", "mailto", "file"].iter().any(|own| scheme.eq_ignore_ascii_case(own));
+            let target = link_target(&format!("{scheme}:{rest}"), "box");
+            prop_assert!(known || target.is_none());
+        }
+    }
+}

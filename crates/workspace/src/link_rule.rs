@@ -1,0 +1,123 @@
+//! Which links of programs are drawn as links. A link to a file is looked up on a thread, because a file system may hang.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, OnceLock};
+use std::thread;
+use std::time::Duration;
+
+use ringer_term::{LinkTarget, link_target};
+
+use crate::reported_directory::host_name;
+
+/// How long the look at a file may take. On a disk of this machine it takes microseconds; panes wait for it.
+const WITHIN: Duration = Duration::from_millis(5);
+
+/// Returns true if a person may follow a link of a program: to a page, to mail, or to a file of this user on this machine.
+pub(crate) fn may_be_followed(uri: &str) -> bool {
+    match link_target(uri, &host_name()) {
+        Some(LinkTarget::Address) => true,
+        Some(LinkTarget::File(path)) => is_own_file(Path::new(&path)),
+        None => false,
+    }
+}
+
+/// The thread that looks at files.
+struct FileLooker {
+    looks: SyncSender<(PathBuf, SyncSender<bool>)>,
+    /// A look takes longer than it may. Until it ends, there is no other.
+    hangs: Arc<AtomicBool>,
+}
+
+impl FileLooker {
+    fn start() -> Option<Self> {
+        let (looks, wanted) = sync_channel(1);
+        let hangs = Arc::new(AtomicBool::new(false));
+        let thread_hangs = Arc::clone(&hangs);
+        let run = move || run(&wanted, &thread_hangs);
+        thread::Builder::new().name("links".to_owned()).spawn(run).ok()?;
+        Some(Self { looks, hangs })
+    }
+
+    fn is_own(&self, path: &Path) -> bool {
+        if self.hangs.load(Ordering::Acquire) {
+            return false;
+        }
+        let (answer, answered) = sync_channel(1);
+        if self.looks.try_send((path.to_owned(), answer)).is_err() {
+            return false;
+        }
+        answered.recv_timeout(WITHIN).unwrap_or_else(|_| {
+            self.hangs.store(true, Ordering::Release);
+            // It may have come at that very moment.
+            let late = answered.try_recv();
+            if late.is_ok() {
+                self.hangs.store(false, Ordering::Release);
+            }
+            late.unwrap_or(false)
+        })
+    }
+}
+
+fn run(wanted: &Receiver<(PathBuf, SyncSender<bool>)>, hangs: &AtomicBool) {
+    let own = rustix::process::geteuid().as_raw();
+    while let Ok((path, answer)) = wanted.recv() {
+        let is_own =
+            fs::metadata(path).is_ok_and(|found| found.uid() == own && (found.is_file() || found.is_dir()));
+        let _ = answer.send(is_own);
+        hangs.store(false, Ordering::Release);
+    }
+}
+
+/// Returns true if a file or directory is this user's. One that cannot be looked at in time is not.
+fn is_own_file(path: &Path) -> bool {
+    static LOOKER: OnceLock<Option<FileLooker>> = OnceLock::new();
+    LOOKER.get_or_init(FileLooker::start).as_ref().is_some_and(|looker| looker.is_own(path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_a_link_only_if_it_is_this_users() {
+        let directory = tempfile::tempdir().unwrap();
+        let own = directory.path().join("a b");
+        fs::write(&own, "").unwrap();
+        let url = |path: &Path| format!("file://localhost{}", path.display()).replace(' ', "%20");
+        // A machine under load may need longer than panes wait.
+        test_support::until("it is a link", || may_be_followed(&url(&own)));
+        assert!(!may_be_followed(&url(&directory.path().join("missing"))));
+        assert!(!may_be_followed("file:///dev/null"), "no file");
+        let foreign = if rustix::process::geteuid().is_root() {
+            std::os::unix::fs::chown(&own, Some(65_534), None).unwrap();
+            own
+        } else {
+            PathBuf::from("/etc/passwd")
+        };
+        assert!(!may_be_followed(&url(&foreign)));
+        assert!(may_be_followed("https://example.org/") && !may_be_followed("javascript:alert(1)"));
+    }
+
+    #[test]
+    fn a_file_system_that_hangs_makes_no_pane_wait_twice() {
+        let (looks, wanted) = sync_channel(1);
+        let looker = FileLooker { looks, hangs: Arc::new(AtomicBool::new(false)) };
+        assert!(!looker.is_own(Path::new("/")));
+        // The second one is not even asked for.
+        assert!(!looker.is_own(Path::new("/")));
+        assert_eq!(wanted.try_iter().count(), 1);
+        let directory = tempfile::tempdir().unwrap();
+        let hangs = Arc::clone(&looker.hangs);
+        let (answer, answered) = sync_channel(1);
+        looker.looks.try_send((directory.path().to_owned(), answer)).unwrap();
+        thread::scope(|scope| {
+            scope.spawn(move || run(&wanted, &hangs));
+            assert!(answered.recv().unwrap());
+            drop(looker);
+        });
+    }
+}
