@@ -5,6 +5,7 @@ use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use ringer_core::message::InvalidName;
 use rusqlite::{ErrorCode, ffi};
 
 /// Why the journal could not do what it was asked.
@@ -82,7 +83,7 @@ pub enum Error {
     },
     /// The message may not be sent under this name.
     #[error(transparent)]
-    Sender(#[from] crate::journal::sender::SenderError),
+    Sender(#[from] SenderError),
     /// Anything else the system said.
     #[error("{what}: {source}")]
     Io {
@@ -99,6 +100,27 @@ pub enum Error {
         /// What SQLite said.
         source: rusqlite::Error,
     },
+}
+
+/// Why a message cannot be sent under a name.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SenderError {
+    /// The name stands for the person or for Ringer, or looks like that of another agent's worker.
+    #[error("{name:?} cannot be the sender of this message")]
+    Reserved {
+        /// The name.
+        name: String,
+    },
+    /// An agent of that name runs, and the command does not run below it.
+    #[error("{name} is an agent, and this command does not run below it")]
+    OtherAgent {
+        /// The agent.
+        name: String,
+    },
+    /// It is no name.
+    #[error(transparent)]
+    Invalid(#[from] InvalidName),
 }
 
 impl Error {

@@ -66,6 +66,14 @@ pub use virtual_screen::VirtualScreen;
 pub use wait::{DEADLINE, until, until_within};
 pub use web_server::{WebRequest, WebResponse, serve};
 
+/// A text without the nonces of the notifications in it, which differ from session to session.
+pub fn without_nonces(text: &str) -> String {
+    let mut parts = text.split(" nonce=\"");
+    let first = parts.next().unwrap_or_default().to_owned();
+    // 32 digits and a quotation mark.
+    parts.fold(first, |text, part| text + part.get(33..).unwrap_or_default())
+}
+
 /// Names the file in which `cargo xtask test` wants to find what was skipped: a line for each, name, tab, reason.
 pub const SKIPS: &str = "RINGER_SKIPS";
 

@@ -11,6 +11,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use crate::without_nonces;
+
 /// How long a client may take until it asks. Nothing is expected to come near it.
 const DEADLINE: Duration = Duration::from_secs(90);
 
@@ -72,7 +74,7 @@ impl ModelRequest {
         &self.body
     }
 
-    /// How often this text is in what has come since the model's last answer.
+    /// How often this text is in what has come since the model's last answer, where notifications count as without their nonces.
     pub fn count_new(&self, text: &str) -> usize {
         self.news.iter().map(|part| count(part, text)).sum()
     }
@@ -85,7 +87,7 @@ impl ModelRequest {
 
 fn count(value: &Value, text: &str) -> usize {
     match value {
-        Value::String(own) => own.matches(text).count(),
+        Value::String(own) => without_nonces(own).matches(text).count(),
         Value::Array(parts) => parts.iter().map(|part| count(part, text)).sum(),
         Value::Object(members) => members.values().map(|part| count(part, text)).sum(),
         _ => 0,

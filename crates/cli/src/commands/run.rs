@@ -14,7 +14,7 @@ use ringer_ipc::discovery::HubAddress;
 use ringer_journal::{AgentSummary, IdSource, Journal, SenderClaim};
 use ringer_platform::{find_program, is_program, variable};
 use ringer_pty::{Ending, Finished, HubSurface, Launch, OwnSurface, die_by};
-use ringer_term::{Channel, EmulatedTerminal, Env, identity_variables};
+use ringer_term::{Channel, EmulatedTerminal, Env, identity_variables, sanitise_line};
 
 use super::command_words::CommandWords;
 use super::lead_session::{self, cannot_run};
@@ -46,7 +46,7 @@ pub(crate) struct Args {
 }
 
 pub(super) fn run(arguments: &Args) -> Result<ExitCode, Failure> {
-    arguments.name.as_deref().map(Sender::new).transpose()?;
+    arguments.name.as_deref().map(check_name).transpose()?;
     let (program, _) = arguments.command.split()?;
     check_program("run", program)?;
     let started_ms = unix_ms();
@@ -71,6 +71,16 @@ pub(super) fn run(arguments: &Args) -> Result<ExitCode, Failure> {
         Ending::Exit(code) => Ok(ExitCode::from(code)),
         Ending::Signal(signal) => die_by(signal),
     }
+}
+
+/// Fails if notifications cannot be sent under a name.
+fn check_name(name: &str) -> Outcome {
+    Sender::new(name)?;
+    if !Sender::is_reserved(name) {
+        return Ok(());
+    }
+    Err(Failure::usage(format!("{:?} cannot be the name of a command", sanitise_line(name)))
+        .hint("ringer run --name release -- ./release.sh"))
 }
 
 /// Fails if a program that `ringer run` or another command is to start is not there, or cannot be executed.

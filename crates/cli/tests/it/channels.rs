@@ -5,12 +5,11 @@ mod server;
 use std::fs;
 
 use serde_json::{Value, json};
-use test_support::until;
+use test_support::{until, without_nonces};
 
 use crate::background::Background;
 use crate::hub::dialogs::until_hooks_wait;
 use crate::hub::environment::runs;
-use crate::ringer::without_nonces;
 use server::{AGENT_ID, Desk, push, verdict};
 
 #[test]

@@ -4,10 +4,10 @@ use std::thread;
 
 use ringer_journal::Home;
 use serde_json::{Value, json};
-use test_support::{Answer, Messages, Model};
+use test_support::{Answer, Messages, Model, without_nonces};
 
 use crate::home::TestEnvironment;
-use crate::ringer::{json as parsed, without_nonces};
+use crate::ringer::json as parsed;
 use crate::stdio_client::receipt;
 
 #[path = "../../examples/harness.rs"]

@@ -7,11 +7,12 @@ use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use test_support::without_nonces;
 
 use crate::half_printed::HalfPrinted;
 use crate::home::{TestEnvironment, lines, texts};
 use crate::pty::typed_in_terminal;
-use crate::ringer::{check, json, leave_unread_if_it_waits, without_nonces};
+use crate::ringer::{check, json, leave_unread_if_it_waits};
 
 pub(crate) const SESSION: &str = "6be1e699-d2b2-442c-995b-a5ac36193cd6";
 pub(crate) const AGENT: &str = "claude-6be1e699";

@@ -6,11 +6,11 @@ use std::process::Stdio;
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
-use test_support::{started, until};
+use test_support::{started, until, without_nonces};
 
 use crate::home::TestEnvironment;
 use crate::mcp_client::{Client, open_question, text_of};
-use crate::ringer::{check, check_with_input, json as read_json, without_nonces};
+use crate::ringer::{check, check_with_input, json as read_json};
 use crate::stdio_client::{receipt, tell};
 
 #[test]

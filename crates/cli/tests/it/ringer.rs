@@ -44,13 +44,6 @@ pub(crate) fn leave_unread_if_it_waits(command: &mut Command) {
     }
 }
 
-/// A text without the nonces of its notifications: nobody knows them before.
-pub(crate) fn without_nonces(text: &str) -> String {
-    let mut parts = text.split(" nonce=\"");
-    let first = parts.next().unwrap_or_default().to_owned();
-    parts.fold(first, |text, part| text + part.get(33..).unwrap_or_else(|| panic!("no nonce: {part}")))
-}
-
 fn texts(output: &Output) -> (String, String) {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     (text(&output.stdout), text(&output.stderr))

@@ -5,11 +5,10 @@
 //! name, but neither the person's nor that of an agent that runs.
 
 use ringer_core::Sender;
-use ringer_core::message::InvalidName;
 use rusqlite::OptionalExtension;
 use serde::{Deserialize, Serialize};
 
-use crate::error::Error;
+use crate::error::{Error, SenderError};
 use crate::journal::agent::info::AgentInfo;
 use crate::journal::caller::Caller;
 use crate::journal::schema::Journal;
@@ -40,27 +39,6 @@ pub struct SenderClaim {
     pub inherited: Option<String>,
     /// The command knows that the person did not type it.
     pub is_program: bool,
-}
-
-/// Why a message cannot be sent under a name.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum SenderError {
-    /// The name stands for the person or for Ringer, or looks like that of another agent's worker.
-    #[error("{name:?} cannot be the sender of this message")]
-    Reserved {
-        /// The name.
-        name: String,
-    },
-    /// An agent of that name runs, and the command does not run below it.
-    #[error("{name} is an agent, and this command does not run below it")]
-    OtherAgent {
-        /// The agent.
-        name: String,
-    },
-    /// It is no name.
-    #[error(transparent)]
-    Invalid(#[from] InvalidName),
 }
 
 impl Journal {
@@ -219,7 +197,6 @@ mod tests {
     }
 
     #[test]
-    #[expect(clippy::unnecessary_wraps, reason = "as the kernel's is read")]
     fn a_process_that_was_left_behind_is_not_in_its_terminal() {
         /// A shell (10) leads the session; 20 and 30 are below it.
         fn stat(tty: u32, orphan: u32) -> impl Fn(u32) -> Option<ProcessStat> {

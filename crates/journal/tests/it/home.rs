@@ -156,6 +156,7 @@ pub(crate) const TO_SCHEMA_3: &str = "ALTER TABLE message DROP COLUMN about;
     DROP TABLE prompt;
     ALTER TABLE lead DROP COLUMN may_decide;
     ALTER TABLE agent DROP COLUMN newest;
+    ALTER TABLE agent DROP COLUMN nonce;
     ALTER TABLE cursor DROP COLUMN id;
     ALTER TABLE cursor DROP COLUMN idle;
     DELETE FROM note WHERE name = 'generation';

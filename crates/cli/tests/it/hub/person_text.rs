@@ -5,6 +5,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
+use super::agent_shell::AgentShell;
 use super::environment::HubEnvironment;
 use crate::ringer::check_with_input;
 
@@ -89,8 +90,9 @@ fn without_ages(words: &str) -> Vec<String> {
 fn what_needs_a_person_comes_first_and_the_rest_is_counted() {
     let environment = HubEnvironment::new();
     assert_eq!(environment.run::<&str>(&[]), "Nothing needs you.\nNo agents are running.\n");
-    hook(&environment, "SessionStart", &json!({}));
-    hook(&environment, "UserPromptSubmit", &json!({}));
+    let mut agent = AgentShell::start(&environment);
+    agent.hook("SessionStart", &json!({}));
+    agent.hook("UserPromptSubmit", &json!({}));
     environment.notify(&["--from", "ci", "--kind", "complete", "green"]);
     environment.notify(&["--from", "ci", "--kind", "error", "main is red"]);
     environment.run(&["ask", "--from", "painter", "Which colour?"]);
