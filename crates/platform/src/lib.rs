@@ -48,6 +48,6 @@ pub use shared_file_system::is_on_shared_file_system;
 pub use shell_word::shell_word;
 #[cfg(target_os = "linux")]
 pub use socket::connect_abstract_at_once;
-pub use socket::{connect_at_once, peer_uid};
+pub use socket::{connect_at_once, peer_pid, peer_uid};
 pub use terminal_lock::{try_lock_terminal, unlock_terminal};
 pub use wake::{clear_wakes, wake, wake_pair};

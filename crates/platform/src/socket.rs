@@ -1,7 +1,7 @@
 //! Connecting to a Unix socket, and who is behind it.
 
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
@@ -52,4 +52,17 @@ pub fn peer_uid(stream: &UnixStream) -> io::Result<u32> {
 #[cfg(target_os = "macos")]
 pub fn peer_uid(stream: &UnixStream) -> io::Result<u32> {
     Ok(nix::unistd::getpeereid(stream)?.0.as_raw())
+}
+
+/// The number of the process behind a socket. `None` for one that this namespace does not see.
+#[cfg(not(target_os = "macos"))]
+pub fn peer_pid(stream: impl AsFd) -> Option<u32> {
+    let pid = rustix::net::sockopt::socket_peercred(stream).ok()?.pid.as_raw_pid();
+    u32::try_from(pid).ok().filter(|pid| *pid > 0)
+}
+
+/// The number of the process behind a socket, which macOS does not tell.
+#[cfg(target_os = "macos")]
+pub fn peer_pid(_: impl AsFd) -> Option<u32> {
+    None
 }

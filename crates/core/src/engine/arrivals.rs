@@ -11,7 +11,7 @@ use crate::attention::{
 };
 use crate::engine::{Event, IncomingMessage, Order};
 use crate::message::{
-    CLOSED_UNANSWERED, Draft, EPISODE_KEY_PREFIX, Mark, MessageId, Place, Recipient, ShownKind, Tag,
+    CLOSED_UNANSWERED, Draft, EPISODE_KEY_PREFIX, EVIDENCE, Mark, MessageId, Place, Recipient, ShownKind, Tag,
 };
 use crate::time::Now;
 
@@ -135,6 +135,7 @@ impl Engine {
             answer: draft.body.clone(),
             by: draft.sender.to_string(),
             with: AnsweredWith::named(draft.category.as_deref().unwrap_or_default()),
+            evidence: draft.origin.meta.get(EVIDENCE).cloned(),
         };
         let ids: Vec<MessageId> =
             self.attention.store().open_of(None, key).map(|record| record.id.clone()).collect();
