@@ -6,7 +6,7 @@ mod attach;
 mod command_words;
 mod complete;
 mod completions;
-mod config;
+pub(crate) mod config;
 mod digest;
 mod dnd;
 mod doctor;

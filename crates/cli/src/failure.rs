@@ -10,6 +10,10 @@ use ringer_term::sanitise_line;
 
 use crate::exit::Exit;
 
+/// What helps somebody who was refused because nothing showed that it was the person.
+pub(crate) const PERSON_HINT: &str =
+    "run it in a terminal of your own, or allow your scripts: [answers] scripts = true in config.toml";
+
 /// An error that ends a command.
 #[derive(Debug)]
 pub(crate) struct Failure {

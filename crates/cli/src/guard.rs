@@ -1,77 +1,346 @@
-//! An agent must not answer in place of the person. This is a guard against agents that try, and no wall against programs of
-//! the same user.
+//! What only the person may do: answer, trust, mute, type into panes.
+//!
+//! `ringer-guard` finds the evidence. Here it is asked for, what is doubtful is announced, and what is refused is told. Nothing of
+//! this holds against a debugger of the same user: docs/security.md.
 
-use std::env;
+use std::sync::OnceLock;
 
-use ringer_core::message::{Agent, Recipient, Tag};
+use ringer_core::attention::Record;
+use ringer_core::message::{Agent, REFUSED, Recipient, Tag};
 use ringer_core::{Draft, Kind, Scope, Sender};
-use ringer_journal::{Caller, IdSource, Journal, StoredPrompt};
+use ringer_guard::{
+    AgentProcesses, Evidence, HubProcess, OF_CLIENTS, PaneWindows, Refusal, System, Verdict, examine,
+};
+use ringer_hub::Clock;
+use ringer_ipc::host::RequestGuard;
+use ringer_journal::{HubLock, IdSource, Journal, ProcessStat, StoredPrompt};
+use ringer_platform::variable;
 use ringer_term::sanitise_line;
+use serde_json::Value;
 
+use crate::commands::config::{environment, user_config};
+use crate::context;
 use crate::exit::Exit;
-use crate::failure::Failure;
+use crate::failure::{Failure, PERSON_HINT};
+use crate::notifications::Notifications;
 
-/// Variables that agents set for what they run. They count only where the processes above cannot be read.
-const OF_AGENTS: [&str; 4] = ["RINGER_AGENT", "CLAUDECODE", "CODEX_THREAD_ID", "GEMINI_CLI"];
+/// The category of the notification that a script of the person did what only they may do.
+const BY_SCRIPT: &str = "done_by_script";
+/// The category where the end of the terminal cannot be seen.
+const BY_TERMINAL: &str = "done_in_terminal";
 
-/// The category of the notification that an agent tried to do what only a person may do.
-const REFUSED: &str = "agent_refused";
+/// Set in the server of panes. Every window that it shows panes in was checked when it attached, and nobody else reaches the
+/// keys and buttons that it acts on.
+static IS_PANE_SERVER: OnceLock<()> = OnceLock::new();
 
-/// Who decides on a prompt: the person, or the lead of its scope if the person allows that.
-pub(crate) fn decider(journal: &mut Journal, prompt: &StoredPrompt) -> Result<Sender, Failure> {
-    let Some(agent) = calling_agent(journal)? else { return Ok(Sender::person()) };
-    if journal.lead(&prompt.scope)?.may_answer(&agent, &prompt.agent) {
-        return Ok(Sender::new(agent.as_str())?);
-    }
-    let what = format!("answer what {} asks", prompt.agent.as_str());
-    let failure = refuse(journal, &agent, &prompt.scope, &what);
-    Err(failure
-        .hint("only a person may do that; they can allow it to the lead agent: ringer lead --may-decide"))
+/// From now on, this process acts for the person at the windows that it shows.
+pub(crate) fn act_for_windows() {
+    let _ = IS_PANE_SERVER.set(());
 }
 
-/// Refuses what only a person may do, if an agent calls.
-pub(crate) fn only_a_person(journal: &mut Journal, scope: &Scope, what: &str) -> Result<(), Failure> {
-    match calling_agent(journal)? {
-        None => Ok(()),
-        Some(agent) => Err(refuse(journal, &agent, scope, what)
-            .hint("only a person may do that, in a terminal of their own")),
+/// Someone who may decide, and how that is known.
+#[derive(Debug, Clone)]
+pub(crate) struct Decider {
+    pub(crate) by: Sender,
+    /// In words, for `ringer why`; nothing for an agent.
+    pub(crate) evidence: Option<String>,
+}
+
+impl Decider {
+    fn person(evidence: String) -> Self {
+        Self { by: Sender::person(), evidence: Some(evidence) }
+    }
+}
+
+/// Who decides on a prompt: the person, or the lead of its scope if the person allows that.
+pub(crate) fn decider(journal: &mut Journal, prompt: &StoredPrompt) -> Result<Decider, Failure> {
+    let what = format!("answer what {} asks", prompt.agent.as_str());
+    let agents = journal.agent_processes()?;
+    match verdict(&agents, Some(prompt.asked_ms)) {
+        Verdict::Agent(agent) => {
+            let lead = journal.lead(&prompt.scope)?;
+            let all = agents_above(&agents);
+            if lead.may_answer(&agent, &prompt.agent) && all.iter().all(|above| *above == agent) {
+                return Ok(Decider { by: Sender::new(agent.as_str())?, evidence: None });
+            }
+            Err(refuse_agent(journal, &agent, &prompt.scope, &what).hint(
+                "only a person may do that; they can allow it to the lead agent: ringer lead --may-decide",
+            ))
+        }
+        verdict => passes(journal, verdict, &prompt.scope, &what, Announced::Yes).map(Decider::person),
     }
 }
 
 /// Returns true if a variable says that a client started this process, also one whose hooks are not set up.
 pub(crate) fn is_in_environment_of_agent() -> bool {
-    OF_AGENTS.iter().any(|name| env::var_os(name).is_some_and(|value| !value.is_empty()))
+    let mut names = OF_CLIENTS.iter().map(|(name, _)| *name).chain(["RINGER_AGENT"]);
+    names.any(|name| variable(name).is_some())
 }
 
-/// Whether an agent calls this command.
-pub(crate) fn is_agent(journal: &mut Journal) -> Result<bool, Failure> {
-    Ok(calling_agent(journal)?.is_some())
+/// Refuses what only a person may do, unless there is evidence of one.
+pub(crate) fn only_a_person(journal: &mut Journal, scope: &Scope, what: &str) -> Result<(), Failure> {
+    let agents = journal.agent_processes()?;
+    passes(journal, verdict(&agents, None), scope, what, Announced::Yes).map(drop)
 }
 
-/// The agent that calls this command, if one does.
-fn calling_agent(journal: &mut Journal) -> Result<Option<Agent>, Failure> {
-    Ok(match journal.caller(std::process::id())? {
-        Caller::Agent(agent) => Some(agent),
-        Caller::Unknown => {
-            let named =
-                OF_AGENTS.iter().find_map(|name| env::var(name).ok().filter(|value| !value.is_empty()));
-            named.map(|name| Agent::new(&name).or_else(|_| Agent::new("agent"))).transpose()?
+/// The same for what shows by itself, or can be undone.
+pub(crate) fn only_a_person_quietly(what: &str) -> Result<(), Failure> {
+    let mut journal = context::journal_to_read()?;
+    let agents = journal.agent_processes()?;
+    passes(&mut journal, verdict(&agents, None), &Scope::global(), what, Announced::No).map(drop)
+}
+
+/// Refuses to quieten what others sent: an agent may mark, snooze and clear its own notifications. `requests` are those of the
+/// hub's socket.
+pub(crate) fn may_quieten(journal: &mut Journal, what: &str, requests: &[Value]) -> Result<(), Failure> {
+    let agents = journal.agent_processes()?;
+    let verdict = verdict(&agents, None);
+    quietens(journal, verdict, what, requests)
+}
+
+fn quietens(journal: &mut Journal, verdict: Verdict, what: &str, requests: &[Value]) -> Result<(), Failure> {
+    if let Verdict::Agent(agent) = &verdict
+        && are_own(journal, agent, requests)?
+    {
+        return Ok(());
+    }
+    // What is quietened can be undone, but nobody may hide a refusal without a trace.
+    let is_refusal = |record: &Record| record.category.as_deref() == Some(REFUSED) && !record.is_resolved;
+    let hides_refusal = !Notifications::read(journal)?.newest(&Clock::local(), is_refusal, 1).is_empty();
+    let announced = if hides_refusal { Announced::Yes } else { Announced::No };
+    passes(journal, verdict, &Scope::global(), what, announced).map(drop)
+}
+
+/// Returns true if each request names one notification, and the agent sent it. What tells of a refusal is never its own.
+fn are_own(journal: &mut Journal, agent: &Agent, requests: &[Value]) -> Result<bool, Failure> {
+    let name = journal.agent_info(agent)?.and_then(|info| info.name);
+    for request in requests {
+        let message = match request["id"].as_str() {
+            Some(id) => {
+                let id = full_id(journal, id)?;
+                journal.message(&id)?
+            }
+            None => None,
+        };
+        let is_own = message.is_some_and(|message| {
+            let sender = message.draft.sender.as_str();
+            let is_sender = sender == agent.as_str() || name.as_deref() == Some(sender);
+            is_sender && message.draft.category.as_deref() != Some(REFUSED)
+        });
+        if !is_own {
+            return Ok(false);
         }
-        _ => None,
+    }
+    Ok(!requests.is_empty())
+}
+
+/// The id of a notification by what a person types.
+fn full_id(journal: &mut Journal, text: &str) -> Result<String, Failure> {
+    let named = Notifications::read(journal)?.named(text, &Clock::local())?;
+    Ok(named.map_or_else(|| text.to_owned(), |id| id.to_string()))
+}
+
+/// Whether what passes without being proven is announced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Announced {
+    Yes,
+    No,
+}
+
+/// What an agent may do to its own notifications, or nobody but the person at all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reserved {
+    Quietening,
+    Other(Announced),
+}
+
+/// What a method of the hub's socket would do, if it is for the person alone.
+fn reserved(method: &str) -> Option<(&'static str, Reserved)> {
+    Some(match method {
+        "notification.mark_read" | "notification.mark_unread" => ("mark notifications", Reserved::Quietening),
+        "notification.snooze" => ("snooze notifications", Reserved::Quietening),
+        "notification.clear" | "notification.dismiss" => ("clear notifications", Reserved::Quietening),
+        "notification.undo" => ("undo what a person did", Reserved::Other(Announced::No)),
+        "mute.set" => ("change what is muted", Reserved::Other(Announced::Yes)),
+        "mute.remove" => ("change what is muted", Reserved::Other(Announced::No)),
+        "hub.stop" => ("stop the hub", Reserved::Other(Announced::No)),
+        _ => return None,
     })
 }
 
+/// Refuses requests of the hub's socket that only the person may send.
+pub(crate) struct HubGuard;
+
+impl RequestGuard for HubGuard {
+    fn is_reserved(&self, method: &str) -> bool {
+        reserved(method).is_some()
+    }
+
+    fn check(&self, pid: Option<u32>, method: &str, params: &Value) -> Result<(), String> {
+        // The hub's own threads are its clients, too.
+        if pid == Some(std::process::id()) { Ok(()) } else { check_request(pid, method, params) }
+    }
+}
+
+fn check_request(pid: Option<u32>, method: &str, params: &Value) -> Result<(), String> {
+    let Some((what, reserved)) = reserved(method) else { return Ok(()) };
+    // It gave up. The hub may have been stopped meanwhile.
+    if pid.is_some_and(|pid| ProcessStat::of(pid).is_none()) {
+        return Err(format!("the process that wanted to {what} has ended"));
+    }
+    let check = || {
+        let mut journal = context::journal_to_read()?;
+        let agents = journal.agent_processes()?;
+        let verdict = match pid {
+            Some(pid) => of_client(&agents, pid),
+            None if cfg!(target_os = "linux") => Verdict::Refused(Refusal::Elsewhere),
+            None => return Ok(()),
+        };
+        match reserved {
+            Reserved::Quietening => quietens(&mut journal, verdict, what, std::slice::from_ref(params)),
+            Reserved::Other(announced) => {
+                passes(&mut journal, verdict, &Scope::global(), what, announced).map(drop)
+            }
+        }
+    };
+    check().map_err(|failure: Failure| failure.first_line())
+}
+
+/// Who is at a client of the hub. The server of panes acts for those at its windows.
+fn of_client(agents: &AgentProcesses, pid: u32) -> Verdict {
+    let panes = pane_windows();
+    let ask = || panes.clone();
+    let system = System::new(HubProcess::Running(std::process::id(), None), &ask);
+    let windows = panes.as_ref().filter(|panes| panes.server == pid).map(|panes| panes.windows.clone());
+    let of_windows =
+        windows.unwrap_or_default().into_iter().map(|window| examine(&system, agents, window, None));
+    let passing =
+        of_windows.into_iter().find(|verdict| matches!(verdict, Verdict::Proven(_) | Verdict::Known(_)));
+    passing.unwrap_or_else(|| examine(&system, agents, pid, None))
+}
+
+/// Returns true if an agent calls this command.
+pub(crate) fn is_agent(journal: &mut Journal) -> Result<bool, Failure> {
+    let agents = journal.agent_processes()?;
+    Ok(matches!(verdict(&agents, None), Verdict::Agent(_)))
+}
+
+/// Returns true if a process may type into panes: a client of the server of panes. What it tried is told.
+pub(crate) fn may_type(pid: u32, windows: &PaneWindows, what: &str) -> Result<(), String> {
+    let check = || {
+        let mut journal = context::journal_to_read()?;
+        let agents = journal.agent_processes()?;
+        let windows = || Some(windows.clone());
+        let verdict = examine(&System::new(hub(), &windows), &agents, pid, None);
+        // Its command, if it was one, announced it.
+        passes(&mut journal, verdict, &Scope::global(), what, Announced::No).map(drop)
+    };
+    check().map_err(|failure: Failure| failure.first_line())
+}
+
+/// Who calls this command. `asked_ms` is when the question was asked, in milliseconds since 1970.
+fn verdict(agents: &AgentProcesses, asked_ms: Option<i64>) -> Verdict {
+    if IS_PANE_SERVER.get().is_some() {
+        return Verdict::Proven(Evidence { programs: vec!["a window of panes".to_owned()], doubt: None });
+    }
+    let Some(pid) = System::own_pid() else { return Verdict::Refused(Refusal::Unreadable) };
+    examine(&System::new(hub(), &pane_windows), agents, pid, asked_ms.and_then(System::ticks_at))
+}
+
+/// Returns true if the person lets their scripts decide.
+fn may_scripts() -> bool {
+    user_config(&environment())
+        .and_then(|(_, config)| config.ok())
+        .is_some_and(|config| config.answers.scripts)
+}
+
+fn hub() -> HubProcess {
+    let owner = context::home().ok().and_then(|home| HubLock::owner(&home));
+    owner.map_or(HubProcess::None, |owner| HubProcess::Running(owner.pid, owner.started))
+}
+
+/// Asks the server of panes for its windows.
+static ASK_PANES: OnceLock<fn() -> Option<PaneWindows>> = OnceLock::new();
+
+/// Names what asks the server of panes for its windows.
+pub(crate) fn ask_panes_with(ask: fn() -> Option<PaneWindows>) {
+    let _ = ASK_PANES.set(ask);
+}
+
+fn pane_windows() -> Option<PaneWindows> {
+    ASK_PANES.get().and_then(|ask| ask())
+}
+
+/// Every agent above this process.
+fn agents_above(agents: &AgentProcesses) -> Vec<Agent> {
+    let mut found = Vec::new();
+    let mut next = System::own_pid();
+    while let Some((pid, stat)) = next.and_then(|pid| Some((pid, ProcessStat::of(pid)?))) {
+        found.extend(agents.get(&(pid, stat.started)).cloned());
+        next = Some(stat.parent).filter(|parent| *parent > 0);
+    }
+    found
+}
+
+/// The evidence for the person, in words, or the refusal.
+fn passes(
+    journal: &mut Journal,
+    verdict: Verdict,
+    scope: &Scope,
+    what: &str,
+    announced: Announced,
+) -> Result<String, Failure> {
+    match verdict {
+        Verdict::Proven(evidence) => Ok(format!("from {evidence}")),
+        Verdict::Known(evidence) if announced == Announced::No => Ok(format!("from {evidence}")),
+        Verdict::Known(evidence) => {
+            let text = format!("Somebody in {evidence}, did this: {what}. If it was not you: ringer undo, ringer log");
+            announce(journal, scope, Kind::Status, BY_TERMINAL, None, &text);
+            Ok(format!("from {evidence}"))
+        }
+        Verdict::Agent(agent) => Err(refuse_agent(journal, &agent, scope, what)
+            .hint("only a person may do that, in a terminal of their own; what is typed after ! in an agent is below it, too")),
+        Verdict::Refused(refusal) if refusal.may_be_script() && may_scripts() => {
+            if announced == Announced::Yes {
+                let text = format!("A script of yours did this: {what} ({refusal}). If it was not yours: ringer undo, ringer log");
+                announce(journal, scope, Kind::Status, BY_SCRIPT, None, &text);
+            }
+            Ok(format!("from a script: {refusal}"))
+        }
+        Verdict::Refused(refusal) => {
+            let text = format!("A process tried to {what}, which only you may do. It was refused: {refusal}.");
+            announce(journal, scope, Kind::Error, REFUSED, None, &text);
+            let failure = Failure::new(Exit::NoPermission, format!("only a person may {what}: {refusal}"));
+            Err(if refusal.may_be_script() {
+                failure.hint(PERSON_HINT)
+            } else {
+                failure.hint("run it in a terminal of your own, on the machine and in the container of the hub")
+            })
+        }
+    }
+}
+
 /// Tells the person, and gives the error for the agent.
-fn refuse(journal: &mut Journal, agent: &Agent, scope: &Scope, what: &str) -> Failure {
+fn refuse_agent(journal: &mut Journal, agent: &Agent, scope: &Scope, what: &str) -> Failure {
     let agent = agent.as_str();
     let text = format!("{agent} tried to {what}, which only a person may do. It was refused.");
-    let sender = Sender::new(agent).unwrap_or_else(|_| Sender::system());
-    let mut draft = Draft::tagged(scope.clone(), sender, Tag::Notice(Kind::Error), &text);
-    draft.recipient = Recipient::Person;
-    draft.category = Some(REFUSED.to_owned());
-    // An agent that tries again and again is told of once.
-    draft.key = Some(REFUSED.to_owned());
-    // The refusal holds also where it cannot be told.
-    let _ = journal.append(&draft, &IdSource::now());
+    announce(journal, scope, Kind::Error, REFUSED, Some(agent), &text);
     Failure::new(Exit::NoPermission, format!("an agent ({}) must not {what}", sanitise_line(agent)))
+}
+
+/// Tells the person. The same of one agent is one row. Its sender is Ringer: an agent may clear and replace what it sent.
+fn announce(
+    journal: &mut Journal,
+    scope: &Scope,
+    kind: Kind,
+    category: &str,
+    agent: Option<&str>,
+    text: &str,
+) {
+    let mut draft = Draft::tagged(scope.clone(), Sender::system(), Tag::Notice(kind), text);
+    draft.recipient = Recipient::Person;
+    draft.category = Some(category.to_owned());
+    draft.key = Some(agent.map_or_else(|| category.to_owned(), |agent| format!("{category}:{agent}")));
+    // What was decided holds also where it cannot be told.
+    let _ = journal.append(&draft, &IdSource::now());
 }

@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use crate::context;
 use crate::exit::Exit;
-use crate::failure::Failure;
+use crate::failure::{Failure, PERSON_HINT};
 use crate::notifications::ambiguous;
 use crate::output::eprint_line;
 
@@ -254,6 +254,7 @@ pub(crate) fn failure(error: HubClientError) -> Failure {
                 "not_found" => (Exit::Data, Some("ringer list")),
                 "resolved" => (Exit::Data, Some("ringer   # shows what needs you")),
                 "invalid_params" => (Exit::Usage, None),
+                "no_permission" => (Exit::NoPermission, Some(PERSON_HINT)),
                 "busy" | "rate_limited" => (Exit::TryAgain, None),
                 "unknown_method" => {
                     (Exit::Unavailable, Some("ringer hub stop   # another version is running"))

@@ -45,6 +45,7 @@ mod tmux_setup;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    guard::ask_panes_with(panes::windows);
     if cfg!(panic = "abort") {
         exit_when_it_panics();
     }

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::failure::{Failure, Outcome};
 use crate::output::{print_json, print_line};
-use crate::{context, hub_client};
+use crate::{context, guard, hub_client};
 
 /// What is muted now: what the last hub stored, and the marks that it has not read.
 pub(crate) fn stored(journal: &mut Journal) -> Result<Vec<RequestedMute>, Failure> {
@@ -123,6 +123,7 @@ pub(crate) fn change(change: &Change, as_json: bool) -> Outcome {
         answer
     } else {
         let mut journal = Journal::open(&context::home()?)?;
+        guard::only_a_person(&mut journal, &Scope::global(), "change what is muted")?;
         change.write(&mut journal)?;
         views(&stored(&mut journal)?)
     };

@@ -8,6 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use ringer_core::message::PANE_PREFIX;
+use ringer_guard::PaneWindows;
 use ringer_ipc::discovery::{HubAddress, socket_path};
 use ringer_ipc::{StartError, start_with_arguments, tell_ready};
 use ringer_journal::{Home, Journal};
@@ -189,6 +190,17 @@ pub(crate) fn list() -> Result<Vec<PaneListed>, Failure> {
     }
 }
 
+/// The windows that show panes, if there are panes. Starts no server, and makes nothing where there never were any.
+pub(crate) fn windows() -> Option<PaneWindows> {
+    if !Places::has_session(&context::home().ok()?) {
+        return None;
+    }
+    match ringer_workspace::request(&places().ok()?, &settings(), &Request::Windows, None).ok()? {
+        Answer::Windows { server, windows } => Some(PaneWindows { server, windows }),
+        _ => None,
+    }
+}
+
 /// How many panes are open. Makes nothing where there never was one.
 pub(crate) fn open_count() -> usize {
     let had_panes = context::home().is_ok_and(|home| Places::has_session(&home));
@@ -227,5 +239,9 @@ pub(crate) fn server_options() -> Result<ServerOptions, Failure> {
             .map(|hub| hub.socket)
             .or_else(|| socket_path(&home, home.runtime()).ok()),
         tell_ready: Box::new(tell_ready),
+        may_type: Box::new(|typist| {
+            let windows = PaneWindows { server: std::process::id(), windows: typist.windows.clone() };
+            guard::may_type(typist.pid, &windows, typist.what)
+        }),
     })
 }

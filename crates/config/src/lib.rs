@@ -51,7 +51,7 @@ pub use problem::{ConfigError, ConfigErrors, MAX_PROBLEMS};
 pub use relay_entry::RelayEntry;
 pub use repository_entry::RepositoryEntry;
 pub use schema::{schema, schema_text};
-pub use settings::{Channels, Config, RepositorySettings, Tmux};
+pub use settings::{Answers, Channels, Config, RepositorySettings, Tmux};
 pub use table_rule::TableRule;
 pub use trust::{TrustError, Trusted};
 pub use trustable::Trustable;

@@ -16,10 +16,10 @@ use crate::page::{Item, Page, Section};
 use crate::problem::ConfigErrors;
 use crate::relay_entry::relays;
 use crate::repository_entry::repositories;
-use crate::settings::{Channels, Config, RepositorySettings, Tmux};
+use crate::settings::{Answers, Channels, Config, RepositorySettings, Tmux};
 use crate::table_rule::TableRule;
 
-pub(crate) const ROOT: [&str; 14] = [
+pub(crate) const ROOT: [&str; 15] = [
     "preferred_channel",
     "idle_threshold_ms",
     "stuck_threshold_ms",
@@ -32,6 +32,7 @@ pub(crate) const ROOT: [&str; 14] = [
     "keys",
     "theme",
     "tmux",
+    "answers",
     "relay",
     "repository",
 ];
@@ -59,6 +60,7 @@ pub(crate) const HOOK: [&str; 5] = ["id", "command", "timeout_ms", "on_failure",
 pub(crate) const WEBHOOK: [&str; 6] = ["id", "kind", "url", "secret_file", "kinds", "when"];
 pub(crate) const WATCH: [&str; 5] = ["paths", "command", "directory", "agent", "timeout_ms"];
 pub(crate) const CHANNELS: [&str; 1] = ["enabled"];
+pub(crate) const ANSWERS: [&str; 1] = ["scripts"];
 pub(crate) const CHANNEL: [&str; 5] = ["name", "command", "to", "allow", "may_answer"];
 /// Each is a process and a thread of the hub.
 const MAX_CHANNELS: usize = 16;
@@ -109,6 +111,7 @@ pub fn parse_with_rules(
         keys: root.get("keys").map(|item| texts(&item)).unwrap_or_default(),
         theme: root.get("theme").map(|item| texts(&item)).unwrap_or_default(),
         tmux: root.get("tmux").and_then(|item| tmux(&item)).unwrap_or_default(),
+        answers: root.get("answers").and_then(|item| answers(&item)).unwrap_or_default(),
         relays: relays(&root),
         repositories: repositories(&root),
         path: path.to_owned(),
@@ -372,6 +375,11 @@ fn unique(root: &Section<'_, '_>, name: &str, key: &str) {
 }
 
 /// A table of texts under names that are not known yet.
+fn answers(item: &Item<'_, '_>) -> Option<Answers> {
+    let section = item.section("a table")?.with_keys(&ANSWERS, |_| None);
+    Some(Answers { scripts: section.get("scripts").and_then(|item| item.boolean()).unwrap_or_default() })
+}
+
 fn tmux(item: &Item<'_, '_>) -> Option<Tmux> {
     let section = item.section("a table")?.with_keys(&TMUX, |_| None);
     let one_pane = section.get("one_pane").and_then(|item| item.word());

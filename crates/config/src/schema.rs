@@ -20,7 +20,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::parse::{CHANNEL, CHANNELS, HOOK, MATCHER, NOTIFY, ROOT, TMUX, WATCH, WEBHOOK};
+    use crate::parse::{ANSWERS, CHANNEL, CHANNELS, HOOK, MATCHER, NOTIFY, ROOT, TMUX, WATCH, WEBHOOK};
     use crate::relay_entry::RELAY;
     use crate::repository_entry::REPOSITORY;
 
@@ -50,6 +50,7 @@ mod tests {
         check(&schema, &ROOT);
         check(&schema["definitions"]["Notify"], &NOTIFY);
         check(&schema["definitions"]["Tmux"], &TMUX);
+        check(&schema["definitions"]["Answers"], &ANSWERS);
         check(&schema["definitions"]["Matcher"], &MATCHER);
         check(&schema["definitions"]["Hook"], &HOOK);
         check(&schema["definitions"]["Webhook"], &WEBHOOK);

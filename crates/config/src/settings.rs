@@ -61,6 +61,8 @@ pub struct Config {
     pub theme: BTreeMap<String, String>,
     /// How Ringer draws in tmux.
     pub tmux: Tmux,
+    /// Who may answer for you.
+    pub answers: Answers,
     /// Other machines.
     #[serde(rename = "relay")]
     pub relays: Vec<RelayEntry>,
@@ -81,6 +83,15 @@ pub struct Tmux {
     #[serde(serialize_with = "word::serialize")]
     #[schemars(schema_with = "word::schema::<OnePane>")]
     pub one_pane: OnePane,
+}
+
+/// Who may answer for you.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(default, deny_unknown_fields)]
+pub struct Answers {
+    /// Whether your own scripts may decide for you where no terminal of yours is around them. What runs below an agent never may.
+    /// You are told of each use.
+    pub scripts: bool,
 }
 
 /// Whether MCP servers may push messages into agents' conversations.
@@ -107,6 +118,7 @@ impl Default for Config {
             keys: BTreeMap::new(),
             theme: BTreeMap::new(),
             tmux: Tmux::default(),
+            answers: Answers::default(),
             relays: Vec::new(),
             repositories: Vec::new(),
             path: PathBuf::new(),

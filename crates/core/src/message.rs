@@ -15,10 +15,13 @@ mod surface;
 pub use about::{About, PersonText};
 pub use address::{Agent, Recipient, Scope, Sender};
 pub use draft::{
-    Draft, EPISODE_KEY_PREFIX, MAX_BODY, Message, MessageOrigin, TERMINAL_KEY_PREFIX, is_ended_by_key,
+    Draft, EPISODE_KEY_PREFIX, EVIDENCE, MAX_BODY, Message, MessageOrigin, TERMINAL_KEY_PREFIX,
+    is_ended_by_key,
 };
 pub use id::{MessageId, QuestionId};
-pub use kind::{CLOSED_UNANSWERED, IDLE_PROMPT, Kind, Mark, PERMISSION_PROMPT, PERMISSION_REFUSED, Tag};
+pub use kind::{
+    CLOSED_UNANSWERED, IDLE_PROMPT, Kind, Mark, PERMISSION_PROMPT, PERMISSION_REFUSED, REFUSED, Tag,
+};
 pub use names::{InvalidName, validate_name, validate_text};
 pub use nonce::{InvalidNonce, SessionNonce};
 pub use part::{MAX_PART, MessagePart, part_count};

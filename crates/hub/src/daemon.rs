@@ -228,6 +228,7 @@ async fn serve(
     let on_bus = SessionDesktop::new(desktop.clone(), options.usual_bus.clone());
     let executor =
         JobExecutor::new(setup, on_bus.clone(), inputs.clone(), on_desktop, home, plug_ins.answerer.take());
+    let guard = plug_ins.guard.take();
     let settings_changes = report_settings(options, inputs.clone());
     let login_session = report_login_session(options, inputs.clone(), executor.deliveries());
     let channels = LoopChannels {
@@ -248,7 +249,7 @@ async fn serve(
     let loop_thread = loop_thread.map_err(HubError::Runtime)?;
     let signals = wait_for_signal(inputs.clone());
     tokio::select! {
-        () = server::serve(listener, inputs, clients, on_bus) => {}
+        () = server::serve(listener, inputs, clients, on_bus, guard) => {}
         () = executor.run(queued, clicks) => {}
         () = signals => {}
         () = login_session => {}

@@ -22,6 +22,7 @@ use crate::message::LoopEvent;
 use crate::request::ConnectionId;
 use crate::session_bus::SessionDesktop;
 use crate::view;
+use ringer_ipc::host::RequestGuard;
 use ringer_ipc::{ApiError, MAX_LINE, Response, read_request};
 use ringer_platform::FIRST_FRAME_WITHIN;
 
@@ -62,6 +63,7 @@ pub(crate) async fn serve(
     inputs: mpsc::Sender<Input>,
     open: Arc<AtomicUsize>,
     desktop: SessionDesktop,
+    guard: Option<Arc<dyn RequestGuard>>,
 ) {
     let own = rustix::process::geteuid().as_raw();
     let mut last_id = 0;
@@ -72,7 +74,10 @@ pub(crate) async fn serve(
             tokio::time::sleep(Duration::from_millis(100)).await;
             continue;
         };
-        if !stream.peer_cred().is_ok_and(|peer| peer.uid() == own) {
+        let peer = stream.peer_cred();
+        // A process of another namespace has the number 0.
+        let pid = peer.as_ref().ok().and_then(|peer| u32::try_from(peer.pid()?).ok()).filter(|pid| *pid > 0);
+        if !peer.is_ok_and(|peer| peer.uid() == own) {
             refuse(&stream, "no_permission", "this hub belongs to another user");
             continue;
         }
@@ -85,8 +90,11 @@ pub(crate) async fn serve(
         let id = ConnectionId(last_id);
         let count = ConnectionGuard::begin(&open);
         let (inputs, desktop) = (inputs.clone(), desktop.clone());
+        let sender = guard.clone().map(|guard| Sender { pid, guard });
         tokio::spawn(async move {
-            Connection::new(stream, inputs, desktop, (slot, allowed), id).run().await;
+            Connection { peer: pid, sender, ..Connection::new(stream, inputs, desktop, (slot, allowed), id) }
+                .run()
+                .await;
             drop(count);
         });
     }
@@ -133,6 +141,26 @@ impl RateLimiter {
     }
 }
 
+/// The process at the other end of a connection, and what checks whether it may send a request.
+struct Sender {
+    pid: Option<u32>,
+    guard: Arc<dyn RequestGuard>,
+}
+
+impl Sender {
+    /// Says why it may not send a request, if it may not.
+    async fn check(&self, method: &str, params: &Value) -> Result<(), ApiError> {
+        if !self.guard.is_reserved(method) {
+            return Ok(());
+        }
+        let (pid, guard) = (self.pid, Arc::clone(&self.guard));
+        let (method, params) = (method.to_owned(), params.clone());
+        let checked = tokio::task::spawn_blocking(move || guard.check(pid, &method, &params)).await;
+        let checked = checked.unwrap_or_else(|_| Err("it cannot be found out who asks for this".to_owned()));
+        checked.map_err(|why| ApiError::new("no_permission", why))
+    }
+}
+
 /// What a connection may ask for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Allowed {
@@ -154,6 +182,8 @@ struct Connection {
     id: ConnectionId,
     /// The process that connected, if it has a number here.
     peer: Option<u32>,
+    /// Nothing if all requests are allowed.
+    sender: Option<Sender>,
     /// What this connection is sent if it is a host. It may be silent for as long as it likes.
     orders: Option<mpsc::Receiver<Vec<u8>>>,
     /// Whether a host has gone, or takes no answers any more.
@@ -171,8 +201,6 @@ impl Connection {
         (slot, allowed): (ConnectionSlot, Allowed),
         id: ConnectionId,
     ) -> Self {
-        let pid = stream.peer_cred().ok().and_then(|peer| peer.pid());
-        let peer = pid.and_then(|pid| u32::try_from(pid).ok()).filter(|pid| *pid != 0);
         let (read, out) = stream.into_split();
         let lines = Lines::of(read);
         let rate_limiter = RateLimiter { left: BURST, at: Instant::now() };
@@ -185,7 +213,8 @@ impl Connection {
             slot,
             allowed,
             id,
-            peer,
+            peer: None,
+            sender: None,
             orders: None,
             reads_nothing: false,
         }
@@ -253,6 +282,11 @@ impl Connection {
         }
         if self.allowed == Allowed::Control && !CONTROL.contains(&request.method.as_str()) {
             let error = ApiError::new("busy", TOO_MANY);
+            return self.write(&Response::to(id, Err(error)).line()).await;
+        }
+        if let Some(sender) = &self.sender
+            && let Err(error) = sender.check(&request.method, &request.params).await
+        {
             return self.write(&Response::to(id, Err(error)).line()).await;
         }
         if request.method == "hub.stop" {

@@ -8,6 +8,8 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use ringer_core::MessageId;
 use ringer_deliver::{Desktop, DisplayedPopup, Error, Popup};
@@ -43,11 +45,14 @@ pub(crate) struct SessionDesktop {
     desktop: Desktop,
     /// Where the person's bus usually is. It may not be there yet.
     usual: Option<PathBuf>,
+    /// Set while the bus is one that a client named. Its notification server may be a program of an agent's, so no button on it
+    /// decides anything.
+    is_learnt: Arc<AtomicBool>,
 }
 
 impl SessionDesktop {
     pub(crate) fn new(desktop: Desktop, usual: Option<PathBuf>) -> Self {
-        Self { desktop, usual }
+        Self { desktop, usual, is_learnt: Arc::default() }
     }
 
     /// Shows a popup; if the hub's own bus does not work, on that of one of these processes. Says where in that case.
@@ -56,14 +61,19 @@ impl SessionDesktop {
         popup: Popup,
         callers: Vec<u32>,
     ) -> Result<(DisplayedPopup, String), Error> {
-        let shown = self.desktop.show(popup.clone()).await;
+        let shown = self.desktop.show(self.for_this_bus(popup.clone())).await;
         if let Err(Error::NoBus(_) | Error::Desktop(_)) = shown
             && let Some(address) = self.learn(callers, None).await
         {
-            let shown = self.desktop.show(popup).await?;
+            let shown = self.desktop.show(self.for_this_bus(popup)).await?;
             return Ok((shown, format!(" on another session bus, {address}")));
         }
         shown.map(|shown| (shown, String::new()))
+    }
+
+    /// The popup as the present bus may show it.
+    fn for_this_bus(&self, popup: Popup) -> Popup {
+        if self.is_learnt.load(Ordering::Relaxed) { Popup { prompt: None, ..popup } } else { popup }
     }
 
     /// Takes a popup back; see [`Desktop::withdraw`].
@@ -89,6 +99,8 @@ impl SessionDesktop {
         let found = tokio::task::spawn_blocking(move || addresses(&callers, offered, usual.as_deref())).await;
         for address in found.unwrap_or_default() {
             if self.desktop.use_bus(address.clone()).await.is_ok() {
+                let usual = self.usual.as_ref().map(|socket| format!("unix:path={}", socket.display()));
+                self.is_learnt.store(usual.as_ref() != Some(&address), Ordering::Relaxed);
                 return Some(address);
             }
         }

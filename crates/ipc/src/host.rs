@@ -109,6 +109,16 @@ pub trait Answerer: Send + Sync {
     fn answer(&self, asked: &Asked, answer: &PopupAnswer) -> AnswerOutcome;
 }
 
+/// Decides which requests of the hub's socket are for the person alone.
+pub trait RequestGuard: Send + Sync {
+    /// Returns true if the sender of this request has to be checked.
+    fn is_reserved(&self, method: &str) -> bool;
+
+    /// Says why a process may not send a request, if it may not. `pid` is missing if the hub's namespace does not see it. May take
+    /// seconds: the hub calls it on a thread of its own.
+    fn check(&self, pid: Option<u32>, method: &str, params: &serde_json::Value) -> Result<(), String>;
+}
+
 /// Owns surfaces. Every call returns at once: what takes time happens elsewhere, and is reported with an
 /// [`Event`].
 pub trait Host: Send {
@@ -167,4 +177,6 @@ pub struct PlugIns {
     pub extensions: Vec<Box<dyn Extension>>,
     /// What gives answers of popups. Without it they are not given.
     pub answerer: Option<Arc<dyn Answerer>>,
+    /// Checks who sends requests. Without it, every process of this user may send all of them.
+    pub guard: Option<Arc<dyn RequestGuard>>,
 }

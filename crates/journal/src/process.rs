@@ -59,12 +59,6 @@ fn stat_line(pid: impl std::fmt::Display) -> Option<String> {
     Some(String::from_utf8_lossy(&line[..length]).into_owned())
 }
 
-/// Whether a process is a server of tmux, by the name that tmux gives itself. Elsewhere than on Linux its parent is the first
-/// process, so nothing above it matters.
-pub(crate) fn is_tmux_server(pid: u32) -> bool {
-    std::fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name.starts_with("tmux: server"))
-}
-
 /// When a process was started, if it runs.
 pub(crate) fn started(pid: u32) -> Option<u64> {
     ProcessStat::of(pid).map(|stat| stat.started)

@@ -1,7 +1,7 @@
 //! Connecting to a Unix socket, and who is behind it.
 
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
@@ -61,7 +61,7 @@ pub fn peer_uid(stream: &UnixStream) -> io::Result<u32> {
 
 /// The process behind a socket. `None` if it is in another process namespace, such as a container.
 #[cfg(not(target_os = "macos"))]
-pub fn peer_pid(stream: &UnixStream) -> io::Result<Option<u32>> {
+pub fn peer_pid(stream: impl AsFd) -> io::Result<Option<u32>> {
     // The kernel says 0 where the process has no number here.
     let pid = rustix::net::sockopt::socket_peercred(stream)?.pid.as_raw_pid();
     Ok(u32::try_from(pid).ok().filter(|pid| *pid != 0))
@@ -69,7 +69,7 @@ pub fn peer_pid(stream: &UnixStream) -> io::Result<Option<u32>> {
 
 /// The process behind a socket.
 #[cfg(target_os = "macos")]
-pub fn peer_pid(stream: &UnixStream) -> io::Result<Option<u32>> {
-    let pid = nix::sys::socket::getsockopt(stream, nix::sys::socket::sockopt::LocalPeerPid)?;
+pub fn peer_pid(stream: impl AsFd) -> io::Result<Option<u32>> {
+    let pid = nix::sys::socket::getsockopt(&stream, nix::sys::socket::sockopt::LocalPeerPid)?;
     Ok(u32::try_from(pid).ok().filter(|pid| *pid != 0))
 }

@@ -61,4 +61,4 @@ pub use hub_host::Connect;
 pub use inspection::{RunningServer, ServerAge, saved_panes};
 pub use name_rule::{NameError, check_name};
 pub use protocol::{Answer, PaneListed, Request};
-pub use server::{ServerOptions, serve};
+pub use server::{MayType, ServerOptions, Typist, serve};

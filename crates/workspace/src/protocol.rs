@@ -225,6 +225,8 @@ pub enum Request {
     },
     /// All panes.
     List,
+    /// The processes whose windows show panes.
+    Windows,
     /// All windows leave.
     Detach,
     /// The server ends; programs run on, and the next server shows them.
@@ -246,6 +248,13 @@ pub enum Answer {
     },
     /// All panes.
     Panes(Vec<PaneListed>),
+    /// The processes whose windows show panes.
+    Windows {
+        /// The server, which holds the terminals of all panes.
+        server: u32,
+        /// The clients.
+        windows: Vec<u32>,
+    },
     /// It cannot be done.
     Failed {
         /// Why.

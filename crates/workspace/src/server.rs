@@ -10,6 +10,7 @@ mod keeping;
 mod kept_output;
 mod note;
 mod notice;
+mod options;
 mod program;
 mod program_questions;
 mod restoring;
@@ -18,6 +19,7 @@ mod saving;
 mod waiting;
 mod windows;
 
+pub use options::{MayType, ServerOptions, Typist};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::os::unix::fs::PermissionsExt;
@@ -30,7 +32,6 @@ use std::time::{Duration, Instant};
 use ringer_journal::IdSource;
 use ringer_platform::{clear_wakes, wake_pair};
 use ringer_pty::keeper::{KeeperClient, KeptPane};
-use ringer_ui::Backend;
 use signal_hook::consts::{SIGHUP, SIGTERM};
 
 use self::client_link::ClientLink;
@@ -43,7 +44,7 @@ use self::program_questions::ProgramQuestions;
 use self::saver::Saver;
 use crate::actions::PaneKeys;
 use crate::address::Places;
-use crate::hub_host::{Connect, HubEvent, HubHost};
+use crate::hub_host::{HubEvent, HubHost};
 use crate::layout::PaneId;
 use crate::protocol::{Bye, Frame, FrameKind};
 use crate::saved_session::SavedSession;
@@ -72,24 +73,6 @@ const REMOVES_WITHIN: Duration = Duration::from_secs(1);
 const STOPPED: &str =
     "the server of panes was stopped; what runs in panes goes on. To see it again: ringer attach";
 
-/// How a server is run.
-pub struct ServerOptions {
-    /// The sockets and files.
-    pub places: Places,
-    /// Reads what keys do.
-    pub load_keys: Box<dyn Fn() -> PaneKeys>,
-    /// Reads the agents' states, and asks the person what programs ask.
-    pub backend: Arc<dyn Backend>,
-    /// Reaches the hub.
-    pub connect: Connect,
-    /// Starts a keeper that outlives the server, and returns when it takes connections.
-    pub start_keeper: Box<dyn Fn() -> io::Result<()>>,
-    /// The socket of the hub, for the environment of programs.
-    pub hub_socket: Option<PathBuf>,
-    /// Called when clients can connect.
-    pub tell_ready: Box<dyn Fn()>,
-}
-
 /// Serves until there is neither a pane nor a client, another server takes over, or the process is told to end. Programs run on.
 ///
 /// `false` if another server has this home already.
@@ -99,8 +82,16 @@ pub fn serve(options: ServerOptions) -> io::Result<bool> {
     let (ends, write) = wake_pair()?;
     signal_hook::low_level::pipe::register(SIGTERM, write.try_clone()?)?;
     signal_hook::low_level::pipe::register(SIGHUP, write)?;
-    let ServerOptions { mut places, load_keys, backend, connect, start_keeper, hub_socket, tell_ready } =
-        options;
+    let ServerOptions {
+        mut places,
+        load_keys,
+        backend,
+        connect,
+        start_keeper,
+        hub_socket,
+        tell_ready,
+        may_type,
+    } = options;
     // What else is in the file is read, or set aside, later.
     let saved = SavedSession::read(&places.session()).ok().flatten();
     places.keep_screens_in(saved.and_then(|saved| saved.screens));
@@ -109,6 +100,7 @@ pub fn serve(options: ServerOptions) -> io::Result<bool> {
     let mut server = Server {
         state: State::new(load_keys(), Box::new(new_id), now),
         load_keys,
+        may_type,
         keeper,
         hub: HubHost::start(connect, hub_socket.clone(), Arc::clone(&backend))?,
         questions: ProgramQuestions::start(backend)?,
@@ -194,6 +186,7 @@ struct Server {
     places: Places,
     start_keeper: Box<dyn Fn() -> io::Result<()>>,
     load_keys: Box<dyn Fn() -> PaneKeys>,
+    may_type: MayType,
     hub_socket: Option<PathBuf>,
     state: State,
     keeper: KeeperClient,

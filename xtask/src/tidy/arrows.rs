@@ -12,6 +12,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("core", &[]),
     ("turn", &["core"]),
     ("journal", &["core", "platform"]),
+    ("guard", &["core", "journal"]),
     ("deliver", &["core", "term", "platform"]),
     ("pty", &["core", "term", "ipc", "platform"]),
     ("config", &["core", "term", "platform"]),

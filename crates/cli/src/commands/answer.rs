@@ -12,6 +12,7 @@ use ringer_agents::client::ClientPaths;
 use ringer_core::Sender;
 use ringer_core::agent::{Answer, AnswerError, AnswerMethod, PromptContent};
 use ringer_core::attention::AnsweredWith;
+use ringer_core::message::EVIDENCE;
 use ringer_hub::monotonic;
 use ringer_journal::{Decision, IdSource, Journal, Question, SenderClaim, StoredPrompt};
 use ringer_platform::path_variable;
@@ -326,11 +327,13 @@ fn decide(
     with: AnsweredWith,
     journal: &mut Journal,
 ) -> Result<(Decision, AnswerResult), Failure> {
-    let by = guard::decider(journal, prompt)?;
+    let guard::Decider { by, evidence } = guard::decider(journal, prompt)?;
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let answer = prompt.prompt.content.read_answer(&words).map_err(|error| invalid(found, &error))?;
     let decision = Decision { answer, by, with, at_ms: IdSource::now().unix_ms };
-    let result = give_answer(journal, &paths(), prompt, &decision, &origin::message_origin(), &monotonic)?;
+    let mut origin = origin::message_origin();
+    origin.meta.extend(evidence.map(|evidence| (EVIDENCE.to_owned(), evidence)));
+    let result = give_answer(journal, &paths(), prompt, &decision, &origin, &monotonic)?;
     hub_client::start_if_not_woken(journal);
     Ok((decision, result))
 }

@@ -5,7 +5,7 @@ use ringer_workspace::Request;
 use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
 use crate::output::print_line;
-use crate::panes;
+use crate::{guard, panes};
 
 /// Show panes in this terminal
 ///
@@ -36,6 +36,7 @@ pub(super) fn attach(_: &AttachArgs) -> Outcome {
         return Err(Failure::new(Exit::Unavailable, "panes need a terminal for input and output")
             .hint("ringer surfaces"));
     }
+    guard::only_a_person_quietly("attach to panes")?;
     show()
 }
 

@@ -79,13 +79,13 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
 }
 
 /// Where the settings are, as a hub started here would look for them.
-pub(super) fn environment() -> Environment {
+pub(crate) fn environment() -> Environment {
     // The home is not used for this.
     HubOptions::of_process(Home::new("/"), false).environment
 }
 
 /// The user's file. `None` if neither HOME nor XDG_CONFIG_HOME is set: then the defaults apply.
-pub(super) fn user_config(environment: &Environment) -> Option<(PathBuf, Result<Config, ConfigErrors>)> {
+pub(crate) fn user_config(environment: &Environment) -> Option<(PathBuf, Result<Config, ConfigErrors>)> {
     let path = user_path(environment)?;
     let read = load(&path, environment.home.as_deref());
     Some((path, read))

@@ -24,7 +24,7 @@ use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
 use crate::output::{eprint_line, print_json, print_line};
 use crate::popup_answerer::{PopupAnswerer, answer_of_channel};
-use crate::{context, hub_client, mcp_push_thread, session_thread, tmux_setup};
+use crate::{context, guard, hub_client, mcp_push_thread, session_thread, tmux_setup};
 
 /// Manage the background service
 ///
@@ -122,6 +122,7 @@ fn serve(foreground: bool) -> Outcome {
         hosts: vec![Box::new(PlainHost::default())],
         extensions,
         answerer: Some(Arc::new(PopupAnswerer::new(home))),
+        guard: Some(Arc::new(guard::HubGuard)),
     };
     ringer_hub::run(&options, plug_ins).map_err(failure)
 }

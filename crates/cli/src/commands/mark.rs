@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::failure::{Failure, Outcome};
 use crate::notifications::Notifications;
 use crate::output::{print_json, print_line};
-use crate::{context, hub_client};
+use crate::{context, guard, hub_client};
 
 /// Mark notifications read
 ///
@@ -144,9 +144,17 @@ fn mark_through_hub(method: &str, mark: Mark, requests: &[Value], as_json: bool,
     print_line(&format!("{count} {}", counted.replace('_', " ")))
 }
 
+fn mark_words(mark: Mark) -> &'static str {
+    match mark {
+        Mark::Clear => "clear notifications",
+        _ => "mark notifications",
+    }
+}
+
 /// Without a hub the mark is appended to the journal, and the next hub applies it.
 fn mark_in_journal(mark: Mark, requests: &[Value], command: &MessageId) -> Outcome {
     let mut journal = Journal::open(&context::home()?)?;
+    guard::may_quieten(&mut journal, mark_words(mark), requests)?;
     let clock = Clock::local();
     let names_one = requests.iter().any(|request| request["id"].is_string());
     let notifications = if names_one { Notifications::read(&mut journal)? } else { Notifications::default() };

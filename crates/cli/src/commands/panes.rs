@@ -10,7 +10,7 @@ use ringer_pty::keeper;
 
 use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
-use crate::{hub_client, panes};
+use crate::{guard, hub_client, panes};
 
 /// Run the server or the keeper of panes
 #[derive(Debug, clap::Args)]
@@ -40,6 +40,7 @@ pub(super) fn run(arguments: &Args) -> Outcome {
 }
 
 fn serve() -> Outcome {
+    guard::act_for_windows();
     let served = ringer_workspace::serve(panes::server_options()?);
     served.map(drop).map_err(|error| Failure::new(Exit::Unavailable, "panes cannot be shown").because(error))
 }

@@ -14,7 +14,7 @@ use crate::failure::{Failure, Outcome};
 use crate::notifications::Notifications;
 use crate::output::{print_json, print_line};
 use crate::time_arguments::{UNTIL_EXAMPLES, parse_until};
-use crate::{context, hub_client};
+use crate::{context, guard, hub_client};
 
 /// Hide a notification until later; it comes back as new
 ///
@@ -93,6 +93,7 @@ impl Args {
 /// Without a hub the mark is appended to the journal, and the next hub applies it.
 fn snooze_in_journal(id: Option<&str>, until_ms: i64) -> Result<Value, Failure> {
     let mut journal = Journal::open(&context::home()?)?;
+    guard::may_quieten(&mut journal, "snooze notifications", &[json!({ "id": id })])?;
     let clock = Clock::local();
     let notifications = Notifications::read(&mut journal)?;
     let id = match id {

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
 use crate::output::{eprint_line, print_json, print_line};
-use crate::{context, hub_client};
+use crate::{context, guard, hub_client};
 
 /// Take your last `ringer read`, `clear` or `mute` back
 ///
@@ -62,6 +62,7 @@ pub(crate) fn undone_text(answer: &Value) -> String {
 /// Without a hub it is appended to the journal, and the next hub does it: only a hub knows what the last command changed.
 fn undo_in_journal() -> Outcome {
     let mut journal = Journal::open(&context::home()?)?;
+    guard::only_a_person_quietly("undo what a person did")?;
     let mut draft = Draft::tagged(Scope::global(), Sender::system(), Tag::Mark(Mark::Undo), "");
     draft.key = Some(MarkTarget::All.to_string());
     journal.append(&draft, &IdSource::now())?;

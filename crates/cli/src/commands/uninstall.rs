@@ -21,12 +21,12 @@ use super::{config, hub};
 use crate::client_paths::client_paths;
 use crate::client_setup::{failure, own_path, setup_paths};
 use crate::confirm::confirm;
-use crate::context;
 use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
 use crate::output::{count, eprint_line, print_json, print_line, print_text, short_path};
 use crate::panes;
 use crate::tmux_setup::{ConfigChange, installed_servers};
+use crate::{context, guard};
 
 /// Remove everything that Ringer wrote: hooks, backups, the journal, repository ids
 ///
@@ -99,6 +99,9 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
     if !arguments.yes && !confirm("Remove all of this?", "ringer uninstall --yes")? {
         eprint_line("Nothing was removed.");
         return Ok(());
+    }
+    if context::home()?.database().exists() {
+        guard::only_a_person_quietly("remove Ringer")?;
     }
     let mut removed = traces.as_removed();
     removed.kept = traces.remove()?;

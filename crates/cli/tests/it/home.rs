@@ -11,7 +11,10 @@ use tempfile::TempDir;
 use test_support::DEADLINE;
 
 use crate::background::Background;
-use crate::ringer::{check, json, ringer};
+use crate::ringer::{check, json, ringer_of_person};
+
+/// Lets commands without a terminal decide, unless an agent runs them.
+pub(crate) const SCRIPTS: &str = "[answers]\nscripts = true\n";
 
 /// A temporary home and a temporary repository; both go with it.
 pub(crate) struct TestEnvironment {
@@ -36,6 +39,7 @@ impl TestEnvironment {
         let home = directory.path().join("home");
         let environment = Self { directory, home };
         environment.make_repository("repository");
+        fs::write(environment.path().join("scripts.toml"), SCRIPTS).expect("a file");
         environment
     }
 
@@ -72,8 +76,9 @@ impl TestEnvironment {
 
     /// The binary, in the repository, with this home and nothing else in its environment.
     pub(crate) fn ringer<S: AsRef<OsStr>>(&self, arguments: &[S]) -> Command {
-        let mut command = ringer(&[]);
-        self.settle(command.args(arguments));
+        let words: Vec<&str> = arguments.iter().take(2).filter_map(|word| word.as_ref().to_str()).collect();
+        let mut command = ringer_of_person(&words);
+        self.settle(command.args(arguments.iter().skip(words.len())));
         command
     }
 
@@ -94,6 +99,8 @@ impl TestEnvironment {
 
     fn settle(&self, command: &mut Command) {
         command.env("RINGER_HOME", self.home()).env("RINGER_HUB", "off").current_dir(self.repository());
+        // Tests have no terminal.
+        command.env("RINGER_CONFIG", self.path().join("scripts.toml"));
     }
 
     /// Runs a command that has to succeed. Gives standard output.

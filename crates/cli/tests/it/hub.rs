@@ -17,6 +17,7 @@ mod failing;
 mod following;
 mod footer_docs;
 mod going_there;
+mod guarded;
 mod home_removed;
 mod hostile_text;
 pub(crate) mod inbox;

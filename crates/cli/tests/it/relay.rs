@@ -9,13 +9,14 @@ mod popups;
 mod repositories;
 mod screen;
 mod ssh;
-mod sshd;
+pub(crate) mod sshd;
 
 use std::fs;
 
 use serde_json::json;
 use test_support::until;
 
+use crate::home::SCRIPTS;
 use crate::hub::dialogs::{decision, until_hooks_wait};
 use crate::ringer::{check, json as parsed};
 use machines::{Laptop, linked};
@@ -244,6 +245,7 @@ fn a_machine_that_is_removed_is_disconnected_also_where_the_hub_does_not_see_the
     let directory = laptop.near.base.path().join("settings");
     fs::create_dir(&directory).expect("a directory");
     let config = directory.join("config.toml");
+    fs::write(&config, SCRIPTS).expect("a file");
     let run = |arguments: &[&str]| check(laptop.near.ringer(arguments).env("RINGER_CONFIG", &config), 0).0;
     run(&["hub", "start"]);
     let command: Vec<String> = laptop.serve_command(&[]);

@@ -15,6 +15,65 @@ pub(crate) fn ringer(arguments: &[&str]) -> Command {
     command
 }
 
+/// Runs what follows as a process that nothing but the first process is above, and ends as that did. A test that calls a hook is
+/// registered as its agent, and an agent must not decide.
+const BESIDE_THIS_TEST: &str = r#"
+    directory=$(command -p mktemp -d) && command -p mkfifo "$directory/exit" || exit 1
+    command -p setsid --fork /bin/sh -c '"$@"; echo $? > "$0/exit"' "$directory" "$@"
+    read -r code < "$directory/exit"
+    command -p rm -r "$directory"
+    exit "$code"
+"#;
+
+/// Returns true if a command is for the person alone.
+fn is_reserved(arguments: &[&str]) -> bool {
+    match arguments {
+        ["hub", second, ..] => *second == "stop",
+        ["mcp", second, ..] => ["pair", "unpair"].contains(second),
+        ["relay", second, ..] => ["add", "remove"].contains(second),
+        [first, ..] => RESERVED.contains(first),
+        [] => false,
+    }
+}
+
+const RESERVED: [&str; 16] = [
+    "ack",
+    "acknowledge",
+    "answer",
+    "attach",
+    "clear",
+    "dnd",
+    "lead",
+    "mute",
+    "read",
+    "send",
+    "snooze",
+    "trust",
+    "undo",
+    "uninstall",
+    "unmute",
+    "unread",
+];
+
+/// The binary as a script of the person calls it: not below this test if the command is for the person alone.
+pub(crate) fn ringer_of_person(arguments: &[&str]) -> Command {
+    if !is_reserved(arguments) {
+        return ringer(arguments);
+    }
+    let mut beside = beside(arguments);
+    let own = ringer(&[]);
+    beside.env_clear().envs(own.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    beside
+}
+
+/// The binary as a process that is not below this test, in the environment of this test.
+pub(crate) fn beside(arguments: &[&str]) -> Command {
+    let mut command = Command::new("/bin/sh");
+    command.args(["-c", BESIDE_THIS_TEST, "sh", env!("CARGO_BIN_EXE_ringer")]).args(arguments);
+    command.stdin(Stdio::null());
+    command
+}
+
 /// Runs it and checks the exit code. Gives standard output and standard error.
 #[track_caller]
 pub(crate) fn check(command: &mut Command, exit: i32) -> (String, String) {

@@ -13,7 +13,11 @@ use crate::snapshot::Transcript;
 /// Runs `ringer` with these words, separated by spaces.
 fn run(transcript: &mut Transcript, environment: &TestEnvironment, line: &str) {
     let words: Vec<&str> = line.split_whitespace().collect();
-    transcript.run(&format!("ringer {line}"), bare(environment, &mut environment.ringer(&words)));
+    let mut command = environment.ringer(&words);
+    if line == "config check" {
+        command.env_remove("RINGER_CONFIG");
+    }
+    transcript.run(&format!("ringer {line}"), bare(environment, &mut command));
 }
 
 /// The commands of a manual, as words: `hub status`.
@@ -224,6 +228,10 @@ fn setup_in_a_terminal() {
         let kitty = [("TERM", "xterm-kitty"), ("TERM_PROGRAM", "kitty"), ("TERM_PROGRAM_VERSION", "0.48.2")];
         variables.extend(kitty.map(|(name, value)| (name, value.to_owned())));
         variables.push(("TZ", "UTC".to_owned()));
+        // The terminal of this test is none that a person sits at.
+        let scripts = user.environment.path().join("scripts.toml");
+        variables
+            .extend((arguments == ["uninstall"]).then(|| ("RINGER_CONFIG", scripts.display().to_string())));
         let variables: Vec<(&str, &str)> =
             variables.iter().map(|(name, value)| (*name, value.as_str())).collect();
         let argv = [&[env!("CARGO_BIN_EXE_ringer")], arguments].concat();

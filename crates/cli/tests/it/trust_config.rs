@@ -114,7 +114,7 @@ fn a_repository_s_file_has_rules_of_its_own() {
     assert!(err.contains(&place), "{err}");
     let (_, err) = check(&mut environment.ringer(&["config", "check", ".ringer.toml"]), 78);
     assert!(err.starts_with(".ringer.toml:1:"), "{err}");
-    let (out, _) = check(&mut environment.ringer(&["config", "check", "--json"]), 78);
+    let (out, _) = check(environment.ringer(&["config", "check", "--json"]).env_remove("RINGER_CONFIG"), 78);
     let report = json(&out);
     assert_eq!((&report["ok"], &report["files"][0]["path"]), (&json!(false), &json!(file)));
     assert_eq!(report["files"][0]["problems"][0]["line"], 1);
@@ -195,7 +195,12 @@ fn the_person_is_asked_and_the_answer_counts() {
     let environment = TestEnvironment::new();
     repository_file(&environment, PROGRAMS);
     let home = environment.home();
-    let variables = [("RINGER_HOME", home.to_str().expect("UTF-8")), ("RINGER_HUB", "off")];
+    let scripts = environment.path().join("scripts.toml");
+    let variables = [
+        ("RINGER_HOME", home.to_str().expect("UTF-8")),
+        ("RINGER_HUB", "off"),
+        ("RINGER_CONFIG", scripts.to_str().expect("UTF-8")),
+    ];
     let answer = |typed| typed_in_terminal(&["trust"], &variables, &environment.repository(), typed);
     let (shown, exit) = answer("n\n");
     assert!(shown.contains("run? [y/N]") && shown.contains("Nothing was trusted.") && exit == 0, "{shown}");

@@ -7,8 +7,9 @@ use std::process::{Command, Stdio};
 use serde_json::json as value;
 use test_support::until;
 
+use crate::home::SCRIPTS;
 use crate::pty::typed_in_terminal;
-use crate::ringer::{check, check_with_input, json};
+use crate::ringer::{beside, check, check_with_input, json};
 use crate::setup::UserHome;
 
 const CLIENTS: [&str; 7] = ["claude", "codex", "gemini", "opencode", "cursor", "copilot", "aider"];
@@ -41,7 +42,7 @@ impl Machine {
         let user = UserHome::with_clients(&CLIENTS);
         user.write(".claude/settings.json", "{\n  \"model\": \"opus\"\n}\n");
         user.write(".codex/config.toml", "model = \"x\"\n");
-        user.write(".config/ringer/config.toml", "[notify]\npopup = \"off\"\n");
+        user.write(".config/ringer/config.toml", "[notify]\npopup = \"off\"\n[answers]\nscripts = true\n");
         user.write(".local/state/other", "");
         fs::create_dir(user.environment.path().join("runtime")).expect("it is ours");
         Self { user }
@@ -54,8 +55,15 @@ impl Machine {
     }
 
     fn ringer(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_ringer"));
-        command.args(arguments).env_clear().envs(self.variables()).stdin(Stdio::null());
+        // Its hooks register this test as an agent.
+        let mut command = if arguments.first() == Some(&"uninstall") {
+            beside(arguments)
+        } else {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_ringer"));
+            command.args(arguments);
+            command
+        };
+        command.env_clear().envs(self.variables()).stdin(Stdio::null());
         command.current_dir(self.user.environment.repository());
         command
     }
@@ -172,7 +180,8 @@ fn the_person_is_asked_first_and_files_of_others_stay() {
     fs::write(home.join("mine.txt"), "").expect("a file");
     fs::create_dir_all(home.join("spool")).expect("a directory");
     fs::write(home.join("spool/mine"), "").expect("a file");
-    let variables = user.variables();
+    let mut variables = user.variables();
+    variables.push(("RINGER_CONFIG", user.environment.path().join("scripts.toml").display().to_string()));
     let variables: Vec<(&str, &str)> =
         variables.iter().map(|(name, value)| (*name, value.as_str())).collect();
     let typed = |typed| typed_in_terminal(&["uninstall"], &variables, user.environment.path(), typed);
@@ -195,6 +204,7 @@ fn a_broken_file_stops_it_only_if_it_names_ringer() {
     let user = UserHome::with_clients(&["claude"]);
     check(&mut user.setup(&["--yes"]), 0);
     user.write(".gemini/settings.json", "{ broken");
+    user.write(".config/ringer/config.toml", SCRIPTS);
     let run = |exit| {
         let mut ringer = Command::new(env!("CARGO_BIN_EXE_ringer"));
         ringer.args(["uninstall", "--yes"]).env_clear().envs(user.variables()).stdin(Stdio::null());

@@ -94,6 +94,10 @@ fn relays() -> impl Strategy<Value = RelayEntry> {
     })
 }
 
+fn entry<P: Into<PathBuf>>((path, name): (P, String)) -> RepositoryEntry {
+    RepositoryEntry { path: path.into(), name }
+}
+
 fn configs() -> impl Strategy<Value = Config> {
     let source = || Source { origin: Origin::User, path: PATH.into() };
     let times = || (1..=86_400_000u64).prop_map(Duration::from_millis);
@@ -185,11 +189,9 @@ fn configs() -> impl Strategy<Value = Config> {
                     channel_servers,
                     theme: keys.clone(),
                     tmux: Tmux { one_pane },
+                    answers: Answers { scripts: enabled },
                     relays,
-                    repositories: repositories
-                        .into_iter()
-                        .map(|(path, name)| RepositoryEntry { path: path.into(), name })
-                        .collect(),
+                    repositories: repositories.into_iter().map(entry).collect(),
                     keys,
                     path: PATH.into(),
                 }

@@ -203,6 +203,9 @@ pub enum Cause {
         by: String,
         /// The way it was given.
         with: AnsweredWith,
+        /// How it is known that it was the person.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        evidence: Option<String>,
     },
     /// What it was about has ended.
     Resolved {
@@ -331,8 +334,9 @@ impl fmt::Display for Cause {
             Self::TakenBack { kind: UndoKind::Read } => formatter.write_str("reading it was taken back"),
             Self::TakenBack { kind: UndoKind::Clear } => formatter.write_str("clearing it was taken back"),
             Self::TakenBack { kind: UndoKind::Mute } => formatter.write_str("a mute was taken back"),
-            Self::Answered { answer, by, with } => {
-                write!(formatter, "answered by {by} with {with}: {answer}")
+            Self::Answered { answer, by, with, evidence } => {
+                let from = evidence.iter().map(|evidence| format!(" {evidence}")).collect::<String>();
+                write!(formatter, "answered by {by} with {with}{from}: {answer}")
             }
             Self::Resolved { by } => write!(formatter, "over: {by}"),
             Self::CannotShow { why } => write!(formatter, "cannot jump to its pane: {why}"),

@@ -12,7 +12,8 @@ use crate::attention::{
 };
 use crate::engine::{Event, IncomingMessage, Order};
 use crate::message::{
-    CLOSED_UNANSWERED, Draft, EPISODE_KEY_PREFIX, Mark, Message, MessageId, Place, Recipient, ShownKind, Tag,
+    CLOSED_UNANSWERED, Draft, EPISODE_KEY_PREFIX, EVIDENCE, Mark, Message, MessageId, Place, Recipient,
+    ShownKind, Tag,
 };
 use crate::time::Now;
 
@@ -165,6 +166,7 @@ impl Engine {
             answer: draft.body.clone(),
             by: draft.sender.to_string(),
             with: AnsweredWith::named(draft.category.as_deref().unwrap_or_default()),
+            evidence: draft.origin.meta.get(EVIDENCE).cloned(),
         };
         let ids: Vec<MessageId> =
             self.attention.store().open_of(None, key).map(|record| record.id.clone()).collect();

@@ -42,7 +42,8 @@ impl Engine {
         self.attention.store_mut().set_escalation(id, None);
         let Some(record) = self.attention.store().get(id).cloned() else { return };
         let of = (&*record.sender, &record.place, &*record.scope);
-        let (_, muted) = self.apply_mutes(now, Effects::default(), of, record.shown_kind());
+        let (_, muted) =
+            self.apply_mutes(now, Effects::default(), of, (record.shown_kind(), record.category.as_deref()));
         let quiet = muted.or_else(|| self.rules.is_quiet(now).then_some(Cause::QuietHours));
         let is_quiet = quiet.is_some();
         let cause = quiet.unwrap_or(Cause::Escalated { away });

@@ -3,7 +3,7 @@
 use super::Engine;
 use crate::attention::{Before, Cause, Command, UndoKind};
 use crate::engine::{Delivery, Order};
-use crate::message::{Place, ShownKind};
+use crate::message::{Place, REFUSED, ShownKind};
 use crate::policy::{Effects, MuteTarget, RequestedMute, RequestedMutes};
 use crate::time::Now;
 
@@ -71,7 +71,11 @@ impl Engine {
 
     /// Whether a delivery that has not started is muted now.
     pub(super) fn is_muted(&self, now: Now, delivery: &Delivery) -> bool {
-        let scope = self.attention.store().get(&delivery.id).map(|record| &*record.scope);
+        let record = self.attention.store().get(&delivery.id);
+        if record.is_some_and(|record| record.category.as_deref() == Some(REFUSED)) {
+            return false;
+        }
+        let scope = record.map(|record| &*record.scope);
         let of = (delivery.sender.as_str(), &delivery.place, scope.unwrap_or_default());
         self.mutes.muting(now.wall_ms, of, delivery.kind).is_some()
     }
@@ -83,9 +87,11 @@ impl Engine {
         now: Now,
         effects: Effects,
         of: (&str, &Place, &str),
-        kind: ShownKind,
+        (kind, category): (ShownKind, Option<&str>),
     ) -> (Effects, Option<Cause>) {
-        match self.mutes.muting(now.wall_ms, of, kind) {
+        // Whoever was refused may have asked for the mute.
+        let muting = self.mutes.muting(now.wall_ms, of, kind).filter(|_| category != Some(REFUSED));
+        match muting {
             None => (effects, None),
             Some(mute) => {
                 let (target, until_unix_ms) = (mute.target.clone(), mute.until_unix_ms);

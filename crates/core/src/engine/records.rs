@@ -38,7 +38,8 @@ impl Engine {
         let kind = kind_of(draft.tag);
         let of = (draft.sender.as_str(), &place, draft.scope.as_str());
         let shown_kind = ShownKind::of(kind, draft.category.as_deref());
-        let (effects, muted) = self.apply_mutes(now, hook_input.effects, of, shown_kind);
+        let (effects, muted) =
+            self.apply_mutes(now, hook_input.effects, of, (shown_kind, draft.category.as_deref()));
         let (effects, held_back) = self.hold_back(effects, shown_kind);
         let mut plan =
             plan_delivery(effects, self.is_in_view(&place), self.preferences.popup, self.preferences.reorder);

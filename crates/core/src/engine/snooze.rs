@@ -54,7 +54,8 @@ impl Engine {
         };
         let (effects, why) = self.rules.decide(now, &subject);
         let of = (&*record.sender, &record.place, &*record.scope);
-        let (effects, muted) = self.apply_mutes(now, effects, of, record.shown_kind());
+        let (effects, muted) =
+            self.apply_mutes(now, effects, of, (record.shown_kind(), record.category.as_deref()));
         let (effects, held_back) = self.hold_back(effects, record.shown_kind());
         let mut plan = plan_delivery(
             effects,

@@ -85,6 +85,9 @@ pub struct Draft {
     pub about: Option<About>,
 }
 
+/// The name in [`MessageOrigin::meta`] under which a decision says how it is known that the person made it.
+pub const EVIDENCE: &str = "evidence";
+
 impl Draft {
     /// A notification with nothing but a body, for the scope's lead and the person.
     pub fn new(scope: Scope, sender: Sender, kind: Kind, body: &str) -> Result<Self, InvalidName> {

@@ -68,6 +68,9 @@ impl FromStr for Kind {
 pub const PERMISSION_PROMPT: &str = "permission_prompt";
 /// The category of a notification that says that an agent was refused a permission, because no person attends its run.
 pub const PERMISSION_REFUSED: &str = "permission_refused";
+
+/// Category and key of the notification that something tried to do what only the person may do.
+pub const REFUSED: &str = "agent_refused";
 /// The category of a notification that says that an agent has been waiting for its user.
 pub const IDLE_PROMPT: &str = "idle_prompt";
 

@@ -1,4 +1,4 @@
-//! Who calls: a person, or an agent that must not answer in their place.
+//! Which agent is above a process.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,7 @@ use ringer_core::message::Agent;
 
 use crate::error::Error;
 use crate::journal::schema::Journal;
-use crate::process::{ProcessStat, is_tmux_server};
+use crate::process::ProcessStat;
 
 /// How far up is looked. Far more processes than lie between an agent and a command that it runs.
 const MAX_ANCESTORS: usize = 256;
@@ -15,7 +15,7 @@ const MAX_ANCESTORS: usize = 256;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Caller {
-    /// No agent is above the process.
+    /// No agent is above the process. That alone does not make it the person's: see `ringer-guard`.
     Person,
     /// The process runs below this agent.
     Agent(Agent),
@@ -24,20 +24,15 @@ pub enum Caller {
 }
 
 impl Journal {
-    /// Who calls with a process. An agent in a pane of tmux is below the server of tmux, and what runs in another pane is not
-    /// below the agent, so no process above that server is looked at.
+    /// Who calls with a process. A server of tmux is a child of the first process, so what runs in a pane is not below the agent
+    /// that started the server.
     pub fn caller(&mut self, pid: u32) -> Result<Caller, Error> {
         let agents = self.agent_processes()?;
-        Ok(above(pid, &ProcessStat::of, &is_tmux_server, &agents))
+        Ok(above(pid, &ProcessStat::of, &agents))
     }
 }
 
-fn above(
-    pid: u32,
-    stat: &dyn Fn(u32) -> Option<ProcessStat>,
-    is_tmux_server: &dyn Fn(u32) -> bool,
-    agents: &HashMap<(u32, u64), Agent>,
-) -> Caller {
+fn above(pid: u32, stat: &dyn Fn(u32) -> Option<ProcessStat>, agents: &HashMap<(u32, u64), Agent>) -> Caller {
     let mut pid = pid;
     for depth in 0..MAX_ANCESTORS {
         let Some(found) = stat(pid) else {
@@ -46,7 +41,7 @@ fn above(
         if let Some(agent) = agents.get(&(pid, found.started)) {
             return Caller::Agent(agent.clone());
         }
-        if found.parent <= 1 || is_tmux_server(pid) {
+        if found.parent <= 1 {
             return Caller::Person;
         }
         pid = found.parent;
@@ -75,26 +70,24 @@ mod tests {
     fn an_agent_above_is_found_however_far() {
         let agent = Agent::new("claude-1").unwrap();
         let agents = HashMap::from([((5, 50), agent.clone())]);
-        let of = |pid, tmux: &'static [u32]| above(pid, &stat, &|pid| tmux.contains(&pid), &agents);
-        assert_eq!(of(30, &[]), Caller::Agent(agent.clone()));
-        assert_eq!(of(5, &[]), Caller::Agent(agent.clone()), "the agent itself");
-        assert_eq!(of(4, &[]), Caller::Person, "beside it");
-        assert_eq!(of(30, &[10]), Caller::Person, "a pane of a tmux that the agent started");
-        assert_eq!(of(30, &[3]), Caller::Agent(agent), "the agent is in a pane of tmux itself");
-        assert_eq!(of(1000, &[]), Caller::Unknown, "too far to tell");
+        let of = |pid| above(pid, &stat, &agents);
+        assert_eq!(of(30), Caller::Agent(agent.clone()));
+        assert_eq!(of(5), Caller::Agent(agent), "the agent itself");
+        assert_eq!(of(4), Caller::Person, "beside it");
+        assert_eq!(of(1000), Caller::Unknown, "too far to tell");
     }
 
     #[test]
     fn another_process_with_the_number_of_an_agent_is_not_the_agent() {
         let agents = HashMap::from([((5, 49), Agent::new("claude-1").unwrap())]);
-        assert_eq!(above(9, &stat, &|_| false, &agents), Caller::Person);
+        assert_eq!(above(9, &stat, &agents), Caller::Person);
     }
 
     #[test]
     fn processes_that_cannot_be_read_tell_nothing() {
         let agents = HashMap::new();
-        assert_eq!(above(9, &|_| None, &|_| false, &agents), Caller::Unknown);
+        assert_eq!(above(9, &|_| None, &agents), Caller::Unknown);
         let own = |pid: u32| stat(pid).filter(|_| pid == 9);
-        assert_eq!(above(9, &own, &|_| false, &agents), Caller::Unknown);
+        assert_eq!(above(9, &own, &agents), Caller::Unknown);
     }
 }

@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use crate::db::text::text;
 use crate::error::Error;
 use crate::ids::{IdSource, Uptime};
+use crate::journal::agent::apply::forget_ended_processes;
 use crate::journal::agent_note::{self, OF_GONE_AGENTS};
 use crate::journal::append::put;
 use crate::journal::relay::forget_messages_of_machines;
@@ -397,7 +398,8 @@ fn forget_agents(
         ),
         [old],
     )?;
-    transaction.execute(&format!("DELETE FROM note WHERE {OF_GONE_AGENTS}"), []).map(drop)
+    transaction.execute(&format!("DELETE FROM note WHERE {OF_GONE_AGENTS}"), [])?;
+    forget_ended_processes(transaction)
 }
 
 /// The pages that hold something.

@@ -33,6 +33,7 @@ impl Schema for JournalSchema {
         QUESTION,
         PROMPT,
         AGENT,
+        AGENT_PROCESS,
         RECEIPT,
         RECEIPT_SEQ,
         NOTE,
@@ -88,10 +89,23 @@ impl Schema for JournalSchema {
         &[PROMPT, MAY_DECIDE],
         // What shows an agent that a notification is one.
         &[NONCE],
+        // What an agent reports of itself does not end its registration.
+        &[AGENT_PROCESS],
     ];
     /// Without `waiter`: waiting processes register again.
-    const RESCUED_TABLES: &'static [&'static str] =
-        &["message", "cursor", "question", "prompt", "agent", "receipt", "lead", "note", "spooled", "repair"];
+    const RESCUED_TABLES: &'static [&'static str] = &[
+        "message",
+        "cursor",
+        "question",
+        "prompt",
+        "agent",
+        "agent_process",
+        "receipt",
+        "lead",
+        "note",
+        "spooled",
+        "repair",
+    ];
 
     fn before_migration(home: &Home, connection: &Connection, version: i64) -> Result<(), Error> {
         // Only version 2 had the hub's tables in this file.
@@ -251,6 +265,14 @@ const AGENT: &str = "CREATE TABLE agent (
     seen INTEGER NOT NULL,
     machine TEXT NOT NULL,
     blocks INTEGER NOT NULL
+) STRICT, WITHOUT ROWID";
+
+/// Every process that was registered for an agent. A process stays registered until it ends.
+const AGENT_PROCESS: &str = "CREATE TABLE agent_process (
+    pid INTEGER NOT NULL,
+    started INTEGER NOT NULL,
+    agent TEXT NOT NULL,
+    PRIMARY KEY (pid, started)
 ) STRICT, WITHOUT ROWID";
 
 const RECEIPT: &str = "CREATE TABLE receipt (

@@ -154,6 +154,7 @@ pub(crate) const TO_SCHEMA_3: &str = "ALTER TABLE message DROP COLUMN about;
     DROP TABLE repair;
     DROP TABLE spooled;
     DROP TABLE prompt;
+    DROP TABLE agent_process;
     ALTER TABLE lead DROP COLUMN may_decide;
     ALTER TABLE agent DROP COLUMN newest;
     ALTER TABLE agent DROP COLUMN nonce;

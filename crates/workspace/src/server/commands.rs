@@ -2,7 +2,10 @@
 
 use std::time::Instant;
 
+use ringer_platform::peer_pid;
+
 use super::Server;
+use super::options::Typist;
 use crate::effect::Effect;
 use crate::layout::{PaneId, SplitDirection};
 use crate::name_rule::check_name;
@@ -22,6 +25,11 @@ impl Server {
         request: Request,
         now: Instant,
     ) -> (Answer, Vec<Effect>) {
+        if let Request::Send { .. } = request
+            && let Err(why) = self.check_typist(client, "type into a pane")
+        {
+            return (Answer::Failed { why }, Vec::new());
+        }
         match request {
             Request::Open {
                 command,
@@ -77,6 +85,10 @@ impl Server {
                 (Ok(_), None) => (Answer::Failed { why: "no window shows panes".to_owned() }, Vec::new()),
                 (Err(why), _) => (Answer::Failed { why }, Vec::new()),
             },
+            Request::Windows => {
+                let answer = Answer::Windows { server: std::process::id(), windows: self.windows() };
+                (answer, Vec::new())
+            }
             Request::List => (Answer::Panes(self.listed()), Vec::new()),
             Request::Detach => {
                 let leave = |client: &ClientId| Effect::Leave { client: *client, why: None };
@@ -88,6 +100,22 @@ impl Server {
                 self.is_replaced = true;
                 (Answer::Done, Vec::new())
             }
+        }
+    }
+
+    /// The processes whose windows show panes.
+    pub(super) fn windows(&self) -> Vec<u32> {
+        let windows = self.clients.values().filter(|link| link.is_window);
+        windows.filter_map(|link| peer_pid(link.as_fd()).ok()?).collect()
+    }
+
+    /// Says why a client may not type into panes, if it may not. One that this namespace does not see may not, on Linux.
+    pub(super) fn check_typist(&self, client: ClientId, what: &str) -> Result<(), String> {
+        let Some(link) = self.clients.get(&client) else { return Ok(()) };
+        match peer_pid(link.as_fd()).ok().flatten() {
+            Some(pid) => (self.may_type)(&Typist { pid, windows: self.windows(), what }),
+            None if cfg!(target_os = "linux") => Err(format!("only a person may {what}")),
+            None => Ok(()),
         }
     }
 

@@ -166,9 +166,15 @@ impl Server {
 
     fn hello(&mut self, client: ClientId, frame: &Frame, now: Instant) -> bool {
         let Ok(hello) = frame.read::<Hello>() else { return false };
-        let Some(link) = self.clients.get_mut(&client) else { return false };
         let is_same = hello.version == VERSION;
-        let takes_terminal = is_same && hello.terminal.is_some() && link.take_terminal();
+        let refusal = if is_same && hello.terminal.is_some() {
+            self.check_typist(client, "attach to panes").err()
+        } else {
+            None
+        };
+        let Some(link) = self.clients.get_mut(&client) else { return false };
+        let is_window = is_same && hello.terminal.is_some() && refusal.is_none();
+        let takes_terminal = is_window && link.take_terminal();
         let program = env!("CARGO_PKG_VERSION").to_owned();
         self.send(
             client,
@@ -176,6 +182,10 @@ impl Server {
         );
         if !is_same {
             let why = format!("this server speaks version {VERSION}, the client version {}", hello.version);
+            self.send(client, &Frame::json(FrameKind::Bye, &Bye { why: Some(why), comes_back: false }));
+            return true;
+        }
+        if let Some(why) = refusal {
             self.send(client, &Frame::json(FrameKind::Bye, &Bye { why: Some(why), comes_back: false }));
             return true;
         }

@@ -28,14 +28,14 @@ const ATTEMPTS: &str = r#"
 "#;
 
 /// The agent that asks: a process of its own, which is not above the commands of the person.
-const ASKS: &str = r#"
+pub(super) const ASKS: &str = r#"
     for event in SessionStart UserPromptSubmit; do "$RINGER" hook claude "$event" < "$INPUT" > /dev/null; done
     "$RINGER" hook claude PermissionRequest < "$INPUT"
     exit $?
 "#;
 
 /// A shell that is an agent.
-fn agent(environment: &HubEnvironment, session: &str, script: &str) -> Command {
+pub(super) fn agent(environment: &HubEnvironment, session: &str, script: &str) -> Command {
     let input = environment.base.path().join(session);
     let content = json!({
         "session_id": session, "source": "startup", "cwd": environment.base.repository(), "prompt": "go on",
@@ -48,7 +48,7 @@ fn agent(environment: &HubEnvironment, session: &str, script: &str) -> Command {
 }
 
 /// A hub, and an agent that asks for a permission.
-fn asked() -> (HubEnvironment, Background) {
+pub(super) fn asked() -> (HubEnvironment, Background) {
     let environment = HubEnvironment::new();
     environment.run(&["hub", "start"]);
     let waiting = Background::start(agent(&environment, "0123456789", ASKS));
@@ -58,7 +58,7 @@ fn asked() -> (HubEnvironment, Background) {
 
 /// The person can still deny it. On a busy machine the command may end before the hook has taken it.
 #[track_caller]
-fn check_denied(environment: &HubEnvironment, arguments: &[&str], waiting: Background) {
+pub(super) fn check_denied(environment: &HubEnvironment, arguments: &[&str], waiting: Background) {
     let exit = environment.ringer(arguments).output().expect("it runs").status.code();
     assert!(matches!(exit, Some(0 | 75)), "{exit:?}");
     assert_eq!(decision(waiting)["behavior"], "deny", "the person still can");

@@ -19,6 +19,11 @@ fn closed_with_error(session: &Session, text: &str) {
     session.run(&["open", "-d", "--workspace", "gone", "--name", "broken"]);
     session.run(&["send", "broken", &format!("\"$RINGER\" notify --kind error '{text}'; exit")]);
     until("it is closed", || session.surfaces().iter().all(|surface| surface["name"] != "broken"));
+    // What this test types without a terminal is announced.
+    let rows = session.hub.json(&["list", "--json"]);
+    let mut rows = rows.as_array().expect("a list").iter();
+    let announced = rows.find(|row| row["body"].as_str().is_some_and(|body| body.starts_with("A script")));
+    session.run(&["read", announced.expect("it is told")["id"].as_str().expect("an id")]);
 }
 
 #[test]

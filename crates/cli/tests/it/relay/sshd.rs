@@ -8,13 +8,13 @@ use std::process::Command;
 use tempfile::TempDir;
 
 /// The keys and settings of both sides, and a directory with an `ssh` that uses them.
-pub(super) struct SshServer {
+pub(crate) struct SshServer {
     directory: TempDir,
 }
 
 impl SshServer {
     /// A server whose sessions have this home of Ringer, and `ringer` on their PATH.
-    pub(super) fn new(home: &Path) -> Self {
+    pub(crate) fn new(home: &Path) -> Self {
         let server = Self { directory: tempfile::tempdir().expect("a temporary directory") };
         fs::create_dir(server.path("bin")).expect("a directory");
         fs::create_dir(server.path("far")).expect("a directory");
@@ -75,18 +75,18 @@ impl SshServer {
     }
 
     /// Lets one key in, with these options.
-    pub(super) fn authorize(&self, options: &str, key: &str) {
+    pub(crate) fn authorize(&self, options: &str, key: &str) {
         let line = format!("{options} {}", self.public(key));
         fs::write(self.path("authorized_keys"), line.trim_start()).expect("a file");
     }
 
     /// The key that the client takes for the server's.
-    pub(super) fn trust(&self, key: &str) {
+    pub(crate) fn trust(&self, key: &str) {
         fs::write(self.path("known_hosts"), format!("box {}", self.public(key))).expect("a file");
     }
 
     /// A PATH on which that `ssh` comes first.
-    pub(super) fn search_path(&self) -> String {
+    pub(crate) fn search_path(&self) -> String {
         let path = std::env::var("PATH").unwrap_or_default();
         format!("{}:{path}", self.path("bin").display())
     }

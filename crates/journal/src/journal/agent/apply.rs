@@ -319,6 +319,7 @@ fn save(
     let is_of_this_boot = time.is_none_or(|time| time.earlier_boot_ms.is_none());
     let mono = if is_of_this_boot { i64::try_from(update.mono.as_nanos()).unwrap_or(0) } else { 0 };
     let newest = update.signals.iter().any(is_event).then_some(mono);
+    register_process(transaction, of)?;
     transaction
         .prepare(
             "INSERT INTO agent (id, client, session_id, scope, worktree, cwd, surface, manager, name, pid, started,
@@ -353,6 +354,33 @@ fn save(
             newest,
         ])
         .map(drop)
+}
+
+/// Registers the process of an agent beside those that were registered for it before: an event of a session may name any process.
+fn register_process(transaction: &Transaction<'_>, of: &AgentInfo) -> rusqlite::Result<()> {
+    let Some((pid, started)) = of.process else { return Ok(()) };
+    let process = params![pid, i64::try_from(started).unwrap_or(0), of.id.as_str()];
+    let query = "SELECT EXISTS (SELECT 1 FROM agent_process WHERE pid = ?1 AND started = ?2 AND agent = ?3)";
+    if transaction.prepare(query)?.query_row(process, |row| row.get(0))? {
+        return Ok(());
+    }
+    let insert = "INSERT OR REPLACE INTO agent_process (pid, started, agent) VALUES (?1, ?2, ?3)";
+    transaction.prepare(insert)?.execute(process).map(drop)
+}
+
+/// Drops the registrations of processes that have ended.
+pub(crate) fn forget_ended_processes(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
+    let registered: Vec<(u32, i64)> = transaction
+        .prepare("SELECT pid, started FROM agent_process")?
+        .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
+        .collect::<rusqlite::Result<_>>()?;
+    for (pid, began) in registered {
+        if started(pid).and_then(|started| i64::try_from(started).ok()) != Some(began) {
+            let delete = "DELETE FROM agent_process WHERE pid = ?1 AND started = ?2";
+            transaction.execute(delete, (pid, began))?;
+        }
+    }
+    Ok(())
 }
 
 /// The word of a state in the table and in output: one word for each, as programs like it.

@@ -119,10 +119,21 @@ impl Journal {
         })
     }
 
-    /// The processes of the agents that have not gone, and when each was started.
-    pub(crate) fn agent_processes(&mut self) -> Result<HashMap<(u32, u64), Agent>, Error> {
-        let live = self.read(live)?;
-        Ok(live.into_iter().filter_map(|(of, _)| Some((of.process?, of.id))).collect())
+    /// The processes that were registered for agents, and when each was started. A session that says that it has ended, or that
+    /// it has another process now, frees none: its tools may say so, too. Processes that have ended are among them.
+    pub fn agent_processes(&mut self) -> Result<HashMap<(u32, u64), Agent>, Error> {
+        self.read(|connection| {
+            let mut statement = connection.prepare("SELECT pid, started, agent FROM agent_process")?;
+            let mut rows = statement.query([])?;
+            let mut processes = HashMap::new();
+            while let Some(row) = rows.next()? {
+                let started: i64 = row.get(1)?;
+                if let (Ok(started), Ok(agent)) = (u64::try_from(started), Agent::new(&text(row, 2)?)) {
+                    processes.insert((row.get(0)?, started), agent);
+                }
+            }
+            Ok(processes)
+        })
     }
 
     /// The agent that was last seen on a surface and has not gone.

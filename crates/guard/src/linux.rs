@@ -1,0 +1,233 @@
+//! Facts about processes, from `/proc`.
+
+use std::cell::OnceCell;
+use std::collections::HashMap;
+use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+
+use ringer_journal::ProcessStat;
+
+use crate::programs::{Executable, Owner};
+use crate::rule::ProcessFacts;
+use crate::{HubProcess, PaneWindows, tmux};
+
+/// `USER_HZ`: what programs are told is fixed, whatever the kernel counts in.
+const TICKS_PER_SECOND: u64 = 100;
+/// The most that is read of a process's environment.
+const MAX_ENVIRONMENT: u64 = 1024 * 1024;
+
+/// The processes of this machine.
+pub struct System<'a> {
+    hub: HubProcess,
+    ask_panes: &'a dyn Fn() -> Option<PaneWindows>,
+    panes: OnceCell<Option<PaneWindows>>,
+    /// The processes that hold each pseudo-terminal.
+    holders: OnceCell<HashMap<u32, Vec<u32>>>,
+    own_uid: u32,
+}
+
+impl<'a> System<'a> {
+    /// `ask_panes` asks the server of panes for its windows, at most once.
+    pub fn new(hub: HubProcess, ask_panes: &'a dyn Fn() -> Option<PaneWindows>) -> Self {
+        let own_uid = rustix::process::geteuid().as_raw();
+        Self { hub, ask_panes, panes: OnceCell::new(), holders: OnceCell::new(), own_uid }
+    }
+
+    /// The number of this process as `/proc` has it.
+    pub fn own_pid() -> Option<u32> {
+        fs::read_link("/proc/self").ok()?.to_str()?.parse().ok()
+    }
+
+    /// A time in milliseconds since 1970, in the unit of [`ProcessStat::started`].
+    pub fn ticks_at(unix_ms: i64) -> Option<u64> {
+        let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
+        let up = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+        let ago_ms = (now.tv_sec * 1000 + now.tv_nsec / 1_000_000).saturating_sub(unix_ms);
+        let up_ms = up.tv_sec * 1000 + up.tv_nsec / 1_000_000;
+        Some(u64::try_from(up_ms - ago_ms).unwrap_or(0) * TICKS_PER_SECOND / 1000)
+    }
+
+    /// A namespace of a process, by the kernel's name for it.
+    fn namespace(pid: u32, kind: &str) -> Option<std::path::PathBuf> {
+        fs::read_link(format!("/proc/{pid}/ns/{kind}")).ok()
+    }
+
+    /// Returns true if two processes are in different namespaces. One that may not be read is in none that matters.
+    fn differ(one: u32, other: u32) -> bool {
+        ["pid", "user"].iter().any(|kind| match (Self::namespace(one, kind), Self::namespace(other, kind)) {
+            (Some(one), Some(other)) => one != other,
+            _ => false,
+        })
+    }
+
+    fn runs_hub(&self) -> Option<u32> {
+        match self.hub {
+            HubProcess::Running(pid, started) => {
+                ProcessStat::of(pid).filter(|stat| started.is_none_or(|since| since == stat.started))?;
+                Some(pid)
+            }
+            HubProcess::None => None,
+        }
+    }
+
+    fn panes(&self) -> Option<&PaneWindows> {
+        self.panes.get_or_init(self.ask_panes).as_ref()
+    }
+}
+
+impl ProcessFacts for System<'_> {
+    fn stat(&self, pid: u32) -> Option<ProcessStat> {
+        ProcessStat::of(pid)
+    }
+
+    fn executable(&self, pid: u32) -> Option<Executable> {
+        let path = fs::read_link(format!("/proc/{pid}/exe")).ok()?;
+        let owner = owner(&path, self.own_uid);
+        Some(Executable { path: path.to_string_lossy().into_owned(), owner })
+    }
+
+    fn name_if_root(&self, pid: u32) -> Option<String> {
+        let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+        let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
+        // Real, effective, saved and file system: sudo is root's only after the kernel made it so.
+        let is_root = field("Uid:")?.split_whitespace().skip(1).take(2).all(|uid| uid == "0");
+        is_root.then(|| field("Name:").map(str::to_owned)).flatten()
+    }
+
+    fn is_hidden(&self, pid: u32) -> bool {
+        fs::read_link(format!("/proc/{pid}/exe")).is_err()
+    }
+
+    fn variable(&self, pid: u32, name: &str) -> Option<String> {
+        use std::io::Read as _;
+        let mut environment = Vec::new();
+        let file = fs::File::open(format!("/proc/{pid}/environ")).ok()?;
+        file.take(MAX_ENVIRONMENT).read_to_end(&mut environment).ok()?;
+        let mut variables = environment.split(|byte| *byte == 0);
+        let value =
+            variables.find_map(|variable| variable.strip_prefix(name.as_bytes())?.strip_prefix(b"="))?;
+        (!value.is_empty()).then(|| String::from_utf8_lossy(value).into_owned())
+    }
+
+    fn is_elsewhere(&self, pid: u32) -> bool {
+        // Where /proc is that of another namespace, the numbers of processes mean others in it.
+        let own = std::process::id();
+        if Self::own_pid() != Some(own) {
+            return true;
+        }
+        if matches!(self.hub, HubProcess::Running(..)) {
+            return self.runs_hub().is_none_or(|hub| Self::differ(hub, pid));
+        }
+        let mut next = pid;
+        while let Some(stat) = ProcessStat::of(next).filter(|stat| stat.parent > 0) {
+            if Self::differ(next, stat.parent) {
+                return true;
+            }
+            next = stat.parent;
+        }
+        false
+    }
+
+    fn is_container(&self) -> bool {
+        self.runs_hub().is_some()
+    }
+
+    fn holders(&self, terminal: u32) -> Vec<u32> {
+        self.holders.get_or_init(masters).get(&terminal).cloned().unwrap_or_default()
+    }
+
+    fn tmux_clients(&self, server: u32, terminal: u32) -> Vec<u32> {
+        tmux::clients(server, &format!("/dev/pts/{terminal}"))
+    }
+
+    fn pane_windows(&self, terminal: u32) -> Vec<u32> {
+        let holders = self.holders(terminal);
+        let panes = self.panes().filter(|panes| holders.contains(&panes.server));
+        panes.map(|panes| panes.windows.clone()).unwrap_or_default()
+    }
+}
+
+/// Who can change a file: its owner, and everybody who may write it or a directory above it.
+fn owner(path: &Path, own_uid: u32) -> Owner {
+    // A program that was replaced while it runs has no file any more. Its directories tell who could replace it.
+    let path = match path.to_string_lossy().strip_suffix(" (deleted)") {
+        Some(before) => Path::new(before).parent().map(Path::to_owned),
+        None => Some(path.to_owned()),
+    };
+    let mut found = Owner::Root;
+    for part in path.iter().flat_map(|path| path.ancestors()) {
+        let Ok(metadata) = fs::symlink_metadata(part) else { return Owner::Others };
+        let uid = metadata.uid();
+        // Others may write to a sticky directory, too, and put a program of their own there.
+        if metadata.mode() & 0o002 != 0 || (uid != 0 && uid != own_uid) {
+            return Owner::Others;
+        }
+        if uid != 0 {
+            found = Owner::User;
+        }
+    }
+    found
+}
+
+/// Every process that holds the master of a pseudo-terminal, by the number of that. Processes of others cannot be read.
+fn masters() -> HashMap<u32, Vec<u32>> {
+    let mut masters: HashMap<u32, Vec<u32>> = HashMap::new();
+    for process in fs::read_dir("/proc").into_iter().flatten().flatten() {
+        let Some(pid) = process.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else {
+            continue;
+        };
+        let files = fs::read_dir(process.path().join("fd")).into_iter().flatten().flatten();
+        for file in files {
+            let is_master =
+                fs::read_link(file.path()).is_ok_and(|path| path.as_os_str().as_bytes().ends_with(b"/ptmx"));
+            if !is_master {
+                continue;
+            }
+            let info = process.path().join("fdinfo").join(file.file_name());
+            let info = fs::read_to_string(info).unwrap_or_default();
+            let number = info.lines().find_map(|line| line.strip_prefix("tty-index:")?.trim().parse().ok());
+            if let Some(number) = number {
+                let holders: &mut Vec<u32> = masters.entry(number).or_default();
+                if !holders.contains(&pid) {
+                    holders.push(pid);
+                }
+            }
+        }
+    }
+    masters
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    #[test]
+    fn a_program_that_others_can_replace_is_theirs() {
+        let own = rustix::process::geteuid().as_raw();
+        assert_eq!(owner(Path::new("/proc/self/no-such-file"), own), Owner::Others);
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("tmux");
+        fs::write(&file, "").unwrap();
+        assert_eq!(
+            owner(&file, own),
+            Owner::Others,
+            "everybody may write to the directory for temporary files"
+        );
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o777)).unwrap();
+        assert_eq!(owner(&file, own), Owner::Others);
+    }
+
+    #[test]
+    fn the_processes_above_this_one_are_read() {
+        let nothing = || None;
+        let system = System::new(HubProcess::None, &nothing);
+        let own = std::process::id();
+        assert_eq!(System::own_pid(), Some(own));
+        assert!(!system.is_elsewhere(own));
+        assert!(system.executable(own).is_some_and(|file| file.name().starts_with("ringer_guard")));
+        assert_eq!(system.variable(own, "PATH"), std::env::var("PATH").ok());
+    }
+}

@@ -1,0 +1,255 @@
+//! The rule: facts about processes in, verdict out.
+
+use ringer_core::message::Agent;
+use ringer_journal::ProcessStat;
+
+use crate::AgentProcesses;
+use crate::programs::{Executable, Owner, Role, is_login_name};
+use crate::verdict::{Evidence, Refusal, Verdict};
+
+/// How many processes above one are followed. Far more than lie between a person's shell and a command.
+const MAX_ANCESTORS: usize = 256;
+/// How many terminals inside each other are followed: sudo in tmux in a pane in tmux over ssh are four.
+const MAX_TERMINALS: usize = 8;
+/// Variables that clients set for the commands they run. They name an agent whose hooks are not set up.
+pub const OF_CLIENTS: [(&str, &str); 3] =
+    [("CLAUDECODE", "claude"), ("CODEX_THREAD_ID", "codex"), ("GEMINI_CLI", "gemini")];
+
+const YOUNGER: &str = "which may have been opened by an agent";
+
+/// What is known about processes.
+pub trait ProcessFacts {
+    /// Returns nothing if the process has ended or may not be read.
+    fn stat(&self, pid: u32) -> Option<ProcessStat>;
+    /// The file that it executes, if it may be read.
+    fn executable(&self, pid: u32) -> Option<Executable>;
+    /// The name of a process that runs as root, by which a user's process cannot be taken for one.
+    fn name_if_root(&self, pid: u32) -> Option<String>;
+    /// Returns true if the kernel hides the files of the process, as of one that was root's before.
+    fn is_hidden(&self, pid: u32) -> bool;
+    /// A variable of the environment with which the process was started; an empty one counts as unset.
+    fn variable(&self, pid: u32, name: &str) -> Option<String>;
+    /// Returns true if a process is known to be in another namespace than the hub or than the processes above it.
+    fn is_elsewhere(&self, pid: u32) -> bool;
+    /// Returns true if this is a container, and the hub is known to be in it.
+    fn is_container(&self) -> bool;
+    /// The processes that hold the other end of a pseudo-terminal, by its number.
+    fn holders(&self, terminal: u32) -> Vec<u32>;
+    /// The clients of a tmux server that are attached to the session of a pane, by the pane's terminal.
+    fn tmux_clients(&self, server: u32, terminal: u32) -> Vec<u32>;
+    /// The windows that show panes, if this is the terminal of a pane.
+    fn pane_windows(&self, terminal: u32) -> Vec<u32>;
+}
+
+/// Finds out who acts with a process. `since` is when the question to be answered was asked, in the unit of
+/// [`ProcessStat::started`]: a terminal that is younger may have been opened for the answer.
+pub fn examine(facts: &dyn ProcessFacts, agents: &AgentProcesses, pid: u32, since: Option<u64>) -> Verdict {
+    let walk = Walk { facts, agents };
+    if let Err(verdict) = walk.not_below_agent(pid) {
+        return verdict;
+    }
+    if facts.is_elsewhere(pid) {
+        return Verdict::Refused(Refusal::Elsewhere);
+    }
+    let verdict = walk.terminal_of(pid, MAX_TERMINALS);
+    let leader = facts.stat(pid).and_then(|stat| facts.stat(stat.session));
+    // What is not about a question may have been prepared by any agent that runs.
+    let runs = |(pid, started): &&(u32, u64)| facts.stat(*pid).is_some_and(|stat| stat.started == *started);
+    let since = since.or_else(|| agents.keys().filter(runs).map(|(_, started)| *started).min());
+    let is_younger = since.zip(leader).is_some_and(|(since, leader)| leader.started > since);
+    match verdict {
+        Verdict::Proven(evidence) if is_younger => Verdict::Known(evidence.doubted(YOUNGER)),
+        verdict => verdict,
+    }
+}
+
+struct Walk<'a> {
+    facts: &'a dyn ProcessFacts,
+    agents: &'a AgentProcesses,
+}
+
+impl Walk<'_> {
+    /// The processes above one, with itself, unless an agent is among them.
+    fn not_below_agent(&self, pid: u32) -> Result<Vec<(u32, ProcessStat)>, Verdict> {
+        let mut above: Vec<(u32, ProcessStat)> = Vec::new();
+        let mut next = pid;
+        while above.len() < MAX_ANCESTORS {
+            let Some(stat) = self.facts.stat(next) else {
+                return Err(Verdict::Refused(Refusal::Unreadable));
+            };
+            if let Some(agent) = self.agents.get(&(next, stat.started)) {
+                return Err(Verdict::Agent(agent.clone()));
+            }
+            above.push((next, stat));
+            // A process without a parent is the first of a namespace, or was put into it from outside.
+            if stat.parent == 0 {
+                return self
+                    .unregistered_agent(pid, &above)
+                    .map_or(Ok(above), |agent| Err(Verdict::Agent(agent)));
+            }
+            next = stat.parent;
+        }
+        Err(Verdict::Refused(Refusal::TooDeep))
+    }
+
+    /// A client whose hooks are not set up, by a variable that came between the shell of the terminal and the process. One that
+    /// the shell has, too, came from the program that opened the terminal.
+    fn unregistered_agent(&self, pid: u32, above: &[(u32, ProcessStat)]) -> Option<Agent> {
+        let leader = above.first()?.1.session;
+        let set = |pid, name| self.facts.variable(pid, name).is_some();
+        let (_, client) = OF_CLIENTS.into_iter().find(|(name, _)| set(pid, name) && !set(leader, name))?;
+        Agent::new(client).ok()
+    }
+
+    /// Follows the terminal of a process.
+    fn terminal_of(&self, pid: u32, left: usize) -> Verdict {
+        let Some(left) = left.checked_sub(1) else { return Verdict::Refused(Refusal::TooDeep) };
+        let above = match self.not_below_agent(pid) {
+            Ok(above) => above,
+            Err(verdict) => return verdict,
+        };
+        let Some((_, stat)) = above.first() else { return Verdict::Refused(Refusal::Unreadable) };
+        if stat.tty == 0 {
+            return Verdict::Refused(Refusal::NoTerminal);
+        }
+        // A process that was left by the one that started it may have been left by an agent.
+        let Some(leader) = above.iter().position(|(pid, _)| *pid == stat.session) else {
+            return Verdict::Refused(Refusal::Adopted);
+        };
+        let outside = &above[leader + 1..];
+        match pseudo_terminal(stat.tty) {
+            None => self.console(outside),
+            Some(number) => match self.outermost(&self.facts.holders(number)).as_slice() {
+                [] => self.hidden_login(outside),
+                holders => worst(holders.iter().map(|holder| self.holder(*holder, number, left))),
+            },
+        }
+    }
+
+    /// The processes of a list that are not below another one of it: what a terminal emulator starts may inherit its terminals.
+    fn outermost(&self, pids: &[u32]) -> Vec<u32> {
+        let is_inner = |pid: u32| {
+            let mut next = self.facts.stat(pid).map(|stat| stat.parent);
+            for _ in 0..MAX_ANCESTORS {
+                match next {
+                    None | Some(0) => return false,
+                    Some(above) if pids.contains(&above) => return true,
+                    Some(above) => next = self.facts.stat(above).map(|stat| stat.parent),
+                }
+            }
+            false
+        };
+        pids.iter().copied().filter(|pid| !is_inner(*pid)).collect()
+    }
+
+    /// A terminal that is a device: a console or a serial line, where login or getty was before the shell.
+    fn console(&self, outside: &[(u32, ProcessStat)]) -> Verdict {
+        let login = outside
+            .iter()
+            .find_map(|(pid, _)| self.facts.name_if_root(*pid).filter(|name| is_login_name(name)));
+        match login {
+            Some(name) => Verdict::Proven(Evidence::of(&name)),
+            None => Verdict::Known(Evidence::of("a console").doubted("where no login is seen")),
+        }
+    }
+
+    /// A terminal whose holder cannot be seen. sshd hides itself; then root's sshd is above the shell, and at most one process that
+    /// hides itself, too, is between them.
+    fn hidden_login(&self, outside: &[(u32, ProcessStat)]) -> Verdict {
+        let named = |place: usize| {
+            let (pid, _) = outside.get(place)?;
+            self.facts.name_if_root(*pid).filter(|name| is_login_name(name))
+        };
+        let child_hides = || outside.first().is_some_and(|(pid, _)| self.facts.is_hidden(*pid));
+        match named(0).or_else(|| named(1).filter(|_| child_hides())) {
+            Some(name) => Verdict::Proven(Evidence::of(&name)),
+            None if outside.is_empty() && self.facts.is_container() => {
+                Verdict::Known(Evidence::of("this container").doubted("whose other end is outside"))
+            }
+            None => Verdict::Refused(Refusal::NoHolder),
+        }
+    }
+
+    /// What a process that holds the other end of a terminal proves.
+    fn holder(&self, pid: u32, terminal: u32, left: usize) -> Verdict {
+        let Some(executable) = self.facts.executable(pid) else {
+            return Verdict::Refused(Refusal::NoHolder);
+        };
+        let name = executable.name().to_owned();
+        let verdict = match executable.role() {
+            Role::Other => return Verdict::Refused(Refusal::HeldBy(name)),
+            _ if executable.owner == Owner::Others => return Verdict::Refused(Refusal::Doubtful(name)),
+            Role::Login => Verdict::Proven(Evidence::of(&name)),
+            Role::Opaque => Verdict::Known(Evidence::of(&name).doubted("whose viewers cannot be seen")),
+            Role::Emulator
+                if ["DISPLAY", "WAYLAND_DISPLAY"]
+                    .iter()
+                    .any(|display| self.facts.variable(pid, display).is_some()) =>
+            {
+                Verdict::Proven(Evidence::of(&name))
+            }
+            Role::Emulator => return Verdict::Refused(Refusal::NoDisplay(name)),
+            Role::Relay => within(&name, self.terminal_of(pid, left)),
+            // A process can take the name of tmux' server, but a shell that was copied to its name leads no session that holds panes.
+            Role::Tmux if self.facts.stat(pid).is_some_and(|stat| stat.session == pid) => {
+                self.windows(&name, &self.facts.tmux_clients(pid, terminal), left)
+            }
+            Role::Tmux => return Verdict::Refused(Refusal::HeldBy(name)),
+            Role::Ringer if self.facts.stat(pid).is_some_and(|stat| stat.tty != 0) => {
+                within(&name, self.terminal_of(pid, left))
+            }
+            Role::Ringer => self.windows(&name, &self.facts.pane_windows(terminal), left),
+        };
+        match verdict {
+            // Ringer's own file is often the user's, who builds it.
+            Verdict::Proven(evidence)
+                if executable.owner == Owner::User && executable.role() != Role::Ringer =>
+            {
+                Verdict::Known(evidence.doubted("whose program is not root's"))
+            }
+            verdict => verdict,
+        }
+    }
+
+    /// What the windows of a multiplexer prove: the best of them.
+    fn windows(&self, multiplexer: &str, windows: &[u32], left: usize) -> Verdict {
+        let mut found = Verdict::Refused(Refusal::NotAttached(multiplexer.to_owned()));
+        for window in windows {
+            let verdict = within(multiplexer, self.terminal_of(*window, left));
+            match verdict {
+                Verdict::Proven(_) => return verdict,
+                Verdict::Known(_) => found = verdict,
+                // An agent's window, or one that nobody sits at, does not make a person's out of the pane.
+                Verdict::Refused(_) | Verdict::Agent(_) => {}
+            }
+        }
+        found
+    }
+}
+
+fn within(program: &str, verdict: Verdict) -> Verdict {
+    match verdict {
+        Verdict::Proven(evidence) => Verdict::Proven(evidence.inside(program)),
+        Verdict::Known(evidence) => Verdict::Known(evidence.inside(program)),
+        verdict => verdict,
+    }
+}
+
+fn worst(verdicts: impl Iterator<Item = Verdict>) -> Verdict {
+    let rank = |verdict: &Verdict| match verdict {
+        Verdict::Proven(_) => 0,
+        Verdict::Known(_) => 1,
+        Verdict::Refused(_) => 2,
+        Verdict::Agent(_) => 3,
+    };
+    verdicts.max_by_key(rank).unwrap_or(Verdict::Refused(Refusal::NoHolder))
+}
+
+/// The number of a pseudo-terminal, by the kernel's number for the device.
+pub(crate) fn pseudo_terminal(device: u32) -> Option<u32> {
+    let (major, minor) = ((device >> 8) & 0xfff, (device & 0xff) | ((device >> 12) & 0xf_ff00));
+    matches!(major, 136..=143).then(|| (major - 136) * 256 + minor)
+}
+
+#[cfg(test)]
+mod tests;
