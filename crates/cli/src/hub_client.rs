@@ -225,9 +225,33 @@ pub(crate) fn call(method: &str, params: &Value) -> Result<Value, Failure> {
 
 /// Sends this hub a request. If it still reads older messages, prints that the answer lacks them.
 pub(crate) fn ask(hub: &mut HubClient, method: &str, params: &Value) -> Result<Value, Failure> {
-    let answer = hub.call(method, params).map_err(failure)?;
+    let answer = match hub.call(method, params) {
+        // It was killed, or ended because of damage, before it answered. What only reads can be asked again.
+        Err(HubClientError::NoHub) if may_start() && READS.contains(&method) => {
+            *hub = next_hub()?;
+            hub.call(method, params)
+        }
+        answer => answer,
+    };
+    let answer = answer.map_err(failure)?;
     warn_if_behind(hub);
     Ok(answer)
+}
+
+/// The requests that change nothing.
+const READS: [&str; 5] =
+    ["notification.list", "notification.digest", "workspace.list", "surface.list", "agent.list"];
+
+/// The hub after one that ended before it answered. That one may still hold its lock, or be starting the next.
+fn next_hub() -> Result<HubClient, Failure> {
+    let end = Instant::now() + START_TIMEOUT;
+    loop {
+        let mut hub = hub()?;
+        match hub.call("ping", &Value::Null) {
+            Err(HubClientError::NoHub) if Instant::now() < end => thread::sleep(POLL_INTERVAL),
+            answer => return answer.map(|_| hub).map_err(failure),
+        }
+    }
 }
 
 /// Prints a note if the hub's last answer lacks messages that it has not read yet.
