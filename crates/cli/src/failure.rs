@@ -147,6 +147,9 @@ impl From<JournalError> for Failure {
             JournalError::Busy { .. } => failure(Exit::TryAgain)
                 .hint("run it again")
                 .hint_if_sending("send it again: it was not stored"),
+            JournalError::Corrupt { .. } => failure(Exit::TryAgain)
+                .hint("ringer doctor --repair   # the hub does it when it starts")
+                .hint_if_sending("ringer doctor --repair   # then send it again: it was not stored"),
             JournalError::NoQuestion(_) => failure(Exit::Data).hint("ringer questions --all"),
             JournalError::Answered { .. } => failure(Exit::Data).hint("ringer questions"),
             _ => failure(Exit::InputOutput),

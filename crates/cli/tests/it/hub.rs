@@ -29,6 +29,7 @@ mod popups;
 mod problems;
 mod protocol;
 mod quiet;
+mod repaired;
 mod show;
 mod snapshots;
 mod spool;
