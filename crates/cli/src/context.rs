@@ -7,7 +7,8 @@ use ringer_core::message::Agent;
 use ringer_core::{Scope, Sender};
 use ringer_hub::Clock;
 use ringer_journal::{
-    Caller, Home, IdSource, Journal, LockTimeout, Repair, Repository, SenderClaim, SpoolStatus, monotonic,
+    Caller, Home, IdSource, Journal, LockTimeout, Repair, RepairRequest, Repository, SenderClaim,
+    SpoolStatus, monotonic,
 };
 use ringer_platform::{path_variable, shell_word};
 use ringer_term::sanitise_line;
@@ -15,6 +16,7 @@ use ringer_term::sanitise_line;
 use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
 use crate::guard;
+use crate::hub_start;
 use crate::output::eprint_line;
 
 /// Refuses a relative path of the home or of the settings. Hooks run in the directories of their agents and a hub runs in `/`, so each
@@ -65,7 +67,8 @@ pub(crate) fn home() -> Result<Home, Failure> {
     let path = std::path::absolute(&path).map_err(|error| {
         Failure::new(Exit::CannotCreate, "the state directory has no absolute path").because(error)
     })?;
-    Ok(Home::new(path).with_runtime(path_variable("XDG_RUNTIME_DIR")))
+    let home = Home::new(path).with_runtime(path_variable("XDG_RUNTIME_DIR"));
+    Ok(home.with_repair(hub_start::may_start().then_some(hub_start::ask_for_repair as RepairRequest)))
 }
 
 /// Opens the journal, and warns if a damaged one was repaired.

@@ -164,6 +164,9 @@ impl From<JournalError> for Failure {
                 "leave --from out, then the sender is who runs the command; or name a worker: \
                  ringer notify --from worker-1 \"the build is green\"",
             ),
+            JournalError::Corrupt { .. } => failure(Exit::TryAgain)
+                .hint("ringer doctor --repair   # the hub does it when it starts")
+                .hint_if_sending("ringer doctor --repair   # then send it again: it was not stored"),
             JournalError::NoQuestion(_) => failure(Exit::Data).hint("ringer questions --all"),
             JournalError::Answered { .. } => failure(Exit::Data).hint("ringer questions"),
             _ => failure(Exit::InputOutput),

@@ -1,13 +1,10 @@
 //! The connection to the hub: sending it requests, and starting one when none runs.
 
-use std::path::Path;
-use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use ringer_hub::Clock;
-use ringer_ipc::{HubClient, HubClientError, StartError, StartFailure, start_and_wait, start_detached};
+use ringer_ipc::{HubClient, HubClientError, StartError, StartFailure, start_and_wait};
 use ringer_journal::{Home, HubLock, Journal};
 use ringer_platform::path_variable;
 use serde::{Deserialize, Serialize};
@@ -16,6 +13,8 @@ use serde_json::Value;
 use crate::context;
 use crate::exit::Exit;
 use crate::failure::{Failure, PERSON_HINT};
+use crate::hub_start::{self, start_with_command};
+pub(crate) use crate::hub_start::{may_start, start_by_another_process, start_in_background};
 use crate::notifications::ambiguous;
 use crate::output::eprint_line;
 
@@ -27,20 +26,6 @@ const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// How long a hub may take to answer where that is not worth waiting for: ten times what it takes while it is busy.
 const ANSWER_WITHIN: Duration = Duration::from_millis(300);
-
-/// Whether this process goes on for long after it has started a hub.
-static IS_SERVER: AtomicBool = AtomicBool::new(false);
-
-/// From now on, hubs are started by a process that ends. The hub of a server that a client runs would otherwise be below that
-/// client's agent, and what it starts for the person would count as the agent's; and when it ends, nothing would wait for it.
-pub(crate) fn start_by_another_process() {
-    IS_SERVER.store(true, Ordering::Relaxed);
-}
-
-/// Whether a hub may be started: `RINGER_HUB=off` forbids it.
-pub(crate) fn may_start() -> bool {
-    std::env::var_os("RINGER_HUB").is_none_or(|value| value != "off")
-}
 
 /// Starts a hub if the last append woke none. Does not wait for it. If it fails, the command does not: the message is
 /// in the journal.
@@ -69,32 +54,6 @@ pub(crate) fn start_unless_woken(journal: &Journal) -> Option<String> {
 /// Why the last hub could not start, if none has started since.
 pub(crate) fn last_failure(home: &Home) -> Option<StartFailure> {
     StartFailure::read(home, path_variable("XDG_RUNTIME_DIR").as_deref())
-}
-
-/// Starts a hub, if that is allowed. Does not wait for it.
-pub(crate) fn start_in_background() {
-    if may_start()
-        && let Ok(program) = std::env::current_exe()
-    {
-        if IS_SERVER.load(Ordering::Relaxed) {
-            thread::spawn(move || start_with_command(&program));
-        } else {
-            let _ = start_detached(&program);
-        }
-    }
-}
-
-/// Starts a hub with `ringer hub start`, and waits for that.
-fn start_with_command(program: &Path) -> Result<(), StartError> {
-    let mut command = Command::new(program);
-    command.args(["hub", "start"]).stdin(Stdio::null());
-    let output = command.output()?;
-    if output.status.success() {
-        return Ok(());
-    }
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    let why = said.lines().next().unwrap_or_default().trim_start_matches("error: ");
-    Err(StartError::Failed(why.trim_start_matches("the hub cannot start: ").to_owned()))
 }
 
 /// What a running hub says is wrong with Ringer itself. Nothing if none runs, or if it does not answer at once: what needs
@@ -195,7 +154,7 @@ fn start(home: &Home) -> Result<HubClient, ConnectError> {
             Failure::new(Exit::Unavailable, "cannot find the path of the ringer program").because(error);
         ConnectError::Failed(failure)
     })?;
-    let started = if IS_SERVER.load(Ordering::Relaxed) {
+    let started = if hub_start::is_server() {
         start_with_command(&program)
     } else {
         start_and_wait(&program, START_TIMEOUT)
@@ -225,9 +184,33 @@ pub(crate) fn call(method: &str, params: &Value) -> Result<Value, Failure> {
 
 /// Sends this hub a request. If it still reads older messages, prints that the answer lacks them.
 pub(crate) fn ask(hub: &mut HubClient, method: &str, params: &Value) -> Result<Value, Failure> {
-    let answer = hub.call(method, params).map_err(failure)?;
+    let answer = match hub.call(method, params) {
+        // It was killed, or ended because of damage, before it answered. What only reads can be asked again.
+        Err(HubClientError::NoHub) if may_start() && READS.contains(&method) => {
+            *hub = next_hub()?;
+            hub.call(method, params)
+        }
+        answer => answer,
+    };
+    let answer = answer.map_err(failure)?;
     warn_if_behind(hub);
     Ok(answer)
+}
+
+/// The requests that change nothing.
+const READS: [&str; 5] =
+    ["notification.list", "notification.digest", "workspace.list", "surface.list", "agent.list"];
+
+/// The hub after one that ended before it answered. That one may still hold its lock, or be starting the next.
+fn next_hub() -> Result<HubClient, Failure> {
+    let end = Instant::now() + START_TIMEOUT;
+    loop {
+        let mut hub = hub()?;
+        match hub.call("ping", &Value::Null) {
+            Err(HubClientError::NoHub) if Instant::now() < end => thread::sleep(POLL_INTERVAL),
+            answer => return answer.map(|_| hub).map_err(failure),
+        }
+    }
 }
 
 /// Prints a note if the hub's last answer lacks messages that it has not read yet.

@@ -22,6 +22,7 @@ mod exit;
 mod failure;
 mod guard;
 mod hub_client;
+mod hub_start;
 mod line;
 mod machine_agents;
 mod mcp_push_thread;

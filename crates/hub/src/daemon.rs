@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ringer_config::Environment;
 use ringer_deliver::{Desktop, PopupHandle, PreviousPopup, REPLY_DEADLINE};
@@ -39,6 +39,10 @@ const SHUTDOWN_WITHIN: Duration = Duration::from_secs(1);
 /// Jobs that may wait for the executor, which only starts them.
 const MAX_JOBS: usize = 1024;
 
+/// A hub that repaired a file when it started, and meets damage again within this time, starts no other one: the disk may be
+/// failing, and hubs would start for ever.
+const REPAIR_LASTS: Duration = Duration::from_mins(1);
+
 /// How long a hub stays without anything to do.
 const IDLE_AFTER: Duration = Duration::from_mins(10);
 
@@ -67,6 +71,8 @@ pub struct HubOptions {
     pub idle_after: Duration,
     /// Whether it runs in the foreground, and tells its log to standard error as well.
     pub foreground: bool,
+    /// Whether it starts the next hub when it has to end although there is something to do.
+    pub starts_next: bool,
     /// The log of this process.
     pub log: Log,
 }
@@ -102,6 +108,7 @@ impl HubOptions {
             environment,
             idle_after,
             foreground,
+            starts_next: !foreground,
         }
     }
 }
@@ -133,11 +140,13 @@ fn report(options: &HubOptions, error: &HubError) {
 
 fn run_hub(options: &HubOptions, plug_ins: PlugIns) -> Result<(), HubError> {
     let home = &options.home;
-    let journal = Journal::open(home)?;
+    home.check_owner()?;
     let Some(lock) = HubLock::acquire(home)? else {
         return Err(HubError::Running { pid: HubLock::owner(home).map(|owner| owner.pid) });
     };
-    let store = HubStore::open(home)?;
+    // Whoever meets damage ends; only here is it repaired, before this process uses the files.
+    let (journal, store) = (Journal::open_repaired(home)?, HubStore::open_repaired(home)?);
+    let repaired = (journal.repair().is_some() || store.repair().is_some()).then(Instant::now);
     let log = options.log.clone();
     let socket = socket_path(home, options.runtime.as_deref()).map_err(HubError::Socket)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -162,12 +171,39 @@ fn run_hub(options: &HubOptions, plug_ins: PlugIns) -> Result<(), HubError> {
     // Before the lock is dropped: from then on another hub may write its own.
     address.remove(home);
     log.line("the hub ends");
-    let LoopExit { lock, position, was_idle } = exit?;
-    drop(lock);
-    if was_idle {
-        start_again_if_behind(options, &position, &log);
+    let is_damage = |error: &HubError| matches!(error, HubError::Journal(error) if error.is_corruption());
+    let may_repair = repaired.is_none_or(|at| at.elapsed() > REPAIR_LASTS);
+    match exit {
+        Ok(LoopExit { lock, unusable: true, .. }) => {
+            drop(lock);
+            if may_repair {
+                start_next(options);
+            }
+            Ok(())
+        }
+        Ok(LoopExit { lock, position, was_idle, .. }) => {
+            drop(lock);
+            if was_idle {
+                start_again_if_behind(options, &position, &log);
+            }
+            Ok(())
+        }
+        Err(error) => {
+            if is_damage(&error) && may_repair {
+                start_next(options);
+            }
+            Err(error)
+        }
     }
-    Ok(())
+}
+
+/// Starts the hub that goes on in the place of this one.
+fn start_next(options: &HubOptions) {
+    if options.starts_next
+        && let Ok(program) = std::env::current_exe()
+    {
+        let _ = ringer_ipc::start_detached(&program);
+    }
 }
 
 /// Lets every panic of this process be told in the log, also where the process ends by it: a hub in the background has no
@@ -188,11 +224,9 @@ fn start_again_if_behind(options: &HubOptions, position: &ReadPosition, log: &Lo
         let spooled = SpoolStatus::of(&options.home, IdSource::now().unix_ms).waiting > 0;
         Ok::<bool, JournalError>(spooled || journal.last_seq()? > position.cursor.seq)
     };
-    if journal.is_some_and(|journal| is_behind(journal).unwrap_or(false)) && !options.foreground {
+    if journal.is_some_and(|journal| is_behind(journal).unwrap_or(false)) && options.starts_next {
         log.line("something came in the last moment: starting again");
-        if let Ok(program) = std::env::current_exe() {
-            let _ = ringer_ipc::start_detached(&program);
-        }
+        start_next(options);
     }
 }
 

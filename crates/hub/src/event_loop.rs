@@ -58,6 +58,8 @@ pub(crate) struct LoopExit {
     pub(crate) position: ReadPosition,
     /// Whether it ended by itself, for want of something to do.
     pub(crate) was_idle: bool,
+    /// Whether it ended because its files are damaged, or others are in their place.
+    pub(crate) unusable: bool,
 }
 
 /// Why the loop woke up.
@@ -173,6 +175,10 @@ impl EventLoop {
             let actions = self.state.maintain(self.clock.now());
             self.perform(actions);
             self.longest_turn = self.longest_turn.max(monotonic().saturating_sub(woken));
+            if let Some(why) = self.state.unusable_files() {
+                self.channels.log.line(format!("{why}: ending, and the next hub goes on"));
+                return LoopExit { unusable: true, ..self.exit() };
+            }
             let wakeup = self.next(&mut inputs).await;
             woken = monotonic();
             // Before a file of the home is used: another hub may own those that are there now.
@@ -210,7 +216,7 @@ impl EventLoop {
 
     fn exit(self) -> LoopExit {
         let position = self.state.position().clone();
-        LoopExit { lock: self.doorbell.into_lock(), position, was_idle: self.was_idle }
+        LoopExit { lock: self.doorbell.into_lock(), position, was_idle: self.was_idle, unusable: false }
     }
 
     async fn next(&mut self, inputs: &mut mpsc::Receiver<Input>) -> Wakeup {
@@ -351,6 +357,10 @@ impl EventLoop {
 
     fn answer(&mut self, id: RequestId, answer: Answer, behind: u64) {
         let Some(sender) = self.replies.remove(&id) else { return };
+        // The client finds that this hub has ended, and asks the next one.
+        if self.state.unusable_files().is_some() {
+            return;
+        }
         let reply = match answer {
             Answer::Value(result) => Reply::Result(result),
             Answer::Notifications(rows) => Reply::Notifications { rows, clock: self.clock.clone() },

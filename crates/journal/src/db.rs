@@ -2,12 +2,15 @@
 
 pub(crate) mod column;
 pub(crate) mod connection;
+pub(crate) mod damage;
 pub(crate) mod database;
 pub(crate) mod files;
+pub(crate) mod log;
 pub(crate) mod migrate;
 pub(crate) mod opening;
 pub(crate) mod repair;
 pub(crate) mod repair_record;
+pub(crate) mod rescue;
 pub(crate) mod schema;
 pub(crate) mod text;
 pub(crate) mod write_lock;

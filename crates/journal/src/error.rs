@@ -64,7 +64,7 @@ pub enum Error {
         /// How long we waited.
         waited: Duration,
     },
-    /// The database is damaged. [`crate::Journal::open`] repairs such a file; this is returned when the repair fails.
+    /// The database is damaged, and was not repaired in time.
     #[error("{} is damaged", path.display())]
     Corrupt {
         /// The database.

@@ -12,23 +12,45 @@ use crate::error::Error;
 /// The name of the journal in the home.
 pub(crate) const JOURNAL_FILE: &str = "ringer.db";
 
+/// Asks for the repair of what is damaged in a home: makes sure that a hub starts. It does not wait, and is called again
+/// while the repair is waited for.
+pub type RepairRequest = fn(&Home);
+
 /// The directory with all data of one person. Other users have no access.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Home {
     path: PathBuf,
     runtime: Option<PathBuf>,
+    repair: Option<RepairRequest>,
 }
+
+impl PartialEq for Home {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.path, &self.runtime) == (&other.path, &other.runtime)
+    }
+}
+
+impl Eq for Home {}
 
 impl Home {
     /// The home at a path; nothing is made yet. It has to be absolute, because doorbells are found by their path.
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into(), runtime: None }
+        Self { path: path.into(), runtime: None, repair: None }
     }
 
     /// The same home with the person's runtime directory (`XDG_RUNTIME_DIR`), where events are spooled that cannot be
     /// written to the database at once.
     pub fn with_runtime(self, runtime: Option<PathBuf>) -> Self {
         Self { runtime: runtime.filter(|path| path.is_absolute()), ..self }
+    }
+
+    /// The same home, with how a repair is asked for. Without that, damage is an error at once.
+    pub fn with_repair(self, repair: Option<RepairRequest>) -> Self {
+        Self { repair, ..self }
+    }
+
+    pub(crate) fn repair_request(&self) -> Option<RepairRequest> {
+        self.repair
     }
 
     /// The person's runtime directory, where one is known.

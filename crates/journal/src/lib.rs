@@ -57,7 +57,7 @@ pub use events::event::{AgentEvent, Confirms, EventOutcome, InboxRequest};
 pub use events::ingest::{SpoolProgress, SpoolStatus};
 pub use events::lost::LostEvents;
 pub use events::record::spool_event;
-pub use home::Home;
+pub use home::{Home, RepairRequest};
 pub use hub_store::pruning::HubPruning;
 pub use hub_store::store::{HubSchema, HubStore, StoredNotifications, UnreadableRecord};
 pub use hub_store::transaction::{DeadLetter, HubChanges, PendingDelivery, PlaceFlag, ShownPopup};

@@ -1,5 +1,6 @@
 //! Locks between processes: flock on separate files, which the kernel releases when the owner dies.
 
+use std::fmt;
 use std::fs::{File, Metadata, OpenOptions, TryLockError};
 use std::hash::{BuildHasher, RandomState};
 use std::io;
@@ -89,6 +90,13 @@ impl FileId {
     /// Whether nothing was in it when it was looked at.
     pub(crate) fn is_empty(self) -> bool {
         self.length == 0
+    }
+}
+
+/// As it is written down.
+impl fmt::Display for FileId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}:{}", self.device, self.inode)
     }
 }
 

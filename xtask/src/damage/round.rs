@@ -243,7 +243,7 @@ impl Round<'_> {
 
     /// What the damage did not reach is there.
     fn kept(&mut self, victim: &Path) -> Result<Complaint, Failure> {
-        let log = self.template.ask(Hub::Stays, &["log", "--everywhere", "--json"])?;
+        let log = self.template.ask(Hub::MayStart, &["log", "--everywhere", "--json"])?;
         if !log.ending.is_success() {
             return Ok(Some(format!("log: {}: {}", log.ending.status(), log.words)));
         }
@@ -256,6 +256,17 @@ impl Round<'_> {
         let name = name(victim);
         if name.starts_with("ringer.db") {
             self.has_lost_messages = lost > 0;
+            // `log` may have met the damage first.
+            if lost > 0
+                && self.told.is_empty()
+                && let Some(complaint) = self.told_once()
+            {
+                return Ok(Some(complaint));
+            }
+            // Damage that SQLite does not see, in the bits of a text, leaves the message there, with another text.
+            if lost > 0 && self.told.is_empty() && messages.len() < Template::bodies().len() {
+                return Ok(Some(format!("{lost} messages are missing in the journal, and nobody was told")));
+            }
         } else if lost > 0 {
             return Ok(Some(format!("{lost} messages are missing in the journal")));
         }

@@ -8,6 +8,7 @@ mod machines;
 mod mcp_channels;
 mod panes;
 mod programs;
+mod repair;
 mod row;
 mod send;
 mod settings;
@@ -55,12 +56,18 @@ pub(crate) struct Args {
     /// Send a real test through every configured channel
     #[arg(long)]
     send: bool,
+    /// Repair a damaged journal where no hub runs, and check nothing
+    #[arg(long, conflicts_with_all = ["send", "json"])]
+    repair: bool,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
 }
 
 pub(crate) fn run(arguments: &Args) -> Outcome {
+    if arguments.repair {
+        return repair::run();
+    }
     // Before anything is printed: the terminal answers as keyboard input.
     detect_and_ask();
     // All begin at once and are printed in order, so the slowest alone decides how long it takes.

@@ -116,6 +116,8 @@ fn a_journal_is_looked_into() {
     let _ = fs::remove_file(environment.home().join("ringer.db-wal"));
     fs::write(environment.database(), "this is no database, and long enough to be looked at".repeat(99))
         .expect("a file");
+    says(&doctor(&environment, "", &[], 1), "journal", "broken", "is damaged", "ringer doctor --repair");
+    environment.run(&["doctor", "--repair"]);
     let rows = doctor(&environment, "", &[], 0);
     says(&rows, "damage", "warn", "ringer.db was damaged", "ringer.db.damaged-1*");
 }

@@ -31,6 +31,7 @@ mod popups;
 mod problems;
 mod protocol;
 mod quiet;
+mod repaired;
 mod senders;
 mod show;
 mod snapshots;

@@ -10,7 +10,7 @@ use ringer_core::engine::Delivery;
 use ringer_core::message::Place;
 use ringer_core::toast::Toast;
 use ringer_core::{Engine, Event, MessageId, Now, Order, Preferences};
-use ringer_journal::{Error, HubStore, PlaceFlag, ReadPosition, StoredNotifications};
+use ringer_journal::{Error, HubStore, PlaceFlag, StoredNotifications};
 use serde_json::Value;
 
 pub(super) use pending_writes::PendingWrites;
@@ -172,18 +172,6 @@ impl Notifications {
         popups: impl IntoIterator<Item = MessageId>,
     ) {
         self.writes = PendingWrites::new(undecided.iter().cloned(), flags, popups);
-    }
-
-    /// Writes again what holds now, if the store was begun anew because its file was damaged. Gives whether it was.
-    pub(super) fn write_again_if_reopened(&mut self, position: &ReadPosition) -> bool {
-        let reopened = self.store.take_reopened();
-        if reopened {
-            let (records, undo_items) =
-                (self.engine.attention().store().newest(), self.engine.undo_log().items());
-            let (mutes, away) = (self.engine.mutes().all(), self.engine.away_period());
-            self.writes.write_again(records, undo_items, mutes, away, position.clone());
-        }
-        reopened
     }
 
     /// Writes what happened, in one transaction, and gives the deliveries that start now: the only way in which one does.

@@ -112,6 +112,10 @@ impl HubState {
 
     fn read_batch(&mut self, now: Now, rang: bool) -> Result<(), Error> {
         self.journal.refresh()?;
+        self.notifications.store().refresh()?;
+        if self.unusable_files().is_some() {
+            return Ok(());
+        }
         self.ingest_spool(now);
         self.check_position()?;
         let Batch { messages, unreadable } = self.journal.batch_after(self.ingest.seq(), BATCH)?;

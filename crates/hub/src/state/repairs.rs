@@ -1,4 +1,4 @@
-//! Repairs: whichever process found the damage, the hub tells the person of it, once.
+//! Repairs: whichever process found the damage, the next hub repairs the file when it starts, and tells the person, once.
 
 use ringer_core::attention::Record;
 use ringer_core::{Draft, Kind, MessageId, Now, Recipient, Scope, Sender};
@@ -14,15 +14,24 @@ enum DamagedFile {
 }
 
 impl HubState {
+    /// Why this hub cannot go on: what it remembers is of files that are damaged, or are not there any more.
+    pub(crate) fn unusable_files(&mut self) -> Option<&'static str> {
+        let store = self.notifications.store();
+        if self.journal.is_damaged() {
+            Some("the journal is damaged")
+        } else if store.is_damaged() {
+            Some("the list of notifications is damaged")
+        } else if self.journal.is_reopened() {
+            Some("another file is in the place of the journal")
+        } else if store.is_reopened() {
+            Some("another file is in the place of the list of notifications")
+        } else {
+            None
+        }
+    }
+
     /// Tells of repairs that are noted in the files, if there may be new ones.
     pub(super) fn tell_of_repairs(&mut self, now: Now) {
-        let position = self.ingest.position().clone();
-        if self.notifications.write_again_if_reopened(&position) {
-            self.maintenance.check_repairs();
-        }
-        if self.journal.take_reopened() {
-            self.maintenance.check_repairs();
-        }
         if !self.maintenance.take_repairs_check() {
             return;
         }

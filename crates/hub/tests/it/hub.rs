@@ -65,6 +65,7 @@ impl TestHub {
             environment: Environment { ringer_config: Some(config), ..Environment::default() },
             idle_after: ends_after.unwrap_or(Duration::from_mins(10)),
             foreground: false,
+            starts_next: false,
             log: Log::new(directory.path().join("home/hub.log"), false),
         };
         let is_held = ends_after.is_some();

@@ -6,14 +6,21 @@
 //! take the index for unused and truncate it; and if the old one was closed, the next process would. This process would be killed
 //! (SIGBUS) when it looks there, or two writers would write at once. So such a copy is not read: it gets a log of its own first.
 
+use std::fs::File;
 use std::ops::{Deref, DerefMut};
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use rusqlite::Connection;
+use rustix::process::{Flock, FlockOffsetType, FlockType, fcntl_getlk};
 
+use crate::db::log::{INDEX_READ, LogIndex};
 use crate::home::beside;
 use crate::lock::FileId;
+
+/// The byte of an index that each process locks which has it open. The first one to lock it reads the log anew.
+const IN_USE_BYTE: u64 = 128;
 
 /// A connection to one file.
 #[derive(Debug)]
@@ -58,6 +65,39 @@ impl FileConnection {
             remove(&mut IN_USE.lock().unwrap_or_else(PoisonError::into_inner), noted);
         }
     }
+}
+
+/// Reads the index of the log of a database.
+pub(crate) fn read_index(database: &Path) -> Option<LogIndex> {
+    let in_use = IN_USE.lock().unwrap_or_else(PoisonError::into_inner);
+    let path = beside(database, "-shm");
+    let file = File::open(&path).ok()?;
+    let mut bytes = [0; INDEX_READ];
+    let read = file.read_exact_at(&mut bytes, 0);
+    if is_in_use(&in_use, &path) {
+        // Closing it would drop the locks of this process.
+        std::mem::forget(file);
+    }
+    read.ok().and_then(|()| LogIndex::parse(&bytes))
+}
+
+/// Returns true if no process has the index of a log open. The next one to open the database then reads the log from its
+/// beginning, up to the first damage.
+pub(crate) fn is_index_unused(database: &Path) -> bool {
+    let in_use = IN_USE.lock().unwrap_or_else(PoisonError::into_inner);
+    let path = beside(database, "-shm");
+    if is_in_use(&in_use, &path) {
+        return false;
+    }
+    let Ok(file) = File::open(&path) else { return true };
+    let mut lock = Flock::from(FlockType::WriteLock);
+    (lock.offset_type, lock.start, lock.length) = (FlockOffsetType::Set, IN_USE_BYTE, 1);
+    fcntl_getlk(&file, &lock).is_ok_and(|held| held.is_none())
+}
+
+/// Returns true if a connection of this process uses that index.
+fn is_in_use(in_use: &[IndexUse], index: &Path) -> bool {
+    FileId::of(index).is_ok_and(|index| in_use.iter().any(|used| used.index == index))
 }
 
 /// Whether another database uses the same index.
@@ -116,6 +156,11 @@ mod tests {
     use crate::ids::IdSource;
     use crate::journal::schema::Journal;
 
+    /// A home whose repairs are made at once.
+    fn home_in(directory: &tempfile::TempDir) -> Home {
+        Home::new(directory.path()).with_repair(Some(|home| drop(Journal::open_repaired(home))))
+    }
+
     /// Whether this process has locked the index, as SQLite does while it uses one. Asked of the descriptors that SQLite has
     /// open: `/proc/locks` leaves lines out while other tests lock and unlock, and a descriptor of our own would drop the lock
     /// when it is closed.
@@ -145,7 +190,7 @@ mod tests {
     #[test]
     fn the_index_stays_locked_when_a_copy_takes_the_place_of_the_file() {
         let directory = tempfile::tempdir().unwrap();
-        let home = Home::new(directory.path());
+        let home = home_in(&directory);
         let mut journals: Vec<Journal> = (0..3).map(|_| Journal::open(&home).unwrap()).collect();
         for _ in 0..3 {
             let index = replace_by_copy(&home);
@@ -160,7 +205,7 @@ mod tests {
     #[test]
     fn the_last_one_to_be_closed_unlocks_the_index() {
         let directory = tempfile::tempdir().unwrap();
-        let home = Home::new(directory.path());
+        let home = home_in(&directory);
         let journals = (Journal::open(&home).unwrap(), Journal::open(&home).unwrap());
         let index = beside(&home.database(), "-shm");
         drop(journals.0);
@@ -173,7 +218,7 @@ mod tests {
     #[test]
     fn a_copy_in_the_place_of_an_open_file_gets_an_index_of_its_own() {
         let directory = tempfile::tempdir().unwrap();
-        let home = Home::new(directory.path());
+        let home = home_in(&directory);
         let mut journal = Journal::open(&home).unwrap();
         append(&mut journal, "before");
         let index = replace_by_copy(&home);
@@ -192,7 +237,7 @@ mod tests {
     #[test]
     fn a_copy_that_is_refused_leaves_nothing_open() {
         let directory = tempfile::tempdir().unwrap();
-        let home = Home::new(directory.path());
+        let home = home_in(&directory);
         let mut journal = Journal::open(&home).unwrap();
         replace_by_copy(&home);
         let open = || {

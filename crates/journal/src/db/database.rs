@@ -1,4 +1,4 @@
-//! One SQLite file of the home: opens it, serialises its writers, and rebuilds it when it is damaged.
+//! One SQLite file of the home: opens it, serialises its writers, and ends what they do when it is damaged.
 
 use std::io;
 use std::path::PathBuf;
@@ -7,16 +7,18 @@ use std::time::Duration;
 use ringer_platform::sync_directory;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
-use crate::db::connection::FileConnection;
+use crate::db::connection::{FileConnection, is_index_unused};
+use crate::db::damage;
 use crate::db::migrate;
 use crate::db::opening::{Access, Connected, connect};
 use crate::db::repair::{self, Repair};
-use crate::db::repair_record::{self, Damage, RepairRecord};
 use crate::db::schema::Schema;
 use crate::db::write_lock::{self, LockTimeout, LockWaits};
 use crate::error::Error;
 use crate::home::{Home, beside};
 use crate::lock::FileId;
+
+mod repaired;
 
 /// An open database file of one schema.
 #[derive(Debug)]
@@ -27,9 +29,11 @@ pub struct Database<S> {
     /// closing one would drop the locks that SQLite holds on the file.
     file: FileId,
     lock_waits: LockWaits,
-    /// Whether a damaged file is repaired. Not by a hook: a repair takes longer than its agent may wait.
-    repairs: bool,
+    /// Whether a repair is waited for. Not by a hook: it takes longer than its agent may wait.
+    waits_for_repair: bool,
     repair: Option<Repair>,
+    /// Whether this one met damage that nobody has repaired.
+    is_damaged: bool,
     /// Whether another file was opened since the last call of `take_reopened`.
     reopened: bool,
     /// The state that this schema keeps per open file.
@@ -56,41 +60,37 @@ const LOOP_CACHE: i64 = -256;
 const MAX_REPAIRS: usize = 3;
 
 impl<S: Schema> Database<S> {
-    /// Opens the file, creating it if there is none. A damaged one is quarantined and replaced by a fresh one with the rows
-    /// that could be read; see [`Database::repair`].
+    /// Opens the file, creating it if there is none. If it is damaged, the repair is asked for and waited for where the home
+    /// says how ([`Home::with_repair`]); else that is an error.
     pub fn open(home: &Home) -> Result<Self, Error> {
         Self::open_with(home, LockTimeout::COMMAND)
     }
 
-    /// Opens the file with another lock timeout.
+    /// Opens the file with another lock timeout, which is also the longest time that a repair is waited for.
     pub fn open_with(home: &Home, lock_timeout: LockTimeout) -> Result<Self, Error> {
-        let mut file = FileId::of(&Self::path(home)).ok();
-        let mut opened = Self::open_undamaged(home, lock_timeout);
-        for _ in 0..MAX_REPAIRS {
-            match opened {
-                Err(error) if error.is_corruption() => {
-                    opened = Self::open_repaired(home, lock_timeout, file);
-                    file = FileId::of(&Self::path(home)).ok();
-                }
-                opened => return opened,
-            }
+        match Self::open_or_note(home, lock_timeout) {
+            Err(error) if error.is_corruption() => Self::open_after_repair(home, lock_timeout, error),
+            opened => opened,
+        }
+    }
+
+    /// Opens the file for a hook, which waits for no repair.
+    pub fn open_without_repair(home: &Home, lock_timeout: LockTimeout) -> Result<Self, Error> {
+        let mut database = Self::open_or_note(home, lock_timeout)?;
+        database.waits_for_repair = false;
+        Ok(database)
+    }
+
+    /// Opens the file. Damage is noted.
+    fn open_or_note(home: &Home, lock_timeout: LockTimeout) -> Result<Self, Error> {
+        let file = FileId::of(&Self::path(home)).ok();
+        let opened = Self::open_undamaged(home, lock_timeout);
+        if let (Some(file), Err(error)) = (file, &opened)
+            && error.is_corruption()
+        {
+            damage::note::<S>(home, file);
         }
         opened
-    }
-
-    /// Opens the file for a hook: a damaged one stays as it is, for a process that has the time to repair it.
-    pub fn open_without_repair(home: &Home, lock_timeout: LockTimeout) -> Result<Self, Error> {
-        let mut database = Self::open_undamaged(home, lock_timeout)?;
-        database.repairs = false;
-        Ok(database)
-    }
-
-    /// Quarantines the damaged file, unless another process has done it, and opens the file that is there then.
-    fn open_repaired(home: &Home, lock_timeout: LockTimeout, damaged: Option<FileId>) -> Result<Self, Error> {
-        let repair = repair::quarantine::<S>(home, lock_timeout, damaged)?;
-        let mut database = Self::open_undamaged(home, lock_timeout)?;
-        database.repair = repair.or(database.repair);
-        Ok(database)
     }
 
     /// Opens the file if there is one, and makes nothing.
@@ -126,7 +126,7 @@ impl<S: Schema> Database<S> {
         let connected = connect(&path, file, Access::Read, lock_timeout).ok().flatten()?;
         let is_current = connected.version.is_ok_and(|version| version == migrate::newest::<S>());
         let mut database = Self::with(home, (file, connected.connection), lock_timeout);
-        database.repairs = false;
+        database.waits_for_repair = false;
         is_current.then_some(database)
     }
 
@@ -137,8 +137,9 @@ impl<S: Schema> Database<S> {
             connection,
             file,
             lock_waits: LockWaits::new(lock_timeout),
-            repairs: true,
+            waits_for_repair: true,
             repair: None,
+            is_damaged: false,
             reopened: false,
             schema: S::default(),
         }
@@ -180,8 +181,21 @@ impl<S: Schema> Database<S> {
         FileId::of(&Self::path(&self.home)).ok() == Some(self.file)
     }
 
-    /// Opens the file again if another one has its name by now.
+    /// Whether damage was met in this file that nobody has repaired: what has it open has to end.
+    pub fn is_damaged(&self) -> bool {
+        self.is_damaged
+    }
+
+    /// Whether another file was opened in place of this one.
+    pub fn is_reopened(&self) -> bool {
+        self.reopened
+    }
+
+    /// Opens the file again if another one has its name by now. An error if a process has met damage in it.
     pub fn refresh(&mut self) -> Result<(), Error> {
+        if damage::is_noted::<S>(&self.home) {
+            return self.wait_for_repair(Error::Corrupt { path: Self::path(&self.home) });
+        }
         if self.is_current() {
             return Ok(());
         }
@@ -189,9 +203,10 @@ impl<S: Schema> Database<S> {
     }
 
     fn reopen(&mut self) -> Result<(), Error> {
-        let open = if self.repairs { Self::open_with } else { Self::open_without_repair };
-        let opened = open(&self.home, self.lock_waits.timeout())?;
-        self.replace_by(opened);
+        let open = if self.waits_for_repair { Self::open_with } else { Self::open_without_repair };
+        let opened = open(&self.home, self.lock_waits.timeout());
+        self.is_damaged |= matches!(&opened, Err(error) if error.is_corruption());
+        self.replace_by(opened?);
         Ok(())
     }
 
@@ -237,6 +252,9 @@ impl<S: Schema> Database<S> {
     fn open_undamaged(home: &Home, lock_timeout: LockTimeout) -> Result<Self, Error> {
         home.check_owner()?;
         let path = Self::path(home);
+        if damage::is_noted::<S>(home) {
+            return Err(Error::Corrupt { path });
+        }
         let mut repair = repair::finish::<S>(home, lock_timeout)?;
         let (file, Connected { connection, version }) = loop {
             let file = match FileId::of(&path) {
@@ -249,6 +267,13 @@ impl<S: Schema> Database<S> {
                 }
                 Err(error) => return Err(home.error("looking for the database", error)),
             };
+            // SQLite would drop what is behind the damage, without a word.
+            if is_index_unused(&path)
+                && damage::is_log_damaged(&path)
+                && Self::is_log_damaged(home, lock_timeout)?
+            {
+                return Err(Error::Corrupt { path });
+            }
             if let Some(connected) = connect(&path, file, Access::Write, lock_timeout)? {
                 break (file, connected);
             }
@@ -295,23 +320,18 @@ impl<S: Schema> Database<S> {
         self.connection.busy_timeout(self.lock_waits.timeout().0).map_err(|error| self.error(error))
     }
 
-    /// Runs a query. If the file is damaged, it is repaired, and the query runs on the fresh one.
+    /// Runs a query.
     pub(crate) fn read<T>(&mut self, look: impl Fn(&Connection) -> rusqlite::Result<T>) -> Result<T, Error> {
-        self.with_repair(|database| look(&database.connection).map_err(|error| database.error(error)))
+        self.until_damage(|database| look(&database.connection).map_err(|error| database.error(error)))
     }
 
-    /// Runs `work`. If the file turns out to be damaged, it is repaired, and `work` runs once more on the fresh one. Only
-    /// for [`Database::read`] and [`Database::write`], which every access goes through.
-    fn with_repair<T>(&mut self, mut work: impl FnMut(&mut Self) -> Result<T, Error>) -> Result<T, Error> {
+    /// Runs `work`. If the file turns out to be damaged, that is noted, and `work` runs once more on the repaired one where a
+    /// repair can be waited for. Only for [`Database::read`] and [`Database::write`], which every access goes through.
+    fn until_damage<T>(&mut self, mut work: impl FnMut(&mut Self) -> Result<T, Error>) -> Result<T, Error> {
         for _ in 0..MAX_REPAIRS {
             match work(self) {
-                Err(error) if self.is_damaged(&error) && self.repairs => {
-                    let damaged = Some(self.file);
-                    let opened = Self::open_repaired(&self.home, self.lock_waits.timeout(), damaged);
-                    match opened {
-                        Err(error) if error.is_corruption() => {}
-                        opened => self.replace_by(opened?),
-                    }
+                Err(error) if self.is_damage(&error) => {
+                    self.wait_for_repair(Error::Corrupt { path: Self::path(&self.home) })?;
                 }
                 done => return done,
             }
@@ -319,7 +339,19 @@ impl<S: Schema> Database<S> {
         work(self)
     }
 
-    fn is_damaged(&self, error: &Error) -> bool {
+    /// Opens the repaired file. An error if nobody repairs it in time.
+    fn wait_for_repair(&mut self, error: Error) -> Result<(), Error> {
+        damage::note::<S>(&self.home, self.file);
+        self.is_damaged = true;
+        if !self.waits_for_repair {
+            return Err(error);
+        }
+        let opened = Self::open_after_repair(&self.home, self.lock_waits.timeout(), error)?;
+        self.replace_by(opened);
+        Ok(())
+    }
+
+    fn is_damage(&self, error: &Error) -> bool {
         error.is_corruption() || (matches!(error, Error::Full { .. }) && S::is_exhausted(&self.connection))
     }
 
@@ -328,7 +360,7 @@ impl<S: Schema> Database<S> {
         &mut self,
         change: impl Fn(&Transaction<'_>) -> rusqlite::Result<T>,
     ) -> Result<T, Error> {
-        self.with_repair(|database| database.write_once(&change))
+        self.until_damage(|database| database.write_once(&change))
     }
 
     fn write_once<T>(
@@ -337,6 +369,9 @@ impl<S: Schema> Database<S> {
     ) -> Result<T, Error> {
         let write_lock = self.lock_waits.acquire(&self.home, S::LOCK)?;
         // Checked under the lock: no other process can quarantine the file now.
+        if damage::is_noted::<S>(&self.home) {
+            return Err(Error::Corrupt { path: Self::path(&self.home) });
+        }
         if repair::is_pending::<S>(&self.home) || !self.is_current() {
             drop(write_lock);
             self.reopen()?;
@@ -369,28 +404,6 @@ impl<S: Schema> Database<S> {
             let _ = self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
             let _ = self.connection.busy_timeout(self.lock_waits.timeout().0);
         }
-    }
-
-    /// Every repair that is recorded in this file, oldest first. A damaged file that the person has removed since is left out.
-    pub fn repairs(&mut self) -> Result<Vec<RepairRecord>, Error> {
-        let mut all = self.read(|connection| repair_record::select(connection, "true"))?;
-        all.retain(
-            |repair| !matches!(&repair.damage, Damage::File { damaged_copy, .. } if !repair_record::is_there(damaged_copy)),
-        );
-        Ok(all)
-    }
-
-    /// The repairs that were not reported to the person, oldest first.
-    pub fn unreported_repairs(&mut self) -> Result<Vec<RepairRecord>, Error> {
-        self.read(|connection| repair_record::select(connection, "told = 0"))
-    }
-
-    /// Marks repairs as reported to the person.
-    pub fn mark_repairs_reported(&mut self, repairs: &[RepairRecord]) -> Result<(), Error> {
-        self.write(|transaction| {
-            let mut tell = transaction.prepare("UPDATE repair SET told = 1 WHERE id = ?1")?;
-            repairs.iter().try_for_each(|repair| tell.execute([repair.id.as_str()]).map(drop))
-        })
     }
 
     fn error(&self, source: rusqlite::Error) -> Error {

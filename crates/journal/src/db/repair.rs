@@ -1,30 +1,23 @@
 //! A damaged file is quarantined, never deleted, and replaced by a fresh one with the rows that could be read.
 
-use std::ffi::CStr;
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ringer_platform::sync_directory;
-use rusqlite::config::DbConfig;
-use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
+use rusqlite::{Connection, Transaction, TransactionBehavior};
 
-use crate::db::column::columns;
-use crate::db::files::{FILES, log_length, move_database, remove_database};
+use crate::db::damage;
+use crate::db::files::{FILES, move_database, remove_database};
 use crate::db::migrate;
 use crate::db::repair_record;
+use crate::db::rescue;
 use crate::db::schema::Schema;
 use crate::db::write_lock::{self, LockTimeout};
 use crate::error::Error;
 use crate::home::{Home, beside};
 use crate::lock::FileId;
-
-/// The bytes of the smallest row in SQLite's format: a pointer of two bytes and a cell of two.
-const SMALLEST_ROW: u64 = 4;
-
-/// How SQLite calls access to files without locks.
-const WITHOUT_LOCKS: &CStr = c"unix-none";
 
 /// What was done to a damaged database.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,9 +28,9 @@ pub struct Repair {
     pub rescued_rows: usize,
 }
 
-/// Quarantines the damaged database, under the write lock. `None` if another process has done it in the meantime.
+/// Quarantines the damaged database, under the write lock. `None` if that is another file than the damaged one by now.
 ///
-/// The fresh one is built first, while the damaged one still has its name, and then takes its place. A process that is
+/// Only for a hub that starts and for `ringer doctor --repair`, which hold the hub's lock. The fresh one is built first, while the damaged one still has its name, and then takes its place. A process that is
 /// killed on the way leaves either the old state or a finished fresh one that [`finish`] puts in place.
 pub(crate) fn quarantine<S: Schema>(
     home: &Home,
@@ -109,7 +102,7 @@ fn build<S: Schema>(home: &Home) -> Result<usize, Error> {
     // Where nothing is, a first database is begun, and nothing repaired.
     let is_repair = FILES.iter().any(|ending| beside(&damaged, ending).exists());
     let aside = is_repair.then(|| free_name::<S>(home));
-    let saved = copy_readable_rows::<S>(&mut connection, &damaged, aside.as_deref()).map_err(failed)?;
+    let saved = copy_readable_rows::<S>(home, &mut connection, &damaged, aside.as_deref()).map_err(failed)?;
     // Closing copies the log into the file, so that one file is all there is to move.
     connection.close().map_err(|(_, error)| failed(error))?;
     fs::rename(&building, fresh::<S>(home)).and_then(|()| sync_directory(home.path())).map_err(io)?;
@@ -126,6 +119,7 @@ fn swap<S: Schema>(home: &Home) -> Result<Option<PathBuf>, Error> {
         let moved = move_database(&file, &aside)?;
         fs::rename(fresh::<S>(home), &file)?;
         sync_directory(home.path())?;
+        damage::forget::<S>(home);
         Ok(moved)
     };
     let moved = swap().map_err(|error| home.error("setting the database aside", error))?;
@@ -155,75 +149,18 @@ fn last_damaged_without_log<S: Schema>(home: &Home) -> Option<PathBuf> {
 /// Copies every row that can be read, and notes where the damaged file will be. Gives the number of rows of the first
 /// table.
 fn copy_readable_rows<S: Schema>(
+    home: &Home,
     fresh: &mut Connection,
     damaged: &Path,
     aside: Option<&Path>,
 ) -> rusqlite::Result<usize> {
     let transaction = Transaction::new(fresh, TransactionBehavior::Immediate)?;
-    let mut saved = Vec::new();
-    if let Some(old) = open_damaged(damaged) {
-        // Pages of a damaged file may refer to one another in a circle. A row has at least a cell and a pointer to it.
-        let most = FileId::of(damaged).map_or(0, |file| (file.length() + log_length(damaged)) / SMALLEST_ROW);
-        saved.extend(S::RESCUED_TABLES.iter().map(|table| copy_table(&old, &transaction, table, most)));
-        S::after_rescue(&transaction, &old)?;
-    }
-    let saved = saved.first().copied().unwrap_or_default();
+    let saved = rescue::copy_readable_rows::<S>(home, damaged, &transaction)?;
     if let Some(aside) = aside {
         repair_record::note_file(&transaction, aside, saved)?;
     }
     transaction.commit()?;
     Ok(saved)
-}
-
-/// Opens a damaged database to read it, under the write lock.
-///
-/// Without the index of its log: that is shared with connections of this and other processes, and may not fit to the log any more.
-/// SQLite makes another one in memory if it need not share it, and then it needs no locks either.
-fn open_damaged(damaged: &Path) -> Option<Connection> {
-    // SQLite removes the log of an empty file, so that one is not opened.
-    if FileId::of(damaged).map_or(0, FileId::length) == 0 {
-        return None;
-    }
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE;
-    let old = Connection::open_with_flags_and_vfs(damaged, flags, WITHOUT_LOCKS).ok()?;
-    // It stays as it is.
-    old.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).ok()?;
-    // A damaged file may be refused here already. Then nothing of it can be read.
-    old.pragma_update(None, "locking_mode", "EXCLUSIVE").ok()?;
-    Some(old)
-}
-
-/// Reads forward, and where that breaks off, backward from the end, so that one bad page in the middle costs only
-/// itself and not everything behind it.
-fn copy_table(old: &Connection, fresh: &Transaction<'_>, table: &str, most: u64) -> usize {
-    ["ASC", "DESC"].iter().map(|order| copy_rows(old, fresh, table, order, most).unwrap_or(0)).sum()
-}
-
-fn copy_rows(
-    old: &Connection,
-    fresh: &Transaction<'_>,
-    table: &str,
-    order: &str,
-    most: u64,
-) -> rusqlite::Result<usize> {
-    let columns = columns(fresh, table)?;
-    let key = &columns[0].name;
-    let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
-    let names = names.join(", ");
-    let places = vec!["?"; columns.len()].join(", ");
-    let mut insert = fresh.prepare(&format!("INSERT OR IGNORE INTO {table} ({names}) VALUES ({places})"))?;
-    let mut select = old.prepare(&format!("SELECT {names} FROM {table} ORDER BY {key} {order}"))?;
-    let mut rows = select.query([])?;
-    let mut copied = 0;
-    for _ in 0..most {
-        // An unreadable row ends this direction; a row that breaks a rule of the table is left out.
-        let Ok(Some(row)) = rows.next() else { break };
-        for (number, column) in columns.iter().enumerate() {
-            insert.raw_bind_parameter(number + 1, column.fitting(row.get_ref(number)?))?;
-        }
-        copied += insert.raw_execute().unwrap_or(0);
-    }
-    Ok(copied)
 }
 
 #[cfg(test)]

@@ -26,7 +26,7 @@ impl TestHome {
 
     fn below(parent: &std::path::Path) -> Self {
         let directory = tempfile::tempdir_in(parent).expect("a temporary directory");
-        let home = Home::new(directory.path().join("home"));
+        let home = Home::new(directory.path().join("home")).with_repair(Some(repair));
         Self { _directory: directory, home }
     }
 
@@ -65,6 +65,14 @@ impl TestHome {
         names.retain(|name| name.starts_with(beginning));
         names.sort();
         names
+    }
+}
+
+/// Repairs what is damaged, as a hub does that starts.
+pub(crate) fn repair(home: &Home) {
+    Journal::open_repaired(home).map(drop).expect("a repaired journal");
+    if home.path().join("hub.db").exists() {
+        HubStore::open_repaired(home).map(drop).expect("a repaired store");
     }
 }
 

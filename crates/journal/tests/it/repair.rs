@@ -1,12 +1,14 @@
-//! A damaged database: what is saved, and what happens when even the repair is cut off.
+//! A damaged database: what is saved, who repairs it, and what happens when even the repair is cut off.
 
+use std::collections::HashSet;
 use std::fs;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ringer_journal::{Journal, Listener, OnParentExit};
+use ringer_journal::{Home, IdSource, Journal, Listener, OnParentExit};
 
-use crate::home::{TestHome, append, bodies, heard, lead, next, read_to};
+use crate::home::{TestHome, append, bodies, draft, heard, lead, next, read_to};
 
 const PAGE: usize = 4096;
 
@@ -271,4 +273,187 @@ fn a_row_that_makes_no_sense_does_not_keep_back_the_next() {
         assert_eq!(test.connection().execute(damage, []), Ok(1));
         assert_eq!(heard(&mut journal, lead(), most), ["two"], "{most} at a time: {damage}");
     }
+}
+
+const FRAME: usize = 24 + PAGE;
+
+/// Changes a byte in the page of a frame of the log, in the very file that others have open.
+fn damage_frame(test: &TestHome, frame: usize, at: usize) {
+    let log = fs::OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open(test.home.path().join("ringer.db-wal"))
+        .expect("a log");
+    let (at, mut byte) = ((32 + frame * FRAME + 24 + at) as u64, [0]);
+    log.read_exact_at(&mut byte, at).expect("a log");
+    log.write_all_at(&[byte[0] ^ 0xff], at).expect("a log");
+}
+
+/// The last frame of the log with that page.
+fn last_frame_of(test: &TestHome, page: usize) -> usize {
+    let log = fs::read(test.home.path().join("ringer.db-wal")).expect("a log");
+    let pages =
+        log[32..].chunks_exact(FRAME).map(|frame| u32::from_be_bytes(frame[..4].try_into().expect("a log")));
+    pages
+        .enumerate()
+        .filter(|(_, own)| *own as usize == page)
+        .map(|(frame, _)| frame)
+        .max()
+        .expect("it is in the log")
+}
+
+/// SQLite takes the log for one that ends before the damage when nobody has it open: all that was acknowledged behind it was
+/// gone, without a word.
+#[test]
+fn what_was_acknowledged_behind_damaged_frames_is_there() {
+    let test = journal_of(20);
+    let mut journal = test.open();
+    append(&mut journal, "20 before");
+    append(&mut journal, "21 before");
+    damage_frame(&test, 0, 1000);
+    append(&mut journal, "22 acknowledged");
+    drop(journal);
+    let mut journal = test.open();
+    assert_eq!(numbers(&mut journal), (0..=22).collect::<Vec<u32>>());
+    assert!(journal.repair().is_some(), "it is told");
+}
+
+/// A process that has the log open goes on behind a frame that another one finds damaged. The repair read the log up to
+/// that frame only.
+#[test]
+fn what_a_live_process_acknowledged_behind_damaged_frames_survives_a_repair() {
+    let test = journal_of(20);
+    let mut hub = test.open();
+    read_to(&mut hub, &lead(), 10, 1);
+    let cursors = last_frame_of(&test, root(&test, "cursor"));
+    append(&mut hub, "20 before");
+    damage_frame(&test, cursors, 0);
+    append(&mut hub, "21 acknowledged");
+    let mut other = test.open();
+    let heard = heard(&mut other, lead(), 100);
+    assert_eq!(heard.last().map(String::as_str), Some("21 acknowledged"), "{heard:?}");
+    assert!(other.repair().is_some(), "it was damaged");
+    assert_eq!(numbers(&mut hub), (0..=21).collect::<Vec<u32>>());
+}
+
+/// Only a hub that starts repairs. Until then nothing is acknowledged, by whichever process.
+#[test]
+fn a_process_that_meets_damage_ends_and_nothing_is_acknowledged_until_it_is_repaired() {
+    let test = journal_of(20);
+    let home = Home::new(test.home.path());
+    let mut hub = Journal::open(&home).unwrap();
+    append(&mut hub, "20 before");
+    zero(&test.home.database(), root(&test, "cursor"));
+    let mut other = Journal::open(&home).unwrap();
+    assert!(other.unread(&lead(), None, 0, 1).is_err_and(|error| error.is_corruption()));
+    let ids = IdSource::now();
+    assert!(hub.append(&draft("21 late"), &ids).is_err_and(|error| error.is_corruption()));
+    assert!(hub.is_damaged() && hub.refresh().is_err());
+    assert!(Journal::open(&home).is_err_and(|error| error.is_corruption()));
+    let mut repaired = Journal::open_repaired(&home).unwrap();
+    assert_eq!(numbers(&mut repaired), (0..=20).collect::<Vec<u32>>());
+    append(&mut repaired, "21 after");
+    hub.refresh().unwrap();
+    assert!(hub.is_reopened() && !hub.is_damaged());
+    assert_eq!(numbers(&mut hub).last(), Some(&21));
+}
+
+/// A process that was killed while it wrote leaves a commit that is not whole.
+#[test]
+fn a_write_that_was_cut_off_is_no_damage() {
+    let test = journal_of(5);
+    let mut journal = test.open();
+    append(&mut journal, "5 whole");
+    drop(journal);
+    let log = test.home.path().join("ringer.db-wal");
+    let whole = fs::read(&log).unwrap();
+    let mut cut = whole.clone();
+    cut.extend_from_slice(&whole[32..32 + FRAME]);
+    cut.extend_from_slice(&whole[32..32 + FRAME / 2]);
+    fs::write(&log, cut).unwrap();
+    let mut journal = test.open();
+    assert_eq!((numbers(&mut journal), journal.repair()), ((0..=5).collect(), None));
+}
+
+/// The pages on the way to each message: from the root of the table to its leaf.
+fn paths(database: &[u8], page: usize, above: &[usize], paths: &mut Vec<(i64, Vec<usize>)>) {
+    let bytes = &database[(page - 1) * PAGE..page * PAGE];
+    let path = [above, &[page]].concat();
+    let short = |at: usize| usize::from(u16::from_be_bytes([bytes[at], bytes[at + 1]]));
+    let child = |at: usize| u32::from_be_bytes(bytes[at..at + 4].try_into().expect("four bytes")) as usize;
+    let varint = |at: &mut usize| {
+        let mut number = 0_i64;
+        loop {
+            let byte = bytes[*at];
+            *at += 1;
+            number = number << 7 | i64::from(byte & 0x7f);
+            if byte < 0x80 {
+                return number;
+            }
+        }
+    };
+    let cells = short(3);
+    match bytes[0] {
+        5 => {
+            for cell in 0..cells {
+                self::paths(database, child(short(12 + 2 * cell)), &path, paths);
+            }
+            self::paths(database, child(8), &path, paths);
+        }
+        kind => {
+            assert_eq!(kind, 13, "the kind of page {page}");
+            for cell in 0..cells {
+                let mut at = short(8 + 2 * cell);
+                assert!(varint(&mut at) < 4000, "a row has no overflow pages here");
+                paths.push((varint(&mut at), path.clone()));
+            }
+        }
+    }
+}
+
+/// Rows between two damaged pages were lost: the table was read upwards to the first one, and downwards to the last.
+#[test]
+fn every_message_whose_pages_are_sound_is_rescued() {
+    let test = journal_of(1500);
+    let before = fs::read(test.home.database()).unwrap();
+    let pages = before.len() / PAGE;
+    let mut rows = Vec::new();
+    paths(&before, root(&test, "message"), &[], &mut rows);
+    assert_eq!(rows.len(), 1500);
+    let mut random = 88_172_645_463_325_252_u64;
+    let mut below = |end: usize| {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        usize::try_from(random % end as u64).unwrap()
+    };
+    let mut between = 0;
+    for round in 0..12 {
+        let mut damaged = before.clone();
+        let bad: Vec<usize> = (0..=round).map(|_| 2 + below(pages - 1)).collect();
+        for page in &bad {
+            damaged[(page - 1) * PAGE..page * PAGE].fill_with(|| u8::try_from(below(256)).unwrap());
+        }
+        fs::write(test.home.database(), damaged).unwrap();
+        let mut journal = read_all(&test);
+        let saved: HashSet<u32> = numbers(&mut journal).into_iter().collect();
+        let (lost, sound): (Vec<_>, Vec<_>) =
+            rows.iter().partition(|(_, path)| path.iter().any(|page| bad.contains(page)));
+        for (seq, path) in &sound {
+            let number = u32::try_from(*seq - 1).unwrap();
+            assert!(
+                saved.contains(&number),
+                "{round}: {number} is lost, its pages {path:?} are sound, bad: {bad:?}"
+            );
+        }
+        let ends = lost.first().zip(lost.last());
+        between += ends.map_or(0, |(first, last)| {
+            sound.iter().filter(|(seq, _)| (first.0..last.0).contains(seq)).count()
+        });
+        drop(journal);
+        for name in test.files("ringer.db-").into_iter().chain(test.files("ringer.db.")) {
+            fs::remove_file(test.home.path().join(name)).unwrap();
+        }
+    }
+    assert!(between > 1000, "only {between} were between damaged pages");
 }

@@ -80,6 +80,9 @@ pub(super) fn journal(home: &Home) -> Vec<Row> {
     let (mut journal, stats) = match opened {
         Ok(Some(found)) => found,
         Ok(None) => return vec![not_yet(home)],
+        Err(error) if error.is_corruption() => {
+            return vec![Row::broken(part, error.to_string()).fix("ringer doctor --repair")];
+        }
         Err(error) => return vec![Row::broken(part, error.to_string()).fix("ringer log")],
     };
     if let Err(error) = try_writing(home.path()) {

@@ -1,4 +1,5 @@
-//! A damaged database is set aside, never deleted; its name is told, and everything goes on.
+//! A damaged database, where no hub can be started: commands end and say what to type; `ringer doctor --repair` sets the
+//! damaged file aside, never deletes it, and tells its name; then everything goes on. With a hub: `hub::repaired`.
 
 use std::fs;
 use std::path::PathBuf;
@@ -20,15 +21,23 @@ fn aside(environment: &TestEnvironment, number: u32) -> PathBuf {
     environment.home().join(format!("ringer.db.damaged-{number}"))
 }
 
+/// Repairs it as a person does. Gives what is said.
+fn repair(environment: &TestEnvironment) -> String {
+    environment.run(&["doctor", "--repair"])
+}
+
 #[track_caller]
 fn check_told(arguments: &[&str], exit: i32) {
     let environment = TestEnvironment::new();
     environment.notify("before");
     let garbage = ruin(&environment);
-    let (_, err) = check(&mut environment.ringer(arguments), exit);
+    let (_, err) = check(&mut environment.ringer(arguments), 75);
+    assert!(err.contains("is damaged") && err.contains("ringer doctor --repair"), "{arguments:?}: {err}");
+    let said = repair(&environment);
     let aside = aside(&environment, 1);
-    assert!(err.contains(&aside.display().to_string()), "{arguments:?} did not tell its name: {err}");
+    assert!(said.contains(&aside.display().to_string()), "its name was not told: {said}");
     assert!(fs::read(aside).expect("a file") == garbage, "it was set aside as it was");
+    check(&mut environment.ringer(arguments), exit);
     environment.run(&["notify", "--from", "a1", "after"]);
     assert!(environment.texts().contains(&"after".to_owned()));
 }
@@ -56,6 +65,7 @@ fn one_after_the_other_gets_a_name_of_its_own() {
     for number in 1..=3 {
         environment.notify("hello");
         let garbage = ruin(&environment);
+        repair(&environment);
         environment.notify("after");
         assert!(fs::read(aside(&environment, number)).unwrap() == garbage);
     }
@@ -66,8 +76,9 @@ fn an_emptied_journal_is_set_aside_like_any_other() {
     let environment = TestEnvironment::new();
     environment.notify("before");
     fs::write(environment.database(), "").unwrap();
-    let (_, err) = check(&mut environment.ringer(&["notify", "after"]), 0);
-    assert!(err.contains("ringer.db.damaged-1"), "{err}");
+    check(&mut environment.ringer(&["notify", "lost"]), 75);
+    assert!(repair(&environment).contains("ringer.db.damaged-1"));
+    environment.notify("after");
     assert_eq!(environment.texts(), ["after"]);
 }
 
@@ -78,6 +89,8 @@ fn status_and_doctor_show_what_was_damaged() {
     environment.notify("before");
     assert_eq!(environment.status()["repairs"], serde_json::Value::Null);
     ruin(&environment);
+    repair(&environment);
+    assert_eq!(repair(&environment), "Nothing is damaged.\n");
     environment.run(&["notify", "after"]);
     let aside = aside(&environment, 1);
     let repairs = environment.status()["repairs"].clone();
@@ -102,23 +115,6 @@ fn status_and_doctor_show_what_was_damaged() {
 }
 
 #[test]
-fn of_many_who_find_it_at_once_one_sets_it_aside() {
-    let environment = TestEnvironment::new();
-    environment.notify("before");
-    ruin(&environment);
-    let mut writers: Vec<_> = (0..12)
-        .map(|number| environment.ringer(&["notify", &number.to_string()]).spawn().expect("it starts"))
-        .collect();
-    for writer in &mut writers {
-        assert_eq!(writer.wait().unwrap().code(), Some(0));
-    }
-    let mut received: Vec<u32> = environment.texts().iter().map(|text| text.parse().unwrap()).collect();
-    received.sort_unstable();
-    assert_eq!(received, (0..12).collect::<Vec<u32>>(), "what was acknowledged is there");
-    assert!(aside(&environment, 1).exists() && !aside(&environment, 2).exists());
-}
-
-#[test]
 fn those_who_sleep_meanwhile_wake_with_the_fresh_one() {
     let environment = TestEnvironment::new();
     let (lead, other) = (environment.listen(&[]), environment.listen(&["--as", "other"]));
@@ -130,8 +126,9 @@ fn those_who_sleep_meanwhile_wake_with_the_fresh_one() {
         let file = fs::OpenOptions::new().write(true).open(path).unwrap();
         std::os::unix::fs::FileExt::write_all_at(&file, &vec![0xa5; length.try_into().unwrap()], 0).unwrap();
     }
-    let (_, err) = check(&mut environment.ringer(&["notify", "hello"]), 0);
-    assert!(err.contains("ringer.db.damaged-1"), "{err}");
+    check(&mut environment.ringer(&["notify", "lost"]), 75);
+    assert!(repair(&environment).contains("ringer.db.damaged-1"));
+    environment.notify("hello");
     assert_eq!(texts(&lead.messages()), ["hello"]);
     assert_eq!(texts(&other.messages()), ["hello"]);
     assert_eq!(log.message()["msg"], "hello");

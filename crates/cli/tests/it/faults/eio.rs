@@ -36,14 +36,16 @@ fn check_said(output: &Output, when: &str) {
     let said = String::from_utf8_lossy(&output.stderr);
     match output.status.code() {
         Some(0) => {}
+        Some(75) => assert!(said.contains("ringer doctor --repair"), "{when}: {said}"),
         Some(74) => assert!(said.contains("dmesg") && said.contains("failed"), "{when}: {said}"),
         code => panic!("{when}: {code:?}: {said}"),
     }
 }
 
-/// A page that cannot be read is damage, and its file set aside; anything else is not.
+/// A page that cannot be read is damage, and its file set aside by a repair; anything else is not.
 #[track_caller]
 fn check_aside(environment: &TestEnvironment, call: &str, number: usize) {
+    environment.run(&["doctor", "--repair"]);
     assert!(call == "pread64" || !damaged(environment), "{call} {number}: it was set aside");
     let entries = std::fs::read_dir(environment.home()).expect("a home").flatten();
     for entry in entries.filter(|entry| entry.file_name().to_string_lossy().contains("damaged")) {

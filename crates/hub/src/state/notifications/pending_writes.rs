@@ -43,28 +43,6 @@ impl PendingWrites {
         }
     }
 
-    /// The store was begun anew, perhaps with less than was written: what holds now is written again.
-    pub(super) fn write_again<'a>(
-        &mut self,
-        records: impl Iterator<Item = &'a Record>,
-        undo_items: impl Iterator<Item = &'a UndoItem>,
-        mutes: impl Iterator<Item = &'a RequestedMute>,
-        away: Option<AwayPeriod>,
-        position: ReadPosition,
-    ) {
-        self.undecided.clear();
-        self.flags.clear();
-        self.next.undo_saved = undo_items.cloned().collect();
-        self.next.away = away;
-        self.next.mutes = mutes.map(|mute| (mute.target.clone(), Some(mute.clone()))).collect();
-        for record in records {
-            if !self.records.contains_key(&record.id) {
-                self.upsert(record.clone());
-            }
-        }
-        self.set_position(position);
-    }
-
     /// The messages up to here were read.
     pub(in crate::state) fn set_position(&mut self, position: ReadPosition) {
         self.next.position = Some(position);

@@ -1,0 +1,60 @@
+//! Starting a hub, for whoever needs one and does not talk to it.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use ringer_ipc::{StartError, start_detached};
+use ringer_journal::{Home, HubLock};
+
+/// Whether this process goes on for long after it has started a hub.
+static IS_SERVER: AtomicBool = AtomicBool::new(false);
+
+/// From now on, hubs are started by a process that ends. The hub of a server that a client runs would otherwise be below that
+/// client's agent, and what it starts for the person would count as the agent's; and when it ends, nothing would wait for it.
+pub(crate) fn start_by_another_process() {
+    IS_SERVER.store(true, Ordering::Relaxed);
+}
+
+pub(crate) fn is_server() -> bool {
+    IS_SERVER.load(Ordering::Relaxed)
+}
+
+/// Whether a hub may be started: `RINGER_HUB=off` forbids it.
+pub(crate) fn may_start() -> bool {
+    std::env::var_os("RINGER_HUB").is_none_or(|value| value != "off")
+}
+
+/// Makes sure that a hub starts, which repairs what is damaged. One that runs has been woken, ends, and starts the next.
+pub(crate) fn ask_for_repair(home: &Home) {
+    if HubLock::owner(home).is_none() {
+        start_in_background();
+    }
+}
+
+/// Starts a hub, if that is allowed. Does not wait for it.
+pub(crate) fn start_in_background() {
+    if may_start()
+        && let Ok(program) = std::env::current_exe()
+    {
+        if IS_SERVER.load(Ordering::Relaxed) {
+            thread::spawn(move || start_with_command(&program));
+        } else {
+            let _ = start_detached(&program);
+        }
+    }
+}
+
+/// Starts a hub with `ringer hub start`, and waits for that.
+pub(crate) fn start_with_command(program: &Path) -> Result<(), StartError> {
+    let mut command = Command::new(program);
+    command.args(["hub", "start"]).stdin(Stdio::null());
+    let output = command.output()?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let why = said.lines().next().unwrap_or_default().trim_start_matches("error: ");
+    Err(StartError::Failed(why.trim_start_matches("the hub cannot start: ").to_owned()))
+}

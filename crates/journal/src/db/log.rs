@@ -1,0 +1,269 @@
+//! The log of a database (`-wal`) and its index (`-shm`), read without SQLite.
+//!
+//! Each frame of the log carries a checksum over itself and the checksum before it. SQLite takes the log for one that ends
+//! before the first frame whose checksum is wrong, and drops every later commit without a word. This module finds such a
+//! log, and tells which of its frames are intact: a frame is checked against the checksum that its predecessor carries, so
+//! damage costs one frame and not all that follow.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, BufReader, BufWriter, ErrorKind, Read, Write};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use crate::home::beside;
+
+/// The format of logs and of their indexes.
+const VERSION: u32 = 3_007_000;
+/// The first word of a log whose checksums are over little-endian words. One more: big-endian.
+const MAGIC: u32 = 0x377f_0682;
+const HEADER: usize = 32;
+const FRAME_HEADER: usize = 24;
+/// SQLite's default. Needed where the header is damaged.
+const PAGE: usize = 4096;
+const MAX_PAGE: usize = 65_536;
+
+/// The header of an index: it is there twice, and the number of frames copied into the database follows.
+const INDEX_HEADER: usize = 48;
+/// The bytes of an index that [`LogIndex::parse`] reads.
+pub(crate) const INDEX_READ: usize = 2 * INDEX_HEADER + 4;
+
+type Checksum = (u32, u32);
+type Salt = [u8; 8];
+
+/// What the index of a log says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct LogIndex {
+    salt: Salt,
+    /// Frames that were committed.
+    committed: usize,
+    /// Frames that are in the database too, and synced there.
+    backfilled: usize,
+}
+
+impl LogIndex {
+    /// Reads the first bytes of an index. `None` unless both copies of its header agree with their checksum.
+    pub(crate) fn parse(bytes: &[u8; INDEX_READ]) -> Option<Self> {
+        let word = |at: usize| Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
+        let (first, second) = (bytes.get(..INDEX_HEADER)?, bytes.get(INDEX_HEADER..2 * INDEX_HEADER)?);
+        let sum = checksum(cfg!(target_endian = "big"), (0, 0), first.get(..40)?);
+        let is_initialized = bytes[12] != 0;
+        if first != second || !is_initialized || word(0)? != VERSION || sum != (word(40)?, word(44)?) {
+            return None;
+        }
+        let salt = first.get(32..40)?.try_into().ok()?;
+        let (committed, backfilled) = (usize::try_from(word(16)?).ok()?, usize::try_from(word(96)?).ok()?);
+        Some(Self { salt, committed, backfilled: backfilled.min(committed) })
+    }
+}
+
+/// One frame: a page as a transaction left it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Frame {
+    page: u32,
+    /// The pages of the database after the transaction that this frame commits; 0 for the other frames.
+    commits: u32,
+    salt: Salt,
+    is_intact: bool,
+}
+
+/// What is in a log.
+#[derive(Debug)]
+pub(crate) struct Log {
+    page_size: usize,
+    /// `None` where the header is damaged.
+    salt: Option<Salt>,
+    frames: Vec<Frame>,
+    /// The frames that SQLite would find: up to the last commit before the first damage.
+    readable: usize,
+}
+
+impl Log {
+    /// Reads the log beside a database. One that is not there is empty.
+    pub(crate) fn read(database: &Path) -> io::Result<Self> {
+        match File::open(beside(database, "-wal")) {
+            Ok(file) => Self::parse(BufReader::with_capacity(64 * 1024, file)),
+            Err(error) if error.kind() == ErrorKind::NotFound => Self::parse(io::empty()),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn parse(mut from: impl Read) -> io::Result<Self> {
+        let mut header = [0; HEADER];
+        let has_header = read_whole(&mut from, &mut header)?;
+        let magic = word(&header, 0);
+        let big_endian = if magic & !1 == MAGIC { magic & 1 == 1 } else { cfg!(target_endian = "big") };
+        let size = usize::try_from(word(&header, 8)).unwrap_or(0);
+        let sum = checksum(big_endian, (0, 0), &header[..24]);
+        let is_sound = has_header
+            && magic & !1 == MAGIC
+            && word(&header, 4) == VERSION
+            && size.is_power_of_two()
+            && (512..=MAX_PAGE).contains(&size)
+            && sum == (word(&header, 24), word(&header, 28));
+        let page_size = if is_sound { size } else { PAGE };
+        let salt: Option<Salt> = is_sound.then(|| salt_at(&header, 16));
+        let mut log = Self { page_size, salt, frames: Vec::new(), readable: 0 };
+        let mut before = is_sound.then_some(sum);
+        let mut is_unbroken = is_sound;
+        let mut frame = vec![0; FRAME_HEADER + page_size];
+        while read_whole(&mut from, &mut frame)? {
+            let stored = (word(&frame, 16), word(&frame, 20));
+            let (page, commits, salt) = (word(&frame, 0), word(&frame, 4), salt_at(&frame, 8));
+            let is_intact = page != 0
+                && before.is_some_and(|before| {
+                    let sum = checksum(big_endian, before, &frame[..8]);
+                    checksum(big_endian, sum, &frame[FRAME_HEADER..]) == stored
+                });
+            is_unbroken &= is_intact && Some(salt) == log.salt;
+            log.frames.push(Frame { page, commits, salt, is_intact });
+            if is_unbroken && commits != 0 {
+                log.readable = log.frames.len();
+            }
+            before = Some(stored);
+        }
+        Ok(log)
+    }
+
+    /// The index, if it is of this log.
+    fn own_index<'a>(&self, index: Option<&'a LogIndex>) -> Option<&'a LogIndex> {
+        index.filter(|index| self.salt.is_none_or(|salt| salt == index.salt))
+    }
+
+    /// How many frames were committed, as far as that is known.
+    fn committed(&self, index: Option<&LogIndex>) -> usize {
+        if let Some(index) = self.own_index(index) {
+            return index.committed.max(self.readable).min(self.frames.len());
+        }
+        let salt = self.salt.or_else(|| {
+            // Where the header is damaged: that of the first frame which fits the one before it.
+            self.frames.iter().find(|frame| frame.is_intact).map(|frame| frame.salt)
+        });
+        let is_commit = |frame: &Frame| frame.is_intact && frame.commits != 0 && Some(frame.salt) == salt;
+        self.frames.iter().rposition(is_commit).map_or(0, |last| last + 1).max(self.readable)
+    }
+
+    /// Returns true if SQLite would drop commits of this log.
+    ///
+    /// A process that was killed while it wrote leaves frames without a commit, which is no damage.
+    pub(crate) fn is_damaged(&self, index: Option<&LogIndex>) -> bool {
+        match self.own_index(index) {
+            Some(index) => {
+                // What was copied into the database needs no log, unless an older part of the log covers it again.
+                let needs_no_log = self.readable == 0 && index.backfilled == index.committed;
+                index.committed > self.readable && !needs_no_log
+            }
+            None => self.committed(None) > self.readable,
+        }
+    }
+
+    /// The frame of each page that counts, as places in the log.
+    fn newest(&self, index: Option<&LogIndex>, keeps_damaged: bool) -> BTreeMap<u32, usize> {
+        let backfilled = self.own_index(index).map_or(0, |index| index.backfilled);
+        let mut newest = BTreeMap::new();
+        for (place, frame) in self.frames.iter().enumerate().take(self.committed(index)) {
+            if frame.is_intact || (keeps_damaged && place >= backfilled && self.is_plausible(frame.page)) {
+                newest.insert(frame.page, place);
+            } else if place < backfilled {
+                // The database has it, and newer than earlier frames.
+                newest.remove(&frame.page);
+            }
+        }
+        newest
+    }
+
+    /// Returns true for the number of a page that some intact frame has too, or that is not beyond those by far.
+    fn is_plausible(&self, page: u32) -> bool {
+        let highest = self.frames.iter().filter(|frame| frame.is_intact);
+        let highest = highest.map(|frame| frame.page.max(frame.commits)).max().unwrap_or(u32::MAX);
+        page != 0 && page <= highest
+    }
+
+    /// Returns true if a frame that was committed is damaged.
+    pub(crate) fn has_damaged_frames(&self, index: Option<&LogIndex>) -> bool {
+        self.frames.iter().take(self.committed(index)).any(|frame| !frame.is_intact)
+    }
+
+    /// Writes a log for `to` which SQLite reads to its end: one commit with the newest frame of each page of the log of
+    /// `from`. Damaged frames are left out, or kept as they are: most of what is in them may be readable.
+    pub(crate) fn write_readable(
+        &self,
+        (from, to): (&Path, &Path),
+        index: Option<&LogIndex>,
+        keeps_damaged: bool,
+    ) -> io::Result<()> {
+        let mut places: Vec<usize> = self.newest(index, keeps_damaged).into_values().collect();
+        places.sort_unstable();
+        if places.is_empty() {
+            return Ok(());
+        }
+        let old = File::open(beside(from, "-wal"))?;
+        let in_file = from.metadata()?.len() / self.page_size as u64;
+        let mut committed = self.frames.iter().take(self.committed(index));
+        let last_commit = committed.rfind(|frame| frame.is_intact && frame.commits != 0);
+        let highest = places.iter().map(|place| self.frames[*place].page).max();
+        let in_file = Some(u32::try_from(in_file).unwrap_or(u32::MAX));
+        let pages = [last_commit.map(|frame| frame.commits), highest, in_file].into_iter().flatten().max();
+        let mut new = BufWriter::new(File::create(beside(to, "-wal"))?);
+        let mut header = [0; HEADER];
+        let page_size = u32::try_from(self.page_size).unwrap_or(0);
+        for (number, value) in [MAGIC, VERSION, page_size, 0, 1, 1].into_iter().enumerate() {
+            header[number * 4..number * 4 + 4].copy_from_slice(&value.to_be_bytes());
+        }
+        let mut sum = checksum(false, (0, 0), &header[..24]);
+        put_checksum(&mut header[24..], sum);
+        new.write_all(&header)?;
+        let mut frame = vec![0; FRAME_HEADER + self.page_size];
+        for (number, place) in places.iter().enumerate() {
+            old.read_exact_at(&mut frame, (HEADER + place * (FRAME_HEADER + self.page_size)) as u64)?;
+            let is_last = number + 1 == places.len();
+            let commits = if is_last { pages.unwrap_or(1) } else { 0 };
+            frame[4..8].copy_from_slice(&commits.to_be_bytes());
+            frame[8..16].copy_from_slice(&header[16..24]);
+            sum = checksum(false, sum, &frame[..8]);
+            sum = checksum(false, sum, &frame[FRAME_HEADER..]);
+            put_checksum(&mut frame[16..24], sum);
+            new.write_all(&frame)?;
+        }
+        new.flush()
+    }
+}
+
+/// Fills the buffer; `false` where the file ends before that.
+fn read_whole(from: &mut impl Read, buffer: &mut [u8]) -> io::Result<bool> {
+    match from.read_exact(buffer) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == ErrorKind::UnexpectedEof => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+fn word(bytes: &[u8], at: usize) -> u32 {
+    u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+}
+
+fn salt_at(bytes: &[u8], at: usize) -> Salt {
+    let mut salt = Salt::default();
+    salt.copy_from_slice(&bytes[at..at + 8]);
+    salt
+}
+
+fn put_checksum(place: &mut [u8], (first, second): Checksum) {
+    place[..4].copy_from_slice(&first.to_be_bytes());
+    place[4..8].copy_from_slice(&second.to_be_bytes());
+}
+
+/// The checksum of SQLite's logs, over pairs of words.
+fn checksum(big_endian: bool, (mut first, mut second): Checksum, bytes: &[u8]) -> Checksum {
+    let (pairs, _) = bytes.as_chunks::<8>();
+    for &[a, b, c, d, e, f, g, h] in pairs {
+        let (one, two) = ([a, b, c, d], [e, f, g, h]);
+        let read = if big_endian { u32::from_be_bytes } else { u32::from_le_bytes };
+        first = first.wrapping_add(read(one)).wrapping_add(second);
+        second = second.wrapping_add(read(two)).wrapping_add(first);
+    }
+    (first, second)
+}
+
+#[cfg(test)]
+mod tests;
