@@ -6,6 +6,9 @@ use std::process::{Command, Stdio};
 
 use crate::failure::Failure;
 
+/// Lets commands without a terminal do what only the person may do.
+pub(crate) const SCRIPTS_DECIDE: &str = "[answers]\nscripts = true\n";
+
 /// A temporary folder with a home for the journal and a repository; removed when this is dropped.
 pub(crate) struct TestEnvironment {
     root: PathBuf,
@@ -30,6 +33,9 @@ impl TestEnvironment {
         DirBuilder::new().mode(0o700).create(&root).map_err(|error| failed(&root, &error))?;
         let environment = Self { root, ringer: ringer.to_owned() };
         make_repository(&environment.repository())?;
+        // No terminal is around what runs here.
+        let config = environment.config();
+        fs::write(&config, SCRIPTS_DECIDE).map_err(|error| failed(&config, &error))?;
         Ok(environment)
     }
 
@@ -44,6 +50,11 @@ impl TestEnvironment {
 
     pub(crate) fn repository(&self) -> PathBuf {
         self.root.join("repository")
+    }
+
+    /// The settings. Who writes others begins with [`SCRIPTS_DECIDE`].
+    pub(crate) fn config(&self) -> PathBuf {
+        self.root.join("config.toml")
     }
 
     /// A path in the folder.
@@ -76,6 +87,7 @@ impl TestEnvironment {
         command
             .current_dir(self.repository())
             .env("RINGER_HOME", home)
+            .env("RINGER_CONFIG", self.config())
             .env("RINGER_HUB", "off")
             // Cargo's, for us: every library would be looked for in its folders first.
             .env_remove("LD_LIBRARY_PATH")

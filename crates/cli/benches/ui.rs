@@ -346,7 +346,7 @@ impl Hub {
         let parent = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
         let directory = tempfile::tempdir_in(parent).expect("a directory");
         let home = Home::new(directory.path().join("home"));
-        let settings = "[notify]\nrate_limit = \"off\"\npopup = \"off\"\n";
+        let settings = "[answers]\nscripts = true\n[notify]\nrate_limit = \"off\"\npopup = \"off\"\n";
         fs::write(directory.path().join("config.toml"), settings).expect("a file");
         let mut command = command(ringer, directory.path(), &["hub", "start", "--foreground"]);
         let child = command.stderr(Stdio::null()).stdout(Stdio::null()).spawn().expect("a hub");

@@ -5,17 +5,17 @@ use std::path::Path;
 
 use ringer_core::message::Agent;
 use ringer_core::{Scope, Sender};
+use ringer_guard::OF_CLIENTS;
 use ringer_hub::Clock;
 use ringer_journal::{
     Caller, Home, IdSource, Journal, LockTimeout, Repair, RepairRequest, Repository, SenderClaim,
     SpoolStatus, monotonic,
 };
-use ringer_platform::{path_variable, shell_word};
+use ringer_platform::{path_variable, shell_word, variable};
 use ringer_term::sanitise_line;
 
 use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
-use crate::guard;
 use crate::hub_start;
 use crate::output::eprint_line;
 
@@ -162,12 +162,18 @@ pub(crate) fn agent_of_client(journal: &mut Journal) -> Option<Agent> {
     Agent::new(&agent).ok()
 }
 
+/// Returns true if a variable says that a client started this process, also one whose hooks are not set up.
+fn is_in_environment_of_agent() -> bool {
+    let mut names = OF_CLIENTS.iter().map(|(name, _)| *name).chain(["RINGER_AGENT"]);
+    names.any(|name| variable(name).is_some())
+}
+
 /// What a command says of the sender of its message. The process tree decides whether that is so.
 pub(crate) fn claim(from: Option<&str>) -> SenderClaim {
     SenderClaim {
         from: from.map(str::to_owned),
         inherited: given_name(),
-        is_program: guard::is_in_environment_of_agent(),
+        is_program: is_in_environment_of_agent(),
     }
 }
 

@@ -129,7 +129,7 @@ impl From<JournalError> for Failure {
                     _ => "",
                 };
                 failure(Exit::NoPermission).hint(format!(
-                    "if an agent's sandbox forbids it, allow writes to {path}:\n    \
+                    "if an agent's sandbox forbids it, allow writes to {path} (the agent can then leave it through Ringer):\n    \
                      Claude Code   \"sandbox\": {{\"filesystem\": {{\"allowWrite\": [\"{path}\"]}}}} in settings.json\n    \
                      Codex         [sandbox_workspace_write] writable_roots = [\"{path}\"] in config.toml\n    \
                      Gemini CLI    SANDBOX_MOUNTS={path}:{path}:rw in the environment\n  \

@@ -8,13 +8,10 @@ use std::sync::OnceLock;
 use ringer_core::attention::Record;
 use ringer_core::message::{Agent, REFUSED, Recipient, Tag};
 use ringer_core::{Draft, Kind, Scope, Sender};
-use ringer_guard::{
-    AgentProcesses, Evidence, HubProcess, OF_CLIENTS, PaneWindows, Refusal, System, Verdict, examine,
-};
+use ringer_guard::{AgentProcesses, Evidence, HubProcess, PaneWindows, Refusal, System, Verdict, examine};
 use ringer_hub::Clock;
 use ringer_ipc::host::RequestGuard;
 use ringer_journal::{HubLock, IdSource, Journal, ProcessStat, StoredPrompt};
-use ringer_platform::variable;
 use ringer_term::sanitise_line;
 use serde_json::Value;
 
@@ -69,12 +66,6 @@ pub(crate) fn decider(journal: &mut Journal, prompt: &StoredPrompt) -> Result<De
         }
         verdict => passes(journal, verdict, &prompt.scope, &what, Announced::Yes).map(Decider::person),
     }
-}
-
-/// Returns true if a variable says that a client started this process, also one whose hooks are not set up.
-pub(crate) fn is_in_environment_of_agent() -> bool {
-    let mut names = OF_CLIENTS.iter().map(|(name, _)| *name).chain(["RINGER_AGENT"]);
-    names.any(|name| variable(name).is_some())
 }
 
 /// Refuses what only a person may do, unless there is evidence of one.

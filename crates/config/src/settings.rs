@@ -90,7 +90,7 @@ pub struct Tmux {
 #[schemars(default, deny_unknown_fields)]
 pub struct Answers {
     /// Whether your own scripts may decide for you where no terminal of yours is around them. What runs below an agent never may.
-    /// You are told of each use.
+    /// You are told of what they decide.
     pub scripts: bool,
 }
 

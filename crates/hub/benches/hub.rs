@@ -162,7 +162,7 @@ impl Hub {
     /// Marks everything, and waits until that is done.
     fn mark_all(&self, method: &str, what: &str) {
         // So that the command of the last measurement is not run for each of the next ones.
-        let settings = "[notify]\nrate_limit = \"off\"\npopup = \"off\"\n";
+        let settings = "[answers]\nscripts = true\n[notify]\nrate_limit = \"off\"\npopup = \"off\"\n";
         fs::write(self.directory.path().join("config.toml"), settings).expect("a file");
         self.call("hub.reload", &Value::Null);
         self.call("hub.status", &Value::Null);
@@ -204,7 +204,8 @@ impl Hub {
         let directory = tempfile::tempdir_in(parent).expect("a directory");
         let home = Home::new(directory.path().join("home"));
         let config = directory.path().join("config.toml");
-        fs::write(&config, "[notify]\nrate_limit = \"off\"\npopup = \"off\"\n").expect("a file");
+        fs::write(&config, "[answers]\nscripts = true\n[notify]\nrate_limit = \"off\"\npopup = \"off\"\n")
+            .expect("a file");
         let child = Command::new(ringer)
             .args(["hub", "start", "--foreground"])
             .env("RINGER_HOME", home.path())
@@ -267,7 +268,9 @@ impl Hub {
         let made = Command::new("mkfifo").arg(&fifo).status().expect("mkfifo");
         assert!(made.success(), "a FIFO");
         let command = json!(["sh", "-c", "echo \"$RINGER_NOTIFICATION_ID\" > \"$0\"", fifo]);
-        let settings = format!("[notify]\nrate_limit = \"off\"\npopup = \"off\"\ncommand = {command}\n");
+        let settings = format!(
+            "[answers]\nscripts = true\n[notify]\nrate_limit = \"off\"\npopup = \"off\"\ncommand = {command}\n"
+        );
         fs::write(self.directory.path().join("config.toml"), settings).expect("a file");
         self.call("hub.reload", &Value::Null);
         // Open for both, so that it never reads as ended between two writers.

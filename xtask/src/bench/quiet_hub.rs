@@ -8,7 +8,8 @@ use crate::failure::Failure;
 /// A real hub, with nothing to show on.
 pub(super) fn quiet_hub(environment: &TestEnvironment, home: &Path) -> Result<BackgroundProcess, Failure> {
     let settings = environment.path("config.toml");
-    fs::write(&settings, "[notify]\npopup = \"off\"\n").map_err(|error| failed(&settings, &error))?;
+    fs::write(&settings, "[answers]\nscripts = true\n[notify]\npopup = \"off\"\n")
+        .map_err(|error| failed(&settings, &error))?;
     let mut command = environment.ringer_at(home, ["hub", "start", "--foreground"]);
     command.env("RINGER_CONFIG", &settings).env("XDG_RUNTIME_DIR", environment.root());
     let hub = BackgroundProcess::start(&mut command, &environment.path("hub.log"))?;

@@ -114,7 +114,7 @@ impl Machines {
         writeln!(script, "#!/bin/sh\nexec /usr/bin/ssh -F {root}/ssh_config \"$@\"")?;
         script.set_permissions(fs::Permissions::from_mode(0o755))?;
         let program = self.environment.ringer([]).get_program().to_string_lossy().into_owned();
-        let quiet = "[notify]\nrate_limit = \"off\"\npopup = \"off\"\n";
+        let quiet = "[answers]\nscripts = true\n[notify]\nrate_limit = \"off\"\npopup = \"off\"\n";
         fs::write(self.path("far.toml"), quiet)?;
         fs::write(self.path("near.toml"), format!("{quiet}[[relay]]\nssh = \"box\"\nprogram = {program:?}\n"))
     }

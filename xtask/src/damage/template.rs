@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::background::until;
 use crate::binary;
 use crate::codex::turn_ended;
-use crate::environment::{TestEnvironment, copy_folder, failed};
+use crate::environment::{SCRIPTS_DECIDE, TestEnvironment, copy_folder, failed};
 use crate::failure::Failure;
 use crate::hubs;
 use crate::process_result::ProcessResult;
@@ -60,9 +60,9 @@ pub(super) enum Hub {
 impl Template {
     pub(super) fn new(worker: u64, ringer: &Path) -> Result<Self, Failure> {
         let template = Self { environment: TestEnvironment::in_memory(&format!("damage-{worker}"), ringer)? };
-        let (run, config) = (template.run(), template.config());
+        let (run, config) = (template.run(), template.environment.config());
         DirBuilder::new().mode(0o700).create(&run).map_err(|error| failed(&run, &error))?;
-        fs::write(&config, SETTINGS).map_err(|error| failed(&config, &error))?;
+        fs::write(&config, format!("{SCRIPTS_DECIDE}{SETTINGS}")).map_err(|error| failed(&config, &error))?;
         template.fill()?;
         copy_folder(&template.environment.home(), &template.environment.path("pristine-home"))?;
         copy_folder(&run, &template.environment.path("pristine-run"))?;
@@ -111,10 +111,6 @@ impl Template {
         self.environment.path("run")
     }
 
-    fn config(&self) -> PathBuf {
-        self.environment.path("config.toml")
-    }
-
     /// Puts everything back as it was. No hub runs.
     pub(super) fn restore(&self) -> Result<(), Failure> {
         for (copy, place) in [("pristine-home", self.home()), ("pristine-run", self.run())] {
@@ -148,7 +144,6 @@ impl Template {
         let mut command = self.environment.ringer(arguments.iter().copied());
         command
             .env("XDG_RUNTIME_DIR", self.run())
-            .env("RINGER_CONFIG", self.config())
             .env_remove("DBUS_SESSION_BUS_ADDRESS")
             .env("DBUS_SYSTEM_BUS_ADDRESS", "unix:path=/nowhere/bus")
             .env_remove("TMUX");

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::desktop::{Desktop, Event};
 use crate::background::until;
-use crate::environment::{self, TestEnvironment};
+use crate::environment::{self, SCRIPTS_DECIDE, TestEnvironment};
 use crate::failure::Failure;
 use crate::hubs;
 use crate::process_result::ProcessResult;
@@ -49,8 +49,10 @@ impl HubEnvironment {
             environment.recorded_file().display()
         );
         let popup = if environment.desktop.is_some() { "desktop" } else { "off" };
-        let settings = format!("[notify]\nrate_limit = \"off\"\npopup = \"{popup}\"\ncommand = {command}\n");
-        let config = environment.config();
+        let settings = format!(
+            "{SCRIPTS_DECIDE}[notify]\nrate_limit = \"off\"\npopup = \"{popup}\"\ncommand = {command}\n"
+        );
+        let config = environment.environment.config();
         fs::write(&config, settings).map_err(|error| environment::failed(&config, &error))?;
         Ok(environment)
     }
@@ -63,10 +65,6 @@ impl HubEnvironment {
 
     fn recorded_file(&self) -> PathBuf {
         self.environment.path("sink")
-    }
-
-    fn config(&self) -> PathBuf {
-        self.environment.path("config.toml")
     }
 
     pub(super) fn home(&self) -> PathBuf {
@@ -95,7 +93,6 @@ impl HubEnvironment {
         let mut command = self.environment.ringer(arguments);
         command
             .env("XDG_RUNTIME_DIR", self.environment.path("run"))
-            .env("RINGER_CONFIG", self.config())
             .env_remove("DBUS_SESSION_BUS_ADDRESS")
             .env("DBUS_SYSTEM_BUS_ADDRESS", "unix:path=/nowhere/bus")
             .env_remove("RINGER_WORKSPACE")

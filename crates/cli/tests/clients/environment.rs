@@ -145,7 +145,10 @@ impl ClientEnvironment {
             fs::create_dir(directories.root.join(folder)).expect("a folder");
         }
         // Else the terminal in which a developer runs this would be told. The end of what `ringer run` runs is always told.
-        write(&directories.root.join("config.toml"), "[notify]\npopup = \"off\"\nmin_turn = \"0s\"\n");
+        write(
+            &directories.root.join("config.toml"),
+            "[answers]\nscripts = true\n[notify]\npopup = \"off\"\nmin_turn = \"0s\"\n",
+        );
         run(directories.command("git", &["init", "--quiet"]));
         prepare(&directories.root.join("home"), &directories.project());
         run(directories.command(RINGER, &["setup", client, "--yes"]));
@@ -286,7 +289,7 @@ impl ClientEnvironment {
         agents[0]["id"].as_str().expect("an id").to_owned()
     }
 
-    /// Adds something to the settings, which have one table so far.
+    /// Adds something to the settings, whose last table is `[notify]`.
     pub(crate) fn add_settings(&self, text: &str) {
         let path = self.directories.root.join("config.toml");
         let before = fs::read_to_string(&path).expect("the settings");
