@@ -49,7 +49,7 @@ pub fn load_with_rules(
     home: Option<&Path>,
     rules: &[TableRule],
 ) -> Result<Config, ConfigErrors> {
-    match read(path, owned::open)? {
+    match read(path, open_own)? {
         Some(text) => parse_with_rules(path, home, &text, rules),
         None => Ok(Config { path: path.to_owned(), ..Config::default() }),
     }
@@ -83,6 +83,11 @@ fn read(path: &Path, open: impl FnOnce(&Path) -> io::Result<File>) -> Result<Opt
         let text = String::from_utf8_lossy(&error.as_bytes()[..valid]).into_owned();
         wrong(&text, valid, "is not UTF-8 from here on".to_owned()).into()
     })
+}
+
+/// Opens the person's own file. One that others can write would let them decide what Ringer runs.
+fn open_own(path: &Path) -> io::Result<File> {
+    owned::open(&std::path::absolute(path)?)
 }
 
 /// Opens a file of a checkout, which may be another user's: what it may do is decided by its digest, not by its owner. A FIFO would make

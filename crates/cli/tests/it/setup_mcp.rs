@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 use serde_json::{Value, json as value};
 
 use crate::from_documents::{doctor, row};
+use crate::home::SCRIPTS;
 use crate::pty::typed_in_terminal;
 use crate::ringer::{check, json};
 use crate::setup::UserHome;
@@ -33,6 +34,7 @@ fn all_installed() -> UserHome {
 }
 
 fn uninstall(user: &UserHome) -> String {
+    user.write(".config/ringer/config.toml", SCRIPTS);
     let mut command = Command::new(RINGER);
     command.args(["uninstall", "--yes"]).env_clear().envs(user.variables()).stdin(Stdio::null());
     check(command.current_dir(user.environment.path()), 0).0

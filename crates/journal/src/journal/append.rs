@@ -185,8 +185,12 @@ mod tests {
         let machine = AgentMachine::new(Duration::ZERO, AgentTimeouts::default());
         let machine = serde_json::to_string(&machine).unwrap();
         let of_agent = (std::process::id(), i64::try_from(started).unwrap(), machine);
+        let register = "INSERT INTO agent_process (pid, started, agent) VALUES (?1, ?2, 'one')";
         journal
-            .write(|transaction| transaction.execute(update, (of_agent.0, of_agent.1, &of_agent.2)))
+            .write(|transaction| {
+                transaction.execute(update, (of_agent.0, of_agent.1, &of_agent.2))?;
+                transaction.execute(register, (of_agent.0, of_agent.1))
+            })
             .unwrap();
         assert_eq!(sender(&mut journal, program.clone()).unwrap(), "one");
         let person = SenderClaim { from: Some("person".to_owned()), ..program };

@@ -42,6 +42,7 @@ fn home() -> TestHome {
              INSERT INTO prompt VALUES ('episode:claude-1:1', 'claude-1', 'aaaaaaaa', 'c', 1,
                  '{"content":{"plan":{"text":"go","whole":true}},"method":"waiting_hook"}',
                  '"allow"', 'person', 2, 'command', 3, NULL);
+             INSERT INTO agent_process VALUES (1, 1, 'claude-1');
              INSERT INTO spooled VALUES ('x');
              INSERT INTO note VALUES ('agent:claude-1', '{}');
              INSERT INTO repair VALUES ('r', 1, 'file', '/nowhere', 1, x'00', 1)"#,

@@ -9,7 +9,7 @@ use test_support::until;
 
 use super::mounts::Mounts;
 use crate::background::Background;
-use crate::home::{TestEnvironment, lines, texts};
+use crate::home::{SCRIPTS, TestEnvironment, lines, texts};
 use crate::ringer::{check, json as parsed};
 
 /// Sends until the disk is full, makes room, and checks that what was acknowledged is there, and nothing else.
@@ -128,7 +128,7 @@ fn what_a_hub_cannot_write_on_a_full_disk_it_writes_when_there_is_room() {
     let (runtime, path) = (tempfile::tempdir().expect("a directory"), |name| environment.path().join(name));
     let script = format!("echo \"${{RINGER_NOTIFICATION_BODY%% *}}\" >> '{}'", path("told").display());
     let command = json!(["sh", "-c", script]);
-    let settings = format!("[notify]\npopup = \"off\"\nrate_limit = \"off\"\ncommand = {command}\n");
+    let settings = format!("{SCRIPTS}[notify]\npopup = \"off\"\nrate_limit = \"off\"\ncommand = {command}\n");
     fs::write(path("config.toml"), settings).expect("a file");
     let ask = |arguments: &[&str]| parsed(&check(&mut mounts.ringer(arguments), 0).0);
     let start = || {

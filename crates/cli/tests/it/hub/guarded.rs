@@ -168,7 +168,7 @@ fn a_refused_agent_cannot_hide_that_it_was_refused() {
 /// A terminal of a person, who answers in it once there is a question.
 fn answer_script(environment: &HubEnvironment) -> std::path::PathBuf {
     let path = environment.base.path().join("answers.sh");
-    let script = "read -r id < \"$FIFO\"; \"$RINGER\" answer \"$id\" deny > \"$FIFO.out\" 2>&1; echo $? >> \"$FIFO.out\"; mv \"$FIFO.out\" \"$FIFO.done\"; exec cat\n";
+    let script = ": > \"$FIFO.begun\"; read -r id < \"$FIFO\"; \"$RINGER\" answer \"$id\" deny > \"$FIFO.out\" 2>&1; echo $? >> \"$FIFO.out\"; mv \"$FIFO.out\" \"$FIFO.done\"; exec cat\n";
     fs::write(&path, script).expect("a file");
     path
 }
@@ -176,6 +176,9 @@ fn answer_script(environment: &HubEnvironment) -> std::path::PathBuf {
 /// Asks for a permission, has it answered in the terminal that waits at the pipe, and gives what `why` says of it.
 #[track_caller]
 fn answered_by(environment: &HubEnvironment, fifo: &std::path::Path) -> String {
+    // A terminal that is younger than the agent is not as good.
+    let begun = std::path::PathBuf::from(format!("{}.begun", fifo.display()));
+    until("the terminal is there", || begun.exists());
     let asks = agent(environment, "0123456789", super::agents_that_try::ASKS);
     let waiting = Background::start(asks);
     until_hooks_wait(environment, 1);

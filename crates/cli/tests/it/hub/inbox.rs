@@ -128,7 +128,10 @@ fn the_walk_of_a_morning() {
     screen.until("[2] SQLite");
     screen.press(&["2"]);
     assert_eq!(asks.line().as_deref(), Some("SQLite"));
-    screen.until("Answered. db reads it.");
+    // The hooks of this test made its process the agent, so `db` is one of its workers.
+    screen.until("Answered. claude-01234567 reads it.");
+    // This test has no terminal, and was told of as a script.
+    environment.run(&["read", "--all"]);
 
     // Read, taken back, removed, taken back.
     hook(&environment, "Stop", &json!({ "last_assistant_message": "All 214 tests pass." }));

@@ -28,7 +28,7 @@ fn an_older_file_keeps_what_is_in_it_and_gets_what_a_new_one_has() {
     // Version 1 had no tables for leads and spooled events, and a smaller one for agents.
     migrate::<JournalSchema>(&mut old).unwrap();
     old.execute_batch(
-        "ALTER TABLE message DROP COLUMN about; DROP INDEX message_question; DROP INDEX receipt_seq; DROP TABLE spooled; DROP TABLE prompt; DROP TABLE lead; DROP TABLE agent; CREATE TABLE agent (id TEXT PRIMARY KEY);
+        "ALTER TABLE message DROP COLUMN about; DROP INDEX message_question; DROP INDEX receipt_seq; DROP TABLE spooled; DROP TABLE prompt; DROP TABLE agent_process; DROP TABLE lead; DROP TABLE agent; CREATE TABLE agent (id TEXT PRIMARY KEY);
          DROP TABLE repair; ALTER TABLE cursor DROP COLUMN id; ALTER TABLE cursor DROP COLUMN idle;
          DELETE FROM note",
     )
