@@ -153,15 +153,8 @@ impl Log {
                 let needs_no_log = self.readable == 0 && index.backfilled == index.committed;
                 index.committed > self.readable && !needs_no_log
             }
-            None => self.commits_behind_damage() >= 2,
+            None => self.committed(None) > self.readable,
         }
-    }
-
-    /// How many commits SQLite would drop, as far as the log alone tells. One may be left from a transaction that was taken back because
-    /// the disk was full, and that a shorter one has overwritten in part.
-    fn commits_behind_damage(&self) -> usize {
-        let committed = self.frames.iter().take(self.committed(None)).skip(self.readable);
-        committed.filter(|frame| frame.is_intact && frame.commits != 0).count()
     }
 
     /// The frame of each page that counts, as places in the log.

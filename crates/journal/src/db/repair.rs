@@ -103,7 +103,8 @@ fn build<S: Schema>(home: &Home) -> Result<usize, Error> {
     let is_repair = FILES.iter().any(|ending| beside(&damaged, ending).exists());
     let aside = is_repair.then(|| free_name::<S>(home));
     let saved = copy_readable_rows::<S>(home, &mut connection, &damaged, aside.as_deref()).map_err(failed)?;
-    // Closing copies the log into the file, so that one file is all there is to move.
+    // So that one file is all there is to move. Closing would copy the log too, and say nothing of a disk that is full.
+    connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).map_err(failed)?;
     connection.close().map_err(|(_, error)| failed(error))?;
     fs::rename(&building, fresh::<S>(home)).and_then(|()| sync_directory(home.path())).map_err(io)?;
     Ok(saved)
