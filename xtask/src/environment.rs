@@ -73,6 +73,15 @@ impl TestEnvironment {
         self.configure(command, home)
     }
 
+    /// `ringer hook`, called by a process of its own: who calls a hook is an agent until it ends, and an agent may not do what the
+    /// harness does.
+    pub(crate) fn hook<'a>(&self, arguments: impl IntoIterator<Item = &'a str>) -> Command {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "\"$0\" hook \"$@\"; exit $?"]).arg(&self.ringer).args(arguments);
+        shell.stdin(Stdio::null());
+        self.configure(shell, &self.home())
+    }
+
     /// The same around another program that then runs `ringer`.
     pub(crate) fn around<'a>(
         &self,

@@ -141,7 +141,10 @@ impl Template {
     }
 
     fn command(&self, hub: Hub, arguments: &[&str]) -> Command {
-        let mut command = self.environment.ringer(arguments.iter().copied());
+        let mut command = match arguments {
+            ["hook", arguments @ ..] => self.environment.hook(arguments.iter().copied()),
+            arguments => self.environment.ringer(arguments.iter().copied()),
+        };
         command
             .env("XDG_RUNTIME_DIR", self.run())
             .env_remove("DBUS_SESSION_BUS_ADDRESS")

@@ -85,12 +85,22 @@ impl HubEnvironment {
         Ok(command)
     }
 
+    /// `ringer hook`, which may start a hub.
+    pub(super) fn hook<'a>(&self, arguments: impl IntoIterator<Item = &'a str>) -> Result<Command, Failure> {
+        let mut command = self.settled(self.environment.hook(arguments))?;
+        command.env_remove("RINGER_HUB");
+        Ok(command)
+    }
+
     /// `ringer`, which may not.
     pub(super) fn ringer_without_hub<'a>(
         &self,
         arguments: impl IntoIterator<Item = &'a str>,
     ) -> Result<Command, Failure> {
-        let mut command = self.environment.ringer(arguments);
+        self.settled(self.environment.ringer(arguments))
+    }
+
+    fn settled(&self, mut command: Command) -> Result<Command, Failure> {
         command
             .env("XDG_RUNTIME_DIR", self.environment.path("run"))
             .env_remove("DBUS_SESSION_BUS_ADDRESS")

@@ -18,10 +18,7 @@ pub(super) fn run(environment: &HubEnvironment, over: &AtomicBool) -> Result<u64
     let mut ended = 0;
     while !over.load(Ordering::Relaxed) {
         let event = turn_ended(ended, 1, &format!("{WORDS}{ended}"));
-        let ending = ProcessResult::of(
-            &mut environment.ringer(["hook", "codex", "notify", &event])?,
-            COMMAND_TIMEOUT,
-        )?;
+        let ending = ProcessResult::of(&mut environment.hook(["codex", "notify", &event])?, COMMAND_TIMEOUT)?;
         if !ending.is_success() {
             return Err(Failure::complaints(format!("a hook failed: {}", ending.status())));
         }
