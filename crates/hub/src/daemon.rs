@@ -18,7 +18,6 @@ use ringer_journal::{
 use ringer_platform::{path_variable, variable};
 use tokio::sync::{Notify, mpsc};
 
-use crate::append_service::AppendService;
 use crate::clock::Clock;
 use crate::delivery_setup::{DeliverySetup, search_path};
 use crate::error::HubError;
@@ -155,19 +154,9 @@ fn run_hub(options: &HubOptions, plug_ins: PlugIns) -> Result<(), HubError> {
         HubAddress { socket, pid: std::process::id(), version: env!("CARGO_PKG_VERSION").to_owned() };
     log.line(format!("hub {} begins, pid {}", address.version, address.pid));
     log_panics(&log);
-    let appends = AppendService::start(home);
-    if let Err(error) = &appends {
-        log.line(format!(
-            "commands open the journal for each message, because there is no socket for them: {error}"
-        ));
-    }
     let files = (journal, store);
     let exit = runtime.block_on(serve(options, &address, files, lock, plug_ins, &log));
     runtime.shutdown_timeout(SHUTDOWN_WITHIN);
-    // Before it is looked whether a message came in the last moment.
-    if let Ok(appends) = appends {
-        appends.end(SHUTDOWN_WITHIN);
-    }
     // Before the lock is dropped: from then on another hub may write its own.
     address.remove(home);
     log.line("the hub ends");

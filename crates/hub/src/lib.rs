@@ -35,7 +35,6 @@
 
 #![deny(unsafe_code)]
 
-mod append_service;
 mod clock;
 mod connection_slots;
 mod daemon;

@@ -1,6 +1,6 @@
 //! The other end of the socket: what commands use. No runtime, and never for long.
 
-use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use ringer_journal::{Home, HubLock};
 use ringer_platform::owned;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde_json::{Value, json};
 
-use crate::deadline_io::write_until;
 use crate::discovery::{HubAddress, check_path, usual_sockets};
 use crate::protocol::{ApiError, MAX_LINE, Response};
 
@@ -31,11 +31,34 @@ pub fn tell(home: &Home, method: &str, params: &Value) -> Result<(), HubClientEr
     })
 }
 
+/// Writes everything to a stream that does not block.
+fn write_until(mut stream: &UnixStream, mut bytes: &[u8], end: Instant) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match stream.write(bytes) {
+            Ok(written) => bytes = bytes.get(written..).unwrap_or_default(),
+            // Its buffer is full of what the other side has not read.
+            Err(error) if error.kind() == ErrorKind::WouldBlock => wait_to_write(stream, end)?,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+fn wait_to_write(stream: &UnixStream, end: Instant) -> io::Result<()> {
+    let rest = Timespec::try_from(end.saturating_duration_since(Instant::now())).map_err(io::Error::other)?;
+    match poll(&mut [PollFd::new(stream, PollFlags::OUT)], Some(&rest)) {
+        Ok(0) => Err(ErrorKind::TimedOut.into()),
+        Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
 /// Connects to the hub of a home: at the socket that `hub.json` names, or, where that file is damaged, at one of those
 /// where a hub of this home makes its own.
 fn reach(
     home: &Home,
-    connect: impl Fn(&Path) -> std::io::Result<UnixStream>,
+    connect: impl Fn(&Path) -> io::Result<UnixStream>,
 ) -> Result<UnixStream, HubClientError> {
     let named = HubAddress::read(home).map_or(Err(HubClientError::NoHub), |address| {
         let stream = try_socket(home, &address.socket, &connect);
@@ -52,7 +75,7 @@ fn reach(
 fn try_socket(
     home: &Home,
     socket: &Path,
-    connect: impl Fn(&Path) -> std::io::Result<UnixStream>,
+    connect: impl Fn(&Path) -> io::Result<UnixStream>,
 ) -> Result<UnixStream, HubClientError> {
     match check_path(home, socket) {
         Ok(()) => {}
@@ -122,10 +145,10 @@ pub enum HubClientError {
     },
     /// It does not answer.
     #[error("the hub does not answer: {0}")]
-    Silent(std::io::Error),
+    Silent(io::Error),
     /// Another user made the socket, could have made it, or listens there.
     #[error("the hub's socket cannot be trusted: {0}; nothing was sent to it")]
-    UnsafePath(std::io::Error),
+    UnsafePath(io::Error),
     /// It answered something else.
     #[error("the hub sent an invalid answer")]
     Nonsense,
@@ -135,7 +158,7 @@ pub enum HubClientError {
 }
 
 impl HubClientError {
-    fn of(error: std::io::Error) -> Self {
+    fn of(error: io::Error) -> Self {
         match error.kind() {
             // The system has either word for the end of a socket's time.
             ErrorKind::WouldBlock | ErrorKind::TimedOut => Self::Late { waited: ANSWER_DEADLINE },

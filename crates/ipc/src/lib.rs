@@ -1,7 +1,7 @@
 //! The hub's socket as a client sees it: where it is, what is said there, and how a hub is started.
 //!
 //! Synchronous and without a runtime: commands and hooks use it, and some of them have a few milliseconds. [`HubClient`] asks
-//! and waits for the answer; [`tell`] sends and does not wait; [`append_through_hub`] lets the hub append a message.
+//! and waits for the answer; [`tell`] sends and does not wait.
 //!
 //! ```no_run
 //! use ringer_ipc::HubClient;
@@ -20,9 +20,7 @@
 
 #![deny(unsafe_code)]
 
-mod append;
 mod client;
-pub mod deadline_io;
 pub mod discovery;
 pub mod host;
 mod host_connection;
@@ -31,7 +29,6 @@ mod protocol;
 mod spawn;
 mod start_failure;
 
-pub use append::{STORED, append_socket, append_through_hub, read_append_request};
 pub use client::{HubClient, HubClientError, HubWriter, tell};
 pub use discovery::HubAddress;
 pub use host_connection::{HostConnection, connect_to_starting, listed_surfaces};

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use ringer_core::message::{MAX_BODY, MessageId, QuestionId, ShownKind};
 use ringer_core::{Draft, Recipient, Scope, Sender};
-use ringer_ipc::append_through_hub;
 use ringer_journal::{AppendRequest, IdSource, Journal, SenderClaim};
 use ringer_term::sanitise_line;
 use ringer_turn::InjectionSource;
@@ -125,13 +124,9 @@ pub(crate) fn send(notice: &Notice<'_>) -> Result<Sent, Failure> {
     let Addressed { recipient, warning, journal } = recipient(notice.to)?;
     let request = request(notice, recipient)?;
     let mut warnings: Vec<String> = warning.into_iter().collect();
-    // A journal that is open already is the shorter way.
-    if journal.is_some() || !append_through_hub(&context::home()?, &request) {
-        let mut journal = journal.map_or_else(context::journal, Ok)?;
-        journal.append_request(&request)?;
-        warnings.extend(hub_client::start_unless_woken(&journal));
-        context::warn_if_repaired(&journal);
-    }
+    let mut journal = journal.map_or_else(context::journal, Ok)?;
+    journal.append_request(&request)?;
+    warnings.extend(hub_client::start_unless_woken(&journal));
     Ok(Sent { id: request.id, scope: request.draft.scope, warnings })
 }
 

@@ -3,7 +3,6 @@
 mod agent_rows;
 mod agent_shell;
 mod agents_that_try;
-mod appending;
 mod away;
 mod backlog;
 mod callers;

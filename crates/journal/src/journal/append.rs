@@ -12,7 +12,7 @@ use crate::journal::inbox;
 use crate::journal::row;
 use crate::journal::schema::Journal;
 use crate::journal::sender::SenderClaim;
-use crate::wake::{doorbell, subscription};
+use crate::wake::subscription;
 
 /// A message to append, with everything that the journal does not know: whichever process appends it, and however often, it is
 /// the same message.
@@ -41,14 +41,6 @@ impl Journal {
         let bells = self.put_request(request, std::process::id())?;
         self.wake(&bells);
         Ok(())
-    }
-
-    /// The same in the hub's own process, for another one. Gives whether the hub's loop was woken. If it was not, as after its
-    /// doorbell was removed, the other process must not rely on this hub.
-    pub fn append_in_hub(&mut self, request: &AppendRequest, pid: u32) -> Result<bool, Error> {
-        let bells = self.put_request(request, pid)?;
-        doorbell::wake_named(&self.home, &bells);
-        Ok(doorbell::wake(&doorbell::named(&self.home, doorbell::HUB)))
     }
 
     fn put_request(&mut self, request: &AppendRequest, pid: u32) -> Result<Vec<String>, Error> {

@@ -12,8 +12,7 @@ use crate::failure::{Failure, Outcome};
 use crate::output::short_path;
 
 /// What names of files in the home begin with. Databases have others beside them, and logs an older one.
-const FILES: [&str; 21] = [
-    "append.sock",
+const FILES: [&str; 20] = [
     "ringer.db",
     "hub.db",
     "hub.json",
@@ -38,7 +37,7 @@ const FILES: [&str; 21] = [
 /// The same of the files that hold the history.
 const HISTORY: [&str; 2] = ["ringer.db", "hub.db"];
 /// The directories in the home.
-const DIRECTORIES: [&str; 6] = ["bells", "locks", "screens", "spool", "terminals", "tools"];
+const DIRECTORIES: [&str; 8] = ["bells", "drop", "locks", "outbox", "screens", "spool", "terminals", "tools"];
 
 /// The state of one home.
 pub(super) struct StateFiles {
