@@ -129,11 +129,11 @@ impl From<JournalError> for Failure {
                     _ => "",
                 };
                 failure(Exit::NoPermission).hint(format!(
-                    "if an agent's sandbox forbids it, allow writes to {path} (the agent can then leave it through Ringer):\n    \
-                     Claude Code   \"sandbox\": {{\"filesystem\": {{\"allowWrite\": [\"{path}\"]}}}} in settings.json\n    \
-                     Codex         [sandbox_workspace_write] writable_roots = [\"{path}\"] in config.toml\n    \
-                     Gemini CLI    SANDBOX_MOUNTS={path}:{path}:rw in the environment\n  \
-                     or use another directory: RINGER_HOME=/some/directory ringer …{disk}"
+                    "in an agent's sandbox, allow it to write {path}/drop and to read {path}/outbox, and nothing else there:\n    \
+                     Claude Code   \"sandbox\": {{\"filesystem\": {{\"allowWrite\": [\"{path}/drop\"]}}}} in settings.json\n    \
+                     Codex         [sandbox_workspace_write] writable_roots = [\"{path}/drop\"] in config.toml\n    \
+                     Gemini CLI    SANDBOX_MOUNTS={path}/drop:{path}/drop:rw,{path}/outbox:{path}/outbox:ro\n  \
+                     the hub makes both directories: ringer hub start, outside the sandbox{disk}"
                 ))
             }
             JournalError::UnsafeHome { .. } => failure(Exit::NoPermission).hint(

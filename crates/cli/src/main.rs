@@ -36,6 +36,7 @@ mod popup_answerer;
 mod probe;
 mod program_questions;
 mod repairs;
+mod sandbox;
 mod session_thread;
 mod signs;
 mod table;

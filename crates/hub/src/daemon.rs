@@ -20,6 +20,7 @@ use tokio::sync::{Notify, mpsc};
 
 use crate::clock::Clock;
 use crate::delivery_setup::{DeliverySetup, search_path};
+use crate::drop_box::DropBoxService;
 use crate::error::HubError;
 use crate::event_loop::{EventLoop, LoopChannels, LoopExit, MAX_INPUTS};
 use crate::executor::JobExecutor;
@@ -154,9 +155,16 @@ fn run_hub(options: &HubOptions, plug_ins: PlugIns) -> Result<(), HubError> {
         HubAddress { socket, pid: std::process::id(), version: env!("CARGO_PKG_VERSION").to_owned() };
     log.line(format!("hub {} begins, pid {}", address.version, address.pid));
     log_panics(&log);
+    let drop_box = DropBoxService::start(home, &log);
+    if let Err(error) = &drop_box {
+        log.line(format!("sandboxes cannot reach the hub: the drop box cannot be used: {error}"));
+    }
     let files = (journal, store);
     let exit = runtime.block_on(serve(options, &address, files, lock, plug_ins, &log));
     runtime.shutdown_timeout(SHUTDOWN_WITHIN);
+    if let Ok(drop_box) = drop_box {
+        drop_box.end(SHUTDOWN_WITHIN);
+    }
     // Before the lock is dropped: from then on another hub may write its own.
     address.remove(home);
     log.line("the hub ends");

@@ -39,6 +39,7 @@ mod clock;
 mod connection_slots;
 mod daemon;
 pub mod delivery_setup;
+mod drop_box;
 mod error;
 mod event_log;
 mod event_loop;

@@ -13,6 +13,8 @@
 //! # Ok::<(), ringer_ipc::HubClientError>(())
 //! ```
 //!
+//! [`drop_box`] is the way of processes in a sandbox, which can reach no socket.
+//!
 //! # What it never does
 //!
 //! It believes no socket that another user could have made, and no process of another user behind one. It waits for an
@@ -22,6 +24,7 @@
 
 mod client;
 pub mod discovery;
+pub mod drop_box;
 pub mod host;
 mod host_connection;
 mod program_reports;

@@ -111,7 +111,8 @@ impl Home {
         Ok(())
     }
 
-    pub(crate) fn error(&self, what: &str, source: io::Error) -> Error {
+    /// The error of a file or directory of this home.
+    pub fn error(&self, what: &str, source: io::Error) -> Error {
         Error::io(&self.path, what, source)
     }
 }

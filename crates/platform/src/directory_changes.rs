@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::io;
 use std::mem::MaybeUninit;
-use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -59,6 +59,12 @@ impl DirectoryChanges {
             }
         }
         paths
+    }
+}
+
+impl AsFd for DirectoryChanges {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.queue.as_fd()
     }
 }
 

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use ringer_core::agent::question_with_options;
 use ringer_core::message::{About, MAX_BODY, MessageOrigin, validate_text};
 use ringer_core::{Draft, Kind, Sender};
+use ringer_ipc::drop_box::{ClaimRequest, DropBox};
 use ringer_journal::{IdSource, Journal, OnParentExit, PendingQuestion, Repository, SenderClaim};
 use serde::Serialize;
 
@@ -12,7 +13,7 @@ use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
 use crate::output::{eprint_line, print_json, print_line};
 use crate::time_arguments::parse_duration;
-use crate::{context, hub_client, origin};
+use crate::{context, hub_client, origin, sandbox};
 
 /// Ask you or the lead agent a question
 ///
@@ -59,6 +60,11 @@ struct Report<'a> {
 pub(crate) fn run(arguments: &Args) -> Outcome {
     let deadline = arguments.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
     let wait = arguments.wait.then_some(OnParentExit::Stop);
+    if let Some(drop_box) = sandbox::drop_box()?
+        && let Some(outcome) = ask_from_sandbox(&drop_box, arguments, deadline)
+    {
+        return outcome;
+    }
     let claim = context::claim(arguments.from.as_deref());
     let sent = send(&arguments.question, &arguments.option, &claim, wait);
     let SentQuestion { mut journal, mut asked, warning, .. } = sent.map_err(Failure::while_sending)?;
@@ -66,28 +72,54 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
         eprint_line(&warning);
     }
     let id = asked.id.to_string();
-    let id = id.as_str();
     if !arguments.wait {
-        let report = Report { question_id: id, answered: None, answer: None };
-        return if arguments.json { print_json(&report) } else { print_line(id) };
+        return print_question(&id, arguments.json);
     }
     let answered = journal.wait_for_answer(&mut asked, deadline, None)?;
-    let answer = answered.as_ref().and_then(|question| question.answer.as_deref());
-    if arguments.json {
+    print_answer(&id, answered.map(|question| question.answer), arguments.json)?;
+    // If that cannot be written, the answer comes once more, into the agent's turn.
+    let _ = journal.mark_answer_read(&asked.id, IdSource::now().unix_ms);
+    Ok(())
+}
+
+/// Asks through the drop box. `None` if the sandbox forbids even that.
+fn ask_from_sandbox(drop_box: &DropBox, arguments: &Args, deadline: Option<Instant>) -> Option<Outcome> {
+    let request =
+        ClaimRequest::Ask { question: arguments.question.clone(), options: arguments.option.clone() };
+    let claim = match sandbox::leave(drop_box, request) {
+        Ok(claim) => claim?,
+        Err(failure) => return Some(Err(failure)),
+    };
+    if arguments.from.is_some() {
+        eprint_line("warning: not used in a sandbox: --from");
+    }
+    eprint_line(sandbox::QUEUED);
+    let id = claim.stamp.question_id();
+    if !arguments.wait {
+        return Some(print_question(id.as_str(), arguments.json));
+    }
+    let answered = sandbox::wait_for_answer(drop_box, &id, deadline);
+    Some(answered.and_then(|state| print_answer(id.as_str(), state.map(sandbox::answer_of), arguments.json)))
+}
+
+fn print_question(id: &str, json: bool) -> Outcome {
+    let report = Report { question_id: id, answered: None, answer: None };
+    if json { print_json(&report) } else { print_line(id) }
+}
+
+/// Prints the answer, which is missing if the question was closed without one. `None`: nobody answered in time.
+fn print_answer(id: &str, answered: Option<Option<String>>, json: bool) -> Outcome {
+    let answer = answered.as_ref().and_then(Option::as_deref);
+    if json {
         print_json(&Report { question_id: id, answered: Some(answered.is_some()), answer })?;
     } else if answered.is_some() {
         print_line(answer.unwrap_or_default())?;
     }
-    if answered.is_none() {
-        return Err(Failure::new(
-            Exit::TryAgain,
-            format!("no answer to {id} in time; the question stays open"),
-        )
-        .hint(format!("ringer answer {id} \"the answer\"")));
+    if answered.is_some() {
+        return Ok(());
     }
-    // If that cannot be written, the answer comes once more, into the agent's turn.
-    let _ = journal.mark_answer_read(&asked.id, IdSource::now().unix_ms);
-    Ok(())
+    Err(Failure::new(Exit::TryAgain, format!("no answer to {id} in time; the question stays open"))
+        .hint(format!("ringer answer {id} \"the answer\"")))
 }
 
 /// A question that is in the journal.

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use ringer_core::Message;
 use ringer_hub::Clock;
+use ringer_ipc::drop_box::DropBox;
 use ringer_journal::{Consumer, HubLock, IdSource, ListenOutcome, Listener, OnParentExit, Uptime};
 
 use crate::context;
@@ -12,6 +13,7 @@ use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
 use crate::line::json_line;
 use crate::output::stdout_is_closed;
+use crate::sandbox::SandboxListener;
 use crate::time_arguments::parse_duration;
 
 /// Wait for messages, print them as JSON lines and exit
@@ -63,6 +65,11 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
     let consumer = Consumer::new(&arguments.consumer, scope)
         .map_err(|error| Failure::usage(error.to_string()).hint("ringer listen --as dashboard"))?;
     let home = context::home()?;
+    if let Some(drop_box) = DropBox::if_sandboxed(&home)
+        && let Some(listener) = SandboxListener::begin(drop_box, consumer.clone(), arguments.from_now)?
+    {
+        return listen_in_sandbox(listener, arguments, deadline);
+    }
     let mut journal = context::journal()?;
     let own =
         context::sender(&context::claim(None), &mut journal)?.agent().map(|agent| agent.as_str().to_owned());
@@ -84,6 +91,15 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
             return Ok(());
         }
     }
+}
+
+fn listen_in_sandbox(mut listener: SandboxListener, arguments: &Args, deadline: Option<Instant>) -> Outcome {
+    let clock = Clock::local();
+    let most = arguments.max as usize;
+    while listener.next(deadline, most, arguments.follow, |messages| print_batch(messages, &clock))?
+        && arguments.follow
+    {}
+    Ok(())
 }
 
 /// Prints as many as fit, at least one, and flushes. Gives how many: the cursor moves behind those and no further.

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use ringer_core::message::{MAX_BODY, MessageId, QuestionId, ShownKind};
 use ringer_core::{Draft, Recipient, Scope, Sender};
+use ringer_ipc::drop_box::{ClaimRequest, ClaimedNotice, DropBox};
 use ringer_journal::{AppendRequest, IdSource, Journal, SenderClaim};
 use ringer_term::sanitise_line;
 use ringer_turn::InjectionSource;
@@ -15,7 +16,7 @@ use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
 use crate::output::{eprint_line, print_json};
 use crate::time_arguments::parse_duration;
-use crate::{context, hub_client, origin};
+use crate::{context, hub_client, origin, sandbox};
 
 /// Send a notification
 ///
@@ -71,6 +72,8 @@ pub(crate) struct Args {
 struct Report<'a> {
     id: &'a str,
     scope: &'a str,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    queued: bool,
 }
 
 pub(crate) fn run(arguments: &Args) -> Outcome {
@@ -90,7 +93,7 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
         eprint_line(warning);
     }
     if arguments.json {
-        print_json(&Report { id: sent.id.as_str(), scope: sent.scope.as_str() })?;
+        print_json(&Report { id: sent.id.as_str(), scope: sent.scope.as_str(), queued: sent.queued })?;
     }
     Ok(())
 }
@@ -110,24 +113,56 @@ pub(crate) struct Notice<'a> {
     pub(crate) ttl: Option<Duration>,
 }
 
-/// A message that is in the journal.
+/// A message that is in the journal or in the drop box.
 #[derive(Debug)]
 pub(crate) struct Sent {
     pub(crate) id: MessageId,
     pub(crate) scope: Scope,
     /// What the sender should know, each a line for a person.
     pub(crate) warnings: Vec<String>,
+    /// It is in the drop box, and the hub appends it.
+    pub(crate) queued: bool,
 }
 
 /// Stores a message and wakes those it is for. A hub is started if none runs.
 pub(crate) fn send(notice: &Notice<'_>) -> Result<Sent, Failure> {
+    if let Some(drop_box) = sandbox::drop_box()?
+        && let Some(sent) = send_from_sandbox(&drop_box, notice)?
+    {
+        return Ok(sent);
+    }
     let Addressed { recipient, warning, journal } = recipient(notice.to)?;
     let request = request(notice, recipient)?;
     let mut warnings: Vec<String> = warning.into_iter().collect();
     let mut journal = journal.map_or_else(context::journal, Ok)?;
     journal.append_request(&request)?;
     warnings.extend(hub_client::start_unless_woken(&journal));
-    Ok(Sent { id: request.id, scope: request.draft.scope, warnings })
+    Ok(Sent { id: request.id, scope: request.draft.scope, warnings, queued: false })
+}
+
+/// Leaves a message in the drop box. `None` if the sandbox forbids even that.
+fn send_from_sandbox(drop_box: &DropBox, notice: &Notice<'_>) -> Result<Option<Sent>, Failure> {
+    let text = |text: Option<&str>| text.map(str::to_owned);
+    let request = ClaimRequest::Notify(ClaimedNotice {
+        body: notice.body.to_owned(),
+        kind: notice.kind.as_str().to_owned(),
+        to: notice.to.map_or(Ok(Recipient::Default), Recipient::parse)?,
+        title: text(notice.title),
+        subtitle: text(notice.subtitle),
+        key: text(notice.key),
+        ttl_ms: notice.ttl.map(|ttl| u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX)),
+    });
+    let Some(claim) = sandbox::leave(drop_box, request)? else { return Ok(None) };
+    let given = [
+        ("--from", notice.claim.from.is_some()),
+        ("--source", notice.source.is_some()),
+        ("--question-id", notice.question_id.is_some()),
+    ];
+    let unused: Vec<&str> = given.iter().filter(|(_, is_given)| *is_given).map(|(flag, _)| *flag).collect();
+    let warning =
+        (!unused.is_empty()).then(|| format!("warning: not used in a sandbox: {}", unused.join(", ")));
+    let warnings = warning.into_iter().chain([sandbox::QUEUED.to_owned()]).collect();
+    Ok(Some(Sent { id: claim.id(), scope: claim.scope, warnings, queued: true }))
 }
 
 /// The message as it is appended.

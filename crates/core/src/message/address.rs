@@ -77,13 +77,19 @@ impl Sender {
     }
 
     const PERSON: &str = "person";
-    const RESERVED: [&str; 3] = [Self::PERSON, "user", Self::SYSTEM];
+    const UNVERIFIED: &str = "unverified";
+    const RESERVED: [&str; 4] = [Self::PERSON, "user", Self::SYSTEM, Self::UNVERIFIED];
     /// Between an agent and its worker.
     const WORKER: char = '/';
 
     /// The person.
     pub fn person() -> Self {
         Self(Self::PERSON.to_owned())
+    }
+
+    /// A process in a sandbox, which left its message in the drop box: nothing shows which process that was.
+    pub fn unverified() -> Self {
+        Self(Self::UNVERIFIED.to_owned())
     }
 
     /// Checks a name.
@@ -110,9 +116,10 @@ impl Sender {
         &self.0
     }
 
-    /// The agent; `None` if the system or the person sent it.
+    /// The agent; `None` if the system, the person or an unverified process sent it.
     pub fn agent(&self) -> Option<Agent> {
-        (self.0 != Self::SYSTEM && self.0 != Self::PERSON).then(|| Agent(self.0.clone()))
+        let is_agent = ![Self::SYSTEM, Self::PERSON, Self::UNVERIFIED].contains(&self.0.as_str());
+        is_agent.then(|| Agent(self.0.clone()))
     }
 
     /// The agent that reads a reply: for a worker, the agent that speaks for it, on its machine (`AGENT/WORKER@MACHINE`).

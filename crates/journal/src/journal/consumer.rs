@@ -133,6 +133,33 @@ impl Journal {
     }
 }
 
+impl Journal {
+    /// The newest messages that a consumer has not read, in order, and the place of the newest message of the journal. Unlike
+    /// [`Self::unread`] it makes no cursor, and what it returns may begin later than the cursor.
+    pub fn newest_unread(
+        &mut self,
+        consumer: &Consumer,
+        unix_ms: i64,
+        most: usize,
+    ) -> Result<(i64, Vec<Message>), Error> {
+        let [default, lead, all] = Recipient::FOR_LEAD;
+        let newest = self.last_seq()?;
+        let mut messages = self.select(
+            &format!(
+                "SELECT {COLUMNS} FROM message
+                 WHERE scope = ?1 AND seq > coalesce((SELECT {POSITION} FROM cursor WHERE consumer = ?2 AND scope = ?1), 0)
+                   AND seq <= ?3 AND recipient IN (?4, ?5, ?6) AND kind NOT LIKE 'mark-%'
+                   AND (ttl IS NULL OR ts + ttl > ?7)
+                 ORDER BY seq DESC"
+            ),
+            params![consumer.scope.as_str(), consumer.name, newest, default, lead, all, unix_ms],
+            most,
+        )?;
+        messages.reverse();
+        Ok((newest, messages))
+    }
+}
+
 /// Moves a cursor behind a message, in a transaction; see [`Journal::advance`].
 pub(crate) fn advance_behind(
     transaction: &Transaction<'_>,

@@ -6,8 +6,10 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use ringer_hub::Clock;
+use ringer_ipc::drop_box::DropBox;
 use ringer_ipc::{HubClient, HubClientError};
 use ringer_journal::{Home, HubLock, HubStore, IdSource, Journal, LockTimeout, SpoolStatus, monotonic};
+use ringer_platform::owned;
 use serde_json::Value;
 
 use super::row::Row;
@@ -85,6 +87,9 @@ pub(super) fn journal(home: &Home) -> Vec<Row> {
         }
         Err(error) => return vec![Row::broken(part, error.to_string()).fix("ringer log")],
     };
+    if let Some(drop_box) = DropBox::if_sandboxed(home) {
+        return vec![from_sandbox(&drop_box)];
+    }
     if let Err(error) = try_writing(home.path()) {
         return vec![cannot_write(home.path(), &error)];
     }
@@ -102,7 +107,48 @@ pub(super) fn journal(home: &Home) -> Vec<Row> {
     rows.extend(repaired(home, &mut journal));
     rows.extend(spool(home, &mut journal));
     rows.extend(dead_letters(home));
+    rows.push(drop_box(home));
     rows
+}
+
+/// What an agent's sandbox needs, and whether it is there.
+fn drop_box(home: &Home) -> Row {
+    let part = "drop box";
+    let places = DropBox::of(home);
+    let (drop, outbox) = (places.directory(), places.outbox().directory());
+    for directory in [drop, outbox] {
+        match owned::check_directory(directory) {
+            Ok(_) => {}
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                return Row::ok(part, "none yet; the hub makes it when it starts");
+            }
+            Err(error) => {
+                return Row::broken(part, error.to_string()).fix(format!("chmod 700 {}", directory.display()));
+            }
+        }
+    }
+    let words = format!("a sandboxed agent has to write {} and to read {}", drop.display(), outbox.display());
+    match places.waiting() {
+        0 => Row::ok(part, words),
+        waiting => Row::warn(part, format!("{} waiting for the hub; {words}", count(waiting, "message")))
+            .fix("ringer hub start"),
+    }
+}
+
+/// All that a process in a sandbox can do, and needs.
+fn from_sandbox(drop_box: &DropBox) -> Row {
+    let part = "drop box";
+    let directory = drop_box.directory();
+    match try_writing(directory) {
+        Ok(()) => Row::ok(
+            part,
+            "in a sandbox: notify, ask and listen go through it; everything else needs a shell outside",
+        ),
+        Err(error) => {
+            Row::broken(part, format!("in a sandbox that may not write {}: {error}", directory.display()))
+                .fix("ringer notify hello   # shows what to allow")
+        }
+    }
 }
 
 /// What was damaged and repaired, while its damaged copy is there.
