@@ -64,6 +64,7 @@ const PARTS: &[Part] = &[
     // Debian's own Python, which the package is for; the PATH may name another one first.
     Part::new("/usr/bin/python3", "python3-yaml", "so the settings for aider are read as YAML")
         .proven_by(&["-c", "import yaml"]),
+    Part::new("bwrap", "bubblewrap", "so commands run in a real sandbox"),
     Part::new("ssh", "openssh-client", "so machines are linked over a real ssh"),
     Part::new("ssh-keygen", "openssh-client", "so a real ssh has keys"),
     // Only root has its directory on the PATH.

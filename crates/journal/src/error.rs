@@ -1,7 +1,7 @@
 //! What can go wrong with the journal.
 
 use std::fs::File;
-use std::io::{self, Read as _};
+use std::io::{self, ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -202,9 +202,15 @@ impl Error {
     /// SQLite opens a file for reading where it cannot be opened for writing, whatever the reason is.
     pub(crate) fn only_readable(database: &Path) -> Self {
         let path = database.parent().unwrap_or(database).to_owned();
-        match rustix::fs::access(database, rustix::fs::Access::WRITE_OK) {
-            Err(error) => Self::NotWritable { path, source: error.into() },
-            Ok(()) => Self::Failing { path, why: format!("{} opens for reading only", database.display()) },
+        // `access` does not know what Landlock forbids. Not the database itself: closing it would end SQLite's locks of this process.
+        let forbidden = File::options().write(true).open(path.join("write.lock")).err();
+        let forbidden = forbidden.filter(|error| error.kind() != ErrorKind::NotFound);
+        let forbidden = forbidden.or_else(|| {
+            rustix::fs::access(database, rustix::fs::Access::WRITE_OK).err().map(io::Error::from)
+        });
+        match forbidden {
+            Some(source) => Self::NotWritable { path, source },
+            None => Self::Failing { path, why: format!("{} opens for reading only", database.display()) },
         }
     }
 

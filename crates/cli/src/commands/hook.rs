@@ -6,8 +6,9 @@ use std::os::fd::AsFd;
 use ringer_agents::client::{CODEX_NOTIFY, Client};
 use ringer_agents::hook::{HookContext, HookOutcome, call};
 use ringer_hub::{Log, monotonic};
+use ringer_ipc::drop_box::DropBox;
 use ringer_ipc::tell;
-use ringer_journal::Home;
+use ringer_journal::{Home, HubLock};
 use ringer_platform::path_variable;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde_json::json;
@@ -137,7 +138,9 @@ impl Write for ClosedStdout {
 
 /// Sends the hub what is not in the journal, and starts one if the hook woke none.
 fn send_to_hub(outcome: &HookOutcome, home: &Home) {
-    if outcome.hub_is_missing {
+    // A command in the agent's sandbox can start no hub; the hook that follows it can.
+    let is_claim_waiting = || DropBox::of(home).waiting() > 0 && HubLock::owner(home).is_none();
+    if outcome.hub_is_missing || is_claim_waiting() {
         hub_client::start_in_background();
     }
     if outcome.observations.is_empty() {

@@ -31,6 +31,7 @@ mod problems;
 mod protocol;
 mod quiet;
 mod repaired;
+mod sandbox;
 mod senders;
 mod show;
 mod snapshots;

@@ -26,6 +26,9 @@ pub(super) fn hub(home: &Home) -> Row {
     let mut client = match HubClient::connect(home) {
         Ok(client) => client,
         Err(HubClientError::NoHub) => return no_hub(home),
+        Err(_) if DropBox::if_sandboxed(home).is_some() => {
+            return Row::ok(part, "cannot be reached from this sandbox");
+        }
         Err(error) => return Row::broken(part, error.to_string()).fix("ringer hub status"),
     };
     let status = match client.call("hub.status", &Value::Null) {
@@ -123,7 +126,8 @@ fn drop_box(home: &Home) -> Row {
                 return Row::ok(part, "none yet; the hub makes it when it starts");
             }
             Err(error) => {
-                return Row::broken(part, error.to_string()).fix(format!("chmod 700 {}", directory.display()));
+                return Row::broken(part, error.to_string())
+                    .fix(format!("chmod 700 {}", directory.display()));
             }
         }
     }
