@@ -41,6 +41,8 @@ const LIMIT_MINUTES: u32 = 20;
 const INSTALLERS: &[Part] = &[
     Part::new("npm", "npm", "so the real clients can be installed for their tests"),
     Part::new("pip3", "python3-pip", "so the MCP client for Python can be installed for its tests"),
+    Part::new("bwrap", "bubblewrap", "so the clients can put their shells into a sandbox"),
+    Part::new("socat", "socat", "so Claude Code can put its shell into a sandbox"),
 ];
 
 /// Runs the tests with real clients. They talk to stand-in servers on loopback; only installing needs the network.

@@ -167,6 +167,11 @@ impl ClientEnvironment {
         self.directories.root.join("home")
     }
 
+    /// The state directory.
+    pub(crate) fn state(&self) -> PathBuf {
+        self.directories.state()
+    }
+
     /// A client or another program, in the project.
     pub(crate) fn command(&self, program: &str, arguments: &[&str]) -> Command {
         self.directories.command(program, arguments)

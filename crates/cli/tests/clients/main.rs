@@ -14,6 +14,7 @@ mod hosts;
 mod opencode_server;
 mod processes;
 mod responses;
+mod sandboxed;
 mod scenarios;
 mod session;
 mod terminal;

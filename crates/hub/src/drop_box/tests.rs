@@ -1,8 +1,11 @@
+use std::fs;
 use std::os::unix::fs::symlink;
 
-use ringer_core::{Recipient, Scope};
-use ringer_ipc::drop_box::{ClaimRequest, ClaimedNotice, MAX_CLAIMS};
-use ringer_journal::SenderClaim;
+use ringer_core::message::QuestionId;
+use ringer_core::{Recipient, Scope, Sender};
+use ringer_ipc::drop_box::{ClaimRequest, ClaimedNotice, MAX_CLAIM, MAX_CLAIMS, QuestionState};
+use ringer_journal::{Consumer, SenderClaim};
+use rustix::fs::Mode;
 use test_support::until;
 
 use super::*;
