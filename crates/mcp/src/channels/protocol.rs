@@ -129,7 +129,7 @@ pub(super) fn read_line(bytes: &[u8]) -> ServerLine {
     match (line.id, line.method.as_deref()) {
         (None, Some(METHOD)) => read_message(line.params).map_or(ServerLine::Invalid, ServerLine::Message),
         (None, Some(VERDICT)) => read_verdict(line.params).unwrap_or(ServerLine::Invalid),
-        (Some(id), Some(method)) => ServerLine::Request(answer(id, method)),
+        (Some(id), Some(method)) if is_id(id) => ServerLine::Request(answer(id, method)),
         (Some(id), None) if id.get() == INITIALIZE.to_string() => match (line.result, line.error) {
             (Some(result), _) => {
                 let declares = |name| result.capabilities.experimental.contains_key(name);
@@ -141,8 +141,14 @@ pub(super) fn read_line(bytes: &[u8]) -> ServerLine {
             (None, None) => ServerLine::Invalid,
         },
         (None, Some(_)) | (Some(_), None) => ServerLine::Other,
-        (None, None) => ServerLine::Invalid,
+        (None, None) | (Some(_), Some(_)) => ServerLine::Invalid,
     }
+}
+
+/// The protocol knows texts and numbers. The id goes into the answer as it was written, and anything else could be more than one
+/// line there.
+fn is_id(id: &RawValue) -> bool {
+    id.get().starts_with(|first: char| first == '"' || first == '-' || first.is_ascii_digit())
 }
 
 fn read_message(params: Option<&RawValue>) -> Option<PushedMessage> {
@@ -195,6 +201,9 @@ mod tests {
         check(r#"{"id":7,"method":"ping"}"#, ServerLine::Request(pong.into()));
         for line in ["", "no JSON", "[]", "3", r#"{"jsonrpc":"2.0"}"#, r#"{"id":1}"#, "{\"method\":3}"] {
             check(line, ServerLine::Invalid);
+        }
+        for id in ["[1,\r2]", "{}", "true"] {
+            check(&format!(r#"{{"id":{id},"method":"ping"}}"#), ServerLine::Invalid);
         }
     }
 
