@@ -1,5 +1,6 @@
 use crate::binary;
 use crate::clients;
+use crate::deny;
 use crate::failure::Failure;
 use crate::fresh;
 use crate::machine::is_ci;
@@ -25,6 +26,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
             .args(["--", "-D", "warnings"])
             .run(times)?;
         times.time("tidy", tidy::check)?;
+        deny::check(times)?;
         // A workspace of its own, which nothing else builds. Its programs need libFuzzer, and its corpora do not.
         Step::cargo(
             "fuzz",
