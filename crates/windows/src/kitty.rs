@@ -126,7 +126,8 @@ pub fn read_listing<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Result<Op
     let mut reader = AnswerReader::default();
     for piece in pieces {
         if let Some(answer) = reader.feed(piece).map_err(|error| error.to_string())? {
-            let listed = answer.result().map_err(KittyError::Refused).and_then(|listed| listing(listed.as_ref()));
+            let listed =
+                answer.result().map_err(KittyError::Refused).and_then(|listed| listing(listed.as_ref()));
             return listed.map(Some).map_err(|error| error.to_string());
         }
     }
