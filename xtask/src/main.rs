@@ -21,6 +21,7 @@ mod ci;
 mod clients;
 mod codex;
 mod damage;
+mod deny;
 mod dist;
 mod environment;
 mod failure;

@@ -54,6 +54,7 @@ mod log;
 #[cfg(not(target_os = "macos"))]
 mod login_session;
 mod message;
+mod offline;
 mod params;
 mod plain_host;
 mod probed_terminal;
@@ -77,6 +78,8 @@ pub use clock::{Clock, monotonic};
 pub use daemon::{HubOptions, run};
 pub use error::HubError;
 pub use log::Log;
+#[doc(hidden)]
+pub use offline::OfflineHub;
 pub use plain_host::PlainHost;
 pub use probed_terminal::ProbedTerminal;
 pub use request::method_names;

@@ -11,37 +11,56 @@ const READ_CHUNK: usize = 16 * 1024;
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct TooLong;
 
-/// Lines out of a stream, of a bounded length.
+/// The bytes of a stream that are not a whole line yet.
+#[derive(Debug, Default)]
+pub(crate) struct LineBuffer {
+    held: Vec<u8>,
+    /// The first bytes of `held` that contain no end of a line.
+    searched: usize,
+}
+
+impl LineBuffer {
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
+        self.held.extend_from_slice(bytes);
+    }
+
+    /// The next whole line, without its end. `None` until more bytes arrive.
+    pub(crate) fn next(&mut self) -> Result<Option<Vec<u8>>, TooLong> {
+        if let Some(at) = self.held[self.searched..].iter().position(|byte| *byte == b'\n') {
+            let rest = self.held.split_off(self.searched + at + 1);
+            let mut line = std::mem::replace(&mut self.held, rest);
+            line.pop();
+            self.searched = 0;
+            return Ok(Some(line));
+        }
+        self.searched = self.held.len();
+        if self.held.len() > MAX_LINE {
+            *self = Self::default();
+            return Err(TooLong);
+        }
+        Ok(None)
+    }
+}
+
+/// The lines of a connection, of a bounded length.
 pub(crate) struct Lines {
     read: OwnedReadHalf,
-    held: Vec<u8>,
-    /// So much of what is held has no end of a line in it.
-    searched: usize,
+    buffer: LineBuffer,
 }
 
 impl Lines {
     pub(crate) fn of(read: OwnedReadHalf) -> Self {
-        Self { read, held: Vec::new(), searched: 0 }
+        Self { read, buffer: LineBuffer::default() }
     }
 
     /// The next line. `None` at the end. Can be cancelled: what was read stays.
     pub(crate) async fn next(&mut self) -> Result<Option<Vec<u8>>, TooLong> {
         loop {
-            if let Some(at) = self.held[self.searched..].iter().position(|byte| *byte == b'\n') {
-                let rest = self.held.split_off(self.searched + at + 1);
-                let mut line = std::mem::replace(&mut self.held, rest);
-                line.pop();
-                self.searched = 0;
+            if let Some(line) = self.buffer.next()? {
                 return Ok(Some(line));
             }
-            self.searched = self.held.len();
-            if self.held.len() > MAX_LINE {
-                self.held = Vec::new();
-                self.searched = 0;
-                return Err(TooLong);
-            }
-            self.held.reserve(READ_CHUNK);
-            match self.read.read_buf(&mut self.held).await {
+            self.buffer.held.reserve(READ_CHUNK);
+            match self.read.read_buf(&mut self.buffer.held).await {
                 Ok(0) | Err(_) => return Ok(None),
                 Ok(_) => {}
             }

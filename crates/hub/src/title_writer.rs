@@ -59,7 +59,6 @@ impl TitleMarkChange {
     }
 
     /// Whether the mark is set, and not removed.
-    #[cfg(test)]
     pub(crate) fn is_set(&self) -> bool {
         self.set
     }

@@ -54,6 +54,8 @@ pub use db::schema::Schema;
 pub use db::write_lock::LockTimeout;
 pub use error::{Error, SenderError};
 pub use events::event::{AgentEvent, Confirms, EventOutcome, InboxRequest};
+#[doc(hidden)]
+pub use events::ingest::SpoolFile;
 pub use events::ingest::{SpoolProgress, SpoolStatus};
 pub use events::lost::LostEvents;
 pub use events::record::spool_event;

@@ -26,6 +26,10 @@ use ringer_platform::{wake, wake_pair};
 use shared::Shared;
 
 pub use files::{AccessError, ChannelState, ChannelStatus, ChannelsStatus, pair, unpair};
+#[doc(hidden)]
+pub use intake::element;
+#[doc(hidden)]
+pub use protocol::{PushedMessage, ServerLine, read_lines};
 pub use shared::{ChannelsSetup, FindAccount, GiveAnswer};
 
 /// The servers that push messages, for the hub. All of them end when this is dropped.

@@ -72,3 +72,5 @@ mod wire;
 
 pub use client::{KeeperClient, KeeperEvent, KeptPane, StartPane};
 pub use event_loop::serve;
+#[doc(hidden)]
+pub use server_connection::rewrite_requests;

@@ -33,11 +33,22 @@ pub(crate) struct Drawing {
 
 /// What has to be done next.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Step {
+pub(crate) enum Step {
     /// These words of a command.
     Run(Vec<String>),
     BeginFrame(String, Frame),
     EndFrame(String),
+}
+
+impl Step {
+    /// The words of its command. For a frame: its window, and how it shows a ring.
+    pub(crate) fn words(self) -> Vec<String> {
+        match self {
+            Self::Run(words) => words,
+            Self::BeginFrame(window, frame) => vec![format!("begin {frame:?}"), window],
+            Self::EndFrame(window) => vec!["end".to_owned(), window],
+        }
+    }
 }
 
 fn words(words: &[&str]) -> Step {
@@ -80,7 +91,12 @@ impl Drawing {
     }
 
     /// What is to be done so that these rings show, and no others.
-    fn steps(&mut self, look: &Look, rings: &BTreeMap<String, PaneRing>, one_pane: OnePane) -> Vec<Step> {
+    pub(crate) fn steps(
+        &mut self,
+        look: &Look,
+        rings: &BTreeMap<String, PaneRing>,
+        one_pane: OnePane,
+    ) -> Vec<Step> {
         let mut windows: BTreeMap<&str, Vec<PaneRing>> = BTreeMap::new();
         let shown = rings.iter().filter_map(|(id, ring)| Some((id, look.panes.get(id)?, *ring)));
         let mut panes = BTreeSet::new();
@@ -195,12 +211,7 @@ mod tests {
     }
 
     fn told_of(steps: Vec<Step>) -> Vec<String> {
-        let tell = |step| match step {
-            Step::Run(words) => words.join(" ").replace("set-option ", ""),
-            Step::BeginFrame(window, frame) => format!("begin {frame:?} {window}"),
-            Step::EndFrame(window) => format!("end {window}"),
-        };
-        steps.into_iter().map(tell).collect()
+        steps.into_iter().map(|step| step.words().join(" ").replace("set-option ", "")).collect()
     }
 
     /// The frames that begin and end in the window of one pane.

@@ -101,14 +101,21 @@ pub(crate) fn begin_frame(server: &TmuxServer, window: &str, frame: Frame) -> Re
     server.run(&words).map(drop)
 }
 
+/// The options that are changed in a window, and whether each was the window's own: what [`OWN`] says. Programs may have set that, too.
+fn changed_options(own: &str) -> impl Iterator<Item = (FrameOption, bool)> {
+    own.split_whitespace().filter_map(|word| {
+        let (sign, name) = word.split_at_checked(1)?;
+        Some((ALL.into_iter().find(|option| option.name == name)?, sign == "+"))
+    })
+}
+
 /// Restores the options of a window. One that was changed while it rang stays as it is.
 pub(crate) fn end_frame(server: &TmuxServer, window: &str) -> Result<(), TmuxError> {
     let changed = own_value(server, window, OWN)?;
-    for word in changed.split_whitespace() {
-        let Some(option) = ALL.into_iter().find(|option| option.name == &word[1..]) else { continue };
+    for (option, is_own) in changed_options(&changed) {
         let before = own_value(server, window, option.kept)?;
         if own_value(server, window, option.name)? == option.value(&before) {
-            if word.starts_with('+') {
+            if is_own {
                 let kept = format!("#{{{}}}", option.kept);
                 server.run(&["set-option", "-wqF", "-t", window, option.name, &kept])?;
             } else {
@@ -118,4 +125,16 @@ pub(crate) fn end_frame(server: &TmuxServer, window: &str) -> Result<(), TmuxErr
         server.run(&["set-option", "-wqu", "-t", window, option.kept])?;
     }
     server.run(&["set-option", "-wqu", "-t", window, OWN]).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_window_says_of_its_options_may_be_anything() {
+        let own = "ä ä+window-style +window-style -pane-border-status + pane-border-status";
+        let changed: Vec<_> = changed_options(own).map(|(option, is_own)| (option.name, is_own)).collect();
+        assert_eq!(changed, [("window-style", true), ("pane-border-status", false)]);
+    }
 }

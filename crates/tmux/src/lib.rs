@@ -9,6 +9,7 @@ mod drawing;
 mod frame;
 mod host;
 mod look;
+mod offline;
 mod order;
 mod program;
 mod scan;
@@ -16,6 +17,8 @@ mod server;
 mod servers;
 mod setup;
 
+#[doc(hidden)]
+pub use offline::{OfflineLook, OfflineTmux};
 pub use scan::{PaneReaderMark, Scanning};
 pub use server::{TmuxError, TmuxServer};
 pub use servers::Servers;

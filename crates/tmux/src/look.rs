@@ -142,6 +142,9 @@ impl Look {
         let (Some(pane), Some(window), Some(panes), Some(status)) = (next(), next(), next(), next()) else {
             return;
         };
+        if !is_id(pane, '%') || !is_id(window, '@') {
+            return;
+        }
         let (Some(pid), Some(pipe)) = (next(), next()) else { return };
         let (Some(session), Some(index), Some(tty)) = (next(), next(), next()) else { return };
         let place = format!("{}:{index}", sessions.get(session).unwrap_or(&session));
@@ -162,7 +165,7 @@ impl Look {
     fn add_client(&mut self, line: &str) {
         let fields: Vec<&str> = line.splitn(8, ' ').collect();
         let [control, created, activity, flags, pane, pid, session, name] = fields[..] else { return };
-        if control == "1" {
+        if control == "1" || !is_id(pane, '%') {
             return;
         }
         self.clients.push(Client {
@@ -175,6 +178,12 @@ impl Look {
             session: session.to_owned(),
         });
     }
+}
+
+/// Ids are words of commands. tmux makes them of a sign and a number, and a line that looks like one of a listing may be a text.
+fn is_id(id: &str, sign: char) -> bool {
+    let number = id.strip_prefix(sign).unwrap_or_default();
+    !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// Which clients report focus: those that did so since they were attached. One that never does is always marked as focused,
@@ -197,7 +206,7 @@ impl FocusReports {
         let (mut views, mut again) = (Vec::new(), None);
         for client in look.clients.iter().filter(|client| !look.in_popup.contains(&client.name)) {
             let reports = self.clients.contains(&identity(client));
-            let until = client.activity + TYPED_LATELY;
+            let until = client.activity.saturating_add(TYPED_LATELY);
             if !reports && until > now {
                 again = Some(again.map_or(until, |other: i64| other.min(until)));
             }
@@ -275,6 +284,27 @@ mod tests {
         assert_eq!(reports.views(&look, 505).1, Some(510));
         assert_eq!(reports.views(&look, 510), (Views::default(), None));
         assert!(reports.views(&Look::parse(TEXT), 510).0.is_complete, "both report now");
+    }
+
+    #[test]
+    fn a_time_at_the_end_of_all_times_is_no_panic() {
+        let look = Look::parse(&format!("c 0 100 {} attached %0 21 $0 /dev/pts/9\n", i64::MAX));
+        assert_eq!(FocusReports::default().views(&look, 505).1, Some(i64::MAX));
+    }
+
+    #[test]
+    fn a_line_with_other_ids_than_those_of_tmux_is_passed_over() {
+        for (id, other) in [
+            ("%2 @1", "; @1"),
+            ("%2 @1", "%2 @1;"),
+            ("%2 @1", "%2 ;"),
+            ("%2 @1", "% @1"),
+            ("%2 @1", "%+2 @1"),
+        ] {
+            assert_eq!(Look::parse(&TEXT.replace(id, other)).panes.len(), 2, "{other}");
+        }
+        let other = Look::parse(&TEXT.replace("%0 21", "; 21"));
+        assert_eq!(views(&mut FocusReports::default(), &other, 1_000_000), [""; 0]);
     }
 
     #[test]

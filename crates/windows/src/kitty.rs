@@ -18,6 +18,7 @@ use crate::marked_title::wanted_title;
 
 /// How long kitty may take for an answer: tens of milliseconds unless it hangs.
 const DEADLINE: Duration = Duration::from_secs(1);
+const SET_TITLE: &str = "set-window-title";
 
 /// Where kitty listens.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -54,9 +55,7 @@ impl KittyAddress {
 
     /// Asks for all windows.
     pub(crate) fn list(&self) -> Result<Listing, KittyError> {
-        let listed = self.ask("ls", &json!({}))?;
-        let text = listed.as_ref().and_then(Value::as_str).unwrap_or_default();
-        Listing::parse(text).map_err(|_| AnswerError::NotOfKitty.into())
+        listing(self.ask("ls", &json!({}))?.as_ref())
     }
 
     /// Makes a window the active one of its tab, and its tab the active one.
@@ -72,8 +71,7 @@ impl KittyAddress {
         for (window, is_marked) in marks {
             let wanted = listing.title(*window).and_then(|title| wanted_title(title, *is_marked));
             let Some(title) = wanted else { continue };
-            let set = json!({ "match": format!("id:{window}"), "title": title, "temporary": true });
-            match self.ask("set-window-title", &set) {
+            match self.ask(SET_TITLE, &new_title(*window, &title)) {
                 // The window may have been closed since. The others are marked.
                 Err(error @ KittyError::Refused(_)) => result = Err(error),
                 set => drop(set?),
@@ -111,6 +109,35 @@ impl KittyAddress {
         stream.set_nonblocking(false).map_err(KittyError::Connect)?;
         Ok(stream)
     }
+}
+
+fn listing(listed: Option<&Value>) -> Result<Listing, KittyError> {
+    let text = listed.and_then(Value::as_str).unwrap_or_default();
+    Listing::parse(text).map_err(|_| AnswerError::NotOfKitty.into())
+}
+
+fn new_title(window: u64, title: &str) -> Value {
+    json!({ "match": format!("id:{window}"), "title": title, "temporary": true })
+}
+
+/// What these pieces of an answer list, or why they list nothing: for fuzzing. `None` while the answer is not whole.
+#[doc(hidden)]
+pub fn read_listing<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Result<Option<Listing>, String> {
+    let mut reader = AnswerReader::default();
+    for piece in pieces {
+        if let Some(answer) = reader.feed(piece).map_err(|error| error.to_string())? {
+            let listed =
+                answer.result().map_err(KittyError::Refused).and_then(|listed| listing(listed.as_ref()));
+            return listed.map(Some).map_err(|error| error.to_string());
+        }
+    }
+    Ok(None)
+}
+
+/// The request that sets the title of a window: for fuzzing.
+#[doc(hidden)]
+pub fn title_request(window: u64, title: &str) -> Vec<u8> {
+    request(SET_TITLE, &new_title(window, title))
 }
 
 /// Lets reads and writes take until then.

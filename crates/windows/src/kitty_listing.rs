@@ -9,24 +9,24 @@ use crate::marked_title::plain_title;
 
 /// A window of kitty: one terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct KittyWindow {
+pub struct KittyWindow {
     /// Its number in kitty.
-    pub(crate) id: u64,
+    pub id: u64,
     /// The process that leads its session.
-    pub(crate) pid: u32,
+    pub pid: u32,
     /// The window of X11 that it is in; `None` elsewhere than under X11.
-    pub(crate) os_window: Option<WindowId>,
+    pub os_window: Option<u32>,
     /// Whether it is the one that is seen and typed into when its OS window is active.
-    pub(crate) is_active: bool,
+    pub is_active: bool,
     /// Whether kitty itself says that the person is there.
-    pub(crate) is_focused: bool,
+    pub is_focused: bool,
     /// Whether the title of the OS window changes when another window of it becomes active.
-    pub(crate) has_own_title: bool,
+    pub has_own_title: bool,
 }
 
 /// All windows of one kitty.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Listing {
+pub struct Listing {
     windows: Vec<KittyWindow>,
     /// The titles, by the numbers of the windows. They change all the time.
     titles: BTreeMap<u64, String>,
@@ -119,8 +119,13 @@ impl Listing {
         self.windows == other.windows
     }
 
+    /// All windows whose processes are known.
+    pub fn windows(&self) -> &[KittyWindow] {
+        &self.windows
+    }
+
     /// The title of a window, by its number.
-    pub(crate) fn title(&self, window: u64) -> Option<&str> {
+    pub fn title(&self, window: u64) -> Option<&str> {
         self.titles.get(&window).map(String::as_str)
     }
 

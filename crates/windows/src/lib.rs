@@ -34,4 +34,10 @@ mod wakeup;
 mod windows;
 
 pub use inspect::{WindowReport, inspect};
+#[doc(hidden)]
+pub use kitty::{read_listing, title_request};
+#[doc(hidden)]
+pub use kitty_listing::{KittyWindow, Listing};
+#[doc(hidden)]
+pub use marked_title::wanted_title;
 pub use windows::Windows;

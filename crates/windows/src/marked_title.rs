@@ -4,7 +4,7 @@
 const MARK: &str = "● ";
 
 /// The title that has to be set, if it is not right as it is.
-pub(crate) fn wanted_title(title: &str, is_marked: bool) -> Option<String> {
+pub fn wanted_title(title: &str, is_marked: bool) -> Option<String> {
     match (title.strip_prefix(MARK), is_marked) {
         (None, true) => Some(format!("{MARK}{title}")),
         (Some(plain), false) => Some(plain.to_owned()),

@@ -61,4 +61,6 @@ pub use hub_host::Connect;
 pub use inspection::{RunningServer, ServerAge, saved_panes};
 pub use name_rule::{NameError, check_name};
 pub use protocol::{Answer, PaneListed, Request};
+#[doc(hidden)]
+pub use protocol::{Frame, FrameKind, FrameReader, rewrite_frame};
 pub use server::{MayType, ServerOptions, Typist, serve};

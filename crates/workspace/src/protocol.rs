@@ -18,7 +18,7 @@ pub(crate) const MAX_FRAME: usize = 4 * 1024 * 1024;
 
 /// What a frame is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum FrameKind {
+pub enum FrameKind {
     /// From a client: who it is.
     Hello,
     /// From a client: bytes of its terminal.
@@ -62,9 +62,11 @@ const KINDS: [(FrameKind, u8); 12] = [
 
 /// A frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Frame {
-    pub(crate) kind: FrameKind,
-    pub(crate) body: Vec<u8>,
+pub struct Frame {
+    /// What it is.
+    pub kind: FrameKind,
+    /// What it says: JSON, or the bytes of a terminal.
+    pub body: Vec<u8>,
 }
 
 impl Frame {
@@ -82,7 +84,8 @@ impl Frame {
         serde_json::from_slice(&self.body).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
     }
 
-    pub(crate) fn write(&self, out: &mut Vec<u8>) {
+    /// Appends the frame as it is sent.
+    pub fn write(&self, out: &mut Vec<u8>) {
         let number = KINDS.iter().find(|(kind, _)| *kind == self.kind).map_or(0, |(_, number)| *number);
         let length = u32::try_from(self.body.len()).unwrap_or(u32::MAX);
         out.push(number);
@@ -91,19 +94,43 @@ impl Frame {
     }
 }
 
+/// What the other side reads of a frame, written again: for fuzzing. The error is that the body cannot be read.
+#[doc(hidden)]
+pub fn rewrite_frame(frame: &Frame) -> io::Result<Frame> {
+    fn rewrite<T: Serialize + for<'a> Deserialize<'a>>(frame: &Frame) -> io::Result<Frame> {
+        Ok(Frame::json(frame.kind, &frame.read::<T>()?))
+    }
+    match frame.kind {
+        FrameKind::Hello => rewrite::<Hello>(frame),
+        FrameKind::Resize => rewrite::<(u16, u16)>(frame),
+        FrameKind::Request => rewrite::<Request>(frame),
+        FrameKind::Welcome => rewrite::<Welcome>(frame),
+        FrameKind::Bye => rewrite::<Bye>(frame),
+        FrameKind::Answer => rewrite::<Answer>(frame),
+        FrameKind::Shown => rewrite::<WindowShown>(frame),
+        FrameKind::Input
+        | FrameKind::TerminalBack
+        | FrameKind::Leaving
+        | FrameKind::Output
+        | FrameKind::Inbox => Ok(frame.clone()),
+    }
+}
+
 /// Takes bytes as they come, and gives frames.
 #[derive(Debug, Default)]
-pub(crate) struct FrameReader {
+pub struct FrameReader {
     bytes: VecDeque<u8>,
 }
 
 impl FrameReader {
-    pub(crate) fn push(&mut self, bytes: &[u8]) {
+    /// Adds bytes.
+    pub fn push(&mut self, bytes: &[u8]) {
         self.bytes.extend(bytes);
     }
 
     /// The next frame, if all of it is there. A frame of an unknown kind is passed over; one that is too long is an error.
-    pub(crate) fn next(&mut self) -> io::Result<Option<Frame>> {
+    #[expect(clippy::should_implement_trait, reason = "there may be another frame after none")]
+    pub fn next(&mut self) -> io::Result<Option<Frame>> {
         loop {
             if self.bytes.len() < HEADER {
                 return Ok(None);

@@ -6,7 +6,7 @@
 
 use std::collections::HashSet;
 use std::fs;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -208,10 +208,6 @@ fn time_of(entry: &Entry, event: &AgentEvent, now: Duration) -> EventTime {
 
 /// Reads the oldest files, at most [`MAX_AT_ONCE`]. Gives the events, what no hook wrote, and whether there are more.
 fn read(entries: &mut Vec<Entry>) -> (Vec<(Entry, AgentEvent)>, Vec<Entry>, bool) {
-    #[derive(Deserialize)]
-    struct Version {
-        version: u32,
-    }
     let (mut events, mut unreadable) = (Vec::new(), Vec::new());
     for entry in entries.drain(..) {
         if events.len() + unreadable.len() == MAX_AT_ONCE {
@@ -223,14 +219,47 @@ fn read(entries: &mut Vec<Entry>) -> (Vec<(Entry, AgentEvent)>, Vec<Entry>, bool
             // Applied by another process in the meantime, or this process has no descriptors left.
             Err(_) => continue,
         };
-        match serde_json::from_slice::<SpooledEvent>(&bytes) {
-            Ok(SpooledEvent { version: VERSION, event }) if is_valid(&event) => events.push((entry, event)),
-            // A newer version of Ringer wrote it and will apply it.
-            _ if serde_json::from_slice::<Version>(&bytes).is_ok_and(|found| found.version > VERSION) => {}
-            _ => unreadable.push(entry),
+        match SpoolFile::read(&bytes) {
+            SpoolFile::Event(event) => events.push((entry, *event)),
+            SpoolFile::Newer => {}
+            SpoolFile::Unreadable => unreadable.push(entry),
         }
     }
     (events, unreadable, false)
+}
+
+/// What a file of the spool says.
+#[doc(hidden)]
+#[derive(Debug, PartialEq, Eq)]
+pub enum SpoolFile {
+    /// An event.
+    Event(Box<AgentEvent>),
+    /// A newer version of Ringer wrote it and will apply it.
+    Newer,
+    /// No hook wrote it.
+    Unreadable,
+}
+
+impl SpoolFile {
+    /// Reads the bytes of a file.
+    pub fn read(bytes: &[u8]) -> Self {
+        #[derive(Deserialize)]
+        struct Version {
+            version: u32,
+        }
+        match serde_json::from_slice::<SpooledEvent>(bytes) {
+            Ok(SpooledEvent { version: VERSION, event }) if is_valid(&event) => Self::Event(Box::new(event)),
+            _ if serde_json::from_slice::<Version>(bytes).is_ok_and(|found| found.version > VERSION) => {
+                Self::Newer
+            }
+            _ => Self::Unreadable,
+        }
+    }
+
+    /// Puts bytes into the spool of a home, as a file of an agent whose event happened then: for fuzzing.
+    pub fn put(home: &Home, agent: &Agent, mono: Duration, bytes: &[u8]) -> io::Result<()> {
+        Spool::of(home).begin(agent, IdSource::now().number())?.finish(mono, bytes).map(drop)
+    }
 }
 
 /// Whether its names are names. Reading them back does not check that.

@@ -10,10 +10,10 @@ use ringer_turn::{GateRefusal, McpServer};
 
 use super::intake::Intake;
 use super::process::{ServerProcess, Waited, wait_for};
-use super::protocol::{ServerLine, initialize, initialized, read_line};
+use super::protocol::{ServerLine, initialize, initialized, split_lines};
 use super::shared::Shared;
 use super::status_file::Counted;
-use crate::line_splitter::{LineSplitter, Piece};
+use crate::line_splitter::LineSplitter;
 
 /// How long a server may take to answer `initialize`. The first start of one from a registry downloads it.
 const ANSWERS_WITHIN: Duration = Duration::from_mins(1);
@@ -151,20 +151,10 @@ impl Connection<'_> {
                 }
                 Err(error) => return Err(error),
             };
-            let mut lines = Vec::new();
-            let fed: Result<(), io::Error> = splitter.feed(&bytes, |piece| {
-                match piece {
-                    Piece::Line(line) => lines.push(Some(read_line(line))),
-                    // Its end; what came before is forgotten.
-                    Piece::Part(part) if part.ends_with(b"\n") => lines.push(None),
-                    Piece::Part(_) => {}
-                }
-                Ok(())
-            });
-            fed?;
+            let lines = split_lines(&mut splitter, &bytes);
             throttle.count(1);
             for line in lines {
-                if let Some(ended) = self.handle(line.unwrap_or(ServerLine::Invalid), &mut process)? {
+                if let Some(ended) = self.handle(line, &mut process)? {
                     return Ok(ended);
                 }
                 throttle.count(1);

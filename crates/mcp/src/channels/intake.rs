@@ -124,15 +124,14 @@ impl Intake {
     }
 
     fn judge(&mut self, pushed: PushedMessage) -> Counted {
-        let message = ChannelMessage::new(self.name.clone(), &pushed.content, bounded(pushed.meta));
-        let Ok(message) = message else { return Counted::Invalid };
+        let Ok(message) = element(self.name.clone(), pushed) else { return Counted::Invalid };
         // One that does not say who wrote it cannot be allowed.
         let Some(sender) = ChannelSender::of(&message) else { return Counted::Refused };
         let Some(admitted) = self.admit(&sender) else { return Counted::Refused };
-        if parse_answer(&pushed.content).is_some() {
+        if parse_answer(message.content()).is_some() {
             self.look_before_answer();
         }
-        let relayed = self.permissions.as_mut().map(|own| own.receive(admitted, &pushed.content));
+        let relayed = self.permissions.as_mut().map(|own| own.receive(admitted, message.content()));
         match relayed {
             Some(Relayed::Answer(answer)) => return self.answer(&answer, Some(&sender)),
             // It is no text for the agent.
@@ -229,6 +228,12 @@ impl Intake {
         self.journal = Some(journal);
         Ok(done)
     }
+}
+
+/// A message as the agent reads it.
+#[doc(hidden)]
+pub fn element(server: McpServer, pushed: PushedMessage) -> Result<ChannelMessage, ringer_turn::Error> {
+    ChannelMessage::new(server, &pushed.content, bounded(pushed.meta))
 }
 
 /// The name of a sender. It is a stranger's text: quoted, and no longer than names are.

@@ -1,11 +1,14 @@
 //! What is written to a server that pushes messages, and what its lines mean.
 
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 
 use ringer_turn::{PermissionRequestId, PermissionVerdict};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
+
+use crate::line_splitter::{LineSplitter, Piece};
 
 /// The version that is asked for. Any that the server answers with is accepted: nothing is used that differs between them.
 const VERSION: &str = "2025-11-25";
@@ -23,16 +26,27 @@ const VERDICT: &str = "notifications/claude/channel/permission";
 const REQUEST: &str = "notifications/claude/channel/permission_request";
 
 /// A line of a server.
+#[doc(hidden)]
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum ServerLine {
-    /// The answer to `initialize`: whether it declares that it pushes messages, and that it relays permissions.
-    Initialized { declares_channel: bool, relays_permissions: bool },
+pub enum ServerLine {
+    /// The answer to `initialize`.
+    Initialized {
+        /// The server declares that it pushes messages.
+        declares_channel: bool,
+        /// The server declares that it relays permissions.
+        relays_permissions: bool,
+    },
     /// It refused to be initialised; the text says why.
     Refused(String),
     /// A message.
     Message(PushedMessage),
     /// What a person in the chat answered to a request for a permission.
-    Verdict { request_id: String, verdict: PermissionVerdict },
+    Verdict {
+        /// The request, as the server was told it.
+        request_id: String,
+        /// The answer.
+        verdict: PermissionVerdict,
+    },
     /// A request, and the answer to it, which is a line.
     Request(Vec<u8>),
     /// Something that is not for us: another notification, an answer to nothing.
@@ -42,11 +56,13 @@ pub(super) enum ServerLine {
 }
 
 /// A message, as it was pushed.
+#[doc(hidden)]
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct PushedMessage {
-    pub(super) content: String,
+pub struct PushedMessage {
+    /// The text.
+    pub content: String,
     /// Values that are no text are left out.
-    pub(super) meta: BTreeMap<String, String>,
+    pub meta: BTreeMap<String, String>,
 }
 
 #[derive(Deserialize)]
@@ -123,13 +139,35 @@ fn line(message: &Value) -> Vec<u8> {
     format!("{message}\n").into_bytes()
 }
 
+/// Reads the lines that these bytes complete. One that is too long to be kept is invalid.
+pub(super) fn split_lines(splitter: &mut LineSplitter, bytes: &[u8]) -> Vec<ServerLine> {
+    let mut lines = Vec::new();
+    let Ok(()) = splitter.feed(bytes, |piece| {
+        match piece {
+            Piece::Line(line) => lines.push(read_line(line)),
+            // Its end; what came before is forgotten.
+            Piece::Part(part) if part.ends_with(b"\n") => lines.push(ServerLine::Invalid),
+            Piece::Part(_) => {}
+        }
+        Ok::<(), Infallible>(())
+    });
+    lines
+}
+
+/// The lines in these pieces of a stream: for fuzzing.
+#[doc(hidden)]
+pub fn read_lines<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<ServerLine> {
+    let mut splitter = LineSplitter::default();
+    pieces.into_iter().flat_map(|piece| split_lines(&mut splitter, piece)).collect()
+}
+
 /// Reads a line.
-pub(super) fn read_line(bytes: &[u8]) -> ServerLine {
+fn read_line(bytes: &[u8]) -> ServerLine {
     let Ok(line) = serde_json::from_slice::<Line<'_>>(bytes) else { return ServerLine::Invalid };
     match (line.id, line.method.as_deref()) {
         (None, Some(METHOD)) => read_message(line.params).map_or(ServerLine::Invalid, ServerLine::Message),
         (None, Some(VERDICT)) => read_verdict(line.params).unwrap_or(ServerLine::Invalid),
-        (Some(id), Some(method)) => ServerLine::Request(answer(id, method)),
+        (Some(id), Some(method)) if is_id(id) => ServerLine::Request(answer(id, method)),
         (Some(id), None) if id.get() == INITIALIZE.to_string() => match (line.result, line.error) {
             (Some(result), _) => {
                 let declares = |name| result.capabilities.experimental.contains_key(name);
@@ -141,8 +179,14 @@ pub(super) fn read_line(bytes: &[u8]) -> ServerLine {
             (None, None) => ServerLine::Invalid,
         },
         (None, Some(_)) | (Some(_), None) => ServerLine::Other,
-        (None, None) => ServerLine::Invalid,
+        (None, None) | (Some(_), Some(_)) => ServerLine::Invalid,
     }
+}
+
+/// The protocol knows texts and numbers. The id goes into the answer as it was written, and anything else could be more than one
+/// line there.
+fn is_id(id: &RawValue) -> bool {
+    id.get().starts_with(|first: char| first == '"' || first == '-' || first.is_ascii_digit())
 }
 
 fn read_message(params: Option<&RawValue>) -> Option<PushedMessage> {
@@ -195,6 +239,9 @@ mod tests {
         check(r#"{"id":7,"method":"ping"}"#, ServerLine::Request(pong.into()));
         for line in ["", "no JSON", "[]", "3", r#"{"jsonrpc":"2.0"}"#, r#"{"id":1}"#, "{\"method\":3}"] {
             check(line, ServerLine::Invalid);
+        }
+        for id in ["[1,\r2]", "{}", "true"] {
+            check(&format!(r#"{{"id":{id},"method":"ping"}}"#), ServerLine::Invalid);
         }
     }
 

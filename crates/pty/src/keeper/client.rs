@@ -115,7 +115,12 @@ impl KeeperClient {
     ///
     /// The error is [`io::ErrorKind::Unsupported`] for a keeper of another version, which then goes on as before.
     pub fn connect(socket: &Path) -> io::Result<(Self, Vec<KeptPane>)> {
-        let stream = owned::connect(socket)?;
+        Self::over(owned::connect(socket)?)
+    }
+
+    /// The same over a connection that does not block: for fuzzing.
+    #[doc(hidden)]
+    pub fn over(stream: UnixStream) -> io::Result<(Self, Vec<KeptPane>)> {
         let (input, descriptors) = (MessageBuffer::default(), VecDeque::new());
         let mut client = Self { stream, input, descriptors, is_over: false };
         client.write(&Hello { version: VERSION })?;

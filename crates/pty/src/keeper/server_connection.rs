@@ -8,10 +8,29 @@ use rustix::event::PollFlags;
 
 use super::connection::KeeperConnection;
 use super::kept_panes::KeptPanes;
+use super::message_buffer::MessageBuffer;
 use super::wire::{KeeperMessage, KeeperRequest, VERSION, Welcome};
 
 /// What may wait for a server that does not read: answers and endings are short, so that is thousands of them.
 const OUTPUT_LIMIT: usize = 1024 * 1024;
+
+/// The requests in these pieces of a stream, each written again, or the refusal of one that cannot be read: for fuzzing.
+#[doc(hidden)]
+pub fn rewrite_requests<'a>(
+    pieces: impl IntoIterator<Item = &'a [u8]>,
+) -> io::Result<Vec<Result<Vec<u8>, Vec<u8>>>> {
+    let (mut input, mut requests) = (MessageBuffer::default(), Vec::new());
+    for piece in pieces {
+        input.push(piece);
+        while let Some(line) = input.next_line()? {
+            requests.push(match KeeperRequest::read(&line) {
+                Ok(request) => Ok(serde_json::to_vec(&request)?),
+                Err(refusal) => Err(serde_json::to_vec(&refusal)?),
+            });
+        }
+    }
+    Ok(requests)
+}
 
 /// The one server.
 #[derive(Debug)]

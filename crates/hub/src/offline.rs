@@ -1,0 +1,152 @@
+//! A hub without its socket, threads and deliveries: for fuzzing.
+
+use std::time::Duration;
+
+use ringer_config::Environment;
+use ringer_core::Now;
+use ringer_ipc::host::PlugIns;
+use ringer_ipc::{ApiError, Response, json_line, read_request};
+use ringer_journal::{Error, Home, HubStore, Journal};
+use serde_json::{Value, json};
+
+use crate::clock::Clock;
+use crate::lines::LineBuffer;
+use crate::message::{Action, Answer, DeliveryReport, Job, LoopEvent, RequestId};
+use crate::request::{ConnectionId, Request};
+use crate::state::{HubState, RandomSource, Settings, TimeSource};
+use crate::title_writer::TitleOutcome;
+use crate::view;
+
+/// The connection on which all requests come.
+const CONNECTION: ConnectionId = ConnectionId(1);
+/// How far the clock goes on while a request waits. One that asks a host to go to a surface waits for 5 s.
+const WAIT: Duration = Duration::from_secs(2);
+/// A request is answered after fewer waits than this.
+const MAX_WAITS: usize = 10;
+
+/// What a hub does with the lines of one client. Deliveries succeed at once, and nothing is shown.
+#[doc(hidden)]
+pub struct OfflineHub {
+    state: HubState,
+    clock: Clock,
+    /// How far its clock is ahead of the system's.
+    ahead: Duration,
+    requests: u64,
+    sent: Vec<Vec<u8>>,
+    answer: Option<Value>,
+}
+
+impl OfflineHub {
+    /// A hub with the files of a home and without settings.
+    pub fn open(home: &Home) -> Result<Self, Error> {
+        let files = (Journal::open(home)?, HubStore::open(home)?);
+        let (settings, clock) = (Settings::read(Environment::default(), home), Clock::local());
+        let sources = (TimeSource::System, RandomSource::System);
+        let state = HubState::new(files, settings, PlugIns::default(), clock.clone(), sources)?;
+        let mut hub =
+            Self { state, clock, ahead: Duration::ZERO, requests: 0, sent: Vec::new(), answer: None };
+        let actions = hub.state.recover(hub.now(), &[])?;
+        hub.perform(actions);
+        Ok(hub)
+    }
+
+    /// The lines in these pieces of a stream. `None` if one of them is too long.
+    pub fn lines<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Option<Vec<Vec<u8>>> {
+        let (mut buffer, mut lines) = (LineBuffer::default(), Vec::new());
+        for piece in pieces {
+            buffer.push(piece);
+            while let Some(line) = buffer.next().ok()? {
+                lines.push(line);
+            }
+        }
+        Some(lines)
+    }
+
+    /// Everything that is sent because of a request. The answer comes last; `None` if there is none.
+    pub fn answer(&mut self, line: &[u8]) -> Option<Vec<Vec<u8>>> {
+        let request = match read_request(line) {
+            Ok(request) => request,
+            Err(error) => return Some(vec![Response::to(Value::Null, Err(error)).line()]),
+        };
+        let response = match Request::read(&request.method, request.params, CONNECTION) {
+            Ok(read) => Response::to(request.id, Ok(self.handle(read)?)),
+            Err(error) => Response::to(request.id, Err(error)),
+        };
+        let mut sent = std::mem::take(&mut self.sent);
+        sent.push(response.line());
+        Some(sent)
+    }
+
+    fn now(&self) -> Now {
+        let now = self.clock.now();
+        let ahead_ms = i64::try_from(self.ahead.as_millis()).unwrap_or(0);
+        Now { mono: now.mono + self.ahead, wall_ms: now.wall_ms + ahead_ms, ..now }
+    }
+
+    /// The answer to a request. An error is a value here, too.
+    fn handle(&mut self, request: Request) -> Option<Value> {
+        self.requests += 1;
+        let id = RequestId(self.requests);
+        let actions = self.state.handle(self.now(), LoopEvent::Request { id, request });
+        self.perform(actions);
+        for _ in 0..MAX_WAITS {
+            while self.state.has_work(self.now().mono) && self.answer.is_none() {
+                let actions = self.state.read_journal(self.now(), false);
+                self.perform(actions);
+            }
+            let actions = self.state.commit(self.now());
+            self.perform(actions);
+            if self.answer.is_some() {
+                break;
+            }
+            self.ahead += WAIT;
+            let actions = self.state.tick(self.now());
+            self.perform(actions);
+        }
+        self.answer.take()
+    }
+
+    fn perform(&mut self, actions: Vec<Action>) {
+        for action in actions {
+            match action {
+                Action::Answer { answer, .. } => self.answer = Some(self.written(answer)),
+                Action::Tell(order) => self.sent.push(json_line(&order.order)),
+                Action::Publish { event, data, .. } => {
+                    self.sent.push(json_line(&json!({ "event": event, "data": data })));
+                }
+                Action::Probe(_) => self.happen(LoopEvent::Probed(Vec::new())),
+                Action::Execute(Job::Deliver { delivery, .. }) => self.happen(LoopEvent::Delivered {
+                    id: delivery.id,
+                    channel: delivery.channel,
+                    report: DeliveryReport::of(Ok(String::new())),
+                }),
+                Action::Execute(Job::ChangeTitle(change)) => {
+                    let outcome = if change.is_set() { TitleOutcome::Set } else { TitleOutcome::Gone };
+                    self.happen(LoopEvent::TitleTried { surface: change.surface, outcome });
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn happen(&mut self, event: LoopEvent) {
+        let actions = self.state.handle(self.now(), event);
+        self.perform(actions);
+    }
+
+    fn written(&mut self, answer: Answer) -> Value {
+        let error =
+            |error: ApiError| json!({ "code": error.code, "message": error.message, "data": error.data });
+        match answer {
+            Answer::Value(result) => result.unwrap_or_else(error),
+            Answer::Notifications(rows) => view::notifications(&rows, &self.clock),
+            Answer::Status(status) => status,
+            Answer::Environment { environment, .. } => environment,
+            Answer::Attach { orders, .. } => {
+                self.sent.extend(orders.iter().map(json_line));
+                Value::Null
+            }
+            Answer::Focus { .. } | Answer::Subscribe(_) => Value::Null,
+        }
+    }
+}
