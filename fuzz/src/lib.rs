@@ -1,6 +1,7 @@
 //! What the fuzz targets check. Each module is one target, so that its corpus can also be replayed without a fuzzer.
 
 pub mod channel_lines;
+pub mod claims;
 pub mod config_files;
 pub mod hook;
 pub mod hub_requests;
@@ -19,8 +20,9 @@ pub mod tmux_listings;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
-pub const TARGETS: [Target; 13] = [
+pub const TARGETS: [Target; 14] = [
     ("channel_lines", channel_lines::run),
+    ("claims", claims::run),
     ("config_files", config_files::run),
     ("hook", hook::run),
     ("hub_requests", hub_requests::run),
