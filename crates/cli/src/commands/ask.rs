@@ -76,7 +76,8 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
         return print_question(&id, arguments.json);
     }
     let answered = journal.wait_for_answer(&mut asked, deadline, None)?;
-    print_answer(&id, answered.map(|question| question.answer), arguments.json)?;
+    let closed = answered.map(|question| ClosedQuestion { answer: question.answer });
+    print_answer(&id, closed.as_ref(), arguments.json)?;
     // If that cannot be written, the answer comes once more, into the agent's turn.
     let _ = journal.mark_answer_read(&asked.id, IdSource::now().unix_ms);
     Ok(())
@@ -99,7 +100,10 @@ fn ask_from_sandbox(drop_box: &DropBox, arguments: &Args, deadline: Option<Insta
         return Some(print_question(id.as_str(), arguments.json));
     }
     let answered = sandbox::wait_for_answer(drop_box, &id, deadline);
-    Some(answered.and_then(|state| print_answer(id.as_str(), state.map(sandbox::answer_of), arguments.json)))
+    Some(answered.and_then(|state| {
+        let closed = state.map(|state| ClosedQuestion { answer: sandbox::answer_of(state) });
+        print_answer(id.as_str(), closed.as_ref(), arguments.json)
+    }))
 }
 
 fn print_question(id: &str, json: bool) -> Outcome {
@@ -107,15 +111,21 @@ fn print_question(id: &str, json: bool) -> Outcome {
     if json { print_json(&report) } else { print_line(id) }
 }
 
-/// Prints the answer, which is missing if the question was closed without one. `None`: nobody answered in time.
-fn print_answer(id: &str, answered: Option<Option<String>>, json: bool) -> Outcome {
-    let answer = answered.as_ref().and_then(Option::as_deref);
+/// A question that nobody can answer any more.
+struct ClosedQuestion {
+    /// `None` if it was closed without an answer.
+    answer: Option<String>,
+}
+
+/// Prints the answer. `None`: nobody answered in time.
+fn print_answer(id: &str, closed: Option<&ClosedQuestion>, json: bool) -> Outcome {
+    let answer = closed.and_then(|closed| closed.answer.as_deref());
     if json {
-        print_json(&Report { question_id: id, answered: Some(answered.is_some()), answer })?;
-    } else if answered.is_some() {
+        print_json(&Report { question_id: id, answered: Some(closed.is_some()), answer })?;
+    } else if closed.is_some() {
         print_line(answer.unwrap_or_default())?;
     }
-    if answered.is_some() {
+    if closed.is_some() {
         return Ok(());
     }
     Err(Failure::new(Exit::TryAgain, format!("no answer to {id} in time; the question stays open"))
