@@ -27,7 +27,7 @@ use ringer_core::message::{MessageOrigin, SurfaceId};
 use ringer_core::policy::{DeliveryChannel, HookAnswer};
 use ringer_core::time::TimeOfDay;
 use ringer_core::{Draft, Kind, MessageId, Now, Scope, Sender};
-use ringer_journal::{Home, HubStore, IdSource, Journal};
+use ringer_journal::{Home, HubStore, IdSource, Journal, SpoolLock};
 use serde_json::json;
 use tempfile::TempDir;
 use test_support::Random;
@@ -170,12 +170,14 @@ impl Simulation {
         self.digest_retries = self.store.outbox().unwrap().iter().filter(|row| row.id == digest_id()).count();
         let home = self.home();
         let files = (Journal::open(&home).unwrap(), HubStore::open(&home).unwrap());
+        let spool_lock = SpoolLock::take(&home).unwrap().expect("the last hub has ended");
         let environment = Environment { ringer_config: Some(self.config()), ..Environment::default() };
         let settings = Settings::read(environment, &home);
         let plug_ins = PlugIns { hosts: vec![Box::new(TitleHost)], ..PlugIns::default() };
         let random = RandomSource::Seeded(self.starts << 32);
         let sources = (TimeSource::Simulated, random);
-        let mut state = HubState::new(files, settings, plug_ins, Clock::local(), sources).unwrap();
+        let mut state =
+            HubState::new(files, spool_lock, settings, plug_ins, Clock::local(), sources).unwrap();
         let probed = self.probe(state.recovery_targets().unwrap());
         let actions = state.recover(self.now(), &probed).unwrap();
         self.state = Some(state);
