@@ -250,7 +250,7 @@ fn an_event_that_only_the_hub_may_apply_is_waited_for() {
     let mut journal = test.journal();
     until("it is spooled", || journal.has_spooled_events().unwrap());
     lock.unlock().unwrap();
-    thread::sleep(Duration::from_millis(200));
+    thread::sleep(Duration::from_millis(200)); // tidy: sleep is the thing under test
     assert!(journal.open_prompts().unwrap().is_empty(), "the hook does not apply it");
     journal.apply_spool(&hub.spool_lock(), &monotonic, LockTimeout::COMMAND).unwrap();
     let prompt = test.until_waited_for();

@@ -170,14 +170,12 @@ impl Simulation {
         self.digest_retries = self.store.outbox().unwrap().iter().filter(|row| row.id == digest_id()).count();
         let home = self.home();
         let files = (Journal::open(&home).unwrap(), HubStore::open(&home).unwrap());
-        let spool_lock = SpoolLock::take(&home).unwrap().expect("the last hub has ended");
+        let lock = SpoolLock::take(&home).unwrap().expect("the last hub has ended");
         let environment = Environment { ringer_config: Some(self.config()), ..Environment::default() };
         let settings = Settings::read(environment, &home);
         let plug_ins = PlugIns { hosts: vec![Box::new(TitleHost)], ..PlugIns::default() };
-        let random = RandomSource::Seeded(self.starts << 32);
-        let sources = (TimeSource::Simulated, random);
-        let mut state =
-            HubState::new(files, spool_lock, settings, plug_ins, Clock::local(), sources).unwrap();
+        let sources = (TimeSource::Simulated, RandomSource::Seeded(self.starts << 32));
+        let mut state = HubState::new(files, lock, settings, plug_ins, Clock::local(), sources).unwrap();
         let probed = self.probe(state.recovery_targets().unwrap());
         let actions = state.recover(self.now(), &probed).unwrap();
         self.state = Some(state);
