@@ -402,9 +402,11 @@ proptest! {
                     fixture.apply(&mut journal);
                 }
                 Step::ApplyKilled => {
-                    let files: Vec<_> = fixture.files();
+                    let files = fixture.files();
                     fixture.apply(&mut journal);
-                    files.iter().for_each(|(path, bytes)| fs::write(path, bytes).unwrap());
+                    for (path, bytes) in files {
+                        fs::write(path, bytes).unwrap();
+                    }
                 }
             }
             for (_, unfinished, event) in slow.extract_if(.., |(due, ..)| *due <= number) {

@@ -3,9 +3,15 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::*;
-use crate::home::HubStarter;
 use crate::journal::hub_reader::HubLock;
 use crate::wake::doorbell;
+
+static STARTS: AtomicUsize = AtomicUsize::new(0);
+
+/// A hub that is started and does nothing.
+fn count_start(_: &Home) {
+    STARTS.fetch_add(1, Ordering::Relaxed);
+}
 
 #[test]
 fn a_command_applies_what_is_spooled_only_where_no_hub_may_be_started() {
@@ -13,11 +19,7 @@ fn a_command_applies_what_is_spooled_only_where_no_hub_may_be_started() {
     let spool_one = || put(&fixture.spool(), &fixture.event(AgentState::Done)).unwrap();
     let limit = Duration::from_millis(10);
     // Where a hub may be started, it is asked for and waited for.
-    static STARTS: AtomicUsize = AtomicUsize::new(0);
-    let starter: HubStarter = |_| {
-        STARTS.fetch_add(1, Ordering::Relaxed);
-    };
-    let mut command = Journal::open(&fixture.home().with_hub_starter(Some(starter))).unwrap();
+    let mut command = Journal::open(&fixture.home().with_hub_starter(Some(count_start))).unwrap();
     command.settle_spool().unwrap();
     assert_eq!(STARTS.load(Ordering::Relaxed), 0, "nothing waits");
     spool_one();
