@@ -90,7 +90,7 @@ impl Journal {
         let (mut pause, mut hub_comes, mut busy) = (FIRST_PAUSE, false, None);
         // Others may be spooled all the time.
         let mut entries = Spool::of(&self.home).entries();
-        while self.has_unapplied(&entries)? && Instant::now() < end {
+        while self.has_unapplied(&entries)? {
             if !hub_comes {
                 hub_comes = doorbell::wake_hub(&self.home);
             }
@@ -101,7 +101,7 @@ impl Journal {
                         hub_comes = true;
                     }
                     None => match self.apply_spool_as_command() {
-                        Ok(Some(SpoolProgress { more: true, .. })) => continue,
+                        Ok(Some(SpoolProgress { more: true, .. })) if Instant::now() < end => continue,
                         Ok(Some(_)) => return Ok(()),
                         // Another command applies them, or a hub that starts will.
                         Ok(None) => {}
@@ -110,11 +110,15 @@ impl Journal {
                     },
                 }
             }
-            thread::sleep(pause);
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return busy.map_or(Ok(()), Err);
+            }
+            thread::sleep(pause.min(left));
             pause = (pause * 2).min(LONGEST_PAUSE);
             entries.retain(Entry::exists);
         }
-        busy.map_or(Ok(()), Err)
+        Ok(())
     }
 
     /// Applies one batch of spooled events where no hub may be started. For a hook that has spooled its event: without this, a
