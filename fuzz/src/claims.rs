@@ -1,7 +1,7 @@
 //! Arbitrary files of the drop box: a claim is read as it was written, and comes to a message or question of an unverified process
 //! within the limits of any message, or to a listener whose name is a file name.
 
-use ringer_core::message::{MAX_BODY, Tag};
+use ringer_core::message::{MAX_BODY, MessageOrigin, Tag};
 use ringer_core::{Draft, MessageId, Sender};
 use ringer_ipc::drop_box::{Claim, ClaimedAction};
 
@@ -33,6 +33,7 @@ fn check(draft: &Draft) {
     assert_eq!(draft.sender, Sender::unverified());
     assert!(matches!(draft.tag, Tag::Notice(_)), "a claim marks nothing");
     assert!(draft.check().is_ok() && draft.body.len() <= MAX_BODY);
-    assert_eq!((&draft.origin, &draft.about), (&Default::default(), &None), "nothing of a place is believed");
+    assert_eq!(draft.origin, MessageOrigin::default(), "nothing of a place is believed");
+    assert_eq!(draft.about, None);
     assert!(draft.title.as_ref().is_some_and(|title| title.starts_with("an unverified process in ")));
 }

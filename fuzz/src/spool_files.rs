@@ -8,7 +8,8 @@ use ringer_core::Draft;
 use ringer_core::agent::{AgentState, Authority, Signal};
 use ringer_core::message::{Agent, MAX_BODY};
 use ringer_journal::{
-    AgentEvent, Home, IdSource, Journal, LockTimeout, SpoolFile, SpoolProgress, SpoolStatus, monotonic,
+    AgentEvent, Home, IdSource, Journal, LockTimeout, SpoolFile, SpoolLock, SpoolProgress, SpoolStatus,
+    monotonic,
 };
 use serde_json::json;
 use tempfile::TempDir;
@@ -61,7 +62,9 @@ impl Spooling {
     }
 
     fn take_in(&mut self) -> SpoolProgress {
-        self.journal.ingest_spool(&monotonic, LockTimeout::COMMAND).expect("the journal can be written")
+        let lock = SpoolLock::take(&self.home).expect("the home can be written").expect("no hub runs");
+        let applied = self.journal.apply_spool(&lock, &monotonic, LockTimeout::COMMAND);
+        applied.expect("the journal can be written")
     }
 
     fn set_aside(&mut self, mono: Duration, bytes: &[u8]) {
@@ -93,7 +96,7 @@ impl Spooling {
             mono: monotonic(),
             ..event.clone()
         };
-        let recorded = self.journal.record_event(&later, Default::default(), &monotonic);
+        let recorded = self.journal.record_event(&later, Default::default());
         let outcome = recorded.expect("the next event is recorded");
         assert!(!outcome.spooled);
         let state = self.journal.agent_state(agent).expect("the journal can be read");

@@ -40,13 +40,13 @@ const SCENARIOS: &[Scenario] = &[
     },
     Scenario { name: "`hook` that spools its event", operation: Operation::HookSpools, state: State::Used },
     Scenario {
-        name: "`hook` that takes in its session's spool",
-        operation: Operation::HookTakesIn,
+        name: "`hook` that applies its session's spool",
+        operation: Operation::HookApplies,
         state: State::Used,
     },
     Scenario {
-        name: "`listen` that takes in the spool",
-        operation: Operation::ListenTakesIn,
+        name: "`listen` that applies the spool",
+        operation: Operation::ListenApplies,
         state: State::Used,
     },
 ];

@@ -1,7 +1,7 @@
 //! One call of an agent's hook: records what it reports, and answers with the messages that enter the agent's turn.
 //!
 //! It never makes the agent fail or wait (beside an open dialog it waits for the person), and loses no event: what cannot be
-//! written at once is spooled, and applied by the next hook of the session, the hub or a command.
+//! written in time is spooled, and applied by the hub.
 
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -63,6 +63,10 @@ pub fn call(
                 call.run(&mut journal, out)?
             };
             let hub_is_missing = (outcome.spooled || outcome.change.written) && !journal.hub_was_woken();
+            if outcome.spooled {
+                // What cannot be applied now waits for the next hook, or for a command.
+                let _ = journal.apply_spool_without_hub();
+            }
             if let Some(waiting) = call.waiting_hook(input.as_ref(), deadline) {
                 (at.before_wait)(&HookOutcome { observations, hub_is_missing });
                 waiting.run(journal, out)?;
@@ -70,7 +74,7 @@ pub fn call(
             }
             hub_is_missing
         }
-        // The home is not safe or cannot exist, so no process would ever ingest the event.
+        // The home is not safe or cannot exist, so no process would ever apply the event.
         Err(error @ (JournalError::UnsafeHome { .. } | JournalError::NoHome { .. })) => {
             return Err(error.into());
         }
@@ -121,7 +125,7 @@ impl Call<'_> {
             let _ = self.take_in_for_lead(journal, &event.agent.scope);
         }
         let wanted = InboxRequest { choose: takes.then_some(&choose), holds_turn };
-        let mut outcome = journal.record_event(&event, wanted, self.at.clock)?;
+        let mut outcome = journal.record_event(&event, wanted)?;
         let claimed = outcome.change.claimed.take();
         let is_lead = self.is_lead(journal, &event, outcome.spooled).unwrap_or(false);
         // Only what enters carries it, and most calls of hooks carry nothing.
@@ -136,7 +140,7 @@ impl Call<'_> {
             let untold = event.nonce.clone().filter(|_| is_told_first);
             let ends = AgentEvent { mono: (self.at.clock)(), stamp: IdSource::now(), nonce: None, ..event };
             let ended = if outcome.held {
-                journal.record_event(&ends, InboxRequest::default(), self.at.clock).map(drop)
+                journal.record_event(&ends, InboxRequest::default()).map(drop)
             } else {
                 Ok(())
             };
@@ -227,7 +231,7 @@ impl Call<'_> {
         matches!(journal.caller(std::process::id()), Ok(Caller::Agent(caller)) if caller != self.agent)
     }
 
-    /// What the call reports, complete: another process may take it in later.
+    /// What the call reports, complete: another process may apply it later.
     fn agent_event(&mut self, known: Option<AgentInfo>, stamp: &IdSource) -> AgentEvent {
         let mono = (self.at.clock)();
         let of = self.agent_info(known);
@@ -329,7 +333,7 @@ impl Call<'_> {
         }
     }
 
-    /// Whether this agent is the lead of its scope, or will be when its spooled session start is taken in.
+    /// Returns true if this agent is the lead of its scope, or will be when its spooled session start is applied.
     fn is_lead(
         &self,
         journal: &mut Journal,

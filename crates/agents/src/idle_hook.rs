@@ -20,11 +20,10 @@ pub(crate) fn run(
     out: &mut impl Write,
     at: &HookContext<'_>,
 ) -> Result<(), HookError> {
-    let waiter = journal.with_lock_timeout(LockTimeout::COMMAND, |journal| {
-        // The end of the turn may be in the spool.
-        while journal.ingest_spool(at.clock, LockTimeout::COMMAND)?.more {}
-        journal.wait_for_messages(agent)
-    })?;
+    // The end of the turn may be in the spool.
+    let _ = journal.settle_spool_within(LockTimeout::COMMAND.0);
+    let waiter =
+        journal.with_lock_timeout(LockTimeout::COMMAND, |journal| journal.wait_for_messages(agent))?;
     drop(journal);
     let Some(mut waiter) = waiter else { return Ok(()) };
     loop {

@@ -219,7 +219,7 @@ impl SessionWatch {
                 nonce: None,
                 confirms: None,
             };
-            journal.record_event(&event, InboxRequest::default(), clock)?;
+            journal.record_event(&event, InboxRequest::default())?;
             changed.push(agent.clone());
         }
         for agent in ended {

@@ -134,7 +134,7 @@ impl UnhookedAgent {
                 nonce: None,
                 confirms: None,
             };
-            journal.record_event(&event, InboxRequest::default(), clock)?;
+            journal.record_event(&event, InboxRequest::default())?;
         }
         self.told = Some(status);
         Ok(())

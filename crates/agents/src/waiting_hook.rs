@@ -44,9 +44,9 @@ pub(crate) struct WaitingHook<'a> {
 impl WaitingHook<'_> {
     /// Waits for the answer and writes it. The journal is closed meanwhile.
     pub(crate) fn run(&self, mut journal: Journal, out: &mut impl Write) -> Result<(), HookError> {
+        // The event itself may be in the spool.
+        let _ = journal.settle_spool_within(LockTimeout::COMMAND.0);
         let waiter = journal.with_lock_timeout(LockTimeout::COMMAND, |journal| {
-            // The event itself may be in the spool.
-            while journal.ingest_spool(self.at.clock, LockTimeout::COMMAND)?.more {}
             journal.wait_at_prompt(self.agent, self.call)
         })?;
         drop(journal);

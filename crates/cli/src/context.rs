@@ -8,8 +8,7 @@ use ringer_core::{Scope, Sender};
 use ringer_guard::OF_CLIENTS;
 use ringer_hub::Clock;
 use ringer_journal::{
-    Caller, Home, IdSource, Journal, LockTimeout, Repair, RepairRequest, Repository, SenderClaim,
-    SpoolStatus, monotonic,
+    Caller, Home, HubStarter, IdSource, Journal, Repair, Repository, SenderClaim, SpoolStatus,
 };
 use ringer_platform::{path_variable, shell_word, variable};
 use ringer_term::sanitise_line;
@@ -68,7 +67,7 @@ pub(crate) fn home() -> Result<Home, Failure> {
         Failure::new(Exit::CannotCreate, "the state directory has no absolute path").because(error)
     })?;
     let home = Home::new(path).with_runtime(path_variable("XDG_RUNTIME_DIR"));
-    Ok(home.with_repair(hub_start::may_start().then_some(hub_start::ask_for_repair as RepairRequest)))
+    Ok(home.with_hub_starter(hub_start::may_start().then_some(hub_start::ensure_hub as HubStarter)))
 }
 
 /// Opens the journal, and warns if a damaged one was repaired.
@@ -78,11 +77,11 @@ pub(crate) fn journal() -> Result<Journal, Failure> {
     Ok(journal)
 }
 
-/// Opens the journal if there is one, to read it: with what hooks could not write themselves. Also where nothing can be written.
+/// Opens the journal if there is one, to read it, and waits for the spooled events of hooks. Also where nothing can be written.
 pub(crate) fn existing_journal() -> Result<Option<Journal>, Failure> {
     let mut journal = Journal::open_to_read(&home()?)?;
     if let Some(journal) = &mut journal {
-        ingest_spool(journal);
+        settle_spool(journal);
     }
     Ok(journal)
 }
@@ -98,9 +97,10 @@ pub(crate) fn journal_to_read() -> Result<Journal, Failure> {
     }
 }
 
-/// Takes in what hooks spooled. What cannot be taken in now stays in the spool, and `ringer status` counts it.
-pub(crate) fn ingest_spool(journal: &mut Journal) {
-    while journal.ingest_spool(&monotonic, LockTimeout::HOOK).is_ok_and(|taken| taken.more) {}
+/// Waits, one second at most, until the hub has applied what hooks have spooled. What is not applied by then stays in the spool, and
+/// `ringer status` counts it.
+pub(crate) fn settle_spool(journal: &mut Journal) {
+    let _ = journal.settle_spool();
 }
 
 /// The state of the spool as text; `None` if it is empty and nothing was lost.

@@ -26,8 +26,8 @@ pub(crate) fn may_start() -> bool {
     std::env::var_os("RINGER_HUB").is_none_or(|value| value != "off")
 }
 
-/// Makes sure that a hub starts, which repairs what is damaged. One that runs has been woken, ends, and starts the next.
-pub(crate) fn ask_for_repair(home: &Home) {
+/// Starts a hub unless one runs. One that runs and has met damage ends by itself, and starts the next.
+pub(crate) fn ensure_hub(home: &Home) {
     if HubLock::owner(home).is_none() {
         start_in_background();
     }

@@ -12,9 +12,7 @@ use ringer_config::Environment;
 use ringer_deliver::{Desktop, PopupHandle, PreviousPopup, REPLY_DEADLINE};
 use ringer_ipc::discovery::socket_path;
 use ringer_ipc::{HubAddress, StartFailure};
-use ringer_journal::{
-    Error as JournalError, Home, HubLock, HubStore, IdSource, Journal, ReadPosition, SpoolStatus,
-};
+use ringer_journal::{Error as JournalError, Home, HubLock, HubStore, IdSource, Journal, ReadPosition};
 use ringer_platform::{path_variable, variable};
 use tokio::sync::{Notify, mpsc};
 
@@ -218,8 +216,7 @@ fn start_again_if_behind(options: &HubOptions, position: &ReadPosition, log: &Lo
     let journal = Journal::open_existing(&options.home).ok().flatten();
     let is_behind = |mut journal: Journal| {
         let position = journal.resume_at(position)?;
-        let spooled = SpoolStatus::of(&options.home, IdSource::now().unix_ms).waiting > 0;
-        Ok::<bool, JournalError>(spooled || journal.last_seq()? > position.cursor.seq)
+        Ok::<bool, JournalError>(journal.has_spooled_events()? || journal.last_seq()? > position.cursor.seq)
     };
     if journal.is_some_and(|journal| is_behind(journal).unwrap_or(false)) && options.starts_next {
         log.line("something came in the last moment: starting again");
@@ -335,7 +332,7 @@ fn run_loop(parts: LoopParts, inputs: mpsc::Receiver<Input>) -> Result<LoopExit,
     let exit = runtime.block_on(async {
         let probers = RepositoryProber::new(settings.home(), channels.log.clone());
         let sources = (TimeSource::System, RandomSource::System);
-        let state = HubState::new(files, settings, plug_ins, Clock::local(), sources)?;
+        let state = HubState::new(files, lock.spool_lock(), settings, plug_ins, Clock::local(), sources)?;
         let event_loop = EventLoop::begin(state, lock, channels, probers).await?;
         Ok(event_loop.run(inputs).await)
     });

@@ -97,7 +97,7 @@ mod tests {
     fn the_log_is_not_copied_into_a_file_that_was_replaced() {
         let directory = tempfile::tempdir().unwrap();
         let repair = |home: &Home| drop(Journal::open_repaired(home).unwrap());
-        let home = Home::new(directory.path()).with_repair(Some(repair));
+        let home = Home::new(directory.path()).with_hub_starter(Some(repair));
         let mut maintenance = JournalMaintenance::new(home.clone());
         let checkpoint = JournalTasks { checkpoint: true, ..JournalTasks::default() };
         let mut hub = Journal::open(&home).unwrap();

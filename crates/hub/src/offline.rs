@@ -6,7 +6,7 @@ use ringer_config::Environment;
 use ringer_core::Now;
 use ringer_ipc::host::PlugIns;
 use ringer_ipc::{ApiError, Response, json_line, read_request};
-use ringer_journal::{Error, Home, HubStore, Journal};
+use ringer_journal::{Error, Home, HubStore, Journal, SpoolLock};
 use serde_json::{Value, json};
 
 use crate::clock::Clock;
@@ -42,7 +42,8 @@ impl OfflineHub {
         let files = (Journal::open(home)?, HubStore::open(home)?);
         let (settings, clock) = (Settings::read(Environment::default(), home), Clock::local());
         let sources = (TimeSource::System, RandomSource::System);
-        let state = HubState::new(files, settings, PlugIns::default(), clock.clone(), sources)?;
+        let lock = SpoolLock::take(home)?.ok_or(Error::Busy { waited: Duration::ZERO })?;
+        let state = HubState::new(files, lock, settings, PlugIns::default(), clock.clone(), sources)?;
         let mut hub =
             Self { state, clock, ahead: Duration::ZERO, requests: 0, sent: Vec::new(), answer: None };
         let actions = hub.state.recover(hub.now(), &[])?;

@@ -45,7 +45,7 @@ use std::time::Duration;
 use ringer_config::{Config, TitleMark};
 use ringer_core::{Event, MessageId, Now};
 use ringer_deliver::DesktopEvent;
-use ringer_journal::{Error, HubStore, IdSource, Journal, ReadPosition};
+use ringer_journal::{Error, HubStore, IdSource, Journal, ReadPosition, SpoolLock};
 
 use crate::clock::{Clock, monotonic};
 use crate::delivery_setup::{DeliverySetup, search_path};
@@ -74,6 +74,7 @@ use write_failures::WriteFailures;
 /// Everything the hub knows.
 pub(crate) struct HubState {
     journal: Journal,
+    spool_lock: SpoolLock,
     notifications: Notifications,
     ingest: Ingest,
     journal_write_queue: JournalWriteQueue,
@@ -160,6 +161,7 @@ impl HubState {
     /// Goes on where the last hub stopped; [`HubState::recover`] is called next.
     pub(crate) fn new(
         (mut journal, mut store): (Journal, HubStore),
+        spool_lock: SpoolLock,
         settings: Settings,
         mut plug_ins: PlugIns,
         clock: Clock,
@@ -188,6 +190,7 @@ impl HubState {
             problems: Problems::default(),
             indicators: BTreeMap::new(),
             journal,
+            spool_lock,
             settings,
             clock,
             time,

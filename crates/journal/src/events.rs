@@ -1,7 +1,7 @@
 //! Events of agents' hooks, and the spool for those that cannot be written at once.
 
+pub(crate) mod apply;
 pub(crate) mod event;
-pub(crate) mod ingest;
 pub(crate) mod lost;
 pub(crate) mod record;
 pub(crate) mod spool;

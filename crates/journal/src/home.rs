@@ -12,16 +12,16 @@ use crate::error::Error;
 /// The name of the journal in the home.
 pub(crate) const JOURNAL_FILE: &str = "ringer.db";
 
-/// Asks for the repair of what is damaged in a home: makes sure that a hub starts. It does not wait, and is called again
-/// while the repair is waited for.
-pub type RepairRequest = fn(&Home);
+/// Starts a hub unless one runs, and does not wait for it. Called again while the hub's work is waited for: the repair of a
+/// damaged file, the events in the spool.
+pub type HubStarter = fn(&Home);
 
 /// The directory with all data of one person. Other users have no access.
 #[derive(Debug, Clone)]
 pub struct Home {
     path: PathBuf,
     runtime: Option<PathBuf>,
-    repair: Option<RepairRequest>,
+    hub_starter: Option<HubStarter>,
 }
 
 impl PartialEq for Home {
@@ -35,7 +35,7 @@ impl Eq for Home {}
 impl Home {
     /// The home at a path; nothing is made yet. It has to be absolute, because doorbells are found by their path.
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into(), runtime: None, repair: None }
+        Self { path: path.into(), runtime: None, hub_starter: None }
     }
 
     /// The same home with the person's runtime directory (`XDG_RUNTIME_DIR`), where events are spooled that cannot be
@@ -44,13 +44,14 @@ impl Home {
         Self { runtime: runtime.filter(|path| path.is_absolute()), ..self }
     }
 
-    /// The same home, with how a repair is asked for. Without that, damage is an error at once.
-    pub fn with_repair(self, repair: Option<RepairRequest>) -> Self {
-        Self { repair, ..self }
+    /// The same home, with how a hub is started. Where none may be started, damage is an error at once, and commands apply
+    /// spooled events themselves.
+    pub fn with_hub_starter(self, hub_starter: Option<HubStarter>) -> Self {
+        Self { hub_starter, ..self }
     }
 
-    pub(crate) fn repair_request(&self) -> Option<RepairRequest> {
-        self.repair
+    pub(crate) fn hub_starter(&self) -> Option<HubStarter> {
+        self.hub_starter
     }
 
     /// The person's runtime directory, where one is known.

@@ -53,13 +53,13 @@ pub use db::repair_record::{Damage, RepairRecord};
 pub use db::schema::Schema;
 pub use db::write_lock::LockTimeout;
 pub use error::{Error, SenderError};
-pub use events::event::{AgentEvent, Confirms, EventOutcome, InboxRequest};
 #[doc(hidden)]
-pub use events::ingest::SpoolFile;
-pub use events::ingest::{SpoolProgress, SpoolStatus};
+pub use events::apply::SpoolFile;
+pub use events::apply::{SpoolProgress, SpoolStatus};
+pub use events::event::{AgentEvent, Confirms, EventOutcome, InboxRequest};
 pub use events::lost::LostEvents;
 pub use events::record::spool_event;
-pub use home::{Home, RepairRequest};
+pub use home::{Home, HubStarter};
 pub use hub_store::pruning::HubPruning;
 pub use hub_store::store::{HubSchema, HubStore, StoredNotifications, UnreadableRecord};
 pub use hub_store::transaction::{DeadLetter, HubChanges, PendingDelivery, PlaceFlag, ShownPopup};
@@ -70,7 +70,7 @@ pub use journal::append::AppendRequest;
 pub use journal::caller::Caller;
 pub use journal::consumer::Consumer;
 pub use journal::hook_waiter::{CLIENT_SERVER, HookWaiter, HookWake};
-pub use journal::hub_reader::HubLock;
+pub use journal::hub_reader::{HubLock, SpoolLock};
 pub use journal::inbox::{
     CONFIRM_WITHIN, Choose, Claimed, EnteredPart, INTO_INBOX, InboxUpdate, LEASE, ReceiptRow,
 };

@@ -44,16 +44,16 @@ pub(super) enum Operation {
     ListenAsleep,
     /// A hook that finds the write lock taken, and spools its event.
     HookSpools,
-    /// A hook that takes in what its session has spooled.
-    HookTakesIn,
-    /// A listener that takes in what a hook has spooled.
-    ListenTakesIn,
+    /// A hook that applies what its session has spooled: no hub may be started here.
+    HookApplies,
+    /// A listener that applies what a hook has spooled.
+    ListenApplies,
 }
 
 impl Operation {
     /// Whether an event is in the spool before it begins.
     fn finds_spooled(self) -> bool {
-        matches!(self, Self::HookTakesIn | Self::ListenTakesIn)
+        matches!(self, Self::HookApplies | Self::ListenApplies)
     }
 
     fn is_of_hooks(self) -> bool {
@@ -192,7 +192,7 @@ impl KillEnvironment {
                 let expectation = if ending.is_success() { Expectation::Come } else { Expectation::MayCome };
                 expectations.extend([(COMPLETED, expectation), (before.as_str(), Expectation::Come)]);
             }
-            Operation::HookTakesIn => {
+            Operation::HookApplies => {
                 let own = if ending.is_success() { Expectation::Come } else { Expectation::MayCome };
                 expectations.extend([
                     (COMPLETED, Expectation::Come),
@@ -200,7 +200,7 @@ impl KillEnvironment {
                     (before.as_str(), Expectation::Come),
                 ]);
             }
-            Operation::ListenTakesIn => {
+            Operation::ListenApplies => {
                 let completed = COMPLETED.to_owned();
                 expectations
                     .extend([(COMPLETED, of_listener(&completed)), (before.as_str(), of_listener(before))]);
@@ -240,12 +240,12 @@ impl KillEnvironment {
                     self.environment.around(command, ["hook", "codex", "notify", &event(SPOOLED_TURN)]);
                 ProcessResult::of(&mut hook, DEADLINE)
             }),
-            Operation::HookTakesIn => {
+            Operation::HookApplies => {
                 let mut hook =
                     self.environment.around(command, ["hook", "codex", "notify", &event(NEXT_TURN)]);
                 ProcessResult::of(&mut hook, DEADLINE)
             }
-            Operation::ListenTakesIn => {
+            Operation::ListenApplies => {
                 let mut listen = self.environment.around(command, ["listen", "--timeout", "0"]);
                 ProcessResult::of(listen.env("RINGER_AGENT", READER), DEADLINE)
             }

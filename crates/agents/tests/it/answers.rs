@@ -7,6 +7,7 @@ use std::io::{self, PipeReader, PipeWriter, Read};
 use std::os::fd::AsFd;
 use std::path::Path;
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use ringer_agents::answering::{AnswerResult, give_answer};
 use ringer_agents::client::{Client, ClientPaths};
@@ -15,7 +16,9 @@ use ringer_core::Sender;
 use ringer_core::agent::{Answer, PromptContent};
 use ringer_core::attention::AnsweredWith;
 use ringer_core::message::{Mark, MessageOrigin, Tag};
-use ringer_journal::{DecideOutcome, Decision, Home, IdSource, Journal, StoredPrompt, monotonic};
+use ringer_journal::{
+    DecideOutcome, Decision, Home, HubLock, IdSource, Journal, LockTimeout, StoredPrompt, monotonic,
+};
 use serde_json::{Value, json};
 use test_support::until;
 
@@ -231,6 +234,25 @@ fn an_event_that_is_in_the_spool_is_waited_for_all_the_same() {
     let spool = test.directory.path().join("home/spool");
     until("it is spooled", || std::fs::read_dir(&spool).is_ok_and(|mut files| files.next().is_some()));
     lock.unlock().unwrap();
+    let prompt = test.until_waited_for();
+    test.decide(&prompt, Answer::Allow, "person");
+    assert_eq!(behaviour(&hook.printed()), "allow");
+}
+
+/// The hub that runs takes its time.
+#[test]
+fn an_event_that_only_the_hub_may_apply_is_waited_for() {
+    let test = Test::new();
+    let lock = File::options().append(true).open(test.directory.path().join("home/write.lock")).unwrap();
+    lock.lock().unwrap();
+    let hub = HubLock::acquire(&test.home()).unwrap().unwrap();
+    let hook = test.hook("PermissionRequest", &permission());
+    let mut journal = test.journal();
+    until("it is spooled", || journal.has_spooled_events().unwrap());
+    lock.unlock().unwrap();
+    thread::sleep(Duration::from_millis(200)); // tidy: sleep is the thing under test
+    assert!(journal.open_prompts().unwrap().is_empty(), "the hook does not apply it");
+    journal.apply_spool(&hub.spool_lock(), &monotonic, LockTimeout::COMMAND).unwrap();
     let prompt = test.until_waited_for();
     test.decide(&prompt, Answer::Allow, "person");
     assert_eq!(behaviour(&hook.printed()), "allow");

@@ -76,7 +76,7 @@ pub(crate) fn acknowledge(arguments: &Args) -> Outcome {
 
 fn answer(arguments: &Args, close: bool) -> Outcome {
     let mut journal = context::journal()?;
-    context::ingest_spool(&mut journal);
+    context::settle_spool(&mut journal);
     let words = arguments.id.iter().chain(&arguments.answer);
     let words: Vec<&str> = words.map(String::as_str).collect();
     let (id, words) = split(&words);
@@ -118,7 +118,7 @@ fn answer(arguments: &Args, close: bool) -> Outcome {
 /// All that a notification asks, for the UI.
 pub(crate) fn prompt_details(id: &str) -> Result<PromptDetails, Failure> {
     let mut journal = context::journal()?;
-    context::ingest_spool(&mut journal);
+    context::settle_spool(&mut journal);
     let mut found = Found::read(Some(id), &mut journal)?;
     if let Target::Prompt(prompt) = &mut found.target {
         add_details(&mut journal, &paths(), prompt)?;
@@ -186,7 +186,7 @@ pub(crate) fn answer_from_screen(id: &str, words: &[String]) -> Result<String, F
 /// person may do that.
 pub(crate) fn answer_of_agent(id: &str, text: &str) -> Result<String, Failure> {
     let mut journal = context::journal()?;
-    context::ingest_spool(&mut journal);
+    context::settle_spool(&mut journal);
     let found = Found::read(Some(id), &mut journal)?;
     let question = match &found.target {
         Target::Question(question) => question,

@@ -101,7 +101,7 @@ fn serve(foreground: bool) -> Outcome {
     ringer_platform::share_one_heap();
     ringer_platform::raise_open_files();
     // Whoever else meets damage waits for a hub; the hub ends, and the next one repairs the file.
-    let home = context::home()?.with_repair(None);
+    let home = context::home()?.with_hub_starter(None);
     let options = HubOptions::of_process(home.clone(), foreground);
     let log = options.log.clone();
     let directories = tmux_setup::socket_directories();

@@ -18,7 +18,7 @@ use crate::log::Log;
 /// Messages that the file of one listener has at most.
 const MAX_MESSAGES: usize = 1_000;
 /// Listeners that have a file at most. Beyond that the one that asked longest ago loses its file.
-const MAX_LISTENERS: usize = 100;
+const MAX_LISTENERS: usize = 20;
 /// How often files are looked through for those to remove, if something else happens.
 const EXPIRE_EVERY: Duration = Duration::from_mins(10);
 /// How long a file stays that nobody asked for again.

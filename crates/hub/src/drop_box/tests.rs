@@ -191,7 +191,7 @@ fn a_listeners_file_is_bounded() {
     place.leave(ClaimRequest::Listen { name: "lead".to_owned() });
     place.server().turn().unwrap();
     let path = place.places.outbox().listener_path(&lead());
-    assert!(fs::metadata(path).unwrap().len() <= 1024 * 1024 + 1024);
+    assert!(fs::metadata(path).unwrap().len() <= 256 * 1024 + 1024);
     let file = place.places.outbox().listener(&lead()).unwrap();
     assert_eq!(file.messages.last().unwrap().seq, file.newest, "the newest are there");
 }

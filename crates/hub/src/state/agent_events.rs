@@ -130,7 +130,7 @@ impl HubState {
     /// An agent may be stuck by now, or have waited for too long.
     pub(super) fn tick_agents(&mut self, now: Now) {
         // An agent whose last event is in the spool is not stuck.
-        if !self.ingest_spool(now) {
+        if !self.apply_spool(now) {
             return self.agents.set_next_deadline(Some(now.mono + RETRY_AFTER));
         }
         let (timeouts, ids) = (self.agents.timeouts(), self.ids(now));
@@ -195,7 +195,7 @@ impl HubState {
     /// The process of an agent ended. If the agent has not said so itself, that is told.
     pub(super) fn process_ended(&mut self, now: Now, agent: &Agent) {
         // Its last event may be in the spool: an agent that ended properly did not end in the middle of a turn.
-        if self.ingest.spool_is_behind(now.mono) || !self.ingest_spool(now) {
+        if self.ingest.spool_is_behind(now.mono) || !self.apply_spool(now) {
             return self.act(Action::RetryProcessEnd(agent.clone()));
         }
         self.agents.remove(agent);

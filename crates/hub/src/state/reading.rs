@@ -116,7 +116,7 @@ impl HubState {
         if self.unusable_files().is_some() {
             return Ok(());
         }
-        self.ingest_spool(now);
+        self.apply_spool(now);
         self.check_position()?;
         let Batch { messages, unreadable } = self.journal.batch_after(self.ingest.seq(), BATCH)?;
         if !unreadable.is_empty() {
@@ -312,17 +312,17 @@ impl HubState {
         }
     }
 
-    /// Reads what hooks spooled because they could not write it in time. If that fails, it is tried again in a second;
-    /// nothing is lost meanwhile. Gives whether everything is read.
-    pub(super) fn ingest_spool(&mut self, now: Now) -> bool {
+    /// Applies the events that hooks spooled because they could not write them in time. If that fails, it is tried again in a
+    /// second; nothing is lost meanwhile. Returns true if none is left.
+    pub(super) fn apply_spool(&mut self, now: Now) -> bool {
         self.ingest.clear_spool_deadline();
         let time = self.time;
         // The time is looked at once the lock is there: an event that was written directly meanwhile is newer.
-        match self.journal.ingest_spool(&|| time.mono(now), LockTimeout::LOOP) {
+        match self.journal.apply_spool(&self.spool_lock, &|| time.mono(now), LockTimeout::LOOP) {
             Ok(progress) => {
                 if progress.events > 0 {
                     self.agents.mark_stale();
-                    self.log(format!("took in {} spooled events of hooks", progress.events));
+                    self.log(format!("applied {} spooled events of hooks", progress.events));
                 }
                 if progress.more {
                     self.ingest.read_spool_at(now.mono);
@@ -330,7 +330,7 @@ impl HubState {
                 !progress.more
             }
             Err(error) => {
-                self.write_failed(now, "cannot take in what hooks spooled, trying again", &error);
+                self.write_failed(now, "cannot apply the spooled events of hooks, trying again", &error);
                 self.ingest.read_spool_at(self.time.mono(now) + RETRY_AFTER);
                 false
             }

@@ -195,6 +195,7 @@ impl Claim {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use ringer_core::message::MessageOrigin;
 
     use super::*;
 
@@ -239,7 +240,7 @@ mod tests {
         assert_eq!(draft.subtitle.as_deref(), Some("Claude Code: api"));
         assert_eq!(draft.recipient.to_string(), "agent:worker-1");
         assert_eq!((draft.ttl, draft.key.as_deref()), (Some(Duration::from_millis(90_500)), Some("build")));
-        assert_eq!((draft.origin, draft.about, draft.question_id), (Default::default(), None, None));
+        assert_eq!((draft.origin, draft.about, draft.question_id), (MessageOrigin::default(), None, None));
     }
 
     #[test]

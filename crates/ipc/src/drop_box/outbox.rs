@@ -10,7 +10,7 @@ use ringer_platform::owned;
 use serde::{Deserialize, Serialize};
 
 /// The longest file of a listener. What does not fit is left out, the oldest first.
-pub const MAX_LISTENER_FILE: usize = 1024 * 1024;
+pub const MAX_LISTENER_FILE: usize = 256 * 1024;
 
 /// The longest file that is read.
 const MAX_FILE: u64 = 2 * 1024 * 1024;

@@ -158,7 +158,7 @@ mod tests {
 
     /// A home whose repairs are made at once.
     fn home_in(directory: &tempfile::TempDir) -> Home {
-        Home::new(directory.path()).with_repair(Some(|home| drop(Journal::open_repaired(home))))
+        Home::new(directory.path()).with_hub_starter(Some(|home| drop(Journal::open_repaired(home))))
     }
 
     /// Whether this process has locked the index, as SQLite does while it uses one. Asked of the descriptors that SQLite has

@@ -61,7 +61,7 @@ const MAX_REPAIRS: usize = 3;
 
 impl<S: Schema> Database<S> {
     /// Opens the file, creating it if there is none. If it is damaged, the repair is asked for and waited for where the home
-    /// says how ([`Home::with_repair`]); else that is an error.
+    /// says how ([`Home::with_hub_starter`]); else that is an error.
     pub fn open(home: &Home) -> Result<Self, Error> {
         Self::open_with(home, LockTimeout::COMMAND)
     }

@@ -20,7 +20,8 @@ impl LockTimeout {
     pub const LOOP: Self = Self(Duration::from_millis(100));
     /// One try.
     pub const NONE: Self = Self(Duration::ZERO);
-    /// For hooks, which must not delay their agent.
+    /// For hooks, whose agent waits for them: most writers hold the lock for less than a millisecond, and a person does not notice
+    /// this. What cannot be written in time is spooled.
     pub const HOOK: Self = Self(Duration::from_millis(50));
 }
 

@@ -1,4 +1,4 @@
-//! Events of agents' hooks: written to the database at once, or spooled and applied later. None is lost.
+//! Events of agents' hooks: written to the database, or spooled and applied by the hub. None is lost.
 
 use std::fmt;
 use std::io;

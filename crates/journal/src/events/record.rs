@@ -1,7 +1,6 @@
-//! Records events: in the database at once, or in the spool.
+//! Records events: in the database, or in the spool.
 
 use std::io;
-use std::time::Duration;
 
 use super::event::{AgentEvent, EventOutcome, InboxRequest, put};
 use super::spool::Spool;
@@ -10,21 +9,19 @@ use crate::error::Error;
 use crate::home::Home;
 use crate::journal::agent::apply::EventTime;
 use crate::journal::agent::update::nothing_changes;
-use crate::journal::inbox;
 use crate::journal::schema::Journal;
 use crate::wake::doorbell;
 
 impl Journal {
     /// Records an event of a hook. When this returns, it is in the database or in the spool, or changed nothing.
     ///
-    /// The write lock is tried once. If another writer has it, the event is spooled; a kill after that loses nothing. Then it is
-    /// left to the hub, which applies many at once, if nothing in the answer depends on it. Else it is applied here with all
-    /// other events of its session, if the lock is released in time.
+    /// If another writer holds the write lock for [`LockTimeout::HOOK`], the event is spooled; a kill after that loses nothing. It is
+    /// spooled as well while an earlier event of its session is, so that they are applied in their order. Nothing enters the
+    /// agent's turn with a spooled event.
     pub fn record_event(
         &mut self,
         event: &AgentEvent,
         wanted: InboxRequest<'_>,
-        clock: &dyn Fn() -> Duration,
     ) -> Result<EventOutcome, Error> {
         let spool = Spool::of(&self.home);
         let mut failure = None;
@@ -33,37 +30,28 @@ impl Journal {
             if self.changes_nothing(event, wanted).unwrap_or(false) {
                 return Ok(EventOutcome::default());
             }
-            match self.with_lock_timeout(LockTimeout::NONE, |journal| journal.write_event(event, wanted)) {
+            match self.write_event(event, wanted) {
                 Ok(outcome) => return Ok(outcome),
                 Err(error) => failure = Some(error),
             }
         }
-        let may_wait = matches!(failure, None | Some(Error::Busy { .. }));
         match put(&spool, event) {
-            Ok(_) if may_wait && self.is_left_to_hub(event, wanted) => {
-                return Ok(EventOutcome { spooled: true, ..EventOutcome::default() });
+            Ok(_) => {
+                self.wake_hub();
+                wake_commands_unless(self.hub_was_woken(), &self.home);
+                Ok(EventOutcome { spooled: true, ..EventOutcome::default() })
             }
-            Ok(name) if may_wait => {
-                let taken = self.ingest_session(&spool, &event.agent.id, (&name, wanted), clock);
-                if let Ok(outcome) = taken {
-                    return Ok(outcome);
-                }
-            }
-            Ok(_) => {}
-            // It can be spooled nowhere, so waiting for the lock is all that is left.
+            // It can be spooled nowhere, so the lock is waited for once more.
             Err(unspooled) => {
-                let written = if may_wait {
-                    self.write_event(event, wanted)
-                } else {
-                    Err(failure.unwrap_or(Error::Busy { waited: Duration::ZERO }))
+                let written = match failure {
+                    None | Some(Error::Busy { .. }) => self.write_event(event, wanted),
+                    Some(failure) => Err(failure),
                 };
-                return written.inspect_err(|error| {
+                written.inspect_err(|error| {
                     spool.count_lost(event.stamp.unix_ms, &format!("{error}; spooling: {unspooled}"));
-                });
+                })
             }
         }
-        self.wake_all();
-        Ok(EventOutcome { spooled: true, ..EventOutcome::default() })
     }
 
     fn changes_nothing(&mut self, event: &AgentEvent, wanted: InboxRequest<'_>) -> Result<bool, Error> {
@@ -79,37 +67,35 @@ impl Journal {
         self.read(|connection| nothing_changes(connection, &signals, claim.as_ref(), &event.stamp))
     }
 
-    /// Whether a hub was woken to apply a spooled event of which its hook needs to know nothing: the event changes nothing in
-    /// the agent's inbox, belongs to no dialog, and makes no agent a lead.
-    fn is_left_to_hub(&mut self, event: &AgentEvent, wanted: InboxRequest<'_>) -> bool {
-        if event.session_starts || event.prompt.is_some() || event.taken.is_some() {
-            return false;
-        }
-        let (agent, claim) = (event.agent.id.as_str(), event.claim(wanted.choose));
-        let waits = self.read(|connection| inbox::waits(connection, agent, claim.as_ref(), &event.stamp));
-        if waits.unwrap_or(true) {
-            return false;
-        }
-        self.wake_all();
-        self.hub_was_woken()
-    }
-
     fn write_event(&mut self, event: &AgentEvent, wanted: InboxRequest<'_>) -> Result<EventOutcome, Error> {
         let time = EventTime { mono: event.mono, now: event.mono, earlier_boot_ms: None };
-        let (outcome, bells) = self.write(|transaction| event.apply(transaction, wanted, time))?;
+        let (outcome, bells) = self.with_lock_timeout(LockTimeout::HOOK, |journal| {
+            journal.write(|transaction| event.apply(transaction, wanted, time))
+        })?;
         self.wake(&bells);
         Ok(outcome)
     }
 }
 
-/// Spools an event when the database cannot even be opened. Gives whether a hub was woken.
+/// Spools an event when the database cannot even be opened. Returns true if a hub was woken.
 pub fn spool_event(home: &Home, event: &AgentEvent) -> io::Result<bool> {
     let spool = Spool::of(home);
     match put(&spool, event) {
-        Ok(_) => Ok(doorbell::wake_all(home)),
+        Ok(_) => {
+            let hub_was_woken = doorbell::wake_hub(home);
+            wake_commands_unless(hub_was_woken, home);
+            Ok(hub_was_woken)
+        }
         Err(error) => {
             spool.count_lost(event.stamp.unix_ms, &error.to_string());
             Err(error)
         }
+    }
+}
+
+/// Wakes the commands that wait, where no hub may be started: a listener then applies what was spooled.
+fn wake_commands_unless(hub_was_woken: bool, home: &Home) {
+    if !hub_was_woken && home.hub_starter().is_none() {
+        doorbell::wake_all(home);
     }
 }

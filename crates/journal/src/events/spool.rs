@@ -1,7 +1,7 @@
 //! The spool: events of hooks that could not be written to the database at once, one file each.
 //!
-//! A hook must not make its agent wait, so it gives up on the write lock after a moment. Its event is then in a file that
-//! was written aside and renamed: complete, or not there. The files are in the runtime directory (memory: a full disk does
+//! A hook must not make its agent wait, so it gives up on the write lock after 50 ms. Its event is then in a file that
+//! was written aside and renamed: complete, or not there. The hub applies it. The files are in the runtime directory (memory: a full disk does
 //! not matter there), else in the home. They are not synced: they survive the death of every process, and after a power
 //! loss the agents are gone as well.
 //!
@@ -98,19 +98,15 @@ impl Spool {
         self.directories.files().any(|(_, name)| agent_of(&name).is_some_and(|agent| agent == word))
     }
 
-    /// The spooled events in the order in which they happened: all, or those of one agent.
-    pub(crate) fn entries(&self, of: Option<&Agent>) -> Vec<Entry> {
+    /// The spooled events in the order in which they happened.
+    pub(crate) fn entries(&self) -> Vec<Entry> {
         let names: Vec<(&Path, String)> = self.directories.files().collect();
         if names.is_empty() {
             return Vec::new();
         }
-        let (boot, word) = (boot_id(), of.map(file_name_part));
-        let mut entries: Vec<Entry> = names
-            .into_iter()
-            .filter_map(|(directory, name)| Entry::parse(directory, name, &boot))
-            .filter(|(_, agent)| word.as_ref().is_none_or(|word| word == agent))
-            .map(|(entry, _)| entry)
-            .collect();
+        let boot = boot_id();
+        let mut entries: Vec<Entry> =
+            names.into_iter().filter_map(|(directory, name)| Entry::parse(directory, name, &boot)).collect();
         entries.sort();
         entries
     }
@@ -143,14 +139,13 @@ impl Spool {
 }
 
 impl Entry {
-    /// Reads a name. Gives the agent's word as well.
-    fn parse(directory: &Path, name: String, this_boot: &str) -> Option<(Self, String)> {
+    fn parse(directory: &Path, name: String, this_boot: &str) -> Option<Self> {
         let mut parts = name.strip_suffix(EVENT)?.splitn(4, '-');
         let (boot, nanoseconds) = (parts.next()?, parts.next()?.parse().ok()?);
-        let (_random, agent) = (parts.next()?, parts.next()?.to_owned());
+        let (_random, _agent) = (parts.next()?, parts.next()?);
         let is_of_this_boot = boot == this_boot;
         let mono = Duration::from_nanos(nanoseconds);
-        Some((Self { is_of_this_boot, mono, name, directory: directory.to_owned() }, agent))
+        Some(Self { is_of_this_boot, mono, name, directory: directory.to_owned() })
     }
 
     /// Whether its time is of the clock that runs now.

@@ -1,6 +1,7 @@
 //! What the hub alone does with the journal: its lock with its doorbell, and its read position.
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ringer_core::Message;
@@ -16,7 +17,7 @@ use crate::journal::schema::Journal;
 use crate::journal::sequence::POSITION;
 use crate::position::{Age, CatchUp, Cursor, ReadPosition};
 use crate::process::started;
-use crate::wake::doorbell::{self, Doorbell, LockOwner, Removal};
+use crate::wake::doorbell::{self, BellLock, Doorbell, LockOwner, Removal};
 
 /// The name of the hub's cursor.
 const CONSUMER: &str = "hub";
@@ -25,6 +26,8 @@ const EVERYWHERE: &str = "*";
 
 /// How long to try for the hub's lock: a process that checks whether the hub is alive holds it for a moment.
 const ACQUIRE_WITHIN: Duration = Duration::from_millis(200);
+/// How long a hub that starts waits for commands that apply spooled events under its lock: each holds it for one batch.
+const COMMANDS_END_WITHIN: Duration = Duration::from_secs(5);
 
 /// The single-instance lock of the hub, with its doorbell. The kernel releases it when the process ends.
 #[derive(Debug)]
@@ -41,11 +44,24 @@ impl HubLock {
             scope: EVERYWHERE.to_owned(),
         };
         home.make_directories().map_err(|error| home.error("cannot create the state directory", error))?;
-        match Doorbell::create(home, doorbell::HUB, &owner, Some(Instant::now() + ACQUIRE_WITHIN)) {
-            Ok(bell) => Ok(Some(Self(bell))),
-            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => Ok(None),
-            Err(error) => Err(home.error("hanging the hub's doorbell", error)),
+        let end = Instant::now() + COMMANDS_END_WITHIN;
+        loop {
+            match Doorbell::create(home, doorbell::HUB, &owner, Some(Instant::now() + ACQUIRE_WITHIN)) {
+                Ok(bell) => return Ok(Some(Self(bell))),
+                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
+                    // A command that holds the lock writes no owner into it.
+                    if Self::owner(home).is_some() || Instant::now() >= end {
+                        return Ok(None);
+                    }
+                }
+                Err(error) => return Err(home.error("hanging the hub's doorbell", error)),
+            }
         }
+    }
+
+    /// The right to apply spooled events, for the hub that holds this lock.
+    pub fn spool_lock(&self) -> SpoolLock {
+        SpoolLock { _held: self.0.lock() }
     }
 
     /// Reads away all wake-ups, and gives whether there were any. To be called before reading the journal.
@@ -68,6 +84,23 @@ impl HubLock {
     pub fn owner(home: &Home) -> Option<LockOwner> {
         let path = doorbell::named(home, doorbell::HUB);
         doorbell::is_alive(&path).then(|| doorbell::owner(&path)).flatten()
+    }
+}
+
+/// Shows that this process holds the hub's lock: only such a process applies spooled events. While this exists, the lock is held.
+#[derive(Debug)]
+pub struct SpoolLock {
+    _held: Arc<BellLock>,
+}
+
+impl SpoolLock {
+    /// Takes the hub's lock without being a hub: nothing wakes this process, and it is not found as one. `None` if another
+    /// process holds the lock. Does not wait.
+    pub fn take(home: &Home) -> Result<Option<Self>, Error> {
+        let taken =
+            home.make_directories().and_then(|()| BellLock::take(home, doorbell::HUB, Some(Instant::now())));
+        let taken = taken.map_err(|error| home.error("taking the hub's lock", error))?;
+        Ok(taken.map(|lock| Self { _held: Arc::new(lock) }))
     }
 }
 

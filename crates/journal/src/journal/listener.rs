@@ -5,16 +5,15 @@ use std::time::{Duration, Instant};
 use ringer_core::Message;
 
 use crate::db::repair::Repair;
-use crate::db::write_lock::LockTimeout;
 use crate::error::Error;
-use crate::ids::{IdSource, monotonic};
+use crate::ids::IdSource;
 use crate::journal::consumer::Consumer;
 use crate::journal::schema::Journal;
 use crate::lock::Lock;
 use crate::wake::subscription::Topic;
 use crate::wake::waiter::{OnParentExit, Waiter, WakeReason};
 
-/// How long to wait before spooled events are tried again when the database could not be written.
+/// How long a listener waits before it looks again at spooled events that were not applied in time.
 const RETRY_SPOOL_AFTER: Duration = Duration::from_secs(1);
 
 /// How listening ended.
@@ -72,7 +71,7 @@ impl<'a> Listener<'a> {
             if self.waiter.is_orphaned() {
                 return Ok(ListenOutcome::Orphaned);
             }
-            let look_again = self.ingest_spool();
+            let look_again = self.settle_spool();
             let taken = self.deliver(deadline, most, &mut consume)?;
             if taken > 0 {
                 return Ok(ListenOutcome::Delivered(taken));
@@ -92,13 +91,11 @@ impl<'a> Listener<'a> {
         self.journal.take_repair()
     }
 
-    /// Applies what hooks spooled. Gives when to try again, if something is left: no doorbell announces that the write lock
-    /// was released.
-    fn ingest_spool(&mut self) -> Option<Instant> {
-        match self.journal.ingest_spool(&monotonic, LockTimeout::HOOK) {
-            Ok(taken) => taken.more.then(Instant::now),
-            Err(_) => Some(Instant::now() + RETRY_SPOOL_AFTER),
-        }
+    /// Waits until spooled events are applied. Returns when to look again, if some are left: no doorbell announces that the write
+    /// lock was released.
+    fn settle_spool(&mut self) -> Option<Instant> {
+        let settled = self.journal.settle_spool().and_then(|()| self.journal.has_spooled_events());
+        settled.unwrap_or(true).then(|| Instant::now() + RETRY_SPOOL_AFTER)
     }
 
     fn deliver<E: From<Error>>(

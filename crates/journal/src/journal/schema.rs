@@ -161,11 +161,6 @@ impl Journal {
         self.schema.hub_was_woken = doorbell::wake_hub(&self.home);
     }
 
-    /// Wakes all waiting processes: something was spooled, and each of them can apply it.
-    pub(crate) fn wake_all(&mut self) {
-        self.schema.hub_was_woken = doorbell::wake_all(&self.home);
-    }
-
     /// Whether a hub was running at the last change. If not, the caller has to start one.
     pub fn hub_was_woken(&self) -> bool {
         self.schema.hub_was_woken

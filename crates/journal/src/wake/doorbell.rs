@@ -8,6 +8,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Instant;
 
 use rustix::fs::OFlags;
@@ -45,8 +46,39 @@ impl LockOwner {
 pub(crate) struct Doorbell {
     fifo: File,
     name: String,
+    /// Shared with what may only be done under this lock.
+    lock: Arc<BellLock>,
+}
+
+/// The lock of a doorbell. Without the FIFO its holder cannot be woken, and without an owner in the file it is not taken for the
+/// process that waits there.
+#[derive(Debug)]
+pub(crate) struct BellLock {
+    lock: Lock,
+    /// The FIFO.
     path: PathBuf,
-    alive: Lock,
+}
+
+impl BellLock {
+    /// Takes the lock, waiting until the deadline at most (`None`: for ever). `Ok(None)`: another process has it.
+    pub(crate) fn take(home: &Home, name: &str, deadline: Option<Instant>) -> io::Result<Option<Self>> {
+        let path = named(home, name);
+        let Some(lock) = Lock::take(&lock_of(&path), deadline)? else { return Ok(None) };
+        let own = Self { lock, path };
+        // The owner before may have been killed.
+        own.lock.file().set_len(0)?;
+        Ok(Some(own))
+    }
+}
+
+impl Drop for BellLock {
+    fn drop(&mut self) {
+        // Without its own lock there, the files of that name are those of another process.
+        if is_at(self.lock.file(), &lock_of(&self.path)) {
+            // If this fails, the next process that registers removes the files.
+            remove(&self.path);
+        }
+    }
 }
 
 impl Doorbell {
@@ -57,18 +89,21 @@ impl Doorbell {
         owner: &LockOwner,
         deadline: Option<Instant>,
     ) -> io::Result<Self> {
-        let path = named(home, name);
-        let alive = Lock::take(&lock_of(&path), deadline)?.ok_or(ErrorKind::WouldBlock)?;
+        let lock = BellLock::take(home, name, deadline)?.ok_or(ErrorKind::WouldBlock)?;
         // Left by a process that was killed, or not a doorbell at all.
-        remove_any(&path);
-        alive.file().set_len(0)?;
+        remove_any(&lock.path);
         let mut line = serde_json::to_vec(owner)?;
         line.push(b'\n');
-        alive.file().write_all(&line)?;
-        make_fifo(&path)?;
+        lock.lock.file().write_all(&line)?;
+        make_fifo(&lock.path)?;
         // Read and write: there is always a writer then, so an idle FIFO does not read as closed.
-        let fifo = OpenOptions::new().read(true).write(true).custom_flags(nonblocking()).open(&path)?;
-        Ok(Self { fifo, name: name.to_owned(), path, alive })
+        let fifo = OpenOptions::new().read(true).write(true).custom_flags(nonblocking()).open(&lock.path)?;
+        Ok(Self { fifo, name: name.to_owned(), lock: Arc::new(lock) })
+    }
+
+    /// The lock alone. It is held until both are dropped.
+    pub(crate) fn lock(&self) -> Arc<BellLock> {
+        Arc::clone(&self.lock)
     }
 
     /// The name by which other processes find it.
@@ -96,7 +131,8 @@ impl Doorbell {
     /// Whether another process has removed it or its lock, or replaced one of them by something else: nothing can wake this
     /// process then, or another process may have its name.
     pub(crate) fn is_gone(&self) -> bool {
-        is_gone(&self.fifo, &self.path) || is_gone(self.alive.file(), &lock_of(&self.path))
+        let BellLock { lock, path } = self.lock.as_ref();
+        is_gone(&self.fifo, path) || is_gone(lock.file(), &lock_of(path))
     }
 
     /// Tells once the doorbell may have been removed. `None` where the system has no such thing.
@@ -106,7 +142,7 @@ impl Doorbell {
         let queue = init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC).ok()?;
         // A file that is open is not deleted when it is removed; the number of its links changes.
         let flags = WatchFlags::ATTRIB | WatchFlags::MOVE_SELF;
-        add_watch(&queue, &self.path, flags).ok().map(|_| Removal(queue))
+        add_watch(&queue, &self.lock.path, flags).ok().map(|_| Removal(queue))
     }
 
     #[cfg(not(target_os = "linux"))]
@@ -145,16 +181,6 @@ impl AsFd for Doorbell {
     }
 }
 
-impl Drop for Doorbell {
-    fn drop(&mut self) {
-        // Without its own lock there, the files of that name are those of another process.
-        if is_at(self.alive.file(), &lock_of(&self.path)) {
-            // If this fails, the next process that registers removes the files.
-            remove(&self.path);
-        }
-    }
-}
-
 /// Wakes the process at a doorbell. Never waits and never creates the file. Gives whether a process reads it; a regular
 /// file under that name, left by a backup or a shell's `>`, counts as none.
 pub(crate) fn wake(path: &Path) -> bool {
@@ -181,13 +207,11 @@ pub(crate) fn wake_hub(home: &Home) -> bool {
     wake(&hub) && !owner(&hub).is_some_and(|owner| is_ending(owner.pid, owner.started))
 }
 
-/// Wakes every doorbell of a home, registered or not. Gives whether a hub is there.
-pub(crate) fn wake_all(home: &Home) -> bool {
-    let hub = named(home, HUB);
-    all(home).iter().filter(|bell| **bell != hub).for_each(|bell| {
-        wake(bell);
-    });
-    wake_hub(home)
+/// Wakes every doorbell of a home, registered or not, and the hub's.
+pub(crate) fn wake_all(home: &Home) {
+    for bell in all(home) {
+        wake(&bell);
+    }
 }
 
 /// The doorbell of that name.
@@ -301,7 +325,7 @@ mod tests {
         let (_directory, _home, bell) = created();
         assert!(!rings(&bell));
         for _ in 0..100_000 {
-            wake(&bell.path);
+            wake(&bell.lock.path);
         }
         assert!(rings(&bell));
         assert!(bell.drain().unwrap());
@@ -312,7 +336,7 @@ mod tests {
     #[test]
     fn ringing_never_makes_a_doorbell() {
         let (_directory, _home, bell) = created();
-        let path = bell.path.clone();
+        let path = bell.lock.path.clone();
         drop(bell);
         wake(&path);
         assert!(!path.exists());
@@ -322,12 +346,12 @@ mod tests {
     #[test]
     fn what_is_no_doorbell_has_heard_nothing_and_gives_way_to_one() {
         let (_directory, home, bell) = created();
-        let owner = owner(&bell.path).unwrap();
+        let owner = owner(&bell.lock.path).unwrap();
         let path = named(&home, "b");
         let make: [&dyn Fn(); 4] = [
             &|| fs::write(&path, "").unwrap(),
             &|| fs::create_dir(&path).unwrap(),
-            &|| std::os::unix::fs::symlink(&bell.path, &path).unwrap(),
+            &|| std::os::unix::fs::symlink(&bell.lock.path, &path).unwrap(),
             &|| std::os::unix::fs::symlink("/dev/null", &path).unwrap(),
         ];
         for (number, make) in make.iter().enumerate() {
@@ -347,15 +371,15 @@ mod tests {
         let orphan = directory.path().join("orphan.fifo");
         make_fifo(&orphan).unwrap();
         wake(&orphan);
-        assert!(!is_alive(&orphan) && is_alive(&bell.path));
+        assert!(!is_alive(&orphan) && is_alive(&bell.lock.path));
     }
 
     #[test]
     fn the_dead_leave_nothing() {
         let (_directory, home, bell) = created();
-        assert_eq!(all(&home), std::slice::from_ref(&bell.path));
-        assert_eq!(owner(&bell.path).unwrap().consumer, "lead");
-        assert!(!remove_if_stale(&bell.path), "a live process keeps its doorbell");
+        assert_eq!(all(&home), std::slice::from_ref(&bell.lock.path));
+        assert_eq!(owner(&bell.lock.path).unwrap().consumer, "lead");
+        assert!(!remove_if_stale(&bell.lock.path), "a live process keeps its doorbell");
         drop(bell);
         assert!(all(&home).is_empty());
     }
@@ -364,9 +388,9 @@ mod tests {
     #[test]
     fn one_that_is_gone_leaves_alone_what_has_its_name() {
         let (_directory, home, bell) = created();
-        let owner = owner(&bell.path).unwrap();
+        let owner = owner(&bell.lock.path).unwrap();
         assert!(!bell.is_gone());
-        fs::remove_file(lock_of(&bell.path)).unwrap();
+        fs::remove_file(lock_of(&bell.lock.path)).unwrap();
         assert!(bell.is_gone(), "another process can have its name");
         fs::remove_dir_all(home.bells()).unwrap();
         assert!(bell.is_gone());
@@ -374,7 +398,7 @@ mod tests {
         let other = Doorbell::create(&home, "a", &owner, None).unwrap();
         assert!(bell.is_gone() && !other.is_gone());
         drop(bell);
-        assert!(!other.is_gone() && is_alive(&other.path) && wake(&other.path));
+        assert!(!other.is_gone() && is_alive(&other.lock.path) && wake(&other.lock.path));
     }
 
     #[test]
@@ -384,6 +408,6 @@ mod tests {
         make_fifo(&dead).unwrap();
         fs::write(lock_of(&dead), "{}").unwrap();
         assert!(remove_if_stale(&dead));
-        assert_eq!(all(&home), std::slice::from_ref(&bell.path));
+        assert_eq!(all(&home), std::slice::from_ref(&bell.lock.path));
     }
 }

@@ -26,7 +26,7 @@ impl TestHome {
 
     fn below(parent: &std::path::Path) -> Self {
         let directory = tempfile::tempdir_in(parent).expect("a temporary directory");
-        let home = Home::new(directory.path().join("home")).with_repair(Some(repair));
+        let home = Home::new(directory.path().join("home")).with_hub_starter(Some(repair));
         Self { _directory: directory, home }
     }
 

@@ -4,8 +4,7 @@ use ringer_core::Scope;
 use ringer_core::agent::{AgentState, Authority, Signal};
 use ringer_core::message::Agent;
 use ringer_journal::{
-    AgentEvent, AgentInfo, Confirms, IdSource, InboxRequest, LockTimeout, MachineNaming, NameSource,
-    monotonic,
+    AgentEvent, AgentInfo, Confirms, IdSource, InboxRequest, MachineNaming, NameSource, monotonic,
 };
 use ringer_relay::{LinkState, MachineAgents};
 use test_support::{NATS_USERS, NatsServer, until, until_within};
@@ -36,9 +35,9 @@ impl Member {
             nonce: None,
             confirms: Some(Confirms::default()),
         };
-        let written = journal.record_event(&event, InboxRequest::default(), &monotonic).expect("an event");
+        let written = journal.record_event(&event, InboxRequest::default()).expect("an event");
         if written.spooled {
-            journal.ingest_spool(&monotonic, LockTimeout::COMMAND).expect("it is applied");
+            journal.settle_spool().expect("it is applied");
         }
     }
 

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use ringer_hub::Clock;
 use ringer_ipc::drop_box::DropBox;
 use ringer_ipc::{HubClient, HubClientError};
-use ringer_journal::{Home, HubLock, HubStore, IdSource, Journal, LockTimeout, SpoolStatus, monotonic};
+use ringer_journal::{Home, HubLock, HubStore, IdSource, Journal, SpoolStatus};
 use ringer_platform::owned;
 use serde_json::Value;
 
@@ -172,10 +172,10 @@ fn repaired(home: &Home, journal: &mut Journal) -> Vec<Row> {
 
 /// Events of hooks that are not in the journal, if there are any.
 fn spool(home: &Home, journal: &mut Journal) -> Option<Row> {
-    let taken = journal.ingest_spool(&monotonic, LockTimeout::HOOK);
+    let settled = journal.settle_spool();
     let status = SpoolStatus::of(home, IdSource::now().unix_ms);
     let mut words = context::spool_text(&status, &Clock::local())?;
-    if let Err(error) = taken {
+    if let Err(error) = settled {
         words = format!("{words}: {error}");
     }
     let row = if status.lost.is_some() {

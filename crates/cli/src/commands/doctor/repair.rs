@@ -8,7 +8,7 @@ use crate::failure::{Failure, Outcome};
 use crate::output::{count, print_line};
 
 pub(super) fn run() -> Outcome {
-    let home = context::home()?.with_repair(None);
+    let home = context::home()?.with_hub_starter(None);
     home.check_owner()?;
     if !home.path().exists() {
         return print_line("There is no journal yet.");

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -58,6 +58,11 @@ impl HubEnvironment {
 
     pub(crate) fn config(&self) -> PathBuf {
         self.base.path().join("config.toml")
+    }
+
+    /// `XDG_RUNTIME_DIR`.
+    pub(crate) fn runtime_directory(&self) -> &Path {
+        self.runtime.path()
     }
 
     /// The binary, which may start a hub.

@@ -62,7 +62,7 @@ impl<S: Schema> Database<S> {
         lock_timeout: LockTimeout,
         error: Error,
     ) -> Result<Self, Error> {
-        let Some(request) = home.repair_request() else { return Err(error) };
+        let Some(request) = home.hub_starter() else { return Err(error) };
         let end = Instant::now() + lock_timeout.0;
         let mut asked: Option<Instant> = None;
         loop {

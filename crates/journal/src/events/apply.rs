@@ -1,37 +1,49 @@
-//! Applies the events that hooks spooled: each event once, in the order in which they happened.
+//! Applies spooled events: each once, in the order in which they happened.
 //!
-//! Several processes may do this at the same moment, and each may be killed anywhere. An event is applied and its name
-//! recorded in one transaction; its file is removed after that. So under the write lock an event is applied if its file
-//! exists and its name is not recorded. Names of files that are gone are removed, under the lock as well.
+//! Only the process that holds the hub's lock does this: the hub, or a command where no hub may be started. It may be killed anywhere. An
+//! event is applied and its name recorded in one transaction; its file is removed after that. So an event is applied if its file
+//! exists and its name is not recorded. Both are looked at inside the transaction, because the lock protects nothing once its
+//! file was removed. Names of files that are gone are removed there, too.
 
 use std::collections::HashSet;
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::Path;
-use std::time::{Duration, UNIX_EPOCH};
+use std::thread;
+use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use ringer_core::message::Agent;
 use ringer_core::{Draft, Kind, Scope, Sender};
 use rusqlite::{OptionalExtension, Transaction};
 use serde::Deserialize;
 
-use super::event::{AgentEvent, EventOutcome, InboxRequest, SpooledEvent, VERSION};
+use super::event::{AgentEvent, InboxRequest, SpooledEvent, VERSION};
 use super::lost::LostEvents;
 use crate::db::text::text;
 use crate::db::write_lock::LockTimeout;
 use crate::error::Error;
 use crate::events::spool::{Entry, SHOWN_FOR, Spool};
 use crate::home::Home;
-use crate::ids::IdSource;
+use crate::ids::{IdSource, monotonic};
 use crate::journal::agent::apply::EventTime;
 use crate::journal::append;
+use crate::journal::hub_reader::SpoolLock;
 use crate::journal::schema::Journal;
 use crate::runtime_directory::hash;
+use crate::wake::doorbell;
 
 /// Events applied in one transaction. Each takes a fraction of a millisecond, and other writers wait for all of them.
 const MAX_AT_ONCE: usize = 256;
 
-/// What one call of [`Journal::ingest_spool`] did.
+/// How long a command waits for the hub to apply spooled events. A hub that runs takes some milliseconds, one that is started
+/// about 30 ms on an idle machine. A hub that cannot write holds a command up no longer than this.
+const SETTLE_WITHIN: Duration = Duration::from_secs(1);
+
+/// The pauses between two looks at the spool, each twice as long as the one before. A hub that runs is done after the first ones.
+const FIRST_PAUSE: Duration = Duration::from_millis(1);
+const LONGEST_PAUSE: Duration = Duration::from_millis(20);
+
+/// The result of one [`Journal::apply_spool`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SpoolProgress {
     /// Events that were applied.
@@ -64,23 +76,101 @@ impl SpoolStatus {
 }
 
 impl Journal {
-    /// Applies at most 256 spooled events, waiting for the write lock no longer than the timeout. An empty spool costs two
-    /// directory listings.
-    pub fn ingest_spool(
+    /// Waits until the events that are in the spool now are applied, at most one second. Wakes the hub for it, or starts one. Where no
+    /// hub may be started, applies them here; an error says why that failed. An empty spool costs two directory listings.
+    ///
+    /// For a command, before it reads what events change.
+    pub fn settle_spool(&mut self) -> Result<(), Error> {
+        self.settle_spool_within(SETTLE_WITHIN)
+    }
+
+    /// The same with another time limit.
+    pub fn settle_spool_within(&mut self, limit: Duration) -> Result<(), Error> {
+        let end = Instant::now() + limit;
+        let (mut pause, mut hub_comes, mut busy) = (FIRST_PAUSE, false, None);
+        // Others may be spooled all the time.
+        let mut entries = Spool::of(&self.home).entries();
+        while self.has_unapplied(&entries)? {
+            if !hub_comes {
+                hub_comes = doorbell::wake_hub(&self.home);
+            }
+            if !hub_comes {
+                match self.home.hub_starter() {
+                    Some(start) => {
+                        start(&self.home);
+                        hub_comes = true;
+                    }
+                    None => match self.apply_spool_as_command() {
+                        Ok(Some(SpoolProgress { more: true, .. })) if Instant::now() < end => continue,
+                        Ok(Some(_)) => return Ok(()),
+                        // Another command applies them, or a hub that starts will.
+                        Ok(None) => {}
+                        Err(error @ Error::Busy { .. }) => busy = Some(error),
+                        Err(error) => return Err(error),
+                    },
+                }
+            }
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return busy.map_or(Ok(()), Err);
+            }
+            thread::sleep(pause.min(left));
+            pause = (pause * 2).min(LONGEST_PAUSE);
+            entries.retain(Entry::exists);
+        }
+        Ok(())
+    }
+
+    /// Applies one batch of spooled events where no hub may be started. For a hook that has spooled its event: without this, a
+    /// session would get no messages until a command runs.
+    pub fn apply_spool_without_hub(&mut self) -> Result<(), Error> {
+        if self.home.hub_starter().is_none() && !self.hub_was_woken() {
+            self.apply_spool_as_command()?;
+        }
+        Ok(())
+    }
+
+    /// Applies one batch under the hub's lock. `None` if another process holds that. The lock is released after each batch, for a
+    /// hub that starts.
+    fn apply_spool_as_command(&mut self) -> Result<Option<SpoolProgress>, Error> {
+        let Some(lock) = SpoolLock::take(&self.home)? else { return Ok(None) };
+        self.apply_spool(&lock, &monotonic, LockTimeout::HOOK).map(Some)
+    }
+
+    /// Returns true if [`Self::apply_spool`] would change something. False for files of a newer version, and for those that were
+    /// applied and cannot be removed.
+    pub fn has_spooled_events(&mut self) -> Result<bool, Error> {
+        self.has_unapplied(&Spool::of(&self.home).entries())
+    }
+
+    fn has_unapplied(&mut self, entries: &[Entry]) -> Result<bool, Error> {
+        if Spool::of(&self.home).lost().is_some() {
+            return Ok(true);
+        }
+        if entries.is_empty() {
+            return Ok(false);
+        }
+        let applied = self.applied_names()?;
+        let mut left = entries.iter().filter(|entry| !applied.contains(&entry.note()));
+        Ok(left.any(|entry| !matches!(SpoolFile::of(entry), None | Some(SpoolFile::Newer))))
+    }
+
+    /// Applies at most 256 spooled events, waiting for the write lock no longer than the timeout. Reports lost events to the person.
+    pub fn apply_spool(
         &mut self,
+        _: &SpoolLock,
         clock: &dyn Fn() -> Duration,
         lock_timeout: LockTimeout,
     ) -> Result<SpoolProgress, Error> {
         let spool = Spool::of(&self.home);
         spool.remove_abandoned();
-        let (entries, lost) = (spool.entries(None), spool.lost());
+        let (entries, lost) = (spool.entries(), spool.lost());
         if entries.is_empty() && lost.is_none() {
             return Ok(SpoolProgress::default());
         }
-        let options = IngestOptions { own: None, lost };
-        let taken =
-            self.with_lock_timeout(lock_timeout, |journal| journal.ingest(&spool, entries, &options, clock));
-        taken.map(|(_, taken)| taken)
+        self.with_lock_timeout(lock_timeout, |journal| {
+            journal.apply_entries(&spool, entries, lost.as_ref(), clock)
+        })
     }
 
     /// Makes sure that lost events can be counted when the disk is full. For the hub, while there is room.
@@ -88,56 +178,37 @@ impl Journal {
         Spool::of(&self.home).prepare_counter();
     }
 
-    /// Applies the spooled events of one agent, and with the event of that name also its inbox request.
-    pub(super) fn ingest_session(
-        &mut self,
-        spool: &Spool,
-        agent: &Agent,
-        own: (&str, InboxRequest<'_>),
-        clock: &dyn Fn() -> Duration,
-    ) -> Result<EventOutcome, Error> {
-        let mut entries = spool.entries(Some(agent));
-        // The oldest wait for the hub if there are more: the state is what the newest event says.
-        entries.drain(..entries.len().saturating_sub(MAX_AT_ONCE));
-        let options = IngestOptions { own: Some(own), lost: None };
-        let (own, _) = self.ingest(spool, entries, &options, clock)?;
-        // Another process has it, or will.
-        Ok(own.unwrap_or(EventOutcome { spooled: true, ..EventOutcome::default() }))
-    }
-
-    fn ingest(
+    fn apply_entries(
         &mut self,
         spool: &Spool,
         entries: Vec<Entry>,
-        options: &IngestOptions<'_>,
+        lost: Option<&LostEvents>,
         clock: &dyn Fn() -> Duration,
-    ) -> Result<(Option<EventOutcome>, SpoolProgress), Error> {
+    ) -> Result<SpoolProgress, Error> {
         let applied_names = self.applied_names()?;
-        let (done, mut entries): (Vec<Entry>, Vec<Entry>) =
+        let (done, entries): (Vec<Entry>, Vec<Entry>) =
             entries.into_iter().partition(|entry| applied_names.contains(&entry.note()));
         // Applied by a process that was killed before it removed them.
         done.iter().for_each(Entry::remove);
-        let (mut events, mut unreadable, more) = read(&mut entries);
-        if events.is_empty() && unreadable.is_empty() && options.lost.is_none() {
-            return Ok((None, SpoolProgress::default()));
+        let Batch { mut events, mut unreadable, more } = Batch::read(entries);
+        if events.is_empty() && unreadable.is_empty() && lost.is_none() {
+            return Ok(SpoolProgress::default());
         }
-        let (own, applied, failed, bells) = self.write(|transaction| {
-            let (mut own, mut applied, mut failed, mut bells) = (None, 0, Vec::new(), Vec::new());
+        let (applied, failed, bells) = self.write(|transaction| {
+            let (mut applied, mut failed, mut bells) = (0, Vec::new(), Vec::new());
             remove_notes(transaction)?;
             let now = clock();
             for (place, (entry, event)) in events.iter().enumerate() {
                 if !entry.exists() || is_noted(transaction, entry)? {
                     continue;
                 }
-                let wanted = options.own.filter(|(name, _)| entry.name == *name).map(|(_, wanted)| wanted);
                 let time = time_of(entry, event, now);
                 // An event that cannot be applied must not keep the others from being so.
                 transaction.execute_batch("SAVEPOINT event")?;
-                match event.apply(transaction, wanted.unwrap_or_default(), time) {
-                    Ok((outcome, more)) => {
+                match event.apply(transaction, InboxRequest::default(), time) {
+                    Ok((_, more)) => {
                         bells.extend(more);
                         applied += 1;
-                        own = wanted.map(|_| outcome).or(own);
                         note(transaction, entry)?;
                     }
                     // The database itself: nothing can be applied now.
@@ -150,12 +221,12 @@ impl Journal {
                 transaction.execute_batch("RELEASE event")?;
             }
             let bad = unreadable.iter().chain(failed.iter().map(|place| &events[*place].0));
-            for (text, stamp) in problems(&bad.collect::<Vec<_>>(), options.lost.as_ref()) {
+            for (text, stamp) in problems(&bad.collect::<Vec<_>>(), lost) {
                 if let Ok(draft) = Draft::new(Scope::global(), Sender::system(), Kind::Error, &text) {
                     bells.extend(append::put(transaction, &draft, &stamp.message_id(), stamp.unix_ms)?);
                 }
             }
-            Ok((own, applied, failed, bells))
+            Ok((applied, failed, bells))
         })?;
         for place in failed.into_iter().rev() {
             unreadable.push(events.swap_remove(place).0);
@@ -165,13 +236,12 @@ impl Journal {
         for (entry, _) in &events {
             entry.remove();
         }
-        if options.lost.is_some() {
+        if lost.is_some() {
             spool.mark_lost_reported();
         }
         self.wake(&bells);
         let made_progress = moved > 0 || events.iter().any(|(entry, _)| !entry.exists());
-        let taken = SpoolProgress { events: applied, unreadable: moved, more: more && made_progress };
-        Ok((own, taken))
+        Ok(SpoolProgress { events: applied, unreadable: moved, more: more && made_progress })
     }
 
     /// The events that were applied and whose files are still there.
@@ -183,52 +253,7 @@ impl Journal {
     }
 }
 
-/// What to do besides applying events.
-struct IngestOptions<'a> {
-    /// The event of the hook that runs this, by its name, and its inbox request.
-    own: Option<(&'a str, InboxRequest<'a>)>,
-    /// Lost events to report.
-    lost: Option<LostEvents>,
-}
-
-/// Whether an event could not be applied because of what it says, or what its agent's row says.
-fn is_about_the_event(error: &rusqlite::Error) -> bool {
-    use rusqlite::ErrorCode::{ConstraintViolation, TooBig, TypeMismatch};
-    matches!(error.sqlite_error_code(), None | Some(ConstraintViolation | TooBig | TypeMismatch))
-}
-
-/// When an event happened, for the process that applies it now.
-fn time_of(entry: &Entry, event: &AgentEvent, now: Duration) -> EventTime {
-    if entry.is_of_this_boot() {
-        EventTime { mono: entry.mono.min(now), now, earlier_boot_ms: None }
-    } else {
-        EventTime { mono: now, now, earlier_boot_ms: Some(event.stamp.unix_ms) }
-    }
-}
-
-/// Reads the oldest files, at most [`MAX_AT_ONCE`]. Gives the events, what no hook wrote, and whether there are more.
-fn read(entries: &mut Vec<Entry>) -> (Vec<(Entry, AgentEvent)>, Vec<Entry>, bool) {
-    let (mut events, mut unreadable) = (Vec::new(), Vec::new());
-    for entry in entries.drain(..) {
-        if events.len() + unreadable.len() == MAX_AT_ONCE {
-            return (events, unreadable, true);
-        }
-        let bytes = match entry.read() {
-            Ok(bytes) => bytes,
-            Err(error) if error.kind() == ErrorKind::InvalidData => Vec::new(),
-            // Applied by another process in the meantime, or this process has no descriptors left.
-            Err(_) => continue,
-        };
-        match SpoolFile::read(&bytes) {
-            SpoolFile::Event(event) => events.push((entry, *event)),
-            SpoolFile::Newer => {}
-            SpoolFile::Unreadable => unreadable.push(entry),
-        }
-    }
-    (events, unreadable, false)
-}
-
-/// What a file of the spool says.
+/// The content of one file of the spool.
 #[doc(hidden)]
 #[derive(Debug, PartialEq, Eq)]
 pub enum SpoolFile {
@@ -256,13 +281,64 @@ impl SpoolFile {
         }
     }
 
+    /// `None` if it was applied in the meantime, or if this process has no descriptors left.
+    fn of(entry: &Entry) -> Option<Self> {
+        match entry.read() {
+            Ok(bytes) => Some(Self::read(&bytes)),
+            Err(error) if error.kind() == ErrorKind::InvalidData => Some(Self::Unreadable),
+            Err(_) => None,
+        }
+    }
+
     /// Puts bytes into the spool of a home, as a file of an agent whose event happened then: for fuzzing.
     pub fn put(home: &Home, agent: &Agent, mono: Duration, bytes: &[u8]) -> io::Result<()> {
         Spool::of(home).begin(agent, IdSource::now().number())?.finish(mono, bytes).map(drop)
     }
 }
 
-/// Whether its names are names. Reading them back does not check that.
+/// The oldest files of the spool, at most [`MAX_AT_ONCE`].
+#[derive(Default)]
+struct Batch {
+    events: Vec<(Entry, Box<AgentEvent>)>,
+    unreadable: Vec<Entry>,
+    /// There are more files.
+    more: bool,
+}
+
+impl Batch {
+    fn read(entries: Vec<Entry>) -> Self {
+        let mut batch = Self::default();
+        for entry in entries {
+            if batch.events.len() + batch.unreadable.len() == MAX_AT_ONCE {
+                batch.more = true;
+                break;
+            }
+            match SpoolFile::of(&entry) {
+                Some(SpoolFile::Event(event)) => batch.events.push((entry, event)),
+                Some(SpoolFile::Unreadable) => batch.unreadable.push(entry),
+                Some(SpoolFile::Newer) | None => {}
+            }
+        }
+        batch
+    }
+}
+
+/// Returns true if an event could not be applied because of what it says, or what its agent's row says.
+fn is_about_the_event(error: &rusqlite::Error) -> bool {
+    use rusqlite::ErrorCode::{ConstraintViolation, TooBig, TypeMismatch};
+    matches!(error.sqlite_error_code(), None | Some(ConstraintViolation | TooBig | TypeMismatch))
+}
+
+/// When an event happened, for the process that applies it now.
+fn time_of(entry: &Entry, event: &AgentEvent, now: Duration) -> EventTime {
+    if entry.is_of_this_boot() {
+        EventTime { mono: entry.mono.min(now), now, earlier_boot_ms: None }
+    } else {
+        EventTime { mono: now, now, earlier_boot_ms: Some(event.stamp.unix_ms) }
+    }
+}
+
+/// Returns true if its names are valid. Deserialising them does not check that.
 fn is_valid(event: &AgentEvent) -> bool {
     let agents = [Some(&event.agent.id), event.agent.manager.as_ref()];
     agents.into_iter().flatten().all(|agent| Agent::new(agent.as_str()).is_ok())
