@@ -10,8 +10,9 @@ use crate::machine::is_ci;
 use crate::step::Step;
 use crate::step_times::StepTimes;
 
-/// The version that CI installs. Older ones than 0.20 do not read deny.toml, or what cargo says of packages.
+/// The version that CI installs.
 const VERSION: &str = "0.20.2";
+/// The oldest one that is tried: before it, neither deny.toml nor the output of `cargo metadata` may be understood.
 const OLDEST: (u32, u32) = (0, 20);
 
 const LOCK_FILES: [LockFile; 2] = [
@@ -22,7 +23,7 @@ const LOCK_FILES: [LockFile; 2] = [
 
 struct LockFile {
     manifest: &'static str,
-    /// What to do about an exception for a version that is not there.
+    /// What is done about an exception for a version that is not in the lock file.
     unmatched_skips: &'static str,
 }
 
@@ -39,8 +40,8 @@ pub(crate) fn check(times: &mut StepTimes) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The program: the developer's own, or in CI one that is kept in the target folder. It is built without optimisation, which
-/// takes a third of the time and checks as quickly.
+/// The program: the developer's own, or in CI one that is kept in the target folder. A check takes seconds also without
+/// optimisation, and the build takes minutes with it.
 fn ensure(times: &mut StepTimes) -> Result<OsString, Failure> {
     let folder = binary::artifacts()?.join("tools");
     let installed = folder.join("bin/cargo-deny");
