@@ -6,7 +6,8 @@
 use std::sync::OnceLock;
 
 use ringer_core::attention::Record;
-use ringer_core::message::{Agent, REFUSED, Recipient, Tag};
+use ringer_core::hash::fnv1a_64;
+use ringer_core::message::{Agent, DONE_IN_TERMINAL, REFUSED, Recipient, Tag, is_about_impostors};
 use ringer_core::{Draft, Kind, Scope, Sender};
 use ringer_guard::{AgentProcesses, Evidence, HubProcess, PaneWindows, Refusal, System, Verdict, examine};
 use ringer_hub::Clock;
@@ -23,8 +24,6 @@ use crate::notifications::Notifications;
 
 /// The category of the notification that a script of the person did what only they may do.
 const BY_SCRIPT: &str = "done_by_script";
-/// The category where the end of the terminal cannot be seen.
-const BY_TERMINAL: &str = "done_in_terminal";
 
 /// Set in the server of panes. Every window that it shows panes in was checked when it attached, and nobody else reaches the
 /// keys and buttons that it acts on.
@@ -95,10 +94,10 @@ fn quietens(journal: &mut Journal, verdict: Verdict, what: &str, requests: &[Val
     {
         return Ok(());
     }
-    // What is quietened can be undone, but nobody may hide a refusal without a trace.
-    let is_refusal = |record: &Record| record.category.as_deref() == Some(REFUSED) && !record.is_resolved;
-    let hides_refusal = !Notifications::read(journal)?.newest(&Clock::local(), is_refusal, 1).is_empty();
-    let announced = if hides_refusal { Announced::Yes } else { Announced::No };
+    // What is quietened can be undone, but nobody may hide without a trace that somebody acted for the person.
+    let is_warning = |record: &Record| is_about_impostors(record.category.as_deref()) && !record.is_resolved;
+    let may_hide_warning = !Notifications::read(journal)?.newest(&Clock::local(), is_warning, 1).is_empty();
+    let announced = if may_hide_warning { Announced::Yes } else { Announced::No };
     passes(journal, verdict, &Scope::global(), what, announced).map(drop)
 }
 
@@ -116,7 +115,7 @@ fn are_own(journal: &mut Journal, agent: &Agent, requests: &[Value]) -> Result<b
         let is_own = message.is_some_and(|message| {
             let sender = message.draft.sender.as_str();
             let is_sender = sender == agent.as_str() || name.as_deref() == Some(sender);
-            is_sender && message.draft.category.as_deref() != Some(REFUSED)
+            is_sender && !is_about_impostors(message.draft.category.as_deref())
         });
         if !is_own {
             return Ok(false);
@@ -151,7 +150,8 @@ fn reserved(method: &str) -> Option<(&'static str, Reserved)> {
         "notification.mark_read" | "notification.mark_unread" => ("mark notifications", Reserved::Quietening),
         "notification.snooze" => ("snooze notifications", Reserved::Quietening),
         "notification.clear" | "notification.dismiss" => ("clear notifications", Reserved::Quietening),
-        "notification.undo" => ("undo what a person did", Reserved::Other(Announced::No)),
+        "notification.forget" => ("delete the messages of a repository", Reserved::Other(Announced::Yes)),
+        "notification.undo" => ("undo what a person did", Reserved::Other(Announced::Yes)),
         "mute.set" => ("change what is muted", Reserved::Other(Announced::Yes)),
         "mute.remove" => ("change what is muted", Reserved::Other(Announced::No)),
         "hub.stop" => ("stop the hub", Reserved::Other(Announced::No)),
@@ -286,7 +286,8 @@ fn passes(
         Verdict::Known(evidence) if announced == Announced::No => Ok(format!("from {evidence}")),
         Verdict::Known(evidence) => {
             let text = format!("Somebody in {evidence}, did this: {what}. If it was not you: ringer undo, ringer log");
-            announce(journal, scope, Kind::Status, BY_TERMINAL, None, &text);
+            // A key of its own for each: a later one must not take an earlier one off the list.
+            announce(journal, scope, Kind::Status, DONE_IN_TERMINAL, Some(&format!("{:016x}", fnv1a_64(what.bytes()))), &text);
             Ok(format!("from {evidence}"))
         }
         Verdict::Agent(agent) => Err(refuse_agent(journal, &agent, scope, what)

@@ -13,6 +13,7 @@ use crate::confirm::confirm;
 use crate::context;
 use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
+use crate::guard;
 use crate::line::text_line;
 use crate::output::{count, eprint_line, print_json};
 
@@ -62,6 +63,10 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
     if !arguments.yes && !confirm("Delete?", "ringer nuke --yes")? {
         eprint_line("Nothing was deleted.");
         return Ok(());
+    }
+    if let Some(journal) = &mut journal {
+        // Not in the repository's scope, which goes.
+        guard::only_a_person(journal, &Scope::global(), "delete the messages of a repository")?;
     }
     let ended = listeners.iter().filter(|listening| stop_listener(listening)).count();
     let removed = journal.map(|mut journal| journal.remove_scope(&scope)).transpose()?.unwrap_or_default();

@@ -6,7 +6,7 @@ use super::bulk_mark::BulkChange;
 use super::{Candidate, Engine};
 use crate::attention::{Badge, Cause, Command, ReadReason, Ring, UnreadReason};
 use crate::engine::{Order, View};
-use crate::message::{MessageId, Place, SurfaceId};
+use crate::message::{MessageId, Place, SurfaceId, is_about_impostors};
 use crate::policy::DeliveryChannel;
 use crate::time::Now;
 
@@ -105,12 +105,14 @@ impl Engine {
     ) {
         self.note_reasons(Some(place), command.as_ref(), orders);
         let ids = self.attention.begin_read(place);
+        let ids = self.without_warnings(ids);
         self.begin_mark(now, BulkChange::Read(by.clone()), ids, Some(place.clone()), command, orders);
     }
 
     pub(super) fn read_all(&mut self, now: Now, command: Option<Command>, orders: &mut Vec<Order>) {
         self.note_reasons(None, command.as_ref(), orders);
         let ids = self.attention.begin_read_all();
+        let ids = self.without_warnings(ids);
         self.begin_mark(now, BulkChange::Read(ReadReason::All), ids, None, command, orders);
     }
 
@@ -148,6 +150,7 @@ impl Engine {
         add_cleared_steps(running.into_iter().map(|arrival| arrival.item), orders);
         self.note_reasons(Some(place), command.as_ref(), orders);
         let ids = self.attention.begin_clear(place);
+        let ids = self.without_warnings(ids);
         self.begin_mark(now, BulkChange::Remove, ids, Some(place.clone()), command, orders);
     }
 
@@ -157,7 +160,18 @@ impl Engine {
         add_cleared_steps(undecided.map(|arrival| arrival.item), orders);
         self.note_reasons(None, command.as_ref(), orders);
         let ids = self.attention.begin_clear_all();
+        let ids = self.without_warnings(ids);
         self.begin_mark(now, BulkChange::Remove, ids, None, command, orders);
+    }
+
+    /// Leaves out what warns of somebody who acts for the person: only a command that names it hides it.
+    fn without_warnings(&self, mut ids: Vec<MessageId>) -> Vec<MessageId> {
+        let is_warning = |id: &MessageId| {
+            let record = self.attention.store().get(id);
+            record.is_some_and(|record| !record.is_read && is_about_impostors(record.category.as_deref()))
+        };
+        ids.retain(|id| !is_warning(id));
+        ids
     }
 
     pub(super) fn remove_read(&mut self, now: Now, command: Option<Command>, orders: &mut Vec<Order>) {

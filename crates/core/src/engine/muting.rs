@@ -3,7 +3,7 @@
 use super::Engine;
 use crate::attention::{Before, Cause, Command, UndoKind};
 use crate::engine::{Delivery, Order};
-use crate::message::{Place, REFUSED, ShownKind};
+use crate::message::{Place, ShownKind, is_about_impostors};
 use crate::policy::{Effects, MuteTarget, RequestedMute, RequestedMutes};
 use crate::time::Now;
 
@@ -72,7 +72,7 @@ impl Engine {
     /// Whether a delivery that has not started is muted now.
     pub(super) fn is_muted(&self, now: Now, delivery: &Delivery) -> bool {
         let record = self.attention.store().get(&delivery.id);
-        if record.is_some_and(|record| record.category.as_deref() == Some(REFUSED)) {
+        if record.is_some_and(|record| is_about_impostors(record.category.as_deref())) {
             return false;
         }
         let scope = record.map(|record| &*record.scope);
@@ -89,8 +89,7 @@ impl Engine {
         of: (&str, &Place, &str),
         (kind, category): (ShownKind, Option<&str>),
     ) -> (Effects, Option<Cause>) {
-        // Whoever was refused may have asked for the mute.
-        let muting = self.mutes.muting(now.wall_ms, of, kind).filter(|_| category != Some(REFUSED));
+        let muting = self.mutes.muting(now.wall_ms, of, kind).filter(|_| !is_about_impostors(category));
         match muting {
             None => (effects, None),
             Some(mute) => {

@@ -71,6 +71,15 @@ pub const PERMISSION_REFUSED: &str = "permission_refused";
 
 /// Category and key of the notification that something tried to do what only the person may do.
 pub const REFUSED: &str = "agent_refused";
+/// The category of the notification that something was done for the person in a terminal whose end cannot be seen.
+pub const DONE_IN_TERMINAL: &str = "done_in_terminal";
+
+/// Returns true for the category of a notification that somebody acted for the person, or tried to. Mutes do not hold it back, and no
+/// command that names no notification hides it: whoever acted may have muted and cleared as well.
+pub fn is_about_impostors(category: Option<&str>) -> bool {
+    matches!(category, Some(REFUSED | DONE_IN_TERMINAL))
+}
+
 /// The category of a notification that says that an agent has been waiting for its user.
 pub const IDLE_PROMPT: &str = "idle_prompt";
 
