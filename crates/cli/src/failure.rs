@@ -133,7 +133,8 @@ impl From<JournalError> for Failure {
                      Claude Code   \"sandbox\": {{\"filesystem\": {{\"allowWrite\": [\"{path}/drop\"]}}}} in settings.json\n    \
                      Codex         [sandbox_workspace_write] writable_roots = [\"{path}/drop\"] in config.toml\n    \
                      Gemini CLI    SANDBOX_MOUNTS={path}/drop:{path}/drop:rw,{path}/outbox:{path}/outbox:ro\n  \
-                     the hub makes both directories: ringer hub start, outside the sandbox{disk}"
+                     the hub makes both directories: ringer hub start, outside the sandbox\n  \
+                     or use another directory: RINGER_HOME=/some/directory ringer …{disk}"
                 ))
             }
             JournalError::UnsafeHome { .. } => failure(Exit::NoPermission).hint(

@@ -188,9 +188,9 @@ fn check_remedy(mounts: &Mounts<'_>, environment: &TestEnvironment, arguments: &
     let home = environment.home().display().to_string();
     for part in [
         format!("cannot write to {home}"),
-        format!("\"allowWrite\": [\"{home}\"]"),
-        format!("writable_roots = [\"{home}\"]"),
-        format!("SANDBOX_MOUNTS={home}:{home}:rw"),
+        format!("\"allowWrite\": [\"{home}/drop\"]"),
+        format!("writable_roots = [\"{home}/drop\"]"),
+        format!("SANDBOX_MOUNTS={home}/drop:{home}/drop:rw"),
         "RINGER_HOME=".to_owned(),
         "-o remount,rw".to_owned(),
     ] {

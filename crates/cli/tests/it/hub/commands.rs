@@ -283,7 +283,8 @@ fn what_was_nuked_is_off_the_list_of_a_hub_that_runs() {
     assert_eq!(environment.bodies(&[]).len(), 3);
     environment.run(&["nuke", "--yes"]);
     assert_eq!(environment.bodies(&[]), ["elsewhere"]);
-    assert_eq!(environment.json(&["hub", "status", "--json"])["unread"], 1);
+    // With the announcement that a script did it.
+    assert_eq!(environment.json(&["hub", "status", "--json"])["unread"], 2);
     // Nor does the next hub know of it.
     super::environment::kill(environment.hub());
     environment.run(&["hub", "start"]);
