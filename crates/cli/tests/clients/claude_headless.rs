@@ -4,7 +4,7 @@ use serde_json::json;
 use test_support::{Answer, Messages, Model};
 
 use crate::environment::{ClientEnvironment, SENDER};
-use crate::scenarios::{BLOCK, TEXT, check_after_tool, notifying};
+use crate::scenarios::{BLOCK, TEXT, check_after_worker, notifying};
 use crate::session::Session;
 
 /// A session that has asked the model for its first step, and the agent in it.
@@ -21,7 +21,7 @@ fn check_tool(then: &str) {
     let (session, agent) = begin(&environment, &model);
     let command = format!("{}; {then}", notifying(&agent));
     model.answer(Answer::tool("Bash", json!({ "command": command, "description": "Notify" })));
-    check_after_tool(&environment, &model, session, BLOCK);
+    check_after_worker(&environment, &model, session, BLOCK);
 }
 
 #[test]

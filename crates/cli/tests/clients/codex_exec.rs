@@ -5,7 +5,7 @@ use test_support::{Answer, Model};
 
 use crate::environment::{ClientEnvironment, SENDER};
 use crate::responses::Responses;
-use crate::scenarios::{BLOCK, TEXT, check_after_tool, escaped_block, notifying};
+use crate::scenarios::{BLOCK, TEXT, check_after_worker, escaped_block, notifying};
 
 /// Runs hooks that no person has looked at.
 const TRUST: &str = "--dangerously-bypass-hook-trust";
@@ -20,7 +20,7 @@ fn a_notification_during_a_tool_call_is_in_the_next_request_and_a_stop_is_one_co
     let agent = environment.agent();
     model.answer(Answer::tool("exec_command", json!({ "cmd": notifying(&agent) })));
     // Its notify program says of the end what its hook has said.
-    let printed = check_after_tool(&environment, &model, session, BLOCK);
+    let printed = check_after_worker(&environment, &model, session, BLOCK);
     assert!(printed.contains("hook: Stop Completed"), "{printed}");
 }
 

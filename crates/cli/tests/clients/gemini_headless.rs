@@ -5,7 +5,7 @@ use test_support::{Answer, Model};
 
 use crate::environment::{ClientEnvironment, SENDER};
 use crate::generate_content::GenerateContent;
-use crate::scenarios::{BLOCK, TEXT, check_after_tool, escaped_block, notifying};
+use crate::scenarios::{BLOCK, TEXT, check_after_worker, escaped_block, notifying};
 use crate::session::Session;
 
 /// A session that has asked the model for its first step, and the agent in it.
@@ -24,7 +24,7 @@ fn check_tool(then: &str) {
     let command = format!("{}; {then}", notifying(&agent));
     model.answer(Answer::tool("run_shell_command", json!({ "command": command })));
     // Gemini CLI escapes what a hook adds to a tool's result.
-    check_after_tool(&environment, &model, session, &escaped_block());
+    check_after_worker(&environment, &model, session, &escaped_block());
 }
 
 #[test]

@@ -28,7 +28,19 @@ pub(crate) fn notifying(agent: &str) -> String {
     format!("echo it ran; \"$RINGER\" notify --from {SENDER} --to {agent} '{TEXT}'")
 }
 
-/// After a tool: the next request has the block and the tool's own result, and the end is one `complete`. Gives what the
+/// The same after a tool that runs [`notifying`]: the sender is a worker of the agent itself.
+#[track_caller]
+pub(crate) fn check_after_worker(
+    environment: &ClientEnvironment,
+    model: &Model,
+    session: Session,
+    block: &str,
+) -> String {
+    let worker = format!("agent:{}/{SENDER}", environment.agent());
+    check_after_tool(environment, model, session, &block.replace(&format!("agent:{SENDER}"), &worker))
+}
+
+/// After a tool: the next request has the block and the tool's own result, and the end is one `complete`. Returns what the
 /// client printed.
 #[track_caller]
 pub(crate) fn check_after_tool(
