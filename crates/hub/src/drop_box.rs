@@ -1,8 +1,8 @@
 //! Applies what processes in sandboxes leave in the drop box, and keeps the outbox up to date.
 //!
-//! A thread beside the loop with a connection to the journal of its own: the files are those of an attacker, and nothing here may make
-//! the loop wait. The loop hears of what this thread appends as it hears of any other process. A claim is applied before its file
-//! is removed, and applying it twice is the same as once.
+//! Runs in a thread with its own journal connection, because an attacker may have made the files and the loop must not wait for
+//! them. The loop reads what this thread appends like the messages of any other process. A claim's file is removed after the claim
+//! is applied; applying a claim twice has no further effect.
 
 mod changes;
 mod intake;

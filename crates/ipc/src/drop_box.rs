@@ -26,8 +26,8 @@ pub use outbox::{ListenerFile, MAX_LISTENER_FILE, Outbox, QuestionState};
 pub const MAX_CLAIM: u64 = 64 * 1024;
 /// Claims that wait at most. More are refused by the command that would leave them.
 pub const MAX_CLAIMS: usize = 1_000;
-/// What the name of a claim's file ends with.
-pub const CLAIM_SUFFIX: &str = ".json";
+/// The extension of a claim's file.
+const CLAIM_SUFFIX: &str = ".json";
 
 /// How often a waiting command looks whether its parent is still there, and for what the system did not announce.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -100,8 +100,7 @@ impl DropBox {
         if bytes.len() as u64 > MAX_CLAIM {
             return Err(ErrorKind::FileTooLarge.into());
         }
-        let waiting = fs::read_dir(&self.drop)?.flatten().filter(|entry| is_claim(&entry.file_name()));
-        if waiting.count() >= MAX_CLAIMS {
+        if self.waiting() >= MAX_CLAIMS {
             return Err(ErrorKind::QuotaExceeded.into());
         }
         replace_file(&self.path_of(claim), &bytes, Durability::Synced)

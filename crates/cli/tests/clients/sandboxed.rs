@@ -63,7 +63,7 @@ fn codex_notifies_from_its_sandbox() {
     let model = Model::new(&Responses);
     let environment = ClientEnvironment::for_codex(&model);
     let drop = drop_box(&environment);
-    // The state directory of this test is below /tmp, which this sandbox may write unless it is told otherwise.
+    // This test keeps its state directory below /tmp, which this sandbox makes writable by default.
     let settings = [
         format!("sandbox_workspace_write.writable_roots=[{:?}]", drop.display().to_string()),
         "sandbox_workspace_write.exclude_slash_tmp=true".to_owned(),

@@ -105,7 +105,7 @@ fn a_hub_that_was_killed_before_it_removed_a_claim_applies_it_once() {
         place.places.leave(claim).unwrap();
     }
     place.server().turn().unwrap();
-    // Of one millisecond, so their order is that of their random bytes.
+    // Both may have been made in the same millisecond; then their order is random.
     let mut bodies = place.bodies();
     bodies.sort();
     assert_eq!(bodies, ["Which branch?", "hello"]);

@@ -41,7 +41,7 @@ pub struct Claim {
 pub enum ClaimRequest {
     /// Show a notification.
     Notify(ClaimedNotice),
-    /// Ask a question. Its id is that of the stamp.
+    /// Ask a question. [`IdSource::question_id`] of the stamp is its id.
     Ask {
         /// The question.
         question: String,

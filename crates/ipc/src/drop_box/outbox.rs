@@ -15,7 +15,7 @@ pub const MAX_LISTENER_FILE: usize = 256 * 1024;
 /// The longest file that is read.
 const MAX_FILE: u64 = 2 * 1024 * 1024;
 
-/// A question of a sandbox, and what became of it.
+/// The state of a question that a sandbox asked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum QuestionState {
