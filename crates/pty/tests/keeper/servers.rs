@@ -4,6 +4,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, ErrorKind, Write};
 use std::time::Instant;
 
+use rustix::process::Signal;
 use test_support::{DEADLINE, until};
 
 use crate::support::{TestKeeper, read_to_end, read_until, write};
@@ -174,6 +175,25 @@ fn what_was_kept_stays_until_a_server_has_made_a_request() {
     server.forget("none").unwrap();
     server.wait_for_failure();
     assert_eq!(output(), "");
+}
+
+/// The keeper cannot answer a server that was killed, and still does what it had asked for.
+#[test]
+fn what_a_server_asked_for_before_it_was_killed_is_done() {
+    let keeper = TestKeeper::new();
+    let (mut server, _) = keeper.connect();
+    server.start_pane(&keeper.script("a", "exec cat"));
+    drop(server);
+    let mut stream = keeper.connect_raw();
+    stream.write_all(b"{\"version\":1}\n").unwrap();
+    BufReader::new(&stream).read_line(&mut String::new()).unwrap();
+    keeper.signal(Signal::STOP);
+    // The note is too long to be read at once with what is to be answered.
+    let note = "x".repeat(20 * 1024);
+    writeln!(stream, "nonsense\n{{\"note\":{{\"id\":\"a\",\"text\":\"{note}\"}}}}").unwrap();
+    drop(stream);
+    keeper.signal(Signal::CONT);
+    assert_eq!(keeper.connect().1[0].note, note);
 }
 
 /// What makes each server crash must not do so for ever.
