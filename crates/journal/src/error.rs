@@ -34,6 +34,12 @@ pub enum Error {
         /// What the system said.
         source: io::Error,
     },
+    /// There is no database, and none was to be made.
+    #[error("{} is not there any more", path.display())]
+    Missing {
+        /// The database.
+        path: PathBuf,
+    },
     /// There is no room left.
     #[error("no space left in {}", path.display())]
     Full {

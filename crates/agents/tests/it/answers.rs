@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests, outside any test function")]
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, PipeReader, PipeWriter, Read};
 use std::os::fd::AsFd;
 use std::path::Path;
@@ -158,7 +158,7 @@ fn the_hooks_of_a_person_and_of_a_project_wait_for_the_same_answer() {
     let second = test.hook("PermissionRequest", &permission());
     let bells = test.directory.path().join("home/bells");
     until("both wait", || {
-        let names = std::fs::read_dir(&bells).unwrap().flatten().map(|entry| entry.path());
+        let names = fs::read_dir(&bells).unwrap().flatten().map(|entry| entry.path());
         names.filter(|path| path.extension().is_some_and(|end| end == "fifo")).count() == 2
     });
     assert_eq!(test.journal().open_prompts().unwrap().len(), 1);
@@ -232,7 +232,7 @@ fn an_event_that_is_in_the_spool_is_waited_for_all_the_same() {
     lock.lock().unwrap();
     let hook = test.hook("PermissionRequest", &permission());
     let spool = test.directory.path().join("home/spool");
-    until("it is spooled", || std::fs::read_dir(&spool).is_ok_and(|mut files| files.next().is_some()));
+    until("it is spooled", || fs::read_dir(&spool).is_ok_and(|mut files| files.next().is_some()));
     lock.unlock().unwrap();
     let prompt = test.until_waited_for();
     test.decide(&prompt, Answer::Allow, "person");
@@ -300,9 +300,11 @@ fn an_answer_that_no_hook_took_is_taken_back() {
 fn a_home_that_is_removed_ends_the_hook() {
     let test = Test::new();
     let (hook, _) = test.asked();
-    std::fs::remove_dir_all(test.directory.path().join("home")).unwrap();
+    let home = test.directory.path().join("home");
+    // The hook may be about to write there, and then the directory is not empty at once.
+    until("the home is removed", || fs::remove_dir_all(&home).is_ok());
     assert_eq!(hook.printed(), "");
-    assert!(!test.directory.path().join("home").exists(), "and nothing is made anew");
+    assert!(!home.exists(), "and nothing is made anew");
 }
 
 #[test]

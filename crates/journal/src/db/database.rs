@@ -29,6 +29,7 @@ pub struct Database<S> {
     /// closing one would drop the locks that SQLite holds on the file.
     file: FileId,
     lock_waits: LockWaits,
+    if_missing: IfMissing,
     /// Whether a repair is waited for. Not by a hook: it takes longer than its agent may wait.
     waits_for_repair: bool,
     repair: Option<Repair>,
@@ -38,6 +39,13 @@ pub struct Database<S> {
     reopened: bool,
     /// The state that this schema keeps per open file.
     pub(crate) schema: S,
+}
+
+/// What to do where there is no file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum IfMissing {
+    Make,
+    Fail,
 }
 
 /// A version number above this is damage: no release of Ringer will have that many schemas.
@@ -68,23 +76,29 @@ impl<S: Schema> Database<S> {
 
     /// Opens the file with another lock timeout, which is also the longest time that a repair is waited for.
     pub fn open_with(home: &Home, lock_timeout: LockTimeout) -> Result<Self, Error> {
-        match Self::open_or_note(home, lock_timeout) {
-            Err(error) if error.is_corruption() => Self::open_after_repair(home, lock_timeout, error),
+        Self::open_waiting(home, lock_timeout, IfMissing::Make)
+    }
+
+    fn open_waiting(home: &Home, lock_timeout: LockTimeout, if_missing: IfMissing) -> Result<Self, Error> {
+        match Self::open_or_note(home, lock_timeout, if_missing) {
+            Err(error) if error.is_corruption() => {
+                Self::open_after_repair(home, lock_timeout, if_missing, error)
+            }
             opened => opened,
         }
     }
 
     /// Opens the file for a hook, which waits for no repair.
     pub fn open_without_repair(home: &Home, lock_timeout: LockTimeout) -> Result<Self, Error> {
-        let mut database = Self::open_or_note(home, lock_timeout)?;
+        let mut database = Self::open_or_note(home, lock_timeout, IfMissing::Make)?;
         database.waits_for_repair = false;
         Ok(database)
     }
 
     /// Opens the file. Damage is noted.
-    fn open_or_note(home: &Home, lock_timeout: LockTimeout) -> Result<Self, Error> {
+    fn open_or_note(home: &Home, lock_timeout: LockTimeout, if_missing: IfMissing) -> Result<Self, Error> {
         let file = FileId::of(&Self::path(home)).ok();
-        let opened = Self::open_undamaged(home, lock_timeout);
+        let opened = Self::open_undamaged(home, lock_timeout, if_missing);
         if let (Some(file), Err(error)) = (file, &opened)
             && error.is_corruption()
         {
@@ -93,15 +107,17 @@ impl<S: Schema> Database<S> {
         opened
     }
 
-    /// Opens the file if there is one, and makes nothing.
+    /// Opens the file if there is one. Nothing is made, also later: a change fails once the file is gone.
     pub fn open_existing(home: &Home) -> Result<Option<Self>, Error> {
         Self::open_existing_with(home, LockTimeout::COMMAND)
     }
 
     /// The same with another lock timeout.
     pub fn open_existing_with(home: &Home, lock_timeout: LockTimeout) -> Result<Option<Self>, Error> {
-        home.check_owner()?;
-        if Self::path(home).exists() { Self::open_with(home, lock_timeout).map(Some) } else { Ok(None) }
+        match Self::open_waiting(home, lock_timeout, IfMissing::Fail) {
+            Err(Error::Missing { .. }) => Ok(None),
+            opened => opened.map(Some),
+        }
     }
 
     /// Opens the file to read it, if there is one: also in a home that cannot be written. What the file needs first, a repair or
@@ -137,6 +153,7 @@ impl<S: Schema> Database<S> {
             connection,
             file,
             lock_waits: LockWaits::new(lock_timeout),
+            if_missing: IfMissing::Fail,
             waits_for_repair: true,
             repair: None,
             is_damaged: false,
@@ -203,8 +220,8 @@ impl<S: Schema> Database<S> {
     }
 
     fn reopen(&mut self) -> Result<(), Error> {
-        let open = if self.waits_for_repair { Self::open_with } else { Self::open_without_repair };
-        let opened = open(&self.home, self.lock_waits.timeout());
+        let open = if self.waits_for_repair { Self::open_waiting } else { Self::open_or_note };
+        let opened = open(&self.home, self.lock_waits.timeout(), self.if_missing);
         self.is_damaged |= matches!(&opened, Err(error) if error.is_corruption());
         self.replace_by(opened?);
         Ok(())
@@ -212,8 +229,8 @@ impl<S: Schema> Database<S> {
 
     /// Another file takes the place of this one.
     fn replace_by(&mut self, opened: Self) {
-        let lock_waits = self.lock_waits;
-        *self = Self { lock_waits, reopened: true, ..opened };
+        let (lock_waits, waits_for_repair) = (self.lock_waits, self.waits_for_repair);
+        *self = Self { lock_waits, reopened: true, waits_for_repair, ..opened };
     }
 
     /// Waits for the write lock as an event loop does, from now on: for this long at most, and when it was not free, not again
@@ -249,7 +266,7 @@ impl<S: Schema> Database<S> {
         self.lock_waits.set_timeout(lock_timeout)
     }
 
-    fn open_undamaged(home: &Home, lock_timeout: LockTimeout) -> Result<Self, Error> {
+    fn open_undamaged(home: &Home, lock_timeout: LockTimeout, if_missing: IfMissing) -> Result<Self, Error> {
         home.check_owner()?;
         let path = Self::path(home);
         if damage::is_noted::<S>(home) {
@@ -262,6 +279,9 @@ impl<S: Schema> Database<S> {
                 Ok(file) if file.is_empty() => return Err(Error::Corrupt { path }),
                 Ok(file) => file,
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    if if_missing == IfMissing::Fail && !repair::is_pending::<S>(home) {
+                        return Err(Error::Missing { path });
+                    }
                     repair = repair::begin::<S>(home, lock_timeout)?.or(repair);
                     continue;
                 }
@@ -278,7 +298,7 @@ impl<S: Schema> Database<S> {
                 break (file, connected);
             }
         };
-        let mut database = Self { repair, ..Self::with(home, (file, connection), lock_timeout) };
+        let mut database = Self { if_missing, repair, ..Self::with(home, (file, connection), lock_timeout) };
         let version = version.map_err(|error| database.error(error))?;
         let known = migrate::newest::<S>();
         if version > MAX_PLAUSIBLE_VERSION {
@@ -346,7 +366,7 @@ impl<S: Schema> Database<S> {
         if !self.waits_for_repair {
             return Err(error);
         }
-        let opened = Self::open_after_repair(&self.home, self.lock_waits.timeout(), error)?;
+        let opened = Self::open_after_repair(&self.home, self.lock_waits.timeout(), self.if_missing, error)?;
         self.replace_by(opened);
         Ok(())
     }

@@ -6,7 +6,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ringer_journal::{Home, IdSource, Journal, Listener, OnParentExit};
+use ringer_journal::{Error, Home, IdSource, Journal, Listener, OnParentExit};
 
 use crate::home::{TestHome, append, bodies, draft, heard, lead, next, read_to};
 
@@ -456,4 +456,17 @@ fn every_message_whose_pages_are_sound_is_rescued() {
         }
     }
     assert!(between > 1000, "only {between} were between damaged pages");
+}
+
+#[test]
+fn a_home_that_was_removed_is_not_made_anew_by_what_opened_it_as_it_was() {
+    let test = TestHome::new();
+    append(&mut test.open(), "hello");
+    let mut journal = Journal::open_existing(&test.home).unwrap().expect("it is there");
+    fs::remove_dir_all(test.home.path()).unwrap();
+    assert!(matches!(journal.refresh(), Err(Error::Missing { .. })));
+    assert!(Journal::open_existing(&test.home).unwrap().is_none());
+    assert!(!test.home.path().exists());
+    append(&mut test.open(), "anew");
+    assert!(test.home.path().exists());
 }

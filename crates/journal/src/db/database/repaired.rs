@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::{Database, MAX_REPAIRS};
+use super::{Database, IfMissing, MAX_REPAIRS};
 use crate::db::damage;
 use crate::db::repair::{self, Repair};
 use crate::db::repair_record::{self, Damage, RepairRecord};
@@ -47,7 +47,7 @@ impl<S: Schema> Database<S> {
         if path.exists() && Self::is_log_damaged(home, LockTimeout::COMMAND)? {
             return Err(Error::Corrupt { path });
         }
-        Self::open_undamaged(home, LockTimeout::COMMAND)
+        Self::open_undamaged(home, LockTimeout::COMMAND, IfMissing::Make)
     }
 
     /// Whether commits of the log would be lost. Under the write lock, since nobody truncates it then.
@@ -60,6 +60,7 @@ impl<S: Schema> Database<S> {
     pub(super) fn open_after_repair(
         home: &Home,
         lock_timeout: LockTimeout,
+        if_missing: IfMissing,
         error: Error,
     ) -> Result<Self, Error> {
         let Some(request) = home.hub_starter() else { return Err(error) };
@@ -71,7 +72,7 @@ impl<S: Schema> Database<S> {
                 asked = Some(Instant::now());
             }
             if !damage::is_noted::<S>(home) {
-                match Self::open_or_note(home, lock_timeout) {
+                match Self::open_or_note(home, lock_timeout, if_missing) {
                     Err(error) if error.is_corruption() => {}
                     opened => {
                         let mut database = opened?;
