@@ -12,7 +12,8 @@ use ringer_core::agent::{AgentState, AnswerMethod, Prompt, Signal};
 use ringer_core::message::{Agent, MessagePart, SessionNonce};
 use ringer_journal::{
     AgentEvent, AgentInfo, Caller, Claimed, Confirms, EnteredPart, Error as JournalError, EventOutcome,
-    IdSource, InboxRequest, Journal, LockTimeout, ProcessStat, Repository, RunningTools, spool_event,
+    IdSource, InboxRequest, Journal, LockTimeout, ProcessStat, Repository, RunningTools,
+    run_different_programs, spool_event,
 };
 use ringer_turn::{Injection, InjectionBudget, RateTracker, render, system_prompt};
 
@@ -99,8 +100,8 @@ struct Call<'a> {
 impl Call<'_> {
     fn run(&mut self, journal: &mut Journal, out: &mut impl Write) -> Result<EventOutcome, HookError> {
         let known = journal.agent_info(&self.agent).ok().flatten();
-        if known.as_ref().is_some_and(|known| self.is_of_another_agent(journal, known)) {
-            return Err(HookError::OfAnotherAgent(self.agent.clone()));
+        if known.as_ref().is_some_and(|known| self.is_forged(journal, known)) {
+            return Err(HookError::Forged(self.agent.clone()));
         }
         self.note_running_tool();
         let stamp = IdSource::now();
@@ -222,13 +223,17 @@ impl Call<'_> {
         })
     }
 
-    /// Returns true if another agent calls a hook in the name of this one, whose process runs elsewhere.
-    fn is_of_another_agent(&self, journal: &mut Journal, known: &AgentInfo) -> bool {
+    /// Returns true if something else calls a hook in the name of this agent, whose process runs. A session that was resumed in
+    /// another process is called by the same program.
+    fn is_forged(&self, journal: &mut Journal, known: &AgentInfo) -> bool {
         let (Some(parent), Some(own)) = (self.at.process, known.process) else { return false };
         if parent == own || ProcessStat::of(own.0).is_none_or(|stat| stat.started != own.1) {
             return false;
         }
-        matches!(journal.caller(std::process::id()), Ok(Caller::Agent(caller)) if caller != self.agent)
+        match journal.caller(std::process::id()) {
+            Ok(Caller::Agent(caller)) => caller != self.agent,
+            _ => run_different_programs(parent.0, own.0),
+        }
     }
 
     /// What the call reports, complete: another process may apply it later.

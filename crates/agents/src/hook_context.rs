@@ -62,9 +62,9 @@ pub enum HookError {
     /// The journal could not be used.
     #[error(transparent)]
     Journal(#[from] JournalError),
-    /// Another agent called the hook in the name of this one.
-    #[error("{} runs elsewhere, and another agent spoke for it", .0.as_str())]
-    OfAnotherAgent(Agent),
+    /// Something else called the hook in the name of an agent that runs.
+    #[error("{} runs in another process, which did not call this hook", .0.as_str())]
+    Forged(Agent),
     /// The client does not read.
     #[error("the hook's output: {0}")]
     Output(std::io::Error),

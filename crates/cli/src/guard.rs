@@ -9,7 +9,9 @@ use ringer_core::attention::Record;
 use ringer_core::hash::fnv1a_64;
 use ringer_core::message::{Agent, DONE_IN_TERMINAL, REFUSED, Recipient, Tag, is_about_impostors};
 use ringer_core::{Draft, Kind, Scope, Sender};
-use ringer_guard::{AgentProcesses, Evidence, HubProcess, PaneWindows, Refusal, System, Verdict, examine};
+use ringer_guard::{
+    AgentProcesses, Evidence, HubProcess, PaneWindows, ProcessFacts as _, Refusal, System, Verdict, examine,
+};
 use ringer_hub::Clock;
 use ringer_ipc::host::RequestGuard;
 use ringer_journal::{HubLock, IdSource, Journal, ProcessStat, StoredPrompt};
@@ -137,10 +139,12 @@ enum Announced {
     No,
 }
 
-/// What an agent may do to its own notifications, or nobody but the person at all.
+/// What an agent may do to its own notifications, what programs do for the person, or nobody but the person at all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Reserved {
     Quietening,
+    /// What says which terminals the person looks at: what is listed for them counts as read.
+    Showing,
     Other(Announced),
 }
 
@@ -155,6 +159,7 @@ fn reserved(method: &str) -> Option<(&'static str, Reserved)> {
         "mute.set" => ("change what is muted", Reserved::Other(Announced::Yes)),
         "mute.remove" => ("change what is muted", Reserved::Other(Announced::No)),
         "hub.stop" => ("stop the hub", Reserved::Other(Announced::No)),
+        "host.attach" => ("say what is looked at", Reserved::Showing),
         _ => return None,
     })
 }
@@ -168,13 +173,16 @@ impl RequestGuard for HubGuard {
     }
 
     fn check(&self, pid: Option<u32>, method: &str, params: &Value) -> Result<(), String> {
-        // The hub's own threads are its clients, too.
-        if pid == Some(std::process::id()) { Ok(()) } else { check_request(pid, method, params) }
+        let Some((what, reserved)) = reserved(method) else { return Ok(()) };
+        // The hub's own threads are its clients, too. Ringer's other programs say what is looked at in their own windows only.
+        let is_own = |pid: u32| {
+            pid == std::process::id() || reserved == Reserved::Showing && System::runs_this_program(pid)
+        };
+        if pid.is_some_and(is_own) { Ok(()) } else { check_request(pid, what, reserved, params) }
     }
 }
 
-fn check_request(pid: Option<u32>, method: &str, params: &Value) -> Result<(), String> {
-    let Some((what, reserved)) = reserved(method) else { return Ok(()) };
+fn check_request(pid: Option<u32>, what: &str, reserved: Reserved, params: &Value) -> Result<(), String> {
     // It gave up. The hub may have been stopped meanwhile.
     if pid.is_some_and(|pid| ProcessStat::of(pid).is_none()) {
         return Err(format!("the process that wanted to {what} has ended"));
@@ -189,12 +197,41 @@ fn check_request(pid: Option<u32>, method: &str, params: &Value) -> Result<(), S
         };
         match reserved {
             Reserved::Quietening => quietens(&mut journal, verdict, what, std::slice::from_ref(params)),
+            Reserved::Showing => shows(&mut journal, verdict, pid, what),
             Reserved::Other(announced) => {
                 passes(&mut journal, verdict, &Scope::global(), what, announced).map(drop)
             }
         }
     };
     check().map_err(|failure: Failure| failure.first_line())
+}
+
+/// Refuses to be told by an agent what the person looks at. A program without a terminal may tell it, as terminals do, and that is
+/// announced.
+fn shows(journal: &mut Journal, verdict: Verdict, pid: Option<u32>, what: &str) -> Result<(), Failure> {
+    let refused = |why: String| Failure::new(Exit::NoPermission, why);
+    match verdict {
+        Verdict::Proven(_) | Verdict::Known(_) => Ok(()),
+        Verdict::Agent(agent) => {
+            let agent = sanitise_line(agent.as_str());
+            Err(refused(format!("an agent ({agent}) must not {what}")))
+        }
+        Verdict::Refused(refusal) if !refusal.may_be_script() => {
+            Err(refused(format!("this process must not {what}: {refusal}")))
+        }
+        Verdict::Refused(_) => {
+            let system = System::new(HubProcess::None, &|| None);
+            let file = pid.and_then(|pid| system.executable(pid));
+            let program = file.map_or_else(|| "A program".to_owned(), |file| file.name().to_owned());
+            let text = format!(
+                "{program} says what you look at: what is listed for terminals that it names counts as read. If it is not yours, end it."
+            );
+            if !may_scripts() {
+                announce(journal, &Scope::global(), Kind::Status, DONE_IN_TERMINAL, Some(&program), &text);
+            }
+            Ok(())
+        }
+    }
 }
 
 /// Who is at a client of the hub. The server of panes acts for those at its windows.

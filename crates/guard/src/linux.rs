@@ -15,6 +15,8 @@ use crate::{HubProcess, PaneWindows, tmux};
 
 /// `USER_HZ`: what programs are told is fixed, whatever the kernel counts in.
 const TICKS_PER_SECOND: u64 = 100;
+/// What the kernel puts behind the path of a file that was removed.
+const DELETED: &str = " (deleted)";
 /// The most that is read of a process's environment.
 const MAX_ENVIRONMENT: u64 = 1024 * 1024;
 
@@ -47,6 +49,27 @@ impl<'a> System<'a> {
         let ago_ms = (now.tv_sec * 1000 + now.tv_nsec / 1_000_000).saturating_sub(unix_ms);
         let up_ms = up.tv_sec * 1000 + up.tv_nsec / 1_000_000;
         Some(u64::try_from(up_ms - ago_ms).unwrap_or(0) * TICKS_PER_SECOND / 1000)
+    }
+
+    /// Returns true if a process runs the program that this process runs, also if its file was replaced since.
+    pub fn runs_this_program(pid: u32) -> bool {
+        let link = |pid: &str| format!("/proc/{pid}/exe");
+        let (theirs, own) = (link(&pid.to_string()), link("self"));
+        let file = |link: &str| fs::metadata(link).map(|file| (file.dev(), file.ino())).ok();
+        let path = |link: &str| {
+            let path = fs::read_link(link).ok()?;
+            path.to_str().map(str::to_owned)
+        };
+        let replaced = |path: &str| path.strip_suffix(DELETED).map(str::to_owned);
+        let is_older = || {
+            path(&theirs)
+                .as_deref()
+                .and_then(replaced)
+                .is_some_and(|old| path(&own).is_some_and(|own| replaced(&own).unwrap_or(own) == old))
+        };
+        // In another namespace, another file can be at its path.
+        !Self::differ(pid, std::process::id())
+            && (file(&theirs).is_some_and(|theirs| Some(theirs) == file(&own)) || is_older())
     }
 
     /// A namespace of a process, by the kernel's name for it.

@@ -21,6 +21,11 @@ impl System {
         Some(std::process::id())
     }
 
+    /// Not looked up here: every program counts as this one.
+    pub fn runs_this_program(_: u32) -> bool {
+        true
+    }
+
     /// When the process was started that this many milliseconds since 1970 correspond to.
     pub fn ticks_at(_: i64) -> Option<u64> {
         None

@@ -1,5 +1,8 @@
 //! Processes, as the kernel describes them: whose child, on which terminal, since when.
 
+#[cfg(target_os = "linux")]
+use std::path::Path;
+
 #[cfg(target_os = "macos")]
 mod macos;
 pub(crate) mod session_leader;
@@ -64,6 +67,33 @@ pub(crate) fn started(pid: u32) -> Option<u64> {
     ProcessStat::of(pid).map(|stat| stat.started)
 }
 
+/// Returns true if two processes are known to run different programs. Two versions of one program are the same.
+#[cfg(target_os = "linux")]
+pub fn run_different_programs(one: u32, other: u32) -> bool {
+    let program = |pid| std::fs::read_link(format!("/proc/{pid}/exe")).ok();
+    program(one).zip(program(other)).is_some_and(|(one, other)| !are_versions_of_one(&one, &other))
+}
+
+/// Where it is not looked up.
+#[cfg(not(target_os = "linux"))]
+pub fn run_different_programs(_: u32, _: u32) -> bool {
+    false
+}
+
+/// Whether two files have the same name, or are versions that an updater keeps in one directory under their numbers: Claude Code's
+/// `versions/2.1.0`.
+#[cfg(target_os = "linux")]
+fn are_versions_of_one(one: &Path, other: &Path) -> bool {
+    // So the kernel names a file that was removed since the program was started.
+    let name = |path: &Path| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        name.strip_suffix(" (deleted)").unwrap_or(&name).to_owned()
+    };
+    let is_number = |name: &str| name.starts_with(|first: char| first.is_ascii_digit());
+    let (one_name, other_name) = (name(one), name(other));
+    one_name == other_name || is_number(&one_name) && is_number(&other_name) && one.parent() == other.parent()
+}
+
 /// Whether a process was killed and is about to end. Until its last thread is gone, its files are open and its locks held.
 #[cfg(target_os = "linux")]
 pub(crate) fn is_ending(pid: u32, started: Option<u64>) -> bool {
@@ -94,6 +124,33 @@ fn is_same_and_ending(stat: &str, started: Option<u64>) -> Option<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn versions_of_one_program_are_the_same() {
+        let check = |one: &str, other: &str, expected: bool| {
+            assert_eq!(are_versions_of_one(Path::new(one), Path::new(other)), expected, "{one} {other}");
+        };
+        check("/usr/bin/codex", "/home/ada/.local/bin/codex", true);
+        check("/usr/bin/codex", "/usr/bin/codex (deleted)", true);
+        check("/opt/versions/2.1.0", "/opt/versions/2.1.4 (deleted)", true);
+        check("/opt/versions/2.1.0", "/tmp/2.1.4", false);
+        check("/usr/bin/node", "/usr/bin/dash", false);
+        check("/usr/bin/7z", "/usr/bin/dash", false);
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn processes_run_different_programs_or_the_same() {
+        let own = std::process::id();
+        assert!(!run_different_programs(own, own));
+        assert!(!run_different_programs(own, 0), "nothing is known of it");
+        let mut other = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
+        let differs = run_different_programs(own, other.id());
+        other.kill().unwrap();
+        other.wait().unwrap();
+        assert!(differs);
+    }
 
     #[test]
     #[cfg(target_os = "linux")]

@@ -119,6 +119,58 @@ fn another_namespace_is_not_the_person_not_even_with_scripts_allowed() {
     attack.end();
 }
 
+/// Says on the hub's socket that the person looks at a terminal, and prints the answers.
+const LOOKS: &str = r#"
+import json, os, socket
+hub = json.load(open(os.environ["RINGER_HOME"] + "/hub.json"))
+stream = socket.socket(socket.AF_UNIX)
+stream.connect(hub["socket"])
+lines = stream.makefile()
+for method, params in [
+    ("host.attach", {"name": "forged"}),
+    ("surface.opened", {"surface_id": "theirs"}),
+    ("surface.looks", {"views": [{"client": "forged", "surface_id": "theirs"}]}),
+    ("ping", {}),
+]:
+    stream.sendall((json.dumps({"id": method, "method": method, "params": params}) + "\n").encode())
+    while True:
+        answer = json.loads(lines.readline())
+        if answer.get("id") == method:
+            break
+    print(json.dumps(answer))
+open(os.environ["OUT"], "w").close()
+"#;
+
+#[test]
+fn no_agent_says_what_the_person_looks_at_unnoticed() {
+    let environment = HubEnvironment::new();
+    environment.set_exactly(STRICT);
+    environment.run(&["hub", "start"]);
+    check(environment.ringer(&["notify", "for the person"]).env("RINGER_SURFACE", "theirs"), 0);
+    let out = environment.base.path().join("out");
+    let run = |session: &str, attempt: &str| {
+        let script = format!("\"$RINGER\" hook claude SessionStart < \"$INPUT\" > /dev/null\n{attempt}");
+        let mut shell = agent(&environment, session, &script);
+        let (answers, _) = check(shell.env("LOOKS", LOOKS).env("OUT", &out), 0);
+        until("it has tried", || out.exists());
+        fs::remove_file(&out).expect("a file");
+        answers
+    };
+    let is_read = || {
+        environment
+            .list(&["--all"])
+            .iter()
+            .any(|row| row["body"] == "for the person" && row["is_read"] == true)
+    };
+    let announced =
+        || environment.bodies(&[]).iter().filter(|body| body.contains("says what you look at")).count();
+    let answers = run("0123456789", r#"python3 -c "$LOOKS""#);
+    assert!(answers.contains("no_permission") && answers.contains("an agent (claude-01234567)"), "{answers}");
+    assert_eq!((is_read(), announced()), (false, 0));
+    run("fedcba9876", r#"setsid -f python3 -c "$LOOKS""#);
+    until("it is announced", || announced() == 1);
+}
+
 #[test]
 fn a_process_that_left_its_agent_has_no_terminal_of_a_person() {
     let attack = Attack::new();

@@ -163,14 +163,22 @@ fn an_agent_calls_no_hook_in_the_name_of_another() {
     let script = r#"
         "$RINGER" hook claude SessionStart < "$INPUT" > /dev/null
         "$RINGER" hook claude Stop < "$FORGED"
+        setsid -f python3 -c "$DETACHED"
     "#;
     let forged = environment.base.path().join("forged");
     let content = json!({ "session_id": "fedcba9876", "last_assistant_message": "forged" });
     fs::write(&forged, content.to_string()).expect("a file");
-    check(agent(&environment, "0123456789", script).env("FORGED", &forged), 0);
-    assert!(!is_sent(&environment, "forged"));
-    let log = fs::read_to_string(environment.base.home().join("hooks.log")).expect("a log");
-    assert!(log.contains("claude Stop: claude-fedcba98 runs elsewhere"), "{log}");
+    let detached = r#"
+import os, subprocess
+subprocess.run([os.environ["RINGER"], "hook", "claude", "UserPromptSubmit"], stdin=open(os.environ["FORGED"]))
+"#;
+    let mut shell = agent(&environment, "0123456789", script);
+    check(shell.env("FORGED", &forged).env("DETACHED", detached), 0);
+    let log = || fs::read_to_string(environment.base.home().join("hooks.log")).unwrap_or_default();
+    let is_refused =
+        |event: &str| log().contains(&format!("claude {event}: claude-fedcba98 runs in another process"));
+    until("the one without a parent is refused, too", || is_refused("UserPromptSubmit"));
+    assert!(is_refused("Stop") && !is_sent(&environment, "forged"));
 }
 
 /// Sends a request to the hub's socket, and prints the answer.
