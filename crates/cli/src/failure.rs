@@ -156,8 +156,10 @@ impl From<JournalError> for Failure {
                     "dmesg   # shows disk errors; ringer log shows whether the message was stored",
                 )
             }
-            JournalError::Newer { .. } => failure(Exit::Unavailable)
-                .hint("upgrade ringer to the version that wrote the file; it was not changed"),
+            JournalError::OtherVersion { path, .. } => failure(Exit::Unavailable).hint(format!(
+                "use the version of ringer that wrote it, or begin anew: ringer hub stop; mv {0} {0}.old",
+                path.display()
+            )),
             JournalError::Busy { .. } => failure(Exit::TryAgain)
                 .hint("run it again")
                 .hint_if_sending("send it again: it was not stored"),

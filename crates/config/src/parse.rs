@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::time::Duration;
 
 use ringer_core::Scope;
 use ringer_core::message::ShownKind;
@@ -19,9 +18,8 @@ use crate::repository_entry::repositories;
 use crate::settings::{Answers, Channels, Config, RepositorySettings, Tmux};
 use crate::table_rule::TableRule;
 
-pub(crate) const ROOT: [&str; 15] = [
+pub(crate) const ROOT: [&str; 14] = [
     "preferred_channel",
-    "idle_threshold_ms",
     "stuck_threshold_ms",
     "notify",
     "hook",
@@ -87,8 +85,6 @@ pub fn parse_with_rules(
     let root = Section::root(&page, &tree).with_keys(&ROOT, belongs_in_notify);
     let source = Source { origin: Origin::User, path: path.to_owned() };
     let default = Config::default();
-    let idle_threshold = root.get("idle_threshold_ms").and_then(|item| item.duration());
-    let idle_threshold = idle_threshold.or(default.notify.idle_reminder);
     let config = Config {
         preferred_channel: root
             .get("preferred_channel")
@@ -98,11 +94,7 @@ pub fn parse_with_rules(
             .get("stuck_threshold_ms")
             .and_then(|item| item.duration())
             .unwrap_or(default.stuck_threshold),
-        notify: root
-            .get("notify")
-            .and_then(|item| notify(&item, idle_threshold))
-            .unwrap_or(Notify { idle_reminder: idle_threshold, ..default.notify }),
-        idle_threshold: None,
+        notify: root.get("notify").and_then(|item| notify(&item)).unwrap_or(default.notify),
         hooks: hooks(&root, &source),
         webhooks: tables(&root, "webhook", webhook),
         watches: tables(&root, "watch", |section| watch(section, &source)),
@@ -161,8 +153,7 @@ fn belongs_in_notify(key: &str) -> Option<String> {
     NOTIFY.contains(&key).then(|| format!("{key} belongs under [notify]"))
 }
 
-/// `idle_threshold` is the reminder of an older file, which holds where `idle_reminder` is not set.
-fn notify(item: &Item<'_, '_>, idle_threshold: Option<Duration>) -> Option<Notify> {
+fn notify(item: &Item<'_, '_>) -> Option<Notify> {
     let section = item.section("a table")?.with_keys(&NOTIFY, |_| None);
     let default = Notify::default();
     let switch = |key, default| section.get(key).and_then(|item| item.boolean()).unwrap_or(default);
@@ -179,7 +170,7 @@ fn notify(item: &Item<'_, '_>, idle_threshold: Option<Duration>) -> Option<Notif
         rate_limit: section.get("rate_limit").map_or(default.rate_limit, |item| rate_limit(&item)),
         subagents: switch("subagents", default.subagents),
         min_turn: section.get("min_turn").and_then(|item| item.span()).unwrap_or(default.min_turn),
-        idle_reminder: section.get("idle_reminder").map_or(idle_threshold, |item| item.span_or_off()),
+        idle_reminder: section.get("idle_reminder").map_or(default.idle_reminder, |item| item.span_or_off()),
         escalate_after: section
             .get("escalate_after")
             .and_then(|item| item.span())

@@ -6,7 +6,6 @@ use ringer_core::policy::{RelayLink, TeamLink};
 use ringer_platform::shell_word;
 use schemars::JsonSchema;
 use serde::Serialize;
-use toml::de::DeValue;
 
 use crate::page::{Item, Section};
 use crate::team::{TeamParts, addresses, wrong_team};
@@ -172,12 +171,9 @@ pub(crate) fn is_name(name: &str) -> bool {
     begins_well && name.len() <= MAX_NAME && name.bytes().all(is_allowed)
 }
 
-/// Reads every `[[relay]]`. An empty `[relay]` is what older versions wrote into their example.
+/// Reads every `[[relay]]`.
 pub(crate) fn relays(root: &Section<'_, '_>) -> Vec<RelayEntry> {
     let Some(item) = root.get("relay") else { return Vec::new() };
-    if matches!(item.value(), DeValue::Table(table) if table.is_empty()) {
-        return Vec::new();
-    }
     let expected = "tables that begin with [[relay]]";
     let items = item.list(expected).unwrap_or_default();
     if items.len() > MAX_RELAYS {
@@ -344,10 +340,5 @@ mod tests {
         check("ssh = \"a\"\nteam = \"b\"", "belongs to `nats`");
         check("ssh = \"a\"\ndomain = \"b\"", "belongs to `nats`");
         check(&format!("nats = \"tls://{}\"\nteam = \"t\"", "a".repeat(300)), "not one host and a port");
-    }
-
-    #[test]
-    fn the_empty_table_of_an_older_example_is_no_link() {
-        assert_eq!(read("[relay]\n"), Ok(Vec::new()));
     }
 }

@@ -30,11 +30,6 @@ pub struct Config {
     #[serde(serialize_with = "word::serialize")]
     #[schemars(schema_with = "word::schema::<Channel>")]
     pub preferred_channel: Channel,
-    // Never set: what a file says of it is put into `notify.idle_reminder`. It is here for the schema.
-    /// Older form of `notify.idle_reminder`, in milliseconds.
-    #[serde(rename = "idle_threshold_ms", skip_serializing)]
-    #[schemars(schema_with = "milliseconds::schema")]
-    pub idle_threshold: Option<Duration>,
     /// How long an agent may work without any event before it counts as stuck, in milliseconds.
     #[serde(rename = "stuck_threshold_ms", serialize_with = "milliseconds::serialize")]
     #[schemars(schema_with = "milliseconds::schema")]
@@ -107,7 +102,6 @@ impl Default for Config {
         let timeouts = AgentTimeouts::default();
         Self {
             preferred_channel: Channel::default(),
-            idle_threshold: None,
             stuck_threshold: timeouts.stuck,
             notify: Notify::default(),
             hooks: Vec::new(),

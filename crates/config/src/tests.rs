@@ -47,20 +47,6 @@ fn nothing_is_all_defaults() {
 }
 
 #[test]
-fn the_older_name_of_the_reminder_is_still_read() {
-    let idle = |text: &str| read(text).unwrap().agent_timeouts().idle;
-    assert_eq!(idle("idle_threshold_ms = 5000"), Some(Duration::from_secs(5)));
-    assert_eq!(idle("idle_threshold_ms = 5000\n[notify]\nring = true"), Some(Duration::from_secs(5)));
-    assert_eq!(
-        idle("idle_threshold_ms = 5000\n[notify]\nidle_reminder = \"2m\""),
-        Some(Duration::from_mins(2))
-    );
-    assert_eq!(idle("idle_threshold_ms = 5000\n[notify]\nidle_reminder = \"off\""), None);
-    let shown = read("idle_threshold_ms = 5000").unwrap().to_toml().unwrap();
-    assert!(shown.contains("idle_reminder = \"5s\"") && !shown.contains("idle_threshold_ms"), "{shown}");
-}
-
-#[test]
 fn spans_of_time() {
     let spans = "expected a span up to a day, like \"90s\", \"20m\" or \"2h\"";
     check("[notify]\nmin_turn = \"10\"", &[&format!("2:12: notify.min_turn is \"10\"; {spans}")]);
@@ -94,8 +80,8 @@ fn what_is_not_toml() {
 fn unknown_keys_are_told_what_was_probably_meant() {
     check("[notify]\nrign = true\n", &["2:1: unknown key notify.rign -- did you mean \"ring\"?"]);
     check(
-        "idle_treshold_ms = 1",
-        &["1:1: unknown key idle_treshold_ms -- did you mean \"idle_threshold_ms\"?"],
+        "stuck_treshold_ms = 1",
+        &["1:1: unknown key stuck_treshold_ms -- did you mean \"stuck_threshold_ms\"?"],
     );
     check("[[hooks]]\nid = \"a\"", &["1:3: unknown key hooks -- did you mean \"hook\"?"]);
     check("  ring = true", &["1:3: unknown key ring -- ring belongs under [notify]"]);
@@ -112,10 +98,10 @@ fn unknown_keys_are_told_what_was_probably_meant() {
 #[test]
 fn values_of_another_type() {
     check(
-        "idle_threshold_ms = \"60s\"",
-        &["1:21: idle_threshold_ms is a string; expected a number of milliseconds"],
+        "stuck_threshold_ms = \"60s\"",
+        &["1:22: stuck_threshold_ms is a string; expected a number of milliseconds"],
     );
-    check("idle_threshold_ms = 0", &["1:21: idle_threshold_ms is 0; expected 1 to 86400000 milliseconds"]);
+    check("stuck_threshold_ms = 0", &["1:22: stuck_threshold_ms is 0; expected 1 to 86400000 milliseconds"]);
     check(
         "stuck_threshold_ms = -5",
         &["1:22: stuck_threshold_ms is -5; expected 1 to 86400000 milliseconds"],
@@ -247,7 +233,7 @@ fn watches_that_make_no_sense() {
 #[test]
 fn every_problem_is_told_in_the_order_of_lines() {
     let text =
-        "idle_threshold_ms = 0\nbanana = 1\n[[watch]]\n[notify]\nring = 1\nflash = 2\n[[hook]]\nid = 1\n";
+        "stuck_threshold_ms = 0\nbanana = 1\n[[watch]]\n[notify]\nring = 1\nflash = 2\n[[hook]]\nid = 1\n";
     let lines: Vec<usize> = read(text).unwrap_err().0.iter().map(|error| error.line).collect();
     assert_eq!(lines, [1, 2, 3, 3, 5, 6, 7, 8]);
     let many: String = (0..1000).map(|number| format!("banana{number} = 1\n")).collect();
@@ -291,7 +277,7 @@ fn mcp_channels_are_off_unless_they_are_switched_on() {
 fn a_repository_may_set_little() {
     let user = "cannot be set by a repository; it belongs in your own config.toml";
     check_repository("[notify]\npopup = \"off\"\nmute = []", &[&format!("2:1: notify.popup {user}")]);
-    check_repository("idle_threshold_ms = 1", &[&format!("1:1: idle_threshold_ms {user}")]);
+    check_repository("stuck_threshold_ms = 1", &[&format!("1:1: stuck_threshold_ms {user}")]);
     check_repository("[[webhook]]\nkind = \"ntfy\"", &[&format!("1:3: webhook {user}")]);
     check_repository("[channels]\nenabled = true", &[&format!("1:2: channels {user}")]);
     check_repository("[[channel]]\nname = \"x\"", &[&format!("1:3: channel {user}")]);
@@ -414,9 +400,7 @@ fn the_example_and_the_page_have_every_key() {
     for key in all {
         let tables = [format!("\n[{key}]\n"), format!("\n[notify.{key}]\n"), format!("\n[[{key}]]\n")];
         let forms = [&[format!("\n{key} = ")][..], &tables].concat();
-        // The older name of a key is for files that have it.
-        let is_older = key == "idle_threshold_ms";
-        assert!(is_older || forms.iter().any(|form| example.contains(form)), "{key} is not in the example");
+        assert!(forms.iter().any(|form| example.contains(form)), "{key} is not in the example");
         let forms = [format!("`{key}`"), format!("`[{key}]`"), format!("`[[{key}]]`")];
         assert!(forms.iter().any(|form| page.contains(form)), "{key} is not in docs/config.md");
     }

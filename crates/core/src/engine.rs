@@ -28,8 +28,7 @@ use std::time::Duration;
 
 use crate::arrival::{Arrival, ArrivalQueue, DuplicateWindow, Fence, SurfaceRegistry};
 use crate::attention::{
-    Attention, AwayPeriod, Badge, Cause, Focus, NewerSession, Presence, ReadReason, Record, Ring, Session,
-    UndoLog, UnreadReason,
+    Attention, AwayPeriod, Badge, Cause, Focus, Presence, ReadReason, Record, Ring, UndoLog, UnreadReason,
 };
 use crate::message::{MessageId, Place, ShownKind, WorkspaceId};
 use crate::policy::{
@@ -234,11 +233,6 @@ impl Engine {
         waiting.chain(self.hook_chains.values().filter_map(|running| running.chain.revision())).collect()
     }
 
-    /// The session, to be saved: at most `most` notifications of each workspace.
-    pub fn session(&self, most: usize) -> Session {
-        Session::of(&self.attention, most)
-    }
-
     /// Restores saved notifications, oldest first, and the places that are unread for another reason.
     pub fn restore(
         &mut self,
@@ -281,24 +275,6 @@ impl Engine {
     /// The first steps of a notification's trail are saved and need not be kept in memory.
     pub fn forget_trail_steps(&mut self, id: &MessageId, steps: usize) {
         self.attention.store_mut().forget_trail_steps(id, steps);
-    }
-
-    /// Restores a saved session.
-    pub fn restore_session(&mut self, now: Now, session: Session) -> Result<Vec<Order>, NewerSession> {
-        let ids = |attention: &Attention| -> Vec<MessageId> {
-            attention.store().newest().map(|record| record.id.clone()).collect()
-        };
-        let before = ids(&self.attention);
-        session.restore(&mut self.attention)?;
-        let mut orders = Vec::new();
-        // A notification that the session does not have may still be shown somewhere.
-        for id in before {
-            if self.attention.store().get(&id).is_none() {
-                self.withdraw(&id, &mut orders);
-            }
-        }
-        self.redraw_all(now.mono, &mut orders);
-        Ok(orders)
     }
 
     /// When to call `handle` with [`Event::Tick`].

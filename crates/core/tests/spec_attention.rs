@@ -289,24 +289,6 @@ fn every_action_does_what_the_table_says_and_withdraws_what_was_delivered() {
 }
 
 #[test]
-fn session_restore_replaces_that_workspaces_notifications_and_no_others() {
-    let mut before = engine(Preferences::default());
-    before.handle(at(0), message(1, "a", "of the session"));
-    let session = before.session(100);
-    let mut after = engine(Preferences::default());
-    after.handle(at(0), message(2, "b", "since then"));
-    let (surface, workspace) = (SurfaceId::new("x"), WorkspaceId::new("v"));
-    after.handle(at(0), Event::Surface { surface, workspace, tty: None, reports_focus: false });
-    after.handle(at(0), message(3, "x", "elsewhere"));
-    let orders = after.restore_session(at(1), session).expect("of this version");
-    assert!(orders.iter().any(|order| matches!(order, Order::Withdraw(gone) if *gone == id(2))));
-    let mut left: Vec<MessageId> =
-        after.attention().store().newest().map(|record| record.id.clone()).collect();
-    left.sort();
-    assert_eq!(left, [id(1), id(3)]);
-}
-
-#[test]
 fn the_three_other_sources_of_unread_have_lives_of_their_own() {
     let badge = |engine: &Engine| engine.attention().badge(&WorkspaceId::new("w")).0;
     let whole = || Place::workspace(WorkspaceId::new("w"));

@@ -1,4 +1,4 @@
-//! One SQLite file: its schema, its write lock, its migrations and its repair.
+//! One SQLite file: its tables, its write lock and its repair.
 
 pub(crate) mod column;
 pub(crate) mod connection;
@@ -6,11 +6,11 @@ pub(crate) mod damage;
 pub(crate) mod database;
 pub(crate) mod files;
 pub(crate) mod log;
-pub(crate) mod migrate;
 pub(crate) mod opening;
 pub(crate) mod repair;
 pub(crate) mod repair_record;
 pub(crate) mod rescue;
 pub(crate) mod schema;
+pub(crate) mod tables;
 pub(crate) mod text;
 pub(crate) mod write_lock;

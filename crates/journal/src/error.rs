@@ -54,9 +54,9 @@ pub enum Error {
         /// What the system said.
         why: String,
     },
-    /// The database was written by a newer version. It was not touched.
-    #[error("{} has schema {found}, but this version supports only {known}", path.display())]
-    Newer {
+    /// The database was written by another version of Ringer. It was not touched.
+    #[error("{} has schema {found}, but this version of Ringer reads only {known}", path.display())]
+    OtherVersion {
         /// The database.
         path: PathBuf,
         /// Its schema.

@@ -2,5 +2,4 @@
 
 pub(crate) mod pruning;
 pub(crate) mod store;
-mod stored_cause;
 pub(crate) mod transaction;

@@ -43,7 +43,6 @@ mod remote_url;
 mod repository;
 mod running_tools;
 mod runtime_directory;
-mod upgrade;
 mod wake;
 
 pub use controlling_terminal::ControllingTerminal;

@@ -131,7 +131,7 @@ mod tests {
         let check = |one: &str, other: &str, expected: bool| {
             assert_eq!(are_versions_of_one(Path::new(one), Path::new(other)), expected, "{one} {other}");
         };
-        check("/usr/bin/codex", "/home/ada/.local/bin/codex", true);
+        check("/usr/bin/codex", "/opt/codex/bin/codex", true);
         check("/usr/bin/codex", "/usr/bin/codex (deleted)", true);
         check("/opt/versions/2.1.0", "/opt/versions/2.1.4 (deleted)", true);
         check("/opt/versions/2.1.0", "/tmp/2.1.4", false);

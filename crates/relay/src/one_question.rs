@@ -76,7 +76,7 @@ impl OneQuestion {
         self.ask(&Frame::Answer { message: message.to_owned(), words: words.to_vec(), as_json: false })
     }
 
-    /// All that a message asks, as `ringer answer --json` prints it there. An older version there gives text.
+    /// All that a message asks, as `ringer answer --json` prints it there.
     pub fn show(self, message: &str) -> Result<Answered, Error> {
         self.ask(&Frame::Answer { message: message.to_owned(), words: Vec::new(), as_json: true })
     }

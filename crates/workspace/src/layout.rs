@@ -36,8 +36,10 @@ impl fmt::Display for PaneId {
 /// Where the second part of a split is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum SplitDirection {
+pub enum SplitDirection {
+    /// At the right of the first one.
     Right,
+    /// Below it.
     Down,
 }
 

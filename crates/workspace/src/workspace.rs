@@ -30,8 +30,8 @@ pub(crate) struct Workspace {
 pub(crate) struct PanePlace {
     /// The id of the workspace.
     pub(crate) workspace: String,
-    /// Its name; older versions did not note it.
-    pub(crate) name: Option<String>,
+    /// Its name.
+    pub(crate) name: String,
     /// Whether the pane had the keys of the workspace.
     pub(crate) has_keys: bool,
 }

@@ -92,14 +92,6 @@ impl Client {
         prompts.is_some_and(|prompts| prompts.waiting_events.contains(&event))
     }
 
-    /// The timeout that the hook of an event needs, if a handler with this one has another: an older version did not wait for
-    /// the person. A time that a person chose stays.
-    pub(crate) fn newer_timeout(self, event: &str, known: Option<&str>) -> Option<u32> {
-        let old = self.timeout(TIMEOUT_SECONDS).to_string();
-        let is_old = known.is_none_or(|known| known.trim() == old);
-        (self.hook_waits(event) && is_old).then(|| self.timeout(WAITING_TIMEOUT_SECONDS))
-    }
-
     /// A time in the unit of its hook file.
     fn timeout(self, seconds: u32) -> u32 {
         match self.hook_entry() {
@@ -132,15 +124,14 @@ impl Client {
         }
     }
 
-    /// Whether a shell line in this client's hook file is ours: by its marker, or in a form that older versions and
-    /// people who followed the documentation wrote.
+    /// Whether a shell line in this client's hook file is ours: by its marker, or as people write it who follow the documentation.
     pub(crate) fn owns(self, line: &str) -> bool {
         let line = line.trim();
         let words = format!(" hook {} ", self.as_str());
         if !line.contains(&words) {
             return false;
         }
-        line.ends_with(MARKER) || line.starts_with("command -v ringer ") || self.is_plain_call(line)
+        line.ends_with(MARKER) || self.is_plain_call(line)
     }
 
     /// `ringer hook claude Stop`, with whatever path before it, and nothing else on the line.
@@ -256,7 +247,7 @@ mod tests {
             ("ringer hook claude Stop", true),
             ("/opt/x/ringer hook claude PreToolUse", true),
             ("\"/opt/my x/ringer\" hook claude Stop", true),
-            ("command -v ringer >/dev/null && ringer hook claude Stop", true),
+            ("command -v ringer >/dev/null && ringer hook claude Stop", false),
             ("/old/ringer hook claude Stop || true # ringer-hook ", true),
             ("echo 'ringer hook claude Stop'", false),
             ("mine && ringer hook claude Stop", false),

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use super::entries::{RingerProgram, TIMEOUT};
+use super::entries::RingerProgram;
 use super::jsonc::{self, Body, Document, JsoncError, Node, Slot};
 use super::splice::{self, Formatting, NewValue};
 use crate::client::Client;
@@ -122,20 +122,6 @@ fn install_step(client: Client, program: &RingerProgram, text: &str) -> Result<O
         let line = program.shell_line(client, name);
         if let Some(command) = command.filter(|command| command.text() != Some(&line)) {
             return Ok(Some(splice::replace_text(text, command, &line)));
-        }
-        if let Some(handler) = handler(hooks, position) {
-            let known = handler.member(TIMEOUT).map(|(_, timeout)| timeout.span.clone());
-            let newer = client.newer_timeout(name, known.clone().map(|span| &text[span]));
-            match (newer, known) {
-                (Some(newer), Some(span)) => {
-                    return Ok(Some(format!("{}{newer}{}", &text[..span.start], &text[span.end..])));
-                }
-                (Some(newer), None) => {
-                    let newer = NewValue::Number(newer);
-                    return Ok(splice::append(text, handler, &formatting, Some(TIMEOUT), &newer));
-                }
-                (None, _) => {}
-            }
         }
     }
     let missing = client.hook_events().iter().find(|event| !seen.contains(**event));
@@ -271,14 +257,6 @@ mod tests {
         };
         assert_eq!(timeout(&fresh, "PermissionRequest"), Some(86_400));
         assert_eq!(timeout(&fresh, "Stop"), Some(5));
-        // As an older version and its documents wrote it.
-        for old in [fresh.replace("86400", "5"), fresh.replace(",\n            \"timeout\": 86400", "")] {
-            assert_ne!(timeout(&old, "PermissionRequest"), Some(86_400));
-            assert_eq!(
-                timeout(&install(Client::Claude, &program(), &old).unwrap(), "PermissionRequest"),
-                Some(86_400)
-            );
-        }
         let chosen = fresh.replace("86400", "600");
         assert_eq!(install(Client::Claude, &program(), &chosen).unwrap(), chosen, "a person's own");
         assert_eq!(timeout(&install(Client::Codex, &program(), "").unwrap(), "PermissionRequest"), Some(5));

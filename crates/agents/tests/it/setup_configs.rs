@@ -172,11 +172,10 @@ impl Writer {
         let client = self.client;
         let command = if self.with_old && self.roll(2) == 0 {
             self.old_entries += 1;
-            match self.roll(4) {
+            match self.roll(3) {
                 0 => format!("ringer hook {client} {event}"),
                 1 => format!("/old/place/ringer hook {client} {event}"),
-                2 => format!("/x/ringer --old hook {client} {event} || true # ringer-hook"),
-                _ => format!("command -v ringer >/dev/null && exec ringer hook {client} {event}"),
+                _ => format!("/x/ringer --old hook {client} {event} || true # ringer-hook"),
             }
         } else {
             let mark = self.mark();

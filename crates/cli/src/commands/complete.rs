@@ -247,8 +247,7 @@ fn agents_elsewhere() -> Vec<Candidate> {
     connected.flat_map(|machine| machine.agents).filter_map(candidate).take(MAX_OFFERED).collect()
 }
 
-/// The name of an agent, or else its id, if no shell takes a part of it for something else. Agents choose their names, and the
-/// script that inserts them may be one of an earlier version, which quoted nothing.
+/// The name of an agent, or else its id, if no shell takes a part of it for something else: agents choose their names.
 fn agent_word<'a>(name: Option<&'a str>, id: &'a str, is_letter: fn(char) -> bool) -> Option<&'a str> {
     let is_plain = |word: &&str| {
         !word.starts_with('-')

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 
 use clap::ValueHint;
-use ringer_workspace::{Answer, Request, check_name};
+use ringer_workspace::{Answer, Request, SplitDirection, check_name};
 
 use super::run::check_program;
 use crate::exit::Exit;
@@ -84,8 +84,10 @@ pub(super) fn run(arguments: &Args) -> Outcome {
         command,
         name: arguments.name.clone(),
         workspace: arguments.workspace.clone(),
-        is_below: arguments.split == Some(Split::Down),
-        is_split_chosen: arguments.split.is_some(),
+        split: arguments.split.map(|split| match split {
+            Split::Right => SplitDirection::Right,
+            Split::Down => SplitDirection::Down,
+        }),
         takes_keys: arguments.go || is_typed,
         caller,
         goes_anyway: arguments.go,

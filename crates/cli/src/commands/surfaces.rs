@@ -103,12 +103,11 @@ pub(super) fn workspaces(arguments: &WorkspacesArgs) -> Outcome {
     print_text(&table(&lines))
 }
 
-/// Whether a workspace is there: it has surfaces, or stands for a repository or another machine. A hub of an earlier version
-/// does not say how many surfaces it has.
+/// Whether a workspace is there: it has surfaces, or stands for a repository or another machine.
 fn exists(row: &Value) -> bool {
     let id = row["id"].as_str().unwrap_or_default();
     let is_lasting = [REPOSITORY_PREFIX, MACHINE_PREFIX].iter().any(|prefix| id.starts_with(prefix));
-    is_lasting || row["surfaces"].as_u64().is_none_or(|surfaces| surfaces > 0)
+    is_lasting || row["surfaces"].as_u64().is_some_and(|surfaces| surfaces > 0)
 }
 
 fn read() -> Result<Vec<Surface>, Failure> {

@@ -39,7 +39,7 @@ fn every_problem_is_told_where_it_is() {
     for (text, expected) in [
         ("[notify]\nrign = false\n", &["2:1: unknown key notify.rign\nhint: did you mean \"ring\"?"][..]),
         ("[notify]\n\nreorder = 7\n", &["3:11: notify.reorder is a number; expected true or false"]),
-        ("a = 1\nidle_threshold_ms = 0\n", &["1:1: unknown key a", "2:21: idle_threshold_ms is 0"]),
+        ("a = 1\nstuck_threshold_ms = 0\n", &["1:1: unknown key a", "2:22: stuck_threshold_ms is 0"]),
         ("[notify\n", &["1:8: "]),
         (
             "[keys]\nanswre = \"a\"\nquit = \"hyper-q\"\nwhy = \"w f5\"\n",

@@ -179,7 +179,6 @@ fn configs() -> impl Strategy<Value = Config> {
                 }
                 Config {
                     preferred_channel,
-                    idle_threshold: None,
                     stuck_threshold,
                     notify,
                     hooks,

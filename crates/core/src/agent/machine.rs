@@ -76,7 +76,7 @@ pub struct AgentMachine {
     /// What it wants in a run that no person attends.
     #[serde(default)]
     unattended: UnattendedRequests,
-    /// When its turn began, the present or the last one. An older version did not note it.
+    /// When its turn began, the present or the last one.
     #[serde(default)]
     turn_began: Option<Duration>,
 }

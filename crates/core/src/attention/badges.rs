@@ -268,7 +268,7 @@ impl Attention {
             .flat_map(|reason| self.places(reason).into_iter().map(move |place| (reason, place)))
     }
 
-    /// The places for which a reason holds, sorted, so that a saved session is the same for the same state.
+    /// The places for which a reason holds, sorted.
     pub(crate) fn places(&self, reason: UnreadReason) -> Vec<Place> {
         let workspaces = self.reasons.get(&reason).into_iter().flatten();
         let mut places: Vec<Place> = workspaces

@@ -226,11 +226,6 @@ pub enum Cause {
     },
     /// The hub found it in a journal that replaced the one it knew.
     OtherJournal,
-    /// A sentence that an older version wrote, or a cause of a newer one.
-    Text {
-        /// The sentence.
-        text: String,
-    },
 }
 
 /// `desktop, else terminal; command`: the channels of a plan.
@@ -346,7 +341,6 @@ impl fmt::Display for Cause {
             Self::OtherJournal => {
                 formatter.write_str("listed as read: found in a journal that replaced another")
             }
-            Self::Text { text } => formatter.write_str(text),
         }
     }
 }
@@ -356,18 +350,6 @@ fn recipient(to: &str) -> String {
     match to.strip_prefix("agent:") {
         Some(agent) => format!("agent {agent}"),
         None => format!("the {to} agent"),
-    }
-}
-
-impl From<&str> for Cause {
-    fn from(text: &str) -> Self {
-        Self::Text { text: text.to_owned() }
-    }
-}
-
-impl From<String> for Cause {
-    fn from(text: String) -> Self {
-        Self::Text { text }
     }
 }
 
@@ -412,5 +394,28 @@ mod tests {
             &Cause::MarkedRead { by: ReadReason::Newer(id) },
             "marked read: superseded by 01997a3e-0a1b-7c2d-8e3f-0123456789ab",
         );
+    }
+
+    #[test]
+    fn every_cause_is_read_back() {
+        let id = || MessageId::parse("01997a3e-0a1b-7c2d-8e3f-0123456789ab").expect("an id");
+        let channels =
+            vec![vec![DeliveryChannel::Desktop, DeliveryChannel::Terminal], vec![DeliveryChannel::Command]];
+        for cause in [
+            Cause::Decided { channels, listed: true, unread: true, effects: vec!["record".to_owned()] },
+            Cause::Received { from: "system".to_owned(), place: PlaceReason::Repository },
+            Cause::Duplicate { of: None },
+            Cause::MarkedRead { by: ReadReason::Newer(id()) },
+            Cause::MarkedRead { by: ReadReason::Looked },
+            Cause::TakenBack { kind: UndoKind::Clear },
+            Cause::Snoozed { until_unix_ms: 7, span_ms: 5 },
+            Cause::MutedByPerson { target: MuteTarget::Agent("ci".to_owned()), until_unix_ms: Some(7) },
+            Cause::MutedByPerson { target: MuteTarget::All, until_unix_ms: None },
+            Cause::Delivered { channel: DeliveryChannel::Desktop, how: "shown".to_owned(), popup: Some(48) },
+            Cause::Expired,
+        ] {
+            let stored = serde_json::to_string(&cause).expect("JSON");
+            assert_eq!(serde_json::from_str::<Cause>(&stored).expect("a cause"), cause);
+        }
     }
 }

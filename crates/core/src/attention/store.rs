@@ -405,9 +405,9 @@ impl NotificationStore {
     }
 
     /// Adds a step to a notification's trail.
-    pub fn add_trail_step(&mut self, id: &MessageId, unix_ms: i64, cause: impl Into<Cause>) {
+    pub fn add_trail_step(&mut self, id: &MessageId, unix_ms: i64, cause: Cause) {
         if let Some(entry) = self.entry_mut(id) {
-            entry.record.add_step(unix_ms, cause.into());
+            entry.record.add_step(unix_ms, cause);
         }
     }
 

@@ -12,34 +12,11 @@ pub const MAX_TRAIL_STEPS: usize = 64;
 
 /// One step of a trail.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "StoredStep", into = "StoredStep")]
 pub struct TrailStep {
     /// When, in milliseconds since 1970.
     pub unix_ms: i64,
     /// What happened, and why.
     pub cause: Cause,
-}
-
-/// A step as it is saved: with its cause, or with the sentence that older versions saved.
-#[derive(Serialize, Deserialize)]
-struct StoredStep {
-    unix_ms: i64,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    cause: Option<Cause>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    text: Option<String>,
-}
-
-impl From<StoredStep> for TrailStep {
-    fn from(StoredStep { unix_ms, cause, text }: StoredStep) -> Self {
-        Self { unix_ms, cause: cause.unwrap_or_else(|| text.unwrap_or_default().into()) }
-    }
-}
-
-impl From<TrailStep> for StoredStep {
-    fn from(step: TrailStep) -> Self {
-        Self { unix_ms: step.unix_ms, cause: Some(step.cause), text: None }
-    }
 }
 
 /// Everything that happened to one notification.
@@ -68,12 +45,12 @@ impl Serialize for Trail {
 
 impl Trail {
     /// Adds a step.
-    pub fn add(&mut self, unix_ms: i64, cause: impl Into<Cause>) {
+    pub fn add(&mut self, unix_ms: i64, cause: Cause) {
         let steps = self.steps.get_or_insert_default();
         if steps.len() == MAX_TRAIL_STEPS {
             steps.remove(MAX_TRAIL_STEPS / 2);
         }
-        steps.push_back(TrailStep { unix_ms, cause: cause.into() });
+        steps.push_back(TrailStep { unix_ms, cause });
     }
 
     /// Forgets the first steps: they are saved.
@@ -99,19 +76,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn steps_of_older_versions_are_sentences() {
-        let step: TrailStep = serde_json::from_str(r#"{"unix_ms":7,"text":"muted"}"#).expect("a step");
-        assert_eq!(step, TrailStep { unix_ms: 7, cause: "muted".into() });
-        let step = TrailStep { unix_ms: 7, cause: Cause::Muted };
-        let saved = serde_json::to_string(&step).expect("JSON");
-        assert_eq!(serde_json::from_str::<TrailStep>(&saved).expect("a step"), step);
-    }
-
-    #[test]
     fn the_beginning_and_the_end_stay() {
         let mut trail = Trail::default();
         for number in 0..1000 {
-            trail.add(number, number.to_string());
+            trail.add(number, Cause::Expired);
         }
         let kept: Vec<i64> = trail.steps().map(|step| step.unix_ms).collect();
         assert_eq!(kept.len(), MAX_TRAIL_STEPS);

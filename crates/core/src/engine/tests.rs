@@ -276,18 +276,6 @@ fn an_answer_closes_its_question() {
 }
 
 #[test]
-fn a_session_is_restored() {
-    let mut before = engine(&[]);
-    before.handle(at(0), message(1, "a", "needs you"));
-    let mut after = Engine::new(Preferences::default());
-    let orders = after.restore_session(at(0), before.session(100)).unwrap();
-    assert_eq!(words(&orders), ["ring a true", "badge 1"]);
-    // The journal is read again from before the restart: nothing is shown twice.
-    let again = after.handle(at(1), message(1, "a", "needs you"));
-    assert!(!again.iter().any(|order| matches!(order, Order::Deliver(_))));
-}
-
-#[test]
 fn a_burst_is_drained_sixteen_at_a_time() {
     let mut engine = Engine::new(Preferences::default());
     for number in 0..40 {

@@ -159,7 +159,7 @@ mod tests {
             assert_eq!(ShownKind::of(stored, category), kind);
             assert_eq!(serde_json::to_value(kind).unwrap(), kind.as_str());
         }
-        // What an earlier version wrote down is read.
+        // The kinds of messages are words for them, too.
         for kind in Kind::all() {
             assert_eq!(kind.as_str().parse(), Ok(ShownKind::of(kind, None)));
         }

@@ -274,11 +274,14 @@ impl Simulation {
         MessageId::new(self.random.below(self.sent + 1), [0; 10])
     }
 
-    /// The hub is killed and comes back: the session is restored, what was with the hooks is lost to the engine (the
+    /// The hub is killed and comes back: what it listed is restored, what was with the hooks is lost to the engine (the
     /// journal still has it, and the hub reads it again).
     fn restart(&mut self, now: Now) {
-        let session = self.engine.session(1000);
-        let before = picture(self.engine.attention());
+        let attention = self.engine.attention();
+        let before = picture(attention);
+        let mut records: Vec<Record> = attention.store().newest().cloned().collect();
+        records.reverse();
+        let reasons: Vec<_> = attention.reasons().collect();
         self.files.restart();
         let mut engine = Engine::new(preferences(&mut self.files, &RuleSettings::default()));
         for place in &self.places {
@@ -293,7 +296,7 @@ impl Simulation {
         self.badges.clear();
         self.running.clear();
         self.in_flight.clear();
-        let orders = engine.restore_session(now, session).expect("the same version");
+        let orders = engine.restore(now, records, reasons);
         self.engine = engine;
         self.execute_orders(orders);
         assert_eq!(picture(self.engine.attention()), before, "nothing is counted twice or lost");

@@ -9,11 +9,11 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 use crate::db::connection::{FileConnection, is_index_unused};
 use crate::db::damage;
-use crate::db::migrate;
 use crate::db::opening::{Access, Connected, connect};
 use crate::db::repair::{self, Repair};
 use crate::db::schema::Schema;
-use crate::db::write_lock::{self, LockTimeout, LockWaits};
+use crate::db::tables;
+use crate::db::write_lock::{LockTimeout, LockWaits};
 use crate::error::Error;
 use crate::home::{Home, beside};
 use crate::lock::FileId;
@@ -140,7 +140,7 @@ impl<S: Schema> Database<S> {
         let path = Self::path(home);
         let file = FileId::of(&path).ok().filter(|_| !repair::is_pending::<S>(home))?;
         let connected = connect(&path, file, Access::Read, lock_timeout).ok().flatten()?;
-        let is_current = connected.version.is_ok_and(|version| version == migrate::newest::<S>());
+        let is_current = connected.version.is_ok_and(|version| version == tables::VERSION);
         let mut database = Self::with(home, (file, connected.connection), lock_timeout);
         database.waits_for_repair = false;
         is_current.then_some(database)
@@ -300,25 +300,15 @@ impl<S: Schema> Database<S> {
         };
         let mut database = Self { if_missing, repair, ..Self::with(home, (file, connection), lock_timeout) };
         let version = version.map_err(|error| database.error(error))?;
-        let known = migrate::newest::<S>();
-        if version > MAX_PLAUSIBLE_VERSION {
-            return Err(Error::Corrupt { path });
-        }
-        if version > known {
-            // Every step changes a table, so one of these versions with these tables has a damaged number.
-            let own = migrate::is_own::<S>(&database.connection).map_err(|error| database.error(error))?;
-            return Err(if own {
+        if version != tables::VERSION {
+            // With the tables of this version, or without any, it is the number that is damaged.
+            let is_damaged = !(1..=MAX_PLAUSIBLE_VERSION).contains(&version)
+                || tables::is_own::<S>(&database.connection).map_err(|error| database.error(error))?;
+            return Err(if is_damaged {
                 Error::Corrupt { path }
             } else {
-                Error::Newer { path, found: version, known }
+                Error::OtherVersion { path, found: version, known: tables::VERSION }
             });
-        }
-        if version < known {
-            let write_lock = write_lock::acquire(home, S::LOCK, lock_timeout)?;
-            S::before_migration(home, &database.connection, version)?;
-            migrate::migrate::<S>(&mut database.connection).map_err(|error| database.error(error))?;
-            sync_directory(home.path()).map_err(|error| home.error("syncing the home", error))?;
-            drop(write_lock);
         }
         database.ensure_log()?;
         Ok(database)
@@ -326,12 +316,12 @@ impl<S: Schema> Database<S> {
 
     /// Turns the log on where it is off, as in a copy of the file that another program made.
     fn ensure_log(&mut self) -> Result<(), Error> {
-        if migrate::has_log(&self.connection).map_err(|error| self.error(error))? {
+        if tables::has_log(&self.connection).map_err(|error| self.error(error))? {
             return Ok(());
         }
         let _write_lock = self.lock_waits.acquire(&self.home, S::LOCK)?;
         let turned_on = self.connection.busy_timeout(TURN_LOG_ON_WITHIN);
-        let turned_on = turned_on.and_then(|()| migrate::turn_log_on(&self.connection));
+        let turned_on = turned_on.and_then(|()| tables::turn_log_on(&self.connection));
         match turned_on.map_err(|error| self.error(error)) {
             // A process that had the file open before it was exchanged keeps it from being changed.
             Err(Error::Busy { .. }) => return Err(Error::Corrupt { path: Self::path(&self.home) }),

@@ -6,7 +6,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, MAIN_DB, OpenFlags};
 
 use crate::db::connection::FileConnection;
-use crate::db::migrate;
+use crate::db::tables;
 use crate::db::write_lock::LockTimeout;
 use crate::error::Error;
 use crate::lock::FileId;
@@ -46,7 +46,7 @@ pub(crate) fn connect(
     configure(&connection).map_err(|error| Error::database(path, lock_timeout.0, error))?;
     // Read before the check, because SQLite opens the log when it first reads: a process that quarantined the file
     // in the meantime may have put another one and its log there.
-    let version = migrate::version(&connection);
+    let version = tables::version(&connection);
     let is_own_index = connection.note_index(path, file);
     if FileId::of(path).ok() != Some(file) {
         return Ok(None);

@@ -10,10 +10,10 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 use crate::db::damage;
 use crate::db::files::{FILES, move_database, remove_database};
-use crate::db::migrate;
 use crate::db::repair_record;
 use crate::db::rescue;
 use crate::db::schema::Schema;
+use crate::db::tables;
 use crate::db::write_lock::{self, LockTimeout};
 use crate::error::Error;
 use crate::home::{Home, beside};
@@ -97,7 +97,7 @@ fn build<S: Schema>(home: &Home) -> Result<usize, Error> {
     remove_database(&building);
     OpenOptions::new().append(true).create(true).mode(0o600).open(&building).map_err(io)?;
     let mut connection = Connection::open(&building).map_err(failed)?;
-    migrate::migrate::<S>(&mut connection).map_err(failed)?;
+    tables::make::<S>(&mut connection).map_err(failed)?;
     let damaged = home.path().join(S::FILE);
     // Where nothing is, a first database is begun, and nothing repaired.
     let is_repair = FILES.iter().any(|ending| beside(&damaged, ending).exists());

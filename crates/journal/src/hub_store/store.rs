@@ -3,9 +3,8 @@
 //! A file beside the journal. Only the hub writes it, so it makes no writer of the journal wait; and a process that opens
 //! the journal need not read the definitions of these tables.
 
-use super::stored_cause;
 use ringer_core::MessageId;
-use ringer_core::attention::{AwayPeriod, Record, Trail, UndoItem};
+use ringer_core::attention::{AwayPeriod, Cause, Record, Trail, UndoItem};
 use ringer_core::policy::RequestedMute;
 use rusqlite::{Connection, OptionalExtension, Row};
 
@@ -42,31 +41,6 @@ impl Schema for HubSchema {
         UNDO,
         MUTE,
         AWAY,
-    ];
-    const MIGRATIONS: &'static [&'static [&'static str]] = &[
-        // The hub's place names the journal and the message, and what was repaired is noted.
-        &[
-            "ALTER TABLE taken RENAME TO taken_1",
-            TAKEN,
-            "INSERT INTO taken (one, seq) SELECT one, seq FROM taken_1",
-            "DROP TABLE taken_1",
-            REPAIR,
-        ],
-        // A notification is open until it is resolved. What was read before is.
-        &[
-            "ALTER TABLE notification ADD COLUMN is_open INTEGER NOT NULL DEFAULT 0",
-            "UPDATE notification SET is_open = 1 WHERE is_read = 0",
-            "UPDATE notification SET record = json_set(record, '$.is_resolved', json('true'))
-             WHERE is_read <> 0 AND json_valid(record)",
-        ],
-        // The last commands of the person can be taken back.
-        &[UNDO],
-        // The buttons of a popup answer after a restart of the hub.
-        &["ALTER TABLE popup ADD COLUMN offer TEXT"],
-        // What the person muted with a command.
-        &[MUTE],
-        // When the person was away.
-        &[AWAY],
     ];
     const RESCUED_TABLES: &'static [&'static str] = &[
         "notification",
@@ -376,7 +350,10 @@ fn steps_of(connection: &Connection, id: &str) -> rusqlite::Result<Trail> {
     let mut rows = statement.query([id])?;
     let mut trail = Trail::default();
     while let Some(row) = rows.next()? {
-        trail.add(row.get(0)?, stored_cause::read(&text(row, 1)?));
+        // What damage left unreadable says nothing.
+        if let Ok(cause) = serde_json::from_str::<Cause>(&text(row, 1)?) {
+            trail.add(row.get(0)?, cause);
+        }
     }
     Ok(trail)
 }

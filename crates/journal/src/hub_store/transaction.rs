@@ -5,7 +5,6 @@ use ringer_core::attention::{AwayPeriod, MAX_TRAIL_STEPS, Record, Trail, TrailSt
 use ringer_core::policy::{MuteTarget, RequestedMute};
 use rusqlite::{Transaction, params};
 
-use super::stored_cause;
 use crate::position::ReadPosition;
 
 /// A delivery in progress, stored until it is finished.
@@ -242,7 +241,12 @@ fn add_steps<'a>(
     let mut add =
         transaction.prepare_cached("INSERT INTO trail (id, step, ts, text) VALUES (?1, ?2, ?3, ?4)")?;
     for (place, step) in (next..).zip(steps) {
-        add.execute(params![id.as_str(), place, step.unix_ms, stored_cause::write(&step.cause)])?;
+        add.execute(params![
+            id.as_str(),
+            place,
+            step.unix_ms,
+            serde_json::to_string(&step.cause).unwrap_or_default()
+        ])?;
     }
     if surplus > 0 {
         transaction

@@ -5,10 +5,8 @@ use rusqlite::{Connection, Transaction};
 use crate::db::database::Database;
 use crate::db::repair_record::REPAIR;
 use crate::db::schema::Schema;
-use crate::error::Error;
 use crate::home::{Home, JOURNAL_FILE};
 use crate::journal::sequence;
-use crate::upgrade;
 use crate::wake::doorbell;
 
 /// An open journal.
@@ -25,7 +23,6 @@ impl Schema for JournalSchema {
     const LOCK: &'static str = "write.lock";
     const TABLES: &'static [&'static str] = &[
         MESSAGE,
-        MESSAGE_ABOUT,
         MESSAGE_SCOPE,
         MESSAGE_QUESTION,
         CURSOR,
@@ -38,59 +35,9 @@ impl Schema for JournalSchema {
         RECEIPT_SEQ,
         NOTE,
         LEAD,
-        MAY_DECIDE,
-        NEWEST_EVENT,
-        NONCE,
         SPOOLED,
         REPAIR,
         GENERATION,
-    ];
-    const MIGRATIONS: &'static [&'static [&'static str]] = &[
-        // Agents whose state any process can go on from.
-        &["DROP TABLE agent", AGENT, LEAD],
-        // The hub's tables move to their own file: every process that opens the journal reads the definitions of all its
-        // tables, and those were half of them.
-        &[
-            "DROP TABLE IF EXISTS notification",
-            "DROP TABLE IF EXISTS trail",
-            "DROP TABLE IF EXISTS undecided",
-            "DROP TABLE IF EXISTS outbox",
-            "DROP TABLE IF EXISTS popup",
-            "DROP TABLE IF EXISTS dead_letter",
-        ],
-        // Events of hooks can be spooled and applied late. A cursor names the message of its number, the file has a
-        // generation, and repairs are recorded.
-        &[
-            NEWEST_EVENT,
-            SPOOLED,
-            "ALTER TABLE cursor RENAME TO cursor_3",
-            CURSOR,
-            "INSERT INTO cursor (consumer, scope, seq, id, touched, idle)
-             SELECT consumer, scope, seq, (SELECT id FROM message WHERE message.seq = cursor_3.seq), touched, 0
-             FROM cursor_3",
-            "DROP TABLE cursor_3",
-            REPAIR,
-            GENERATION,
-        ],
-        // An answer was looked for in all messages and all receipts, under the write lock: 21 ms with 100,000 of them.
-        &[MESSAGE_QUESTION, RECEIPT_SEQ],
-        // People and lead agents read different words, so a message has its parts, too.
-        &[MESSAGE_ABOUT],
-        // A long message enters an agent's turns in parts.
-        &[
-            "ALTER TABLE receipt RENAME TO receipt_6",
-            RECEIPT,
-            "INSERT INTO receipt (agent, seq, state, queued, leased_until, call_id, delivered, seen)
-             SELECT agent, seq, state, queued, leased_until, call_id, delivered, seen FROM receipt_6",
-            "DROP TABLE receipt_6",
-            RECEIPT_SEQ,
-        ],
-        // What clients ask in their dialogs can be answered from elsewhere.
-        &[PROMPT, MAY_DECIDE],
-        // What shows an agent that a notification is one.
-        &[NONCE],
-        // What an agent reports of itself does not end its registration.
-        &[AGENT_PROCESS],
     ];
     /// Without `waiter`: waiting processes register again.
     const RESCUED_TABLES: &'static [&'static str] = &[
@@ -106,11 +53,6 @@ impl Schema for JournalSchema {
         "spooled",
         "repair",
     ];
-
-    fn before_migration(home: &Home, connection: &Connection, version: i64) -> Result<(), Error> {
-        // Only version 2 had the hub's tables in this file.
-        if version == 2 { upgrade::move_out(home, connection) } else { Ok(()) }
-    }
 
     /// Numbers must not be given again, or cursors would skip new messages; also where no message could be read. The
     /// messages are the same under the same numbers, so cursors into the damaged file are cursors into this one.
@@ -183,11 +125,9 @@ const MESSAGE: &str = "CREATE TABLE message (
     key TEXT,
     ttl INTEGER,
     origin TEXT,
-    machine TEXT
+    machine TEXT,
+    about TEXT
 ) STRICT";
-
-/// Beside the table, because that is what earlier versions made.
-const MESSAGE_ABOUT: &str = "ALTER TABLE message ADD COLUMN about TEXT";
 
 const MESSAGE_SCOPE: &str = "CREATE INDEX message_scope ON message (scope)";
 
@@ -242,6 +182,8 @@ const PROMPT: &str = "CREATE TABLE prompt (
     ended INTEGER
 ) STRICT, WITHOUT ROWID";
 
+/// `newest` is when its newest event happened, in nanoseconds on the clock that never jumps. `nonce` is what its session was told that
+/// its notifications carry.
 const AGENT: &str = "CREATE TABLE agent (
     id TEXT PRIMARY KEY,
     client TEXT NOT NULL,
@@ -259,7 +201,9 @@ const AGENT: &str = "CREATE TABLE agent (
     since INTEGER NOT NULL,
     seen INTEGER NOT NULL,
     machine TEXT NOT NULL,
-    blocks INTEGER NOT NULL
+    blocks INTEGER NOT NULL,
+    newest INTEGER NOT NULL DEFAULT 0,
+    nonce TEXT
 ) STRICT, WITHOUT ROWID";
 
 /// Every process that was registered for an agent. A process stays registered until it ends.
@@ -289,22 +233,14 @@ const NOTE: &str = "CREATE TABLE note (
     value TEXT NOT NULL
 ) STRICT, WITHOUT ROWID";
 
-/// When an agent's newest event happened, in nanoseconds on the clock that never jumps. Beside the table, because that is
-/// what version 2 made.
-/// What the session of an agent was told that its notifications carry.
-const NONCE: &str = "ALTER TABLE agent ADD COLUMN nonce TEXT";
-
-const NEWEST_EVENT: &str = "ALTER TABLE agent ADD COLUMN newest INTEGER NOT NULL DEFAULT 0";
-
 const SPOOLED: &str = "CREATE TABLE spooled (name TEXT PRIMARY KEY) STRICT, WITHOUT ROWID";
 
+/// `may_decide` says whether the lead may answer the prompts of other agents.
 const LEAD: &str = "CREATE TABLE lead (
     scope TEXT PRIMARY KEY,
-    agent TEXT
+    agent TEXT,
+    may_decide INTEGER NOT NULL DEFAULT 0
 ) STRICT, WITHOUT ROWID";
-
-/// Whether the lead may answer the prompts of other agents. Beside the table, because that is what version 2 made.
-const MAY_DECIDE: &str = "ALTER TABLE lead ADD COLUMN may_decide INTEGER NOT NULL DEFAULT 0";
 
 /// A message for every microsecond of 250 years: a higher number is damage.
 const HIGHEST_NUMBER: i64 = 1 << 53;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use ringer_core::{Message, MessageId, Recipient, Scope};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use crate::db::migrate;
+use crate::db::tables;
 use crate::db::text::{optional_text, text};
 use crate::error::Error;
 use crate::journal::row::COLUMNS;
@@ -122,7 +122,7 @@ impl Journal {
         let listeners = self.listeners(scope);
         self.read(|connection| {
             Ok(JournalStats {
-                schema: migrate::version(connection)?,
+                schema: tables::version(connection)?,
                 messages: connection.query_row(
                     "SELECT count(*) FROM message WHERE (?1 IS NULL OR scope = ?1) AND kind NOT LIKE 'mark-%'",
                     [name],

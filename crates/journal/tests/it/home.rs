@@ -154,32 +154,3 @@ pub(crate) fn place(journal: &mut Journal, seq: i64) -> Cursor {
     let id = found.iter().find(|message| message.seq == seq).map(|message| message.id.to_string());
     Cursor { generation: Some(journal.generation().expect("readable")), seq, id }
 }
-
-/// Makes a journal of schema 3 out of today's.
-pub(crate) const TO_SCHEMA_3: &str = "ALTER TABLE message DROP COLUMN about;
-    DROP INDEX message_question;
-    DROP INDEX receipt_seq;
-    DROP TABLE repair;
-    DROP TABLE spooled;
-    DROP TABLE prompt;
-    DROP TABLE agent_process;
-    ALTER TABLE lead DROP COLUMN may_decide;
-    ALTER TABLE agent DROP COLUMN newest;
-    ALTER TABLE agent DROP COLUMN nonce;
-    ALTER TABLE cursor DROP COLUMN id;
-    ALTER TABLE cursor DROP COLUMN idle;
-    DELETE FROM note WHERE name = 'generation';
-    PRAGMA user_version = 3;";
-
-/// Makes a hub's store of schema 1 out of today's.
-pub(crate) const MEMORY_TO_SCHEMA_1: &str = "DROP TABLE repair;
-    ALTER TABLE taken DROP COLUMN generation;
-    ALTER TABLE taken DROP COLUMN id;
-    ALTER TABLE taken DROP COLUMN newest;
-    ALTER TABLE taken DROP COLUMN until;
-    ALTER TABLE notification DROP COLUMN is_open;
-    DROP TABLE undo;
-    ALTER TABLE popup DROP COLUMN offer;
-    DROP TABLE mute;
-    DROP TABLE away;
-    PRAGMA user_version = 1;";

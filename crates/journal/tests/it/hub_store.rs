@@ -1,7 +1,7 @@
 //! The hub's store: what is written down in one transaction, and what comes back.
 
 use ringer_core::attention::{
-    AwayPeriod, Before, MAX_TRAIL_STEPS, Record, Trail, TrailStep, UndoItem, UndoKind, UnreadReason,
+    AwayPeriod, Before, Cause, MAX_TRAIL_STEPS, Record, Trail, TrailStep, UndoItem, UndoKind, UnreadReason,
 };
 use ringer_core::message::{Place, ShownKind, WorkspaceId};
 use ringer_core::policy::{MuteTarget, RequestedMute};
@@ -20,12 +20,17 @@ fn id(number: u64) -> MessageId {
     MessageId::new(number, [0; 10])
 }
 
+/// A step that differs from others by its number.
+fn cause(number: i64) -> Cause {
+    Cause::CannotShow { why: number.to_string() }
+}
+
 /// A notification with so many steps behind it.
 fn record(id: &MessageId, is_read: bool, steps: std::ops::Range<i64>) -> Record {
     let place = Place::workspace(WorkspaceId::new("w"));
     let mut record = Record::new(id.clone(), place, Kind::Status, "x", 7);
     (record.is_read, record.is_resolved) = (is_read, is_read);
-    steps.for_each(|number| record.trail.add(number, format!("step {number}")));
+    steps.for_each(|number| record.trail.add(number, cause(number)));
     record
 }
 
@@ -87,7 +92,7 @@ fn everything(one: &MessageId, two: &MessageId) -> HubChanges {
         decided: vec![two.clone()],
         records: vec![record(one, false, 0..2)],
         forgotten: vec![two.clone()],
-        steps: vec![(two.clone(), TrailStep { unix_ms: 1, cause: "a step".into() })],
+        steps: vec![(two.clone(), TrailStep { unix_ms: 1, cause: Cause::Expired })],
         started: vec![outgoing(one, "desktop", "{}")],
         finished: vec![(two.clone(), "sound".to_owned())],
         shown: vec![popup("w", one, 1)],
@@ -260,8 +265,8 @@ fn steps_of_what_is_no_notification_follow_each_other_up_to_the_cap() {
     let test = TestHome::new();
     let mut store = test.memory();
     for number in 0..70 {
-        let step = TrailStep { unix_ms: number, cause: format!("step {number}").into() };
-        let other = TrailStep { unix_ms: 0, cause: "other".into() };
+        let step = TrailStep { unix_ms: number, cause: cause(number) };
+        let other = TrailStep { unix_ms: 0, cause: Cause::Expired };
         let mut steps = vec![(id(1), step)];
         steps.extend((number == 0).then(|| (id(2), other)));
         settle(&mut store, &HubChanges { steps, ..HubChanges::default() });

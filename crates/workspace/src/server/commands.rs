@@ -7,7 +7,7 @@ use ringer_platform::peer_pid;
 use super::Server;
 use super::options::Typist;
 use crate::effect::Effect;
-use crate::layout::{PaneId, SplitDirection};
+use crate::layout::PaneId;
 use crate::name_rule::check_name;
 use crate::pane::surface_of;
 use crate::protocol::{Answer, PaneListed, Request};
@@ -31,16 +31,7 @@ impl Server {
             return (Answer::Failed { why }, Vec::new());
         }
         match request {
-            Request::Open {
-                command,
-                name,
-                workspace,
-                is_below,
-                is_split_chosen,
-                takes_keys,
-                caller,
-                goes_anyway,
-            } => {
+            Request::Open { command, name, workspace, split, takes_keys, caller, goes_anyway } => {
                 let named = [("the name of the pane", &name), ("the name of the workspace", &workspace)];
                 let why = named.into_iter().find_map(|(what, name)| {
                     let error = check_name(name.as_ref()?).err()?;
@@ -57,12 +48,6 @@ impl Server {
                     _ => TakesKeys::Always,
                 };
                 let caller = caller.and_then(|surface| self.state.pane_of_surface(&surface));
-                let split = match (is_below, is_split_chosen) {
-                    // A program of an earlier version does not say that it was chosen.
-                    (true, _) => Some(SplitDirection::Down),
-                    (false, true) => Some(SplitDirection::Right),
-                    (false, false) => None,
-                };
                 let request = OpenRequest { command, name, workspace, split, takes_keys, caller, facts };
                 let (pane, effects) = self.state.open(request, None, now);
                 let mut shown = self.clients.keys().filter_map(|client| self.state.shown_workspace(*client));

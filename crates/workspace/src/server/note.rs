@@ -9,22 +9,15 @@ use crate::workspace::{PanePlace, Workspace};
 /// It is not longer.
 const MAX_NOTE: usize = 64 * 1024;
 
-fn yes() -> bool {
-    true
-}
-
 /// A pane, and the workspace that it is in.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Note {
     workspace: String,
-    #[serde(default)]
-    workspace_name: Option<String>,
-    /// Whether it has the keys of that workspace. The panes of older versions had them when they were opened.
-    #[serde(default = "yes")]
+    workspace_name: String,
+    /// Whether it has the keys of that workspace.
     has_keys: bool,
     pub(super) pane: SavedPane,
     /// The number of the server that noted it: the keeper dropped what it had kept for that one.
-    #[serde(default)]
     pub(super) server: u64,
 }
 
@@ -32,7 +25,7 @@ impl Note {
     pub(super) fn of(workspace: &Workspace, pane: &Pane, server: u64) -> Self {
         Self {
             workspace: workspace.id.clone(),
-            workspace_name: Some(workspace.name.clone()),
+            workspace_name: workspace.name.clone(),
             has_keys: workspace.focused() == Some(&pane.id),
             pane: SavedPane::of(pane),
             server,
@@ -77,16 +70,8 @@ mod tests {
             let note = Note::of(&workspace, pane, 3);
             let read = Note::read(&note.text().unwrap()).unwrap();
             assert_eq!(read, note);
-            let (workspace, name) = ("panes:1".to_owned(), Some("api".to_owned()));
+            let (workspace, name) = ("panes:1".to_owned(), "api".to_owned());
             assert_eq!(read.place(), PanePlace { workspace, name, has_keys });
         }
-    }
-
-    #[test]
-    fn a_note_of_an_older_version_is_read() {
-        let text = r#"{"workspace":"panes:1","pane":{"id":"a1","name":null,"directory":"/src"}}"#;
-        let read = Note::read(text).unwrap();
-        let place = PanePlace { workspace: "panes:1".to_owned(), name: None, has_keys: true };
-        assert_eq!((read.place(), read.server), (place, 0));
     }
 }

@@ -36,14 +36,14 @@ impl State {
         self.late_output(&id, late, now)
     }
 
-    /// The workspace for a pane that is in none: that in which it was, which is made again if its name is known; else the first.
+    /// The workspace for a pane that is in none: that in which it was, which is made again; else the first.
     fn workspace_for(&mut self, place: Option<PanePlace>, directory: &Path) -> String {
         let is_open = |place: &PanePlace| self.workspaces.iter().any(|own| own.id == place.workspace);
         let first = || self.workspaces.first().map(|own| own.id.clone());
         let (id, name) = match place {
             Some(place) if is_open(&place) => return place.workspace,
-            Some(PanePlace { workspace, name: Some(name), .. }) => (workspace, name),
-            _ => match first() {
+            Some(PanePlace { workspace, name, .. }) => (workspace, name),
+            None => match first() {
                 Some(first) => return first,
                 None => (format!("panes:{}", (self.new_id)()), self.free_name(directory)),
             },

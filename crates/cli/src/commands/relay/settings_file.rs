@@ -93,7 +93,7 @@ impl SettingsFile {
     fn tables(&mut self) -> Option<&mut ArrayOfTables> {
         let item = self.document.entry("relay").or_insert_with(|| Item::ArrayOfTables(ArrayOfTables::new()));
         if !item.is_array_of_tables() {
-            // Written in one line, or the empty `[relay]` of an older example.
+            // Written in one line.
             let before = std::mem::take(item);
             *item = Item::ArrayOfTables(before.into_array_of_tables().unwrap_or_default());
         }

@@ -114,10 +114,10 @@ fn each_session_that_cannot_be_used_is_kept_and_all_windows_are_told() {
     session.run(&["open", "-d", "--workspace", "elsewhere", "--name", "job", "--", "sh", "-c", "read line"]);
     for (saved, told) in [
         (
-            r#"{"version": 2, "workspaces": ["#,
+            r#"{"version": 1, "workspaces": ["#,
             "the layout could not be read; it is kept as panes.json.damaged",
         ),
-        (r#"{"version": 2, "workspaces": 1}"#, "it is kept as panes.json.damaged-1"),
+        (r#"{"version": 1, "workspaces": 1}"#, "it is kept as panes.json.damaged-1"),
         (
             r#"{"version": 99, "layouts": []}"#,
             "the layout is of a newer Ringer; it is kept as panes.json.newer",

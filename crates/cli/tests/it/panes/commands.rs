@@ -238,7 +238,7 @@ fn the_server_refuses_such_a_name_of_any_program() {
     for (name, workspace) in
         names.iter().flat_map(|name| [(json!(name), Value::Null), (json!("y"), json!(name))])
     {
-        let open = json!({ "command": [], "name": name, "workspace": workspace, "is_below": false, "takes_keys": true });
+        let open = json!({ "command": [], "name": name, "workspace": workspace, "takes_keys": true, "goes_anyway": false });
         let mut client = RawClient::connect(&session, 1, &Value::Null);
         client.send(REQUEST, &json!({ "open": open }));
         client.kinds_until(ANSWER);

@@ -201,7 +201,7 @@ fn an_event_that_is_saved_can_be_read_back() {
             channel: DeliveryChannel::Desktop,
             result: Err("no answer".to_owned()),
         },
-        Event::AddTrailStep { id: id(), cause: "seen".into() },
+        Event::AddTrailStep { id: id(), cause: Cause::InView },
         Event::Observed(Observation::new("settings", "broken")),
         Event::Toast(toast()),
         Event::RemoveToast("key".to_owned()),
@@ -217,7 +217,7 @@ fn an_order_that_is_saved_can_be_read_back() {
     let hook = HookIdentity { id: "h".to_owned(), digest: "d".to_owned(), revision: 3 };
     let message = message(Tag::Notice(Kind::Question), Recipient::Default);
     let mut record = Record::of(&message).unwrap();
-    record.trail.add(5, "arrived");
+    record.trail.add(5, Cause::Expired);
     let delivery = Delivery {
         id: id(),
         place: place(),
@@ -270,7 +270,7 @@ fn an_order_that_is_saved_can_be_read_back() {
         Order::DeleteMute(Box::new(MuteTarget::Workspace(workspace()))),
         Order::SaveRecord { record: Box::new(record), is_new: true },
         Order::DeleteRecord(id()),
-        Order::AddTrailStep { id: id(), cause: "dropped".into() },
+        Order::AddTrailStep { id: id(), cause: Cause::Cleared },
         append(Some("bell")),
         append(None),
         Order::Deliver(Box::new(delivery)),

@@ -86,7 +86,10 @@ proptest! {
             found.extend(changes(&piece));
         }
         prop_assert_eq!(found, expected);
-        prop_assert_eq!(pieces.session(100), whole.session(100));
+        let listed = |engine: &Engine| engine.attention().store().newest().cloned().collect::<Vec<_>>();
+        prop_assert_eq!(listed(&pieces), listed(&whole));
+        let manual = |engine: &Engine| engine.attention().places(UnreadReason::Manual);
+        prop_assert_eq!(manual(&pieces), manual(&whole));
         prop_assert_eq!(&pieces.lit_rings, &whole.lit_rings);
         prop_assert_eq!(&pieces.badges, &whole.badges);
     }

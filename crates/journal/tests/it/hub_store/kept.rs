@@ -4,7 +4,7 @@ use std::fs;
 use std::time::Duration;
 
 use ringer_core::agent::AgentTimeouts;
-use ringer_core::attention::TrailStep;
+use ringer_core::attention::{Cause, TrailStep};
 use ringer_core::message::Agent;
 use ringer_core::{MessageId, Recipient, Scope};
 use ringer_journal::{Consumer, HubChanges, HubPruning, HubStore, Journal, ReadPosition, RetentionLimits};
@@ -12,7 +12,7 @@ use rusqlite::Connection;
 
 use super::{AWAY, dead, flag, mute, outgoing, popup, record, settle, undo_item};
 use crate::agent::{JournalAt, agent_info};
-use crate::home::{TO_SCHEMA_3, TestHome, at, bodies, draft_in, place, read_to, scope};
+use crate::home::{TestHome, at, bodies, draft_in, place, read_to, scope};
 
 const DAY: i64 = 24 * 60 * 60 * 1000;
 
@@ -98,7 +98,7 @@ fn what_is_read_goes_with_its_message_and_what_is_unread_stays() {
     prune(&mut journal);
     let [kept, kept_silent] =
         ["kept", "kept, silent"].map(|body| send(&mut journal, &Scope::global(), body, 20 * DAY));
-    let step = |id: &MessageId| (id.clone(), TrailStep { unix_ms: 0, cause: "a step".into() });
+    let step = |id: &MessageId| (id.clone(), TrailStep { unix_ms: 0, cause: Cause::Expired });
     let transaction = HubChanges {
         records: vec![record(&read, true, 0..2), record(&unread, false, 0..2), record(&kept, true, 0..2)],
         steps: vec![step(&silent), step(&kept_silent)],
@@ -223,63 +223,6 @@ fn a_damaged_memory_is_set_aside_and_costs_what_was_on_the_bad_page() {
     assert_eq!(repair.rescued_rows, 1);
     assert_eq!(counts(&test), before, "the popup that was written is the only one");
     assert_eq!(test.open().repair(), None, "the journal was not touched");
-}
-
-/// Version 2 had the hub's store in the journal's own file.
-#[test]
-fn an_older_journal_hands_the_hubs_memory_over() {
-    let test = TestHome::new();
-    fill(&test, &scope("aaaaaaaa"), "claude-1");
-    let before = counts(&test);
-    let id = test.memory().undecided().unwrap().remove(0);
-    let connection = test.connection();
-    connection.execute_batch(TO_SCHEMA_3).unwrap();
-    connection
-        .execute_batch(
-            "CREATE TABLE notification (id TEXT PRIMARY KEY, seq INTEGER, is_read INTEGER, record TEXT);
-             CREATE TABLE trail (id TEXT, step INTEGER, ts INTEGER, text TEXT, PRIMARY KEY (id, step));
-             CREATE TABLE undecided (seq INTEGER PRIMARY KEY);
-             CREATE TABLE outbox (id TEXT, way TEXT, delivery TEXT, PRIMARY KEY (id, way));
-             CREATE TABLE popup (key TEXT PRIMARY KEY, id TEXT, number INTEGER, server TEXT);
-             CREATE TABLE dead_letter (number INTEGER PRIMARY KEY, id TEXT, target TEXT, why TEXT, ts INTEGER);
-             PRAGMA user_version = 2",
-        )
-        .unwrap();
-    let path = test.home.path().join("hub.db");
-    connection.execute("ATTACH ?1 AS hub", [path.to_str().unwrap()]).unwrap();
-    connection
-        .execute_batch(
-            "INSERT INTO main.notification SELECT id, 1, is_read, record FROM hub.notification;
-             INSERT INTO main.trail SELECT * FROM hub.trail;
-             INSERT INTO main.undecided VALUES (1);
-             INSERT INTO main.outbox SELECT * FROM hub.outbox;
-             INSERT INTO main.popup SELECT key, id, number, server FROM hub.popup;
-             INSERT INTO main.dead_letter SELECT * FROM hub.dead_letter;
-             INSERT INTO main.cursor VALUES ('hub', '*', 1, 5);
-             DETACH hub",
-        )
-        .unwrap();
-    connection.close().unwrap();
-    for name in test.files("hub.db") {
-        fs::remove_file(test.home.path().join(name)).unwrap();
-    }
-    let mut journal = test.open();
-    let mut store = test.memory();
-    let taken = store.position().unwrap().map(|taken| taken.cursor.seq);
-    assert_eq!((store.undecided().unwrap(), taken), (vec![id.clone()], Some(1)));
-    assert_eq!(store.notification(id.as_str()).unwrap(), Some(record(&id, false, 0..2)));
-    assert_eq!(journal.hub_position(Some(&mut store)).unwrap().cursor, place(&mut journal, 1));
-    // It had no flags and nothing to take back, and its own place for the hub's.
-    let mut after = counts(&test);
-    let at = |name: &str| before.iter().position(|(table, _)| *table == name).unwrap();
-    after[at("flag")].1 += 1;
-    after[at("undo")].1 += 1;
-    after[at("mute")].1 += 1;
-    after[at("away")].1 += 1;
-    after[at("cursor")].1 -= 1;
-    assert_eq!(after, before);
-    let gone = test.connection().query_row("SELECT count(*) FROM notification", [], |_| Ok(()));
-    assert!(gone.is_err(), "the journal has it no more");
 }
 
 #[test]

@@ -1,32 +1,24 @@
-//! The tables of a file, and how older ones become newer ones.
+//! The tables of a file, and their version.
 
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 use crate::db::schema::Schema;
 
-/// The version this program writes.
-pub(crate) fn newest<S: Schema>() -> i64 {
-    i64::try_from(S::MIGRATIONS.len()).map_or(i64::MAX, |steps| steps + 1)
-}
+/// The version of the tables that this program makes and reads.
+pub(crate) const VERSION: i64 = 1;
 
 /// The version of a file; 0 for an empty one.
 pub(crate) fn version(connection: &Connection) -> rusqlite::Result<i64> {
     connection.query_row("PRAGMA user_version", [], |row| row.get(0))
 }
 
-/// Brings a file up to date, all steps in one transaction. The caller has made sure that it is not newer.
-pub(crate) fn migrate<S: Schema>(connection: &mut Connection) -> rusqlite::Result<()> {
+/// Makes the tables of an empty file.
+pub(crate) fn make<S: Schema>(connection: &mut Connection) -> rusqlite::Result<()> {
     // Before the transaction, because it cannot be changed inside one.
     turn_log_on(connection)?;
     let transaction = Transaction::new(connection, TransactionBehavior::Immediate)?;
-    // Another process may have migrated it in the meantime.
-    match usize::try_from(version(&transaction)?) {
-        Ok(0) => execute(&transaction, S::TABLES),
-        from => {
-            S::MIGRATIONS.iter().skip(from.unwrap_or(1) - 1).try_for_each(|step| execute(&transaction, step))
-        }
-    }?;
-    transaction.pragma_update(None, "user_version", newest::<S>())?;
+    execute(&transaction, S::TABLES)?;
+    transaction.pragma_update(None, "user_version", VERSION)?;
     transaction.commit()
 }
 
