@@ -1,19 +1,15 @@
 //! An agent's state, the signals that change it, and the messages that a change causes.
 
-mod client_notification;
 mod machine;
 mod messages;
 mod notice;
 mod open_notices;
 mod popup_answers;
 mod prompt;
-mod reported;
 mod signal;
-mod timeouts;
 mod unattended;
 
-pub(crate) use client_notification::client_notification;
-pub use machine::{AUTHORITY_HOLD, AgentMachine};
+pub use machine::{AUTHORITY_HOLD, AgentMachine, AgentTimeouts};
 pub use messages::{AgentMessage, Tier, agent_messages, ends_with_waiting_marker, episode_key};
 pub use notice::{AgentChanges, AgentNotice, EndedEpisode, Episode};
 pub use popup_answers::PopupAnswer;
@@ -21,5 +17,5 @@ pub use prompt::{
     Answer, AnswerError, AnswerMethod, PermissionRequest, Prompt, PromptContent, PromptQuestion,
     question_with_options,
 };
+pub(crate) use signal::client_notification;
 pub use signal::{AgentState, Authority, BlockedOn, Signal, SignalContent};
-pub use timeouts::AgentTimeouts;

@@ -2,14 +2,12 @@
 //! in a queue that a clearing empties.
 
 mod duplicate;
-mod fence;
 mod listing_limit;
 mod queue;
 mod surfaces;
 
 pub(crate) use duplicate::{DUPLICATE_WINDOW, DuplicateVerdict, DuplicateWindow, EventReport};
-pub(crate) use fence::{Fence, Generation};
 pub(crate) use listing_limit::ListingLimit;
-pub(crate) use queue::{Arrival, ArrivalQueue, Coalesce, Displaced};
+pub(crate) use queue::{Arrival, ArrivalQueue, Coalesce, Displaced, Fence};
 pub use surfaces::Caller;
 pub(crate) use surfaces::{MAX_SURFACES, SurfaceRegistry};

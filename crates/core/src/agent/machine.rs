@@ -6,8 +6,6 @@ use serde::{Deserialize, Serialize};
 
 use super::notice::{AgentChanges, AgentNotice, Episode, notice_for};
 use super::open_notices::OpenNotices;
-use super::reported::Reported;
-use super::timeouts::AgentTimeouts;
 use super::unattended::UnattendedRequests;
 use crate::agent::{AgentState, Authority, BlockedOn, Signal, SignalContent};
 use crate::message::{IDLE_PROMPT, Kind};
@@ -421,6 +419,50 @@ impl AgentMachine {
         let notice = AgentNotice { episode, upgrade, kind, category, text, running, turn };
         self.open.add(&notice, state, signal.call.as_deref());
         Some(notice)
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Reported {
+    pub(super) kind: Kind,
+    /// Whether the kind was known, not guessed.
+    pub(super) certain: bool,
+    pub(super) has_text: bool,
+}
+
+impl Reported {
+    /// Whether it says more than what was reported earlier of the same episode.
+    pub(super) fn adds_to(self, earlier: Self) -> bool {
+        let is_surer = self.certain && !earlier.certain;
+        self.has_text && (is_surer || !earlier.has_text) || is_surer && self.kind != earlier.kind
+    }
+
+    /// What is known after both.
+    pub(super) fn with(self, earlier: Option<Self>) -> Self {
+        let Some(earlier) = earlier else { return self };
+        let kind = if self.adds_to(earlier) { self.kind } else { earlier.kind };
+        let (certain, has_text) = (self.certain || earlier.certain, self.has_text || earlier.has_text);
+        Self { kind, certain, has_text }
+    }
+}
+
+/// The default of [`AgentTimeouts::stuck`].
+const STUCK_AFTER: Duration = Duration::from_mins(10);
+/// The default of [`AgentTimeouts::idle`].
+const IDLE_AFTER: Duration = Duration::from_mins(1);
+
+/// The timeouts that settings can change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AgentTimeouts {
+    /// How long an agent may work without any signal before it counts as stuck.
+    pub stuck: Duration,
+    /// How long an agent may wait for its user before that makes a notice (`notify.idle_reminder`); `None` for ever.
+    pub idle: Option<Duration>,
+}
+
+impl Default for AgentTimeouts {
+    fn default() -> Self {
+        Self { stuck: STUCK_AFTER, idle: Some(IDLE_AFTER) }
     }
 }
 

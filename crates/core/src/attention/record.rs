@@ -3,9 +3,9 @@
 use std::cmp::{Ordering, Reverse};
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::attention::{Cause, OptionalTime, ReadBy, ReadReason, Trail, UndoKind};
+use crate::attention::{Cause, ReadBy, ReadReason, Trail, UndoKind};
 use crate::message::{
     About, EPISODE_KEY_PREFIX, Kind, Message, MessageId, Place, QuestionId, Recipient, ShownKind, SurfaceId,
     Tag, Urgency, WorkspaceId,
@@ -224,10 +224,70 @@ impl Record {
     }
 }
 
+/// A time in milliseconds since 1970, or none. As large as the number alone: an `Option` would be twice as large, and there may
+/// be 100,000 records with three of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OptionalTime(i64);
+
+impl OptionalTime {
+    /// None.
+    pub const NONE: Self = Self(i64::MIN);
+
+    /// The time, if there is one.
+    pub fn get(self) -> Option<i64> {
+        (self != Self::NONE).then_some(self.0)
+    }
+
+    /// Whether there is none.
+    pub fn is_none(&self) -> bool {
+        *self == Self::NONE
+    }
+}
+
+impl From<Option<i64>> for OptionalTime {
+    fn from(time: Option<i64>) -> Self {
+        time.map_or(Self::NONE, Self)
+    }
+}
+
+impl Default for OptionalTime {
+    fn default() -> Self {
+        Self::NONE
+    }
+}
+
+impl Serialize for OptionalTime {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.get().serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for OptionalTime {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Option::deserialize(deserializer).map(Self::from)
+    }
+}
+
+/// The rows of a list, newest first: those of this machine, then those of other machines. If there are more of both than fit,
+/// each gets half, so that neither hides the other.
+pub fn local_first<'a>(
+    local: impl Iterator<Item = &'a Record>,
+    elsewhere: impl Iterator<Item = &'a Record>,
+    most: usize,
+) -> impl Iterator<Item = &'a Record> {
+    let (mut local, mut elsewhere): (Vec<_>, Vec<_>) =
+        (local.take(most).collect(), elsewhere.take(most).collect());
+    local.truncate(most - elsewhere.len().min(most / 2));
+    elsewhere.truncate(most - local.len());
+    local.into_iter().chain(elsewhere)
+}
+
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
-    use crate::message::{IDLE_PROMPT, PERMISSION_PROMPT, WorkspaceId};
+    use crate::message::{IDLE_PROMPT, Kind, MessageId, PERMISSION_PROMPT, Place, WorkspaceId};
 
     fn record(unix_ms: i64, kind: Kind, category: Option<&str>) -> Record {
         let id = MessageId::new(u64::try_from(unix_ms).unwrap(), [0; 10]);
@@ -264,5 +324,35 @@ mod tests {
         assert_eq!(records.each_ref().map(|record| record.unix_ms), [9, 1, 3, 2]);
         let most_urgent = Record::most_urgent_unread(records.iter()).unwrap();
         assert_eq!(most_urgent.unix_ms, 9);
+    }
+
+    #[test]
+    fn it_is_saved_as_an_option_is() {
+        for time in [None, Some(0), Some(-1), Some(1_900_000_000_000)] {
+            let saved = serde_json::to_string(&time).unwrap();
+            let read: OptionalTime = serde_json::from_str(&saved).unwrap();
+            assert_eq!((read.get(), serde_json::to_string(&read).unwrap()), (time, saved));
+        }
+    }
+
+    fn records(count: usize) -> Vec<Record> {
+        let id = MessageId::new(0, [0; 10]);
+        let record = Record::new(id, Place::workspace(WorkspaceId::new("w")), Kind::Status, "x", 0);
+        vec![record; count]
+    }
+
+    proptest! {
+        #[test]
+        fn neither_hides_the_other(local in 0usize..40, elsewhere in 0usize..40, most in 0usize..40) {
+            let (own, others) = (records(local), records(elsewhere));
+            let others: Vec<Record> =
+                others.into_iter().map(|record| Record { machine: Some("box".into()), ..record }).collect();
+            let rows: Vec<&Record> = local_first(own.iter(), others.iter(), most).collect();
+            prop_assert_eq!(rows.len(), most.min(local + elsewhere));
+            prop_assert!(rows.is_sorted_by_key(|record| record.machine.is_some()));
+            let listed = rows.iter().filter(|record| record.machine.is_none()).count();
+            prop_assert!(listed >= local.min(most - most / 2));
+            prop_assert!(rows.len() - listed >= elsewhere.min(most / 2));
+        }
     }
 }

@@ -3,24 +3,22 @@
 //! Every index is updated with each change and not rebuilt, but for once in 4 billion changes (`numbering`): adding, reading and removing one costs about the same with
 //! ten notifications as with a million, and clearing costs time in proportion to what it clears.
 
-mod elsewhere;
-mod escalating;
 mod index;
-mod numbering;
 mod ordered;
 mod shared_text;
 mod slot_by_id;
-mod snoozed;
-mod supersede;
 
 use std::collections::HashMap;
 
-use crate::attention::{Cause, OptionalTime, ReadReason, Record, ResolvedBy};
-use crate::message::{IdReference, MessageId, Named, Place, QuestionId, SurfaceId, WorkspaceId};
 use index::Index;
 use ordered::{HOLE, Number, Slot};
 use shared_text::SharedTexts;
 use slot_by_id::SlotById;
+
+use crate::attention::{Cause, OptionalTime, ReadReason, Record, ResolvedBy};
+use crate::message::{
+    IdReference, Kind, MessageId, Named, Place, QuestionId, ShownKind, SurfaceId, WorkspaceId,
+};
 
 #[derive(Debug, Clone)]
 struct Entry {
@@ -443,6 +441,141 @@ impl NotificationStore {
         ids.retain(|id| self.mark(id, true, unix_ms, by));
         ids
     }
+}
+
+impl NotificationStore {
+    /// Those that came from other machines, newest first.
+    pub fn newest_elsewhere(&self) -> impl Iterator<Item = &Record> {
+        self.index.elsewhere.slots().rev().filter_map(|slot| self.at(slot))
+    }
+
+    /// Changes the text of one.
+    pub(crate) fn set_body(&mut self, id: &MessageId, body: &str) {
+        if let Some(entry) = self.entry_mut(id) {
+            entry.record.body = body.into();
+        }
+    }
+}
+
+impl NotificationStore {
+    /// When the next one escalates, in milliseconds since 1970.
+    pub fn next_escalation(&self) -> Option<i64> {
+        self.index.escalating.first().map(|(escalates_ms, _)| *escalates_ms)
+    }
+
+    /// Those that are to escalate by then, this many at most.
+    pub(crate) fn due_escalations(&self, unix_ms: i64, most: usize) -> Vec<MessageId> {
+        let due = self.index.escalating.iter().take_while(|(escalates_ms, _)| *escalates_ms <= unix_ms);
+        self.ids(due.take(most).map(|(_, slot)| *slot))
+    }
+
+    /// Sets when one escalates, or that it does not. What is over does not in any case.
+    pub(crate) fn set_escalation(&mut self, id: &MessageId, escalates_ms: Option<i64>) {
+        let Some(slot) = self.slot_of(id) else { return };
+        let Some(entry) = self.slots[slot as usize].as_mut() else { return };
+        let before = std::mem::replace(&mut entry.record.escalates_ms, escalates_ms.into());
+        if let Some(before) = before.get() {
+            self.index.escalating.remove(&(before, slot));
+        }
+        if let Some(escalates_ms) = escalates_ms.filter(|_| !entry.record.is_resolved) {
+            self.index.escalating.insert((escalates_ms, slot));
+        }
+    }
+}
+
+impl NotificationStore {
+    fn next_number(&mut self) -> Number {
+        if self.last_number == Number::MAX {
+            self.renumber();
+        }
+        self.last_number += 1;
+        self.last_number
+    }
+
+    /// Numbers all records anew, in the same orders, after 4 billion changes. The only place that rebuilds the indexes.
+    fn renumber(&mut self) {
+        let mut slots: Vec<Slot> = self.index.everything.slots().collect();
+        (self.index, self.last_number) = (Index::default(), 0);
+        for (number, slot) in (1..).zip(&slots) {
+            if let Some(entry) = self.slots[*slot as usize].as_mut() {
+                entry.arrival = number;
+                self.index.add(&entry.record, *slot, number);
+            }
+        }
+        slots.sort_by_key(|slot| self.slots[*slot as usize].as_ref().map(|entry| entry.change));
+        for (number, slot) in (1..).zip(&slots) {
+            if let Some(entry) = self.slots[*slot as usize].as_mut() {
+                entry.change = number;
+                self.index.add_state(&entry.record, *slot, number);
+                self.last_number = number;
+            }
+        }
+    }
+}
+
+impl NotificationStore {
+    /// When the next snoozed one comes back, in milliseconds since 1970.
+    pub fn next_snooze_end(&self) -> Option<i64> {
+        self.index.snoozed.first().map(|(until_ms, _)| *until_ms)
+    }
+
+    /// The snoozed ones that are to come back, this many at most.
+    pub(crate) fn due_snoozed(&self, unix_ms: i64, most: usize) -> Vec<MessageId> {
+        let due = self.index.snoozed.iter().take_while(|(until_ms, _)| *until_ms <= unix_ms);
+        self.ids(due.take(most).map(|(_, slot)| *slot))
+    }
+
+    /// Takes one out of the way until a moment. What is over is left as it is. Returns whether that changed it.
+    pub(crate) fn snooze(&mut self, id: &MessageId, until_ms: i64, unix_ms: i64, cause: Cause) -> bool {
+        let is_open = self.get(id).is_some_and(|record| !record.is_resolved);
+        is_open && self.set_state_until(id, (true, false), Some(until_ms).into(), unix_ms, cause)
+    }
+
+    /// Makes one read or not, resolved or not, and snoozed or not, as it was before. Returns whether that changed it.
+    pub(crate) fn take_back(&mut self, before: &Record, unix_ms: i64, cause: Cause) -> bool {
+        let state = (before.is_read, before.is_resolved);
+        self.set_state_until(&before.id, state, before.snoozed_until, unix_ms, cause)
+    }
+
+    /// A snoozed one comes back: read or not, and resolved or not.
+    pub(crate) fn end_snooze(&mut self, id: &MessageId, state: (bool, bool), unix_ms: i64) {
+        if self.get(id).is_none_or(|record| record.snoozed_until.is_none()) {
+            return;
+        }
+        self.set_state_until(id, state, OptionalTime::NONE, unix_ms, Cause::SnoozeEnded);
+    }
+
+    /// The open ones that reading changes although they are read: those that need the person, and those that are snoozed.
+    fn open_slots(&self) -> impl Iterator<Item = Slot> {
+        let snoozed = self.index.snoozed.iter().map(|(_, slot)| *slot);
+        self.index.needs_person.iter().copied().chain(snoozed)
+    }
+}
+
+impl NotificationStore {
+    /// The unread one that superseded a notification, or would have if it had been unread.
+    pub(crate) fn superseding(&self, older: &Record) -> Option<&MessageId> {
+        let is_concerned = older.place.surface.is_some() && !older.stays_unread();
+        let group = self.index.group(&older.place).filter(|_| is_concerned)?;
+        let unread = group.unread.slots().chain(group.stays_unread.slots());
+        let mut unread = unread.filter_map(|slot| self.at(slot));
+        let is_newer = |newer: &Record| (newer.unix_ms, &newer.id) > (older.unix_ms, &older.id);
+        Some(&unread.find(|newer| is_newer(newer) && !says_more(older, newer))?.id)
+    }
+
+    fn supersede(&mut self, newer: &Record, unix_ms: i64) -> Vec<MessageId> {
+        // What has no surface supersedes nothing.
+        let surface = Some(&newer.place).filter(|place| place.surface.is_some());
+        let Some(group) = surface.and_then(|place| self.index.group(place)) else { return Vec::new() };
+        let slots = group.unread.slots();
+        let ids = self.ids(slots.filter(|slot| self.at(*slot).is_some_and(|older| !says_more(older, newer))));
+        self.mark_these_read(ids, unix_ms, &ReadReason::Newer(newer.id.clone()))
+    }
+}
+
+/// That an agent has been waiting since its turn ended says less than how the turn ended.
+fn says_more(older: &Record, newer: &Record) -> bool {
+    newer.shown_kind() == ShownKind::Idle && older.kind == Kind::Complete && older.sender == newer.sender
 }
 
 #[cfg(test)]

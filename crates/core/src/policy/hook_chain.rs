@@ -2,14 +2,14 @@
 //!
 //! No program is run here. The chain says which hook to run next and with what input, and takes its answer.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use crate::attention::Cause;
-use crate::policy::{ActiveHooks, Effects, Hook, HookIdentity, HookInput, HookPatch, OnFailure};
+use crate::policy::{Effects, HookInput, HookPatch};
 
 /// How often a toast about one failing hook is shown. A hook fails with every notification, and one toast per five minutes
 /// is enough to see that it still does.
@@ -160,6 +160,82 @@ impl FailureNotices {
     }
 }
 
+/// What happens to the notification when a hook fails.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum OnFailure {
+    /// It continues as if the hook had changed nothing.
+    #[default]
+    Keep,
+    /// It is suppressed: the hook fails closed.
+    Suppress,
+}
+
+/// Which program a hook is. An order names a hook by this and never by its position: the settings may have changed
+/// since the chain began, and another program may stand in the same position under the same id.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct HookIdentity {
+    /// Its name.
+    pub id: String,
+    /// A digest of what decides which program runs: the id, the arguments, the file that names them.
+    pub digest: String,
+    /// The revision of the settings in which it stands.
+    pub revision: u64,
+}
+
+/// A hook program, without what it runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hook {
+    /// Which program it is.
+    pub identity: HookIdentity,
+    /// The file that names it.
+    pub config_path: Option<String>,
+    /// What its failure means.
+    pub on_failure: OnFailure,
+    /// Whether the person trusted it in that revision. A hook that is not trusted is skipped.
+    pub trusted: bool,
+    /// The repository that names it; it runs for notifications of that repository only. `None` for a hook of the user's own
+    /// settings, which runs for all.
+    pub scope: Option<String>,
+}
+
+/// What the present settings say about hooks.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ActiveHooks {
+    /// The digests of the hooks in these settings.
+    named: HashSet<String>,
+    /// The digests of repositories' hooks that the user trusts, whether or not these settings name them.
+    trusted: HashSet<String>,
+    /// The files that these settings were read from.
+    read_files: HashSet<String>,
+}
+
+impl ActiveHooks {
+    /// `trusted` are digests of repositories' hooks; hooks of the user's own settings need no trust. `read_files` are the
+    /// files whose hooks are all among `hooks`.
+    pub(crate) fn new(hooks: &[Hook], trusted: HashSet<String>, read_files: HashSet<String>) -> Self {
+        let named = hooks.iter().map(|hook| hook.identity.digest.clone()).collect();
+        Self { named, trusted, read_files }
+    }
+
+    /// Why a hook of earlier settings may not run any more; `None` if it may.
+    ///
+    /// The settings hold one worktree's file for each repository. A file that was not read for them says nothing about
+    /// its hooks, so those only have to be trusted still.
+    pub(crate) fn refusal_reason(&self, hook: &Hook) -> Option<String> {
+        let is_own = hook.scope.is_none();
+        let is_read = hook.config_path.as_ref().is_some_and(|path| self.read_files.contains(path));
+        if !is_own && !self.trusted.contains(&hook.identity.digest) {
+            return Some("it is no longer trusted".to_owned());
+        }
+        if (is_own || is_read) && !self.named.contains(&hook.identity.digest) {
+            let file = hook.config_path.as_deref().unwrap_or("its file");
+            return Some(format!("{file} no longer names it"));
+        }
+        None
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -173,7 +249,7 @@ mod tests {
     /// These hooks, under settings that trust all of them.
     fn active(hooks: &[Hook]) -> ActiveHooks {
         let trusted = hooks.iter().map(|hook| hook.identity.digest.clone()).collect();
-        ActiveHooks::new(hooks, trusted, std::collections::HashSet::new())
+        ActiveHooks::new(hooks, trusted, HashSet::new())
     }
 
     fn patch(json: &str) -> HookAnswer {
@@ -294,5 +370,43 @@ mod tests {
         assert!(notices.is_due(second(0), "a") && !notices.is_due(second(299), "a"));
         assert!(notices.is_due(second(10), "b"));
         assert!(notices.is_due(second(300), "a"));
+    }
+
+    fn named_hook(digest: &str, file: &str, scope: Option<&str>) -> Hook {
+        Hook {
+            identity: HookIdentity { id: "format".to_owned(), digest: digest.to_owned(), revision: 1 },
+            config_path: Some(file.to_owned()),
+            on_failure: OnFailure::Keep,
+            trusted: true,
+            scope: scope.map(str::to_owned),
+        }
+    }
+
+    #[test]
+    fn one_of_a_repository_has_to_be_trusted_still_and_named_by_its_file_if_that_was_read() {
+        let set = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<HashSet<_>>();
+        let check = |named: &[&str], trusted: &[&str], read: &[&str], expected: Option<&str>| {
+            let hooks: Vec<Hook> =
+                named.iter().map(|digest| named_hook(digest, "/one", Some("repo"))).collect();
+            let now = ActiveHooks::new(&hooks, set(trusted), set(read));
+            let refusal = now.refusal_reason(&named_hook("x", "/one", Some("repo")));
+            assert_eq!(refusal.as_deref(), expected, "{named:?} {trusted:?} {read:?}");
+        };
+        check(&["x"], &["x"], &["/one"], None);
+        check(&["x"], &["y"], &["/one"], Some("it is no longer trusted"));
+        check(&["y"], &["x", "y"], &["/one"], Some("/one no longer names it"));
+        check(&[], &["x"], &["/one"], Some("/one no longer names it"));
+        // The settings have since been read from another worktree of the same repository.
+        check(&["y"], &["x", "y"], &["/two"], None);
+        check(&["y"], &["y"], &["/two"], Some("it is no longer trusted"));
+    }
+
+    #[test]
+    fn one_of_the_persons_own_has_to_stand_in_their_settings_still() {
+        let own = named_hook("x", "/config.toml", None);
+        let now = |hooks: &[Hook]| ActiveHooks::new(hooks, HashSet::new(), HashSet::new());
+        assert_eq!(now(std::slice::from_ref(&own)).refusal_reason(&own), None);
+        let refusal = now(&[named_hook("y", "/config.toml", None)]).refusal_reason(&own);
+        assert_eq!(refusal.as_deref(), Some("/config.toml no longer names it"));
     }
 }
