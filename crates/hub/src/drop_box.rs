@@ -6,7 +6,6 @@
 
 mod changes;
 mod intake;
-mod limit;
 mod publisher;
 
 use std::ffi::OsString;
@@ -27,8 +26,7 @@ use ringer_platform::{owned, wake_pair};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use self::changes::DropChanges;
-use self::intake::{claim_names, read_claim, remove};
-use self::limit::ClaimLimit;
+use self::intake::{ClaimLimit, claim_names, read_claim, remove};
 use self::publisher::Publisher;
 use crate::log::Log;
 

@@ -9,22 +9,22 @@ use std::time::Duration;
 use ringer_core::message::Agent;
 use ringer_deliver::Desktop;
 use ringer_ipc::{ApiError, json_line};
-use ringer_journal::{HubLock, ReadPosition};
+use ringer_journal::{Error, Home, HubLock, ReadPosition, Removal};
 use serde_json::json;
+use tokio::io::unix::AsyncFd;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
 use crate::clock::{Clock, monotonic};
 use crate::error::HubError;
 use crate::event_log::EventLog;
-use crate::host_order::{HostOrder, SentOrder};
-use crate::hub_doorbell::HubDoorbell;
-use crate::input::{Answered, Input, Reply};
+use crate::host_request::ConnectionId;
+use crate::host_request::{HostOrder, SentOrder};
 use crate::log::Log;
-use crate::message::{Action, Answer, Job, LoopEvent, RequestId};
+use crate::message::{Action, Answer, Answered, Input, Job, LoopEvent, Reply, RequestId};
 use crate::process;
 use crate::repository_probe::{PROBE_TIMEOUT, ProbeResult, ProbeTarget, RepositoryProber, RunningProbe};
-use crate::request::{ConnectionId, Request};
+use crate::request::Request;
 use crate::state::{HubState, RETRY_AFTER};
 use crate::watch::Watcher;
 
@@ -429,5 +429,53 @@ impl EventLoop {
         found.extend(more);
         let again = now < begun + PROBE_AGAIN_FOR;
         self.start_probe(left.into_iter().filter(|_| again), found, begun);
+    }
+}
+
+/// The lock with its doorbell. Inside a tokio runtime.
+pub(crate) struct HubDoorbell {
+    lock: AsyncFd<HubLock>,
+    /// `None` where the system does not tell of it: there it is noticed when the loop wakes up for something else.
+    removal: Option<AsyncFd<Removal>>,
+}
+
+impl HubDoorbell {
+    #[expect(
+        deprecated,
+        reason = "the other way is unsafe, for types that may close their descriptor; these cannot"
+    )]
+    pub(crate) fn new(lock: HubLock) -> Result<Self, HubError> {
+        let removal = lock.removal().map(AsyncFd::new).transpose().map_err(HubError::Runtime)?;
+        Ok(Self { lock: AsyncFd::new(lock).map_err(HubError::Runtime)?, removal })
+    }
+
+    /// Waits until it rings.
+    pub(crate) async fn rang(&self) {
+        if let Ok(mut rang) = self.lock.readable().await {
+            rang.clear_ready();
+        }
+    }
+
+    /// Waits until it may have been removed.
+    pub(crate) async fn changed(&self) {
+        let Some(removal) = &self.removal else { return std::future::pending().await };
+        if let Ok(mut told) = removal.readable().await {
+            removal.get_ref().drain();
+            told.clear_ready();
+        }
+    }
+
+    /// Reads away all wake-ups, and gives whether there were any. To be called before reading the journal.
+    pub(crate) fn drain(&self, home: &Home) -> Result<bool, Error> {
+        self.lock.get_ref().drain(home)
+    }
+
+    /// Whether this hub no longer owns the home: [`HubLock::is_gone`].
+    pub(crate) fn is_gone(&self) -> bool {
+        self.lock.get_ref().is_gone()
+    }
+
+    pub(crate) fn into_lock(self) -> HubLock {
+        self.lock.into_inner()
     }
 }

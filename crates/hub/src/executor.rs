@@ -17,8 +17,8 @@ use tokio::sync::{Notify, Semaphore, mpsc};
 use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
 
 use crate::delivery_setup::{DeliverySetup, WEBHOOK_ATTEMPTS};
-use crate::input::Input;
 use crate::journal_maintenance::{JournalMaintenance, JournalTasks, JournalTasksDone};
+use crate::message::Input;
 use crate::message::{DeliveryReport, Job, LoopEvent};
 use crate::session_bus::SessionDesktop;
 use crate::terminals::{NotShown, ShownInTerminal, Terminal};

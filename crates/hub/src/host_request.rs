@@ -1,11 +1,18 @@
 //! What hosts on the socket send: what it means depends on the connection.
 
+use ringer_core::attention::{Badge, Ring};
+use ringer_core::message::{ShownKind, SurfaceId, WorkspaceId};
+use ringer_core::toast::Toast;
 use ringer_ipc::ApiError;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::params::{one_or_several, read};
 use crate::tmux::Unreachable;
+
+/// Identifies a connection to the socket. The server gives the numbers, and none twice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct ConnectionId(pub(crate) u64);
 
 /// What a host sends on its connection.
 #[derive(Debug)]
@@ -190,10 +197,51 @@ pub(crate) struct ViewParams {
     pub(crate) surface_id: String,
 }
 
+/// What a host is to show.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "event", content = "data", rename_all = "lowercase")]
+pub(crate) enum HostOrder {
+    /// A surface's ring goes on or off, or what it is lit for changes.
+    Ring { surface_id: SurfaceId, lit: bool, unread: usize, kind: Option<ShownKind> },
+    /// A workspace's number changes.
+    Badge { workspace_id: WorkspaceId, badge: usize, text: String },
+    /// A surface flashes once.
+    Flash { surface_id: SurfaceId },
+    /// The host goes to a surface, and answers with `surface.focused`.
+    Focus { surface_id: SurfaceId },
+    /// Another toast is shown, or none.
+    Toast { text: Option<String> },
+    /// An indicator says something else; nothing if the text is empty.
+    Indicator { key: String, text: String },
+}
+
+impl HostOrder {
+    pub(crate) fn ring(surface: &SurfaceId, ring: Option<Ring>) -> Self {
+        let Ring { unread, kind } = ring.unwrap_or_default();
+        Self::Ring { surface_id: surface.clone(), lit: ring.is_some(), unread, kind }
+    }
+
+    pub(crate) fn badge(workspace: &WorkspaceId, badge: Badge) -> Self {
+        Self::Badge { workspace_id: workspace.clone(), badge: badge.0, text: badge.to_string() }
+    }
+
+    pub(crate) fn toast(toast: Option<&Toast>) -> Self {
+        Self::Toast { text: toast.map(Toast::text) }
+    }
+}
+
+/// An order, and the host that it is for.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct SentOrder {
+    pub(crate) host: ConnectionId,
+    pub(crate) order: HostOrder,
+}
+
 #[cfg(test)]
 mod tests {
-    use super::*;
     use serde_json::json;
+
+    use super::*;
 
     #[test]
     fn a_host_of_another_version_is_refused_and_told_which_there_is() {

@@ -44,10 +44,7 @@ mod error;
 mod event_log;
 mod event_loop;
 mod executor;
-mod host_order;
 mod host_request;
-mod hub_doorbell;
-mod input;
 mod journal_maintenance;
 mod lines;
 mod log;
@@ -71,7 +68,6 @@ mod title_writer;
 mod tmux;
 pub mod view;
 mod watch;
-mod watch_outcome;
 mod why;
 
 pub use clock::{Clock, monotonic};

@@ -18,7 +18,7 @@ use zbus::message::{Message, Type};
 use zbus::names::InterfaceName;
 use zbus::{Connection, MessageStream, OwnedObjectPath, OwnedVariant};
 
-use crate::input::Input;
+use crate::message::Input;
 use crate::message::LoopEvent;
 
 const NAME: &str = "org.freedesktop.login1";

@@ -1,5 +1,6 @@
 //! What crosses threads: plain data, so that a test can make it and compare it.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ringer_config::Watch;
@@ -13,19 +14,22 @@ use ringer_deliver::{DesktopEvent, DisplayedPopup, HookProgram};
 use ringer_ipc::ApiError;
 use ringer_ipc::host::{AnswerOutcome, Asked};
 use ringer_journal::IdSource;
+use ringer_term::sanitise_line;
 use serde_json::Value;
+use tokio::sync::{mpsc, oneshot};
 
+use crate::clock::Clock;
 use crate::delivery_setup::DeliverySetup;
-use crate::event_log::EventFilter;
-use crate::host_order::{HostOrder, SentOrder};
+use crate::event_log::{EventFilter, Subscription};
+use crate::host_request::ConnectionId;
+use crate::host_request::{HostOrder, SentOrder};
 use crate::journal_maintenance::{JournalTasks, JournalTasksDone};
 use crate::repository_probe::{ProbeResult, ProbeTarget};
-use crate::request::{ConnectionId, Request};
+use crate::request::Request;
 use crate::terminals::Terminal;
 use crate::title_writer::{TitleMarkChange, TitleOutcome};
 use crate::tmux::{TmuxPane, Unreachable};
 use crate::view::ListedNotification;
-use crate::watch_outcome::WatchOutcome;
 
 /// Something the loop handles, in the order in which it came.
 #[derive(Debug)]
@@ -164,5 +168,72 @@ pub(crate) struct DeliveryReport {
 impl DeliveryReport {
     pub(crate) fn of(result: Result<String, String>) -> Self {
         Self { result, popup: None, closed: Vec::new() }
+    }
+}
+
+/// What other threads send to the loop.
+#[derive(Debug)]
+pub(crate) enum Input {
+    /// Something happened.
+    Event(LoopEvent),
+    /// A client asks for something.
+    Request {
+        connection: ConnectionId,
+        /// The process that connected, if it has a number here.
+        peer: Option<u32>,
+        method: String,
+        params: Value,
+        reply: oneshot::Sender<Answered>,
+    },
+}
+
+/// The answer to a request.
+#[derive(Debug)]
+pub(crate) struct Answered {
+    pub(crate) reply: Reply,
+    /// About how many of the messages that were in the journal before the request the answer does not take into account.
+    pub(crate) behind: u64,
+}
+
+/// What a connection does about an answer.
+#[derive(Debug)]
+pub(crate) enum Reply {
+    /// Writes it.
+    Result(Result<Value, ApiError>),
+    /// Writes these, as they are shown on the socket.
+    Notifications { rows: Vec<ListedNotification>, clock: Clock },
+    /// Lets tmux select a pane, and says what came of it; see [`Answer::Focus`].
+    Focus { pane: TmuxPane, opening: Option<(MessageId, Value)> },
+    /// Asks the desktop; see [`Answer::Environment`].
+    Environment { environment: Value, offered: Option<String> },
+    /// Writes events until the connection ends.
+    Subscribed(Subscription),
+    /// Is a host from now on: writes these lines, also between answers. They end if it does not keep up.
+    Attached(mpsc::Receiver<Vec<u8>>),
+}
+
+/// What came of a watch.
+#[derive(Debug)]
+pub(crate) struct WatchOutcome {
+    /// Which file changed.
+    pub(crate) path: PathBuf,
+    /// The command, as the person wrote it.
+    pub(crate) command: String,
+    /// The agent that is to be told.
+    pub(crate) agent: Option<String>,
+    /// What it printed, or why it failed.
+    pub(crate) result: Result<String, String>,
+}
+
+impl WatchOutcome {
+    /// What the footer says of it.
+    pub(crate) fn words(&self) -> String {
+        let name = self.path.file_name().unwrap_or_else(|| Path::new("?").as_os_str()).to_string_lossy();
+        let what = match &self.result {
+            Ok(output) if output.is_empty() => format!("{} ran", self.command),
+            Ok(output) => format!("{}: {}", self.command, output.lines().next().unwrap_or_default()),
+            Err(why) => format!("{} failed: {why}", self.command),
+        };
+        sanitise_line(&format!("{name} changed; {what}"))
     }
 }

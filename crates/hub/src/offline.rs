@@ -10,9 +10,10 @@ use ringer_journal::{Error, Home, HubStore, Journal, SpoolLock};
 use serde_json::{Value, json};
 
 use crate::clock::Clock;
+use crate::host_request::ConnectionId;
 use crate::lines::LineBuffer;
 use crate::message::{Action, Answer, DeliveryReport, Job, LoopEvent, RequestId};
-use crate::request::{ConnectionId, Request};
+use crate::request::Request;
 use crate::state::{HubState, RandomSource, Settings, TimeSource};
 use crate::title_writer::TitleOutcome;
 use crate::view;

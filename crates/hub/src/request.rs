@@ -10,12 +10,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::event_log::EventFilter;
-use crate::host_request::HostRequest;
+use crate::host_request::{ConnectionId, HostRequest};
 use crate::params::{missing, one_or_several, read};
-
-/// Identifies a connection to the socket. The server gives the numbers, and none twice.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct ConnectionId(pub(crate) u64);
 
 /// What a client asks for.
 #[derive(Debug)]

@@ -15,11 +15,11 @@ use tokio::time::timeout;
 
 use crate::connection_slots::{ConnectionSlot, ConnectionSlots};
 use crate::event_log::Subscription;
+use crate::host_request::ConnectionId;
 use crate::host_request::HOST_PROTOCOL;
-use crate::input::{Answered, Input, Reply};
 use crate::lines::{Lines, TooLong};
 use crate::message::LoopEvent;
-use crate::request::ConnectionId;
+use crate::message::{Answered, Input, Reply};
 use crate::session_bus::SessionDesktop;
 use crate::view;
 use ringer_ipc::host::RequestGuard;

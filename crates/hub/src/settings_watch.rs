@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use tokio::sync::mpsc;
 use tokio::task::spawn_blocking;
 
-use crate::input::Input;
+use crate::message::Input;
 use crate::message::LoopEvent;
 use crate::watch::Changes;
 

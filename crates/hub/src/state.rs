@@ -9,15 +9,13 @@ mod agent_events;
 mod agents;
 mod attached_hosts;
 mod deliveries;
-mod digest;
+mod disk_outage;
 mod focus_requests;
 mod handlers;
-mod heard_reports;
 mod hook_programs;
 mod host_focus;
 mod host_requests;
 mod ingest;
-mod journal_write_queue;
 mod journal_writes;
 mod maintenance;
 mod mark_requests;
@@ -36,7 +34,6 @@ mod settings;
 mod simulation;
 mod surfaces;
 mod title_marks;
-mod write_failures;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -53,12 +50,12 @@ use crate::message::{Action, DeliveryReport, Job, LoopEvent};
 use crate::repository_probe::ProbeResult;
 use crate::title_writer::TitleMarkChange;
 use agents::AgentTracker;
+use attached_hosts::HeardReports;
 use deliveries::Deliveries;
-use heard_reports::HeardReports;
+use disk_outage::{DiskOutage, JournalWriteQueue, WRITE_FOR};
 use host_focus::HostFocus;
 use ingest::Ingest;
 pub(crate) use ingest::RETRY_AFTER;
-use journal_write_queue::{JournalWriteQueue, WRITE_FOR};
 use maintenance::Maintenance;
 pub use notifications::MAX_READ;
 use notifications::Notifications;
@@ -69,7 +66,6 @@ pub(crate) use settings::Settings;
 pub use settings::trust_file;
 use surfaces::Surfaces;
 use title_marks::TitleMarks;
-use write_failures::WriteFailures;
 
 /// Everything the hub knows.
 pub(crate) struct HubState {
@@ -78,7 +74,7 @@ pub(crate) struct HubState {
     notifications: Notifications,
     ingest: Ingest,
     journal_write_queue: JournalWriteQueue,
-    write_failures: WriteFailures,
+    outage: DiskOutage,
     deliveries: Deliveries,
     surfaces: Surfaces,
     title_marks: TitleMarks,
@@ -177,7 +173,7 @@ impl HubState {
             notifications: Notifications::new(store, settings.preferences(&config)),
             ingest: Ingest::new(position),
             journal_write_queue: JournalWriteQueue::default(),
-            write_failures: WriteFailures::default(),
+            outage: DiskOutage::default(),
             deliveries: Deliveries::default(),
             surfaces: Surfaces::new(plug_ins.hosts, config.notify.flash),
             title_marks,
@@ -259,7 +255,7 @@ impl HubState {
         if self.journal_write_queue.is_due(now.mono) {
             self.retry_journal_writes(now, WRITE_FOR);
         }
-        self.check_write_failures(now);
+        self.probe_disk(now);
         self.end_late_focus(now);
         self.decide(now, Event::Tick);
         self.take_actions()
@@ -296,7 +292,7 @@ impl HubState {
             self.notifications.next_deadline(now),
             self.ingest.next_deadline(),
             self.journal_write_queue.next_deadline(),
-            self.write_failures.next_deadline(),
+            self.outage.next_deadline(),
             self.requests.next_deadline(),
             self.host_focus.next_deadline(),
             self.agents.next_deadline(),

@@ -16,9 +16,9 @@ use ringer_term::sanitise_line;
 use tokio::sync::{Notify, mpsc};
 use tokio::time::{Instant, sleep_until};
 
-use crate::input::Input;
+use crate::message::Input;
 use crate::message::LoopEvent;
-use crate::watch_outcome::WatchOutcome;
+use crate::message::WatchOutcome;
 use ringer_config::Watch;
 
 #[cfg(target_os = "linux")]

@@ -5,6 +5,7 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::time::Duration;
 
 use ringer_ipc::drop_box::{Claim, ClaimedAction, MAX_CLAIM, is_claim};
 use rustix::fs::{AtFlags, Mode, OFlags, openat, unlinkat};
@@ -50,5 +51,57 @@ fn read_plain(directory: &File, name: &OsStr) -> io::Result<Vec<u8>> {
 pub(super) fn remove(directory: &File, name: &OsStr) {
     if unlinkat(directory, name, AtFlags::empty()).is_err() {
         let _ = unlinkat(directory, name, AtFlags::REMOVEDIR);
+    }
+}
+
+/// Claims that may come at once.
+const BURST: u32 = 60;
+/// After that, one comes in this time.
+const INTERVAL: Duration = Duration::from_secs(1);
+
+/// A token bucket.
+#[derive(Debug)]
+pub(super) struct ClaimLimit {
+    left: u32,
+    /// Since when the next token is on its way.
+    since: Duration,
+}
+
+impl ClaimLimit {
+    pub(super) fn new(now: Duration) -> Self {
+        Self { left: BURST, since: now }
+    }
+
+    /// Takes one. `Err` says how long to wait for the next.
+    pub(super) fn take(&mut self, now: Duration) -> Result<(), Duration> {
+        let passed = now.saturating_sub(self.since);
+        let new = u32::try_from(passed.as_secs() / INTERVAL.as_secs()).unwrap_or(u32::MAX);
+        self.since += INTERVAL.saturating_mul(new);
+        self.left = self.left.saturating_add(new).min(BURST);
+        if self.left == 0 {
+            return Err(INTERVAL.saturating_sub(now.saturating_sub(self.since)));
+        }
+        self.left -= 1;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_burst_passes_and_then_one_a_second() {
+        let start = Duration::from_secs(1_000);
+        let mut limit = ClaimLimit::new(start);
+        for _ in 0..BURST {
+            assert_eq!(limit.take(start), Ok(()));
+        }
+        assert_eq!(limit.take(start + Duration::from_millis(400)), Err(Duration::from_millis(600)));
+        assert_eq!(limit.take(start + INTERVAL), Ok(()));
+        assert!(limit.take(start + INTERVAL).is_err());
+        let later = start + Duration::from_hours(1);
+        let passed = (0..1_000).filter(|_| limit.take(later).is_ok()).count();
+        assert_eq!(passed, BURST as usize, "what was not used does not add up");
     }
 }

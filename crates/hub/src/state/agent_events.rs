@@ -14,7 +14,7 @@ use serde_json::json;
 
 use super::{HubState, RETRY_AFTER};
 use crate::message::Action;
-use crate::watch_outcome::WatchOutcome;
+use crate::message::WatchOutcome;
 
 /// What an agent is sent of the output of a watch's command: its context is dear, and the file is there to read.
 const MAX_OUTPUT_CHARS: usize = 8_000;

@@ -1,21 +1,20 @@
 //! Hosts on the socket: programs that own surfaces and say what the person looks at. What one reported ends with its
 //! connection, so that a host that crashed does not leave a pane looked at for ever.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod nesting;
+mod nesting_index;
 
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use nesting_index::NestingIndex;
 use ringer_core::Event;
 use ringer_core::engine::View;
 use ringer_core::message::{Place, Scope, SurfaceId, WorkspaceId};
 use ringer_ipc::ApiError;
 use ringer_ipc::host::SurfaceInfo;
 
+use crate::host_request::ConnectionId;
 use crate::host_request::{HostAbilities, HostRequest, LooksParams, SurfaceParams, ViewParams};
-use crate::request::ConnectionId;
-
-mod nesting;
-mod nesting_index;
-
-use nesting_index::NestingIndex;
 
 /// Surfaces that one host may have: more than a person opens. The engine knows as many of all hosts.
 const MAX_SURFACES: usize = 4096;
@@ -306,6 +305,33 @@ fn check_name(what: &str, name: &str) -> Result<(), ApiError> {
 fn shown_text(mut text: String) -> Option<String> {
     text.truncate(text.floor_char_boundary(MAX_TEXT));
     (!text.is_empty()).then_some(text)
+}
+
+/// As many are remembered. A host keeps fewer that it may say again.
+const MAX_REPORTS: usize = 4096;
+/// A longer id is none.
+const MAX_ID: usize = 64;
+
+/// The ids of the reports that were heard last, the oldest first.
+#[derive(Debug, Default)]
+pub(super) struct HeardReports(VecDeque<String>);
+
+impl HeardReports {
+    /// Whether this is heard for the first time. It is known from then on.
+    pub(super) fn is_new(&mut self, report: &str) -> bool {
+        if report.is_empty() || report.len() > MAX_ID {
+            return true;
+        }
+        // What is said again was said a moment ago.
+        if self.0.iter().rev().any(|heard| heard == report) {
+            return false;
+        }
+        if self.0.len() == MAX_REPORTS {
+            self.0.pop_front();
+        }
+        self.0.push_back(report.to_owned());
+        true
+    }
 }
 
 #[cfg(test)]

@@ -10,9 +10,10 @@ use super::handlers::{Handled, Result, unavailable};
 use super::host_focus::FocusWaiter;
 use super::request_queue::Continuation;
 use super::surfaces::FocusOutcome;
-use crate::host_order::{HostOrder, SentOrder};
+use crate::host_request::ConnectionId;
+use crate::host_request::{HostOrder, SentOrder};
 use crate::message::{Action, Answer, Job};
-use crate::request::{ConnectionId, TargetParams};
+use crate::request::TargetParams;
 use crate::tmux::Unreachable;
 use crate::view;
 

@@ -18,9 +18,10 @@ use super::HubState;
 use super::host_focus::FocusWaiter;
 use super::request_queue::{Continuation, QueuedRequest, RequestStep};
 use crate::delivery_setup::search_path;
+use crate::host_request::ConnectionId;
 use crate::message::{Action, Answer};
 use crate::request::{
-    ConnectionId, CreateParams, ListParams, Request, SignalParams, TargetParams, ToastParams, method_names,
+    CreateParams, ListParams, Request, SignalParams, TargetParams, ToastParams, method_names,
 };
 use crate::view::{self, ListedNotification};
 

@@ -6,8 +6,8 @@ use ringer_core::MessageId;
 use ringer_core::message::SurfaceId;
 use serde_json::Value;
 
+use crate::host_request::ConnectionId;
 use crate::message::RequestId;
-use crate::request::ConnectionId;
 
 /// How long a host may take. Clients give up after 5 s.
 const WITHIN: Duration = Duration::from_secs(2);

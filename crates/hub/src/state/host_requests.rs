@@ -8,10 +8,10 @@ use serde_json::json;
 use super::HubState;
 use super::handlers::{Handled, value};
 use super::surfaces::AfterHost;
-use crate::host_order::HostOrder;
+use crate::host_request::ConnectionId;
+use crate::host_request::HostOrder;
 use crate::host_request::HostRequest;
 use crate::message::Answer;
-use crate::request::ConnectionId;
 use crate::tmux::Unreachable;
 
 impl HubState {

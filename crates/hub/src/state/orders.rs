@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::HubState;
 use super::title_marks::TitleStep;
-use crate::host_order::{HostOrder, SentOrder};
+use crate::host_request::{HostOrder, SentOrder};
 use crate::message::{Action, DeliveryReport, Job};
 use crate::title_writer::{TitleMarkChange, TitleOutcome};
 use crate::tmux::TmuxPane;

@@ -1,19 +1,21 @@
 //! Popups: what they ask, and what the person does to them.
 
 use ringer_core::agent::{AnswerMethod, PopupAnswer, PromptContent};
-use ringer_core::attention::{Cause, Record};
+use ringer_core::attention::{Cause, Digest, Record, digest_id};
 use ringer_core::engine::Delivery;
 use ringer_core::policy::DeliveryChannel;
 use ringer_core::toast::{Priority, Toast};
 use ringer_core::{Event, MessageId, Now};
 use ringer_ipc::host::{AnswerOutcome, Asked};
 use ringer_journal::Error;
+use serde_json::Value;
 
 use super::HubState;
 use super::host_focus::FocusWaiter;
 use super::surfaces::FocusOutcome;
 use crate::message::Job;
 use crate::tmux::Unreachable;
+use crate::view;
 
 /// What a notification asks. A question in a dialog of a client is none of `ringer ask`.
 fn asked(record: &Record) -> Option<Asked> {
@@ -144,5 +146,27 @@ impl HubState {
         let cause = Cause::CannotShow { why: why.clone() };
         self.decide(now, Event::AddTrailStep { id: id.clone(), cause });
         self.answer_click(now, id, format!("cannot show it: {why}"));
+    }
+}
+
+impl HubState {
+    /// The digest since a moment, or since the person last went away.
+    pub(super) fn digest(&self, now_ms: i64, since_ms: Option<i64>) -> Value {
+        let list = self.notifications.list();
+        let away = self.notifications.engine().away_period();
+        let since_ms = view::digest_since(since_ms, away, now_ms);
+        let records = list.newest().filter(|record| Digest::includes(record, since_ms)).collect();
+        view::digest(since_ms, records, |id| list.short_id(id), &self.clock)
+    }
+
+    /// The notification that is meant by the popup with this id: the digest's stands for the most urgent one.
+    pub(super) fn meant_by_popup(&self, id: MessageId) -> MessageId {
+        if id != digest_id() {
+            return id;
+        }
+        let list = self.notifications.list();
+        let first =
+            list.newest_unread().chain(list.needs_person()).min_by(|one, two| Record::by_urgency(one, two));
+        first.map_or(id, |record| record.id.clone())
     }
 }

@@ -34,9 +34,10 @@ use test_support::Random;
 
 use super::{HubState, RandomSource, Settings, TimeSource, trust_file};
 use crate::clock::Clock;
+use crate::host_request::ConnectionId;
 use crate::message::{Action, Answer, DeliveryReport, Job, LoopEvent, RequestId};
 use crate::repository_probe::{ProbeResult, ProbeTarget, RepositorySettings};
-use crate::request::{ConnectionId, Request};
+use crate::request::Request;
 use crate::title_writer::TitleOutcome;
 use ringer_ipc::host::PlugIns;
 use surroundings::{PANES, TitleHost};

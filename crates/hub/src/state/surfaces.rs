@@ -10,9 +10,9 @@ use ringer_core::toast::Toast;
 use ringer_core::{Event, Message};
 
 use super::attached_hosts::{AttachedHosts, HostChanges};
-use crate::host_order::{HostOrder, SentOrder};
+use crate::host_request::ConnectionId;
 use crate::host_request::HostRequest;
-use crate::request::ConnectionId;
+use crate::host_request::{HostOrder, SentOrder};
 use crate::session_bus::Callers;
 use crate::terminals::Terminal;
 use crate::tmux::{TmuxPane, Unreachable};

@@ -62,7 +62,7 @@ fn what_terminals_say_while_the_journal_cannot_be_written_comes_later_in_its_ord
     for body in ["one", "two", "three"] {
         heard(&hub, body);
     }
-    assert!(problem(&hub).contains("what terminals report waits in the hub's memory"), "{}", problem(&hub));
+    assert!(problem(&hub).contains("terminal reports are kept in memory"), "{}", problem(&hub));
     let toast = |hub: &TestHub| hub.call("hub.status", &Value::Null)["problems"][0]["hint"].clone();
     assert_eq!(toast(&hub), "ringer doctor");
     // An agent's title changed: its state is written, too.
@@ -107,10 +107,10 @@ fn what_there_is_no_room_for_is_counted_and_told() {
     for number in 0..MAX_WAITING + 3 {
         heard(&hub, &format!("number {number}"));
     }
-    until("it is counted", || problem(&hub).ends_with(", and 3 messages were lost"));
+    until("it is counted", || problem(&hub).ends_with("; 3 were dropped"));
     refusing.end();
     let newest = || hub.call("notification.list", &json!({ "limit": 2 }));
-    until("it is told", || newest()[0]["title"] == "Ringer: 3 messages were lost");
+    until("it is told", || newest()[0]["title"] == "Ringer: 3 reports were lost");
     let listed = newest();
     assert_eq!(listed[1]["body"], format!("number {}", MAX_WAITING - 1), "{listed}");
     assert_eq!(said(&hub, "newer ones are lost"), 1);

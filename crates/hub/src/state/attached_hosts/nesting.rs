@@ -8,7 +8,7 @@ use ringer_core::message::SurfaceId;
 use ringer_ipc::ApiError;
 
 use super::{AttachedHost, AttachedHosts, HostChanges};
-use crate::request::ConnectionId;
+use crate::host_request::ConnectionId;
 
 /// How deep surfaces may lie in one another. A host may say anything, also that two surfaces are inside each other.
 const MAX_DEPTH: usize = 8;

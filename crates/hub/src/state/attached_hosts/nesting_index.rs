@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ringer_core::message::SurfaceId;
 
-use crate::request::ConnectionId;
+use crate::host_request::ConnectionId;
 
 /// A surface of a host. Several hosts may have the same one.
 pub(super) type Key = (SurfaceId, ConnectionId);

@@ -152,3 +152,16 @@ fn a_text_that_is_too_long_to_be_shown_is_cut_and_its_surface_is_there() {
     assert_eq!(shown("long"), (Some("日".repeat(341)), Some("漢".repeat(200))));
     assert_eq!(shown("without"), (None, None));
 }
+
+#[test]
+fn the_newest_are_remembered_and_no_more() {
+    let mut heard = HeardReports::default();
+    assert!(heard.is_new("a") && !heard.is_new("a") && heard.is_new("b"));
+    for number in 0..MAX_REPORTS {
+        assert!(heard.is_new(&number.to_string()));
+    }
+    assert!(heard.is_new("a"), "it is too long ago");
+    assert_eq!(heard.0.len(), MAX_REPORTS);
+    let long = "x".repeat(MAX_ID + 1);
+    assert!(heard.is_new(&long) && heard.is_new(&long) && heard.is_new("") && heard.is_new(""));
+}

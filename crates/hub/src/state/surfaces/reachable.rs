@@ -48,9 +48,9 @@ impl Reachable<'_> {
 mod tests {
     use super::super::FocusOutcome;
     use super::*;
+    use crate::host_request::ConnectionId;
     use crate::host_request::{HostAbilities, HostRequest, SurfaceParams};
     use crate::plain_host::PlainHost;
-    use crate::request::ConnectionId;
     use ringer_core::Event;
     use ringer_core::message::{SurfaceId, WorkspaceId};
 
