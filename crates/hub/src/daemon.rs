@@ -17,17 +17,17 @@ use ringer_platform::{path_variable, variable};
 use tokio::sync::{Notify, mpsc};
 
 use crate::clock::Clock;
-use crate::delivery_setup::{DeliverySetup, search_path};
+use crate::delivery::executor::JobExecutor;
+use crate::delivery::session_bus::SessionDesktop;
+use crate::delivery::setup::{DeliverySetup, search_path};
 use crate::drop_box::DropBoxService;
 use crate::error::HubError;
 use crate::event_loop::{EventLoop, LoopChannels, LoopExit, MAX_INPUTS};
-use crate::executor::JobExecutor;
 use crate::log::Log;
 use crate::message::Input;
 use crate::message::LoopEvent;
 use crate::repository_probe::RepositoryProber;
-use crate::server;
-use crate::session_bus::SessionDesktop;
+use crate::socket::server;
 use crate::state::{HubState, RandomSource, Settings, TimeSource};
 use ringer_ipc::host::PlugIns;
 

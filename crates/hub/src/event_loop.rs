@@ -17,14 +17,14 @@ use tokio::task::JoinHandle;
 
 use crate::clock::{Clock, monotonic};
 use crate::error::HubError;
-use crate::event_log::EventLog;
-use crate::host_request::ConnectionId;
-use crate::host_request::{HostOrder, SentOrder};
+use crate::hosts::protocol::ConnectionId;
+use crate::hosts::protocol::{HostOrder, SentOrder};
 use crate::log::Log;
 use crate::message::{Action, Answer, Answered, Input, Job, LoopEvent, Reply, RequestId};
 use crate::process;
 use crate::repository_probe::{PROBE_TIMEOUT, ProbeResult, ProbeTarget, RepositoryProber, RunningProbe};
-use crate::request::Request;
+use crate::socket::requests::Request;
+use crate::socket::subscriptions::EventLog;
 use crate::state::{HubState, RETRY_AFTER};
 use crate::watch::Watcher;
 

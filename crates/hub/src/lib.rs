@@ -36,50 +36,38 @@
 #![deny(unsafe_code)]
 
 mod clock;
-mod connection_slots;
 mod daemon;
-pub mod delivery_setup;
+pub mod delivery;
 mod drop_box;
 mod error;
-mod event_log;
 mod event_loop;
-mod executor;
-mod host_request;
+mod hosts;
 mod journal_maintenance;
-mod lines;
 mod log;
 #[cfg(not(target_os = "macos"))]
 mod login_session;
 mod message;
 mod offline;
-mod params;
-mod plain_host;
-mod probed_terminal;
 mod process;
 mod repository_probe;
-mod request;
-mod server;
-mod session_bus;
 #[cfg(target_os = "linux")]
 mod settings_watch;
+mod socket;
 mod state;
-mod terminals;
-mod title_writer;
-mod tmux;
 pub mod view;
 mod watch;
 mod why;
 
 pub use clock::{Clock, monotonic};
 pub use daemon::{HubOptions, run};
+pub use delivery::probed_terminal::ProbedTerminal;
 pub use error::HubError;
+pub use hosts::plain_host::PlainHost;
+pub use hosts::tmux::TmuxPane;
 pub use log::Log;
 #[doc(hidden)]
 pub use offline::OfflineHub;
-pub use plain_host::PlainHost;
-pub use probed_terminal::ProbedTerminal;
-pub use request::method_names;
-pub use server::MAX_CONNECTIONS;
+pub use socket::requests::method_names;
+pub use socket::server::MAX_CONNECTIONS;
 pub use state::{MAX_READ, trust_file};
-pub use tmux::TmuxPane;
 pub use why::{agents, explain};

@@ -19,16 +19,16 @@ use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::clock::Clock;
-use crate::delivery_setup::DeliverySetup;
-use crate::event_log::{EventFilter, Subscription};
-use crate::host_request::ConnectionId;
-use crate::host_request::{HostOrder, SentOrder};
+use crate::delivery::setup::DeliverySetup;
+use crate::delivery::terminals::Terminal;
+use crate::delivery::titles::{TitleMarkChange, TitleOutcome};
+use crate::hosts::protocol::ConnectionId;
+use crate::hosts::protocol::{HostOrder, SentOrder};
+use crate::hosts::tmux::{TmuxPane, Unreachable};
 use crate::journal_maintenance::{JournalTasks, JournalTasksDone};
 use crate::repository_probe::{ProbeResult, ProbeTarget};
-use crate::request::Request;
-use crate::terminals::Terminal;
-use crate::title_writer::{TitleMarkChange, TitleOutcome};
-use crate::tmux::{TmuxPane, Unreachable};
+use crate::socket::requests::Request;
+use crate::socket::subscriptions::{EventFilter, Subscription};
 use crate::view::ListedNotification;
 
 /// Something the loop handles, in the order in which it came.

@@ -10,12 +10,12 @@ use ringer_journal::{Error, Home, HubStore, Journal, SpoolLock};
 use serde_json::{Value, json};
 
 use crate::clock::Clock;
-use crate::host_request::ConnectionId;
-use crate::lines::LineBuffer;
+use crate::delivery::titles::TitleOutcome;
+use crate::hosts::protocol::ConnectionId;
 use crate::message::{Action, Answer, DeliveryReport, Job, LoopEvent, RequestId};
-use crate::request::Request;
+use crate::socket::lines::LineBuffer;
+use crate::socket::requests::Request;
 use crate::state::{HubState, RandomSource, Settings, TimeSource};
-use crate::title_writer::TitleOutcome;
 use crate::view;
 
 /// The connection on which all requests come.

@@ -45,10 +45,10 @@ use ringer_deliver::DesktopEvent;
 use ringer_journal::{Error, HubStore, IdSource, Journal, ReadPosition, SpoolLock};
 
 use crate::clock::{Clock, monotonic};
-use crate::delivery_setup::{DeliverySetup, search_path};
+use crate::delivery::setup::{DeliverySetup, search_path};
+use crate::delivery::titles::TitleMarkChange;
 use crate::message::{Action, DeliveryReport, Job, LoopEvent};
 use crate::repository_probe::ProbeResult;
-use crate::title_writer::TitleMarkChange;
 use agents::AgentTracker;
 use attached_hosts::HeardReports;
 use deliveries::Deliveries;

@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::clock::Clock;
-use crate::tmux::Unreachable;
+use crate::hosts::tmux::Unreachable;
 
 /// A notification as `ringer list --json` prints it.
 #[derive(Debug, Serialize)]

@@ -10,11 +10,11 @@ use super::handlers::{Handled, Result, unavailable};
 use super::host_focus::FocusWaiter;
 use super::request_queue::Continuation;
 use super::surfaces::FocusOutcome;
-use crate::host_request::ConnectionId;
-use crate::host_request::{HostOrder, SentOrder};
+use crate::hosts::protocol::ConnectionId;
+use crate::hosts::protocol::{HostOrder, SentOrder};
+use crate::hosts::tmux::Unreachable;
 use crate::message::{Action, Answer, Job};
-use crate::request::TargetParams;
-use crate::tmux::Unreachable;
+use crate::socket::requests::TargetParams;
 use crate::view;
 
 /// The name of the host by which the person is there, or why they are not.

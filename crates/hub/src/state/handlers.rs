@@ -17,10 +17,10 @@ use serde_json::{Value, json};
 use super::HubState;
 use super::host_focus::FocusWaiter;
 use super::request_queue::{Continuation, QueuedRequest, RequestStep};
-use crate::delivery_setup::search_path;
-use crate::host_request::ConnectionId;
+use crate::delivery::setup::search_path;
+use crate::hosts::protocol::ConnectionId;
 use crate::message::{Action, Answer};
-use crate::request::{
+use crate::socket::requests::{
     CreateParams, ListParams, Request, SignalParams, TargetParams, ToastParams, method_names,
 };
 use crate::view::{self, ListedNotification};

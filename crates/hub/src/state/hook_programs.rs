@@ -12,7 +12,7 @@ use ringer_deliver::HookProgram;
 
 use ringer_config::{Config, Trusted};
 
-use crate::delivery_setup::hook_program;
+use crate::delivery::setup::hook_program;
 
 /// The trusted programs of every revision of the settings that is in use: at most one revision for each notification that
 /// is not decided yet, and that of now.

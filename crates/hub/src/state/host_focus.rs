@@ -6,7 +6,7 @@ use ringer_core::MessageId;
 use ringer_core::message::SurfaceId;
 use serde_json::Value;
 
-use crate::host_request::ConnectionId;
+use crate::hosts::protocol::ConnectionId;
 use crate::message::RequestId;
 
 /// How long a host may take. Clients give up after 5 s.

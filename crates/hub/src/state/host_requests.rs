@@ -8,11 +8,11 @@ use serde_json::json;
 use super::HubState;
 use super::handlers::{Handled, value};
 use super::surfaces::AfterHost;
-use crate::host_request::ConnectionId;
-use crate::host_request::HostOrder;
-use crate::host_request::HostRequest;
+use crate::hosts::protocol::ConnectionId;
+use crate::hosts::protocol::HostOrder;
+use crate::hosts::protocol::HostRequest;
+use crate::hosts::tmux::Unreachable;
 use crate::message::Answer;
-use crate::tmux::Unreachable;
 
 impl HubState {
     pub(super) fn host_request(

@@ -11,7 +11,7 @@ use super::handlers::{Handled, Result};
 use super::journal_writes::mark_draft;
 use super::request_queue::Continuation;
 use crate::message::Answer;
-use crate::request::{SnoozeParams, TargetParams};
+use crate::socket::requests::{SnoozeParams, TargetParams};
 
 impl HubState {
     /// Marks are messages: this one is appended, and every reader of the journal applies it.

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::HubState;
 use super::handlers::{Handled, Result};
 use super::request_queue::Continuation;
-use crate::request::MuteParams;
+use crate::socket::requests::MuteParams;
 use crate::view;
 
 /// How long the id of a workspace may be, as hosts may name it.

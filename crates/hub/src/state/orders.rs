@@ -11,10 +11,10 @@ use serde_json::{Value, json};
 
 use super::HubState;
 use super::title_marks::TitleStep;
-use crate::host_request::{HostOrder, SentOrder};
+use crate::delivery::titles::{TitleMarkChange, TitleOutcome};
+use crate::hosts::protocol::{HostOrder, SentOrder};
+use crate::hosts::tmux::TmuxPane;
 use crate::message::{Action, DeliveryReport, Job};
-use crate::title_writer::{TitleMarkChange, TitleOutcome};
-use crate::tmux::TmuxPane;
 
 impl HubState {
     pub(super) fn execute_orders(&mut self, now: Now, orders: Vec<Order>) {

@@ -13,8 +13,8 @@ use serde_json::Value;
 use super::HubState;
 use super::host_focus::FocusWaiter;
 use super::surfaces::FocusOutcome;
+use crate::hosts::tmux::Unreachable;
 use crate::message::Job;
-use crate::tmux::Unreachable;
 use crate::view;
 
 /// What a notification asks. A question in a dialog of a client is none of `ringer ask`.

@@ -7,9 +7,9 @@ use ringer_core::MessageId;
 use ringer_core::attention::UndoKind;
 use serde_json::Value;
 
+use crate::hosts::tmux::TmuxPane;
 use crate::message::RequestId;
-use crate::request::Request;
-use crate::tmux::TmuxPane;
+use crate::socket::requests::Request;
 
 /// How long a request waits for the messages that were in the journal before it. Clients give up after 5 s.
 const ANSWER_WITHIN: Duration = Duration::from_secs(1);

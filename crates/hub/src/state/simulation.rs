@@ -34,11 +34,11 @@ use test_support::Random;
 
 use super::{HubState, RandomSource, Settings, TimeSource, trust_file};
 use crate::clock::Clock;
-use crate::host_request::ConnectionId;
+use crate::delivery::titles::TitleOutcome;
+use crate::hosts::protocol::ConnectionId;
 use crate::message::{Action, Answer, DeliveryReport, Job, LoopEvent, RequestId};
 use crate::repository_probe::{ProbeResult, ProbeTarget, RepositorySettings};
-use crate::request::Request;
-use crate::title_writer::TitleOutcome;
+use crate::socket::requests::Request;
 use ringer_ipc::host::PlugIns;
 use surroundings::{PANES, TitleHost};
 

@@ -10,12 +10,12 @@ use ringer_core::toast::Toast;
 use ringer_core::{Event, Message};
 
 use super::attached_hosts::{AttachedHosts, HostChanges};
-use crate::host_request::ConnectionId;
-use crate::host_request::HostRequest;
-use crate::host_request::{HostOrder, SentOrder};
-use crate::session_bus::Callers;
-use crate::terminals::Terminal;
-use crate::tmux::{TmuxPane, Unreachable};
+use crate::delivery::session_bus::Callers;
+use crate::delivery::terminals::Terminal;
+use crate::hosts::protocol::ConnectionId;
+use crate::hosts::protocol::HostRequest;
+use crate::hosts::protocol::{HostOrder, SentOrder};
+use crate::hosts::tmux::{TmuxPane, Unreachable};
 use ringer_ipc::ApiError;
 use ringer_ipc::host::{FocusResult, Host, SurfaceInfo};
 

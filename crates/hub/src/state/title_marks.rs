@@ -9,8 +9,8 @@ use ringer_core::message::{Place, SurfaceId};
 use ringer_journal::PlaceFlag;
 use ringer_term::Channel;
 
-use crate::title_writer::TitleOutcome;
-use crate::tmux::TmuxPane;
+use crate::delivery::titles::TitleOutcome;
+use crate::hosts::tmux::TmuxPane;
 use ringer_config::{Config, TitleMark};
 
 /// The reason under which a mark is written down.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use ringer_config::{Config, SoundSetting, WebhookEntry};
 use ringer_core::policy::PopupMode;
 use ringer_deliver::{Error, PersonCommand, WebhookRequest};
-use ringer_hub::delivery_setup;
+use ringer_hub::delivery::setup;
 use ringer_platform::owned;
 
 use super::hub_view::{self, HubView};
@@ -27,7 +27,7 @@ pub(super) fn begin(config: &Config, send: bool, patience: Duration) -> Vec<Chec
     for (part, key, played) in [usual].into_iter().chain(of_kinds) {
         checks.push(Check::begin(part.clone(), patience, move || vec![sound(part, &key, &played, send)]));
     }
-    let run = delivery_setup::command(config);
+    let run = setup::command(config);
     checks.push(Check::begin("command", patience, move || vec![command(run, send)]));
     for entry in config.webhooks.clone() {
         let part = format!("webhook {}", entry.name());
@@ -127,7 +127,7 @@ fn sound(part: String, key: &str, wanted: &SoundSetting, send: bool) -> Row {
         SoundSetting::File(file) => format!("{}, played", file.display()),
         SoundSetting::Theme => "the theme's, played".to_owned(),
     };
-    let Some(player) = delivery_setup::sound(wanted).player(&hub_view::search_path()) else {
+    let Some(player) = setup::sound(wanted).player(&hub_view::search_path()) else {
         return Row::broken(part, "no program found to play it")
             .fix(format!("install pw-play, paplay or canberra-gtk-play, or set {key} = false"));
     };
@@ -160,7 +160,7 @@ fn command(run: Option<PersonCommand>, send: bool) -> Row {
 
 /// The address is never told: those of Slack and Discord are passwords. Its host is.
 fn webhook(part: String, entry: &WebhookEntry, send: bool) -> Row {
-    let webhook = delivery_setup::webhook(entry);
+    let webhook = setup::webhook(entry);
     let host = match WebhookRequest::build(webhook.kind, &webhook.url, &send::note()) {
         Ok(request) => request.host,
         Err(error) => return Row::broken(part, error.to_string()).fix("correct its url"),

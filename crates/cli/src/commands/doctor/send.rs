@@ -8,7 +8,7 @@ use ringer_core::message::{ShownKind, WorkspaceId};
 use ringer_core::policy::{AgentContext, HookAnswer, HookInput, HookInputContext, HookInputText};
 use ringer_core::{Kind, Sender};
 use ringer_deliver::{Desktop, Error, HookProgram, Note, PersonCommand, Popup, Webhook};
-use ringer_hub::delivery_setup::hook_program;
+use ringer_hub::delivery::setup::hook_program;
 use ringer_journal::IdSource;
 use serde_json::Value;
 
@@ -61,7 +61,7 @@ pub(super) fn desktop_is_paused(bus: &str) -> bool {
 /// Plays it.
 pub(super) fn sound(wanted: &ringer_config::SoundSetting) -> Result<(), Error> {
     wait(async {
-        ringer_hub::delivery_setup::sound(wanted).play(&std::env::var_os("PATH").unwrap_or_default()).await
+        ringer_hub::delivery::setup::sound(wanted).play(&std::env::var_os("PATH").unwrap_or_default()).await
     })
 }
 

@@ -8,7 +8,7 @@ use ringer_core::message::SurfaceId;
 use ringer_ipc::ApiError;
 
 use super::{AttachedHost, AttachedHosts, HostChanges};
-use crate::host_request::ConnectionId;
+use crate::hosts::protocol::ConnectionId;
 
 /// How deep surfaces may lie in one another. A host may say anything, also that two surfaces are inside each other.
 const MAX_DEPTH: usize = 8;
@@ -145,7 +145,7 @@ fn device_of(surface: &SurfaceId) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host_request::{HostAbilities, HostRequest, LooksParams, SurfaceParams, ViewParams};
+    use crate::hosts::protocol::{HostAbilities, HostRequest, LooksParams, SurfaceParams, ViewParams};
     use proptest::prelude::*;
 
     const OUTER: ConnectionId = ConnectionId(1);

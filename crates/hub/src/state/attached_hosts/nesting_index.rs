@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ringer_core::message::SurfaceId;
 
-use crate::host_request::ConnectionId;
+use crate::hosts::protocol::ConnectionId;
 
 /// A surface of a host. Several hosts may have the same one.
 pub(super) type Key = (SurfaceId, ConnectionId);

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::{CLIENT, Simulation};
 use crate::message::{LoopEvent, RequestId};
-use crate::request::Request;
+use crate::socket::requests::Request;
 
 impl Simulation {
     /// Everything comes to rest, everything is read, and everything comes to rest again.

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use ringer_core::message::Place;
 
 use super::Surfaces;
-use crate::tmux::TmuxPane;
+use crate::hosts::tmux::TmuxPane;
 
 /// Looks at many places: what is found out about a tmux server counts for all its panes.
 pub(in crate::state) struct Reachable<'a> {
@@ -48,9 +48,9 @@ impl Reachable<'_> {
 mod tests {
     use super::super::FocusOutcome;
     use super::*;
-    use crate::host_request::ConnectionId;
-    use crate::host_request::{HostAbilities, HostRequest, SurfaceParams};
-    use crate::plain_host::PlainHost;
+    use crate::hosts::plain_host::PlainHost;
+    use crate::hosts::protocol::ConnectionId;
+    use crate::hosts::protocol::{HostAbilities, HostRequest, SurfaceParams};
     use ringer_core::Event;
     use ringer_core::message::{SurfaceId, WorkspaceId};
 

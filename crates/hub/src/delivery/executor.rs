@@ -16,13 +16,13 @@ use ringer_term::Channel;
 use tokio::sync::{Notify, Semaphore, mpsc};
 use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
 
-use crate::delivery_setup::{DeliverySetup, WEBHOOK_ATTEMPTS};
+use crate::delivery::session_bus::SessionDesktop;
+use crate::delivery::setup::{DeliverySetup, WEBHOOK_ATTEMPTS};
+use crate::delivery::terminals::{NotShown, ShownInTerminal, Terminal};
+use crate::delivery::titles::{RETRY_AFTER, TitleMarkChange, TitleOutcome};
 use crate::journal_maintenance::{JournalMaintenance, JournalTasks, JournalTasksDone};
 use crate::message::Input;
 use crate::message::{DeliveryReport, Job, LoopEvent};
-use crate::session_bus::SessionDesktop;
-use crate::terminals::{NotShown, ShownInTerminal, Terminal};
-use crate::title_writer::{RETRY_AFTER, TitleMarkChange, TitleOutcome};
 
 /// Programs of one kind that may run at once; the others wait. Enough for a burst, and few enough for a laptop when
 /// each is a shell script.

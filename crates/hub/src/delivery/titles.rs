@@ -11,8 +11,8 @@ use ringer_deliver::Error;
 use ringer_term::{TITLE_RESTORE, Terminator, detect, title_mark};
 use ringer_tmux::TmuxError;
 
-use crate::terminals::{Terminal, has_utf8, write};
-use crate::tmux::TmuxPane;
+use crate::delivery::terminals::{Terminal, has_utf8, write};
+use crate::hosts::tmux::TmuxPane;
 
 /// How long after a try that failed the next one comes: a terminal that was stopped with Ctrl-S stays so for seconds to
 /// hours.

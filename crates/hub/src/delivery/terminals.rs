@@ -15,8 +15,8 @@ use ringer_term::{
 };
 use ringer_tmux::TmuxServer;
 
-use crate::probed_terminal::ProbedTerminal;
-use crate::tmux::{self, TmuxPane};
+use crate::delivery::probed_terminal::ProbedTerminal;
+use crate::hosts::tmux::{self, TmuxPane};
 
 /// A terminal that another program runs in.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use std::path::Path;
 use ringer_core::Event;
 use ringer_core::message::{Place, SurfaceId};
 
-use crate::tmux::TmuxPane;
+use crate::hosts::tmux::TmuxPane;
 use ringer_ipc::host::{FocusResult, Host, SurfaceInfo};
 
 /// Terminals that are remembered. With more, those whose device is gone are forgotten, and if there are none, all are:

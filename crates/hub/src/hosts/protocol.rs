@@ -7,8 +7,8 @@ use ringer_ipc::ApiError;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::params::{one_or_several, read};
-use crate::tmux::Unreachable;
+use crate::hosts::tmux::Unreachable;
+use crate::socket::params::{one_or_several, read};
 
 /// Identifies a connection to the socket. The server gives the numbers, and none twice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -9,9 +9,9 @@ use ringer_ipc::ApiError;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::event_log::EventFilter;
-use crate::host_request::{ConnectionId, HostRequest};
-use crate::params::{missing, one_or_several, read};
+use crate::hosts::protocol::{ConnectionId, HostRequest};
+use crate::socket::params::{missing, one_or_several, read};
+use crate::socket::subscriptions::EventFilter;
 
 /// What a client asks for.
 #[derive(Debug)]
@@ -338,7 +338,7 @@ mod tests {
 
     #[test]
     fn every_method_is_on_the_protocol_page() {
-        let page = include_str!("../../../docs/protocol.md");
+        let page = include_str!("../../../../docs/protocol.md");
         for name in method_names() {
             assert!(page.contains(&format!("`{name}`")), "{name} is not described in docs/protocol.md");
         }

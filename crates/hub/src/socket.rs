@@ -1,0 +1,8 @@
+//! The hub's socket: connections, requests, and the events that clients follow.
+
+pub(crate) mod lines;
+pub(crate) mod params;
+pub(crate) mod requests;
+pub(crate) mod server;
+pub(crate) mod slots;
+pub(crate) mod subscriptions;
