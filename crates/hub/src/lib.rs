@@ -19,8 +19,8 @@
 //!
 //! `daemon` takes the lock, binds the socket and starts the thread of the `event_loop`, the only place that waits: it
 //! hands every event to `state::HubState`, which owns the journal, the engine and everything else, and does the actions that
-//! it gets back. Its own thread serves the socket (`server`) and executes what can hang (`executor`, `terminals`, `tmux`,
-//! `session_bus`, `watch`). What goes between them is plain data (`message`, `request`). Another thread probes the
+//! it gets back. Its own thread serves the `socket` and executes what can hang (`delivery`, `hosts::tmux`, `watch`). What goes between
+//! them is plain data (`message`, `socket::requests`). Another thread probes the
 //! repositories from which messages come (`repository_probe`).
 //!
 //! # What it never does

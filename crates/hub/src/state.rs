@@ -7,14 +7,11 @@
 
 mod agent_events;
 mod agents;
-mod attached_hosts;
-mod deliveries;
+mod delivery;
 mod disk_outage;
-mod focus_requests;
 mod handlers;
 mod hook_programs;
-mod host_focus;
-mod host_requests;
+mod hosts;
 mod ingest;
 mod journal_writes;
 mod maintenance;
@@ -22,7 +19,6 @@ mod mark_requests;
 mod mutes;
 mod notifications;
 mod orders;
-mod popups;
 mod problem_checks;
 mod problems;
 mod reading;
@@ -32,8 +28,6 @@ mod request_queue;
 mod settings;
 #[cfg(test)]
 mod simulation;
-mod surfaces;
-mod title_marks;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -50,10 +44,12 @@ use crate::delivery::titles::TitleMarkChange;
 use crate::message::{Action, DeliveryReport, Job, LoopEvent};
 use crate::repository_probe::ProbeResult;
 use agents::AgentTracker;
-use attached_hosts::HeardReports;
-use deliveries::Deliveries;
+use delivery::queue::Deliveries;
+use delivery::title_marks::TitleMarks;
 use disk_outage::{DiskOutage, JournalWriteQueue, WRITE_FOR};
-use host_focus::HostFocus;
+use hosts::host_focus::HostFocus;
+use hosts::registry::HeardReports;
+use hosts::surfaces::Surfaces;
 use ingest::Ingest;
 pub(crate) use ingest::RETRY_AFTER;
 use maintenance::Maintenance;
@@ -64,8 +60,6 @@ use request_queue::RequestQueue;
 use ringer_ipc::host::{Extension, PlugIns};
 pub(crate) use settings::Settings;
 pub use settings::trust_file;
-use surfaces::Surfaces;
-use title_marks::TitleMarks;
 
 /// Everything the hub knows.
 pub(crate) struct HubState {
@@ -147,7 +141,7 @@ impl RandomSource {
 fn set_extension(extension: &mut dyn Extension, config: &Config) {
     extension.set_one_pane(config.tmux.one_pane);
     // With `always`, the hub marks the titles of all terminals itself.
-    extension.set_title_marks(title_marks::allowed(config) == TitleMark::Auto);
+    extension.set_title_marks(delivery::title_marks::allowed(config) == TitleMark::Auto);
     extension.set_mcp_channels(&config.mcp_channels());
     extension.set_repository_names(&config.repository_names());
     extension.set_relays(&config.relay_links());

@@ -15,7 +15,7 @@ use ringer_journal::{Error, SenderClaim, SenderError};
 use serde_json::{Value, json};
 
 use super::HubState;
-use super::host_focus::FocusWaiter;
+use super::hosts::host_focus::FocusWaiter;
 use super::request_queue::{Continuation, QueuedRequest, RequestStep};
 use crate::delivery::setup::search_path;
 use crate::hosts::protocol::ConnectionId;

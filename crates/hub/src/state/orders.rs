@@ -10,7 +10,7 @@ use ringer_journal::{DeadLetter, PendingDelivery, ShownPopup};
 use serde_json::{Value, json};
 
 use super::HubState;
-use super::title_marks::TitleStep;
+use super::delivery::title_marks::TitleStep;
 use crate::delivery::titles::{TitleMarkChange, TitleOutcome};
 use crate::hosts::protocol::{HostOrder, SentOrder};
 use crate::hosts::tmux::TmuxPane;

@@ -113,5 +113,5 @@ fn what_there_is_no_room_for_is_counted_and_told() {
     until("it is told", || newest()[0]["title"] == "Ringer: 3 reports were lost");
     let listed = newest();
     assert_eq!(listed[1]["body"], format!("number {}", MAX_WAITING - 1), "{listed}");
-    assert_eq!(said(&hub, "newer ones are lost"), 1);
+    assert_eq!(said(&hub, "newer ones are dropped"), 1);
 }

@@ -9,7 +9,7 @@ use ringer_core::message::{Place, SurfaceId, WorkspaceId};
 use ringer_core::toast::Toast;
 use ringer_core::{Event, Message};
 
-use super::attached_hosts::{AttachedHosts, HostChanges};
+use super::registry::{AttachedHosts, HostChanges};
 use crate::delivery::session_bus::Callers;
 use crate::delivery::terminals::Terminal;
 use crate::hosts::protocol::ConnectionId;
@@ -25,7 +25,7 @@ const MAX_TRIED: usize = 8;
 
 /// What came of wanting to go to a place.
 #[derive(Debug, PartialEq)]
-pub(super) enum FocusOutcome {
+pub(in crate::state) enum FocusOutcome {
     /// The person is there, by that host; or it is known at once that they cannot be.
     Known(Result<String, Unreachable>),
     /// tmux has to be asked, off the loop.
@@ -36,15 +36,15 @@ pub(super) enum FocusOutcome {
 
 /// What follows from what a host said, or from its end.
 #[derive(Debug, Default)]
-pub(super) struct AfterHost {
+pub(in crate::state) struct AfterHost {
     /// What the engine has to know.
-    pub(super) events: Vec<Event>,
+    pub(in crate::state) events: Vec<Event>,
     /// Surfaces around others that came, went or moved, and those that one of two hosts no longer has: their rings follow.
-    pub(super) around: BTreeSet<SurfaceId>,
+    pub(in crate::state) around: BTreeSet<SurfaceId>,
 }
 
 /// The hosts, and the processes that sent the last messages.
-pub(super) struct Surfaces {
+pub(in crate::state) struct Surfaces {
     hosts: Vec<Box<dyn Host>>,
     attached: AttachedHosts,
     callers: Callers,
@@ -52,16 +52,16 @@ pub(super) struct Surfaces {
 }
 
 impl Surfaces {
-    pub(super) fn new(hosts: Vec<Box<dyn Host>>, flash_enabled: bool) -> Self {
+    pub(in crate::state) fn new(hosts: Vec<Box<dyn Host>>, flash_enabled: bool) -> Self {
         Self { hosts, attached: AttachedHosts::default(), callers: Callers::default(), flash_enabled }
     }
 
-    pub(super) fn enable_flash(&mut self, enabled: bool) {
+    pub(in crate::state) fn enable_flash(&mut self, enabled: bool) {
         self.flash_enabled = enabled;
     }
 
     /// Every surface that a host has now.
-    pub(super) fn list(&self) -> Vec<SurfaceInfo> {
+    pub(in crate::state) fn list(&self) -> Vec<SurfaceInfo> {
         let attached = self.attached.surfaces().filter_map(|surface| self.info(surface));
         let others = self.hosts.iter().flat_map(|host| host.surfaces());
         attached.chain(others.filter(|info| self.attached.host_of(&info.surface).is_none())).collect()
@@ -74,7 +74,7 @@ impl Surfaces {
     }
 
     /// Handles what an attached host sent. Gives what the engine has to know.
-    pub(super) fn handle_host(
+    pub(in crate::state) fn handle_host(
         &mut self,
         connection: ConnectionId,
         request: HostRequest,
@@ -92,7 +92,7 @@ impl Surfaces {
     }
 
     /// The connection of a host ended. Gives what the engine has to know.
-    pub(super) fn detach(&mut self, connection: ConnectionId) -> AfterHost {
+    pub(in crate::state) fn detach(&mut self, connection: ConnectionId) -> AfterHost {
         let changes = self.attached.detach(connection);
         self.after_host(changes, true)
     }
@@ -120,12 +120,12 @@ impl Surfaces {
     }
 
     /// The surfaces around a surface, the nearest first.
-    pub(super) fn around(&self, surface: &SurfaceId) -> Vec<SurfaceId> {
+    pub(in crate::state) fn around(&self, surface: &SurfaceId) -> Vec<SurfaceId> {
         self.attached.around(surface)
     }
 
     /// Whether what is written to a surface comes from surfaces of another host inside it, which tells what they say.
-    pub(super) fn shows_others(&self, surface: &SurfaceId) -> bool {
+    pub(in crate::state) fn shows_others(&self, surface: &SurfaceId) -> bool {
         self.attached.has_inside(surface)
     }
 
@@ -141,28 +141,28 @@ impl Surfaces {
     }
 
     /// The workspace in which a surface stands, if a host has it.
-    pub(super) fn workspace_of(&self, surface: &SurfaceId) -> Option<WorkspaceId> {
+    pub(in crate::state) fn workspace_of(&self, surface: &SurfaceId) -> Option<WorkspaceId> {
         self.info(surface).map(|info| info.workspace)
     }
 
     /// Where a surface is, in the words of its host.
-    pub(super) fn name_of(&self, surface: &SurfaceId) -> Option<String> {
+    pub(in crate::state) fn name_of(&self, surface: &SurfaceId) -> Option<String> {
         self.info(surface)?.place
     }
 
     /// A message came from a process.
-    pub(super) fn add_caller(&mut self, pid: u32) {
+    pub(in crate::state) fn add_caller(&mut self, pid: u32) {
         self.callers.heard(pid);
     }
 
     /// The processes that sent the last messages, the last one first.
-    pub(super) fn callers(&self) -> Vec<u32> {
+    pub(in crate::state) fn callers(&self) -> Vec<u32> {
         self.callers.recent()
     }
 
     /// A message came from a surface: its host says where the surface stands. One that no host owns stands where the message
     /// says. Gives what the engine has to know of it, if that is news.
-    pub(super) fn register(&mut self, surface: &SurfaceId, message: &Message) -> Option<Event> {
+    pub(in crate::state) fn register(&mut self, surface: &SurfaceId, message: &Message) -> Option<Event> {
         // An attached host says where its surfaces stand, unless it leaves that to them.
         if self.attached.names_workspace(surface) {
             return None;
@@ -193,13 +193,13 @@ impl Surfaces {
     }
 
     /// Draws a ring in the hosts that the program plugged in.
-    pub(super) fn ring(&mut self, place: &Place, ring: Option<Ring>) {
+    pub(in crate::state) fn ring(&mut self, place: &Place, ring: Option<Ring>) {
         self.hosts.iter_mut().for_each(|host| host.ring(place, ring.is_some()));
     }
 
     /// What the attached hosts of a surface are told of its ring, with these lit. If one of them has just opened it, for the others
     /// that show the ring nothing changed.
-    pub(super) fn ring_orders<'a>(
+    pub(in crate::state) fn ring_orders<'a>(
         &self,
         surface: &SurfaceId,
         opened_by: Option<ConnectionId>,
@@ -214,19 +214,19 @@ impl Surfaces {
 
     /// Whether the ring of a surface is a mark in the title of its terminal, which the hub writes. An attached host of a plain
     /// terminal that shows rings sets the mark itself.
-    pub(super) fn rings_by_title(&self, surface: &SurfaceId) -> bool {
+    pub(in crate::state) fn rings_by_title(&self, surface: &SurfaceId) -> bool {
         let is_drawn = self.attached.drawing(surface).is_some() && surface.tmux().is_none();
         !is_drawn && self.hosts.iter().any(|host| host.owns(surface) && host.rings_by_title())
     }
 
     /// Shows a badge. Gives what attached hosts are told.
-    pub(super) fn badge(&mut self, workspace: &WorkspaceId, badge: Badge) -> Vec<SentOrder> {
+    pub(in crate::state) fn badge(&mut self, workspace: &WorkspaceId, badge: Badge) -> Vec<SentOrder> {
         self.hosts.iter_mut().for_each(|host| host.badge(workspace, badge));
         self.for_all(&HostOrder::badge(workspace, badge))
     }
 
     /// Lets a pane flash. Gives what attached hosts are told.
-    pub(super) fn flash(&mut self, place: &Place) -> Option<SentOrder> {
+    pub(in crate::state) fn flash(&mut self, place: &Place) -> Option<SentOrder> {
         if !self.flash_enabled {
             return None;
         }
@@ -236,28 +236,28 @@ impl Surfaces {
     }
 
     /// Shows a toast. Gives what attached hosts are told.
-    pub(super) fn toast(&mut self, toast: Option<&Toast>) -> Vec<SentOrder> {
+    pub(in crate::state) fn toast(&mut self, toast: Option<&Toast>) -> Vec<SentOrder> {
         self.hosts.iter_mut().for_each(|host| host.toast(toast));
         self.for_all(&HostOrder::toast(toast))
     }
 
     /// An order for every attached host.
-    pub(super) fn for_all(&self, order: &HostOrder) -> Vec<SentOrder> {
+    pub(in crate::state) fn for_all(&self, order: &HostOrder) -> Vec<SentOrder> {
         self.attached.connections().map(|host| SentOrder { host, order: order.clone() }).collect()
     }
 
     /// A surface turned out to be closed.
-    pub(super) fn forget(&mut self, surface: &SurfaceId) {
+    pub(in crate::state) fn forget(&mut self, surface: &SurfaceId) {
         self.hosts.iter_mut().for_each(|host| host.forget(surface));
     }
 
     /// Surfaces that have gone since the last call.
-    pub(super) fn take_gone(&mut self) -> Vec<SurfaceId> {
+    pub(in crate::state) fn take_gone(&mut self) -> Vec<SurfaceId> {
         self.hosts.iter_mut().flat_map(|host| host.gone()).collect()
     }
 
     /// Brings a place to the front.
-    pub(super) fn focus(&mut self, place: &Place) -> FocusOutcome {
+    pub(in crate::state) fn focus(&mut self, place: &Place) -> FocusOutcome {
         if let Some(surface) = &place.surface
             && let Some(host) = self.attached.focusing(surface)
         {
@@ -298,7 +298,7 @@ impl Surfaces {
     }
 
     /// How many surfaces each workspace has.
-    pub(super) fn counts(&self) -> BTreeMap<WorkspaceId, usize> {
+    pub(in crate::state) fn counts(&self) -> BTreeMap<WorkspaceId, usize> {
         let mut counts = BTreeMap::new();
         for info in self.list() {
             *counts.entry(info.workspace).or_default() += 1;
@@ -307,12 +307,12 @@ impl Surfaces {
     }
 
     /// The name of an attached host.
-    pub(super) fn host_name(&self, host: ConnectionId) -> String {
+    pub(in crate::state) fn host_name(&self, host: ConnectionId) -> String {
         self.attached.name(host).unwrap_or("a host").to_owned()
     }
 
     /// The terminal of a place; of a workspace as a whole, those in it, the one that spoke last first.
-    pub(super) fn terminals_of(&self, place: &Place) -> Vec<Terminal> {
+    pub(in crate::state) fn terminals_of(&self, place: &Place) -> Vec<Terminal> {
         if let Some(surface) = &place.surface {
             return self.terminal_of(surface).into_iter().collect();
         }
@@ -329,7 +329,7 @@ impl Surfaces {
     }
 
     /// The terminal of a surface; of one that its host emulates, the terminal around it.
-    pub(super) fn terminal_of(&self, surface: &SurfaceId) -> Option<Terminal> {
+    pub(in crate::state) fn terminal_of(&self, surface: &SurfaceId) -> Option<Terminal> {
         let surface = &self.attached.real_terminal(surface)?;
         let tty = self.info(surface).and_then(|info| info.tty);
         // After a restart no terminal is known until it speaks, but its id says which it is.

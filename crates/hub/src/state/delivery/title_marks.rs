@@ -20,7 +20,7 @@ const MAX_MARKED: usize = 1024;
 
 /// The terminals that have a mark in their title, or are about to.
 #[derive(Debug, Default)]
-pub(super) struct TitleMarks {
+pub(in crate::state) struct TitleMarks {
     marks: BTreeMap<SurfaceId, Mark>,
     allowed: TitleMark,
 }
@@ -45,20 +45,20 @@ enum State {
 
 /// A change of a title that has to be tried now.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum TitleStep {
+pub(in crate::state) enum TitleStep {
     Set(Place),
     Remove(Place),
 }
 
 /// Which titles are marked by these settings.
-pub(super) fn allowed(config: &Config) -> TitleMark {
+pub(in crate::state) fn allowed(config: &Config) -> TitleMark {
     let none = config.preferred_channel == Channel::NotificationsDisabled;
     if none { TitleMark::Off } else { config.notify.title_mark }
 }
 
 impl TitleMarks {
     /// The marks that an earlier hub wrote down.
-    pub(super) fn restore(&mut self, flags: &[PlaceFlag]) {
+    pub(in crate::state) fn restore(&mut self, flags: &[PlaceFlag]) {
         let titles = flags.iter().filter(|flag| flag.reason == TITLE);
         let places = titles.filter_map(|flag| serde_json::from_str::<Place>(&flag.place).ok());
         self.marks = places
@@ -70,7 +70,7 @@ impl TitleMarks {
     /// The marks to write down, for the next hub to take away. Those of tmux panes always: tmux takes away only what is
     /// there. A mark on a title stack only while it is surely there: to pop the stack once more than it was pushed would
     /// bring back a title that is another program's.
-    pub(super) fn flags(&self) -> impl Iterator<Item = PlaceFlag> + '_ {
+    pub(in crate::state) fn flags(&self) -> impl Iterator<Item = PlaceFlag> + '_ {
         let is_there =
             |surface: &SurfaceId, mark: &Mark| mark.state == State::Set || TmuxPane::of(surface).is_some();
         // Plain data: it cannot fail to be written.
@@ -80,7 +80,7 @@ impl TitleMarks {
     }
 
     /// Other settings apply to marks that are set from now on; those that are there are taken away as they were set.
-    pub(super) fn allow(&mut self, config: &Config) {
+    pub(in crate::state) fn allow(&mut self, config: &Config) {
         self.allowed = allowed(config);
     }
 
@@ -94,7 +94,7 @@ impl TitleMarks {
     }
 
     /// Something is unread on a surface, or nothing is any more.
-    pub(super) fn want(&mut self, place: &Place, wanted: bool) -> Option<TitleStep> {
+    pub(in crate::state) fn want(&mut self, place: &Place, wanted: bool) -> Option<TitleStep> {
         let surface = place.surface.as_ref()?;
         if let Some(mark) = self.marks.get_mut(surface) {
             mark.wanted = wanted;
@@ -109,7 +109,11 @@ impl TitleMarks {
     }
 
     /// A change has been tried.
-    pub(super) fn tried(&mut self, surface: &SurfaceId, outcome: TitleOutcome) -> Option<TitleStep> {
+    pub(in crate::state) fn tried(
+        &mut self,
+        surface: &SurfaceId,
+        outcome: TitleOutcome,
+    ) -> Option<TitleStep> {
         let mark = self.marks.get_mut(surface)?;
         match (mark.state, outcome) {
             (State::Setting, TitleOutcome::Set) | (State::Removing, TitleOutcome::NotYet) => {
@@ -127,12 +131,12 @@ impl TitleMarks {
     }
 
     /// The places that have a mark.
-    pub(super) fn places(&self) -> Vec<Place> {
+    pub(in crate::state) fn places(&self) -> Vec<Place> {
         self.marks.values().map(|mark| mark.place.clone()).collect()
     }
 
     /// What has to be done about a mark now.
-    pub(super) fn next_step(&mut self, surface: &SurfaceId) -> Option<TitleStep> {
+    pub(in crate::state) fn next_step(&mut self, surface: &SurfaceId) -> Option<TitleStep> {
         let mark = self.marks.get_mut(surface)?;
         if mark.state == State::Set && !mark.wanted {
             mark.state = State::Removing;

@@ -13,7 +13,7 @@ const MAX_WAITING: usize = 100_000;
 
 /// Which deliveries are in flight, and which wait.
 #[derive(Debug, Default)]
-pub(super) struct Deliveries {
+pub(in crate::state) struct Deliveries {
     in_flight: HashMap<MessageId, Vec<DeliveryChannel>>,
     counts: HashMap<DeliveryChannel, usize>,
     /// In the order in which they were decided. Only their ids: the hub's store has the rest.
@@ -24,7 +24,7 @@ pub(super) struct Deliveries {
 
 impl Deliveries {
     /// A delivery is to start. If its channel has no room, it waits. Gives whether it starts now.
-    pub(super) fn start(&mut self, id: &MessageId, channel: DeliveryChannel) -> bool {
+    pub(in crate::state) fn start(&mut self, id: &MessageId, channel: DeliveryChannel) -> bool {
         if self.has_room(channel) && self.queues.get(&channel).is_none_or(VecDeque::is_empty) {
             self.add(id.clone(), channel);
             return true;
@@ -36,7 +36,7 @@ impl Deliveries {
     }
 
     /// A delivery that waited and has room now. It counts as in flight from here on.
-    pub(super) fn take_next(&mut self) -> Option<(MessageId, DeliveryChannel)> {
+    pub(in crate::state) fn take_next(&mut self) -> Option<(MessageId, DeliveryChannel)> {
         for channel in DeliveryChannel::ALL {
             while self.has_room(channel)
                 && let Some(id) = self.queues.get_mut(&channel).and_then(VecDeque::pop_front)
@@ -50,13 +50,13 @@ impl Deliveries {
         None
     }
 
-    pub(super) fn finish(&mut self, id: &MessageId, channel: DeliveryChannel) {
+    pub(in crate::state) fn finish(&mut self, id: &MessageId, channel: DeliveryChannel) {
         self.remove(id, |own| own == channel);
     }
 
     /// A notification is withdrawn: what waits never starts. The executor stops its deliveries and reports nothing, except
     /// for the person's command: that may have side effects, so it runs to its end.
-    pub(super) fn withdraw(&mut self, id: &MessageId) {
+    pub(in crate::state) fn withdraw(&mut self, id: &MessageId) {
         self.remove(id, |own| own != DeliveryChannel::Command);
         for channel in DeliveryChannel::ALL {
             self.waiting.remove(&(id.clone(), channel));
@@ -64,11 +64,11 @@ impl Deliveries {
     }
 
     /// How many are in flight or wait.
-    pub(super) fn count(&self) -> usize {
+    pub(in crate::state) fn count(&self) -> usize {
         self.counts.values().sum::<usize>() + self.waiting.len()
     }
 
-    pub(super) fn is_full(&self) -> bool {
+    pub(in crate::state) fn is_full(&self) -> bool {
         self.waiting.len() >= MAX_WAITING
     }
 

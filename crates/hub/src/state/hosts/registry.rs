@@ -84,29 +84,29 @@ impl AttachedHost {
 
 /// What follows from a host's request.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct HostChanges {
+pub(in crate::state) struct HostChanges {
     /// Surfaces of which the engine has to know something else.
-    pub(super) changed: Vec<SurfaceId>,
+    pub(in crate::state) changed: Vec<SurfaceId>,
     /// For the engine, after them.
-    pub(super) events: Vec<Event>,
+    pub(in crate::state) events: Vec<Event>,
     /// Surfaces that no attached host has any more.
-    pub(super) gone: Vec<SurfaceId>,
+    pub(in crate::state) gone: Vec<SurfaceId>,
     /// A surface that is unread, and whether it was so in the session before.
-    pub(super) unread: Option<(SurfaceId, bool)>,
+    pub(in crate::state) unread: Option<(SurfaceId, bool)>,
     /// Surfaces around others that came, went or moved: their rings follow.
-    pub(super) around: BTreeSet<SurfaceId>,
+    pub(in crate::state) around: BTreeSet<SurfaceId>,
 }
 
 /// The hosts that are connected.
 #[derive(Debug, Default)]
-pub(super) struct AttachedHosts {
+pub(in crate::state) struct AttachedHosts {
     hosts: BTreeMap<ConnectionId, AttachedHost>,
     nesting: NestingIndex,
 }
 
 impl AttachedHosts {
     /// Handles what a host sent.
-    pub(super) fn handle(
+    pub(in crate::state) fn handle(
         &mut self,
         connection: ConnectionId,
         request: HostRequest,
@@ -206,7 +206,7 @@ impl AttachedHosts {
     }
 
     /// A connection has ended, whether it was a host or not.
-    pub(super) fn detach(&mut self, connection: ConnectionId) -> HostChanges {
+    pub(in crate::state) fn detach(&mut self, connection: ConnectionId) -> HostChanges {
         let Some(host) = self.hosts.get(&connection) else { return HostChanges::default() };
         let around = self.around_all(host.surfaces.keys());
         let surfaces = self.hosts.remove(&connection).map(|host| host.surfaces).unwrap_or_default();
@@ -226,12 +226,12 @@ impl AttachedHosts {
     }
 
     /// All connected hosts.
-    pub(super) fn connections(&self) -> impl Iterator<Item = ConnectionId> {
+    pub(in crate::state) fn connections(&self) -> impl Iterator<Item = ConnectionId> {
         self.hosts.keys().copied()
     }
 
     /// All surfaces of these hosts.
-    pub(super) fn surfaces(&self) -> impl Iterator<Item = &SurfaceId> {
+    pub(in crate::state) fn surfaces(&self) -> impl Iterator<Item = &SurfaceId> {
         self.hosts.values().flat_map(|host| host.surfaces.keys())
     }
 
@@ -243,37 +243,41 @@ impl AttachedHosts {
 
     /// The host that has a surface; of two, the one that shows its ring: `ringer run` in a terminal whose window another
     /// one knows.
-    pub(super) fn host_of(&self, surface: &SurfaceId) -> Option<ConnectionId> {
+    pub(in crate::state) fn host_of(&self, surface: &SurfaceId) -> Option<ConnectionId> {
         self.drawing(surface).or_else(|| self.hosts_of(surface).next().map(|(connection, _)| connection))
     }
 
     /// The host that shows the ring of a surface.
-    pub(super) fn drawing(&self, surface: &SurfaceId) -> Option<ConnectionId> {
+    pub(in crate::state) fn drawing(&self, surface: &SurfaceId) -> Option<ConnectionId> {
         self.hosts_of(surface).find(|(_, host)| host.abilities.draws_rings).map(|(connection, _)| connection)
     }
 
     /// A surface of one of these hosts. `elsewhere` is what another one knows of it: a host may leave out the workspace.
-    pub(super) fn info(&self, surface: &SurfaceId, elsewhere: Option<SurfaceInfo>) -> Option<SurfaceInfo> {
+    pub(in crate::state) fn info(
+        &self,
+        surface: &SurfaceId,
+        elsewhere: Option<SurfaceInfo>,
+    ) -> Option<SurfaceInfo> {
         self.hosts.get(&self.host_of(surface)?)?.info(surface, elsewhere)
     }
 
     /// The host that goes to a surface when it is asked to.
-    pub(super) fn focusing(&self, surface: &SurfaceId) -> Option<ConnectionId> {
+    pub(in crate::state) fn focusing(&self, surface: &SurfaceId) -> Option<ConnectionId> {
         self.hosts_of(surface).find(|(_, host)| host.abilities.can_focus).map(|(connection, _)| connection)
     }
 
     /// The name of an attached host.
-    pub(super) fn name(&self, connection: ConnectionId) -> Option<&str> {
+    pub(in crate::state) fn name(&self, connection: ConnectionId) -> Option<&str> {
         self.hosts.get(&connection).map(|host| host.name.as_str())
     }
 
     /// Whether the host of a surface says in which workspace it stands.
-    pub(super) fn names_workspace(&self, surface: &SurfaceId) -> bool {
+    pub(in crate::state) fn names_workspace(&self, surface: &SurfaceId) -> bool {
         self.known(surface).next().is_some_and(|own| own.workspace.is_some())
     }
 
     /// Whether a host of a surface says when the person looks at it.
-    pub(super) fn reports_focus(&self, surface: &SurfaceId) -> bool {
+    pub(in crate::state) fn reports_focus(&self, surface: &SurfaceId) -> bool {
         let reports = |own: &AttachedSurface| own.reports_looks;
         self.hosts_of(surface)
             .any(|(_, host)| host.reports_focus && host.surfaces.get(surface).is_some_and(reports))
@@ -314,11 +318,11 @@ const MAX_ID: usize = 64;
 
 /// The ids of the reports that were heard last, the oldest first.
 #[derive(Debug, Default)]
-pub(super) struct HeardReports(VecDeque<String>);
+pub(in crate::state) struct HeardReports(VecDeque<String>);
 
 impl HeardReports {
     /// Whether this is heard for the first time. It is known from then on.
-    pub(super) fn is_new(&mut self, report: &str) -> bool {
+    pub(in crate::state) fn is_new(&mut self, report: &str) -> bool {
         if report.is_empty() || report.len() > MAX_ID {
             return true;
         }

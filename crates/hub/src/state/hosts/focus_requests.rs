@@ -5,16 +5,16 @@ use ringer_core::message::{Place, SurfaceId};
 use ringer_core::{MessageId, Now};
 use serde_json::Value;
 
-use super::HubState;
-use super::handlers::{Handled, Result, unavailable};
 use super::host_focus::FocusWaiter;
-use super::request_queue::Continuation;
 use super::surfaces::FocusOutcome;
 use crate::hosts::protocol::ConnectionId;
 use crate::hosts::protocol::{HostOrder, SentOrder};
 use crate::hosts::tmux::Unreachable;
 use crate::message::{Action, Answer, Job};
 use crate::socket::requests::TargetParams;
+use crate::state::HubState;
+use crate::state::handlers::{Handled, Result, unavailable};
+use crate::state::request_queue::Continuation;
 use crate::view;
 
 /// The name of the host by which the person is there, or why they are not.
@@ -22,7 +22,7 @@ type Focused = std::result::Result<String, Unreachable>;
 
 impl HubState {
     /// Begins to go to a place: first to the surfaces around it, from the outside in. What comes of those is not waited for.
-    pub(super) fn focus(&mut self, place: &Place) -> FocusOutcome {
+    pub(in crate::state) fn focus(&mut self, place: &Place) -> FocusOutcome {
         let around = place.surface.as_ref().map(|surface| self.surfaces.around(surface)).unwrap_or_default();
         for outer in around.into_iter().rev() {
             match self.surfaces.focus(&Place::surface(place.workspace.clone(), outer)) {
@@ -37,7 +37,7 @@ impl HubState {
     }
 
     /// Goes to a surface.
-    pub(super) fn focus_surface(&mut self, target: &TargetParams) -> Result<Handled> {
+    pub(in crate::state) fn focus_surface(&mut self, target: &TargetParams) -> Result<Handled> {
         let place = self.place(target)?;
         Ok(match self.focus(&place) {
             FocusOutcome::Known(result) => Handled::AfterIngest(Continuation::Value(view::focus(result))),
@@ -49,13 +49,13 @@ impl HubState {
     }
 
     /// Goes to where a notification rang. It is read once the person is there.
-    pub(super) fn open(&mut self, now: Now, id: &MessageId) -> Result<Handled> {
+    pub(in crate::state) fn open(&mut self, now: Now, id: &MessageId) -> Result<Handled> {
         self.open_after(now, id, None)
     }
 
     /// Goes to where the most urgent of those unread notifications rang that the person can be brought to. If there is none,
     /// the most urgent of all says why.
-    pub(super) fn jump_to_unread(&mut self, now: Now) -> Result<Handled> {
+    pub(in crate::state) fn jump_to_unread(&mut self, now: Now) -> Result<Handled> {
         let mut reachable = self.surfaces.reachable();
         let unread = || self.notifications.list().newest_unread();
         let first = Record::most_urgent_unread(unread());
@@ -99,25 +99,31 @@ impl HubState {
     }
 
     /// Asks a host to go to one of its surfaces.
-    pub(super) fn ask_host(&mut self, now: Now, host: ConnectionId, surface: SurfaceId, waiter: FocusWaiter) {
+    pub(in crate::state) fn ask_host(
+        &mut self,
+        now: Now,
+        host: ConnectionId,
+        surface: SurfaceId,
+        waiter: FocusWaiter,
+    ) {
         self.tell_hosts([SentOrder { host, order: HostOrder::Focus { surface_id: surface.clone() } }]);
         self.host_focus.add(host, surface, waiter, now.mono);
     }
 
     /// A host is gone: it goes nowhere any more.
-    pub(super) fn end_focus_of(&mut self, now: Now, host: ConnectionId) {
+    pub(in crate::state) fn end_focus_of(&mut self, now: Now, host: ConnectionId) {
         let waiting = self.host_focus.gone(host);
         self.end_focus(now, waiting, &Err(Unreachable::new("the program that shows it has ended")));
     }
 
     /// Ends what has waited too long for a host.
-    pub(super) fn end_late_focus(&mut self, now: Now) {
+    pub(in crate::state) fn end_late_focus(&mut self, now: Now) {
         let waiting = self.host_focus.expired(now.mono);
         self.end_focus(now, waiting, &Err(Unreachable::new("the program that shows it does not answer")));
     }
 
     /// Tells what waited for a host what came of it.
-    pub(super) fn end_focus(&mut self, now: Now, waiting: Vec<FocusWaiter>, result: &Focused) {
+    pub(in crate::state) fn end_focus(&mut self, now: Now, waiting: Vec<FocusWaiter>, result: &Focused) {
         for waiter in waiting {
             match waiter {
                 FocusWaiter::Popup(id) => self.focus_tried(now, &id, result.clone().map(drop)),

@@ -10,11 +10,11 @@ use ringer_ipc::host::{AnswerOutcome, Asked};
 use ringer_journal::Error;
 use serde_json::Value;
 
-use super::HubState;
-use super::host_focus::FocusWaiter;
-use super::surfaces::FocusOutcome;
 use crate::hosts::tmux::Unreachable;
 use crate::message::Job;
+use crate::state::HubState;
+use crate::state::hosts::host_focus::FocusWaiter;
+use crate::state::hosts::surfaces::FocusOutcome;
 use crate::view;
 
 /// What a notification asks. A question in a dialog of a client is none of `ringer ask`.
@@ -27,7 +27,7 @@ fn asked(record: &Record) -> Option<Asked> {
 
 impl HubState {
     /// What the popup of a delivery can answer. The popup then says all of it, as far as it fits.
-    pub(super) fn popup_prompt(&mut self, delivery: &mut Delivery) -> Option<Box<PromptContent>> {
+    pub(in crate::state) fn popup_prompt(&mut self, delivery: &mut Delivery) -> Option<Box<PromptContent>> {
         if delivery.channel != DeliveryChannel::Desktop || !delivery.kind.is_prompt() {
             return None;
         }
@@ -79,7 +79,7 @@ impl HubState {
     }
 
     /// The person pressed the button of an answer.
-    pub(super) fn popup_answered(&mut self, now: Now, id: MessageId, answer: PopupAnswer) {
+    pub(in crate::state) fn popup_answered(&mut self, now: Now, id: MessageId, answer: PopupAnswer) {
         if let Some(asked) = self.asked(&id) {
             return self.execute(Job::Answer { id, asked, answer });
         }
@@ -88,7 +88,7 @@ impl HubState {
     }
 
     /// What came of an answer. One that was not taken is told: the popup is gone, and the person believes in the answer.
-    pub(super) fn answer_tried(
+    pub(in crate::state) fn answer_tried(
         &mut self,
         now: Now,
         id: MessageId,
@@ -117,7 +117,7 @@ impl HubState {
     }
 
     /// The person clicked "Show" on a popup.
-    pub(super) fn popup_clicked(&mut self, now: Now, id: MessageId) {
+    pub(in crate::state) fn popup_clicked(&mut self, now: Now, id: MessageId) {
         let outcome = match self.record(&id) {
             // It came from no terminal: the popup is all there is to see, and the person saw it.
             Ok(record) if record.place.surface.is_none() => FocusOutcome::Known(Ok("desktop".to_owned())),
@@ -134,7 +134,12 @@ impl HubState {
     }
 
     /// What came of a click on a popup. A notification is read only if the person got to where it rang.
-    pub(super) fn focus_tried(&mut self, now: Now, id: &MessageId, result: Result<(), Unreachable>) {
+    pub(in crate::state) fn focus_tried(
+        &mut self,
+        now: Now,
+        id: &MessageId,
+        result: Result<(), Unreachable>,
+    ) {
         let why = match result {
             Ok(()) => match self.append_read_mark(now, id) {
                 Ok(()) => return,
@@ -151,7 +156,7 @@ impl HubState {
 
 impl HubState {
     /// The digest since a moment, or since the person last went away.
-    pub(super) fn digest(&self, now_ms: i64, since_ms: Option<i64>) -> Value {
+    pub(in crate::state) fn digest(&self, now_ms: i64, since_ms: Option<i64>) -> Value {
         let list = self.notifications.list();
         let away = self.notifications.engine().away_period();
         let since_ms = view::digest_since(since_ms, away, now_ms);
@@ -160,7 +165,7 @@ impl HubState {
     }
 
     /// The notification that is meant by the popup with this id: the digest's stands for the most urgent one.
-    pub(super) fn meant_by_popup(&self, id: MessageId) -> MessageId {
+    pub(in crate::state) fn meant_by_popup(&self, id: MessageId) -> MessageId {
         if id != digest_id() {
             return id;
         }

@@ -14,7 +14,7 @@ const WITHIN: Duration = Duration::from_secs(2);
 
 /// What waits for a host.
 #[derive(Debug, PartialEq)]
-pub(super) enum FocusWaiter {
+pub(in crate::state) enum FocusWaiter {
     /// A request, which is answered then. It has a notification if the client asked to open one.
     Request { id: RequestId, up_to: i64, opening: Option<(MessageId, Value)> },
     /// A click on the popup of a notification.
@@ -31,32 +31,38 @@ struct Waiting {
 
 /// What waits until a host has gone to a surface. Each connection waits for one request at a time, so there are few.
 #[derive(Debug, Default)]
-pub(super) struct HostFocus {
+pub(in crate::state) struct HostFocus {
     waiting: Vec<Waiting>,
 }
 
 impl HostFocus {
     /// A host was asked to go to one of its surfaces.
-    pub(super) fn add(&mut self, host: ConnectionId, surface: SurfaceId, waiter: FocusWaiter, now: Duration) {
+    pub(in crate::state) fn add(
+        &mut self,
+        host: ConnectionId,
+        surface: SurfaceId,
+        waiter: FocusWaiter,
+        now: Duration,
+    ) {
         self.waiting.push(Waiting { host, surface, waiter, deadline: now + WITHIN });
     }
 
     /// A host has answered. Gives what waited for that.
-    pub(super) fn answered(&mut self, host: ConnectionId, surface: &SurfaceId) -> Vec<FocusWaiter> {
+    pub(in crate::state) fn answered(&mut self, host: ConnectionId, surface: &SurfaceId) -> Vec<FocusWaiter> {
         self.take(|waiting| waiting.host == host && waiting.surface == *surface)
     }
 
     /// A host is gone. Gives what waited for it.
-    pub(super) fn gone(&mut self, host: ConnectionId) -> Vec<FocusWaiter> {
+    pub(in crate::state) fn gone(&mut self, host: ConnectionId) -> Vec<FocusWaiter> {
         self.take(|waiting| waiting.host == host)
     }
 
     /// Gives what has waited too long.
-    pub(super) fn expired(&mut self, now: Duration) -> Vec<FocusWaiter> {
+    pub(in crate::state) fn expired(&mut self, now: Duration) -> Vec<FocusWaiter> {
         self.take(|waiting| waiting.deadline <= now)
     }
 
-    pub(super) fn next_deadline(&self) -> Option<Duration> {
+    pub(in crate::state) fn next_deadline(&self) -> Option<Duration> {
         self.waiting.iter().map(|waiting| waiting.deadline).min()
     }
 

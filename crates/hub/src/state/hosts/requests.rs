@@ -5,17 +5,17 @@ use ringer_core::message::SurfaceId;
 use ringer_ipc::ApiError;
 use serde_json::json;
 
-use super::HubState;
-use super::handlers::{Handled, value};
 use super::surfaces::AfterHost;
 use crate::hosts::protocol::ConnectionId;
 use crate::hosts::protocol::HostOrder;
 use crate::hosts::protocol::HostRequest;
 use crate::hosts::tmux::Unreachable;
 use crate::message::Answer;
+use crate::state::HubState;
+use crate::state::handlers::{Handled, value};
 
 impl HubState {
-    pub(super) fn host_request(
+    pub(in crate::state) fn host_request(
         &mut self,
         now: Now,
         host: ConnectionId,
@@ -55,7 +55,7 @@ impl HubState {
     }
 
     /// What follows from what a host said, or from its end.
-    pub(super) fn after_host(&mut self, now: Now, after: AfterHost) {
+    pub(in crate::state) fn after_host(&mut self, now: Now, after: AfterHost) {
         for event in after.events {
             self.decide(now, event);
         }
