@@ -1,27 +1,25 @@
 //! A client: it lends its terminal to the server, and knows nothing of panes.
 
-mod error;
 mod link;
-mod watch;
 
 use std::io::{self, stdin};
 use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ringer_platform::{clear_wakes, owned, stop_this_process};
-use rustix::event::{PollFd, PollFlags, poll};
+use ringer_platform::{clear_wakes, owned, stop_this_process, wake_pair};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use serde_json::Value;
+use signal_hook::consts::{SIGCONT, SIGHUP, SIGTERM, SIGTSTP, SIGWINCH};
+use signal_hook::low_level::pipe;
 
-pub use self::error::ClientError;
 use self::link::{ANSWER_WITHIN, Link};
-use self::watch::Watch;
 use crate::address::Places;
-use crate::inspection::RunningServer;
+use crate::inspection::{RunningServer, is_newer};
 use crate::outer_modes::LEAVE;
-use crate::program_version::is_newer;
 use crate::protocol::{
     Answer, Bye, Frame, FrameKind, FrameReader, Hello, MAX_FRAME, Request, TerminalFacts, VERSION, Welcome,
 };
@@ -405,6 +403,80 @@ fn show_frames(
             return Ok(Left::Server);
         }
     }
+}
+
+/// Each becomes readable when its signal has come.
+struct Watch {
+    size_changes: UnixStream,
+    ends: UnixStream,
+    /// The process is to stop, and stops itself once it has given its terminal back.
+    stops: UnixStream,
+    /// It was stopped, and goes on.
+    continued: UnixStream,
+}
+
+impl Watch {
+    fn new() -> io::Result<Self> {
+        let (ends, write) = wake_pair()?;
+        pipe::register(SIGHUP, write.try_clone()?)?;
+        pipe::register(SIGTERM, write)?;
+        Ok(Self { size_changes: on(SIGWINCH)?, ends, stops: on(SIGTSTP)?, continued: on(SIGCONT)? })
+    }
+
+    /// Whether the process is to end.
+    fn is_over(&self) -> bool {
+        let mut fds = [PollFd::new(&self.ends, PollFlags::IN)];
+        poll(&mut fds, Some(&Timespec::default())).is_ok_and(|ready| ready > 0)
+    }
+}
+
+fn on(signal: i32) -> io::Result<UnixStream> {
+    let (read, write) = wake_pair()?;
+    pipe::register(signal, write)?;
+    Ok(read)
+}
+
+/// Why a command of panes fails.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ClientError {
+    /// None runs, and none was to be started.
+    #[error("no panes are open")]
+    NoServer,
+    /// It could not be started.
+    #[error("the server of panes cannot start: {0}")]
+    CannotStart(String),
+    /// It does not answer, or what it says makes no sense.
+    #[error("the server of panes does not answer: {0}")]
+    Silent(io::Error),
+    /// It speaks a version of the protocol that this program does not know yet.
+    #[error("the server of panes is version {server}, which is newer than this program, version {own}")]
+    NewerServer {
+        /// The server's program.
+        server: String,
+        /// This program.
+        own: &'static str,
+    },
+    /// It speaks another version of the protocol.
+    #[error("the server of panes is version {server}, this program is version {own}")]
+    OtherVersion {
+        /// The server's program.
+        server: String,
+        /// This program.
+        own: &'static str,
+    },
+    /// It refuses to do it.
+    #[error("{0}")]
+    Refused(String),
+    /// It cannot do it now.
+    #[error("{0}")]
+    Busy(String),
+    /// The request is longer than the server takes.
+    #[error("that is too long: {0} bytes, and at most {MAX_FRAME} can be sent at once")]
+    TooLong(usize),
+    /// The terminal cannot be used.
+    #[error("the terminal cannot be used: {0}")]
+    Terminal(#[source] io::Error),
 }
 
 #[cfg(test)]

@@ -1,7 +1,6 @@
 //! Draws what a client shows.
 
 mod footer;
-mod overlay;
 mod panes;
 mod sidebar;
 #[cfg(test)]
@@ -11,10 +10,14 @@ mod words;
 use std::collections::BTreeSet;
 use std::time::Instant;
 
-use crate::area::Area;
+use self::words::cut;
+use crate::actions::PaneKeys;
+use crate::help_page::{AFTER_KEY, BETWEEN, HelpPage, OTHER_LINES, SIDE};
+use crate::layout::Area;
 use crate::layout::PaneId;
 use crate::screen::Screen;
 use crate::state::State;
+use crate::style::Style;
 use crate::view::{ClientId, Mode};
 
 /// Draws everything for a client.
@@ -32,7 +35,7 @@ pub(crate) fn draw(state: &State, client: ClientId, now: Instant, screen: &mut S
         footer::draw_prompt(state, client, now, screen);
     }
     if let Mode::Help(first) = view.mode {
-        overlay::draw_help(state.keys(), first, screen);
+        draw_help(state.keys(), first, screen);
         screen.cursor = None;
     }
 }
@@ -54,4 +57,37 @@ pub(crate) fn draw_lines(
     }
     screen.match_size(shown);
     Some(panes::draw_lines(state, client, changed, shown, screen))
+}
+
+/// What stands below the keys if there are more.
+const MORE: &str = "any key: more   esc: back";
+
+fn draw_help(keys: &PaneKeys, first: usize, screen: &mut Screen) {
+    let room = screen.area();
+    let page = HelpPage::new(keys, room, first);
+    let tallest = page.columns.iter().map(|column| column.lines.len()).max().unwrap_or(0);
+    let width = page.width().min(room.width);
+    let height = (u16::try_from(tallest).unwrap_or(0) + OTHER_LINES).min(room.height);
+    let area = Area::new((room.width - width) / 2, (room.height - height) / 2, width, height);
+    let style = Style::default().reversed();
+    for y in area.y..area.bottom() {
+        screen.put(area.x, y, &" ".repeat(usize::from(width)), width, style);
+    }
+    let title = format!("After {}:", keys.prefix.to_string().replace("ctrl-", "^"));
+    let inside = width.saturating_sub(2 * SIDE);
+    screen.put(area.x + SIDE, area.y + 1, &cut(&title, inside), inside, style.bold());
+    if page.next.is_some() {
+        let last = area.bottom().saturating_sub(1);
+        screen.put(area.x + SIDE, last, &cut(MORE, inside), inside, style);
+    }
+    let mut x = area.x + SIDE;
+    for column in &page.columns {
+        for (y, (key, words)) in (area.y + 2..area.bottom().saturating_sub(1)).zip(&column.lines) {
+            let left = |x: u16| area.right().saturating_sub(x + SIDE);
+            screen.put(x, y, &cut(key, left(x)), left(x), style.bold());
+            let x = x + column.keys_width + AFTER_KEY;
+            screen.put(x, y, &cut(words, left(x)), left(x), style);
+        }
+        x += column.width + BETWEEN;
+    }
 }

@@ -3,12 +3,13 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use ringer_core::message::ShownKind;
 use ringer_ui::ProgramQuestion;
+use serde::Deserialize;
 use serde_json::Value;
 
 use crate::emulator::Size;
 use crate::layout::PaneId;
-use crate::program_question::QuestionNumber;
 use crate::view::ClientId;
 
 /// What is to be done.
@@ -46,4 +47,33 @@ pub(crate) enum Effect {
     CloseQuestion { pane: PaneId, number: QuestionNumber },
     /// Tell the hub.
     Tell { method: &'static str, params: Value },
+}
+
+/// A question of a pane. No other one of the same pane has its number, as long as the server runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct QuestionNumber(pub(crate) u64);
+
+/// What came of a question.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum QuestionOutcome {
+    /// The person can answer it.
+    Asked,
+    /// The person chose the button with this label.
+    Chosen(String),
+    /// It was closed without an answer.
+    Closed,
+    /// It could not be asked.
+    NotAsked,
+}
+
+/// What the hub orders.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(tag = "event", content = "data", rename_all = "lowercase")]
+pub(crate) enum HubOrder {
+    Ring { surface_id: String, lit: bool, unread: usize, kind: Option<ShownKind> },
+    Badge { workspace_id: String, badge: usize },
+    Flash { surface_id: String },
+    Focus { surface_id: String },
+    Toast { text: Option<String> },
+    Indicator { key: String, text: String },
 }

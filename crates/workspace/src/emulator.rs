@@ -1,10 +1,7 @@
 //! The terminal of one pane: what its program wrote, as cells.
 
 mod cells;
-mod main_screen;
 mod mended_term;
-mod replies;
-mod search;
 mod version_questions;
 
 use std::cell::RefCell;
@@ -13,16 +10,21 @@ use std::time::Instant;
 
 use alacritty_terminal::event::{Event, EventListener, WindowSize};
 use alacritty_terminal::grid::{Dimensions, Scroll};
-use alacritty_terminal::index::{Column, Direction, Line, Point};
+use alacritty_terminal::index::{Boundary, Column, Direction, Line, Point};
 use alacritty_terminal::selection::{Selection, SelectionType};
 use alacritty_terminal::term::cell::Flags;
+use alacritty_terminal::term::search::RegexSearch;
 use alacritty_terminal::term::{Config, Osc52, Term, TermDamage, TermMode};
-use alacritty_terminal::vte::ansi::{CursorShape, CursorStyle, Processor, StdSyncHandler};
+use alacritty_terminal::vte::ansi::{
+    CursorShape, CursorStyle, Handler, KeyboardModes, KeyboardModesApplyBehavior, Processor, Rgb,
+    StdSyncHandler,
+};
 use memchr::memmem::find;
-use ringer_term::{Query, Scanner, TerminalEventKind};
+use ringer_term::{
+    EmulatedTerminal, ProgramStatus, Query, Scanner, TerminalEventKind, Terminator, query99_reply,
+};
 
 use self::mended_term::MendedTerm;
-use self::replies::{answer, usual_colour, version};
 use self::version_questions::VersionQuestions;
 use crate::screen::Cell;
 use crate::string_limit::StringLimit;
@@ -429,4 +431,84 @@ fn shape_number(shape: CursorShape) -> Option<u8> {
         CursorShape::Underline => Some(4),
         CursorShape::Beam => Some(6),
     }
+}
+
+impl Emulator {
+    /// Gives the main screen to what reads it, whichever one is shown.
+    pub(crate) fn with_main_screen<R>(&mut self, read: impl FnOnce(&Self) -> R) -> R {
+        if !self.is_alternate() {
+            return read(self);
+        }
+        // The emulator shows either, and empties the other screen whenever it changes to it.
+        let (other, selection) = (self.term.grid().clone(), self.term.selection.take());
+        let keyboard = KeyboardModes::from_bits_truncate(self.input_modes().kitty_flags);
+        self.term.swap_alt();
+        let result = read(self);
+        self.term.swap_alt();
+        *self.term.grid_mut() = other;
+        self.term.selection = selection;
+        Handler::set_keyboard_mode(&mut self.term, keyboard, KeyboardModesApplyBehavior::Replace);
+        result
+    }
+}
+
+/// The answer to a question that the emulator does not know. The one for open notifications is the pane's.
+fn answer(query: &Query) -> Option<String> {
+    let text = match query {
+        Query::Osc99 { id } => query99_reply(id.as_ref()?, true, Terminator::St),
+        Query::Osc7501 => ProgramStatus::query(Terminator::St),
+        _ => return None,
+    };
+    Some(text)
+}
+
+/// The answer to the question what the terminal is: what the environment of the program says, too.
+fn version() -> String {
+    EmulatedTerminal::default().version_reply()
+}
+
+/// What a program is told of a colour that only the outer terminal knows: light text on black, or one of the 256.
+fn usual_colour(index: usize) -> Rgb {
+    let basic = [0x00_0000, 0xcd_0000, 0x00_cd00, 0xcd_cd00, 0x00_00ee, 0xcd_00cd, 0x00_cdcd, 0xe5_e5e5];
+    let number: u32 = match index {
+        0..8 => basic[index],
+        256 | 258 => 0xe5_e5e5,
+        257 => 0,
+        _ => 0x80_8080,
+    };
+    let [_, r, g, b] = number.to_be_bytes();
+    Rgb { r, g, b }
+}
+
+impl Emulator {
+    /// Selects the next place of a text, upwards or downwards of what is selected, and scrolls to it. Gives whether there is one.
+    pub(crate) fn find(&mut self, text: &str, is_upwards: bool) -> bool {
+        let escaped: String = text.chars().flat_map(escape).collect();
+        let Ok(mut search) = RegexSearch::new(&escaped) else { return false };
+        let selected = self.term.selection.as_ref().and_then(|selection| selection.to_range(&self.term));
+        let (direction, side) =
+            if is_upwards { (Direction::Left, Direction::Left) } else { (Direction::Right, Direction::Left) };
+        let last = Point::new(self.term.bottommost_line(), self.term.last_column());
+        let origin = match (selected, is_upwards) {
+            (Some(range), true) => range.start.sub(&self.term, Boundary::None, 1),
+            (Some(range), false) => range.end.add(&self.term, Boundary::None, 1),
+            (None, _) => last,
+        };
+        let Some(found) = self.term.search_next(&mut search, origin, direction, side, None) else {
+            return false;
+        };
+        let mut selection = Selection::new(SelectionType::Simple, *found.start(), Direction::Left);
+        selection.update(*found.end(), Direction::Right);
+        self.term.selection = Some(selection);
+        self.had_selection = true;
+        self.term.scroll_to_point(*found.start());
+        true
+    }
+}
+
+/// A character as a part of a regular expression that finds it. `\<` and `\>` would be the ends of a word, and what is not ASCII
+/// cannot be escaped.
+fn escape(character: char) -> Vec<char> {
+    let has_meaning = r"\.+*?()|[]{}^$#&-~".contains(character);
+    if has_meaning { vec!['\\', character] } else { vec![character] }
 }

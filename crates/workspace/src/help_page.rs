@@ -3,7 +3,7 @@
 use unicode_width::UnicodeWidthStr;
 
 use crate::actions::{ACTIONS, PaneAction, PaneKeys};
-use crate::area::Area;
+use crate::layout::Area;
 
 /// The lines of the page that have no key: the title, and empty ones around it and at the end.
 pub(crate) const OTHER_LINES: u16 = 4;

@@ -1,7 +1,6 @@
 //! The connection to the hub, on threads of its own: whatever the hub does, no pane waits.
 
 mod answers;
-mod connection;
 mod said;
 #[cfg(test)]
 mod tests;
@@ -10,29 +9,28 @@ mod work_queue;
 
 use std::cell::Cell;
 use std::collections::VecDeque;
-use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{io, thread};
 
-use ringer_ipc::HubClient;
+use ringer_ipc::{HubClient, HubWriter};
 use ringer_platform::{clear_wakes, wake, wake_pair};
 use ringer_ui::{Agent, Backend};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use self::answers::Answers;
-use self::connection::Connection;
-pub(crate) use self::said::KeptReport;
-use self::said::{Said, Unanswered, keep, kept_from};
+use self::said::{Said, Unanswered, drop_oldest, keep, kept_from};
 use self::watch::HubWatch;
 use self::work_queue::{Work, WorkQueue};
-use crate::hub_order::HubOrder;
+use crate::effect::HubOrder;
+
+pub(crate) use self::said::KeptReport;
 
 /// Connects to the hub. The argument says whether one may be started.
 pub type Connect = Box<dyn Fn(bool) -> Option<HubClient> + Send>;
@@ -405,4 +403,42 @@ fn start_reading_agents(
             }
         }
     });
+}
+
+struct Connection {
+    writer: HubWriter,
+    /// Requests that were written.
+    sent: u64,
+    answers: Arc<Answers>,
+}
+
+impl Connection {
+    fn new(writer: HubWriter, answers: Arc<Answers>) -> Self {
+        Self { writer, sent: 0, answers }
+    }
+
+    /// Requests that were written.
+    fn sent(&self) -> u64 {
+        self.sent
+    }
+
+    /// Gives whether the hub took it. If not, it is kept.
+    fn send(&mut self, request: Arc<Said>, unsaid: &mut VecDeque<Arc<Said>>) -> bool {
+        self.sent += 1;
+        // Before it is written: the answer may come at once.
+        let is_expected = request.is_said_once() && self.answers.expect(self.sent, &request);
+        let is_taken = self.writer.send(request.method, &request.params).is_ok();
+        if !is_taken && !is_expected {
+            keep(request, unsaid);
+        }
+        is_taken
+    }
+
+    /// What the hub has not answered has to be said to the next one.
+    fn end(self, unsaid: &mut VecDeque<Arc<Said>>) {
+        for request in self.answers.take_unanswered().into_iter().rev() {
+            unsaid.push_front(request);
+        }
+        drop_oldest(unsaid);
+    }
 }

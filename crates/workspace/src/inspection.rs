@@ -3,7 +3,6 @@
 use std::io;
 
 use crate::address::Places;
-use crate::program_version::is_newer;
 use crate::saved_session::SavedSession;
 
 /// Whether a server is of this program's version.
@@ -45,6 +44,48 @@ pub fn saved_panes(places: &Places) -> io::Result<usize> {
     Ok(SavedSession::read(&places.session())?.map_or(0, |saved| saved.panes.len()))
 }
 
+/// A version as Cargo writes it. What is only built differently is the same version.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct ProgramVersion<'a> {
+    numbers: Vec<u64>,
+    stage: Stage<'a>,
+}
+
+/// Whether it was released, or is on the way to that.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Stage<'a> {
+    PreRelease(Vec<Part<'a>>),
+    Release,
+}
+
+/// A part of the name of a pre-release: numbers are before words.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Part<'a> {
+    Number(u64),
+    Word(&'a str),
+}
+
+impl<'a> ProgramVersion<'a> {
+    fn parse(text: &'a str) -> Option<Self> {
+        let version = text.split_once('+').map_or(text, |(version, _build)| version);
+        let (numbers, stage) = match version.split_once('-') {
+            Some((numbers, name)) => {
+                let part = |part: &'a str| part.parse().map_or(Part::Word(part), Part::Number);
+                (numbers, Stage::PreRelease(name.split('.').map(part).collect()))
+            }
+            None => (version, Stage::Release),
+        };
+        let numbers = numbers.split('.').map(str::parse).collect::<Result<Vec<u64>, _>>().ok()?;
+        Some(Self { numbers, stage })
+    }
+}
+
+/// Whether a version is newer than another one. One that cannot be read is neither newer nor older.
+pub(crate) fn is_newer(version: &str, than: &str) -> bool {
+    let both = ProgramVersion::parse(version).zip(ProgramVersion::parse(than));
+    both.is_some_and(|(version, than)| version > than)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -57,5 +98,32 @@ mod tests {
             (age("0.0.1"), age("99.0.0"), age("?")),
             (ServerAge::Older, ServerAge::Newer, ServerAge::Same)
         );
+    }
+
+    #[test]
+    fn versions_are_compared_by_their_numbers_and_pre_releases_come_before_releases() {
+        let ordered = [
+            "0.1.0",
+            "0.2.0-alpha",
+            "0.2.0-alpha.2",
+            "0.2.0-alpha.10",
+            "0.2.0-beta",
+            "0.2.0-rc.1",
+            "0.2.0",
+            "0.2.9",
+            "0.2.10",
+            "0.10.0",
+            "1.0.0-0",
+            "1.0.0",
+        ];
+        for (at, version) in ordered.iter().enumerate() {
+            for (other_at, other) in ordered.iter().enumerate() {
+                assert_eq!(is_newer(version, other), at > other_at, "{version} and {other}");
+            }
+        }
+        assert!(!is_newer("0.2.0+b", "0.2.0+a") && !is_newer("0.2.0+a", "0.2.0+b"));
+        for unreadable in ["", "x", "1.x", "1..2", "-1", "99999999999999999999.0.0"] {
+            assert!(!is_newer(unreadable, "0.1.0") && !is_newer("0.1.0", unreadable), "{unreadable}");
+        }
     }
 }

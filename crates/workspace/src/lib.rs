@@ -18,7 +18,6 @@
 
 mod actions;
 mod address;
-mod area;
 mod client;
 mod draw;
 mod effect;
@@ -26,22 +25,17 @@ mod emulator;
 mod file_writer;
 mod help_page;
 mod hub_host;
-mod hub_order;
 mod inspection;
 mod late_output;
 mod layout;
 mod line_settings;
 mod link_rule;
 mod mouse;
-mod name_rule;
 mod open_notifications;
 mod outer_modes;
 mod pane;
-mod program_question;
-mod program_version;
 mod protocol;
 mod raw_terminal;
-mod reported_directory;
 mod saved_session;
 mod screen;
 mod server;
@@ -60,8 +54,8 @@ pub use client::{ClientError, ClientSettings, Surroundings, attach, request, run
 pub use hub_host::Connect;
 pub use inspection::{RunningServer, ServerAge, saved_panes};
 pub use layout::SplitDirection;
-pub use name_rule::{NameError, check_name};
 pub use protocol::{Answer, PaneListed, Request};
 #[doc(hidden)]
 pub use protocol::{Frame, FrameKind, FrameReader, rewrite_frame};
+pub use protocol::{NameError, check_name};
 pub use server::{MayType, ServerOptions, Typist, serve};

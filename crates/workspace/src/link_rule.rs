@@ -1,17 +1,14 @@
 //! Which links of programs are drawn as links. A link to a file is looked up on a thread, because a file system may hang.
 
-use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, OnceLock};
-use std::thread;
 use std::time::Duration;
+use std::{fs, thread};
 
-use ringer_term::{LinkTarget, link_target};
-
-use crate::reported_directory::host_name;
+use ringer_term::{LinkTarget, file_path, link_target};
 
 /// How long the look at a file may take. On a disk of this machine it takes microseconds; panes wait for it.
 const WITHIN: Duration = Duration::from_millis(5);
@@ -78,6 +75,25 @@ fn is_own_file(path: &Path) -> bool {
     LOOKER.get_or_init(FileLooker::start).as_ref().is_some_and(|looker| looker.is_own(path))
 }
 
+/// The directory of OSC 7, which is a URL or a path. One on another machine is none here.
+pub(crate) fn reported_directory(reported: &str) -> Option<PathBuf> {
+    path_of(reported, &host_name())
+}
+
+fn path_of(directory: &str, host: &str) -> Option<PathBuf> {
+    let path = match directory.strip_prefix("file:") {
+        Some(rest) => file_path(rest, host)?,
+        None => directory.to_owned(),
+    };
+    let path = PathBuf::from(path);
+    path.is_absolute().then_some(path)
+}
+
+/// The name of this machine, as shells put it into that URL.
+pub(crate) fn host_name() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -119,5 +135,21 @@ mod tests {
             assert!(answered.recv().unwrap());
             drop(looker);
         });
+    }
+
+    #[test]
+    fn a_directory_may_come_as_a_url() {
+        let check =
+            |said: &str, path: Option<&str>| assert_eq!(path_of(said, "box"), path.map(PathBuf::from));
+        check("file://box/src/api", Some("/src/api"));
+        check("file:///src", Some("/src"));
+        check("file://localhost/a%20b/%c3%A4%", Some("/a b/ä%"));
+        check("file://box/%zz%+1", Some("/%zz%+1"));
+        check("file://elsewhere/src", None);
+        check("file://box/%ff", None);
+        check("file://box/a%00b", None);
+        check("file://box", None);
+        check("/src%20", Some("/src%20"));
+        check("src", None);
     }
 }

@@ -6,7 +6,7 @@
 use ringer_term::{Notification, NotificationId, Terminator, close99, sanitise_line};
 use serde_json::Value;
 
-use crate::program_question::{QuestionNumber, QuestionOutcome};
+use crate::effect::{QuestionNumber, QuestionOutcome};
 
 /// The most of one program. The oldest goes when another one comes.
 const MAX_OPEN: usize = 64;
@@ -80,9 +80,9 @@ pub(crate) enum Removed {
     Notification,
 }
 
-/// What is told when something came of a question.
+/// Who gets the outcome of a question, and in what form.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Told {
+pub(crate) enum NotificationReply {
     /// Write it to the program.
     Program(String),
     /// Tell the hub of the notification.
@@ -163,7 +163,11 @@ impl OpenNotifications {
     }
 
     /// Something came of a question. If its notification is not open any more, nothing follows.
-    pub(crate) fn hear(&mut self, number: QuestionNumber, outcome: &QuestionOutcome) -> Option<Told> {
+    pub(crate) fn hear(
+        &mut self,
+        number: QuestionNumber,
+        outcome: &QuestionOutcome,
+    ) -> Option<NotificationReply> {
         let at = self.open.iter().position(|open| open.question_number() == Some(number))?;
         let open = &mut self.open[at];
         let button = match outcome {
@@ -173,7 +177,7 @@ impl OpenNotifications {
             }
             // It goes on as a notification without buttons.
             QuestionOutcome::NotAsked => {
-                return open.question.take().map(|question| Told::Hub(question.report));
+                return open.question.take().map(|question| NotificationReply::Hub(question.report));
             }
             QuestionOutcome::Chosen(label) => open.button(label),
             QuestionOutcome::Closed => None,
@@ -181,7 +185,7 @@ impl OpenNotifications {
         let open = self.open.remove(at);
         let pressed = button.map(|number| pressed99(&open.id, Some(number)));
         let told: String = pressed.into_iter().chain(open.closed()).collect();
-        (!told.is_empty()).then_some(Told::Program(told))
+        (!told.is_empty()).then_some(NotificationReply::Program(told))
     }
 }
 
@@ -285,17 +289,17 @@ mod tests {
             }
         }
 
-        fn hear(&mut self, number: u64, outcome: &QuestionOutcome) -> Option<Told> {
+        fn hear(&mut self, number: u64, outcome: &QuestionOutcome) -> Option<NotificationReply> {
             self.open.hear(QuestionNumber(number), outcome)
         }
 
-        fn choose(&mut self, number: u64, label: &str) -> Option<Told> {
+        fn choose(&mut self, number: u64, label: &str) -> Option<NotificationReply> {
             self.hear(number, &QuestionOutcome::Chosen(label.to_owned()))
         }
     }
 
-    fn program_hears(text: &str) -> Told {
-        Told::Program(text.to_owned())
+    fn program_hears(text: &str) -> NotificationReply {
+        NotificationReply::Program(text.to_owned())
     }
 
     #[test]
@@ -410,7 +414,10 @@ mod tests {
     #[test]
     fn what_cannot_be_asked_is_told() {
         let mut program = Program::new(&BUILD);
-        assert_eq!(program.hear(1, &QuestionOutcome::NotAsked), Some(Told::Hub(json!({ "body": "Build" }))));
+        assert_eq!(
+            program.hear(1, &QuestionOutcome::NotAsked),
+            Some(NotificationReply::Hub(json!({ "body": "Build" })))
+        );
         assert_eq!(program.hear(1, &QuestionOutcome::NotAsked), None);
         let (told, closes) = program.open.see_all();
         assert_eq!((told.as_deref(), closes), (Some("\x1b]99;i=b:p=close;\x1b\\"), Vec::new()));

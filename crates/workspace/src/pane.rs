@@ -12,11 +12,11 @@ use ringer_term::{
 use serde_json::{Value, json};
 use signal_hook::consts::SIGHUP;
 
+use crate::effect::{QuestionNumber, QuestionOutcome};
 use crate::emulator::{Emulator, Heard, Size};
 use crate::layout::PaneId;
-use crate::open_notifications::{NewQuestion, OpenNotifications, Removed, Told};
-use crate::program_question::{QuestionNumber, QuestionOutcome};
-use crate::reported_directory::reported_directory;
+use crate::link_rule::reported_directory;
+use crate::open_notifications::{NewQuestion, NotificationReply, OpenNotifications, Removed};
 
 /// Lines that were scrolled away and are kept.
 const HISTORY: usize = 5000;
@@ -301,8 +301,8 @@ impl Pane {
         outcome: &QuestionOutcome,
     ) -> Option<PaneEvent> {
         Some(match self.notifications.hear(number, outcome)? {
-            Told::Program(text) => PaneEvent::Reply(text.into_bytes()),
-            Told::Hub(report) => PaneEvent::Heard(report),
+            NotificationReply::Program(text) => PaneEvent::Reply(text.into_bytes()),
+            NotificationReply::Hub(report) => PaneEvent::Heard(report),
         })
     }
 

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use alacritty_terminal::term::cell::Hyperlink;
 use unicode_width::UnicodeWidthChar;
 
-use crate::area::Area;
+use crate::layout::Area;
 use crate::style::{ColourDepth, Style};
 
 /// Joins two characters to one, as in emoji of several persons.

@@ -9,8 +9,6 @@ mod frame_clock;
 mod keeping;
 mod kept_output;
 mod note;
-mod notice;
-mod options;
 mod program;
 mod program_questions;
 mod restoring;
@@ -19,7 +17,6 @@ mod saving;
 mod waiting;
 mod windows;
 
-pub use options::{MayType, ServerOptions, Typist};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::os::unix::fs::PermissionsExt;
@@ -32,19 +29,19 @@ use std::time::{Duration, Instant};
 use ringer_journal::IdSource;
 use ringer_platform::{clear_wakes, wake_pair};
 use ringer_pty::keeper::{KeeperClient, KeptPane};
+use ringer_ui::Backend;
 use signal_hook::consts::{SIGHUP, SIGTERM};
 
 use self::client_link::ClientLink;
 use self::frame_clock::FrameClock;
 use self::kept_output::KeptOutput;
 use self::note::Note;
-use self::notice::Notice;
 use self::program::{Program, ReadyProgram};
 use self::program_questions::ProgramQuestions;
 use self::saver::Saver;
 use crate::actions::PaneKeys;
 use crate::address::Places;
-use crate::hub_host::{HubEvent, HubHost};
+use crate::hub_host::{Connect, HubEvent, HubHost};
 use crate::layout::PaneId;
 use crate::protocol::{Bye, Frame, FrameKind};
 use crate::saved_session::SavedSession;
@@ -412,5 +409,81 @@ impl Server {
         for link in self.clients.values_mut() {
             let _ = link.flush_until(until);
         }
+    }
+}
+
+/// For so long, each window that comes is told: after a crash all of them come back at once, and the person looks at one.
+const TOLD_FOR: Duration = Duration::from_secs(10);
+
+/// A sentence for the windows that come first. The first one is told in any case.
+#[derive(Debug)]
+struct Notice {
+    text: String,
+    until: Instant,
+    is_told: bool,
+}
+
+impl Notice {
+    fn new(text: String, now: Instant) -> Self {
+        Self { text, until: now + TOLD_FOR, is_told: false }
+    }
+
+    /// What a window is told that comes now.
+    fn tell(&mut self, now: Instant) -> Option<String> {
+        let is_over = self.is_told && now >= self.until;
+        self.is_told = true;
+        (!is_over).then(|| self.text.clone())
+    }
+}
+
+/// How a server is run.
+pub struct ServerOptions {
+    /// The sockets and files.
+    pub places: Places,
+    /// Reads what keys do.
+    pub load_keys: Box<dyn Fn() -> PaneKeys>,
+    /// Reads the agents' states, and asks the person what programs ask.
+    pub backend: Arc<dyn Backend>,
+    /// Reaches the hub.
+    pub connect: Connect,
+    /// Starts a keeper that outlives the server, and returns when it takes connections.
+    pub start_keeper: Box<dyn Fn() -> io::Result<()>>,
+    /// The socket of the hub, for the environment of programs.
+    pub hub_socket: Option<PathBuf>,
+    /// Called when clients can connect.
+    pub tell_ready: Box<dyn Fn()>,
+    /// Says why a process may not type into panes, if it may not.
+    pub may_type: MayType,
+}
+
+/// Says why a process may not type into panes, if it may not.
+pub type MayType = Box<dyn Fn(&Typist<'_>) -> Result<(), String>>;
+
+/// A process that wants to type into panes.
+#[derive(Debug)]
+pub struct Typist<'a> {
+    /// The process.
+    pub pid: u32,
+    /// The processes whose windows show panes.
+    pub windows: Vec<u32>,
+    /// What it wants to do.
+    pub what: &'a str,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_window_of_the_first_seconds_is_told_and_the_first_one_in_any_case() {
+        let now = Instant::now();
+        let mut notice = Notice::new("text".to_owned(), now);
+        for at in [now, now, now + TOLD_FOR / 2] {
+            assert_eq!(notice.tell(at).as_deref(), Some("text"));
+        }
+        assert_eq!(notice.tell(now + TOLD_FOR), None);
+        let mut notice = Notice::new("text".to_owned(), now);
+        assert_eq!(notice.tell(now + 2 * TOLD_FOR).as_deref(), Some("text"));
+        assert_eq!(notice.tell(now + 2 * TOLD_FOR), None);
     }
 }

@@ -1,9 +1,7 @@
 //! All workspaces and panes, and who looks at them: events go in, [`Effect`]s come out. It has no descriptor and no clock.
 
-mod focus;
 mod hub;
 mod keyboard;
-mod open_request;
 mod opening;
 mod output;
 mod pointer;
@@ -13,8 +11,6 @@ mod scrolling;
 mod simulation;
 #[cfg(test)]
 mod tests;
-mod told;
-mod unread;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -23,13 +19,11 @@ use std::time::{Duration, Instant};
 use ringer_pty::Ending;
 use serde_json::{Value, json};
 
-pub(crate) use self::open_request::{OpenRequest, TakesKeys};
-use self::told::Told;
 use crate::actions::PaneKeys;
-use crate::area::Area;
 use crate::effect::Effect;
 use crate::emulator::{InputModes, MouseMode, Size};
-use crate::layout::PaneId;
+use crate::layout::Area;
+use crate::layout::{PaneId, SplitDirection};
 use crate::pane::{Pane, surface_of};
 use crate::snapshot::snapshot;
 use crate::view::{ClientFacts, ClientId, Mode, View};
@@ -61,7 +55,7 @@ pub(crate) struct State {
     toast: Option<String>,
     indicators: BTreeMap<String, String>,
     /// What the hub was told last.
-    told: Told,
+    last_sent: LastSent,
     /// The moment of what happened last.
     now: Instant,
     /// The workspace that a client showed last.
@@ -83,7 +77,7 @@ impl State {
             new_id,
             toast: None,
             indicators: BTreeMap::new(),
-            told: Told::default(),
+            last_sent: LastSent::default(),
             now,
             last_shown: None,
             typed_told: None,
@@ -346,4 +340,37 @@ impl State {
             .or_else(own)
             .unwrap_or_else(|| PathBuf::from("/"))
     }
+}
+
+/// What was last sent to the hub, so that only changes are sent. Empty for a new hub.
+#[derive(Debug, Default)]
+struct LastSent {
+    surfaces: BTreeMap<String, Value>,
+    looks: Option<Value>,
+}
+
+/// Whether a new pane is shown and has the keys at once. If not, what the person types goes on to where it went.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum TakesKeys {
+    #[default]
+    Never,
+    /// If the pane in which the command was called has the keys of the window that was used last: the person typed it there.
+    FromCaller,
+    Always,
+}
+
+/// What to open.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct OpenRequest {
+    /// A shell if it is empty.
+    pub(crate) command: Vec<String>,
+    pub(crate) name: Option<String>,
+    /// By its name. If none is named, the one of the caller, else the one that is shown.
+    pub(crate) workspace: Option<String>,
+    /// Where it goes beside another pane, if that was chosen.
+    pub(crate) split: Option<SplitDirection>,
+    pub(crate) takes_keys: TakesKeys,
+    /// The pane in which the command was called that opens it.
+    pub(crate) caller: Option<PaneId>,
+    pub(crate) facts: ClientFacts,
 }

@@ -5,9 +5,8 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use crate::actions::PaneKeys;
-use crate::area::Area;
 use crate::help_page::HelpPage;
-use crate::layout::{GrabbedBorder, PaneId};
+use crate::layout::{Area, GrabbedBorder, PaneId};
 use crate::protocol::WindowShown;
 
 /// The columns of the sidebar, with the line at its right.

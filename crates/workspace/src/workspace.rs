@@ -2,8 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::area::Area;
-use crate::layout::{GrabbedBorder, Layout, PaneId, Side, SplitDirection};
+use crate::layout::{Area, GrabbedBorder, Layout, PaneId, Side, SplitDirection};
 
 /// A cell is about twice as high as it is wide.
 const LINE_HEIGHT: u32 = 2;

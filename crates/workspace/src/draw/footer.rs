@@ -7,7 +7,7 @@ use ringer_term::sanitise_line;
 
 use super::words::{columns, cut, end_of};
 use crate::actions::{PaneAction, PaneKeys};
-use crate::area::Area;
+use crate::layout::Area;
 use crate::pane::Pane;
 use crate::screen::{Cursor, Screen};
 use crate::state::State;

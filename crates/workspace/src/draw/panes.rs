@@ -8,8 +8,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::words::{columns, cut, sign_of};
 use crate::actions::{PaneAction, PaneKeys};
-use crate::area::Area;
-use crate::layout::PaneId;
+use crate::layout::{Area, PaneId};
 use crate::pane::Pane;
 use crate::screen::{Cursor, Screen};
 use crate::state::State;

@@ -11,8 +11,8 @@ use ringer_ui::{Agent, InputParser};
 
 use super::{draw, draw_lines};
 use crate::actions::PaneKeys;
+use crate::effect::HubOrder;
 use crate::emulator::{Emulator, Size};
-use crate::hub_order::HubOrder;
 use crate::layout::PaneId;
 use crate::screen::{Abilities, Screen};
 use crate::state::{OpenRequest, State, TakesKeys};

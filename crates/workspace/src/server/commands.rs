@@ -5,12 +5,11 @@ use std::time::Instant;
 use ringer_platform::peer_pid;
 
 use super::Server;
-use super::options::Typist;
 use crate::effect::Effect;
 use crate::layout::PaneId;
-use crate::name_rule::check_name;
 use crate::pane::surface_of;
-use crate::protocol::{Answer, PaneListed, Request};
+use crate::protocol::{Answer, PaneListed, Request, check_name};
+use crate::server::Typist;
 use crate::state::{OpenRequest, TakesKeys};
 use crate::view::{ClientFacts, ClientId};
 

@@ -9,11 +9,10 @@ use ringer_ui::ProgramQuestion;
 use serde_json::Value;
 
 use super::Server;
-use crate::effect::Effect;
+use crate::effect::{Effect, QuestionNumber, QuestionOutcome};
 use crate::emulator::Size;
 use crate::layout::PaneId;
 use crate::pane::surface_of;
-use crate::program_question::{QuestionNumber, QuestionOutcome};
 use crate::protocol::{Bye, Frame, FrameKind};
 use crate::view::ClientId;
 

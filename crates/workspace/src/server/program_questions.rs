@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 use ringer_platform::{clear_wakes, wake, wake_pair};
 use ringer_ui::{Backend, ProgramAnswer, ProgramQuestion};
 
+use crate::effect::{QuestionNumber, QuestionOutcome};
 use crate::layout::PaneId;
-use crate::program_question::{QuestionNumber, QuestionOutcome};
 
 /// The most questions of all panes at once. Each has a thread, a connection to the journal and a doorbell.
 const MAX_ASKED: usize = 16;

@@ -1,19 +1,20 @@
 //! What the hub is told, and what it orders.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
 use ringer_term::sanitise_line;
 use ringer_ui::Agent;
 use serde_json::{Value, json};
 
-use super::told::Told;
 use super::{State, TYPED_AGAIN};
-use crate::effect::Effect;
-use crate::hub_order::HubOrder;
+use crate::effect::{Effect, HubOrder};
 use crate::layout::PaneId;
 use crate::pane::{Pane, PaneAgent, PaneEvent, Ring, surface_of};
-use crate::view::View;
+use crate::sidebar_page::{Row, SidebarPage};
+use crate::state::LastSent;
+use crate::view::{ClientId, View};
+use crate::workspace::Workspace;
 
 impl State {
     /// What the hub does not know yet: panes that were opened, closed or changed, and what the person looks at.
@@ -33,11 +34,11 @@ impl State {
         }
         let tell = |method, params| Effect::Tell { method, params };
         let mut effects = Vec::new();
-        for gone in self.told.surfaces.keys().filter(|surface| !surfaces.contains_key(*surface)) {
+        for gone in self.last_sent.surfaces.keys().filter(|surface| !surfaces.contains_key(*surface)) {
             effects.push(tell("surface.closed", json!({ "surface_id": gone })));
         }
         for (surface, described) in &surfaces {
-            match self.told.surfaces.get(surface) {
+            match self.last_sent.surfaces.get(surface) {
                 None => effects.push(tell("surface.opened", described.clone())),
                 Some(before) if before != described => {
                     effects.push(tell("surface.changed", described.clone()));
@@ -45,11 +46,11 @@ impl State {
                 Some(_) => {}
             }
         }
-        self.told.surfaces = surfaces;
+        self.last_sent.surfaces = surfaces;
         let looks = self.looks();
-        if self.told.looks.as_ref() != Some(&looks) {
+        if self.last_sent.looks.as_ref() != Some(&looks) {
             effects.push(tell("surface.looks", looks.clone()));
-            self.told.looks = Some(looks);
+            self.last_sent.looks = Some(looks);
         }
         effects
     }
@@ -71,7 +72,7 @@ impl State {
     pub(crate) fn tick(&mut self, now: Instant) -> Vec<Effect> {
         self.now = self.now.max(now);
         let is_over = |view: &View| view.looks_until().is_some_and(|until| until <= now);
-        let is_news = || self.told.looks.as_ref().is_some_and(|told| *told != self.looks());
+        let is_news = || self.last_sent.looks.as_ref().is_some_and(|told| *told != self.looks());
         if self.views.values().any(is_over) && is_news() { self.tell_hub() } else { Vec::new() }
     }
 
@@ -88,7 +89,7 @@ impl State {
 
     /// Another hub is there: it knows nothing.
     pub(crate) fn hub_connected(&mut self) -> Vec<Effect> {
-        self.told = Told::default();
+        self.last_sent = LastSent::default();
         self.panes.values_mut().for_each(Pane::find_hub);
         self.tell_hub()
     }
@@ -160,7 +161,7 @@ impl State {
     }
 
     /// Shows a pane in a client, and gives it the keys.
-    pub(crate) fn go_to(&mut self, client: super::ClientId, pane: &PaneId, now: Instant) -> Vec<Effect> {
+    pub(crate) fn go_to(&mut self, client: ClientId, pane: &PaneId, now: Instant) -> Vec<Effect> {
         let workspace = self.workspace_of(pane).map(|workspace| workspace.id.clone());
         if let (Some(workspace), Some(view)) = (workspace, self.views.get_mut(&client)) {
             (view.workspace, view.active) = (workspace.clone(), now);
@@ -184,6 +185,86 @@ impl State {
                 client: agent.client.clone(),
                 state: agent.state.clone(),
             });
+        }
+    }
+}
+
+impl State {
+    fn unread_of_panes(&self, workspace: &Workspace) -> usize {
+        let panes = workspace.panes();
+        panes.iter().filter_map(|pane| self.panes.get(pane)).map(|pane| pane.ring.unread).sum()
+    }
+
+    /// How much is unread in a workspace. A server that has just started knows only what is unread in its panes.
+    pub(crate) fn unread_in(&self, workspace: &Workspace) -> usize {
+        workspace.unread.max(self.unread_of_panes(workspace))
+    }
+
+    /// How much is unread in rows of the sidebar. That of a workspace has what is in none of its panes.
+    pub(crate) fn unread_in_rows(&self, rows: &[Row]) -> usize {
+        let unread = |row: &Row| match row {
+            Row::Workspace { at } => self
+                .workspaces
+                .get(*at)
+                .map_or(0, |own| self.unread_in(own).saturating_sub(self.unread_of_panes(own))),
+            Row::Pane { pane, .. } => self.panes.get(pane).map_or(0, |pane| pane.ring.unread),
+        };
+        rows.iter().map(unread).sum()
+    }
+
+    /// How much is unread elsewhere than in the pane that has the keys of a client.
+    pub(crate) fn unread_elsewhere(&self, client: ClientId) -> usize {
+        let all: usize = self.workspaces.iter().map(|workspace| self.unread_in(workspace)).sum();
+        all.saturating_sub(self.focused(client).map_or(0, |pane| pane.ring.unread))
+    }
+
+    /// What a client sees of the sidebar.
+    pub(crate) fn sidebar_page(&self, client: ClientId) -> Option<SidebarPage> {
+        let view = self.views.get(&client).filter(|view| view.shows_sidebar())?;
+        Some(SidebarPage::new(&self.workspaces, &view.workspace, view.room().height, view.sidebar_first))
+    }
+
+    /// Remembers which part of the sidebar each client sees, so that it moves no more than it has to.
+    pub(super) fn keep_sidebars(&mut self) {
+        let rows = self.workspaces.len() + self.panes.len();
+        let is_too_long = |view: &View| view.shows_sidebar() && rows > usize::from(view.room().height);
+        for view in self.views.values_mut().filter(|view| is_too_long(view)) {
+            let (height, first) = (view.room().height, view.sidebar_first);
+            view.sidebar_first = SidebarPage::new(&self.workspaces, &view.workspace, height, first).first;
+        }
+    }
+}
+
+const FOCUS_IN: &[u8] = b"\x1b[I";
+const FOCUS_OUT: &[u8] = b"\x1b[O";
+
+impl State {
+    /// The panes that have the keys of a window with the focus. A terminal that has not said anything about it has it.
+    fn panes_in_focus(&self) -> BTreeSet<PaneId> {
+        let windows =
+            self.views.iter().filter(|(_, view)| view.has_focus != Some(false) && !view.is_in_inbox);
+        windows.filter_map(|(client, _)| self.focused(*client)).map(|pane| pane.id.clone()).collect()
+    }
+
+    /// Tells the programs whose panes got or lost the focus since the last call, if they want to know.
+    pub(super) fn tell_focus(&mut self) -> Vec<Effect> {
+        let after = self.panes_in_focus();
+        let before = std::mem::replace(&mut self.in_focus, after.clone());
+        let wants =
+            |pane: &&PaneId| self.panes.get(*pane).is_some_and(|pane| pane.emulator.input_modes().focus);
+        let lost = before.difference(&after).filter(wants).map(|pane| (pane, FOCUS_OUT));
+        let got = after.difference(&before).filter(wants).map(|pane| (pane, FOCUS_IN));
+        lost.chain(got).filter_map(|(pane, bytes)| self.send(pane, bytes.to_vec())).collect()
+    }
+
+    /// Ends what is typed or read in a window about a pane that does not have its keys any more: it would be done to another one.
+    pub(super) fn end_stale_modes(&mut self) {
+        let clients: Vec<_> = self.views.keys().copied().collect();
+        for client in clients {
+            let focused = self.focused(client).map(|pane| pane.id.clone());
+            if let Some(view) = self.views.get_mut(&client) {
+                view.end_mode_of_other_panes(focused.as_ref());
+            }
         }
     }
 }

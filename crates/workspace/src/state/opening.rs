@@ -3,11 +3,10 @@
 use std::time::Instant;
 
 use super::{OpenRequest, State, TakesKeys, UNSEEN};
-use crate::area::Area;
 use crate::effect::Effect;
-use crate::layout::{PaneId, SplitDirection};
-use crate::name_rule::{MAX_NAME, check_name, cut_name};
+use crate::layout::{Area, PaneId, SplitDirection};
 use crate::pane::Pane;
+use crate::protocol::{MAX_NAME, check_name, cut_name};
 use crate::view::{ClientId, View};
 use crate::workspace::Workspace;
 

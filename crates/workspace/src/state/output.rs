@@ -5,12 +5,11 @@ use std::time::Instant;
 use ringer_ui::ProgramQuestion;
 
 use super::{State, heard};
-use crate::effect::Effect;
+use crate::effect::{Effect, QuestionNumber, QuestionOutcome};
 use crate::late_output::LateOutput;
 use crate::layout::PaneId;
 use crate::open_notifications::NewQuestion;
 use crate::pane::{Pane, PaneEvent, surface_of};
-use crate::program_question::{QuestionNumber, QuestionOutcome};
 
 impl State {
     /// The program of a pane wrote something.

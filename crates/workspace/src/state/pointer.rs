@@ -5,10 +5,9 @@ use std::time::Instant;
 use crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
 
 use super::State;
-use crate::area::Area;
 use crate::effect::Effect;
 use crate::emulator::MouseMode;
-use crate::layout::PaneId;
+use crate::layout::{Area, PaneId};
 use crate::mouse::{MouseReport, WHEEL_LINES};
 use crate::sidebar_page::{Row, SidebarLine};
 use crate::view::{ClientId, Mode};

@@ -6,8 +6,8 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::State;
 use crate::effect::Effect;
-use crate::name_rule::{MAX_NAME, check_name, cut_name};
 use crate::pane::Pane;
+use crate::protocol::{MAX_NAME, check_name, cut_name};
 use crate::view::{ClientId, Mode, View};
 
 /// A text to search is not longer, in bytes.

@@ -20,12 +20,10 @@ use test_support::Random;
 
 use super::{OpenRequest, State, TakesKeys};
 use crate::actions::PaneKeys;
-use crate::effect::Effect;
+use crate::effect::{Effect, HubOrder, QuestionNumber, QuestionOutcome};
 use crate::emulator::{Emulator, Size};
-use crate::hub_order::HubOrder;
 use crate::layout::{PaneId, SplitDirection};
 use crate::pane::Pane;
-use crate::program_question::{QuestionNumber, QuestionOutcome};
 use crate::screen::Screen;
 use crate::view::{ClientFacts, ClientId};
 

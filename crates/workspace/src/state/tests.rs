@@ -21,11 +21,9 @@ use serde_json::Value;
 
 use super::{OpenRequest, State, TakesKeys};
 use crate::actions::PaneKeys;
-use crate::area::Area;
 use crate::draw::draw;
-use crate::effect::Effect;
-use crate::hub_order::HubOrder;
-use crate::layout::PaneId;
+use crate::effect::{Effect, HubOrder};
+use crate::layout::{Area, PaneId};
 use crate::protocol::WindowShown;
 use crate::screen::Screen;
 use crate::view::{ClientFacts, ClientId, Mode};

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use ringer_ui::ProgramQuestion;
 
 use super::*;
+use crate::effect::{QuestionNumber, QuestionOutcome};
 use crate::late_output::LateOutput;
-use crate::program_question::{QuestionNumber, QuestionOutcome};
 
 /// A notification with two buttons, of which the program wants to hear.
 const ASKS: &str = "\x1b]99;i=b:d=0:a=report;Again?\x1b\\\x1b]99;i=b:p=buttons;Yes\u{2028}No\x1b\\";
