@@ -8,8 +8,7 @@ use ringer_term::sanitise_line;
 use ringer_ui::state_word;
 
 use crate::context;
-use crate::exit::Exit;
-use crate::failure::Failure;
+use crate::failure::{Exit, Failure};
 
 /// Agents that an error lists.
 const MAX_LISTED: usize = 12;

@@ -9,10 +9,8 @@ use ringer_agents::setup::{
 };
 use ringer_platform::path_variable;
 
-use crate::client_paths::client_paths;
 use crate::context;
-use crate::exit::Exit;
-use crate::failure::Failure;
+use crate::failure::{Exit, Failure};
 use crate::output::{count, short_path};
 
 /// What can be done where the person has set aider's notifications themselves.
@@ -129,6 +127,18 @@ pub(crate) fn failure(error: &SetupError) -> Failure {
         _ => "ringer setup --dry-run",
     };
     Failure::new(exit, error.to_string()).hint(hint)
+}
+
+/// The places below a person's home, or where variables say they are.
+pub(crate) fn client_paths(home: PathBuf, project: Option<PathBuf>) -> ClientPaths {
+    ClientPaths {
+        config_home: path_variable("XDG_CONFIG_HOME"),
+        claude_dir: path_variable("CLAUDE_CONFIG_DIR"),
+        codex_home: path_variable("CODEX_HOME"),
+        copilot_home: path_variable("COPILOT_HOME"),
+        project,
+        ..ClientPaths::new(home)
+    }
 }
 
 #[cfg(test)]

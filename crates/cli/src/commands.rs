@@ -3,7 +3,6 @@
 pub(crate) mod answer;
 pub(crate) mod ask;
 mod attach;
-mod command_words;
 mod complete;
 mod completions;
 pub(crate) mod config;
@@ -13,7 +12,6 @@ mod doctor;
 mod help;
 mod hook;
 mod hub;
-mod inbox_tables;
 mod jump;
 mod lead;
 mod lead_session;
@@ -61,8 +59,7 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use ringer_term::sanitise_text;
 
 use crate::context;
-use crate::exit::Exit;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Exit, Failure, Outcome};
 use crate::output::{eprint_line, print_bytes};
 
 /// Notifications for coding agents

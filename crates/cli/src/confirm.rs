@@ -2,8 +2,7 @@
 
 use std::io::{self, BufRead, IsTerminal, Write};
 
-use crate::exit::Exit;
-use crate::failure::Failure;
+use crate::failure::{Exit, Failure};
 use crate::output::eprint_line;
 
 /// Whether a person can be asked: standard input is a terminal.

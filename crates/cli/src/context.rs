@@ -13,8 +13,7 @@ use ringer_journal::{
 use ringer_platform::{path_variable, shell_word, variable};
 use ringer_term::sanitise_line;
 
-use crate::exit::Exit;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Exit, Failure, Outcome};
 use crate::hub_start;
 use crate::output::eprint_line;
 

@@ -8,8 +8,6 @@ use ringer_core::message::InvalidName;
 use ringer_journal::{Error as JournalError, SenderError};
 use ringer_term::sanitise_line;
 
-use crate::exit::Exit;
-
 /// What helps somebody who was refused because nothing showed that it was the person.
 pub(crate) const PERSON_HINT: &str =
     "run it in a terminal of your own, or allow your scripts: [answers] scripts = true in config.toml";
@@ -188,4 +186,35 @@ impl fmt::Display for Failure {
         }
         Ok(())
     }
+}
+
+/// How a command ended, when it did not end well.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// Something that was looked at does not work.
+    Broken = 1,
+    /// The command line is wrong.
+    Usage = 64,
+    /// The input cannot be used: too long, not text, an unknown id.
+    Data = 65,
+    /// A file that was to be read is not there or cannot be read.
+    NoInput = 66,
+    /// Something that is needed is not there: a terminal, a service.
+    Unavailable = 69,
+    /// An error in Ringer itself.
+    Software = 70,
+    /// Something cannot be made: no space, no directory.
+    CannotCreate = 73,
+    /// Reading or writing failed half-way.
+    InputOutput = 74,
+    /// It may work later.
+    TryAgain = 75,
+    /// Not allowed.
+    NoPermission = 77,
+    /// The settings are wrong.
+    Config = 78,
+    /// A command that was to be run cannot be executed.
+    NotExecutable = 126,
+    /// There is no such command to run.
+    NoCommand = 127,
 }

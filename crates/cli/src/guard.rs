@@ -20,8 +20,7 @@ use serde_json::Value;
 
 use crate::commands::config::{environment, user_config};
 use crate::context;
-use crate::exit::Exit;
-use crate::failure::{Failure, PERSON_HINT};
+use crate::failure::{Exit, Failure, PERSON_HINT};
 use crate::notifications::Notifications;
 
 /// The category of the notification that a script of the person did what only they may do.

@@ -11,12 +11,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::context;
-use crate::exit::Exit;
-use crate::failure::{Failure, PERSON_HINT};
+use crate::failure::{Exit, Failure, PERSON_HINT};
 use crate::hub_start::{self, start_with_command};
-pub(crate) use crate::hub_start::{may_start, start_by_another_process, start_in_background};
 use crate::notifications::ambiguous;
 use crate::output::eprint_line;
+
+pub(crate) use crate::hub_start::{may_start, start_by_another_process, start_in_background};
 
 /// How long a hub may take to start: about 30 ms on an idle machine, seconds on a loaded one or while it repairs a
 /// database.

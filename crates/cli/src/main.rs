@@ -8,24 +8,18 @@
 
 mod agent_names;
 mod agent_page;
-mod agent_thread;
-mod answer_words;
-mod client_paths;
 mod client_setup;
-mod client_version;
 mod commands;
 mod confirm;
 mod context;
-mod doing;
 mod editor;
-mod exit;
 mod failure;
 mod guard;
 mod hub_client;
 mod hub_start;
+mod idle_push;
 mod line;
 mod machine_agents;
-mod mcp_push_thread;
 mod mutes;
 mod notifications;
 mod origin;
@@ -38,7 +32,6 @@ mod program_questions;
 mod repairs;
 mod sandbox;
 mod session_thread;
-mod signs;
 mod table;
 mod terminal;
 mod time_arguments;
@@ -59,6 +52,6 @@ fn exit_when_it_panics() {
     let before = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
         before(info);
-        std::process::exit(exit::Exit::Software as i32);
+        std::process::exit(failure::Exit::Software as i32);
     }));
 }

@@ -8,12 +8,11 @@ use std::io::{self, ErrorKind, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use ringer_platform::path_variable;
+use ringer_platform::{path_variable, variable};
 use ringer_term::{escape_json, sanitise_line, sanitise_text};
 use serde::Serialize;
 
-use crate::exit::Exit;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Exit, Failure, Outcome};
 
 /// Writes bytes that Ringer made itself, such as an encoded sequence or a script, to standard output and flushes. A reader
 /// that has gone (`ringer … | head`) is no failure.
@@ -108,4 +107,31 @@ pub(crate) fn short_path(path: &Path) -> String {
         Some(below) => Path::new("~").join(below).display().to_string(),
         None => path.display().to_string(),
     })
+}
+
+/// Whether this process's locale has UTF-8. One that is not named counts as UTF-8, as almost every terminal has it.
+pub(crate) fn has_unicode() -> bool {
+    let named = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(variable);
+    named.is_none_or(|locale| is_utf8(&locale.to_string_lossy()))
+}
+
+fn is_utf8(locale: &str) -> bool {
+    let encoding =
+        locale.split('@').next().unwrap_or_default().rsplit_once('.').map(|(_, encoding)| encoding);
+    encoding.is_some_and(|encoding| encoding.to_ascii_lowercase().replace('-', "") == "utf8")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_encoding_of_a_locale() {
+        for locale in ["en_GB.UTF-8", "C.utf8", "de_DE.UTF-8@euro"] {
+            assert!(is_utf8(locale), "{locale}");
+        }
+        for locale in ["C", "POSIX", "de_DE.ISO-8859-1", "de_DE@euro"] {
+            assert!(!is_utf8(locale), "{locale}");
+        }
+    }
 }

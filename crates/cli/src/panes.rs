@@ -20,9 +20,8 @@ use ringer_workspace::{
 
 use crate::commands::ui::{show_inbox, user_settings};
 use crate::commands::ui_backend::UiBackend;
-use crate::exit::Exit;
-use crate::failure::Failure;
-use crate::signs::has_unicode;
+use crate::failure::{Exit, Failure};
+use crate::output::has_unicode;
 use crate::{context, guard, hub_client, origin};
 
 /// How long the server or the keeper may take to start.

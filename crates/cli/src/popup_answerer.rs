@@ -9,10 +9,10 @@ use ringer_hub::monotonic;
 use ringer_ipc::host::{AnswerOutcome, Answerer, Asked};
 use ringer_journal::{Decision, Error, Home, IdSource, Journal};
 use ringer_platform::path_variable;
+use ringer_term::sanitise_line;
 use ringer_turn::PermissionVerdict;
 
-use crate::answer_words::not_taken;
-use crate::client_paths::client_paths;
+use crate::client_setup::client_paths;
 use crate::commands::answer::answer_of_popup;
 
 const NO_JOURNAL: &str = "there is no journal any more";
@@ -107,4 +107,21 @@ fn answer_question(
         Ok(_) => Ok(AnswerOutcome::NotTaken("it has one answer".to_owned())),
         Err(error) => Ok(AnswerOutcome::NotTaken(error.to_string())),
     }
+}
+
+/// Why an agent has not taken an answer.
+pub(crate) fn not_taken(result: &AnswerResult) -> String {
+    match result {
+        AnswerResult::NotConfirmed => "sent, not confirmed: the agent has not gone on within 2 s".to_owned(),
+        AnswerResult::AnsweredBefore(before) => {
+            format!("already answered by {}: {}", person(&before.by), sanitise_line(&before.answer.text()))
+        }
+        AnswerResult::DialogOnly(why) => format!("cannot be answered from here: {why}"),
+        _ => "it is over: it was answered in its own terminal, or the agent no longer asks".to_owned(),
+    }
+}
+
+/// The person as they are called in output.
+fn person(sender: &Sender) -> String {
+    if *sender == Sender::person() { "you".to_owned() } else { sanitise_line(sender.as_str()) }
 }

@@ -11,8 +11,7 @@ use ringer_ipc::drop_box::{
 use ringer_journal::{Consumer, IdSource};
 
 use crate::context;
-use crate::exit::Exit;
-use crate::failure::Failure;
+use crate::failure::{Exit, Failure};
 
 /// How long a hub may take to apply a claim before a command that does not wait says that none does.
 const HUB_WITHIN: Duration = Duration::from_secs(2);

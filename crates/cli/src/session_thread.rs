@@ -1,6 +1,6 @@
 //! Looks several times a second at what clients write about the sessions of agents in a turn, for the hub.
 
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -9,11 +9,11 @@ use ringer_agents::sessions::SessionWatch;
 use ringer_agents::unhooked::UnhookedSessions;
 use ringer_core::message::Agent;
 use ringer_hub::{Log, monotonic};
+use ringer_ipc::host::Extension;
 use ringer_journal::{Error, Home};
 use ringer_platform::path_variable;
 
-use crate::agent_thread::AgentThread;
-use crate::client_paths::client_paths;
+use crate::client_setup::client_paths;
 
 /// How often sessions are looked at: an agent that was interrupted is idle within a second.
 const EVERY: Duration = Duration::from_millis(200);
@@ -130,4 +130,27 @@ impl Unhooked {
     #[cfg(not(target_os = "linux"))]
     #[expect(clippy::unused_self, reason = "only Linux tells of changes")]
     fn follow(&mut self) {}
+}
+
+/// Agents that may be queued; more than run on one machine.
+const MAX_WAITING: usize = 256;
+
+/// Hands the thread every agent that changed, or that a message waits for.
+pub(crate) struct AgentThread {
+    agents: SyncSender<Agent>,
+}
+
+impl AgentThread {
+    /// Starts the thread. It ends with the hub. A hub without it is worse, and works.
+    pub(crate) fn start(name: &str, run: impl FnOnce(&Receiver<Agent>) + Send + 'static) -> Self {
+        let (agents, waiting) = sync_channel(MAX_WAITING);
+        let _ = thread::Builder::new().name(name.to_owned()).spawn(move || run(&waiting));
+        Self { agents }
+    }
+}
+
+impl Extension for AgentThread {
+    fn wake(&mut self, agent: &Agent) {
+        let _ = self.agents.try_send(agent.clone());
+    }
 }

@@ -17,8 +17,7 @@ use ringer_term::{
 use ringer_tmux::TmuxServer;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use crate::exit::Exit;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Exit, Failure, Outcome};
 use crate::origin;
 
 /// How long osascript may take to answer; one that hangs must not block the command.

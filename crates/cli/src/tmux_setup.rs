@@ -10,8 +10,7 @@ use ringer_term::sanitise_line;
 use ringer_tmux::{Binding, TmuxError, TmuxServer, install, is_installed, set_binding, turn_on_focus_events};
 use serde_json::json;
 
-use crate::exit::Exit;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Exit, Failure, Outcome};
 use crate::output::{eprint_line, short_path};
 use crate::{context, hub_client};
 

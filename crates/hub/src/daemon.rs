@@ -1,16 +1,16 @@
 //! Running a hub: lock, then bind, then the loop, until there is nothing to do.
 
 use std::any::Any;
-use std::panic;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{panic, thread};
 
 use ringer_config::Environment;
 use ringer_deliver::{Desktop, PopupHandle, PreviousPopup, REPLY_DEADLINE};
 use ringer_ipc::discovery::socket_path;
+use ringer_ipc::host::PlugIns;
 use ringer_ipc::{HubAddress, StartFailure};
 use ringer_journal::{Error as JournalError, Home, HubLock, HubStore, IdSource, Journal, ReadPosition};
 use ringer_platform::{path_variable, variable};
@@ -24,12 +24,10 @@ use crate::drop_box::DropBoxService;
 use crate::error::HubError;
 use crate::event_loop::{EventLoop, LoopChannels, LoopExit, MAX_INPUTS};
 use crate::log::Log;
-use crate::message::Input;
-use crate::message::LoopEvent;
+use crate::message::{Input, LoopEvent};
 use crate::repository_probe::RepositoryProber;
 use crate::socket::server;
 use crate::state::{HubState, RandomSource, Settings, TimeSource};
-use ringer_ipc::host::PlugIns;
 
 /// How long threads that wait for a disk are waited for at the end. One that hangs would hold the end up for ever; whatever
 /// it does ends with the process.

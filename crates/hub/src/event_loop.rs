@@ -17,8 +17,7 @@ use tokio::task::JoinHandle;
 
 use crate::clock::{Clock, monotonic};
 use crate::error::HubError;
-use crate::hosts::protocol::ConnectionId;
-use crate::hosts::protocol::{HostOrder, SentOrder};
+use crate::hosts::protocol::{ConnectionId, HostOrder, SentOrder};
 use crate::log::Log;
 use crate::message::{Action, Answer, Answered, Input, Job, LoopEvent, Reply, RequestId};
 use crate::process;

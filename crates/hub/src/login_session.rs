@@ -18,8 +18,7 @@ use zbus::message::{Message, Type};
 use zbus::names::InterfaceName;
 use zbus::{Connection, MessageStream, OwnedObjectPath, OwnedVariant};
 
-use crate::message::Input;
-use crate::message::LoopEvent;
+use crate::message::{Input, LoopEvent};
 
 const NAME: &str = "org.freedesktop.login1";
 const PATH: &str = "/org/freedesktop/login1";

@@ -5,8 +5,7 @@ use std::path::{Path, PathBuf};
 use tokio::sync::mpsc;
 use tokio::task::spawn_blocking;
 
-use crate::message::Input;
-use crate::message::LoopEvent;
+use crate::message::{Input, LoopEvent};
 use crate::watch::Changes;
 
 /// Watches the file, and what it is a link to, until the loop ends or the system tells of no changes.

@@ -11,15 +11,13 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use ringer_config::Watch;
 use ringer_deliver::{Output, Program};
 use ringer_term::sanitise_line;
 use tokio::sync::{Notify, mpsc};
 use tokio::time::{Instant, sleep_until};
 
-use crate::message::Input;
-use crate::message::LoopEvent;
-use crate::message::WatchOutcome;
-use ringer_config::Watch;
+use crate::message::{Input, LoopEvent, WatchOutcome};
 
 #[cfg(target_os = "linux")]
 pub(crate) use inotify::Changes;

@@ -62,10 +62,8 @@
 mod client;
 mod connection;
 mod event_loop;
-mod keeper_signals;
 mod kept_panes;
 mod message_buffer;
-mod output_ring;
 mod pane_process;
 mod server_connection;
 mod wire;

@@ -28,7 +28,6 @@ mod reporter;
 mod run_loop;
 mod session_leader;
 mod signals;
-mod title_ring;
 
 pub use byte_queue::ByteQueue;
 pub use child::{Ending, Launch};

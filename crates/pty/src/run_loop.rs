@@ -15,10 +15,9 @@ use crate::child::{Change, Child, Ending, Launch};
 use crate::focus_input::FocusInput;
 use crate::focus_modes::FocusModes;
 use crate::hub_link::{HubLink, HubSurface, OwnSurface};
-use crate::outer_terminal::{FOCUS_ON, OuterTerminal};
+use crate::outer_terminal::{FOCUS_ON, OuterTerminal, TitleRing};
 use crate::reporter::Reporter;
 use crate::signals::Signals;
-use crate::title_ring::TitleRing;
 
 /// Read at once. A PTY gives 4 KiB at most.
 const READ: usize = 64 * 1024;

@@ -2,11 +2,12 @@
 
 mod elsewhere;
 mod found;
-mod reasons;
 mod shown;
 
 use std::io::IsTerminal;
 
+use elsewhere::{DIALOG_ONLY, Elsewhere, NOT_TOLD, OVER};
+use found::{Found, Target};
 use ringer_agents::answering::{AnswerResult, add_details, give_answer};
 use ringer_agents::client::ClientPaths;
 use ringer_core::Sender;
@@ -20,17 +21,14 @@ use ringer_term::{escape_hidden, sanitise_line};
 use ringer_ui::PromptDetails;
 use serde_json::json;
 
-use crate::answer_words::not_taken;
-use crate::client_paths::client_paths;
+use crate::client_setup::client_paths;
 use crate::confirm::ask_for_line;
-use crate::exit::Exit;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Exit, Failure, Outcome};
 use crate::output::{eprint_line, print_bytes, print_json, print_line};
+use crate::popup_answerer::not_taken;
 use crate::{context, guard, hub_client, origin};
-use elsewhere::Elsewhere;
+
 pub(crate) use elsewhere::answer_of_popup;
-use found::{Found, Target};
-use reasons::{DIALOG_ONLY, NOT_TOLD, OVER};
 
 /// Answer a question, or allow or deny what an agent wants to do
 ///

@@ -9,8 +9,7 @@ use ringer_ipc::drop_box::{ClaimRequest, DropBox};
 use ringer_journal::{IdSource, Journal, OnParentExit, PendingQuestion, Repository, SenderClaim};
 use serde::Serialize;
 
-use crate::exit::Exit;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Exit, Failure, Outcome};
 use crate::output::{eprint_line, print_json, print_line};
 use crate::time_arguments::parse_duration;
 use crate::{context, hub_client, origin, sandbox};

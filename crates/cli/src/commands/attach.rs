@@ -2,8 +2,7 @@
 
 use ringer_workspace::Request;
 
-use crate::exit::Exit;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Exit, Failure, Outcome};
 use crate::output::print_line;
 use crate::{guard, panes};
 

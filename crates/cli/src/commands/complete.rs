@@ -13,8 +13,7 @@ use ringer_term::sanitise_line;
 use serde_json::Value;
 
 use crate::context;
-use crate::exit::Exit;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Exit, Failure, Outcome};
 use crate::notifications::Notifications;
 use crate::output::print_bytes;
 

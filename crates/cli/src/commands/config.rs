@@ -3,19 +3,19 @@
 use std::path::{Path, PathBuf};
 
 use ringer_config::{
-    Config, ConfigErrors, Environment, REPOSITORY_FILE, RepositorySettings, Trusted, example, load,
-    load_repository, load_with_rules, schema_text, user_path,
+    Config, ConfigErrors, Environment, REPOSITORY_FILE, RepositorySettings, TableRule, Trusted, example,
+    load, load_repository, load_with_rules, schema_text, user_path,
 };
 use ringer_hub::{HubOptions, trust_file};
 use ringer_journal::Home;
 use ringer_term::sanitise_line;
+use ringer_ui::{KEY_EXAMPLES, KeyMap, Palette};
+use ringer_workspace::PaneKeys;
 use serde::Serialize;
 use serde_json::json;
 
-use super::inbox_tables::rules;
 use crate::context;
-use crate::exit::Exit;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Exit, Failure, Outcome};
 use crate::output::{eprint_line, print_json, print_line, print_text};
 
 /// Check and show the configuration
@@ -252,4 +252,37 @@ fn with_repository(config: Config, environment: &Environment) -> Result<Config, 
         return Ok(config);
     }
     Ok(config.with_repository(&settings, context::scope(Some(&repository)).as_str()))
+}
+
+/// `[theme] name`.
+pub(super) const THEME_NAME: &str = "name";
+/// `[theme] mouse`.
+pub(super) const THEME_MOUSE: &str = "mouse";
+/// The value that leaves the mouse to the terminal.
+pub(super) const MOUSE_OFF: &str = "off";
+
+const MOUSE: [&str; 2] = ["on", MOUSE_OFF];
+
+/// What `[keys]` and `[theme]` may contain: the inbox and the panes know their words.
+fn rules() -> [TableRule; 2] {
+    let actions = KeyMap::action_names().into_iter().chain(PaneKeys::names()).collect();
+    [
+        TableRule { table: "keys", keys: actions, check: check_keys },
+        TableRule { table: "theme", keys: vec![THEME_NAME, THEME_MOUSE], check: check_theme },
+    ]
+}
+
+fn check_keys(_: &str, value: &str) -> Result<(), String> {
+    if KeyMap::are_keys(value) {
+        return Ok(());
+    }
+    Err(format!("is {value:?}; expected a key or several with spaces between, like {KEY_EXAMPLES}"))
+}
+
+fn check_theme(key: &str, value: &str) -> Result<(), String> {
+    let known = if key == THEME_NAME { Palette::names() } else { MOUSE.to_vec() };
+    if known.contains(&value) {
+        return Ok(());
+    }
+    Err(format!("is {value:?}; expected one of {}", known.join(", ")))
 }

@@ -3,7 +3,6 @@
 mod agents;
 mod channels;
 mod hub;
-mod hub_view;
 mod machines;
 mod mcp_channels;
 mod panes;
@@ -14,8 +13,6 @@ mod send;
 mod settings;
 mod terminal;
 mod tmux;
-#[cfg(target_os = "linux")]
-mod window;
 
 use std::time::Duration;
 
@@ -28,11 +25,9 @@ use self::row::{Check, Row, Verdict, reason};
 use self::settings::Settings;
 use crate::client_setup::{INSTALL, own_path, passing_place};
 use crate::context;
-use crate::exit::Exit;
-use crate::failure::{Failure, Outcome};
-use crate::output::{count, print_json, print_line, print_text};
+use crate::failure::{Exit, Failure, Outcome};
+use crate::output::{count, has_unicode, print_json, print_line, print_text};
 use crate::probe::detect_and_ask;
-use crate::signs::has_unicode;
 
 /// How long a check may take. Longer than the timeouts of the hub and of the journal, so that their own error is
 /// reported.
@@ -136,7 +131,7 @@ fn begin(send: bool) -> Vec<Check> {
     let config = settings.config.clone();
     let mut checks = vec![Check::begin("terminal", LOOK, move || terminal::rows(&config, send))];
     #[cfg(target_os = "linux")]
-    checks.push(Check::begin("window", LOOK, window::rows));
+    checks.push(Check::begin("window", LOOK, terminal::window_rows));
     match home {
         Ok(home) => {
             let own = home.clone();

@@ -36,7 +36,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
     ),
 ];
 
-/// The exit codes of all commands; [`crate::exit::Exit`] is the same list.
+/// The exit codes of all commands; [`crate::failure::Exit`] is the same list.
 const EXIT_CODES: &str = "   0  success
    1  doctor: something is broken
   64  wrong usage

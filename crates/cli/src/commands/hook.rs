@@ -13,7 +13,7 @@ use ringer_platform::path_variable;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde_json::json;
 
-use crate::client_paths::client_paths;
+use crate::client_setup::client_paths;
 use crate::failure::{Failure, Outcome};
 use crate::output::stdout_is_closed;
 use crate::{context, hub_client, origin};

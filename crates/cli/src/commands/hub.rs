@@ -18,13 +18,11 @@ use ringer_tmux::{Scanning, Servers};
 use serde_json::{Value, json};
 
 use super::relay::give_answer;
-use crate::client_paths::client_paths;
-use crate::client_setup::{own_path, user_plan};
-use crate::exit::Exit;
-use crate::failure::{Failure, Outcome};
+use crate::client_setup::{client_paths, own_path, user_plan};
+use crate::failure::{Exit, Failure, Outcome};
 use crate::output::{eprint_line, print_json, print_line};
 use crate::popup_answerer::{PopupAnswerer, answer_of_channel};
-use crate::{context, guard, hub_client, mcp_push_thread, session_thread, tmux_setup};
+use crate::{context, guard, hub_client, idle_push, session_thread, tmux_setup};
 
 /// Manage the background service
 ///
@@ -112,7 +110,7 @@ fn serve(foreground: bool) -> Outcome {
     let own_log = log.clone();
     let tmux_servers = Servers::start(home.clone(), directories, scanning, move |line| own_log.line(line));
     let mut extensions: Vec<Box<dyn Extension>> = vec![
-        Box::new(mcp_push_thread::start(home.clone(), log.clone())),
+        Box::new(idle_push::start(home.clone(), log.clone())),
         Box::new(session_thread::start(home.clone(), log.clone())),
         Box::new(tmux_servers),
         Box::new(mcp_channels(&home, log.clone())),

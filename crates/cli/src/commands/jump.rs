@@ -7,12 +7,10 @@ use ringer_term::sanitise_line;
 use serde_json::{Value, json};
 
 use super::relay;
-use crate::context;
-use crate::exit::Exit;
-use crate::failure::{Failure, Outcome};
-use crate::hub_client;
+use crate::failure::{Exit, Failure, Outcome};
 use crate::output::{print_json, print_line};
 use crate::tmux_setup::server_around;
+use crate::{context, hub_client};
 
 /// Jump to the session that needs you and mark its notification read
 ///

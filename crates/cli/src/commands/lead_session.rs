@@ -6,8 +6,7 @@ use std::process::ExitCode;
 
 use ringer_pty::{Ending, die_by, exec_in_foreground, lead_session};
 
-use crate::exit::Exit;
-use crate::failure::Failure;
+use crate::failure::{Exit, Failure};
 
 /// The name of this command.
 pub(super) const NAME: &str = "lead-session";

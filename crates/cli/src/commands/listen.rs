@@ -9,8 +9,7 @@ use ringer_ipc::drop_box::DropBox;
 use ringer_journal::{Consumer, HubLock, IdSource, ListenOutcome, Listener, OnParentExit, Uptime};
 
 use crate::context;
-use crate::exit::Exit;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Exit, Failure, Outcome};
 use crate::line::json_line;
 use crate::output::stdout_is_closed;
 use crate::sandbox::SandboxListener;

@@ -5,8 +5,7 @@ use std::path::{Path, PathBuf};
 use clap_mangen::{Man, generate_to};
 use ringer_term::sanitise_line;
 
-use crate::exit::Exit;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Exit, Failure, Outcome};
 use crate::output::{eprint_line, print_bytes};
 
 /// Generate man pages

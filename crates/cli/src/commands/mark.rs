@@ -179,7 +179,7 @@ fn mark_in_journal(mark: Mark, requests: &[Value], command: &MessageId) -> Outco
         if let MarkTarget::Message(id) = &target
             && journal.message(id.as_str())?.is_none()
         {
-            return Err(Failure::new(crate::exit::Exit::Data, format!("unknown notification {id}"))
+            return Err(Failure::new(crate::failure::Exit::Data, format!("unknown notification {id}"))
                 .hint("ringer list"));
         }
         let mut draft = Draft::tagged(Scope::global(), Sender::system(), Tag::Mark(mark), command.as_str());

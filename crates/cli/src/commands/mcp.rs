@@ -5,8 +5,7 @@ use ringer_mcp::{AgentInbox, PushSource, run_server};
 
 use super::mcp_backend::McpBackend;
 use super::mcp_channels;
-use crate::exit::Exit;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Exit, Failure, Outcome};
 use crate::{context, hub_client};
 
 /// Run Ringer as an MCP server on standard input and output

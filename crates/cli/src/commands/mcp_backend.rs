@@ -11,11 +11,10 @@ use ringer_mcp::{
 };
 use ringer_term::{sanitise_line, sanitise_text};
 
-use super::notify::Notice;
-use super::{answer, ask, list, notify, questions, status};
+use super::notify::{self, Notice};
+use super::{answer, ask, list, questions, status};
 use crate::context;
-use crate::exit::Exit;
-use crate::failure::Failure;
+use crate::failure::{Exit, Failure};
 use crate::table::Style;
 
 /// Notifications that `list` shows if the call does not say how many.

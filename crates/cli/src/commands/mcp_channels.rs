@@ -9,8 +9,7 @@ use ringer_turn::{ChannelSender, McpServer, Operator};
 use serde_json::{Value, json};
 
 use super::config;
-use crate::exit::Exit;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Exit, Failure, Outcome};
 use crate::output::{count, print_json, print_line};
 use crate::{context, guard};
 

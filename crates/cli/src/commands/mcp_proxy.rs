@@ -6,11 +6,10 @@ use std::process::{Command, ExitCode, Stdio};
 use ringer_hub::monotonic;
 use ringer_mcp::{AgentInbox, exit_code, run_proxy};
 
-use super::command_words::CommandWords;
 use super::lead_session::cannot_run;
+use super::run::CommandWords;
 use crate::context;
-use crate::exit::Exit;
-use crate::failure::Failure;
+use crate::failure::{Exit, Failure};
 
 /// Run an MCP server, and add what waits for the agent to its tools' results
 ///

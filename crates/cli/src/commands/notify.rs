@@ -12,8 +12,7 @@ use ringer_turn::InjectionSource;
 use serde::Serialize;
 
 use super::relay;
-use crate::exit::Exit;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Exit, Failure, Outcome};
 use crate::output::{eprint_line, print_json};
 use crate::time_arguments::parse_duration;
 use crate::{context, hub_client, origin, sandbox};

@@ -10,12 +10,10 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::confirm::confirm;
-use crate::context;
-use crate::exit::Exit;
-use crate::failure::{Failure, Outcome};
-use crate::guard;
+use crate::failure::{Exit, Failure, Outcome};
 use crate::line::text_line;
 use crate::output::{count, eprint_line, print_json};
+use crate::{context, guard};
 
 /// Delete this repository's messages and stop its listeners
 ///

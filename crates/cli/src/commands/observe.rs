@@ -2,8 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::exit::Exit;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Exit, Failure, Outcome};
 use crate::hub_client;
 
 /// Report a condition to a source: limits, deprecations, servers, plugins

@@ -6,8 +6,7 @@ use clap::ValueHint;
 use ringer_workspace::{Answer, Request, SplitDirection, check_name};
 
 use super::run::check_program;
-use crate::exit::Exit;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Exit, Failure, Outcome};
 use crate::output::{print_json, print_line};
 use crate::panes;
 

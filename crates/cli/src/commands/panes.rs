@@ -8,8 +8,7 @@ use ringer_ipc::{detach, tell_failed, tell_ready};
 use ringer_platform::raise_open_files;
 use ringer_pty::keeper;
 
-use crate::exit::Exit;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Exit, Failure, Outcome};
 use crate::{guard, hub_client, panes};
 
 /// Run the server or the keeper of panes

@@ -2,15 +2,14 @@
 
 mod add;
 mod add_nats;
-mod linked;
 mod serve;
 mod settings_file;
 mod show;
 
 use crate::failure::Outcome;
 
-pub(crate) use linked::{machines, settings};
 pub(crate) use serve::give_answer;
+pub(crate) use settings_file::{machines, settings};
 pub(crate) use show::{set_machines, state_text};
 
 /// See agents of other machines in one inbox

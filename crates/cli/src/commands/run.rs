@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use clap::ValueHint;
 use ringer_config::{Config, TitleMark};
 use ringer_core::message::{Kind, MessageOrigin, Place, SurfaceId};
 use ringer_core::time::rounded_span_text;
@@ -16,11 +17,9 @@ use ringer_platform::{find_program, is_program, variable};
 use ringer_pty::{Ending, Finished, HubSurface, Launch, OwnSurface, die_by};
 use ringer_term::{Channel, EmulatedTerminal, Env, identity_variables, sanitise_line};
 
-use super::command_words::CommandWords;
 use super::lead_session::{self, cannot_run};
 use super::ui::user_settings;
-use crate::exit::Exit;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Exit, Failure, Outcome};
 use crate::output::eprint_line;
 use crate::{context, hub_client, origin};
 
@@ -215,5 +214,31 @@ impl Ended {
         let is_success = self.finished.ending.is_success();
         let told = |agent: &AgentSummary| is_success || agent.state.as_deref() == Some("error");
         Ok(self.origin.surface.is_some() && agents.iter().filter(is_here).any(told))
+    }
+}
+
+// No documentation of the struct: it would be taken for that of the command that it is a part of.
+#[derive(Debug, clap::Args)]
+pub(super) struct CommandWords {
+    /// The command and its arguments
+    #[arg(
+        required = true,
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "COMMAND",
+        value_hint = ValueHint::CommandWithArguments
+    )]
+    command: Vec<OsString>,
+}
+
+impl CommandWords {
+    /// The program and its arguments.
+    pub(super) fn split(&self) -> Result<(&OsStr, &[OsString]), Failure> {
+        let (program, rest) = self.command.split_first().ok_or_else(|| Failure::usage("which command?"))?;
+        Ok((program, rest))
+    }
+
+    pub(super) fn all(&self) -> &[OsString] {
+        &self.command
     }
 }

@@ -4,8 +4,7 @@ use std::io::Read;
 
 use ringer_workspace::Request;
 
-use crate::exit::Exit;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Exit, Failure, Outcome};
 use crate::{context, guard, panes};
 
 /// Type a text into a pane

@@ -19,8 +19,7 @@ use serde_json::{Value, json};
 
 use crate::client_setup::{INSTALL, TAKEN, failure, own_path, passing_place, program, setup_paths};
 use crate::confirm::{ask_for_line, can_ask, confirm, confirm_by_enter, confirm_or_show};
-use crate::exit::Exit;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Exit, Failure, Outcome};
 use crate::output::{eprint_line, print_json, print_line, print_text};
 use crate::probe::detect_and_ask;
 use crate::{context, hub_client};

@@ -5,8 +5,7 @@ use ringer_turn::Charset;
 
 use crate::agent_page::{AgentPage, PageStyle};
 use crate::failure::Outcome;
-use crate::output::{print_json, print_text};
-use crate::signs::has_unicode;
+use crate::output::{has_unicode, print_json, print_text};
 use crate::table::Style;
 use crate::{agent_names, context};
 

@@ -9,8 +9,7 @@ use ringer_journal::{IdSource, Journal};
 use ringer_term::sanitise_line;
 use serde_json::{Value, json};
 
-use crate::exit::Exit;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Exit, Failure, Outcome};
 use crate::notifications::Notifications;
 use crate::output::{print_json, print_line};
 use crate::time_arguments::{UNTIL_EXAMPLES, parse_until};

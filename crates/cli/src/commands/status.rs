@@ -9,7 +9,7 @@ use ringer_term::sanitise_line;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::doing::Doing;
+use crate::agent_page::Doing;
 use crate::failure::{Failure, Outcome};
 use crate::hub_client::Problem;
 use crate::machine_agents::UnlistedAgents;

@@ -15,8 +15,7 @@ use serde_json::{Value, json};
 
 use super::config;
 use crate::confirm::confirm;
-use crate::exit::Exit;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Exit, Failure, Outcome};
 use crate::output::{count, eprint_line, print_json, print_line};
 use crate::{context, guard};
 

@@ -10,14 +10,12 @@ use ringer_platform::variable;
 use ringer_ui::{Backend, KeyMap, Palette, Settings, Theme};
 use ringer_workspace::PaneKeys;
 
-use super::inbox_tables::{MOUSE_OFF, THEME_MOUSE, THEME_NAME};
+use super::config::{MOUSE_OFF, THEME_MOUSE, THEME_NAME};
 use super::ui_backend::UiBackend;
 use super::{config, welcome};
 use crate::editor;
-use crate::exit::Exit;
-use crate::failure::{Failure, Outcome};
-use crate::output::set_screen_open;
-use crate::signs::has_unicode;
+use crate::failure::{Exit, Failure, Outcome};
+use crate::output::{has_unicode, set_screen_open};
 
 pub(crate) fn run() -> Outcome {
     let is_dumb = variable("TERM").is_none_or(|term| term == "dumb");

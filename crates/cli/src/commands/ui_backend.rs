@@ -20,15 +20,14 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{answer, setup, undo, why};
-use crate::agent_names::label_of;
-use crate::agent_page::{AgentPage, PageStyle};
-use crate::doing::{self, Doing};
+use crate::agent_names::{self, label_of};
+use crate::agent_page::{self, AgentPage, Doing, PageStyle};
 use crate::failure::Failure;
 use crate::notifications::label_and_text;
 use crate::output::set_screen_open;
 use crate::places::Places;
 use crate::time_arguments::parse_until;
-use crate::{agent_names, context, editor, hub_client, machine_agents, mutes, program_questions};
+use crate::{context, editor, hub_client, machine_agents, mutes, program_questions};
 
 /// How many of the newest notifications are shown.
 const MAX_RECENT: usize = 300;
@@ -86,7 +85,7 @@ impl Backend for UiBackend {
     }
 
     fn follow_tools(&self, changed: &dyn Fn()) {
-        doing::follow(changed);
+        agent_page::follow(changed);
     }
 
     fn follow_machines(&self, changed: &dyn Fn()) {

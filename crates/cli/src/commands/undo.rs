@@ -7,8 +7,7 @@ use ringer_ipc::HubClientError;
 use ringer_journal::{IdSource, Journal};
 use serde_json::{Value, json};
 
-use crate::exit::Exit;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Exit, Failure, Outcome};
 use crate::output::{eprint_line, print_json, print_line};
 use crate::{context, guard, hub_client};
 

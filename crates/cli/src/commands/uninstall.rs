@@ -18,15 +18,12 @@ use serde::Serialize;
 use self::state::StateFiles;
 use super::nuke::stop_listener;
 use super::{config, hub};
-use crate::client_paths::client_paths;
-use crate::client_setup::{failure, own_path, setup_paths};
+use crate::client_setup::{client_paths, failure, own_path, setup_paths};
 use crate::confirm::confirm;
-use crate::exit::Exit;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Exit, Failure, Outcome};
 use crate::output::{count, eprint_line, print_json, print_line, print_text, short_path};
-use crate::panes;
 use crate::tmux_setup::{ConfigChange, installed_servers};
-use crate::{context, guard};
+use crate::{context, guard, panes};
 
 /// Remove everything that Ringer wrote: hooks, backups, the journal, repository ids
 ///

@@ -7,8 +7,7 @@ use ringer_journal::HubStore;
 use ringer_term::sanitise_line;
 use serde_json::{Value, json};
 
-use crate::exit::Exit;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Exit, Failure, Outcome};
 use crate::notifications::Notifications;
 use crate::output::{print_json, print_line, print_text};
 use crate::{context, hub_client};

@@ -21,8 +21,7 @@ use crate::delivery::setup::{DeliverySetup, WEBHOOK_ATTEMPTS};
 use crate::delivery::terminals::{NotShown, ShownInTerminal, Terminal};
 use crate::delivery::titles::{RETRY_AFTER, TitleMarkChange, TitleOutcome};
 use crate::journal_maintenance::{JournalMaintenance, JournalTasks, JournalTasksDone};
-use crate::message::Input;
-use crate::message::{DeliveryReport, Job, LoopEvent};
+use crate::message::{DeliveryReport, Input, Job, LoopEvent};
 
 /// Programs of one kind that may run at once; the others wait. Enough for a burst, and few enough for a laptop when
 /// each is a shell script.

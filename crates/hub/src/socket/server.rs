@@ -6,6 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use ringer_ipc::host::RequestGuard;
+use ringer_ipc::{ApiError, MAX_LINE, Response, read_request};
+use ringer_platform::FIRST_FRAME_WITHIN;
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt;
 use tokio::net::unix::OwnedWriteHalf;
@@ -14,17 +17,12 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 
 use crate::delivery::session_bus::SessionDesktop;
-use crate::hosts::protocol::ConnectionId;
-use crate::hosts::protocol::HOST_PROTOCOL;
-use crate::message::LoopEvent;
-use crate::message::{Answered, Input, Reply};
+use crate::hosts::protocol::{ConnectionId, HOST_PROTOCOL};
+use crate::message::{Answered, Input, LoopEvent, Reply};
 use crate::socket::lines::{Lines, TooLong};
 use crate::socket::slots::{ConnectionSlot, ConnectionSlots};
 use crate::socket::subscriptions::Subscription;
 use crate::view;
-use ringer_ipc::host::RequestGuard;
-use ringer_ipc::{ApiError, MAX_LINE, Response, read_request};
-use ringer_platform::FIRST_FRAME_WITHIN;
 
 /// Connections at once. One more takes the place of the oldest that has not sent a whole line; where all have, it may
 /// only ask for what `CONTROL` names.

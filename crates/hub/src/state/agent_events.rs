@@ -13,8 +13,7 @@ use ringer_journal::{AgentInfo, AgentUpdate, Error, TERMINAL_CLIENT};
 use serde_json::json;
 
 use super::{HubState, RETRY_AFTER};
-use crate::message::Action;
-use crate::message::WatchOutcome;
+use crate::message::{Action, WatchOutcome};
 
 /// What an agent is sent of the output of a watch's command: its context is dear, and the file is there to read.
 const MAX_OUTPUT_CHARS: usize = 8_000;

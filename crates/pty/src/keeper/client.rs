@@ -14,8 +14,8 @@ use rustix::io::Errno;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::kept_panes::RING_LIMIT;
 use super::message_buffer::MessageBuffer;
-use super::output_ring::RING_LIMIT;
 use super::wire::{
     ByteString, Hello, KeeperMessage, KeeperRequest, LINE_LIMIT, PaneHeader, StartRequest, VERSION, Welcome,
 };

@@ -12,13 +12,16 @@ use ringer_relay::{Answered, Error, OneQuestion, Purpose, TeamSetup, answer_in_t
 use ringer_term::sanitise_line;
 use serde_json::Value;
 
-use super::reasons::{DIALOG_ONLY, OVER};
 use crate::commands::relay;
 use crate::confirm::ask_for_line;
-use crate::exit::Exit;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Exit, Failure, Outcome};
 use crate::output::{eprint_line, print_line};
 use crate::{context, guard};
+
+/// Why some prompts cannot be answered with a command.
+pub(super) const NOT_TOLD: &str = "its client does not tell what it asks";
+pub(super) const DIALOG_ONLY: &str = "its client takes answers only in its own terminal";
+pub(super) const OVER: &str = "it is over";
 
 /// How long the other machine may take: a connection of ssh, and the 2 s that an agent has to take the answer.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(30);

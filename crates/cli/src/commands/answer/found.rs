@@ -6,8 +6,7 @@ use ringer_hub::Clock;
 use ringer_journal::{Journal, Question, StoredPrompt};
 use ringer_term::sanitise_line;
 
-use crate::exit::Exit;
-use crate::failure::Failure;
+use crate::failure::{Exit, Failure};
 use crate::notifications::Notifications;
 
 /// What is to be answered.

@@ -10,7 +10,7 @@ use ringer_deliver::{Error, PersonCommand, WebhookRequest};
 use ringer_hub::delivery::setup;
 use ringer_platform::owned;
 
-use super::hub_view::{self, HubView};
+use super::hub::{self, HubView};
 use super::programs::find;
 use super::row::{Check, Row};
 use super::send;
@@ -65,7 +65,7 @@ pub(super) fn desktop(popup: PopupMode, send: bool) -> Row {
         }
     };
     // What is sent goes where the hub's popups go.
-    let bus = hub.as_ref().map_or_else(hub_view::own_bus, |hub| hub.bus.clone());
+    let bus = hub.as_ref().map_or_else(hub::own_bus, |hub| hub.bus.clone());
     if send {
         return match send::desktop(bus) {
             Ok(how) => Row::ok(part, how),
@@ -105,7 +105,7 @@ pub(super) fn desktop_server() -> Result<String, String> {
     if let Some(hub) = hub {
         return hub.server;
     }
-    let bus = hub_view::own_bus().or_else(|| cfg!(target_os = "macos").then(String::new));
+    let bus = hub::own_bus().or_else(|| cfg!(target_os = "macos").then(String::new));
     let bus = bus.ok_or_else(|| "no session bus".to_owned())?;
     send::describe_desktop(&bus).map_err(|error| error.to_string())
 }
@@ -127,7 +127,7 @@ fn sound(part: String, key: &str, wanted: &SoundSetting, send: bool) -> Row {
         SoundSetting::File(file) => format!("{}, played", file.display()),
         SoundSetting::Theme => "the theme's, played".to_owned(),
     };
-    let Some(player) = setup::sound(wanted).player(&hub_view::search_path()) else {
+    let Some(player) = setup::sound(wanted).player(&hub::search_path()) else {
         return Row::broken(part, "no program found to play it")
             .fix(format!("install pw-play, paplay or canberra-gtk-play, or set {key} = false"));
     };

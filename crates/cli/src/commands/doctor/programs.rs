@@ -6,7 +6,7 @@ use std::time::Duration;
 use ringer_config::{HookEntry, Watch};
 use ringer_platform::{find_program, is_program};
 
-use super::hub_view::search_path;
+use super::hub::search_path;
 use super::row::{Check, Row, Verdict};
 use super::send;
 use super::settings::Named;

@@ -3,8 +3,7 @@
 use ringer_journal::{Home, HubLock, HubStore, Journal, Repair};
 
 use crate::context;
-use crate::exit::Exit;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Exit, Failure, Outcome};
 use crate::output::{count, print_line};
 
 pub(super) fn run() -> Outcome {

@@ -3,12 +3,15 @@
 use std::fs::OpenOptions;
 
 use ringer_config::Config;
+use ringer_core::message::SurfaceId;
 use ringer_core::policy::PopupMode;
 use ringer_term::{
     Detection, Method, MethodChoice, Multiplexer, OutgoingNotification, Passthrough, Urgency, choose_method,
 };
+use ringer_windows::inspect;
 
 use super::row::{Row, reason};
+use crate::origin::plain_surface;
 use crate::probe::detect_here;
 use crate::terminal::{apple_bell, random_id, terminal_name, write_to_terminal};
 
@@ -91,4 +94,24 @@ fn show(detection: &Detection, choice: &MethodChoice) -> Row {
         Ok(()) => Row::ok(part, format!("{} bytes through {}", bytes.len(), choice.method.as_str())),
         Err(failure) => Row::warn(part, reason(&failure)).fix("run ringer doctor --send in a terminal"),
     }
+}
+
+const PART: &str = "window";
+
+/// A row where this terminal has a window; none over SSH, in a pane of tmux or on a console.
+pub(super) fn window_rows() -> Vec<Row> {
+    let surface = plain_surface().map(|(surface, _)| SurfaceId::new(&surface));
+    let Some(report) = surface.as_ref().and_then(inspect) else { return Vec::new() };
+    let can = match (report.sees, report.goes) {
+        (true, _) => "Ringer sees when you look at it and can bring it to the front",
+        (false, true) => "Ringer can bring it to the front, but does not see when you look at it",
+        (false, false) => "Ringer does not see when you look at it and cannot bring it to the front",
+    };
+    let why = report.why.map(|why| format!(": {why}")).unwrap_or_default();
+    let what = format!("{}; {can}{why}", report.name);
+    // Without a fix it is as good as it can be there.
+    vec![match report.fix {
+        Some(fix) => Row::warn(PART, what).fix(fix),
+        None => Row::ok(PART, what),
+    }]
 }

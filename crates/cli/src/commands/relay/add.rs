@@ -14,11 +14,9 @@ use ringer_term::sanitise_line;
 use serde_json::Value;
 
 use super::add_nats;
-use super::linked::{link_failure, only_a_person, settings};
-use super::settings_file::SettingsFile;
+use super::settings_file::{SettingsFile, link_failure, only_a_person, settings};
 use crate::confirm::{can_ask, confirm, confirm_by_enter};
-use crate::exit::Exit;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Exit, Failure, Outcome};
 use crate::output::{print_line, short_path};
 use crate::{context, hub_client};
 

@@ -7,11 +7,9 @@ use ringer_journal::{Home, Journal};
 use ringer_relay::{BUILD_WITH_NATS, Error, TeamSetup, WITHOUT_NATS, forget_team, join_team};
 use ringer_term::sanitise_line;
 
-use super::linked::{link_failure, settings};
-use super::settings_file::SettingsFile;
+use super::settings_file::{SettingsFile, link_failure, settings};
 use crate::confirm::confirm_by_enter;
-use crate::exit::Exit;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Exit, Failure, Outcome};
 use crate::hub_client;
 use crate::output::{print_line, short_path};
 

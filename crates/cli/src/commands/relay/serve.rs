@@ -15,10 +15,8 @@ use ringer_term::sanitise_line;
 
 use crate::client_setup::own_path;
 use crate::commands::config::{environment, user_config};
-use crate::context;
-use crate::exit::Exit;
-use crate::failure::{Failure, Outcome};
-use crate::guard;
+use crate::failure::{Exit, Failure, Outcome};
+use crate::{context, guard};
 
 /// The most that is sent back of what `ringer answer` prints. All that is asked fits: a text has 64 KiB, and at most six times as
 /// much as JSON. As part of a frame this is at most twice as long, and a frame has 1 MiB.

@@ -4,13 +4,16 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use ringer_config::{RelayEntry, user_path};
+use ringer_config::{Config, RelayEntry, user_path};
+use ringer_core::Scope;
+use ringer_journal::{Home, Journal};
 use ringer_platform::{Durability, replace_file};
+use ringer_term::sanitise_line;
 use toml_edit::{Array, ArrayOfTables, Document, DocumentMut, Item, Table, value};
 
-use crate::commands::config::environment;
-use crate::exit::Exit;
-use crate::failure::{Failure, Outcome};
+use crate::commands::config::{self, environment};
+use crate::failure::{Exit, Failure, Outcome};
+use crate::guard;
 use crate::output::short_path;
 
 /// The person's file as it can be changed.
@@ -139,6 +142,35 @@ fn read(path: &Path) -> Result<Option<String>, Failure> {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(Failure::open(&short_path(path), error)),
     }
+}
+
+/// The person's settings; the defaults where there is no file.
+pub(crate) fn settings() -> Result<Config, Failure> {
+    match config::user_config(&environment()) {
+        None => Ok(Config::default()),
+        Some((_, Ok(config))) => Ok(config),
+        Some((path, Err(errors))) => config::report_and_fail(&path, errors),
+    }
+}
+
+/// The machines that are set. None where the settings cannot be read: a command that only looks goes on without them.
+pub(crate) fn machines() -> Vec<RelayEntry> {
+    let read = config::user_config(&environment());
+    read.and_then(|(_, config)| config.ok()).map(|config| config.relays).unwrap_or_default()
+}
+
+/// What is wrong with a link, for a command.
+pub(super) fn link_failure(error: ringer_relay::Error) -> Failure {
+    match error {
+        ringer_relay::Error::Journal(error) => error.into(),
+        error => Failure::new(Exit::Unavailable, sanitise_line(&error.to_string())),
+    }
+}
+
+/// Links run programs, so only a person may change them.
+pub(super) fn only_a_person(home: &Home) -> Outcome {
+    let mut journal = Journal::open(home)?;
+    guard::only_a_person(&mut journal, &Scope::global(), "change the links to other machines")
 }
 
 #[cfg(test)]

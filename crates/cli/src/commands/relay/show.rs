@@ -7,7 +7,7 @@ use ringer_relay::{LinkState, LinkStatus, RelayStatus};
 use ringer_term::sanitise_line;
 use serde_json::{Value, json};
 
-use super::linked::settings;
+use super::settings_file::settings;
 use crate::context;
 use crate::failure::{Failure, Outcome};
 use crate::output::{count, print_json, print_line};

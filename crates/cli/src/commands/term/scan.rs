@@ -9,8 +9,7 @@ use ringer_term::{Scanner, TerminalEvent, escape_json};
 
 use super::report;
 use super::view::{EventView, format_text};
-use crate::exit::Exit;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Exit, Failure, Outcome};
 use crate::output::{check_write, eprint_line};
 
 /// Find notifications, titles, progress and bells in terminal output

@@ -7,8 +7,7 @@ use std::path::{Path, PathBuf};
 use ringer_ipc::discovery::directories_outside;
 use ringer_journal::{Home, runtime_directories};
 
-use crate::exit::Exit;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Exit, Failure, Outcome};
 use crate::output::short_path;
 
 /// What names of files in the home begin with. Databases have others beside them, and logs an older one.

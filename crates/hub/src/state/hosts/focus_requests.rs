@@ -7,8 +7,7 @@ use serde_json::Value;
 
 use super::host_focus::FocusWaiter;
 use super::surfaces::FocusOutcome;
-use crate::hosts::protocol::ConnectionId;
-use crate::hosts::protocol::{HostOrder, SentOrder};
+use crate::hosts::protocol::{ConnectionId, HostOrder, SentOrder};
 use crate::hosts::tmux::Unreachable;
 use crate::message::{Action, Answer, Job};
 use crate::socket::requests::TargetParams;

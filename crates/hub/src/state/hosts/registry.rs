@@ -13,8 +13,9 @@ use ringer_core::message::{Place, Scope, SurfaceId, WorkspaceId};
 use ringer_ipc::ApiError;
 use ringer_ipc::host::SurfaceInfo;
 
-use crate::hosts::protocol::ConnectionId;
-use crate::hosts::protocol::{HostAbilities, HostRequest, LooksParams, SurfaceParams, ViewParams};
+use crate::hosts::protocol::{
+    ConnectionId, HostAbilities, HostRequest, LooksParams, SurfaceParams, ViewParams,
+};
 
 /// Surfaces that one host may have: more than a person opens. The engine knows as many of all hosts.
 const MAX_SURFACES: usize = 4096;

@@ -6,9 +6,7 @@ use ringer_ipc::ApiError;
 use serde_json::json;
 
 use super::surfaces::AfterHost;
-use crate::hosts::protocol::ConnectionId;
-use crate::hosts::protocol::HostOrder;
-use crate::hosts::protocol::HostRequest;
+use crate::hosts::protocol::{ConnectionId, HostOrder, HostRequest};
 use crate::hosts::tmux::Unreachable;
 use crate::message::Answer;
 use crate::state::HubState;

@@ -8,16 +8,14 @@ use ringer_core::attention::{Badge, Ring};
 use ringer_core::message::{Place, SurfaceId, WorkspaceId};
 use ringer_core::toast::Toast;
 use ringer_core::{Event, Message};
+use ringer_ipc::ApiError;
+use ringer_ipc::host::{FocusResult, Host, SurfaceInfo};
 
 use super::registry::{AttachedHosts, HostChanges};
 use crate::delivery::session_bus::Callers;
 use crate::delivery::terminals::Terminal;
-use crate::hosts::protocol::ConnectionId;
-use crate::hosts::protocol::HostRequest;
-use crate::hosts::protocol::{HostOrder, SentOrder};
+use crate::hosts::protocol::{ConnectionId, HostOrder, HostRequest, SentOrder};
 use crate::hosts::tmux::{TmuxPane, Unreachable};
-use ringer_ipc::ApiError;
-use ringer_ipc::host::{FocusResult, Host, SurfaceInfo};
 
 /// Terminals of a workspace that are tried for a message that came from none of them. The first is nearly always there; the
 /// others are tried when it was closed since it spoke.

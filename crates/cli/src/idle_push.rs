@@ -10,8 +10,8 @@ use ringer_hub::Log;
 use ringer_journal::Home;
 use ringer_platform::{path_variable, variable};
 
-use crate::agent_thread::AgentThread;
-use crate::client_paths::client_paths;
+use crate::client_setup::client_paths;
+use crate::session_thread::AgentThread;
 
 /// After how long an agent that could not be reached is tried again, each time: its client may only just have started.
 const TRY_AGAIN: [Duration; 5] = [
