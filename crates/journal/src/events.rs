@@ -2,8 +2,8 @@
 
 pub(crate) mod apply;
 pub(crate) mod event;
-pub(crate) mod lost;
 pub(crate) mod record;
 pub(crate) mod spool;
+
 #[cfg(test)]
 mod tests;

@@ -1,5 +1,4 @@
 //! The file that the hub alone writes.
 
-pub(crate) mod pruning;
 pub(crate) mod store;
 pub(crate) mod transaction;

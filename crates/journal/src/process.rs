@@ -1,11 +1,15 @@
 //! Processes, as the kernel describes them: whose child, on which terminal, since when.
 
+#[cfg(target_os = "macos")]
+mod macos;
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt;
 #[cfg(target_os = "linux")]
 use std::path::Path;
 
-#[cfg(target_os = "macos")]
-mod macos;
-pub(crate) mod session_leader;
+use ringer_core::message::{SurfaceId, TtySurface};
 
 /// What is needed to know a process again and to find its terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,7 +62,7 @@ fn stat_line(pid: impl std::fmt::Display) -> Option<String> {
     use std::io::Read;
     // One read: the line is shorter than this, and on the fast path every ancestor costs one.
     let mut line = [0; 1024];
-    let length = std::fs::File::open(format!("/proc/{pid}/stat")).ok()?.read(&mut line).ok()?;
+    let length = fs::File::open(format!("/proc/{pid}/stat")).ok()?.read(&mut line).ok()?;
     Some(String::from_utf8_lossy(&line[..length]).into_owned())
 }
 
@@ -70,7 +74,7 @@ pub(crate) fn started(pid: u32) -> Option<u64> {
 /// Returns true if two processes are known to run different programs. Two versions of one program are the same.
 #[cfg(target_os = "linux")]
 pub fn run_different_programs(one: u32, other: u32) -> bool {
-    let program = |pid| std::fs::read_link(format!("/proc/{pid}/exe")).ok();
+    let program = |pid| fs::read_link(format!("/proc/{pid}/exe")).ok();
     program(one).zip(program(other)).is_some_and(|(one, other)| !are_versions_of_one(&one, &other))
 }
 
@@ -119,6 +123,130 @@ fn is_same_and_ending(stat: &str, started: Option<u64>) -> Option<bool> {
     let signals = fields.get(28)?.parse::<u64>().ok()?;
     let ends = matches!(state, "Z" | "X" | "x") || flags & EXITING != 0 || signals & KILL != 0;
     (own.parse().ok() == started).then_some(ends)
+}
+
+/// How far up is looked. An agent, its shell and a few wrappers lie between a hook and the terminal.
+const MAX_TERMINAL_ANCESTORS: usize = 32;
+
+/// A terminal, and when the leader of its session was started: devices are used again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ControllingTerminal {
+    /// Its device.
+    pub tty: String,
+    /// When the leader of its session was started, in the kernel's unit.
+    pub leader_started: u64,
+    /// The process that started the leader.
+    pub leader_parent: u32,
+}
+
+impl ControllingTerminal {
+    /// That of a process, by its number or as `self`; else that of its nearest ancestor that has one.
+    pub fn of(pid: impl std::fmt::Display) -> Option<Self> {
+        let mut stat = ProcessStat::of(pid)?;
+        for _ in 0..MAX_TERMINAL_ANCESTORS {
+            if let Some(tty) = device_path(stat.tty) {
+                let leader = ProcessStat::of(stat.session)?;
+                return Some(Self { tty, leader_started: leader.started, leader_parent: leader.parent });
+            }
+            if stat.parent <= 1 {
+                return None;
+            }
+            stat = ProcessStat::of(stat.parent)?;
+        }
+        None
+    }
+
+    /// The id of its surface.
+    pub fn surface(&self) -> String {
+        TtySurface { tty: &self.tty, leader_started: self.leader_started }.id().to_string()
+    }
+}
+
+/// The path of a terminal by the kernel's number for it: pseudo-terminals and consoles.
+#[cfg(not(target_os = "macos"))]
+fn device_path(number: u32) -> Option<String> {
+    let (major, minor) = ((number >> 8) & 0xfff, (number & 0xff) | ((number >> 12) & 0xf_ff00));
+    match major {
+        4 => Some(format!("/dev/tty{minor}")),
+        136..=143 => Some(format!("/dev/pts/{}", (major - 136) * 256 + minor)),
+        _ => None,
+    }
+}
+
+/// The path of a terminal by the kernel's number for it: pseudo-terminals, which have no other name on macOS.
+#[cfg(target_os = "macos")]
+fn device_path(number: u32) -> Option<String> {
+    let path = format!("/dev/ttys{:03}", number & 0xff_ffff);
+    fs::metadata(&path).ok().filter(|device| device.rdev() == u64::from(number)).map(|_| path)
+}
+
+/// The process that leads a terminal's session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SessionLeader {
+    /// Its number.
+    pub pid: u32,
+    /// The process that started it: mostly the program that draws the terminal.
+    pub parent: u32,
+}
+
+/// Why the leader of a terminal's session is not known.
+#[derive(Debug)]
+pub enum SessionLeaderError {
+    /// The device is not there.
+    NoDevice(io::Error),
+    /// The terminal was closed.
+    Unused,
+    /// The device is that of a terminal that was opened later.
+    OtherTerminal,
+    /// The system does not tell.
+    Unknown,
+}
+
+impl SessionLeaderError {
+    /// A sentence about the device.
+    pub fn words(&self, tty: &str) -> String {
+        match self {
+            Self::NoDevice(error) => format!("{tty} cannot be used: {error}"),
+            Self::Unused => format!("{tty} is no longer used by any process"),
+            Self::OtherTerminal => format!("{tty} is now another terminal"),
+            Self::Unknown => format!("{tty}: macOS does not tell which terminal that is"),
+        }
+    }
+}
+
+impl SessionLeader {
+    /// The leader of the session on a device, if that is still the terminal of the surface.
+    pub fn of(surface: &SurfaceId, tty: &str) -> Result<Self, SessionLeaderError> {
+        if cfg!(target_os = "macos") {
+            return Err(SessionLeaderError::Unknown);
+        }
+        let device = fs::metadata(tty).map_err(SessionLeaderError::NoDevice)?.rdev();
+        let (leader, started) = Self::on(device).ok_or(SessionLeaderError::Unused)?;
+        if surface.tty().is_some_and(|plain| plain.leader_started != started) {
+            return Err(SessionLeaderError::OtherTerminal);
+        }
+        Ok(leader)
+    }
+
+    /// The leader of the session on a device, and when it was started.
+    fn on(device: u64) -> Option<(Self, u64)> {
+        let processes = fs::read_dir("/proc").ok()?;
+        let mut pids =
+            processes.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+        pids.find_map(|pid| {
+            let stat =
+                ProcessStat::of(pid).filter(|stat| stat.session == pid && u64::from(stat.tty) == device)?;
+            Some((Self { pid, parent: stat.parent }, stat.started))
+        })
+    }
+
+    /// The variables of its environment, as it was started with them.
+    pub fn variables(&self) -> io::Result<Vec<(String, String)>> {
+        let bytes = fs::read(format!("/proc/{}/environ", self.pid))?;
+        let text = String::from_utf8_lossy(&bytes);
+        let variables = text.split('\0').filter_map(|entry| entry.split_once('='));
+        Ok(variables.map(|(name, value)| (name.to_owned(), value.to_owned())).collect())
+    }
 }
 
 #[cfg(test)]
@@ -212,5 +340,14 @@ mod tests {
     fn this_process_is_the_same_by_name_and_by_number() {
         assert_eq!(ProcessStat::of("self"), ProcessStat::of(std::process::id()));
         assert!(started(std::process::id()).is_some());
+    }
+
+    #[test]
+    #[cfg(not(target_os = "macos"))]
+    fn devices_by_their_numbers() {
+        assert_eq!(device_path(34_816 + 7).as_deref(), Some("/dev/pts/7"));
+        assert_eq!(device_path(35_072).as_deref(), Some("/dev/pts/256"));
+        assert_eq!(device_path(0x0401).as_deref(), Some("/dev/tty1"));
+        assert_eq!(device_path(0), None);
     }
 }

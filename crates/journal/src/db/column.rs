@@ -1,7 +1,7 @@
 //! The columns of a table, and values that fit into them.
 
-use rusqlite::Connection;
 use rusqlite::types::{ToSqlOutput, ValueRef};
+use rusqlite::{Connection, Row};
 
 /// A column of a table.
 pub(crate) struct Column {
@@ -54,4 +54,24 @@ pub(crate) fn columns(connection: &Connection, table: &str) -> rusqlite::Result<
             Ok(Column { name: row.get(0)?, kind, may_be_null })
         })?
         .collect()
+}
+
+/// A text. Bytes that are no UTF-8 are replaced with U+FFFD: a damaged byte costs a character, and not the row.
+///
+/// Every text of both files is read with this or with [`optional_text`]. `row.get` fails on such bytes, and a
+/// single one would make the whole query fail.
+pub(crate) fn text(row: &Row<'_>, column: usize) -> rusqlite::Result<String> {
+    match row.get_ref(column)? {
+        ValueRef::Text(bytes) => Ok(String::from_utf8_lossy(bytes).into_owned()),
+        // The tables are strict: another type is damage of the file, which is repaired.
+        other => Err(rusqlite::Error::InvalidColumnType(column, "text".to_owned(), other.data_type())),
+    }
+}
+
+/// The same where there may be none.
+pub(crate) fn optional_text(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<String>> {
+    match row.get_ref(column)? {
+        ValueRef::Null => Ok(None),
+        _ => text(row, column).map(Some),
+    }
 }

@@ -8,13 +8,10 @@ use std::time::Duration;
 use ringer_platform::sync_directory;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
-use crate::db::damage;
-use crate::db::files::{FILES, move_database, remove_database};
-use crate::db::repair_record;
-use crate::db::rescue;
-use crate::db::schema::Schema;
-use crate::db::tables;
+use crate::db::damage::{self, FILES, move_database, remove_database};
+use crate::db::tables::{self, Schema};
 use crate::db::write_lock::{self, LockTimeout};
+use crate::db::{repair_record, rescue};
 use crate::error::Error;
 use crate::home::{Home, beside};
 use crate::lock::FileId;
@@ -167,7 +164,7 @@ fn copy_readable_rows<S: Schema>(
 #[cfg(test)]
 mod tests {
     use super::{begin, beside, finish, fresh};
-    use crate::db::files::move_database;
+    use crate::db::damage::move_database;
     use crate::db::write_lock::LockTimeout;
     use crate::home::Home;
     use crate::journal::schema::JournalSchema;

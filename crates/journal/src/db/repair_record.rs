@@ -5,9 +5,8 @@ use std::path::PathBuf;
 use ringer_core::MessageId;
 use rusqlite::{Connection, Row, Transaction, params};
 
-use crate::db::column::columns;
-use crate::db::files::FILES;
-use crate::db::text::{optional_text, text};
+use crate::db::column::{columns, optional_text, text};
+use crate::db::damage::FILES;
 use crate::home::beside;
 use crate::ids::IdSource;
 

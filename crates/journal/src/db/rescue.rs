@@ -10,9 +10,9 @@ use rusqlite::{Connection, OpenFlags, Params, Statement, Transaction};
 
 use crate::db::column::{Column, columns};
 use crate::db::connection::read_index;
-use crate::db::files::{log_length, remove_database};
+use crate::db::damage::{log_length, remove_database};
 use crate::db::log::Log;
-use crate::db::schema::Schema;
+use crate::db::tables::Schema;
 use crate::home::Home;
 use crate::lock::FileId;
 

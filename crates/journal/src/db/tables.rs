@@ -1,8 +1,10 @@
 //! The tables of a file, and their version.
 
+use std::fmt::Debug;
+
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
-use crate::db::schema::Schema;
+use crate::home::Home;
 
 /// The version of the tables that this program makes and reads.
 pub(crate) const VERSION: i64 = 1;
@@ -57,5 +59,67 @@ fn execute(transaction: &Transaction<'_>, statements: &[&str]) -> rusqlite::Resu
     })
 }
 
+/// Schema of one database file: name, tables, rescue order.
+pub trait Schema: Debug + Default {
+    /// The name of the file in the home.
+    const FILE: &'static str;
+    /// The file that its writers lock. Not the database itself: closing another descriptor of that would drop SQLite's
+    /// locks.
+    const LOCK: &'static str;
+    /// The definitions of its tables, as an empty file gets them.
+    const TABLES: &'static [&'static str];
+    /// The tables whose rows are copied out of a damaged file. The rows of the first one are counted.
+    const RESCUED_TABLES: &'static [&'static str];
+
+    /// Runs once every readable row is in the fresh file.
+    fn after_rescue(_fresh: &Transaction<'_>, _damaged: &Connection) -> rusqlite::Result<()> {
+        Ok(())
+    }
+
+    /// Whether the row numbers are used up, which SQLite reports as a full disk. Only damage makes them so high.
+    fn is_exhausted(_connection: &Connection) -> bool {
+        false
+    }
+
+    /// Runs once the fresh file has replaced the damaged one.
+    fn after_repair(_home: &Home) {}
+}
+
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+    use crate::hub_store::store::HubSchema;
+    use crate::journal::schema::JournalSchema;
+
+    fn pages_of_definitions<S: Schema>() -> i64 {
+        let directory = tempfile::tempdir().unwrap();
+        let mut connection = Connection::open(directory.path().join(S::FILE)).unwrap();
+        make::<S>(&mut connection).unwrap();
+        let mut count = connection.prepare("SELECT count(*) FROM dbstat WHERE name = 'sqlite_schema'");
+        if let Ok(statement) = &mut count {
+            return statement.query_row([], |row| row.get(0)).unwrap();
+        }
+        // Without that table: one leaf of 4096 bytes holds it if its text is short enough.
+        let sum =
+            "SELECT sum(length(type) + 2 * length(name) + length(coalesce(sql, '')) + 16) FROM sqlite_schema";
+        connection.query_row(sum, [], |row| row.get::<_, i64>(0)).unwrap() / 3900 + 1
+    }
+
+    #[test]
+    fn the_tables_fit_into_the_first_page() {
+        assert_eq!((pages_of_definitions::<JournalSchema>(), pages_of_definitions::<HubSchema>()), (1, 1));
+    }
+
+    #[test]
+    fn a_file_of_this_version_is_known_by_its_tables() {
+        fn check<S: Schema>() {
+            let mut connection = Connection::open_in_memory().unwrap();
+            make::<S>(&mut connection).unwrap();
+            assert!(is_own::<S>(&connection).unwrap());
+            connection.execute_batch("CREATE TABLE another (a)").unwrap();
+            assert!(!is_own::<S>(&connection).unwrap());
+        }
+        check::<JournalSchema>();
+        check::<HubSchema>();
+    }
+}

@@ -18,11 +18,10 @@ use rusqlite::{OptionalExtension, Transaction};
 use serde::Deserialize;
 
 use super::event::{AgentEvent, InboxRequest, SpooledEvent, VERSION};
-use super::lost::LostEvents;
-use crate::db::text::text;
+use crate::db::column::text;
 use crate::db::write_lock::LockTimeout;
 use crate::error::Error;
-use crate::events::spool::{Entry, SHOWN_FOR, Spool};
+use crate::events::spool::{Entry, LostEvents, SHOWN_FOR, Spool};
 use crate::home::Home;
 use crate::ids::{IdSource, monotonic};
 use crate::journal::agent::apply::EventTime;

@@ -8,10 +8,10 @@ use ringer_core::attention::{AwayPeriod, Cause, Record, Trail, UndoItem};
 use ringer_core::policy::RequestedMute;
 use rusqlite::{Connection, OptionalExtension, Row};
 
+use crate::db::column::{optional_text, text};
 use crate::db::database::Database;
 use crate::db::repair_record::{REPAIR, quarantine_rows};
-use crate::db::schema::Schema;
-use crate::db::text::{optional_text, text};
+use crate::db::tables::Schema;
 use crate::error::Error;
 use crate::hub_store::transaction::{self, DeadLetter, HubChanges, PendingDelivery, PlaceFlag, ShownPopup};
 use crate::ids::IdSource;
@@ -361,4 +361,57 @@ fn steps_of(connection: &Connection, id: &str) -> rusqlite::Result<Trail> {
 /// The id in the first column, if it is one.
 fn message_id(row: &Row<'_>) -> rusqlite::Result<Option<MessageId>> {
     Ok(MessageId::parse(&text(row, 0)?).ok())
+}
+
+/// Steps of trails that are looked at in one transaction: a few milliseconds.
+const PIECE: i64 = 500;
+
+/// What is left of a pruning of the hub store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HubPruning {
+    /// Ids from this one on are not looked at yet.
+    from: String,
+    /// Those from this one on stay.
+    before: String,
+}
+
+impl HubPruning {
+    /// Everything that is older than the oldest message of the journal.
+    pub fn of(oldest: &MessageId) -> Self {
+        // Ids begin with the time, in 13 characters; what follows is chance.
+        let before = oldest.as_str().get(..13).unwrap_or_default().to_owned();
+        Self { from: String::new(), before }
+    }
+}
+
+impl HubStore {
+    /// Forgets a piece of what is read and resolved, and of what became of messages. What is unread or open stays on the list.
+    /// Gives what is left to be done.
+    pub fn prune(&mut self, pruning: HubPruning) -> Result<Option<HubPruning>, Error> {
+        let HubPruning { from, before } = pruning;
+        let end = self.write(|transaction| {
+            let end: Option<String> = transaction
+                .query_row(
+                    "SELECT id FROM trail WHERE id >= ?1 AND id < ?2 ORDER BY id LIMIT 1 OFFSET ?3",
+                    (&from, &before, PIECE),
+                    |row| text(row, 0),
+                )
+                .optional()?
+                // All steps of more than one piece may be those of one message.
+                .filter(|end| *end > from);
+            let to = end.as_ref().unwrap_or(&before);
+            for query in [
+                // By id, and not by the index of those that are read, which are nearly all.
+                "DELETE FROM notification WHERE +is_read = 1 AND +is_open = 0 AND id >= ?1 AND id < ?2",
+                "DELETE FROM trail WHERE id >= ?1 AND id < ?2 AND id NOT IN (SELECT id FROM notification)",
+            ] {
+                transaction.prepare(query)?.execute((&from, to))?;
+            }
+            if end.is_none() {
+                transaction.execute("DELETE FROM undo WHERE id < ?1 AND id <> ''", [&before])?;
+            }
+            Ok(end)
+        })?;
+        Ok(end.map(|from| HubPruning { from, before }))
+    }
 }

@@ -2,5 +2,4 @@
 
 pub(crate) mod apply;
 pub(crate) mod info;
-mod notice;
 pub(crate) mod update;

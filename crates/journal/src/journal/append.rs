@@ -5,13 +5,12 @@ use ringer_core::{Draft, MessageId, Recipient};
 use rusqlite::Transaction;
 use serde::{Deserialize, Serialize};
 
-use crate::db::text::text;
+use crate::db::column::text;
 use crate::error::Error;
 use crate::ids::IdSource;
-use crate::journal::inbox;
-use crate::journal::row;
 use crate::journal::schema::Journal;
 use crate::journal::sender::SenderClaim;
+use crate::journal::{inbox, row};
 use crate::wake::subscription;
 
 /// A message to append, with everything that the journal does not know: whichever process appends it, and however often, it is

@@ -8,8 +8,7 @@ use rusqlite::{OptionalExtension, ToSql, Transaction, ffi, params};
 
 use crate::error::Error;
 use crate::journal::row::COLUMNS;
-use crate::journal::schema::Journal;
-use crate::journal::sequence::{self, POSITION};
+use crate::journal::schema::{self, Journal, POSITION};
 
 /// A named reader of the messages of one scope. The lead agent's name is `lead`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -181,7 +180,7 @@ impl Journal {
     /// notice a damaged key in it, and the messages behind that key would never be read.
     fn check_scope_index(&mut self, consumer: &Consumer) -> Result<(), Error> {
         self.read(|connection| {
-            let highest = sequence::highest(connection)?;
+            let highest = schema::highest(connection)?;
             let counted = connection.query_row(
                 &format!(
                     "WITH place(seq) AS MATERIALIZED (SELECT max(?3, coalesce(

@@ -7,14 +7,13 @@ use std::time::{Duration, Instant};
 use ringer_core::Message;
 use rusqlite::{Connection, OptionalExtension, params};
 
-use crate::db::text::optional_text;
+use crate::db::column::optional_text;
 use crate::db::write_lock::LockTimeout;
 use crate::error::Error;
 use crate::home::Home;
 use crate::hub_store::store::HubStore;
 use crate::journal::consumer::advance;
-use crate::journal::schema::Journal;
-use crate::journal::sequence::POSITION;
+use crate::journal::schema::{Journal, POSITION};
 use crate::position::{Age, CatchUp, Cursor, ReadPosition};
 use crate::process::started;
 use crate::wake::doorbell::{self, BellLock, Doorbell, LockOwner, Removal};

@@ -9,7 +9,7 @@ use std::time::Duration;
 use ringer_core::message::{Agent, MessagePart};
 use rusqlite::{Connection, OptionalExtension, Row, Rows, ToSql, Transaction, params};
 
-use crate::db::text::text;
+use crate::db::column::text;
 use crate::error::Error;
 use crate::ids::IdSource;
 use crate::journal::row::{COLUMNS, read};

@@ -4,12 +4,11 @@
 use std::collections::BTreeMap;
 
 use ringer_core::Recipient;
-use rusqlite::{Connection, OptionalExtension, Transaction};
+use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
-use crate::db::text::text;
+use crate::db::column::text;
 use crate::error::Error;
-use crate::journal::schema::Journal;
-use crate::journal::{agent_note, earlier_key};
+use crate::journal::schema::{self, Journal};
 
 /// How the notes begin that hold the id of the machine of a name.
 const NOTE: &str = "relay-name:";
@@ -81,7 +80,7 @@ fn source_note_of(name: &str) -> String {
 
 /// The id of the machine of a name.
 pub(crate) fn id_of(connection: &Connection, name: &str) -> rusqlite::Result<Option<String>> {
-    agent_note::value(connection, &note_of(name))
+    schema::note(connection, &note_of(name))
 }
 
 /// The name of a machine.
@@ -92,7 +91,7 @@ pub(crate) fn name_of(connection: &Connection, machine_id: &str) -> rusqlite::Re
 }
 
 fn source_of(connection: &Connection, name: &str) -> rusqlite::Result<NameSource> {
-    let note = agent_note::value(connection, &source_note_of(name))?;
+    let note = schema::note(connection, &source_note_of(name))?;
     Ok(NameSource::of_note(note.as_deref()))
 }
 
@@ -125,10 +124,10 @@ fn note_name(
     name: &str,
     source: &NameSource,
 ) -> rusqlite::Result<()> {
-    agent_note::set(transaction, &note_of(name), machine_id)?;
-    earlier_key::forget_name(transaction, name)?;
+    schema::set_note(transaction, &note_of(name), machine_id)?;
+    forget_keys_ending_with(transaction, name)?;
     match source.note() {
-        Some(note) => agent_note::set(transaction, &source_note_of(name), &note),
+        Some(note) => schema::set_note(transaction, &source_note_of(name), &note),
         None => Ok(()),
     }
 }
@@ -205,7 +204,7 @@ impl Journal {
             if id_of(transaction, name)?.is_some() {
                 return Ok(MachineNaming::NameTaken);
             }
-            earlier_key::note_open(transaction, machine_id, from)?;
+            note_open_keys(transaction, machine_id, from)?;
             forget(transaction, machine_id)?;
             note_name(transaction, machine_id, name, source)?;
             transaction.execute("UPDATE message SET machine = ?1 WHERE machine = ?2", [name, from])?;
@@ -219,7 +218,7 @@ impl Journal {
     /// What was open when the machine of this name got it: under the machine's own keys, those that it is stored under.
     pub fn earlier_keys(&mut self, machine: &str) -> Result<BTreeMap<String, String>, Error> {
         self.read(|connection| match id_of(connection, machine)? {
-            Some(machine_id) => earlier_key::keys_of(connection, &machine_id),
+            Some(machine_id) => open_keys_of(connection, &machine_id),
             None => Ok(BTreeMap::new()),
         })
     }
@@ -247,13 +246,90 @@ impl Journal {
     }
 }
 
+/// How the notes begin that hold such a key. The id of the machine follows, and the key as the machine has it.
+const KEY_NOTE: &str = "relay-key:";
+/// The newest open ones that are noted. No machine has so many agents that wait.
+const MAX_KEYS: i64 = 1000;
+
+fn key_notes_of(machine_id: &str) -> String {
+    format!("{KEY_NOTE}{machine_id}:")
+}
+
+/// Notes what is open of a machine that is about to lose the name `from`.
+pub(crate) fn note_open_keys(
+    transaction: &Transaction<'_>,
+    machine_id: &str,
+    from: &str,
+) -> rusqlite::Result<()> {
+    let suffix = format!("@{from}");
+    // A mark ends an episode or answers a question.
+    let open = [("key", "mark-resolve"), ("question_id", "mark-answer")].map(|(column, end)| {
+        format!(
+            "SELECT {column} FROM message WHERE machine = ?1 AND kind NOT LIKE 'mark-%'
+             AND substr({column}, -length(?2)) = ?2 AND {column} NOT IN
+             (SELECT {column} FROM message WHERE machine = ?1 AND kind = '{end}' AND {column} IS NOT NULL)
+             GROUP BY {column} ORDER BY max(seq) DESC LIMIT ?3"
+        )
+    });
+    for query in open {
+        let keys: Vec<String> = transaction
+            .prepare(&query)?
+            .query_map(params![from, suffix, MAX_KEYS], |row| text(row, 0))?
+            .collect::<rusqlite::Result<_>>()?;
+        for key in keys {
+            if let Some(own) = key.strip_suffix(&suffix) {
+                schema::set_note(transaction, &format!("{}{own}", key_notes_of(machine_id)), &key)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Another machine has this name from now on, and keys that end with it are its own.
+pub(crate) fn forget_keys_ending_with(transaction: &Transaction<'_>, name: &str) -> rusqlite::Result<()> {
+    let delete = "DELETE FROM note WHERE name LIKE 'relay-key:%' AND substr(value, -length(?1)) = ?1";
+    transaction.execute(delete, [format!("@{name}")]).map(drop)
+}
+
+/// Forgets the keys of a machine.
+pub(crate) fn forget_keys_of(transaction: &Transaction<'_>, machine_id: &str) -> rusqlite::Result<()> {
+    let delete = "DELETE FROM note WHERE substr(name, 1, length(?1)) = ?1";
+    transaction.execute(delete, [key_notes_of(machine_id)]).map(drop)
+}
+
+/// Deletes the notes about messages that are no longer there.
+pub(crate) fn forget_unused_keys(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
+    let delete = "DELETE FROM note WHERE name LIKE 'relay-key:%'
+                  AND value NOT IN (SELECT key FROM message WHERE key IS NOT NULL)
+                  AND value NOT IN (SELECT question_id FROM message WHERE question_id IS NOT NULL)";
+    transaction.execute(delete, []).map(drop)
+}
+
+/// The open ones of a machine: under its own keys, those that they are stored under.
+pub(crate) fn open_keys_of(
+    connection: &Connection,
+    machine_id: &str,
+) -> rusqlite::Result<BTreeMap<String, String>> {
+    let begin = key_notes_of(machine_id);
+    let mut statement = connection
+        .prepare("SELECT name, value FROM note WHERE name >= ?1 AND name < ?1 || char(0x10ffff)")?;
+    let rows = statement.query_map([&begin], |row| Ok((text(row, 0)?, text(row, 1)?)))?;
+    let mut keys = BTreeMap::new();
+    for row in rows {
+        let (name, key) = row?;
+        keys.extend(name.strip_prefix(&begin).map(|own| (own.to_owned(), key)));
+    }
+    Ok(keys)
+}
+
 #[cfg(test)]
 mod tests {
+    use ringer_core::message::{Mark, QuestionId, Tag};
+    use ringer_core::{Draft, Kind};
+
     use super::*;
     use crate::journal::test_journal::{draft, journal};
     use crate::{Cursor, IdSource, Import, ImportedMessage};
-    use ringer_core::message::{Mark, QuestionId, Tag};
-    use ringer_core::{Draft, Kind};
 
     fn link(command: &str) -> NameSource {
         NameSource::Link { command: command.to_owned() }
@@ -409,7 +485,7 @@ mod tests {
         import(&mut journal, ("m1", "box"), &[draft]);
         journal.rename_machine("m1", "box", "build", &link("box")).unwrap();
         let forget = |journal: &mut Journal| {
-            journal.write(earlier_key::forget_messages).unwrap();
+            journal.write(forget_unused_keys).unwrap();
             journal.earlier_keys("build").unwrap().len()
         };
         assert_eq!(forget(&mut journal), 1);

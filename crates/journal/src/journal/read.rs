@@ -1,17 +1,18 @@
 //! Reads the journal from a cursor on.
 
+use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Instant;
 
 use ringer_core::{Kind, Message, MessageId, Scope};
-use rusqlite::{ToSql, params};
+use rusqlite::{Connection, ToSql, params};
 
+use crate::db::column::{optional_text, text};
 use crate::db::repair_record::quarantine_rows;
-use crate::db::text::text;
 use crate::error::Error;
 use crate::ids::IdSource;
 use crate::journal::row::{COLUMNS, has_id, read};
-use crate::journal::schema::Journal;
-use crate::position::{Age, ReadPosition};
+use crate::journal::schema::{Journal, generation, highest};
+use crate::position::{Age, CatchUp, Cursor, ReadPosition};
 use crate::wake::subscription::Topic;
 use crate::wake::waiter::{OnParentExit, Waiter, WakeReason};
 
@@ -226,5 +227,75 @@ impl<'a> JournalFollower<'a> {
                 return Ok(messages);
             }
         }
+    }
+}
+
+impl Journal {
+    /// The random word that this file was begun with. Empty if damage took it.
+    pub fn generation(&mut self) -> Result<String, Error> {
+        self.read(generation)
+    }
+
+    /// Where a reader goes on in this file: at its place if that is one of this file, else at the beginning.
+    pub fn resume_at(&mut self, taken: &ReadPosition) -> Result<ReadPosition, Error> {
+        self.read(|connection| resume_at(connection, taken))
+    }
+
+    /// The number of the last message that the journal ever had; 0 in a new one.
+    pub fn highest(&mut self) -> Result<i64, Error> {
+        self.read(highest)
+    }
+}
+
+fn resume_at(connection: &Connection, taken: &ReadPosition) -> rusqlite::Result<ReadPosition> {
+    let (generation, highest) = (generation(connection)?, highest(connection)?);
+    let cursor = &taken.cursor;
+    let id: Option<String> =
+        connection.query_row("SELECT (SELECT id FROM message WHERE seq = ?1)", [cursor.seq], |row| {
+            optional_text(row, 0)
+        })?;
+    let is_same = match &cursor.generation {
+        Some(known) => *known == generation && (id.is_none() || id == cursor.id),
+        // What schema 1 noted was a number alone.
+        None => true,
+    };
+    if is_same && cursor.seq <= highest {
+        let id = id.or_else(|| cursor.id.clone());
+        let cursor = Cursor { generation: Some(generation), seq: cursor.seq, id };
+        return Ok(ReadPosition { cursor, catch_up: taken.catch_up.clone() });
+    }
+    let has_taken = cursor.seq > 0 || taken.catch_up.is_some();
+    let catch_up = CatchUp { newest: taken.newest().unwrap_or_default(), until: highest };
+    let catch_up = Some(catch_up).filter(|_| has_taken);
+    Ok(ReadPosition { cursor: Cursor { generation: Some(generation), seq: 0, id: None }, catch_up })
+}
+
+/// A doorbell that rings for every message, and when an agent is in another state. What it announces is read after [`JournalWatch::prepare`].
+#[derive(Debug)]
+pub struct JournalWatch {
+    waiter: Waiter,
+}
+
+impl JournalWatch {
+    /// Registers it. From here on nothing is missed.
+    pub fn register(journal: &mut Journal) -> Result<Self, Error> {
+        // No repository has this id, so `ringer nuke` of a repository ends no link.
+        let scope = Scope::new("links").unwrap_or_else(|_| Scope::global());
+        let parent = OnParentExit::Continue;
+        let (waiter, ()) =
+            Waiter::register(journal, Topic::EverythingAndAgents, &scope, "relay", parent, |_| Ok(()))?;
+        Ok(Self { waiter })
+    }
+
+    /// To be called before each read of the journal: drains the doorbell, and opens the journal again if another file has
+    /// its name by now.
+    pub fn prepare(&mut self, journal: &mut Journal) -> Result<(), Error> {
+        self.waiter.prepare(journal)
+    }
+}
+
+impl AsFd for JournalWatch {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.waiter.doorbell().as_fd()
     }
 }

@@ -17,11 +17,10 @@ use serde::{Deserialize, Serialize};
 use crate::error::Error;
 use crate::ids::IdSource;
 use crate::journal::append::put_of_machine;
+use crate::journal::export::{self, TeamNote, team_note_of};
+use crate::journal::machine_name;
 use crate::journal::row::{COLUMNS, read};
-use crate::journal::schema::Journal;
-use crate::journal::sequence::highest;
-use crate::journal::team::{TeamNote, team_note_of};
-use crate::journal::{agent_note, earlier_key, export, machine_name};
+use crate::journal::schema::{self, Journal, highest};
 use crate::position::Cursor;
 use crate::wake::subscription::{Topic, registered_for};
 
@@ -110,7 +109,7 @@ impl Journal {
         let stored = self.write(|transaction| {
             let stored = store(transaction, imports)?;
             if let Some(TeamNote { key, note }) = note {
-                agent_note::set(transaction, &team_note_of(key), note)?;
+                schema::set_note(transaction, &team_note_of(key), note)?;
             }
             Ok(stored)
         })?;
@@ -133,7 +132,7 @@ impl Journal {
 
     /// How far the messages of another machine are stored here. `None` if there are none.
     pub fn import_position(&mut self, machine_id: &str) -> Result<Option<Cursor>, Error> {
-        let note = self.read(|connection| agent_note::value(connection, &note_of(machine_id)))?;
+        let note = self.read(|connection| schema::note(connection, &note_of(machine_id)))?;
         let place = note.and_then(|note| serde_json::from_str::<StoredPlace>(&note).ok());
         Ok(place.map(|StoredPlace { generation, seq, id }| Cursor { generation: Some(generation), seq, id }))
     }
@@ -164,7 +163,7 @@ impl Journal {
     pub fn forget_machine(&mut self, machine_id: &str) -> Result<(), Error> {
         self.write(|transaction| {
             machine_name::forget(transaction, machine_id)?;
-            earlier_key::forget_machine(transaction, machine_id)?;
+            machine_name::forget_keys_of(transaction, machine_id)?;
             transaction.execute("DELETE FROM note WHERE name = ?1", [note_of(machine_id)])?;
             export::forget(transaction, machine_id)
         })?;
@@ -187,7 +186,7 @@ impl Journal {
 
     /// What a message of another machine asks, if a popup can answer it.
     pub fn prompt_elsewhere(&mut self, id: &MessageId) -> Result<Option<PromptContent>, Error> {
-        let note = self.read(|connection| agent_note::value(connection, &format!("{PROMPT}{id}")))?;
+        let note = self.read(|connection| schema::note(connection, &format!("{PROMPT}{id}")))?;
         Ok(note.and_then(|note| serde_json::from_str(&note).ok()))
     }
 
@@ -228,7 +227,7 @@ fn store(
         let place = StoredPlace { generation: generation.unwrap_or_default(), seq, id };
         // Plain data: it cannot fail to be written.
         let place = serde_json::to_string(&place).unwrap_or_default();
-        agent_note::set(transaction, &note_of(import.machine_id), &place)?;
+        schema::set_note(transaction, &note_of(import.machine_id), &place)?;
     }
     Ok((imported, bells))
 }
@@ -242,7 +241,7 @@ fn put(
     let machine = Some(import.machine);
     if let Some(bells) = put_of_machine(transaction, draft, id, *unix_ms, machine)? {
         if let Some(prompt) = prompt.as_ref().and_then(|prompt| serde_json::to_string(prompt).ok()) {
-            agent_note::set(transaction, &format!("{PROMPT}{id}"), &prompt)?;
+            schema::set_note(transaction, &format!("{PROMPT}{id}"), &prompt)?;
         }
         return Ok(Put::New(bells));
     }
@@ -255,11 +254,11 @@ fn put(
         return Ok(Put::Known);
     }
     let note = format!("{OTHER_ID}{}:{id}", import.machine_id);
-    if agent_note::value(transaction, &note)?.is_some() {
+    if schema::note(transaction, &note)?.is_some() {
         return Ok(Put::Known);
     }
     let own_id = IdSource { unix_ms: *unix_ms, ..IdSource::now() }.message_id();
-    agent_note::set(transaction, &note, own_id.as_str())?;
+    schema::set_note(transaction, &note, own_id.as_str())?;
     let bells = put_of_machine(transaction, draft, &own_id, *unix_ms, machine)?;
     Ok(bells.map_or(Put::Known, Put::New))
 }
@@ -271,7 +270,7 @@ pub(crate) fn forget_messages_of_machines(transaction: &Transaction<'_>) -> rusq
     let delete = "DELETE FROM note WHERE name LIKE 'relay-prompt:%'
                   AND substr(name, 14) NOT IN (SELECT id FROM message)";
     transaction.execute(delete, [])?;
-    earlier_key::forget_messages(transaction)
+    machine_name::forget_unused_keys(transaction)
 }
 
 #[cfg(test)]

@@ -15,15 +15,13 @@ use ringer_core::{Draft, Kind, MessageId, Recipient, Scope, Sender};
 use rusqlite::{Connection, OptionalExtension, Transaction};
 use serde::{Deserialize, Serialize};
 
-use crate::db::text::text;
+use crate::db::column::text;
 use crate::error::Error;
 use crate::ids::{IdSource, Uptime};
 use crate::journal::agent::apply::forget_ended_processes;
-use crate::journal::agent_note::{self, OF_GONE_AGENTS};
 use crate::journal::append::put;
 use crate::journal::relay::forget_messages_of_machines;
-use crate::journal::schema::Journal;
-use crate::journal::sequence::{self, POSITION};
+use crate::journal::schema::{self, Journal, POSITION};
 
 /// How much is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,6 +70,9 @@ const REPORTED: &str = "told of forgotten messages";
 /// The note with the number of those that were deleted since, read or not.
 const UNREPORTED: &str = "forgotten messages to tell of";
 
+/// Notes about agents that are gone: `agent:ID`.
+const OF_GONE_AGENTS: &str = "name LIKE 'agent:%' AND substr(name, 7) NOT IN (SELECT id FROM agent)";
+
 /// The prunings so far.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct PruningHistory {
@@ -89,8 +90,8 @@ struct PruningHistory {
 
 impl PruningHistory {
     fn read(connection: &Connection) -> rusqlite::Result<Option<Self>> {
-        let known = agent_note::value(connection, PRUNINGS)?
-            .and_then(|note| serde_json::from_str::<Self>(&note).ok());
+        let known =
+            schema::note(connection, PRUNINGS)?.and_then(|note| serde_json::from_str::<Self>(&note).ok());
         // Numbers only grow: others are damaged, and must not make anything old.
         Ok(known.filter(|known| known.highest.is_sorted()))
     }
@@ -98,7 +99,7 @@ impl PruningHistory {
     fn write(&self, transaction: &Transaction<'_>) -> rusqlite::Result<()> {
         // Plain data: it cannot fail to be written.
         let value = serde_json::to_string(self).unwrap_or_default();
-        agent_note::set(transaction, PRUNINGS, &value)
+        schema::set_note(transaction, PRUNINGS, &value)
     }
 
     /// The time that passed since it was looked at last: what the machine has been running since then, as far as is known.
@@ -150,7 +151,7 @@ impl Journal {
             prunings.look(uptime);
             prunings.waited = 0;
             prunings.count += 1;
-            let highest = sequence::highest(transaction)?;
+            let highest = schema::highest(transaction)?;
             let old = match prunings.highest.len().checked_sub(limits.prunings) {
                 Some(place) => prunings.highest[place],
                 None => 0,
@@ -195,7 +196,7 @@ impl Journal {
     /// write lock.
     fn forget_prompts(&mut self) -> Result<(), Error> {
         let (newest, keys) = self.read(|connection| {
-            let newest = sequence::highest(connection)?;
+            let newest = schema::highest(connection)?;
             let keys: rusqlite::Result<Vec<String>> = connection
                 .prepare(
                     "SELECT key FROM prompt WHERE key NOT IN (SELECT key FROM message WHERE key IS NOT NULL)",
@@ -221,7 +222,7 @@ impl Journal {
     pub fn kept_from(&mut self) -> Result<Option<MessageId>, Error> {
         self.read(|connection| {
             let parse = |id: String| MessageId::parse(&id).ok();
-            let noted = agent_note::value(connection, KEPT_FROM)?.and_then(parse);
+            let noted = schema::note(connection, KEPT_FROM)?.and_then(parse);
             // The note may be damaged, too: what the journal has is not older than what it keeps.
             Ok(noted.zip(oldest(connection)?.and_then(parse)).map(|(noted, oldest)| noted.min(oldest)))
         })
@@ -262,7 +263,7 @@ fn oldest(connection: &Connection) -> rusqlite::Result<Option<String>> {
 /// Notes what is left, after messages were removed.
 fn note_oldest(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
     match oldest(transaction)? {
-        Some(id) => agent_note::set(transaction, KEPT_FROM, &id),
+        Some(id) => schema::set_note(transaction, KEPT_FROM, &id),
         None => Ok(()),
     }
 }
@@ -312,7 +313,7 @@ fn forget_piece(transaction: &Transaction<'_>, seqs: &[i64]) -> rusqlite::Result
     }
     note_oldest(transaction)?;
     let unreported = unreported(transaction)?.saturating_add(u64::try_from(forgotten).unwrap_or(u64::MAX));
-    agent_note::set(transaction, UNREPORTED, &unreported.to_string())?;
+    schema::set_note(transaction, UNREPORTED, &unreported.to_string())?;
     Ok(forgotten)
 }
 
@@ -412,13 +413,13 @@ fn used_bytes(connection: &Connection) -> rusqlite::Result<u64> {
 
 /// How many messages were deleted, read or not, since the person was told last.
 fn unreported(connection: &Connection) -> rusqlite::Result<u64> {
-    Ok(agent_note::value(connection, UNREPORTED)?.and_then(|count| count.parse().ok()).unwrap_or(0))
+    Ok(schema::note(connection, UNREPORTED)?.and_then(|count| count.parse().ok()).unwrap_or(0))
 }
 
 /// The same, if the person is to be told now: once a day at most.
 fn to_report(connection: &Connection, stamp: &IdSource) -> rusqlite::Result<Option<u64>> {
     const DAY_MS: i64 = 24 * 60 * 60 * 1000;
-    let told = agent_note::value(connection, REPORTED)?.and_then(|told| told.parse::<i64>().ok());
+    let told = schema::note(connection, REPORTED)?.and_then(|told| told.parse::<i64>().ok());
     if told.is_some_and(|told| (told..told.saturating_add(DAY_MS)).contains(&stamp.unix_ms)) {
         return Ok(None);
     }
@@ -428,8 +429,8 @@ fn to_report(connection: &Connection, stamp: &IdSource) -> rusqlite::Result<Opti
 /// Reports it to the person.
 fn tell(transaction: &Transaction<'_>, stamp: &IdSource) -> rusqlite::Result<()> {
     let Some(forgotten) = to_report(transaction, stamp)? else { return Ok(()) };
-    agent_note::set(transaction, REPORTED, &stamp.unix_ms.to_string())?;
-    agent_note::set(transaction, UNREPORTED, "0")?;
+    schema::set_note(transaction, REPORTED, &stamp.unix_ms.to_string())?;
+    schema::set_note(transaction, UNREPORTED, "0")?;
     let text = format!(
         "The journal is full: its {forgotten} oldest messages were removed, read or not. \
          `ringer status` shows who sends and who does not read."

@@ -6,7 +6,7 @@ use ringer_core::message::{QuestionId, Tag};
 use ringer_core::{Draft, Kind, Message, MessageId, Recipient, Scope, Sender};
 use rusqlite::{Row, Transaction, params};
 
-use crate::db::text::{optional_text, text};
+use crate::db::column::{optional_text, text};
 
 /// The columns of a message, in the order in which [`read`] takes them.
 pub(crate) const COLUMNS: &str = "seq, id, ts, scope, sender, kind, recipient, title, subtitle, body, category, \

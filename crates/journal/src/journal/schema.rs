@@ -1,12 +1,12 @@
 //! The journal's file: the messages, and all other state that every process may change.
 
-use rusqlite::{Connection, Transaction};
+use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
+use crate::db::column::text;
 use crate::db::database::Database;
 use crate::db::repair_record::REPAIR;
-use crate::db::schema::Schema;
+use crate::db::tables::Schema;
 use crate::home::{Home, JOURNAL_FILE};
-use crate::journal::sequence;
 use crate::wake::doorbell;
 
 /// An open journal.
@@ -71,7 +71,7 @@ impl Schema for JournalSchema {
         )?;
         fresh.execute("DELETE FROM sqlite_sequence WHERE name = 'message'", [])?;
         fresh.execute("INSERT INTO sqlite_sequence (name, seq) VALUES ('message', ?1)", [floor])?;
-        if let Ok(generation) = sequence::generation(damaged)
+        if let Ok(generation) = generation(damaged)
             && is_generation(&generation)
         {
             fresh.execute("UPDATE note SET value = ?1 WHERE name = 'generation'", [generation])?;
@@ -252,4 +252,53 @@ const GENERATION: &str =
 /// Whether a word can be what [`GENERATION`] makes: 8 random bytes in hexadecimal.
 fn is_generation(word: &str) -> bool {
     word.len() == 16 && word.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+/// The highest number that this file ever gave to a message, an expression.
+///
+/// Messages that were pruned are gone from the table, and a damaged file may have lost the row that counts.
+macro_rules! highest {
+    () => {
+        "max(coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'message'), 0), \
+             coalesce((SELECT max(seq) FROM message), 0))"
+    };
+}
+
+/// How far the reader of a row of `cursor` has come, an expression.
+///
+/// The row names the message that was taken last by its number and by its id. Where the two do not fit together, the row
+/// or that message is damaged: then the reader goes on behind the message of that id, or starts over. What a reader is
+/// given twice has the same id both times; what it is never given would be lost. The generation is not in the row: the
+/// row is in the file that it would name.
+pub(crate) const POSITION: &str = concat!(
+    "CASE WHEN cursor.seq <= ",
+    highest!(),
+    " AND NOT EXISTS (SELECT 1 FROM message AS last WHERE last.seq = cursor.seq AND last.id IS NOT cursor.id)
+      THEN cursor.seq ELSE coalesce((SELECT last.seq FROM message AS last WHERE last.id = cursor.id), 0) END"
+);
+
+pub(crate) fn generation(connection: &Connection) -> rusqlite::Result<String> {
+    connection.query_row(
+        "SELECT coalesce((SELECT value FROM note WHERE name = 'generation'), '')",
+        [],
+        |row| text(row, 0),
+    )
+}
+
+pub(crate) fn highest(connection: &Connection) -> rusqlite::Result<i64> {
+    connection.query_row(concat!("SELECT ", highest!()), [], |row| row.get(0))
+}
+
+/// Reads a note: a value that is stored under a name.
+pub(crate) fn note(connection: &Connection, name: &str) -> rusqlite::Result<Option<String>> {
+    let mut select = connection.prepare_cached("SELECT value FROM note WHERE name = ?1")?;
+    select.query_row([name], |row| text(row, 0)).optional()
+}
+
+/// Stores a note in place of the one before.
+pub(crate) fn set_note(transaction: &Transaction<'_>, name: &str, value: &str) -> rusqlite::Result<()> {
+    transaction
+        .prepare("INSERT OR REPLACE INTO note (name, value) VALUES (?1, ?2)")?
+        .execute(params![name, value])
+        .map(drop)
 }

@@ -4,7 +4,7 @@ use ringer_core::message::{Mark, QuestionId, Tag};
 use ringer_core::{Draft, Recipient, Scope};
 use rusqlite::{Connection, Transaction, params};
 
-use crate::db::text::{optional_text, text};
+use crate::db::column::{optional_text, text};
 
 /// What a process waits for.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -11,7 +11,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, getppid};
 
 use crate::db::database::Database;
-use crate::db::schema::Schema;
+use crate::db::tables::Schema;
 use crate::error::Error;
 use crate::ids::IdSource;
 use crate::lock::FileId;

@@ -1,7 +1,8 @@
-use super::*;
-use crate::events::lost::LostEvents;
-use crate::wake::doorbell::make_fifo;
 use std::os::unix::fs::PermissionsExt;
+
+use super::*;
+use crate::events::spool::LostEvents;
+use crate::wake::doorbell::make_fifo;
 
 struct Place {
     directory: tempfile::TempDir,

@@ -2,17 +2,18 @@
 
 use std::time::Duration;
 
-use ringer_core::agent::{AgentMachine, AgentNotice, AgentState, Authority, Prompt, Signal, episode_key};
+use ringer_core::agent::{
+    AgentMachine, AgentMessage, AgentNotice, AgentState, Authority, Prompt, Signal, Tier, agent_messages,
+    episode_key,
+};
 use ringer_core::attention::{MarkTarget, ResolvedBy};
-use ringer_core::message::{Agent, Mark, Tag};
-use ringer_core::{Draft, Kind, MessageId};
+use ringer_core::message::{About, Agent, EPISODE_KEY_PREFIX, Mark, QuestionId, Tag};
+use ringer_core::{Draft, Kind, MessageId, Scope};
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
-use super::info::{AGENT_INFO, AgentInfo, AgentUpdate, agent_info};
-use super::notice::drafts;
-use crate::db::text::{optional_text, text};
+use crate::db::column::{optional_text, text};
 use crate::ids::IdSource;
-use crate::journal::agent_question;
+use crate::journal::agent::info::{AGENT_INFO, AgentInfo, AgentUpdate, agent_info};
 use crate::journal::append::put;
 use crate::journal::prompt;
 use crate::process::started;
@@ -126,13 +127,13 @@ pub(crate) fn apply_signals(
     // After the notices: one of them may have ended, too.
     for end in &changes.ended {
         let key = episode_key(&of.id, end.episode);
-        bells.extend(agent_question::close(transaction, &of, Some(&key), stamp)?);
+        bells.extend(close_questions(transaction, &of, Some(&key), stamp)?);
         prompt::end(transaction, &key, stamp.unix_ms)?;
         let target = MarkTarget::Key(key);
         bells.extend(put_resolved(transaction, &of, &target, end.by, &stamp.next())?);
     }
     if asked && !machine.asks() {
-        bells.extend(agent_question::close(transaction, &of, None, stamp)?);
+        bells.extend(close_questions(transaction, &of, None, stamp)?);
     }
     Ok((sent, bells))
 }
@@ -203,7 +204,7 @@ fn apply_late_signals(
                 continue;
             }
             let key = episode_key(&of.id, notice.episode);
-            bells.extend(agent_question::close(transaction, &of, Some(&key), stamp)?);
+            bells.extend(close_questions(transaction, &of, Some(&key), stamp)?);
             for id in ids {
                 let target = MarkTarget::Message(id);
                 bells.extend(put_resolved(transaction, &of, &target, ResolvedBy::WentOn, &stamp.next())?);
@@ -246,8 +247,7 @@ fn append_notice(
         let id = stamp_now.message_id();
         if notice.kind == Kind::Question {
             // One question, however many recipients it has.
-            let id =
-                question.take().map_or_else(|| agent_question::open(transaction, &draft, &stamp_now), Ok)?;
+            let id = question.take().map_or_else(|| open_question(transaction, &draft, &stamp_now), Ok)?;
             draft.question_id = Some(id.clone());
             question = Some(id);
         }
@@ -390,4 +390,132 @@ fn word(state: AgentState) -> &'static str {
         AgentState::RateLimited => "rate_limited",
         state => state.as_str(),
     }
+}
+
+/// The messages for a notice.
+fn drafts(
+    transaction: &Transaction<'_>,
+    of: &AgentInfo,
+    notice: &AgentNotice,
+) -> rusqlite::Result<Vec<Draft>> {
+    let lead = lead_of(transaction, &of.scope)?;
+    let manager = of.manager.clone().or_else(|| lead.clone().filter(|lead| *lead != of.id));
+    let tier = match manager {
+        Some(manager) => {
+            let manager_name = name_of(transaction, &manager)?;
+            Tier::Worker { manager, manager_name }
+        }
+        None => Tier::Manager { unfinished: unfinished(transaction, &of.id)? },
+    };
+    let messages = agent_messages(&of.id, of.name.as_deref(), &tier, lead.as_ref(), notice);
+    Ok(messages.into_iter().map(|message| draft(of, notice, message)).collect())
+}
+
+fn draft(of: &AgentInfo, notice: &AgentNotice, message: AgentMessage) -> Draft {
+    let mut draft = Draft::tagged(of.scope.clone(), of.sender(), Tag::Notice(notice.kind), &message.text);
+    draft.recipient = message.recipient;
+    draft.category = notice.category.map(str::to_owned);
+    draft.key = Some(episode_key(&of.id, notice.episode));
+    draft.title = title(of);
+    draft.about = Some(about(of, notice));
+    draft.origin.cwd.clone_from(&of.cwd);
+    draft.origin.surface.clone_from(&of.surface);
+    draft.origin.tty.clone_from(&of.tty);
+    draft
+}
+
+fn about(of: &AgentInfo, notice: &AgentNotice) -> About {
+    let directory = of.worktree.as_deref().or(of.cwd.as_deref()).map(std::path::Path::new);
+    let directory =
+        directory.and_then(|path| path.file_name()).map(|name| name.to_string_lossy().into_owned());
+    About {
+        name: of.name.clone(),
+        client: Some(of.client.clone()),
+        repository: of.repository.clone().or(directory),
+        branch: of.branch.clone(),
+        detail: notice.detail(),
+        turn_ms: notice.turn.map(|turn| u64::try_from(turn.as_millis()).unwrap_or(u64::MAX)),
+    }
+}
+
+/// Which agent, and where it works.
+fn title(of: &AgentInfo) -> Option<String> {
+    let place = of.worktree.as_deref().or(of.cwd.as_deref())?;
+    let name = std::path::Path::new(place).file_name()?.to_string_lossy();
+    Some(format!("{} in {name}", of.name.as_deref().unwrap_or(&of.client)))
+}
+
+fn unfinished(transaction: &Transaction<'_>, manager: &Agent) -> rusqlite::Result<usize> {
+    let count: i64 = transaction
+        .prepare(
+            "SELECT count(*) FROM agent WHERE manager = ?1 AND state NOT IN ('done', 'exited', 'error')",
+        )?
+        .query_row([manager.as_str()], |row| row.get(0))?;
+    Ok(usize::try_from(count).unwrap_or(0))
+}
+
+/// The name that an agent was given.
+fn name_of(connection: &Connection, agent: &Agent) -> rusqlite::Result<Option<String>> {
+    let query = "SELECT name FROM agent WHERE id = ?1";
+    let found =
+        connection.prepare(query)?.query_row([agent.as_str()], |row| optional_text(row, 0)).optional();
+    found.map(Option::flatten)
+}
+
+/// The lead of a scope.
+fn lead_of(connection: &Connection, scope: &Scope) -> rusqlite::Result<Option<Agent>> {
+    let found: Option<Option<String>> = connection
+        .prepare("SELECT agent FROM lead WHERE scope = ?1")?
+        .query_row([scope.as_str()], |row| optional_text(row, 0))
+        .optional()?;
+    Ok(found.flatten().and_then(|id| Agent::new(&id).ok()))
+}
+
+/// Stores the question that a notice asks. Gives the id for its message.
+fn open_question(
+    transaction: &Transaction<'_>,
+    draft: &Draft,
+    stamp: &IdSource,
+) -> rusqlite::Result<QuestionId> {
+    let id = stamp.question_id();
+    transaction
+        .prepare(
+            "INSERT OR IGNORE INTO question (id, scope, asker, asked, question, options) VALUES (?1, ?2, ?3, ?4, ?5, '[]')",
+        )?
+        .execute(params![id.as_str(), draft.scope.as_str(), draft.sender.as_str(), stamp.unix_ms, draft.body])?;
+    Ok(id)
+}
+
+/// Closes what an agent asked in its terminal, with that key or at all: it was answered there, or the agent no longer waits.
+/// What it asked with `ringer ask` stays open. Gives the doorbells to wake.
+fn close_questions(
+    transaction: &Transaction<'_>,
+    of: &AgentInfo,
+    key: Option<&str>,
+    stamp: &mut IdSource,
+) -> rusqlite::Result<Vec<String>> {
+    // Earlier versions wrote the key as AGENT-NUMBER.
+    let open: Vec<String> = transaction
+        .prepare(
+            "SELECT DISTINCT question.id FROM question JOIN message ON message.question_id = question.id
+             WHERE question.answered IS NULL AND message.kind = 'question'
+                 AND (message.key = ?1 OR ?1 IS NULL AND (
+                     substr(message.key, 1, length(?2)) = ?2 OR substr(message.key, 1, length(?3)) = ?3))",
+        )?
+        .query_map(
+            params![key, format!("{EPISODE_KEY_PREFIX}{}:", of.id.as_str()), format!("{}-", of.id.as_str())],
+            |row| text(row, 0),
+        )?
+        .collect::<rusqlite::Result<_>>()?;
+    let mut bells = Vec::new();
+    for id in open {
+        let stamp = stamp.next();
+        transaction
+            .prepare("UPDATE question SET answered = ?2, answerer = ?3 WHERE id = ?1")?
+            .execute(params![id, stamp.unix_ms, of.sender().as_str()])?;
+        let mut mark = Draft::tagged(of.scope.clone(), of.sender(), Tag::Mark(Mark::Answer), "");
+        mark.question_id = QuestionId::parse(&id).ok();
+        bells.extend(put(transaction, &mark, &stamp.message_id(), stamp.unix_ms)?);
+    }
+    Ok(bells)
 }

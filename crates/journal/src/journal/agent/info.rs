@@ -8,7 +8,7 @@ use ringer_core::{Scope, Sender};
 use rusqlite::Row;
 use serde::{Deserialize, Serialize};
 
-use crate::db::text::{optional_text, text};
+use crate::db::column::{optional_text, text};
 use crate::journal::inbox::Claimed;
 
 pub(super) const AGENT_INFO: &str =

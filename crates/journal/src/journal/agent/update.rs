@@ -7,15 +7,14 @@ use ringer_core::agent::{AgentMachine, AgentState, AgentTimeouts};
 use ringer_core::message::{Agent, SessionNonce};
 use rusqlite::{Connection, OptionalExtension};
 
-use crate::db::text::{optional_text, text};
+use super::apply::{apply_signals, row, save_machine};
+use super::info::{AGENT_INFO, AgentChange, AgentInfo, AgentUpdate, agent_info};
+use crate::db::column::{optional_text, text};
 use crate::error::Error;
 use crate::ids::IdSource;
 use crate::journal::inbox::{self, InboxUpdate};
-use crate::journal::schema::Journal;
+use crate::journal::schema::{self, Journal};
 use crate::running_tools::RunningTools;
-
-use super::apply::{apply_signals, row, save_machine};
-use super::info::{AGENT_INFO, AgentChange, AgentInfo, AgentUpdate, agent_info};
 
 /// How often a signal that changes nothing but the time of the last one is written. Far less than the time after which
 /// an agent counts as stuck.
@@ -210,6 +209,16 @@ impl Journal {
         })
     }
 
+    /// The note about an agent: a value that a process stores for the next one. It is deleted with its agent.
+    pub fn agent_note(&mut self, agent: &Agent) -> Result<Option<String>, Error> {
+        self.read(|connection| schema::note(connection, &note_name(agent)))
+    }
+
+    /// Stores a note about an agent in place of the one before.
+    pub fn set_agent_note(&mut self, agent: &Agent, value: &str) -> Result<(), Error> {
+        self.write(|transaction| schema::set_note(transaction, &note_name(agent), value))
+    }
+
     /// How often in a row that agent's stop was blocked.
     pub fn blocks(&mut self, agent: &Agent) -> Result<i64, Error> {
         self.read(|connection| {
@@ -236,6 +245,10 @@ pub(crate) fn nothing_changes(
         return Ok(false);
     }
     Ok(!inbox::waits(connection, update.agent.id.as_str(), claim, stamp)?)
+}
+
+fn note_name(agent: &Agent) -> String {
+    format!("agent:{}", agent.as_str())
 }
 
 /// The agents that have not gone, and their machines.
