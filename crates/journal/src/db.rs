@@ -1,4 +1,4 @@
-//! One SQLite file: its tables, its write lock and its repair.
+//! An SQLite file with its tables, its write lock and its repair. The journal and the hub store are such files.
 
 pub(crate) mod column;
 pub(crate) mod connection;

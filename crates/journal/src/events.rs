@@ -1,4 +1,4 @@
-//! Events of agents' hooks, and the spool for those that cannot be written at once.
+//! Events that agents' hooks report, and the spool for events that cannot be written at once.
 
 pub(crate) mod apply;
 pub(crate) mod event;

@@ -1,4 +1,4 @@
-//! The journal: its tables, and what processes do with them.
+//! The journal (`ringer.db`): its tables, and the operations on them.
 
 pub(crate) mod agent;
 pub(crate) mod append;

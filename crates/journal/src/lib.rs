@@ -1,11 +1,11 @@
 //! The journal: the durable, ordered record of every message.
 //!
-//! A message exists when it is in the journal, and not before. All other parts are readers with their own cursors; no
-//! reader can make a writer wait or fail. The journal is one SQLite database in the person's [`Home`]; doorbells (FIFOs)
-//! wake waiting processes. The hub keeps its notifications beside it, in the [`HubStore`].
+//! A message exists once it is in the journal. All other parts are readers with their own cursors; no reader can block a writer
+//! or make it fail. The journal is one SQLite database in the person's [`Home`]; doorbells (FIFOs) wake waiting processes. The
+//! hub stores its notifications in a separate database, the [`HubStore`].
 //!
-//! Everything here is synchronous: no runtime, no thread, no child process. The clock and randomness come in as a
-//! [`IdSource`], so tests can say what time it is.
+//! Everything here is synchronous: no runtime, no thread, no child process. Time and randomness are passed in as an
+//! [`IdSource`], so that tests control them.
 //!
 //! ```
 //! use ringer_core::{Draft, Kind, Scope, Sender};
@@ -22,8 +22,8 @@
 //!
 //! # Bounds
 //!
-//! A body has at most 64 KiB ([`ringer_core::message::MAX_BODY`]). A writer waits for the write lock until its [`LockTimeout`], then
-//! fails with [`Error::Busy`]. What is kept: see [`Journal::prune`].
+//! A message body has at most 64 KiB ([`ringer_core::message::MAX_BODY`]). A writer waits for the write lock up to its
+//! [`LockTimeout`], then fails with [`Error::Busy`]. For what is kept and for how long, see [`Journal::prune`].
 
 #![forbid(unsafe_code)]
 

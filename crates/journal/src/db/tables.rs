@@ -1,4 +1,4 @@
-//! The tables of a file, and their version.
+//! The schema of a database file: its tables, their version, and what survives a repair.
 
 use std::fmt::Debug;
 
@@ -6,17 +6,17 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 use crate::home::Home;
 
-/// The version of the tables that this program makes and reads.
+/// Schema version that this program creates and reads (`PRAGMA user_version`).
 pub(crate) const VERSION: i64 = 1;
 
-/// The version of a file; 0 for an empty one.
+/// Schema version of a file; 0 if it is empty.
 pub(crate) fn version(connection: &Connection) -> rusqlite::Result<i64> {
     connection.query_row("PRAGMA user_version", [], |row| row.get(0))
 }
 
-/// Makes the tables of an empty file.
+/// Creates the tables in an empty file.
 pub(crate) fn make<S: Schema>(connection: &mut Connection) -> rusqlite::Result<()> {
-    // Before the transaction, because it cannot be changed inside one.
+    // The journal mode cannot be changed inside a transaction.
     turn_log_on(connection)?;
     let transaction = Transaction::new(connection, TransactionBehavior::Immediate)?;
     execute(&transaction, S::TABLES)?;
@@ -24,17 +24,18 @@ pub(crate) fn make<S: Schema>(connection: &mut Connection) -> rusqlite::Result<(
     transaction.commit()
 }
 
-/// Whether changes go into a log beside the file, so that readers and writers do not wait for one another.
+/// Returns true if the file is in WAL mode, in which readers and writers do not wait for one another.
 pub(crate) fn has_log(connection: &Connection) -> rusqlite::Result<bool> {
     connection.query_row("PRAGMA journal_mode", [], |row| Ok(row.get_ref(0)?.as_bytes()? == b"wal"))
 }
 
-/// Makes changes go into a log. Kept in the file.
+/// Switches the file to WAL mode, which is persistent.
 pub(crate) fn turn_log_on(connection: &Connection) -> rusqlite::Result<()> {
     connection.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(()))
 }
 
-/// Whether the tables are exactly those that this program makes. Then the file is of its version, whatever its number says.
+/// Returns true if the tables are exactly those that this program creates. Then the file has this version, whatever its
+/// `user_version` is.
 pub(crate) fn is_own<S: Schema>(connection: &Connection) -> rusqlite::Result<bool> {
     let mut own = Connection::open_in_memory()?;
     let transaction = own.transaction()?;
@@ -42,7 +43,7 @@ pub(crate) fn is_own<S: Schema>(connection: &Connection) -> rusqlite::Result<boo
     Ok(definitions(connection)? == definitions(&transaction)?)
 }
 
-/// Every definition in a file.
+/// All table definitions in a file.
 fn definitions(connection: &Connection) -> rusqlite::Result<Vec<String>> {
     connection
         .prepare("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY name")?
@@ -52,36 +53,35 @@ fn definitions(connection: &Connection) -> rusqlite::Result<Vec<String>> {
 
 fn execute(transaction: &Transaction<'_>, statements: &[&str]) -> rusqlite::Result<()> {
     statements.iter().try_for_each(|statement| {
-        // SQLite keeps and reads the text of every table as it was written. Without its indentation all of it fits into
-        // the first page, so that no other page can take the tables with it, and opening is quicker.
+        // SQLite stores the statements as text and parses them at every open. Without indentation they fit into the first page,
+        // so that damage to another page cannot destroy them, and opening is faster.
         let plain: Vec<&str> = statement.split_whitespace().collect();
         transaction.execute_batch(&plain.join(" "))
     })
 }
 
-/// Schema of one database file: name, tables, rescue order.
+/// The schema of a database file: its name, its tables, and the order in which they are rescued.
 pub trait Schema: Debug + Default {
-    /// The name of the file in the home.
+    /// File name in the home.
     const FILE: &'static str;
-    /// The file that its writers lock. Not the database itself: closing another descriptor of that would drop SQLite's
-    /// locks.
+    /// Lock file of its writers. Not the database itself: closing a descriptor of it would drop SQLite's locks.
     const LOCK: &'static str;
-    /// The definitions of its tables, as an empty file gets them.
+    /// `CREATE` statements for an empty file.
     const TABLES: &'static [&'static str];
-    /// The tables whose rows are copied out of a damaged file. The rows of the first one are counted.
+    /// Tables whose rows are copied from a damaged file. The rows of the first one are counted.
     const RESCUED_TABLES: &'static [&'static str];
 
-    /// Runs once every readable row is in the fresh file.
+    /// Called when every readable row is in the fresh file.
     fn after_rescue(_fresh: &Transaction<'_>, _damaged: &Connection) -> rusqlite::Result<()> {
         Ok(())
     }
 
-    /// Whether the row numbers are used up, which SQLite reports as a full disk. Only damage makes them so high.
+    /// Returns true if row numbers are exhausted, which SQLite reports as a full disk. Only damage makes them that high.
     fn is_exhausted(_connection: &Connection) -> bool {
         false
     }
 
-    /// Runs once the fresh file has replaced the damaged one.
+    /// Called when the fresh file has replaced the damaged one.
     fn after_repair(_home: &Home) {}
 }
 

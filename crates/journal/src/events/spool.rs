@@ -1,13 +1,13 @@
-//! The spool: events of hooks that could not be written to the database at once, one file each.
+//! The spool: one file for each event that could not be written to the database at once, and a count of lost events.
 //!
-//! A hook must not make its agent wait, so it gives up on the write lock after 50 ms. Its event is then in a file that
-//! was written aside and renamed: complete, or not there. The hub applies it. The files are in the runtime directory (memory: a full disk does
-//! not matter there), else in the home. They are not synced: they survive the death of every process, and after a power
-//! loss the agents are gone as well.
+//! A hook must not delay its agent, so it gives up on the write lock after 50 ms. It then writes its event to a temporary file
+//! and renames it, so that it is either complete or absent. The hub applies it. The files are in the runtime directory (in
+//! memory, so unaffected by a full disk), else in the home. They are not synced: they survive the death of any process, and
+//! after a power loss the agents are gone as well.
 //!
-//! A file's name says when the event happened and to which agent: `BOOT-NANOSECONDS-RANDOM-AGENT.event`. A file that is
-//! still being written is `RANDOM-AGENT.tmp`: a hook of the same session that sees one writes its own event down, even if
-//! that changes nothing, so that the two are put in order.
+//! The file name contains the time of the event and the agent: `BOOT-NANOSECONDS-RANDOM-AGENT.event`. A file that is being
+//! written is `RANDOM-AGENT.tmp`. While one exists, other hooks of the session spool their events too, even those without an
+//! effect, so that their order is preserved.
 
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
@@ -22,35 +22,35 @@ use crate::home::Home;
 use crate::ids::Uptime;
 use crate::runtime_directory::{RuntimeDirectories, SPOOL, file_name_part, make_private};
 
-/// Files that one directory holds at most. A session makes a few events a second, so this is an hour of a hundred agents.
+/// Maximum number of files per directory: a hundred events for each of a hundred agents.
 pub(crate) const MAX_FILES: usize = 10_000;
-/// Bytes that one directory holds at most: the runtime directory is memory.
+/// Maximum size of a directory: the runtime directory is in memory.
 const MAX_BYTES: u64 = 64 * 1024 * 1024;
-/// The largest file of one event. The texts of an event are cut to a few KiB before.
+/// Maximum size of an event. Its texts are cut to a few KiB before.
 pub(crate) const MAX_EVENT: u64 = 128 * 1024;
-/// A temporary file of this age was left by a process that was killed: writing one takes less than a millisecond.
+/// Age at which a temporary file counts as left by a killed process: writing one takes less than a millisecond.
 const ABANDONED_AFTER: Duration = Duration::from_mins(1);
 
-/// How long what went wrong is shown in `status` and `doctor`.
+/// How long `status` and `doctor` show lost and unreadable events.
 pub(crate) const SHOWN_FOR: Duration = Duration::from_hours(24);
 
 const EVENT: &str = ".event";
 const TEMPORARY: &str = ".tmp";
 
-/// The directories of one home's spool.
+/// The spool of a home.
 #[derive(Debug, Clone)]
 pub(crate) struct Spool {
     directories: RuntimeDirectories,
     home: PathBuf,
 }
 
-/// One file of the spool. Ordered by when its event happened.
+/// A spooled event. Ordered by the time of the event.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Entry {
-    /// Events of an earlier boot come first: their agents are gone.
+    /// First, so that events of an earlier boot sort before: their agents are gone.
     is_of_this_boot: bool,
     pub(crate) mono: Duration,
-    /// The name identifies the event: it is recorded in the transaction that applies the event.
+    /// File name. It identifies the event and is recorded in the transaction that applies it.
     pub(crate) name: String,
     directory: PathBuf,
 }
@@ -60,7 +60,7 @@ impl Spool {
         Self { directories: RuntimeDirectories::of(home, SPOOL), home: home.path().to_owned() }
     }
 
-    /// Begins to spool an event of an agent. From here on other hooks of that session know that there is one.
+    /// Starts to spool an event. From now on, other hooks of the session see that there is one.
     pub(crate) fn begin(&self, agent: &Agent, random: u32) -> io::Result<Unfinished> {
         let mut failure = io::Error::from(ErrorKind::NotFound);
         for directory in &self.directories.written {
@@ -74,7 +74,7 @@ impl Spool {
 
     fn begin_in(&self, directory: &Path, agent: &Agent, random: u32) -> io::Result<Unfinished> {
         if directory.parent() == Some(self.home.as_path()) {
-            // A hook before any other command of that home.
+            // This hook may be the first process to use the home.
             DirBuilder::new().recursive(true).mode(0o700).create(&self.home)?;
         }
         make_private(directory)?;
@@ -85,7 +85,7 @@ impl Spool {
         Ok(Unfinished { file, temporary, random, agent })
     }
 
-    /// Whether an event of that agent is spooled, or being spooled.
+    /// Returns true if an event of the agent is spooled or being spooled.
     pub(crate) fn has_any_of(&self, agent: &Agent) -> bool {
         let word = file_name_part(agent);
         let agent_of = |name: &str| {
@@ -98,7 +98,7 @@ impl Spool {
         self.directories.files().any(|(_, name)| agent_of(&name).is_some_and(|agent| agent == word))
     }
 
-    /// The spooled events in the order in which they happened.
+    /// The spooled events, oldest first.
     pub(crate) fn entries(&self) -> Vec<Entry> {
         let names: Vec<(&Path, String)> = self.directories.files().collect();
         if names.is_empty() {
@@ -111,7 +111,7 @@ impl Spool {
         entries
     }
 
-    /// How many events are spooled, and how many files of the last day could not be read and were quarantined.
+    /// The number of spooled events, and of unreadable files that were quarantined within the last day.
     pub(crate) fn count(&self) -> (usize, usize) {
         let events = self.directories.files().filter(|(_, name)| name.ends_with(EVENT)).count();
         let is_recent = |file: &fs::DirEntry| {
@@ -125,7 +125,7 @@ impl Spool {
         (events, bad.flatten().filter(is_recent).count())
     }
 
-    /// Removes temporary files that killed processes left.
+    /// Removes temporary files of killed processes.
     pub(crate) fn remove_abandoned(&self) {
         for (directory, name) in self.directories.files().filter(|(_, name)| name.ends_with(TEMPORARY)) {
             let path = directory.join(name);
@@ -148,46 +148,45 @@ impl Entry {
         Some(Self { is_of_this_boot, mono, name, directory: directory.to_owned() })
     }
 
-    /// Whether its time is of the clock that runs now.
+    /// Returns true if the event is of the current boot, so that its monotonic time is comparable.
     pub(crate) fn is_of_this_boot(&self) -> bool {
         self.is_of_this_boot
     }
 
-    /// Where it is.
     pub(crate) fn path(&self) -> PathBuf {
         self.directory.join(&self.name)
     }
 
-    /// Where it is once it was quarantined.
+    /// Its path after quarantine.
     pub(crate) fn bad_path(&self) -> PathBuf {
         self.directory.join("bad").join(&self.name)
     }
 
-    /// Whether it is still there. Checked under the write lock: an event that is gone was applied.
+    /// Returns true if the file exists. Under the write lock, a missing file means that the event was applied.
     pub(crate) fn exists(&self) -> bool {
         fs::symlink_metadata(self.path()).is_ok()
     }
 
-    /// The bytes. Never waits and never reads more than [`MAX_EVENT`], whatever was put in this place;
-    /// [`ErrorKind::InvalidData`] for what no hook wrote.
+    /// Reads the file. Never blocks and never reads more than [`MAX_EVENT`]. Fails with [`ErrorKind::InvalidData`] if it is not
+    /// a file that a hook wrote.
     pub(crate) fn read(&self) -> io::Result<Vec<u8>> {
         read_plain(&self.path(), MAX_EVENT)
     }
 
-    /// Removes it, once what it says is on disk.
+    /// Removes the file after the event was applied.
     pub(crate) fn remove(&self) {
-        // One that stays is skipped by its note and removed the next time.
+        // If this fails, its recorded name prevents it from being applied again.
         let _ = fs::remove_file(self.path());
     }
 
-    /// Moves it away, because it cannot be read.
+    /// Quarantines an unreadable file.
     pub(crate) fn quarantine(&self) -> io::Result<()> {
         make_private(&self.directory.join("bad"))?;
         fs::rename(self.path(), self.bad_path())
     }
 }
 
-/// Reads a regular file of at most `most` bytes. Never waits: a FIFO or a device in its place is refused.
+/// Reads a regular file of at most `most` bytes. Never blocks: refuses FIFOs and devices.
 fn read_plain(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let flags = (OFlags::NONBLOCK | OFlags::NOFOLLOW).bits().cast_signed();
     let is_plain = |metadata: &Metadata| metadata.is_file() && metadata.len() <= most;
@@ -200,7 +199,7 @@ fn read_plain(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// An event that is being spooled. Dropped before it is finished, it leaves nothing.
+/// An event that is being spooled. Dropping it without `finish` removes the temporary file.
 #[derive(Debug)]
 pub(crate) struct Unfinished {
     file: File,
@@ -210,7 +209,7 @@ pub(crate) struct Unfinished {
 }
 
 impl Unfinished {
-    /// Writes the event, which happened at that time. When this returns, no kill loses it. Gives its name.
+    /// Writes the event. When this returns, a kill does not lose it. Returns its file name.
     pub(crate) fn finish(mut self, mono: Duration, event: &[u8]) -> io::Result<String> {
         if event.len() as u64 > MAX_EVENT {
             return Err(ErrorKind::FileTooLarge.into());
@@ -224,14 +223,14 @@ impl Unfinished {
 
 impl Drop for Unfinished {
     fn drop(&mut self) {
-        // After a rename there is no file of this name any more.
+        // After the rename in `finish` this file does not exist.
         let _ = fs::remove_file(&self.temporary);
     }
 }
 
 fn has_room(directory: &Path) -> io::Result<()> {
     let files: Vec<_> = fs::read_dir(directory)?.flatten().collect();
-    // Sizes are asked for only where they can matter.
+    // Sizes are read only if they can matter.
     let may_be_large = files.len() as u64 * MAX_EVENT > MAX_BYTES;
     let sizes = || files.iter().filter_map(|file| file.metadata().ok()).map(|metadata| metadata.len());
     if files.len() >= MAX_FILES || (may_be_large && sizes().sum::<u64>() >= MAX_BYTES) {
@@ -240,38 +239,38 @@ fn has_room(directory: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The first eight digits of what the kernel calls this boot. Without one (macOS) all boots count as one.
+/// The first eight digits of the boot id. Without one (macOS), all boots count as one.
 fn boot_id() -> String {
     Uptime::now().boot.get(..8).unwrap_or("00000000").to_owned()
 }
 
-/// The file that counts. Each line is one lost event: when, and why.
+/// The file that counts lost events. Each line is one event: time and reason.
 const LOST_EVENTS: &str = "lost-events";
-/// The same file once it was reported to the person.
+/// Its name after its events were reported to the person.
 const REPORTED_EVENTS: &str = "lost-events.told";
-/// The first line. The hub writes it while all is well, so that the file has a block of its own when the disk is full.
+/// The first line. The hub writes it in advance, so that the file already has a disk block when the disk is full.
 const LOST_HEADER: &str =
     "# Events of agents' hooks that could be written nowhere: milliseconds since 1970, reason.\n";
-/// The longest file, in bytes. More lines would say nothing new.
+/// Maximum length of the file, in bytes.
 const MAX_LOST_LENGTH: u64 = 256 * 1024;
 
-/// Events of hooks that were lost.
+/// Events that could be written neither to the database nor to the spool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LostEvents {
-    /// How many.
+    /// Number of lost events.
     pub count: usize,
-    /// Since when, in milliseconds since 1970.
+    /// Time of the first one, in milliseconds since 1970.
     pub since_ms: i64,
-    /// Why the last one was lost.
+    /// Reason for the last one.
     pub why: String,
 }
 
 impl Spool {
-    /// Counts an event that could be written nowhere. Gives whether it could be counted.
+    /// Counts a lost event. Returns true if it could be counted.
     pub(crate) fn count_lost(&self, unix_ms: i64, why: &str) -> bool {
         let line = format!("{unix_ms} {}\n", why.replace('\n', " "));
         self.counters(LOST_EVENTS).any(|path| {
-            // Never waits for a FIFO in its place.
+            // Does not block if a FIFO is in its place.
             let flags = (OFlags::NONBLOCK | OFlags::NOFOLLOW).bits().cast_signed();
             let opened =
                 OpenOptions::new().append(true).create(true).mode(0o600).custom_flags(flags).open(path);
@@ -284,7 +283,7 @@ impl Spool {
         })
     }
 
-    /// Makes room for the first lines while there is room.
+    /// Creates the file with its first line, to reserve disk space.
     pub(crate) fn prepare_counter(&self) {
         let path = self.home.join(LOST_EVENTS);
         if let Ok(mut file) = OpenOptions::new().append(true).create_new(true).mode(0o600).open(path) {
@@ -292,17 +291,17 @@ impl Spool {
         }
     }
 
-    /// What was lost and not reported yet.
+    /// Lost events that were not yet reported.
     pub(crate) fn lost(&self) -> Option<LostEvents> {
         lost_in(self.counters(LOST_EVENTS), i64::MIN)
     }
 
-    /// What was lost since then, reported or not.
+    /// Events lost since a time, reported or not.
     pub(crate) fn lost_since(&self, unix_ms: i64) -> Option<LostEvents> {
         lost_in(self.counters(LOST_EVENTS).chain(self.counters(REPORTED_EVENTS)), unix_ms)
     }
 
-    /// Marks the lost events as reported to the person.
+    /// Marks all lost events as reported to the person.
     pub(crate) fn mark_lost_reported(&self) {
         for path in self.counters(LOST_EVENTS) {
             let _ = fs::rename(&path, path.with_file_name(REPORTED_EVENTS));
@@ -318,7 +317,7 @@ impl Spool {
     }
 }
 
-/// Counts the lines of these files that are not older than that.
+/// Summarises the lines of these files since a time.
 fn lost_in(files: impl Iterator<Item = PathBuf>, from_ms: i64) -> Option<LostEvents> {
     let mut lost: Vec<(i64, String)> = Vec::new();
     for bytes in files.filter_map(|path| read_plain(&path, 2 * MAX_LOST_LENGTH).ok()) {

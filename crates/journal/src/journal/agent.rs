@@ -1,4 +1,4 @@
-//! Agents: one row each, updated by every process that receives a signal.
+//! Agents: one row each. The process that receives a signal updates the row and appends the resulting messages.
 
 pub(crate) mod apply;
 pub(crate) mod info;

@@ -1,5 +1,10 @@
-//! What other machines are called here. A name belongs to one machine, and a machine has one name, until it is forgotten or a
-//! person names it otherwise: whatever a machine says of itself, it cannot take the name or the id of another one.
+//! Local names of other machines, and what was open under their earlier names.
+//!
+//! A name belongs to one machine and a machine has one name, until the machine is forgotten or the person renames it. So a
+//! machine cannot take over the name or the id of another one, whatever it reports about itself.
+//!
+//! The keys of a machine's episodes and the ids of its questions end with its name. If it is renamed while some are open, notes
+//! map its keys to the ones with the earlier name, so that later messages about them are stored under the same keys.
 
 use std::collections::BTreeMap;
 
@@ -10,16 +15,16 @@ use crate::db::column::text;
 use crate::error::Error;
 use crate::journal::schema::{self, Journal};
 
-/// How the notes begin that hold the id of the machine of a name.
+/// Prefix of the notes that map a name to the id of its machine.
 const NOTE: &str = "relay-name:";
-/// How the notes begin that hold who chose a name. A name without one was chosen by its machine.
+/// Prefix of the notes with the source of a name. A name without one was chosen by its machine.
 const SOURCE: &str = "relay-name-by:";
-/// How the note of a name begins that is set in a link. The command of the link follows.
+/// Prefix of the source for a name that is set in a link. The command of the link follows.
 const LINK: &str = "link ";
-/// The note of a name that `ringer relay serve --name` sets.
+/// The source for a name that `ringer relay serve --name` sets.
 const SERVE: &str = "serve";
 
-/// Who chose what a machine is called here.
+/// Who chose the name of a machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NameSource {
     /// The machine itself, or the server of its team.
@@ -33,16 +38,16 @@ pub enum NameSource {
     Serve,
 }
 
-/// What became of giving a machine a name.
+/// The result of naming a machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MachineNaming {
-    /// It has this name, now or for long.
+    /// The machine has this name, newly or already.
     Named,
     /// Another machine has this name.
     NameTaken,
     /// The machine has another name.
     HasOtherName {
-        /// That name.
+        /// Its name.
         name: String,
         /// Who chose it.
         source: NameSource,
@@ -78,7 +83,7 @@ fn source_note_of(name: &str) -> String {
     format!("{SOURCE}{name}")
 }
 
-/// The id of the machine of a name.
+/// The id of the machine with a name.
 pub(crate) fn id_of(connection: &Connection, name: &str) -> rusqlite::Result<Option<String>> {
     schema::note(connection, &note_of(name))
 }
@@ -95,7 +100,7 @@ fn source_of(connection: &Connection, name: &str) -> rusqlite::Result<NameSource
     Ok(NameSource::of_note(note.as_deref()))
 }
 
-/// What is known of a machine and a name. `None` if both are free, or if the name is noted with another source.
+/// Checks a name for a machine. `None` if the name can be stored: both are free, or only the source of the name changes.
 fn naming(
     connection: &Connection,
     machine_id: &str,
@@ -104,7 +109,8 @@ fn naming(
 ) -> rusqlite::Result<Option<MachineNaming>> {
     match (id_of(connection, name)?, name_of(connection, machine_id)?) {
         (Some(id), _) if id == machine_id => {
-            // What a person chose stays so when the machine says the same of itself, and `serve --name` is the strictest.
+            // The person's choice stays if the machine reports the same name. That of `serve --name` also stays if a link sets
+            // it.
             let noted = source_of(connection, name)?;
             let is_noted = *source == NameSource::Machine || noted == *source || noted == NameSource::Serve;
             Ok(is_noted.then_some(MachineNaming::Named))
@@ -132,7 +138,7 @@ fn note_name(
     }
 }
 
-/// Takes the name of a machine away from it.
+/// Deletes the name of a machine.
 pub(crate) fn forget(transaction: &Transaction<'_>, machine_id: &str) -> rusqlite::Result<()> {
     while let Some(name) = name_of(transaction, machine_id)? {
         for note in [note_of(&name), source_note_of(&name)] {
@@ -142,7 +148,7 @@ pub(crate) fn forget(transaction: &Transaction<'_>, machine_id: &str) -> rusqlit
     Ok(())
 }
 
-/// What this machine wrote to agents of a machine, `agent:worker-1@from`, is for them under its new name. They may not have it yet.
+/// Changes the recipients of messages to agents of a renamed machine (`agent:worker-1@from`), which may not be delivered yet.
 fn readdress(transaction: &Transaction<'_>, from: &str, name: &str) -> rusqlite::Result<()> {
     let (from, name) = (format!("@{from}"), format!("@{name}"));
     let query = "SELECT seq, recipient FROM message WHERE machine IS NULL
@@ -154,7 +160,7 @@ fn readdress(transaction: &Transaction<'_>, from: &str, name: &str) -> rusqlite:
     let mut update = transaction.prepare("UPDATE message SET recipient = ?1 WHERE seq = ?2")?;
     for (seq, recipient) in rows {
         let recipient = recipient.strip_suffix(&from).map(|agent| format!("{agent}{name}"));
-        // One that is too long would be read as none, and the message would be for all.
+        // An invalid recipient, such as one that is too long, would be read as the default recipient.
         if let Some(recipient) = recipient.filter(|recipient| Recipient::parse(recipient).is_ok()) {
             update.execute(rusqlite::params![recipient, seq])?;
         }
@@ -163,7 +169,7 @@ fn readdress(transaction: &Transaction<'_>, from: &str, name: &str) -> rusqlite:
 }
 
 impl Journal {
-    /// Gives a name to a machine, if both are free, and notes who chose it.
+    /// Names a machine, if both the name and the machine are free, and records who chose the name.
     pub fn name_machine(
         &mut self,
         machine_id: &str,
@@ -174,7 +180,7 @@ impl Journal {
             return Ok(naming);
         }
         self.write(|transaction| {
-            // Another process may have been quicker.
+            // Another process may have been faster.
             if let Some(naming) = naming(transaction, machine_id, name, source)? {
                 return Ok(naming);
             }
@@ -183,8 +189,8 @@ impl Journal {
         })
     }
 
-    /// Gives a machine that has the name `from` another name, if that is free. Its messages get it, too, and so do those that
-    /// are for its agents. What is open of it keeps its keys, which [`Journal::earlier_keys`] gives. Links that use the name before are woken.
+    /// Renames a machine with the name `from`, if the new name is free. Updates its messages and the recipients of messages to
+    /// its agents. Its open episodes and questions keep their keys; see [`Journal::earlier_keys`]. Wakes all links.
     pub fn rename_machine(
         &mut self,
         machine_id: &str,
@@ -215,7 +221,7 @@ impl Journal {
         Ok(naming)
     }
 
-    /// What was open when the machine of this name got it: under the machine's own keys, those that it is stored under.
+    /// Keys that were open when the machine got its name: maps the machine's own keys to the stored ones.
     pub fn earlier_keys(&mut self, machine: &str) -> Result<BTreeMap<String, String>, Error> {
         self.read(|connection| match id_of(connection, machine)? {
             Some(machine_id) => open_keys_of(connection, &machine_id),
@@ -223,7 +229,7 @@ impl Journal {
         })
     }
 
-    /// What a machine is called here, and who chose that.
+    /// The name of a machine, and who chose it.
     pub fn machine_name_and_source(
         &mut self,
         machine_id: &str,
@@ -235,27 +241,27 @@ impl Journal {
         })
     }
 
-    /// What a machine is called here.
+    /// The name of a machine.
     pub fn machine_name(&mut self, machine_id: &str) -> Result<Option<String>, Error> {
         self.read(|connection| name_of(connection, machine_id))
     }
 
-    /// The id of the machine of that name.
+    /// The id of the machine with a name.
     pub fn machine_id_of(&mut self, name: &str) -> Result<Option<String>, Error> {
         self.read(|connection| id_of(connection, name))
     }
 }
 
-/// How the notes begin that hold such a key. The id of the machine follows, and the key as the machine has it.
+/// Prefix of the notes with earlier keys: followed by the id of the machine and the machine's own key.
 const KEY_NOTE: &str = "relay-key:";
-/// The newest open ones that are noted. No machine has so many agents that wait.
+/// How many open keys are noted. No machine has that many waiting agents.
 const MAX_KEYS: i64 = 1000;
 
 fn key_notes_of(machine_id: &str) -> String {
     format!("{KEY_NOTE}{machine_id}:")
 }
 
-/// Notes what is open of a machine that is about to lose the name `from`.
+/// Notes the open keys of a machine before its name `from` is deleted.
 pub(crate) fn note_open_keys(
     transaction: &Transaction<'_>,
     machine_id: &str,
@@ -285,19 +291,19 @@ pub(crate) fn note_open_keys(
     Ok(())
 }
 
-/// Another machine has this name from now on, and keys that end with it are its own.
+/// Deletes the notes about keys that end with a name, when another machine gets it.
 pub(crate) fn forget_keys_ending_with(transaction: &Transaction<'_>, name: &str) -> rusqlite::Result<()> {
     let delete = "DELETE FROM note WHERE name LIKE 'relay-key:%' AND substr(value, -length(?1)) = ?1";
     transaction.execute(delete, [format!("@{name}")]).map(drop)
 }
 
-/// Forgets the keys of a machine.
+/// Deletes the notes about a machine's keys.
 pub(crate) fn forget_keys_of(transaction: &Transaction<'_>, machine_id: &str) -> rusqlite::Result<()> {
     let delete = "DELETE FROM note WHERE substr(name, 1, length(?1)) = ?1";
     transaction.execute(delete, [key_notes_of(machine_id)]).map(drop)
 }
 
-/// Deletes the notes about messages that are no longer there.
+/// Deletes notes about keys without messages.
 pub(crate) fn forget_unused_keys(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
     let delete = "DELETE FROM note WHERE name LIKE 'relay-key:%'
                   AND value NOT IN (SELECT key FROM message WHERE key IS NOT NULL)
@@ -305,7 +311,7 @@ pub(crate) fn forget_unused_keys(transaction: &Transaction<'_>) -> rusqlite::Res
     transaction.execute(delete, []).map(drop)
 }
 
-/// The open ones of a machine: under its own keys, those that they are stored under.
+/// The noted keys of a machine: maps its own keys to the stored ones.
 pub(crate) fn open_keys_of(
     connection: &Connection,
     machine_id: &str,
