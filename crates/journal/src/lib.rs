@@ -52,7 +52,7 @@ pub use error::{Error, SenderError};
 #[doc(hidden)]
 pub use events::apply::SpoolFile;
 pub use events::apply::{SpoolProgress, SpoolStatus};
-pub use events::event::{AgentEvent, Confirms, EventOutcome, InboxRequest};
+pub use events::event::{AgentEvent, Confirmation, EventOutcome, InboxRequest};
 pub use events::record::spool_event;
 pub use events::spool::LostEvents;
 pub use home::{Home, HubStarter};
@@ -67,15 +67,16 @@ pub use journal::export::TeamNote;
 pub use journal::hook_waiter::{CLIENT_SERVER, HookWaiter, HookWake};
 pub use journal::hub_reader::{HubLock, SpoolLock};
 pub use journal::inbox::{
-    CONFIRM_WITHIN, Choose, Claimed, EnteredPart, INTO_INBOX, InboxUpdate, LEASE, ReceiptRow,
+    CLIENT_INBOX_PREFIX, CONFIRM_WITHIN, ClaimedParts, EnteredPart, InboxUpdate, LEASE, ReceiptRow,
+    SelectParts,
 };
 pub use journal::lead::Lead;
 pub use journal::listener::{ListenOutcome, Listener};
-pub use journal::machine_name::{MachineNaming, NameSource};
+pub use journal::machine_name::{NameSource, NamingResult};
 pub use journal::prompt::{DecideOutcome, Decision, PromptWaiter, StoredPrompt};
 pub use journal::question::{PendingQuestion, Question};
 pub use journal::read::{Batch, Filter, JournalFollower, JournalWatch};
-pub use journal::relay::{Import, Imported, ImportedMessage, OwnBatch};
+pub use journal::relay::{Import, ImportResult, ImportedMessage, OwnBatch};
 pub use journal::retention::{PruneResult, RetentionLimits};
 pub use journal::schema::{Journal, JournalSchema};
 pub use journal::sender::{Caller, SenderClaim};

@@ -32,7 +32,7 @@ pub struct CatchUp {
     pub until: i64,
 }
 
-/// Whether a reader has processed a message before.
+/// What a reader knows about a message after its position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Age {
     /// Never processed.

@@ -265,7 +265,7 @@ mod tests {
         beside(&file, "-shm")
     }
 
-    /// Each of these closed the old file and lost the locks on the index of the new one.
+    /// Closing the old file used to drop the locks on the index of the new one.
     #[test]
     fn the_index_stays_locked_when_a_copy_takes_the_place_of_the_file() {
         let directory = tempfile::tempdir().unwrap();

@@ -399,7 +399,7 @@ impl<S: Schema> Database<S> {
         Ok(changed)
     }
 
-    /// Truncates a long WAL. SQLite's automatic checkpoint never restarts the WAL if every writer opens the file anew. Does not
+    /// Truncates a long WAL. SQLite's automatic checkpoint never restarts the WAL if every writer reopens the file. Does not
     /// wait: while another process reads, the next writer truncates it.
     fn truncate_log(&self) {
         if self.connection.busy_timeout(Duration::ZERO).is_ok() {

@@ -13,7 +13,7 @@ use crate::events::spool::Spool;
 use crate::ids::IdSource;
 use crate::journal::agent::apply::{EventTime, apply_signals, is_late, store_prompt};
 use crate::journal::agent::info::{AgentChange, AgentInfo, AgentUpdate};
-use crate::journal::inbox::{self, Choose, InboxUpdate};
+use crate::journal::inbox::{self, InboxUpdate, SelectParts};
 use crate::journal::lead;
 use crate::journal::prompt;
 
@@ -25,7 +25,7 @@ pub struct AgentEvent {
     pub agent: AgentInfo,
     /// Signals about the agent's state, in order.
     pub signals: Vec<Signal>,
-    /// Whether the event may send messages. Events of subagents do not.
+    /// The event may send messages. Events of subagents may not.
     pub notify: bool,
     /// When it happened, on the monotonic clock. In the spool, this is part of the file name.
     #[serde(skip)]
@@ -46,12 +46,12 @@ pub struct AgentEvent {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nonce: Option<SessionNonce>,
     /// The messages it confirms. `None` for a subagent, whose events are not part of its agent's turn.
-    pub confirms: Option<Confirms>,
+    pub confirms: Option<Confirmation>,
 }
 
-/// What an event confirms: messages delivered with an earlier call, and messages that the event contains.
+/// The messages that an event confirms: those delivered with an earlier call, and those that it contains.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Confirms {
+pub struct Confirmation {
     /// The tool call of the event. Messages delivered with this call are not confirmed yet.
     pub call_id: Option<String>,
     /// Ids of the messages that the event contains.
@@ -63,7 +63,7 @@ pub struct Confirms {
 #[derive(Default, Clone, Copy)]
 pub struct InboxRequest<'a> {
     /// Selects the pending messages that enter; `None` if none can.
-    pub choose: Option<Choose<'a>>,
+    pub choose: Option<SelectParts<'a>>,
     /// The turn is ending, and continues if a message enters.
     pub holds_turn: bool,
 }
@@ -103,7 +103,7 @@ impl AgentEvent {
         AgentUpdate { agent: &self.agent, signals: &self.signals, mono, timeouts, notify: self.notify }
     }
 
-    pub(super) fn claim<'a>(&'a self, choose: Option<Choose<'a>>) -> Option<InboxUpdate<'a>> {
+    pub(super) fn claim<'a>(&'a self, choose: Option<SelectParts<'a>>) -> Option<InboxUpdate<'a>> {
         let confirms = self.confirms.as_ref()?;
         Some(InboxUpdate {
             call_id: confirms.call_id.as_deref(),

@@ -124,7 +124,7 @@ mod tests {
         journal.write(|transaction| transaction.execute(&insert, [id, worktree, state])).unwrap();
     }
 
-    /// The process that appended it first may have been killed before it woke the listener.
+    /// The first process may have been killed before it woke the listener.
     #[test]
     fn the_same_request_again_wakes_those_who_wait_again_and_queues_nothing_twice() {
         let (_directory, mut journal) = journal();
@@ -151,7 +151,7 @@ mod tests {
         assert_eq!(journal.read(count).unwrap(), 1);
     }
 
-    /// Neither the draft nor the worktree says who sends it.
+    /// Neither the draft nor the worktree determines the sender.
     #[test]
     fn the_sender_is_the_process_that_appends() {
         let (_directory, mut journal) = journal();

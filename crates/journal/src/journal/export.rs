@@ -195,7 +195,7 @@ mod tests {
     use crate::journal::test_journal::{draft, journal};
     use crate::{IdSource, Import, ImportedMessage, NameSource};
 
-    /// What was written before a link is known by the id of the last message before it, also in an older copy without that one.
+    /// The position before a link was added is found by a message id, even in an older copy without that message.
     #[test]
     fn what_is_older_than_a_message_is_known_by_its_id() {
         let (_directory, mut journal) = journal();

@@ -33,7 +33,7 @@ const RECENT: Duration = Duration::from_mins(1);
 
 /// Selects the parts that enter a turn now: gets the pending parts and those that entered within the last minute, and returns
 /// indexes of pending parts.
-pub type Choose<'a> = &'a dyn Fn(&[MessagePart], &[EnteredPart]) -> Vec<usize>;
+pub type SelectParts<'a> = &'a dyn Fn(&[MessagePart], &[EnteredPart]) -> Vec<usize>;
 
 /// The effect of an agent's event on its inbox: it confirms earlier deliveries, and may claim more messages.
 #[derive(Default)]
@@ -41,14 +41,14 @@ pub struct InboxUpdate<'a> {
     /// The tool call of this event. Messages delivered with this call are not confirmed yet.
     pub call_id: Option<&'a str>,
     /// Selects the pending parts that enter now; `None` if none can.
-    pub choose: Option<Choose<'a>>,
-    /// Ids of the messages that this event contains. Only this confirms messages delivered with [`INTO_INBOX`].
+    pub choose: Option<SelectParts<'a>>,
+    /// Ids of the messages that this event contains. Only this confirms messages delivered with [`CLIENT_INBOX_PREFIX`].
     pub confirmed_ids: &'a [String],
 }
 
 /// Prefix of call ids for deliveries to a client's own inbox. The client may drop such a message, so only an event that
 /// contains the message confirms it, and not that the client continues.
-pub const INTO_INBOX: &str = "inbox-";
+pub const CLIENT_INBOX_PREFIX: &str = "inbox-";
 
 impl InboxUpdate<'_> {
     fn confirmed_ids_json(&self) -> String {
@@ -63,9 +63,9 @@ impl fmt::Debug for InboxUpdate<'_> {
     }
 }
 
-/// Claimed messages. Pass them to [`Journal::mark_delivered`] after they were written.
+/// Claimed message parts. Pass them to [`Journal::mark_delivered`] after they were written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Claimed {
+pub struct ClaimedParts {
     /// The parts that enter now, in order.
     pub parts: Vec<MessagePart>,
     /// The call that claimed them. If it takes too long, another call may claim them.
@@ -145,12 +145,17 @@ impl Journal {
         agent: &Agent,
         claim: &InboxUpdate<'_>,
         stamp: &IdSource,
-    ) -> Result<Option<Claimed>, Error> {
+    ) -> Result<Option<ClaimedParts>, Error> {
         self.write(|transaction| self::claim(transaction, agent.as_str(), claim, stamp))
     }
 
     /// Marks claimed messages as delivered, after they were written and flushed.
-    pub fn mark_delivered(&mut self, agent: &Agent, claimed: &Claimed, unix_ms: i64) -> Result<(), Error> {
+    pub fn mark_delivered(
+        &mut self,
+        agent: &Agent,
+        claimed: &ClaimedParts,
+        unix_ms: i64,
+    ) -> Result<(), Error> {
         self.write(|transaction| {
             let mut update = transaction.prepare(
                 "UPDATE receipt SET state = 'delivered', delivered = ?3, leased_until = ?4
@@ -166,7 +171,7 @@ impl Journal {
     }
 
     /// Makes claimed messages pending again that could not be written.
-    pub fn release(&mut self, agent: &Agent, claimed: &Claimed) -> Result<(), Error> {
+    pub fn release(&mut self, agent: &Agent, claimed: &ClaimedParts) -> Result<(), Error> {
         self.write(|transaction| {
             let mut update = transaction.prepare(
                 "UPDATE receipt SET state = 'queued', leased_until = NULL, call_id = NULL
@@ -283,7 +288,7 @@ pub(crate) fn claim(
     agent: &str,
     claim: &InboxUpdate<'_>,
     stamp: &IdSource,
-) -> rusqlite::Result<Option<Claimed>> {
+) -> rusqlite::Result<Option<ClaimedParts>> {
     transaction
         .prepare(&format!(
             "UPDATE receipt SET state = 'seen', seen = ?2, leased_until = NULL WHERE agent = ?1 AND {CONFIRMED}"
@@ -310,7 +315,7 @@ pub(crate) fn claim(
         let until = stamp.unix_ms.saturating_add(millis(LEASE));
         lease.execute(params![agent, part.message.seq, until, claim.call_id, count(part.number)])?;
     }
-    Ok(Some(Claimed { parts, call_id: claim.call_id.map(str::to_owned) }))
+    Ok(Some(ClaimedParts { parts, call_id: claim.call_id.map(str::to_owned) }))
 }
 
 fn pending(connection: &Connection, agent: &str, unix_ms: i64) -> rusqlite::Result<Vec<MessagePart>> {

@@ -40,7 +40,7 @@ pub enum NameSource {
 
 /// The result of naming a machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum MachineNaming {
+pub enum NamingResult {
     /// The machine has this name, newly or already.
     Named,
     /// Another machine has this name.
@@ -106,20 +106,20 @@ fn naming(
     machine_id: &str,
     name: &str,
     source: &NameSource,
-) -> rusqlite::Result<Option<MachineNaming>> {
+) -> rusqlite::Result<Option<NamingResult>> {
     match (id_of(connection, name)?, name_of(connection, machine_id)?) {
         (Some(id), _) if id == machine_id => {
             // The person's choice stays if the machine reports the same name. That of `serve --name` also stays if a link sets
             // it.
             let noted = source_of(connection, name)?;
             let is_noted = *source == NameSource::Machine || noted == *source || noted == NameSource::Serve;
-            Ok(is_noted.then_some(MachineNaming::Named))
+            Ok(is_noted.then_some(NamingResult::Named))
         }
         (_, Some(other)) => {
             let source = source_of(connection, &other)?;
-            Ok(Some(MachineNaming::HasOtherName { name: other, source }))
+            Ok(Some(NamingResult::HasOtherName { name: other, source }))
         }
-        (Some(_), None) => Ok(Some(MachineNaming::NameTaken)),
+        (Some(_), None) => Ok(Some(NamingResult::NameTaken)),
         (None, None) => Ok(None),
     }
 }
@@ -175,7 +175,7 @@ impl Journal {
         machine_id: &str,
         name: &str,
         source: &NameSource,
-    ) -> Result<MachineNaming, Error> {
+    ) -> Result<NamingResult, Error> {
         if let Some(naming) = self.read(|connection| naming(connection, machine_id, name, source))? {
             return Ok(naming);
         }
@@ -185,7 +185,7 @@ impl Journal {
                 return Ok(naming);
             }
             note_name(transaction, machine_id, name, source)?;
-            Ok(MachineNaming::Named)
+            Ok(NamingResult::Named)
         })
     }
 
@@ -197,25 +197,25 @@ impl Journal {
         from: &str,
         name: &str,
         source: &NameSource,
-    ) -> Result<MachineNaming, Error> {
+    ) -> Result<NamingResult, Error> {
         let naming = self.write(|transaction| {
             match naming(transaction, machine_id, name, source)? {
-                Some(MachineNaming::HasOtherName { name: known, .. }) if known == from => {}
+                Some(NamingResult::HasOtherName { name: known, .. }) if known == from => {}
                 Some(naming) => return Ok(naming),
                 None => {
                     note_name(transaction, machine_id, name, source)?;
-                    return Ok(MachineNaming::Named);
+                    return Ok(NamingResult::Named);
                 }
             }
             if id_of(transaction, name)?.is_some() {
-                return Ok(MachineNaming::NameTaken);
+                return Ok(NamingResult::NameTaken);
             }
             note_open_keys(transaction, machine_id, from)?;
             forget(transaction, machine_id)?;
             note_name(transaction, machine_id, name, source)?;
             transaction.execute("UPDATE message SET machine = ?1 WHERE machine = ?2", [name, from])?;
             readdress(transaction, from, name)?;
-            Ok(MachineNaming::Named)
+            Ok(NamingResult::Named)
         })?;
         self.wake_links()?;
         Ok(naming)
@@ -341,8 +341,8 @@ mod tests {
         NameSource::Link { command: command.to_owned() }
     }
 
-    fn has_other_name(name: &str, source: NameSource) -> MachineNaming {
-        MachineNaming::HasOtherName { name: name.to_owned(), source }
+    fn has_other_name(name: &str, source: NameSource) -> NamingResult {
+        NamingResult::HasOtherName { name: name.to_owned(), source }
     }
 
     #[test]
@@ -350,14 +350,14 @@ mod tests {
         let (_directory, mut journal) = journal();
         let mut name =
             |machine: &str, name: &str| journal.name_machine(machine, name, &NameSource::Machine).unwrap();
-        assert_eq!(name("m1", "box"), MachineNaming::Named);
-        assert_eq!(name("m1", "box"), MachineNaming::Named);
-        assert_eq!(name("m2", "box"), MachineNaming::NameTaken);
+        assert_eq!(name("m1", "box"), NamingResult::Named);
+        assert_eq!(name("m1", "box"), NamingResult::Named);
+        assert_eq!(name("m2", "box"), NamingResult::NameTaken);
         assert_eq!(name("m1", "other"), has_other_name("box", NameSource::Machine));
         assert_eq!(journal.machine_name("m1").unwrap().as_deref(), Some("box"));
         assert_eq!(journal.machine_id_of("box").unwrap().as_deref(), Some("m1"));
         journal.forget_machine("m1").unwrap();
-        assert_eq!(journal.name_machine("m2", "box", &NameSource::Machine).unwrap(), MachineNaming::Named);
+        assert_eq!(journal.name_machine("m2", "box", &NameSource::Machine).unwrap(), NamingResult::Named);
     }
 
     #[test]
@@ -385,10 +385,10 @@ mod tests {
             journal.name_machine(machine, name, &link(name)).unwrap();
         }
         let mut rename = |from: &str, to: &str| journal.rename_machine("m1", from, to, &link("box")).unwrap();
-        assert_eq!(rename("box", "vm"), MachineNaming::NameTaken);
+        assert_eq!(rename("box", "vm"), NamingResult::NameTaken);
         assert_eq!(rename("other", "build"), has_other_name("box", link("box")), "that is not its name");
-        assert_eq!(rename("box", "build"), MachineNaming::Named);
-        assert_eq!(rename("box", "build"), MachineNaming::Named, "twice is once");
+        assert_eq!(rename("box", "build"), NamingResult::Named);
+        assert_eq!(rename("box", "build"), NamingResult::Named, "twice is once");
         assert_eq!(journal.machine_name("m1").unwrap().as_deref(), Some("build"));
         assert_eq!(journal.machine_id_of("box").unwrap(), None);
         assert_eq!(journal.machine_id_of("vm").unwrap().as_deref(), Some("m2"));
@@ -467,13 +467,13 @@ mod tests {
         };
         let of_box = [("episode:a:2", "episode:a:2@box"), ("q-1", "q-1@box")];
         assert_eq!(journal.earlier_keys("build").unwrap(), open(&of_box));
-        // Once more, with one that came between.
+        // Again, with a new key in between.
         import(&mut journal, ("m1", "build"), &[with_key(notice, "episode:a:3@build")]);
         journal.rename_machine("m1", "build", "vm", &link("box")).unwrap();
         let of_build = ("episode:a:3", "episode:a:3@build");
         let all = [&of_box[..], &[of_build]].concat();
         assert_eq!(journal.earlier_keys("vm").unwrap(), open(&all));
-        // Keys with that name are those of another machine from now on.
+        // From now on, keys with that name belong to another machine.
         journal.name_machine("m2", "box", &link("other")).unwrap();
         assert_eq!(journal.earlier_keys("vm").unwrap(), open(&[of_build]));
         assert!(journal.earlier_keys("box").unwrap().is_empty());

@@ -37,7 +37,7 @@ pub struct ImportedMessage {
     pub id: MessageId,
     /// When it was sent, converted to the clock of this machine.
     pub unix_ms: i64,
-    /// What it says.
+    /// Its content.
     pub draft: Draft,
     /// Its prompt, if it fits on a popup and may be answered from here.
     pub prompt: Option<PromptContent>,
@@ -58,7 +58,7 @@ pub struct Import<'a> {
 
 /// The result of an import.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Imported {
+pub struct ImportResult {
     /// Number of new messages.
     pub new: usize,
     /// Number of refused messages, which have the id of a message of this machine.
@@ -91,7 +91,7 @@ fn note_of(machine_id: &str) -> String {
 impl Journal {
     /// Stores the new messages of another machine and the import position. `None`, storing nothing, if the machine no longer
     /// has that name.
-    pub fn import(&mut self, import: &Import<'_>) -> Result<Option<Imported>, Error> {
+    pub fn import(&mut self, import: &Import<'_>) -> Result<Option<ImportResult>, Error> {
         let stored = self.write(|transaction| {
             let id = machine_name::id_of(transaction, import.machine)?;
             let is_known = id.as_deref() == Some(import.machine_id);
@@ -105,7 +105,7 @@ impl Journal {
         &mut self,
         imports: &[Import<'_>],
         note: Option<TeamNote<'_>>,
-    ) -> Result<Imported, Error> {
+    ) -> Result<ImportResult, Error> {
         let stored = self.write(|transaction| {
             let stored = store(transaction, imports)?;
             if let Some(TeamNote { key, note }) = note {
@@ -116,7 +116,7 @@ impl Journal {
         Ok(self.wake_for(stored))
     }
 
-    fn wake_for(&mut self, (imported, bells): (Imported, BTreeSet<String>)) -> Imported {
+    fn wake_for(&mut self, (imported, bells): (ImportResult, BTreeSet<String>)) -> ImportResult {
         if imported.new > 0 {
             self.wake(&bells.into_iter().collect::<Vec<_>>());
         }
@@ -210,8 +210,8 @@ enum StoreResult {
 fn store(
     transaction: &Transaction<'_>,
     imports: &[Import<'_>],
-) -> rusqlite::Result<(Imported, BTreeSet<String>)> {
-    let (mut imported, mut bells) = (Imported::default(), BTreeSet::new());
+) -> rusqlite::Result<(ImportResult, BTreeSet<String>)> {
+    let (mut imported, mut bells) = (ImportResult::default(), BTreeSet::new());
     for import in imports {
         for message in import.messages {
             match put(transaction, import, message)? {
@@ -288,7 +288,7 @@ mod tests {
         (machine_id, machine): (&str, &str),
         messages: &[ImportedMessage],
         seq: i64,
-    ) -> Imported {
+    ) -> ImportResult {
         let end = Cursor { generation: Some("g".to_owned()), seq, id: None };
         journal.import(&Import { machine_id, machine, messages, end: &end }).unwrap().expect("a machine")
     }
@@ -307,11 +307,11 @@ mod tests {
             draft: draft(text),
             prompt: None,
         };
-        // The machine that lies was quicker than the one whose message it is.
+        // The lying machine was faster than the owner of the message.
         let (lie, truth) = ([of(&id, "lie"), of(&own, "not yours")], [of(&id, "truth")]);
-        assert_eq!(import_of(&mut journal, ("m1", "eve"), &lie, 2), Imported { new: 1, refused: 1 });
-        assert_eq!(import_of(&mut journal, ("m2", "box"), &truth, 1), Imported { new: 1, refused: 0 });
-        assert_eq!(import_of(&mut journal, ("m2", "box"), &truth, 1), Imported::default(), "once");
+        assert_eq!(import_of(&mut journal, ("m1", "eve"), &lie, 2), ImportResult { new: 1, refused: 1 });
+        assert_eq!(import_of(&mut journal, ("m2", "box"), &truth, 1), ImportResult { new: 1, refused: 0 });
+        assert_eq!(import_of(&mut journal, ("m2", "box"), &truth, 1), ImportResult::default(), "once");
         let messages = journal.messages_after(0, 10).unwrap();
         let found: Vec<_> =
             messages.iter().map(|found| (found.machine.as_deref(), found.draft.body.as_str())).collect();
@@ -320,7 +320,7 @@ mod tests {
         journal.forget_machine("m2").unwrap();
         journal.name_machine("m2", "build", &NameSource::Machine).unwrap();
         let known = ImportedMessage { id: messages[2].id.clone(), ..truth[0].clone() };
-        assert_eq!(import_of(&mut journal, ("m2", "build"), &[known], 1), Imported::default());
+        assert_eq!(import_of(&mut journal, ("m2", "build"), &[known], 1), ImportResult::default());
     }
 
     #[test]
@@ -382,8 +382,8 @@ mod tests {
         journal.rename_machine("m1", "box", "build", &source).unwrap();
         assert_eq!(journal.import(&import).unwrap(), None);
         let import = Import { machine: "build", ..import };
-        assert_eq!(journal.import(&import).unwrap(), Some(Imported { new: 1, refused: 0 }));
-        // What it sent stays its own under the next name.
+        assert_eq!(journal.import(&import).unwrap(), Some(ImportResult { new: 1, refused: 0 }));
+        // Its messages stay its own under the next name.
         journal.rename_machine("m1", "build", "vm", &source).unwrap();
         let machine = journal.machine_of(&import.messages[0].id).unwrap();
         assert_eq!(machine, Some(Some("vm".to_owned())));

@@ -173,7 +173,7 @@ mod tests {
         Speaker::Agent(AgentInfo { name: name.map(str::to_owned), ..info })
     }
 
-    /// The sender in words; `refused: ` and the reason.
+    /// The sender, or `refused: ` and the reason.
     fn of(speaker: &Speaker, from: Option<&str>, inherited: Option<&str>, is_agent: bool) -> String {
         let text = |text: Option<&str>| text.map(str::to_owned);
         let claim = SenderClaim { from: text(from), inherited: text(inherited), is_program: false };
@@ -237,7 +237,7 @@ mod tests {
 
     #[test]
     fn a_process_that_was_left_behind_is_not_in_its_terminal() {
-        /// A shell (10) leads the session; 20 and 30 are below it.
+        /// A shell (PID 10) leads the session; 20 and 30 are its descendants.
         fn stat(tty: u32, orphan: u32) -> impl Fn(u32) -> Option<ProcessStat> {
             move |pid| {
                 let parent = if pid == orphan { 1 } else { pid - 10 };
@@ -252,7 +252,7 @@ mod tests {
         assert!(!is_in_terminal_session(30, &|_| None));
     }
 
-    /// Process N is the child of N - 1, and was started at 10 N.
+    /// Process N is the child of N - 1 and started at time 10 N.
     #[expect(clippy::unnecessary_wraps, reason = "as the kernel's is read")]
     fn numbered(pid: u32) -> Option<ProcessStat> {
         Some(ProcessStat {

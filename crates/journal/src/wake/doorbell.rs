@@ -332,7 +332,7 @@ mod tests {
         assert!(!rings(&bell) && !bell.drain().unwrap());
     }
 
-    /// R2: in the plan the shell created a regular file here, and every later listener died of it.
+    /// A shell's `>` would create a regular file here, which would break every later listener.
     #[test]
     fn ringing_never_makes_a_doorbell() {
         let (_directory, _home, bell) = created();
@@ -342,7 +342,7 @@ mod tests {
         assert!(!path.exists());
     }
 
-    /// A regular file in place of the FIFO once counted as a running hub, so that none was started.
+    /// A regular file in place of the FIFO used to count as a running hub, so that none was started.
     #[test]
     fn what_is_no_doorbell_has_heard_nothing_and_gives_way_to_one() {
         let (_directory, home, bell) = created();
@@ -364,7 +364,7 @@ mod tests {
         }
     }
 
-    /// R3, R4: in the plan each notify stalled for a second here. A FIFO without a reader is refused at once.
+    /// Opening a FIFO without a reader fails at once instead of blocking.
     #[test]
     fn a_doorbell_without_a_reader_is_passed_over() {
         let (directory, _home, bell) = created();
@@ -384,7 +384,7 @@ mod tests {
         assert!(all(&home).is_empty());
     }
 
-    /// After the home was removed, a process of the new one may have the same name.
+    /// After the home was removed and recreated, another process may have the same name.
     #[test]
     fn one_that_is_gone_leaves_alone_what_has_its_name() {
         let (_directory, home, bell) = created();

@@ -85,7 +85,7 @@ fn the_runtime_directory_is_used_where_it_is_private() {
     for (mode, what) in [(0o777, "others can write there"), (0o500, "it cannot be written")] {
         fs::remove_dir_all(place.path("run/ringer")).unwrap();
         fs::set_permissions(place.path("run"), fs::Permissions::from_mode(mode)).unwrap();
-        // The rights of a directory mean nothing to root.
+        // Root ignores the permissions of a directory.
         if mode == 0o777 || !rustix::process::geteuid().is_root() {
             put(&place.spool(), "a", 1, mode);
             assert_eq!(fs::read_dir(place.path("home/spool")).unwrap().count(), 1, "{what}");
@@ -124,7 +124,7 @@ fn a_spool_that_is_full_says_so() {
     for number in 1..MAX_FILES {
         fs::write(folder.join(number.to_string()), "").unwrap();
     }
-    // The home takes what the runtime directory cannot.
+    // The home is used if the runtime directory cannot be.
     put(&spool, "a", 2, 2);
     assert_eq!(fs::read_dir(place.path("home/spool")).unwrap().count(), 1);
 }

@@ -9,7 +9,7 @@ use rusqlite::Row;
 use serde::{Deserialize, Serialize};
 
 use crate::db::column::{optional_text, text};
-use crate::journal::inbox::Claimed;
+use crate::journal::inbox::ClaimedParts;
 
 pub(super) const AGENT_INFO: &str =
     "id, client, session_id, scope, worktree, cwd, surface, manager, name, pid, started, by_hooks";
@@ -111,7 +111,7 @@ pub struct AgentChange {
     /// Number of messages sent.
     pub messages_sent: usize,
     /// Messages that enter the agent's turn now, if they were requested.
-    pub claimed: Option<Claimed>,
+    pub claimed: Option<ClaimedParts>,
 }
 
 /// Reads a row of [`AGENT_INFO`]. `None` if its id is damaged.
