@@ -157,7 +157,7 @@ pub(crate) enum Access {
 }
 
 /// An open connection and the schema version of its file.
-pub(crate) struct Connected {
+pub(crate) struct OpenFile {
     pub(crate) connection: FileConnection,
     pub(crate) version: rusqlite::Result<i64>,
 }
@@ -168,7 +168,7 @@ pub(crate) fn connect(
     file: FileId,
     access: Access,
     lock_timeout: LockTimeout,
-) -> Result<Option<Connected>, Error> {
+) -> Result<Option<OpenFile>, Error> {
     let mut connection = connect_unread(path, access, lock_timeout)?;
     if FileId::of(path).ok() != Some(file) {
         return Ok(None);
@@ -187,7 +187,7 @@ pub(crate) fn connect(
         return Ok(None);
     }
     if is_own_index {
-        Ok(Some(Connected { connection, version }))
+        Ok(Some(OpenFile { connection, version }))
     } else {
         Err(Error::Corrupt { path: path.to_owned() })
     }

@@ -13,29 +13,29 @@ use crate::home::{Home, beside};
 use crate::lock::FileId;
 use crate::wake::doorbell;
 
-fn note_path<S: Schema>(home: &Home) -> PathBuf {
+fn marker_path<S: Schema>(home: &Home) -> PathBuf {
     home.path().join(format!("{}.repair", S::FILE))
 }
 
 /// Marks the file as damaged and wakes the hub. Does nothing if the file was replaced, that is repaired, meanwhile.
-pub(crate) fn note<S: Schema>(home: &Home, damaged: FileId) {
+pub(crate) fn mark<S: Schema>(home: &Home, damaged: FileId) {
     if FileId::of(&home.path().join(S::FILE)).ok() == Some(damaged) {
         // If this fails, the next process will detect the damage itself.
-        let _ = fs::write(note_path::<S>(home), damaged.to_string());
+        let _ = fs::write(marker_path::<S>(home), damaged.to_string());
         doorbell::wake_hub(home);
     }
 }
 
 /// Returns true if the current file is marked as damaged.
-pub(crate) fn is_noted<S: Schema>(home: &Home) -> bool {
-    let Ok(noted) = fs::read_to_string(note_path::<S>(home)) else { return false };
-    FileId::of(&home.path().join(S::FILE)).is_ok_and(|file| file.to_string() == noted)
+pub(crate) fn is_marked<S: Schema>(home: &Home) -> bool {
+    let Ok(marker) = fs::read_to_string(marker_path::<S>(home)) else { return false };
+    FileId::of(&home.path().join(S::FILE)).is_ok_and(|file| file.to_string() == marker)
 }
 
 /// Removes the marker after a repair.
-pub(crate) fn forget<S: Schema>(home: &Home) {
+pub(crate) fn unmark<S: Schema>(home: &Home) {
     // Usually there is none.
-    let _ = fs::remove_file(note_path::<S>(home));
+    let _ = fs::remove_file(marker_path::<S>(home));
 }
 
 /// Returns true if SQLite would silently drop commits from the WAL.

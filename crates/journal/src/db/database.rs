@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 use ringer_platform::sync_directory;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
-use crate::db::connection::{Access, Connected, FileConnection, connect, is_index_unused};
+use crate::db::connection::{Access, FileConnection, OpenFile, connect, is_index_unused};
 use crate::db::damage;
 use crate::db::repair::{self, Repair};
 use crate::db::repair_record::{self, Damage, RepairRecord};
 use crate::db::tables::{self, Schema};
-use crate::db::write_lock::{self, LockTimeout, LockWaits};
+use crate::db::write_lock::{self, LockTimeout, WaitPolicy};
 use crate::error::Error;
 use crate::home::{Home, beside};
 use crate::lock::FileId;
@@ -26,7 +26,7 @@ pub struct Database<S> {
     /// Identity of the open file, to notice when it is replaced. Not a descriptor: closing one would drop SQLite's locks on the
     /// file.
     file: FileId,
-    lock_waits: LockWaits,
+    wait_policy: WaitPolicy,
     if_missing: IfMissing,
     /// False for hooks: a repair takes longer than an agent may wait.
     waits_for_repair: bool,
@@ -77,7 +77,7 @@ impl<S: Schema> Database<S> {
     }
 
     fn open_waiting(home: &Home, lock_timeout: LockTimeout, if_missing: IfMissing) -> Result<Self, Error> {
-        match Self::open_or_note(home, lock_timeout, if_missing) {
+        match Self::open_or_mark(home, lock_timeout, if_missing) {
             Err(error) if error.is_corruption() => {
                 Self::open_after_repair(home, lock_timeout, if_missing, error)
             }
@@ -87,19 +87,19 @@ impl<S: Schema> Database<S> {
 
     /// Opens the file for a hook, without waiting for a repair.
     pub fn open_without_repair(home: &Home, lock_timeout: LockTimeout) -> Result<Self, Error> {
-        let mut database = Self::open_or_note(home, lock_timeout, IfMissing::Make)?;
+        let mut database = Self::open_or_mark(home, lock_timeout, IfMissing::Make)?;
         database.waits_for_repair = false;
         Ok(database)
     }
 
     /// Opens the file. Marks it if it is damaged.
-    fn open_or_note(home: &Home, lock_timeout: LockTimeout, if_missing: IfMissing) -> Result<Self, Error> {
+    fn open_or_mark(home: &Home, lock_timeout: LockTimeout, if_missing: IfMissing) -> Result<Self, Error> {
         let file = FileId::of(&Self::path(home)).ok();
         let opened = Self::open_undamaged(home, lock_timeout, if_missing);
         if let (Some(file), Err(error)) = (file, &opened)
             && error.is_corruption()
         {
-            damage::note::<S>(home, file);
+            damage::mark::<S>(home, file);
         }
         opened
     }
@@ -148,7 +148,7 @@ impl<S: Schema> Database<S> {
             home: home.clone(),
             connection,
             file,
-            lock_waits: LockWaits::new(lock_timeout),
+            wait_policy: WaitPolicy::new(lock_timeout),
             if_missing: IfMissing::Fail,
             waits_for_repair: true,
             repair: None,
@@ -204,7 +204,7 @@ impl<S: Schema> Database<S> {
 
     /// Reopens the file if it was replaced. Fails, or waits for the repair, if it is marked as damaged.
     pub fn refresh(&mut self) -> Result<(), Error> {
-        if damage::is_noted::<S>(&self.home) {
+        if damage::is_marked::<S>(&self.home) {
             return self.wait_for_repair(Error::Corrupt { path: Self::path(&self.home) });
         }
         if self.is_current() {
@@ -214,23 +214,23 @@ impl<S: Schema> Database<S> {
     }
 
     fn reopen(&mut self) -> Result<(), Error> {
-        let open = if self.waits_for_repair { Self::open_waiting } else { Self::open_or_note };
-        let opened = open(&self.home, self.lock_waits.timeout(), self.if_missing);
+        let open = if self.waits_for_repair { Self::open_waiting } else { Self::open_or_mark };
+        let opened = open(&self.home, self.wait_policy.timeout(), self.if_missing);
         self.is_damaged |= matches!(&opened, Err(error) if error.is_corruption());
         self.replace_by(opened?);
         Ok(())
     }
 
     fn replace_by(&mut self, opened: Self) {
-        let (lock_waits, waits_for_repair) = (self.lock_waits, self.waits_for_repair);
-        *self = Self { lock_waits, reopened: true, waits_for_repair, ..opened };
+        let (wait_policy, waits_for_repair) = (self.wait_policy, self.waits_for_repair);
+        *self = Self { wait_policy, reopened: true, waits_for_repair, ..opened };
     }
 
     /// From now on, waits for the write lock as an event loop does: for the timeout at most, and after that not again within the
     /// pause, during which writes fail at once with [`Error::Busy`].
     pub fn wait_as_loop(&mut self, timeout: LockTimeout, pause: Duration) {
         self.set_lock_timeout(timeout);
-        self.lock_waits = LockWaits::of_loop(timeout, pause);
+        self.wait_policy = WaitPolicy::of_loop(timeout, pause);
         // If this fails, the cache is larger.
         let _ = self.connection.pragma_update(None, "cache_size", LOOP_CACHE);
     }
@@ -238,7 +238,7 @@ impl<S: Schema> Database<S> {
     /// From now on, waits for the write lock as a command does, for the time after an event loop.
     pub fn wait_as_command(&mut self) {
         self.set_lock_timeout(LockTimeout::COMMAND);
-        self.lock_waits = LockWaits::new(LockTimeout::COMMAND);
+        self.wait_policy = WaitPolicy::new(LockTimeout::COMMAND);
     }
 
     /// Runs `work` with another lock timeout.
@@ -256,17 +256,17 @@ impl<S: Schema> Database<S> {
     fn set_lock_timeout(&mut self, lock_timeout: LockTimeout) -> LockTimeout {
         // If this fails, the old timeout stays.
         let _ = self.connection.busy_timeout(lock_timeout.0);
-        self.lock_waits.set_timeout(lock_timeout)
+        self.wait_policy.set_timeout(lock_timeout)
     }
 
     fn open_undamaged(home: &Home, lock_timeout: LockTimeout, if_missing: IfMissing) -> Result<Self, Error> {
         home.check_owner()?;
         let path = Self::path(home);
-        if damage::is_noted::<S>(home) {
+        if damage::is_marked::<S>(home) {
             return Err(Error::Corrupt { path });
         }
         let mut repair = repair::finish::<S>(home, lock_timeout)?;
-        let (file, Connected { connection, version }) = loop {
+        let (file, OpenFile { connection, version }) = loop {
             let file = match FileId::of(&path) {
                 // A new file gets its name when its tables exist, so this one was truncated.
                 Ok(file) if file.is_empty() => return Err(Error::Corrupt { path }),
@@ -312,7 +312,7 @@ impl<S: Schema> Database<S> {
         if tables::has_log(&self.connection).map_err(|error| self.error(error))? {
             return Ok(());
         }
-        let _write_lock = self.lock_waits.acquire(&self.home, S::LOCK)?;
+        let _write_lock = self.wait_policy.acquire(&self.home, S::LOCK)?;
         let turned_on = self.connection.busy_timeout(TURN_LOG_ON_WITHIN);
         let turned_on = turned_on.and_then(|()| tables::turn_log_on(&self.connection));
         match turned_on.map_err(|error| self.error(error)) {
@@ -320,7 +320,7 @@ impl<S: Schema> Database<S> {
             Err(Error::Busy { .. }) => return Err(Error::Corrupt { path: Self::path(&self.home) }),
             done => done?,
         }
-        self.connection.busy_timeout(self.lock_waits.timeout().0).map_err(|error| self.error(error))
+        self.connection.busy_timeout(self.wait_policy.timeout().0).map_err(|error| self.error(error))
     }
 
     /// Runs a query; see [`Self::until_damage`].
@@ -344,12 +344,12 @@ impl<S: Schema> Database<S> {
 
     /// Marks the file as damaged and opens the repaired one. Returns the error if it is not repaired in time.
     fn wait_for_repair(&mut self, error: Error) -> Result<(), Error> {
-        damage::note::<S>(&self.home, self.file);
+        damage::mark::<S>(&self.home, self.file);
         self.is_damaged = true;
         if !self.waits_for_repair {
             return Err(error);
         }
-        let opened = Self::open_after_repair(&self.home, self.lock_waits.timeout(), self.if_missing, error)?;
+        let opened = Self::open_after_repair(&self.home, self.wait_policy.timeout(), self.if_missing, error)?;
         self.replace_by(opened);
         Ok(())
     }
@@ -370,9 +370,9 @@ impl<S: Schema> Database<S> {
         &mut self,
         change: &impl Fn(&Transaction<'_>) -> rusqlite::Result<T>,
     ) -> Result<T, Error> {
-        let write_lock = self.lock_waits.acquire(&self.home, S::LOCK)?;
+        let write_lock = self.wait_policy.acquire(&self.home, S::LOCK)?;
         // Checked under the lock, so that no other process can replace the file now.
-        if damage::is_noted::<S>(&self.home) {
+        if damage::is_marked::<S>(&self.home) {
             return Err(Error::Corrupt { path: Self::path(&self.home) });
         }
         if repair::is_pending::<S>(&self.home) || !self.is_current() {
@@ -382,7 +382,7 @@ impl<S: Schema> Database<S> {
         }
         let path = Self::path(&self.home);
         let log = beside(&path, "-wal");
-        let failed = |error| Error::database(&path, self.lock_waits.timeout().0, error);
+        let failed = |error| Error::database(&path, self.wait_policy.timeout().0, error);
         let had_log = log.exists();
         let transaction =
             Transaction::new(&mut self.connection, TransactionBehavior::Immediate).map_err(failed)?;
@@ -405,12 +405,12 @@ impl<S: Schema> Database<S> {
         if self.connection.busy_timeout(Duration::ZERO).is_ok() {
             // The change itself is already on disk, whatever the result.
             let _ = self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
-            let _ = self.connection.busy_timeout(self.lock_waits.timeout().0);
+            let _ = self.connection.busy_timeout(self.wait_policy.timeout().0);
         }
     }
 
     fn error(&self, source: rusqlite::Error) -> Error {
-        Error::database(&Self::path(&self.home), self.lock_waits.timeout().0, source)
+        Error::database(&Self::path(&self.home), self.wait_policy.timeout().0, source)
     }
 }
 
@@ -432,7 +432,7 @@ impl<S: Schema> Database<S> {
                 opened => {
                     let mut database = opened?;
                     // The marker of a file that was replaced since.
-                    damage::forget::<S>(home);
+                    damage::unmark::<S>(home);
                     database.repair = repair.or(database.repair);
                     return Ok(database);
                 }
@@ -472,8 +472,8 @@ impl<S: Schema> Database<S> {
                 request(home);
                 asked = Some(Instant::now());
             }
-            if !damage::is_noted::<S>(home) {
-                match Self::open_or_note(home, lock_timeout, if_missing) {
+            if !damage::is_marked::<S>(home) {
+                match Self::open_or_mark(home, lock_timeout, if_missing) {
                     Err(error) if error.is_corruption() => {}
                     opened => {
                         let mut database = opened?;

@@ -120,7 +120,7 @@ fn swap<S: Schema>(home: &Home) -> Result<Option<PathBuf>, Error> {
         let moved = move_database(&file, &aside)?;
         fs::rename(fresh::<S>(home), &file)?;
         sync_directory(home.path())?;
-        damage::forget::<S>(home);
+        damage::unmark::<S>(home);
         Ok(moved)
     };
     let moved = swap().map_err(|error| home.error("setting the database aside", error))?;

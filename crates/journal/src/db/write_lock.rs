@@ -27,7 +27,7 @@ impl LockTimeout {
 
 /// How a writer waits for the write lock.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct LockWaits {
+pub(crate) struct WaitPolicy {
     timeout: LockTimeout,
     /// For an event loop: after a timeout, the lock is tried without waiting until this time has passed. Otherwise the waits of
     /// consecutive writes would add up.
@@ -35,7 +35,7 @@ pub(crate) struct LockWaits {
     busy_since: Option<Instant>,
 }
 
-impl LockWaits {
+impl WaitPolicy {
     pub(crate) fn new(timeout: LockTimeout) -> Self {
         Self { timeout, pause: None, busy_since: None }
     }
@@ -84,8 +84,8 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let home = Home::new(directory.path().to_owned());
         let held = acquire(&home, "lock", LockTimeout::NONE).unwrap();
-        let mut waits = LockWaits::of_loop(LockTimeout::LOOP, Duration::from_hours(1));
-        let waited = |waits: &mut LockWaits| match waits.acquire(&home, "lock") {
+        let mut waits = WaitPolicy::of_loop(LockTimeout::LOOP, Duration::from_hours(1));
+        let waited = |waits: &mut WaitPolicy| match waits.acquire(&home, "lock") {
             Err(Error::Busy { waited }) => Some(waited),
             _ => None,
         };

@@ -150,7 +150,7 @@ impl Journal {
             return Ok(false);
         }
         let applied = self.applied_names()?;
-        let mut left = entries.iter().filter(|entry| !applied.contains(&entry.note()));
+        let mut left = entries.iter().filter(|entry| !applied.contains(&entry.full_name()));
         Ok(left.any(|entry| !matches!(SpoolFile::of(entry), None | Some(SpoolFile::Newer))))
     }
 
@@ -186,7 +186,7 @@ impl Journal {
     ) -> Result<SpoolProgress, Error> {
         let applied_names = self.applied_names()?;
         let (done, entries): (Vec<Entry>, Vec<Entry>) =
-            entries.into_iter().partition(|entry| applied_names.contains(&entry.note()));
+            entries.into_iter().partition(|entry| applied_names.contains(&entry.full_name()));
         // Already applied by a process that was killed before it removed them.
         done.iter().for_each(Entry::remove);
         let Batch { mut events, mut unreadable, more } = Batch::read(entries);
@@ -195,10 +195,10 @@ impl Journal {
         }
         let (applied, failed, bells) = self.write(|transaction| {
             let (mut applied, mut failed, mut bells) = (0, Vec::new(), Vec::new());
-            remove_notes(transaction)?;
+            forget_removed_files(transaction)?;
             let now = clock();
             for (place, (entry, event)) in events.iter().enumerate() {
-                if !entry.exists() || is_noted(transaction, entry)? {
+                if !entry.exists() || is_recorded(transaction, entry)? {
                     continue;
                 }
                 let time = time_of(entry, event, now);
@@ -208,7 +208,7 @@ impl Journal {
                     Ok((_, more)) => {
                         bells.extend(more);
                         applied += 1;
-                        note(transaction, entry)?;
+                        record_applied(transaction, entry)?;
                     }
                     // The database failed: nothing can be applied now.
                     Err(error) if !is_about_the_event(&error) => return Err(error),
@@ -378,25 +378,25 @@ fn problems(unreadable: &[&Entry], lost: Option<&LostEvents>) -> Vec<(String, Id
 
 impl Entry {
     /// The name under which it is recorded: the full path, because two directories may contain files with the same name.
-    fn note(&self) -> String {
+    fn full_name(&self) -> String {
         self.path().to_string_lossy().into_owned()
     }
 }
 
-fn note(transaction: &Transaction<'_>, entry: &Entry) -> rusqlite::Result<()> {
-    transaction.prepare("INSERT INTO spooled (name) VALUES (?1)")?.execute([entry.note()]).map(drop)
+fn record_applied(transaction: &Transaction<'_>, entry: &Entry) -> rusqlite::Result<()> {
+    transaction.prepare("INSERT INTO spooled (name) VALUES (?1)")?.execute([entry.full_name()]).map(drop)
 }
 
-fn is_noted(transaction: &Transaction<'_>, entry: &Entry) -> rusqlite::Result<bool> {
+fn is_recorded(transaction: &Transaction<'_>, entry: &Entry) -> rusqlite::Result<bool> {
     transaction
         .prepare("SELECT 1 FROM spooled WHERE name = ?1")?
-        .query_row([entry.note()], |_| Ok(()))
+        .query_row([entry.full_name()], |_| Ok(()))
         .optional()
         .map(|found| found.is_some())
 }
 
 /// Deletes recorded names whose files are gone. A name in a directory that this process cannot see stays: its file may exist.
-fn remove_notes(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
+fn forget_removed_files(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
     let is_gone = |name: &String| {
         let path = Path::new(name);
         let missing = fs::symlink_metadata(path).is_err_and(|error| error.kind() == ErrorKind::NotFound);

@@ -92,9 +92,9 @@ pub struct EventOutcome {
 
 /// Writes an event to the spool. Returns its file name.
 pub(super) fn put(spool: &Spool, event: &AgentEvent) -> io::Result<String> {
-    let unfinished = spool.begin(&event.agent.id, event.stamp.number())?;
+    let writer = spool.begin(&event.agent.id, event.stamp.number())?;
     let spooled = SpooledEvent { version: VERSION, event: event.clone() };
-    unfinished.finish(event.mono, &serde_json::to_vec(&spooled)?)
+    writer.finish(event.mono, &serde_json::to_vec(&spooled)?)
 }
 
 impl AgentEvent {

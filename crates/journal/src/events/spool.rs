@@ -61,18 +61,18 @@ impl Spool {
     }
 
     /// Starts to spool an event. From now on, other hooks of the session see that there is one.
-    pub(crate) fn begin(&self, agent: &Agent, random: u32) -> io::Result<Unfinished> {
+    pub(crate) fn begin(&self, agent: &Agent, random: u32) -> io::Result<SpoolWriter> {
         let mut failure = io::Error::from(ErrorKind::NotFound);
         for directory in &self.directories.written {
             match self.begin_in(directory, agent, random) {
-                Ok(unfinished) => return Ok(unfinished),
+                Ok(writer) => return Ok(writer),
                 Err(error) => failure = error,
             }
         }
         Err(failure)
     }
 
-    fn begin_in(&self, directory: &Path, agent: &Agent, random: u32) -> io::Result<Unfinished> {
+    fn begin_in(&self, directory: &Path, agent: &Agent, random: u32) -> io::Result<SpoolWriter> {
         if directory.parent() == Some(self.home.as_path()) {
             // This hook may be the first process to use the home.
             DirBuilder::new().recursive(true).mode(0o700).create(&self.home)?;
@@ -82,7 +82,7 @@ impl Spool {
         let agent = file_name_part(agent);
         let temporary = directory.join(format!("{random:08x}-{agent}{TEMPORARY}"));
         let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary)?;
-        Ok(Unfinished { file, temporary, random, agent })
+        Ok(SpoolWriter { file, temporary, random, agent })
     }
 
     /// Returns true if an event of the agent is spooled or being spooled.
@@ -201,14 +201,14 @@ fn read_plain(path: &Path, most: u64) -> io::Result<Vec<u8>> {
 
 /// An event that is being spooled. Dropping it without `finish` removes the temporary file.
 #[derive(Debug)]
-pub(crate) struct Unfinished {
+pub(crate) struct SpoolWriter {
     file: File,
     temporary: PathBuf,
     random: u32,
     agent: String,
 }
 
-impl Unfinished {
+impl SpoolWriter {
     /// Writes the event. When this returns, a kill does not lose it. Returns its file name.
     pub(crate) fn finish(mut self, mono: Duration, event: &[u8]) -> io::Result<String> {
         if event.len() as u64 > MAX_EVENT {
@@ -221,7 +221,7 @@ impl Unfinished {
     }
 }
 
-impl Drop for Unfinished {
+impl Drop for SpoolWriter {
     fn drop(&mut self) {
         // After the rename in `finish` this file does not exist.
         let _ = fs::remove_file(&self.temporary);

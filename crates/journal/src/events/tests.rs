@@ -12,7 +12,7 @@ use super::apply::{SpoolProgress, SpoolStatus};
 use super::event::{AgentEvent, Confirmation, EventOutcome, InboxRequest, SpooledEvent, VERSION, put};
 use super::spool::Spool;
 use crate::db::write_lock::LockTimeout;
-use crate::events::spool::Unfinished;
+use crate::events::spool::SpoolWriter;
 use crate::home::Home;
 use crate::ids::IdSource;
 use crate::journal::agent::info::AgentInfo;
@@ -214,9 +214,9 @@ fn an_event_that_was_overtaken_is_told_and_moves_nothing_back() {
         let newer = if busy { AgentState::Working } else { AgentState::Exited };
         fixture.record(&mut journal, newer);
         // Like a hook whose file becomes visible only now.
-        let unfinished = fixture.spool().begin(&event.agent.id, 1).unwrap();
+        let writer = fixture.spool().begin(&event.agent.id, 1).unwrap();
         let bytes = serde_json::to_vec(&SpooledEvent { version: VERSION, event: event.clone() }).unwrap();
-        unfinished.finish(event.mono, &bytes).unwrap();
+        writer.finish(event.mono, &bytes).unwrap();
         assert_eq!(fixture.apply(&mut journal).events, 1);
         assert_eq!(fixture.state(), Some(newer));
         let marks =
@@ -238,8 +238,8 @@ fn files_that_make_no_sense_are_set_aside_and_the_person_is_told() {
     for (number, bytes) in
         [&b"{\"version\":1}"[..], b"", b"{\"version\":1,\"event\":{}}", b"\xff\xff"].iter().enumerate()
     {
-        let unfinished = fixture.spool().begin(&agent, u32::try_from(number).unwrap()).unwrap();
-        unfinished.finish(fixture.now(), bytes).unwrap();
+        let writer = fixture.spool().begin(&agent, u32::try_from(number).unwrap()).unwrap();
+        writer.finish(fixture.now(), bytes).unwrap();
     }
     let newer = fixture
         .spool()
@@ -292,12 +292,12 @@ fn an_event_that_cannot_be_applied_keeps_no_other_from_being_so() {
         serde_json::to_value(SpooledEvent { version: VERSION, event: fixture.event(AgentState::Done) })
             .unwrap();
     nameless["event"]["of"]["agent"] = "".into();
-    let unfinished = fixture.spool().begin(&Agent::new(AGENT).unwrap(), 1).unwrap();
-    unfinished.finish(fixture.now(), nameless.to_string().as_bytes()).unwrap();
+    let writer = fixture.spool().begin(&Agent::new(AGENT).unwrap(), 1).unwrap();
+    writer.finish(fixture.now(), nameless.to_string().as_bytes()).unwrap();
     // An impossible time.
     let event = SpooledEvent { version: VERSION, event: fixture.event(AgentState::Done) };
-    let unfinished = fixture.spool().begin(&Agent::new(AGENT).unwrap(), 2).unwrap();
-    unfinished.finish(Duration::from_nanos(u64::MAX), &serde_json::to_vec(&event).unwrap()).unwrap();
+    let writer = fixture.spool().begin(&Agent::new(AGENT).unwrap(), 2).unwrap();
+    writer.finish(Duration::from_nanos(u64::MAX), &serde_json::to_vec(&event).unwrap()).unwrap();
     let taken = fixture.apply(&mut journal);
     assert_eq!((taken.events, taken.unreadable), (1, 1));
     assert_eq!(fixture.state(), Some(AgentState::Done));
@@ -382,7 +382,7 @@ proptest! {
         let fixture = SpoolFixture::new();
         let mut journal = fixture.journal();
         let mut last = None;
-        let mut slow: Vec<(usize, Unfinished, AgentEvent)> = Vec::new();
+        let mut slow: Vec<(usize, SpoolWriter, AgentEvent)> = Vec::new();
         for (number, step) in steps.iter().enumerate() {
             match step {
                 Step::Recorded(state) => {
@@ -394,8 +394,8 @@ proptest! {
                     last = Some(*state);
                 }
                 Step::Slow(state, later) => {
-                    let unfinished = fixture.spool().begin(&Agent::new(AGENT).unwrap(), u32::try_from(number).unwrap()).unwrap();
-                    slow.push((number + later, unfinished, fixture.event(*state)));
+                    let writer = fixture.spool().begin(&Agent::new(AGENT).unwrap(), u32::try_from(number).unwrap()).unwrap();
+                    slow.push((number + later, writer, fixture.event(*state)));
                     last = Some(*state);
                 }
                 Step::Apply => {
@@ -409,12 +409,12 @@ proptest! {
                     }
                 }
             }
-            for (_, unfinished, event) in slow.extract_if(.., |(due, ..)| *due <= number) {
-                finish(unfinished, &event);
+            for (_, writer, event) in slow.extract_if(.., |(due, ..)| *due <= number) {
+                finish(writer, &event);
             }
         }
-        for (_, unfinished, event) in slow {
-            finish(unfinished, &event);
+        for (_, writer, event) in slow {
+            finish(writer, &event);
         }
         fixture.apply(&mut journal);
         prop_assert_eq!(fixture.apply(&mut journal), SpoolProgress::default());
@@ -423,7 +423,7 @@ proptest! {
     }
 }
 
-fn finish(unfinished: Unfinished, event: &AgentEvent) {
+fn finish(writer: SpoolWriter, event: &AgentEvent) {
     let bytes = serde_json::to_vec(&SpooledEvent { version: VERSION, event: event.clone() }).unwrap();
-    unfinished.finish(event.mono, &bytes).unwrap();
+    writer.finish(event.mono, &bytes).unwrap();
 }

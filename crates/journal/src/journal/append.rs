@@ -44,7 +44,7 @@ impl Journal {
     fn put_request(&mut self, request: &AppendRequest, pid: u32) -> Result<Vec<String>, Error> {
         let draft = Draft { sender: self.sender(Some(pid), &request.claim)?, ..request.draft.clone() };
         self.write(|transaction| {
-            let put = put_of_machine(transaction, &draft, &request.id, request.unix_ms, None)?;
+            let put = put_with_machine(transaction, &draft, &request.id, request.unix_ms, None)?;
             // If it exists already, the process that appended it may have been killed before it woke the waiting processes.
             put.map_or_else(|| subscription::doorbells_to_wake(transaction, &draft), Ok)
         })
@@ -65,11 +65,11 @@ pub(crate) fn put(
     id: &MessageId,
     unix_ms: i64,
 ) -> rusqlite::Result<Vec<String>> {
-    Ok(put_of_machine(transaction, draft, id, unix_ms, None)?.unwrap_or_default())
+    Ok(put_with_machine(transaction, draft, id, unix_ms, None)?.unwrap_or_default())
 }
 
 /// Like [`put`], for a message of any machine. `None` if the message exists already.
-pub(crate) fn put_of_machine(
+pub(crate) fn put_with_machine(
     transaction: &Transaction<'_>,
     draft: &Draft,
     id: &MessageId,

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 use crate::ids::IdSource;
-use crate::journal::append::put_of_machine;
+use crate::journal::append::put_with_machine;
 use crate::journal::export::{self, TeamNote, team_note_of};
 use crate::journal::machine_name;
 use crate::journal::row::{COLUMNS, read};
@@ -239,7 +239,7 @@ fn put(
 ) -> rusqlite::Result<StoreResult> {
     let ImportedMessage { id, unix_ms, draft, prompt } = message;
     let machine = Some(import.machine);
-    if let Some(bells) = put_of_machine(transaction, draft, id, *unix_ms, machine)? {
+    if let Some(bells) = put_with_machine(transaction, draft, id, *unix_ms, machine)? {
         if let Some(prompt) = prompt.as_ref().and_then(|prompt| serde_json::to_string(prompt).ok()) {
             schema::set_note(transaction, &format!("{PROMPT}{id}"), &prompt)?;
         }
@@ -259,7 +259,7 @@ fn put(
     }
     let own_id = IdSource { unix_ms: *unix_ms, ..IdSource::now() }.message_id();
     schema::set_note(transaction, &note, own_id.as_str())?;
-    let bells = put_of_machine(transaction, draft, &own_id, *unix_ms, machine)?;
+    let bells = put_with_machine(transaction, draft, &own_id, *unix_ms, machine)?;
     Ok(bells.map_or(StoreResult::Known, StoreResult::New))
 }
 

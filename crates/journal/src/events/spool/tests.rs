@@ -56,10 +56,10 @@ fn events_come_back_in_the_order_in_which_they_happened() {
 fn an_event_that_is_being_written_is_known_and_not_read() {
     let place = Place::new();
     let spool = place.spool();
-    let unfinished = spool.begin(&agent("claude-a"), 7).unwrap();
+    let writer = spool.begin(&agent("claude-a"), 7).unwrap();
     assert!(spool.has_any_of(&agent("claude-a")) && !spool.has_any_of(&agent("claude-b")));
     assert_eq!(spool.entries(), []);
-    drop(unfinished);
+    drop(writer);
     assert!(!spool.has_any_of(&agent("claude-a")), "given up, it leaves nothing");
 }
 
