@@ -110,7 +110,7 @@ impl<S: Schema> Database<S> {
     }
 
     /// The same with another lock timeout.
-    pub fn open_existing_with(home: &Home, lock_timeout: LockTimeout) -> Result<Option<Self>, Error> {
+    fn open_existing_with(home: &Home, lock_timeout: LockTimeout) -> Result<Option<Self>, Error> {
         match Self::open_waiting(home, lock_timeout, IfMissing::Fail) {
             Err(Error::Missing { .. }) => Ok(None),
             opened => opened.map(Some),

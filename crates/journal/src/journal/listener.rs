@@ -116,7 +116,7 @@ impl Journal {
     ///
     /// Holds the consumer's lock from reading to advancing: of two readers, only one gets a message, unless the first dies
     /// before it has advanced the cursor. If another reader holds the lock until the deadline, reads nothing.
-    pub fn deliver_unread<E: From<Error>>(
+    fn deliver_unread<E: From<Error>>(
         &mut self,
         consumer: &Consumer,
         own: Option<&str>,
