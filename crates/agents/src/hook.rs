@@ -11,8 +11,8 @@ use ringer_core::Scope;
 use ringer_core::agent::{AgentState, AnswerMethod, Prompt, Signal};
 use ringer_core::message::{Agent, MessagePart, SessionNonce};
 use ringer_journal::{
-    AgentEvent, AgentInfo, Caller, Claimed, Confirms, EnteredPart, Error as JournalError, EventOutcome,
-    IdSource, InboxRequest, Journal, LockTimeout, ProcessStat, Repository, RunningTools,
+    AgentEvent, AgentInfo, Caller, ClaimedParts, Confirmation, EnteredPart, Error as JournalError,
+    EventOutcome, IdSource, InboxRequest, Journal, LockTimeout, ProcessStat, Repository, RunningTools,
     run_different_programs, spool_event,
 };
 use ringer_turn::{Injection, InjectionBudget, RateTracker, render, system_prompt};
@@ -244,7 +244,7 @@ impl Call<'_> {
         let notify = !self.report.subagent || self.report.signals.iter().any(Signal::is_blocked);
         // An event without a call id counts as its own call: the next event confirms what it carried.
         let call_id = self.report.call_id.clone().unwrap_or_else(|| stamp.message_id().to_string());
-        let confirms = Confirms {
+        let confirms = Confirmation {
             call_id: Some(call_id),
             confirmed_ids: std::mem::take(&mut self.report.confirmed_ids),
         };
@@ -284,7 +284,7 @@ impl Call<'_> {
     }
 
     /// What was claimed, as it enters.
-    fn claimed_injections(&self, claimed: Option<&Claimed>) -> Vec<Injection> {
+    fn claimed_injections(&self, claimed: Option<&ClaimedParts>) -> Vec<Injection> {
         let parts = claimed.map_or(&[][..], |claimed| &claimed.parts);
         self.budget().blocks_of((self.at.clock)(), parts, &self.agent, &mut RateTracker::default())
     }
@@ -391,7 +391,7 @@ impl Call<'_> {
     fn answer(
         &self,
         out: &mut impl Write,
-        claimed: Option<&Claimed>,
+        claimed: Option<&ClaimedParts>,
         nonce: Option<&SessionNonce>,
         is_lead: bool,
     ) -> Result<(), HookError> {

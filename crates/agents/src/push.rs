@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use ringer_core::agent::{AgentState, BlockedOn};
 use ringer_core::message::{Agent, MessagePart};
 use ringer_journal::{
-    AgentInfo, Claimed, Consumer, EnteredPart, Error as JournalError, Home, INTO_INBOX, IdSource,
-    InboxUpdate, Journal,
+    AgentInfo, CLIENT_INBOX_PREFIX, ClaimedParts, Consumer, EnteredPart, Error as JournalError, Home,
+    IdSource, InboxUpdate, Journal,
 };
 use ringer_platform::{find_own_program, owned};
 use ringer_turn::{Injection, render};
@@ -69,7 +69,7 @@ pub fn push(home: &Home, endpoints: &ClientEndpoints, agent: &Agent) -> Result<P
     }
     // A client may drop what is written to its socket, when too many come; its next prompts name the ones that arrived.
     let is_confirmed_later = matches!(client.adapter().push, PushMethod::SessionSocket { .. });
-    let way = if is_confirmed_later { INTO_INBOX } else { "push-" };
+    let way = if is_confirmed_later { CLIENT_INBOX_PREFIX } else { "push-" };
     let Some(claimed) = claim_everything(&mut journal, agent, way)? else { return Ok(PushResult::Nothing) };
     let text = text_of(&claimed, agent, &mut journal)?;
     match send(client, &agent_info, endpoints, (&claimed, &text)) {
@@ -89,7 +89,7 @@ pub(crate) fn claim_everything(
     journal: &mut Journal,
     agent: &Agent,
     way: &str,
-) -> Result<Option<Claimed>, JournalError> {
+) -> Result<Option<ClaimedParts>, JournalError> {
     let stamp = IdSource::now();
     let lease = format!("{way}{}", stamp.message_id());
     let everything = |pending: &[MessagePart], _: &[EnteredPart]| (0..pending.len()).collect();
@@ -99,7 +99,7 @@ pub(crate) fn claim_everything(
 
 /// What was claimed, as the agent reads it.
 pub(crate) fn text_of(
-    claimed: &Claimed,
+    claimed: &ClaimedParts,
     agent: &Agent,
     journal: &mut Journal,
 ) -> Result<String, JournalError> {
@@ -132,7 +132,7 @@ fn send(
     client: Client,
     agent_info: &AgentInfo,
     endpoints: &ClientEndpoints,
-    (claimed, text): (&Claimed, &str),
+    (claimed, text): (&ClaimedParts, &str),
 ) -> Result<(), String> {
     let adapter = client.adapter();
     match &adapter.push {

@@ -17,7 +17,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use ringer_core::message::{Agent, MessagePart, SessionNonce};
-use ringer_journal::{Claimed, EnteredPart, Home, IdSource, InboxUpdate, Journal};
+use ringer_journal::{ClaimedParts, EnteredPart, Home, IdSource, InboxUpdate, Journal};
 use ringer_turn::{
     Injection, InjectionBudget, NOTIFICATION_TOOL, RateTracker, SyntheticPair, ToolDefinition, system_prompt,
 };
@@ -94,7 +94,7 @@ impl Harness {
     }
 
     /// Takes what waits for the agent, and puts it at the end of the conversation.
-    fn claim(&mut self) -> Outcome<Option<Claimed>> {
+    fn claim(&mut self) -> Outcome<Option<ClaimedParts>> {
         let (budget, now, stamp) = (InjectionBudget::default(), self.begin.elapsed(), IdSource::now());
         let (agent, before) = (&self.agent, &self.rates);
         let choose = |pending: &[MessagePart], _: &[EnteredPart]| {

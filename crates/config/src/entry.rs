@@ -8,7 +8,7 @@ use ringer_core::policy::OnFailure;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::{milliseconds, word};
+use crate::values::{milliseconds, word};
 
 /// How long a program may take, unless the person says otherwise.
 pub(crate) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(20);

@@ -7,9 +7,8 @@ use std::path::{Path, PathBuf};
 use ringer_platform::owned;
 use rustix::fs::{Mode, OFlags};
 
-use crate::parse::{parse_repository, parse_with_rules};
+use crate::parse::{TableRule, parse_repository, parse_with_rules};
 use crate::problem::{ConfigError, ConfigErrors};
-use crate::table_rule::TableRule;
 use crate::{Config, RepositorySettings};
 
 /// The largest file that is read. No settings are that long; something else lies there.

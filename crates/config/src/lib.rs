@@ -22,39 +22,28 @@
 
 mod entry;
 mod file;
-mod last_good;
-mod milliseconds;
 mod notify;
 mod page;
 mod parse;
 mod problem;
 mod relay_entry;
-mod repository_entry;
-mod schema;
 mod settings;
-mod span;
-mod table_rule;
-mod team;
 mod trust;
-mod trustable;
-mod word;
+mod values;
 
 #[cfg(test)]
 mod tests;
 
 pub use entry::{ChannelEntry, HookEntry, Origin, Source, Watch, WebhookEntry, WebhookKind, WebhookWhen};
 pub use file::{Environment, MAX_FILE, REPOSITORY_FILE, load, load_repository, load_with_rules, user_path};
-pub use last_good::{Change, LastGood};
 pub use notify::{Matcher, Notify, QuietHours, SoundSetting, TitleMark};
-pub use parse::{parse, parse_repository, parse_with_rules};
+pub use parse::{TableRule, parse, parse_repository, parse_with_rules};
 pub use problem::{ConfigError, ConfigErrors, MAX_PROBLEMS};
-pub use relay_entry::RelayEntry;
-pub use repository_entry::RepositoryEntry;
-pub use schema::{schema, schema_text};
-pub use settings::{Answers, Channels, Config, RepositorySettings, Tmux};
-pub use table_rule::TableRule;
-pub use trust::{TrustError, Trusted};
-pub use trustable::Trustable;
+pub use relay_entry::{RelayEntry, RepositoryEntry};
+pub use settings::{
+    Answers, Change, Channels, Config, LastGood, RepositorySettings, Tmux, schema, schema_text,
+};
+pub use trust::{TrustError, Trustable, Trusted};
 
 /// A file with every key at its default and what it means, and with examples that are commented out.
 pub fn example() -> &'static str {

@@ -10,7 +10,7 @@ use ringer_core::time::DailySpan;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
 
-use crate::{span, word};
+use crate::values::{span, word};
 
 /// How notifications are shown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]

@@ -10,10 +10,10 @@ use ringer_core::time::parse_span;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::milliseconds::MAX_MILLISECONDS;
 use crate::problem::{ConfigError, ConfigErrors, MAX_PROBLEMS, nearest, one_of};
-use crate::span::OFF;
-use crate::word::{Word, names};
+use crate::values::milliseconds::MAX_MILLISECONDS;
+use crate::values::span::OFF;
+use crate::values::word::{Word, names};
 
 const SPANS: &str = "a span up to a day, like \"90s\", \"20m\" or \"2h\"";
 

@@ -1,5 +1,6 @@
-//! Links to other machines: `[[relay]]`.
+//! Other machines: `[[relay]]` links to one or to a team, `[[repository]]` names a repository alike on all of them.
 
+use std::net::IpAddr;
 use std::path::PathBuf;
 
 use ringer_core::policy::{RelayLink, TeamLink};
@@ -8,7 +9,6 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::page::{Item, Section};
-use crate::team::{TeamParts, addresses, wrong_team};
 
 pub(crate) const RELAY: [&str; 12] = [
     "name",
@@ -248,12 +248,161 @@ fn host(item: &Item<'_, '_>) -> Option<String> {
     Some(text)
 }
 
+/// The longest name of a team, and of a machine in one. Both together, with a dot between them, are the name of a machine.
+const MAX_TEAM: usize = 20;
+const MAX_MACHINE: usize = 40;
+/// The longest name of a `jetstream` domain.
+const MAX_DOMAIN: usize = 40;
+/// The most addresses. Each one that does not answer may take ten seconds.
+const MAX_ADDRESSES: usize = 16;
+/// The longest host and port: a name of the DNS has 253 bytes.
+const MAX_HOST: usize = 260;
+
+/// Whether a team or a machine of one can be called so: it is a part of subjects, which dots separate.
+fn is_word(text: &str, most: usize) -> bool {
+    let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
+    let begins_well = text.bytes().next().is_some_and(|byte| byte.is_ascii_alphanumeric());
+    begins_well && text.len() <= most && text.bytes().all(is_allowed)
+}
+
+/// What an entry says of a team.
+pub(crate) struct TeamParts<'a> {
+    /// The addresses, with commas between them.
+    pub(crate) urls: &'a str,
+    pub(crate) domain: Option<&'a str>,
+    pub(crate) team: Option<&'a str>,
+    /// The machine in it.
+    pub(crate) name: Option<&'a str>,
+    pub(crate) has_credentials: bool,
+}
+
+/// Why this is no team, and what to write instead. `None` if it is one.
+pub(crate) fn wrong_team(parts: &TeamParts<'_>) -> Option<(String, &'static str)> {
+    let urls = addresses(parts.urls);
+    if urls.len() > MAX_ADDRESSES {
+        let what = format!("has {} addresses; {MAX_ADDRESSES} are possible", urls.len());
+        return Some((what, EXAMPLE));
+    }
+    for url in &urls {
+        let host = match host_of(url) {
+            Ok(host) => host,
+            Err(why) => return Some((format!("has the address {url:?}, {why}"), EXAMPLE)),
+        };
+        let is_loopback = is_loopback(host);
+        if !is_loopback && !url.starts_with("tls://") {
+            let what = format!("has the address {url:?}, over which messages would go unencrypted");
+            return Some((what, EXAMPLE));
+        }
+        if !is_loopback && !parts.has_credentials {
+            // Without them the server cannot tell one machine from another.
+            let example = "credentials = \"~/.config/ringer/platform.creds\"";
+            return Some(("needs `credentials`".to_owned(), example));
+        }
+    }
+    if let Some(domain) = parts.domain.filter(|domain| !is_word(domain, MAX_DOMAIN)) {
+        let what =
+            format!("has the domain {domain:?}; expected at most {MAX_DOMAIN} letters, digits, `-` and `_`");
+        return Some((what, "domain = \"hub\""));
+    }
+    let Some(team) = parts.team else { return Some(("needs `team`".to_owned(), "team = \"platform\"")) };
+    if !is_word(team, MAX_TEAM) {
+        let what = format!("has the team {team:?}; expected at most {MAX_TEAM} letters, digits, `-` and `_`");
+        return Some((what, "team = \"platform\""));
+    }
+    let name = parts.name.filter(|name| !is_word(name, MAX_MACHINE));
+    name.map(|name| {
+        let what =
+            format!("has the name {name:?}; expected at most {MAX_MACHINE} letters, digits, `-` and `_`");
+        (what, "name = \"laptop\"")
+    })
+}
+
+const EXAMPLE: &str = "nats = \"tls://nats.example.org:4222\"";
+
+/// The addresses of a text with commas between them.
+pub(crate) fn addresses(text: &str) -> Vec<&str> {
+    text.split(',').map(str::trim).collect()
+}
+
+/// The host of an address.
+fn host_of(url: &str) -> Result<&str, &'static str> {
+    let rest = url.strip_prefix("tls://").or_else(|| url.strip_prefix("nats://"));
+    let rest = rest.ok_or("which begins with neither tls:// nor nats://")?;
+    if rest.contains('@') {
+        return Err("in which a secret would be; it belongs into the file `credentials`");
+    }
+    let is_allowed = |c: char| c.is_ascii_alphanumeric() || ".-:[]".contains(c);
+    if rest.is_empty() || rest.len() > MAX_HOST || !rest.chars().all(is_allowed) {
+        return Err("which is not one host and a port");
+    }
+    match rest.strip_prefix('[') {
+        Some(rest) => rest.split(']').next().ok_or("which is not one host and a port"),
+        None => Ok(rest.split(':').next().unwrap_or(rest)),
+    }
+}
+
+fn is_loopback(host: &str) -> bool {
+    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+pub(crate) const REPOSITORY: [&str; 2] = ["path", "name"];
+/// All are compared with the repository of each message that goes to another machine.
+const MAX_REPOSITORIES: usize = 64;
+
+/// A name for a repository. One of the same name on another machine is the same repository, whatever their remotes are.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename = "Repository", deny_unknown_fields)]
+pub struct RepositoryEntry {
+    /// The root of the repository, or of one of its worktrees.
+    #[schemars(with = "String", length(min = 1))]
+    pub path: PathBuf,
+    /// What it is called on all machines: letters, digits, `-`, `_` and `.`.
+    #[schemars(length(min = 1, max = 64), regex(pattern = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"))]
+    pub name: String,
+}
+
+/// Reads every `[[repository]]`. Several clones on one machine may have the same name.
+pub(crate) fn repositories(root: &Section<'_, '_>) -> Vec<RepositoryEntry> {
+    let Some(item) = root.get("repository") else { return Vec::new() };
+    let expected = "tables that begin with [[repository]]";
+    let items = item.list(expected).unwrap_or_default();
+    if items.len() > MAX_REPOSITORIES {
+        let what = format!("has {} tables; {MAX_REPOSITORIES} are possible", items.len());
+        return item.wrong(what, None).unwrap_or_default();
+    }
+    let mut repositories: Vec<RepositoryEntry> = Vec::new();
+    for section in items.iter().filter_map(|item| item.section(expected)) {
+        let section = section.with_keys(&REPOSITORY, |_| None);
+        let path = section.require("path").and_then(|item| {
+            let path = item.path()?;
+            let is_known = repositories.iter().any(|known| known.path == path);
+            if is_known {
+                item.wrong("has a name already; each path must be unique", None)
+            } else {
+                Some(path)
+            }
+        });
+        let name = section.require("name").and_then(|item| name(&item));
+        repositories.extend(path.zip(name).map(|(path, name)| RepositoryEntry { path, name }));
+    }
+    repositories
+}
+
+fn name(item: &Item<'_, '_>) -> Option<String> {
+    let text = item.text()?;
+    if is_name(text) {
+        return Some(text.to_owned());
+    }
+    let expected = "expected letters, digits, `-`, `_` and `.`, at most 64";
+    item.wrong(format!("is {text:?}; {expected}"), Some("name = \"api\"".to_owned()))
+}
+
 #[cfg(test)]
 mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::parse::parse;
+    use crate::parse::{parse, parse_repository};
 
     fn read(text: &str) -> Result<Vec<RelayEntry>, String> {
         let config = parse(Path::new("/people/ada/config.toml"), Some(Path::new("/people/ada")), text);
@@ -340,5 +489,51 @@ mod tests {
         check("ssh = \"a\"\nteam = \"b\"", "belongs to `nats`");
         check("ssh = \"a\"\ndomain = \"b\"", "belongs to `nats`");
         check(&format!("nats = \"tls://{}\"\nteam = \"t\"", "a".repeat(300)), "not one host and a port");
+    }
+
+    fn read_repositories(text: &str) -> Result<Vec<(String, String)>, String> {
+        let config = parse(Path::new("/people/ada/config.toml"), Some(Path::new("/people/ada")), text);
+        let texts = |entry: RepositoryEntry| (entry.path.display().to_string(), entry.name);
+        let config = config.map_err(|errors| errors.to_string())?;
+        Ok(config.repositories.into_iter().map(texts).collect())
+    }
+
+    #[test]
+    fn a_path_has_a_name() {
+        let text = "[[repository]]\npath = \"~/src/api\"\nname = \"api\"\n[[repository]]\npath = \"/b\"\nname = \"api\"";
+        let expected = [("/people/ada/src/api", "api"), ("/b", "api")];
+        assert_eq!(
+            read_repositories(text).unwrap(),
+            expected.map(|(path, name)| (path.to_owned(), name.to_owned()))
+        );
+    }
+
+    #[test]
+    fn what_names_no_repository_is_told_with_its_place() {
+        let check = |text: &str, expected: &str| {
+            let error = read_repositories(&format!("[[repository]]\n{text}")).unwrap_err();
+            assert_eq!(error, format!("/people/ada/config.toml:{expected}"), "{text}");
+        };
+        check("path = \"/a\"", "1:1: repository has no name");
+        check("name = \"a\"", "1:1: repository has no path");
+        check("path = \"\"\nname = \"a\"", "2:8: repository.path is empty; expected a path");
+        let expected = "expected letters, digits, `-`, `_` and `.`, at most 64";
+        // A `/` would make it look like a remote.
+        for name in ["", "a/b", "a b", "-a", "ä"] {
+            let expected = format!("3:8: repository.name is {name:?}; {expected}");
+            check(&format!("path = \"/a\"\nname = \"{name}\""), &expected);
+        }
+        let twice = "path = \"/a\"\nname = \"a\"\n[[repository]]\npath = \"/people/../a\"\nname = \"b\"";
+        assert_eq!(read_repositories(&format!("[[repository]]\n{twice}")).map(|read| read.len()), Ok(2));
+        let twice = twice.replace("/people/../a", "/a/");
+        check(&twice, "5:8: repository.path has a name already; each path must be unique");
+        check("path = \"/a\"\nname = \"a\"\nremote = \"b\"", "4:1: unknown key repository.remote");
+    }
+
+    #[test]
+    fn a_repository_cannot_name_itself() {
+        let text = "[[repository]]\npath = \".\"\nname = \"api\"\n";
+        let errors = parse_repository(Path::new("/src/evil/.ringer.toml"), None, text).unwrap_err();
+        assert!(errors.to_string().contains("repository cannot be set by a repository"), "{errors}");
     }
 }

@@ -1,4 +1,4 @@
-//! The settings, and what the engine has to know of them.
+//! The settings, what the engine has to know of them, and their JSON schema.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
@@ -13,14 +13,16 @@ use ringer_core::policy::{
 };
 use ringer_term::Channel;
 use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::entry::{ChannelEntry, HookEntry, Watch, WebhookEntry, WebhookWhen};
 use crate::notify::{Matcher, Notify, QuietHours};
-use crate::relay_entry::RelayEntry;
-use crate::repository_entry::RepositoryEntry;
+use crate::problem::ConfigErrors;
+use crate::relay_entry::{RelayEntry, RepositoryEntry};
 use crate::trust::Trusted;
-use crate::{milliseconds, word};
+use crate::values::{milliseconds, word};
 
 /// The user's settings. All keys are optional.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -235,5 +237,147 @@ impl Config {
     /// The settings as a file that says the same, defaults included.
     pub fn to_toml(&self) -> Result<String, toml::ser::Error> {
         toml::to_string(self)
+    }
+}
+
+/// What reading the file again brought.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Change {
+    /// The same settings.
+    Unchanged,
+    /// Other settings, which are in force now.
+    Changed,
+    /// The file is good again, and says what the last good one said.
+    Mended,
+    /// Problems. The last good settings stay in force.
+    Broken(ConfigErrors),
+}
+
+/// The last settings that were good. A file that is broken for a moment changes nothing.
+///
+/// ```
+/// use std::path::Path;
+/// use ringer_config::{Change, LastGood, parse};
+///
+/// let read = |text| parse(Path::new("config.toml"), None, text);
+/// let mut settings = LastGood::default();
+/// assert_eq!(settings.reload(read("[notify]\nring = false")), Change::Changed);
+/// assert!(matches!(settings.reload(read("[notify")), Change::Broken(_)));
+/// assert!(!settings.config().notify.ring);
+/// assert_eq!(settings.reload(read("[notify]\nring = false")), Change::Mended);
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct LastGood {
+    config: Config,
+    errors: Option<ConfigErrors>,
+}
+
+impl LastGood {
+    /// Begins with the first reading. A file that is broken from the start leaves the defaults.
+    pub fn new(result: Result<Config, ConfigErrors>) -> Self {
+        let mut settings = Self::default();
+        settings.reload(result);
+        settings
+    }
+
+    /// Takes what came of reading the file.
+    pub fn reload(&mut self, result: Result<Config, ConfigErrors>) -> Change {
+        match result {
+            Err(errors) => {
+                self.errors = Some(errors.clone());
+                Change::Broken(errors)
+            }
+            Ok(config) => {
+                let was_broken = self.errors.take().is_some();
+                if config != self.config {
+                    self.config = config;
+                    Change::Changed
+                } else if was_broken {
+                    Change::Mended
+                } else {
+                    Change::Unchanged
+                }
+            }
+        }
+    }
+
+    /// The settings in force.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// What is wrong with the file as it is now.
+    pub fn errors(&self) -> Option<&ConfigErrors> {
+        self.errors.as_ref()
+    }
+}
+
+/// The schema of the person's file (draft 7, which every editor's TOML extension reads).
+pub fn schema() -> Value {
+    SchemaSettings::draft07().into_generator().into_root_schema_for::<Config>().to_value()
+}
+
+/// The schema as it is printed and committed.
+pub fn schema_text() -> String {
+    format!("{:#}\n", schema())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::parse::{ANSWERS, CHANNEL, CHANNELS, HOOK, MATCHER, NOTIFY, ROOT, TMUX, WATCH, WEBHOOK};
+    use crate::relay_entry::{RELAY, REPOSITORY};
+
+    #[test]
+    fn the_committed_schema_is_today_s() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/config.schema.json");
+        let committed = std::fs::read_to_string(path).unwrap_or_default();
+        assert!(
+            committed == schema_text(),
+            "docs/config.schema.json is not what the settings are now: ringer config schema > docs/config.schema.json"
+        );
+    }
+
+    #[test]
+    fn what_is_read_and_what_is_documented_are_the_same() {
+        let schema = schema();
+        let check = |of: &Value, keys: &[&str]| {
+            let mut keys = keys.to_vec();
+            keys.sort_unstable();
+            let mut documented: Vec<&str> =
+                of["properties"].as_object().unwrap().keys().map(String::as_str).collect();
+            documented.sort_unstable();
+            assert_eq!(documented, keys);
+            assert_eq!(of["additionalProperties"], Value::Bool(false));
+            assert!(of["properties"].as_object().unwrap().values().all(|key| key["description"].is_string()));
+        };
+        check(&schema, &ROOT);
+        check(&schema["definitions"]["Notify"], &NOTIFY);
+        check(&schema["definitions"]["Tmux"], &TMUX);
+        check(&schema["definitions"]["Answers"], &ANSWERS);
+        check(&schema["definitions"]["Matcher"], &MATCHER);
+        check(&schema["definitions"]["Hook"], &HOOK);
+        check(&schema["definitions"]["Webhook"], &WEBHOOK);
+        check(&schema["definitions"]["Watch"], &WATCH);
+        check(&schema["definitions"]["Channels"], &CHANNELS);
+        check(&schema["definitions"]["Channel"], &CHANNEL);
+        check(&schema["definitions"]["Relay"], &RELAY);
+        check(&schema["definitions"]["Repository"], &REPOSITORY);
+    }
+
+    #[test]
+    fn the_schema_knows_the_defaults() {
+        let schema = schema();
+        assert_eq!(schema["properties"]["stuck_threshold_ms"]["default"], 600_000);
+        let notify = &schema["definitions"]["Notify"]["properties"];
+        assert_eq!(notify["min_turn"]["default"], "10s");
+        assert_eq!(notify["idle_reminder"]["default"], "60s");
+        assert_eq!(schema["definitions"]["Notify"]["properties"]["rate_limit"]["default"], "30/min");
+        assert_eq!(schema["definitions"]["Hook"]["properties"]["timeout_ms"]["default"], 20_000);
+        assert_eq!(schema["definitions"]["Hook"]["required"], serde_json::json!(["id", "command"]));
+        assert_eq!(schema["definitions"]["Webhook"]["required"], serde_json::json!(["kind", "url"]));
+        assert_eq!(schema["definitions"]["Watch"]["required"], serde_json::json!(["paths", "command"]));
     }
 }

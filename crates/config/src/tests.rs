@@ -9,7 +9,7 @@ use ringer_core::policy::{DeliveryChannel, OnFailure, PopupMode, RateLimit};
 use ringer_term::Channel;
 
 use super::*;
-use crate::word::Word;
+use crate::values::word::Word;
 
 mod generated;
 
@@ -393,7 +393,7 @@ fn the_example_and_the_page_have_every_key() {
         &parse::WATCH,
         &parse::TMUX,
         &relay_entry::RELAY,
-        &repository_entry::REPOSITORY,
+        &relay_entry::REPOSITORY,
     ]
     .concat();
     let all = [&parse::ROOT[..], &parse::NOTIFY, &entries].concat();

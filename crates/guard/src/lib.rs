@@ -15,9 +15,6 @@
 mod linux;
 mod programs;
 mod rule;
-#[cfg(target_os = "linux")]
-mod tmux;
-mod verdict;
 
 #[cfg(not(target_os = "linux"))]
 #[path = "other_systems.rs"]
@@ -29,8 +26,7 @@ use ringer_core::message::Agent;
 
 pub use linux::System;
 pub use programs::{Executable, Owner};
-pub use rule::{OF_CLIENTS, ProcessFacts, examine};
-pub use verdict::{Evidence, Refusal, Verdict};
+pub use rule::{Evidence, OF_CLIENTS, ProcessFacts, Refusal, Verdict, examine};
 
 /// The processes of agents: number and start time.
 pub type AgentProcesses = HashMap<(u32, u64), Agent>;

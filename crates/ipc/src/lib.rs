@@ -26,19 +26,17 @@ mod client;
 pub mod discovery;
 pub mod drop_box;
 pub mod host;
-mod host_connection;
 mod program_reports;
 mod protocol;
 mod spawn;
-mod start_failure;
 
-pub use client::{HubClient, HubClientError, HubWriter, tell};
+pub use client::{
+    HostConnection, HubClient, HubClientError, HubWriter, connect_to_starting, listed_surfaces, tell,
+};
 pub use discovery::HubAddress;
-pub use host_connection::{HostConnection, connect_to_starting, listed_surfaces};
 pub use program_reports::ProgramReports;
 pub use protocol::{ApiError, MAX_LINE, RequestLine, Response, json_line, read_request};
 pub use spawn::{
-    DETACHED, IF_USED, StartError, detach, start_and_wait, start_detached, start_with_arguments, tell_failed,
-    tell_ready,
+    DETACHED, IF_USED, StartError, StartFailure, detach, start_and_wait, start_detached,
+    start_with_arguments, tell_failed, tell_ready,
 };
-pub use start_failure::StartFailure;

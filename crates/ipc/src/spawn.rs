@@ -1,16 +1,22 @@
-//! Starting a hub that outlives the process that starts it, and takes nothing of it along.
+//! Starting a hub that outlives the process that starts it, and takes nothing of it along; and why the last one failed to start.
 
 use std::ffi::OsString;
+use std::fs;
 use std::io::{self, Read, Write};
 use std::os::fd::RawFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use ringer_journal::Home;
+use ringer_platform::{Durability, replace_file};
 use ringer_term::sanitise_line;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
+
+use crate::discovery::{make_directory, places, read_own};
 
 /// What a hub may know of the environment of its first caller. Not its secrets, its sandbox or its terminal.
 const KEPT: [&str; 26] = [
@@ -187,7 +193,7 @@ pub fn detach() -> io::Result<()> {
 
 /// The descriptors that were open when this process began, beyond the first three.
 fn inherited() -> io::Result<Vec<RawFd>> {
-    let entries = std::fs::read_dir(OPEN_FILES)?;
+    let entries = fs::read_dir(OPEN_FILES)?;
     let open: Vec<RawFd> =
         entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
     // The last one is the directory's own, which is closed by now.
@@ -196,7 +202,7 @@ fn inherited() -> io::Result<Vec<RawFd>> {
 
 /// Whether a descriptor is still open.
 fn is_open(fd: RawFd) -> bool {
-    std::fs::symlink_metadata(format!("{OPEN_FILES}/{fd}")).is_ok()
+    fs::symlink_metadata(format!("{OPEN_FILES}/{fd}")).is_ok()
 }
 
 /// Tells the process that started this one that the hub can be talked to.
@@ -212,6 +218,58 @@ pub fn tell_failed(why: &str) {
 fn tell(line: &str) {
     // Mostly no process waits for it.
     let _ = io::stdout().write_all(line.as_bytes()).and_then(|()| io::stdout().flush());
+}
+
+const START_FAILURE_FILE: &str = "hub.failed";
+/// The longest reason that is kept, in bytes. Errors name a path or two.
+const MAX_REASON: usize = 8 * 1024;
+
+/// Why and when the last hub could not run. Stored until one runs, for commands and `ringer doctor`: a hub starts in the
+/// background, where its errors are not seen.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StartFailure {
+    /// When, in milliseconds since 1970.
+    pub unix_ms: i64,
+    /// Why, in words.
+    pub why: String,
+}
+
+impl StartFailure {
+    /// Why the last hub of that home could not run. `None` if it ran.
+    pub fn read(home: &Home, runtime: Option<&Path>) -> Option<Self> {
+        let found = start_failure_files(home, runtime)
+            .into_iter()
+            .filter_map(|file| serde_json::from_slice::<Self>(&read_own(&file, 2 * MAX_REASON as u64)?).ok());
+        found.max_by_key(|failure| failure.unix_ms)
+    }
+
+    /// Keeps it in the first place that can be written: the runtime directory is there when the home's disk is full or
+    /// cannot be written, which is why most hubs do not start.
+    pub fn write(mut self, home: &Home, runtime: Option<&Path>) -> io::Result<()> {
+        self.why.truncate(self.why.floor_char_boundary(MAX_REASON));
+        let text = serde_json::to_vec(&self)?;
+        let mut failed = io::ErrorKind::NotFound.into();
+        for place in places(home, runtime) {
+            match make_directory(&place).and_then(|directory| {
+                replace_file(&directory.join(START_FAILURE_FILE), &text, Durability::Unsynced)
+            }) {
+                Ok(()) => return Ok(()),
+                Err(error) => failed = error,
+            }
+        }
+        Err(failed)
+    }
+
+    /// A hub runs: there is nothing to say any more.
+    pub fn remove(home: &Home, runtime: Option<&Path>) {
+        for file in start_failure_files(home, runtime) {
+            let _ = fs::remove_file(file);
+        }
+    }
+}
+
+fn start_failure_files(home: &Home, runtime: Option<&Path>) -> Vec<PathBuf> {
+    places(home, runtime).iter().map(|place| place.directory().join(START_FAILURE_FILE)).collect()
 }
 
 #[cfg(test)]
@@ -233,5 +291,27 @@ mod tests {
         for mark in SANDBOX_MARKS {
             assert_eq!(names(&[proxy, ("PATH", "/bin"), (mark, "1")]), ["PATH"], "{mark}");
         }
+    }
+
+    #[test]
+    fn the_newest_reason_is_kept_until_a_hub_runs() {
+        let directory = tempfile::tempdir().unwrap();
+        let home = Home::new(directory.path().join("home"));
+        let runtime = directory.path().join("run");
+        fs::create_dir(home.path()).unwrap();
+        fs::create_dir(&runtime).unwrap();
+        assert_eq!(StartFailure::read(&home, Some(&runtime)), None);
+        let failure = |unix_ms, why: &str| StartFailure { unix_ms, why: why.to_owned() };
+        failure(1, "in the home").write(&home, None).unwrap();
+        failure(2, "in the runtime directory").write(&home, Some(&runtime)).unwrap();
+        let read = StartFailure::read(&home, Some(&runtime)).unwrap();
+        assert_eq!(read, failure(2, "in the runtime directory"));
+        failure(3, &"ä".repeat(100_000)).write(&home, Some(&runtime)).unwrap();
+        let read = StartFailure::read(&home, Some(&runtime)).unwrap();
+        assert!(read.unix_ms == 3 && read.why.len() <= MAX_REASON);
+        StartFailure::remove(&home, Some(&runtime));
+        assert_eq!(StartFailure::read(&home, Some(&runtime)), None);
+        let left: Vec<_> = fs::read_dir(home.path()).unwrap().collect();
+        assert!(left.is_empty(), "{left:?}");
     }
 }

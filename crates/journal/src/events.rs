@@ -1,9 +1,9 @@
-//! Events of agents' hooks, and the spool for those that cannot be written at once.
+//! Events that agents' hooks report, and the spool for events that cannot be written at once.
 
 pub(crate) mod apply;
 pub(crate) mod event;
-pub(crate) mod lost;
 pub(crate) mod record;
 pub(crate) mod spool;
+
 #[cfg(test)]
 mod tests;

@@ -1,8 +1,8 @@
-//! Which git directory belongs to a worktree, judged by files alone.
+//! Finds the git directory of a worktree by reading files.
 //!
-//! A checkout may come from anywhere, so every file in it may be hostile: nothing here waits (a FIFO, a device), reads
-//! without a bound, or believes that a directory belongs to this worktree only because a file in the worktree says so.
-//! Git itself writes the proof into the git directory: `gitdir` for a linked worktree, `core.worktree` for a submodule.
+//! A checkout may come from anywhere, so every file in it may be hostile: nothing here blocks on a FIFO or a device or reads
+//! without a limit, and a file in the worktree alone does not prove that a git directory belongs to it. Git writes that proof
+//! into the git directory: `gitdir` for a linked worktree, `core.worktree` for a submodule.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -13,27 +13,27 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, Mode, OFlags, openat};
 
-/// The longest file that holds a path: a path has at most 4096 bytes (`PATH_MAX`), and `gitdir: ` stands before it.
+/// Longest file with a path: `gitdir: ` and `PATH_MAX` (4096 bytes).
 const MAX_POINTER: u64 = 4200;
-/// How much of a `config` is read. Git writes `[core]` first; real files have a few KiB.
+/// How much of `config` is read. Git writes `[core]` first; real files have a few KiB.
 const MAX_CONFIG: u64 = 64 * 1024;
 
-/// What `.git` in a directory says.
+/// The git directory that `.git` in a directory leads to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum GitDirectory {
-    /// The directory that all worktrees of the repository share. It belongs to this worktree: files may be kept in it.
+    /// The repository's common directory, proven to belong to this worktree. Ringer may write to it.
     Own(PathBuf),
-    /// `.git` names a real git directory that does not name this worktree. Git works with it, but it may be another
-    /// repository's. Holds the path of `.git` itself.
+    /// `.git` points to a git directory that does not point back to this worktree. Git accepts it, but it may belong to another
+    /// repository. Contains the path of `.git` itself.
     Unproven(PathBuf),
 }
 
-/// The git directory of the worktree with this root. `None` where no repository has its root.
+/// The git directory of the worktree with this root. `None` if this is not the root of a worktree.
 pub(crate) fn of_worktree(root: &Path) -> Option<GitDirectory> {
     let git = root.join(".git");
     let kind = fs::symlink_metadata(&git).ok()?.file_type();
     if kind.is_dir() {
-        // `commondir` is not followed here: git writes that file only below `worktrees/`.
+        // `commondir` is not followed: git writes it only below `worktrees/`.
         return if is_git_directory(&git) { fs::canonicalize(git).ok().map(GitDirectory::Own) } else { None };
     }
     let named = if kind.is_symlink() {
@@ -49,7 +49,7 @@ pub(crate) fn of_worktree(root: &Path) -> Option<GitDirectory> {
             let is_listed = named.parent() == Some(&common.join("worktrees"));
             (common, is_listed && names_worktree(&named, &root))
         }
-        // A bare repository beside its worktrees (`gitdir: ./.bare`) lies in the directory that names it.
+        // A bare repository beside its worktrees (`gitdir: ./.bare`).
         None => (named.clone(), named.parent() == Some(&root) || is_submodule_at(&named, &root)),
     };
     if !is_git_directory(&common) {
@@ -58,7 +58,7 @@ pub(crate) fn of_worktree(root: &Path) -> Option<GitDirectory> {
     Some(if is_own { GitDirectory::Own(common) } else { GitDirectory::Unproven(root.join(".git")) })
 }
 
-/// The branch of the worktree with this root. `None` where a commit is checked out, or it cannot be read.
+/// The branch of the worktree with this root. `None` if HEAD is detached or unreadable.
 pub(crate) fn branch(root: &Path) -> Option<String> {
     let git = root.join(".git");
     let private = match read_bounded(CWD, &git, MAX_POINTER) {
@@ -69,16 +69,16 @@ pub(crate) fn branch(root: &Path) -> Option<String> {
     Some(head.trim_end().strip_prefix("ref: refs/heads/")?.to_owned())
 }
 
-/// What git asks of a git directory as well: HEAD, objects, refs.
+/// The same test that git applies: HEAD, objects, refs.
 fn is_git_directory(path: &Path) -> bool {
-    // HEAD was a link in old repositories, to a branch that may not be born. It is never read here.
+    // In old repositories HEAD is a symbolic link, possibly to an unborn branch. It is not followed.
     let has_head =
         fs::symlink_metadata(path.join("HEAD")).is_ok_and(|head| head.is_file() || head.is_symlink());
     has_head && path.join("objects").is_dir() && path.join("refs").is_dir()
 }
 
-/// Whether the private directory of a linked worktree says that the worktree is here. A relative path (git 2.48) counts
-/// from that directory.
+/// Returns true if the private directory of a linked worktree points to this root. A relative path (git 2.48) starts at that
+/// directory.
 fn names_worktree(private: &Path, root: &Path) -> bool {
     let Some(text) = read_bounded(CWD, &private.join("gitdir"), MAX_POINTER) else { return false };
     let named = private.join(path_in(&text));
@@ -86,21 +86,21 @@ fn names_worktree(private: &Path, root: &Path) -> bool {
         && named.parent().is_some_and(|parent| fs::canonicalize(parent).is_ok_and(|parent| parent == root))
 }
 
-/// Whether a git directory says by `core.worktree` that its worktree is here, as git writes it for submodules.
+/// Returns true if `core.worktree` of a git directory points to this root, as git writes it for submodules.
 fn is_submodule_at(git: &Path, root: &Path) -> bool {
-    // `config.worktree` comes second, as with git: it overrides `config`.
+    // As in git, `config.worktree` overrides `config`.
     let texts = ["config", "config.worktree"].map(|name| read_start(&git.join(name), MAX_CONFIG));
     let worktree = texts.iter().flatten().filter_map(|text| core_worktree(text)).next_back();
     worktree.is_some_and(|path| fs::canonicalize(git.join(path)).is_ok_and(|path| path == root))
 }
 
-/// The last `worktree` of the sections `[core]` in a git configuration.
+/// `core.worktree` of a git configuration.
 fn core_worktree(config: &[u8]) -> Option<PathBuf> {
     let path = last_value(config, |section| section.eq_ignore_ascii_case(b"core"), b"worktree")?;
     Some(PathBuf::from(OsStr::from_bytes(&path)))
 }
 
-/// The URL of the remote `origin`, as the configuration of a git directory has it.
+/// The URL of the remote `origin`.
 pub(crate) fn origin_url(git: &Path) -> Option<String> {
     let config = read_start(&git.join("config"), MAX_CONFIG)?;
     let is_origin = |section: &[u8]| {
@@ -110,7 +110,7 @@ pub(crate) fn origin_url(git: &Path) -> Option<String> {
     String::from_utf8(last_value(&config, is_origin, b"url")?).ok()
 }
 
-/// The last value of a key in the sections of a git configuration that are meant.
+/// The last value of a key in the sections that `is_meant` accepts.
 fn last_value(config: &[u8], is_meant: impl Fn(&[u8]) -> bool, key: &[u8]) -> Option<Vec<u8>> {
     let mut is_in_section = false;
     let mut found = None;
@@ -129,7 +129,7 @@ fn last_value(config: &[u8], is_meant: impl Fn(&[u8]) -> bool, key: &[u8]) -> Op
     found
 }
 
-/// A value of a git configuration without quotes, escapes and comment.
+/// Parses a value of a git configuration: removes quotes, escapes and the comment.
 fn value(raw: &[u8]) -> Vec<u8> {
     let mut bytes = raw.trim_ascii().iter();
     let (mut value, mut is_quoted) = (Vec::new(), false);
@@ -155,15 +155,15 @@ fn value(raw: &[u8]) -> Vec<u8> {
     value
 }
 
-/// A path as git writes it into a file of its own: spaces before it and line ends after it are not part of it.
+/// Parses a path from a pointer file: leading whitespace and trailing line ends are not part of it.
 fn path_in(text: &[u8]) -> &Path {
     let text = text.trim_ascii_start();
     let end = text.iter().rposition(|byte| !matches!(byte, b'\n' | b'\r')).map_or(0, |last| last + 1);
     Path::new(OsStr::from_bytes(&text[..end]))
 }
 
-/// Reads a regular file of at most `most` bytes. Never waits: a FIFO or a device is opened without blocking, seen for
-/// what it is, and closed. A link is not followed.
+/// Reads a regular file of at most `most` bytes. Never blocks: FIFOs and devices are opened non-blocking and refused. Does not
+/// follow symbolic links.
 pub(crate) fn read_bounded(directory: impl AsFd, path: &Path, most: u64) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     open_regular(directory, path).and_then(|file| file.take(most + 1).read_to_end(&mut bytes)).ok()?;

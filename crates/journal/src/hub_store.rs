@@ -1,5 +1,4 @@
-//! The file that the hub alone writes.
+//! The hub store: the database that only the hub writes.
 
-pub(crate) mod pruning;
 pub(crate) mod store;
 pub(crate) mod transaction;

@@ -1,4 +1,4 @@
-//! The time and the random bytes from which ids are made.
+//! Time and randomness for ids, and the clocks.
 
 use std::hash::{BuildHasher, RandomState};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -8,7 +8,7 @@ use ringer_core::message::QuestionId;
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
-/// A moment and random bytes: the source of the ids of messages and questions.
+/// A time and random bytes, from which ids of messages and questions are derived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IdSource {
     /// Milliseconds since 1970.
@@ -18,7 +18,7 @@ pub struct IdSource {
 }
 
 impl IdSource {
-    /// Now.
+    /// The current time and fresh random bytes.
     pub fn now() -> Self {
         let unix_ms = match SystemTime::now().duration_since(UNIX_EPOCH) {
             Ok(since) => i64::try_from(since.as_millis()).unwrap_or(i64::MAX),
@@ -27,57 +27,58 @@ impl IdSource {
         Self { unix_ms, random: random_bytes() }
     }
 
-    /// The id of a message made from it.
+    /// Derives a message id.
     pub fn message_id(&self) -> MessageId {
         let mut random = [0; 10];
         random.copy_from_slice(&self.random[..10]);
         MessageId::new(u64::try_from(self.unix_ms).unwrap_or(0), random)
     }
 
-    /// The id of a question made from it.
+    /// Derives a question id.
     pub fn question_id(&self) -> QuestionId {
         QuestionId::new(u64::try_from(self.unix_ms / 1000).unwrap_or(0), self.number())
     }
 
-    /// This stamp, once: the next call gives one of the same moment with ids of its own. For several messages at once.
+    /// Returns this source and advances it, so that the next call yields other ids with the same time. For several messages at
+    /// once.
     pub(crate) fn next(&mut self) -> Self {
         let now = *self;
-        // The last bytes of a message's id count up, and so does the number of a question.
+        // Increments the last bytes of the message id and the number of the question id.
         let bytes = [6, 7, 8, 9].map(|at| self.random[at]);
         self.random[6..10].copy_from_slice(&u32::from_be_bytes(bytes).wrapping_add(1).to_be_bytes());
         self.random[10..14].copy_from_slice(&now.number().wrapping_add(1).to_le_bytes());
         now
     }
 
-    /// A unique name.
+    /// A unique file name.
     pub(crate) fn name(&self) -> String {
         self.message_id().to_string()
     }
 
-    /// A number out of the random bytes that the ids do not use.
+    /// A number from random bytes that message ids do not use.
     pub fn number(&self) -> u32 {
         u32::from_le_bytes([self.random[10], self.random[11], self.random[12], self.random[13]])
     }
 }
 
-/// The time on the monotonic clock, which all processes of the machine share.
+/// The monotonic clock, which all processes of the machine share.
 pub fn monotonic() -> Duration {
     let time = clock_gettime(ClockId::Monotonic);
     let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
     Duration::new(seconds, u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
-/// How long the machine has been running, and in which boot.
+/// Uptime of the machine and id of its boot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Uptime {
-    /// What the kernel calls this boot; empty where it has no name for it (macOS), and then all boots count as one.
+    /// The kernel's boot id; empty on macOS, where all boots count as one.
     pub boot: String,
-    /// Since its beginning, with the time that the machine slept.
+    /// Time since boot, including suspend.
     pub since_boot: Duration,
 }
 
 impl Uptime {
-    /// Now.
+    /// Reads the current values.
     pub fn now() -> Self {
         let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
         #[cfg(target_os = "linux")]
@@ -93,7 +94,7 @@ impl Uptime {
 fn random_bytes() -> [u8; 16] {
     let mut bytes = [0; 16];
     if !fill(&mut bytes) {
-        // Forbidden, as in some sandboxes: the standard library seeds its hashers from the system's own source.
+        // Some sandboxes forbid the system call. The standard library seeds its hashers from the same source at startup.
         for chunk in bytes.chunks_mut(8) {
             chunk.copy_from_slice(
                 &RandomState::new().hash_one(std::process::id()).to_le_bytes()[..chunk.len()],
@@ -103,14 +104,14 @@ fn random_bytes() -> [u8; 16] {
     bytes
 }
 
-/// Fills them from the system's own source. Gives whether it could.
+/// Fills the buffer from the system's random source. Returns true on success.
 #[cfg(target_os = "linux")]
 fn fill(bytes: &mut [u8]) -> bool {
     let filled = rustix::rand::getrandom(&mut *bytes, rustix::rand::GetRandomFlags::empty());
     filled == Ok(bytes.len())
 }
 
-/// Fills them from the system's own source. Gives whether it could.
+/// Fills the buffer from the system's random source. Returns true on success.
 #[cfg(not(target_os = "linux"))]
 fn fill(bytes: &mut [u8]) -> bool {
     use std::io::Read;

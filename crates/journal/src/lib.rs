@@ -1,11 +1,11 @@
 //! The journal: the durable, ordered record of every message.
 //!
-//! A message exists when it is in the journal, and not before. All other parts are readers with their own cursors; no
-//! reader can make a writer wait or fail. The journal is one SQLite database in the person's [`Home`]; doorbells (FIFOs)
-//! wake waiting processes. The hub keeps its notifications beside it, in the [`HubStore`].
+//! A message exists once it is in the journal. All other parts are readers with their own cursors; no reader can block a writer
+//! or make it fail. The journal is one SQLite database in the person's [`Home`]; doorbells (FIFOs) wake waiting processes. The
+//! hub stores its notifications in a separate database, the [`HubStore`].
 //!
-//! Everything here is synchronous: no runtime, no thread, no child process. The clock and randomness come in as a
-//! [`IdSource`], so tests can say what time it is.
+//! Everything here is synchronous: no runtime, no thread, no child process. Time and randomness are passed in as an
+//! [`IdSource`], so that tests control them.
 //!
 //! ```
 //! use ringer_core::{Draft, Kind, Scope, Sender};
@@ -22,12 +22,11 @@
 //!
 //! # Bounds
 //!
-//! A body has at most 64 KiB ([`ringer_core::message::MAX_BODY`]). A writer waits for the write lock until its [`LockTimeout`], then
-//! fails with [`Error::Busy`]. What is kept: see [`Journal::prune`].
+//! A message body has at most 64 KiB ([`ringer_core::message::MAX_BODY`]). A writer waits for the write lock up to its
+//! [`LockTimeout`], then fails with [`Error::Busy`]. For what is kept and for how long, see [`Journal::prune`].
 
 #![forbid(unsafe_code)]
 
-mod controlling_terminal;
 mod db;
 mod error;
 mod events;
@@ -39,58 +38,54 @@ mod journal;
 mod lock;
 mod position;
 mod process;
-mod remote_url;
 mod repository;
 mod running_tools;
 mod runtime_directory;
 mod wake;
 
-pub use controlling_terminal::ControllingTerminal;
 pub use db::database::Database;
 pub use db::repair::Repair;
 pub use db::repair_record::{Damage, RepairRecord};
-pub use db::schema::Schema;
+pub use db::tables::Schema;
 pub use db::write_lock::LockTimeout;
 pub use error::{Error, SenderError};
 #[doc(hidden)]
 pub use events::apply::SpoolFile;
 pub use events::apply::{SpoolProgress, SpoolStatus};
-pub use events::event::{AgentEvent, Confirms, EventOutcome, InboxRequest};
-pub use events::lost::LostEvents;
+pub use events::event::{AgentEvent, Confirmation, EventOutcome, InboxRequest};
 pub use events::record::spool_event;
+pub use events::spool::LostEvents;
 pub use home::{Home, HubStarter};
-pub use hub_store::pruning::HubPruning;
-pub use hub_store::store::{HubSchema, HubStore, StoredNotifications, UnreadableRecord};
+pub use hub_store::store::{HubPruning, HubSchema, HubStore, StoredNotifications, UnreadableRecord};
 pub use hub_store::transaction::{DeadLetter, HubChanges, PendingDelivery, PlaceFlag, ShownPopup};
 pub use ids::{IdSource, Uptime, monotonic};
 pub use journal::agent::info::{AgentChange, AgentInfo, AgentUpdate, TERMINAL_CLIENT};
 pub use journal::agent::update::LiveAgents;
 pub use journal::append::AppendRequest;
-pub use journal::caller::Caller;
 pub use journal::consumer::Consumer;
+pub use journal::export::TeamNote;
 pub use journal::hook_waiter::{CLIENT_SERVER, HookWaiter, HookWake};
 pub use journal::hub_reader::{HubLock, SpoolLock};
 pub use journal::inbox::{
-    CONFIRM_WITHIN, Choose, Claimed, EnteredPart, INTO_INBOX, InboxUpdate, LEASE, ReceiptRow,
+    CLIENT_INBOX_PREFIX, CONFIRM_WITHIN, ClaimedParts, EnteredPart, InboxUpdate, LEASE, ReceiptRow,
+    SelectParts,
 };
-pub use journal::journal_watch::JournalWatch;
 pub use journal::lead::Lead;
 pub use journal::listener::{ListenOutcome, Listener};
-pub use journal::machine_name::{MachineNaming, NameSource};
+pub use journal::machine_name::{NameSource, NamingResult};
 pub use journal::prompt::{DecideOutcome, Decision, PromptWaiter, StoredPrompt};
 pub use journal::question::{PendingQuestion, Question};
-pub use journal::read::{Batch, Filter, JournalFollower};
-pub use journal::relay::{Import, Imported, ImportedMessage, OwnBatch};
+pub use journal::read::{Batch, Filter, JournalFollower, JournalWatch};
+pub use journal::relay::{Import, ImportResult, ImportedMessage, OwnBatch};
 pub use journal::retention::{PruneResult, RetentionLimits};
 pub use journal::schema::{Journal, JournalSchema};
-pub use journal::sender::SenderClaim;
-pub use journal::stats::{AgentSummary, JournalStats, RunningListener, UnreadCount};
-pub use journal::status_summary::StatusSummary;
-pub use journal::team::TeamNote;
+pub use journal::sender::{Caller, SenderClaim};
+pub use journal::stats::{AgentSummary, JournalStats, RunningListener, StatusSummary, UnreadCount};
 pub use lock::Lock;
 pub use position::{Age, CatchUp, Cursor, ReadPosition};
-pub use process::session_leader::{SessionLeader, SessionLeaderError};
-pub use process::{ProcessStat, run_different_programs};
+pub use process::{
+    ControllingTerminal, ProcessStat, SessionLeader, SessionLeaderError, run_different_programs,
+};
 pub use repository::{Leftover, Repository};
 pub use running_tools::{NewestCalls, RunningTools};
 pub use runtime_directory::runtime_directories;

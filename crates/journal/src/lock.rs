@@ -1,4 +1,4 @@
-//! Locks between processes: flock on separate files, which the kernel releases when the owner dies.
+//! Locks between processes: `flock` on separate files. The kernel releases them when the owner dies.
 
 use std::fmt;
 use std::fs::{File, Metadata, OpenOptions, TryLockError};
@@ -9,19 +9,19 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// A lock that is held until it is dropped, or its process dies.
+/// An exclusive lock, held until it is dropped or its process dies.
 #[derive(Debug)]
 pub struct Lock {
     file: File,
 }
 
-/// The pauses between two tries: short at first, because most owners hold the lock for less than a millisecond; then long,
-/// because a thousand processes that try all the time leave no processor time to the owner.
+/// Back-off between attempts: short at first, because most owners hold the lock for less than a millisecond; then long, because
+/// a thousand polling processes would leave no CPU time to the owner.
 const FIRST_PAUSE: Duration = Duration::from_micros(50);
 const LONGEST_PAUSE: Duration = Duration::from_millis(25);
 
 impl Lock {
-    /// Takes the lock, waiting until the deadline at most (`None`: for ever). `Ok(None)`: another process has it.
+    /// Takes the lock, waiting until the deadline (`None`: for ever). Returns `Ok(None)` if another process holds it.
     ///
     /// Polls instead of blocking: a stopped process that holds the lock must not block others past their deadline.
     pub fn take(path: &Path, deadline: Option<Instant>) -> io::Result<Option<Self>> {
@@ -30,7 +30,7 @@ impl Lock {
         loop {
             match file.try_lock() {
                 Ok(()) if is_at(&file, path) => return Ok(Some(Self { file })),
-                // Another process removed the file between open and lock: this lock protects nothing.
+                // The file was removed between open and lock: this lock protects nothing.
                 Ok(()) => {
                     file = open(path)?;
                     continue;
@@ -48,13 +48,13 @@ impl Lock {
         }
     }
 
-    /// The locked file, to write in it who holds it.
+    /// The locked file, into which the holder may write its identity.
     pub(crate) fn file(&self) -> &File {
         &self.file
     }
 }
 
-/// Between half of a pause and all of it, so that processes that began together do not keep trying together.
+/// Half to all of a pause, so that processes that started together do not stay in step.
 fn jittered(pause: Duration) -> Duration {
     let share = u32::from(RandomState::new().hash_one(pause).to_le_bytes()[0]);
     pause / 2 + pause * share / 512
@@ -64,7 +64,7 @@ fn open(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(path)
 }
 
-/// Which file it is, whatever its name.
+/// Identity of a file, independent of its name: device and inode.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FileId {
     device: u64,
@@ -73,7 +73,6 @@ pub(crate) struct FileId {
 }
 
 impl FileId {
-    /// The file of that name.
     pub(crate) fn of(path: &Path) -> io::Result<Self> {
         path.metadata().map(|metadata| Self::read(&metadata))
     }
@@ -82,25 +81,24 @@ impl FileId {
         Self { device: metadata.dev(), inode: metadata.ino(), length: metadata.len() }
     }
 
-    /// How many bytes were in it when it was looked at.
+    /// Its length when the identity was read.
     pub(crate) fn length(self) -> u64 {
         self.length
     }
 
-    /// Whether nothing was in it when it was looked at.
+    /// Returns true if it was empty when the identity was read.
     pub(crate) fn is_empty(self) -> bool {
         self.length == 0
     }
 }
 
-/// As it is written down.
 impl fmt::Display for FileId {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{}:{}", self.device, self.inode)
     }
 }
 
-/// A file that grew is the same file.
+/// Ignores the length: a file that grew is the same file.
 impl PartialEq for FileId {
     fn eq(&self, other: &Self) -> bool {
         (self.device, self.inode) == (other.device, other.inode)
@@ -109,13 +107,13 @@ impl PartialEq for FileId {
 
 impl Eq for FileId {}
 
-/// Whether an open file is still the one of that name.
+/// Returns true if an open file is still the one at a path.
 pub(crate) fn is_at(file: &File, path: &Path) -> bool {
     let open = file.metadata().map(|metadata| FileId::read(&metadata));
     matches!((open, FileId::of(path)), (Ok(open), Ok(named)) if open == named)
 }
 
-/// Whether an open file was removed, or another one has its name. An error such as a missing permission says nothing.
+/// Returns true if an open file was removed or replaced. Other errors, such as a missing permission, are not evidence of that.
 pub(crate) fn is_gone(file: &File, path: &Path) -> bool {
     match FileId::of(path) {
         Ok(named) => file.metadata().is_ok_and(|metadata| FileId::read(&metadata) != named),
@@ -123,8 +121,8 @@ pub(crate) fn is_gone(file: &File, path: &Path) -> bool {
     }
 }
 
-/// Whether a process holds the lock on a file. Only of a file that is not there it is known that none does: any other
-/// error, such as too many open files, says nothing, and the lock of a process that lives must not be taken away.
+/// Returns true if a process may hold the lock on a file. Of the errors, only `NotFound` proves that none does: with any other,
+/// such as too many open files, the lock of a live process could be taken away.
 pub(crate) fn is_held(path: &Path) -> bool {
     match File::open(path) {
         Ok(file) => file.try_lock_shared().is_err(),

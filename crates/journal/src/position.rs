@@ -1,58 +1,57 @@
-//! A place in the journal, and how far a reader has come.
+//! Positions in the journal, and how far a reader has read.
 
 use ringer_core::{Message, MessageId};
 
-/// A place in a journal: every message up to there was taken.
+/// A position in a journal file: every message up to it has been processed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Cursor {
-    /// The random word that the journal's file was begun with. `None` if it was not noted: schema 1 of the hub's memory
-    /// did not have it.
+    /// Generation of the journal file: a random word written when the file was created. `None` if unknown.
     pub generation: Option<String>,
-    /// The number of the message that was taken last; 0 before the first.
+    /// Sequence number of the last processed message; 0 before the first.
     pub seq: i64,
-    /// The id of that message.
+    /// Id of that message.
     pub id: Option<String>,
 }
 
-/// How far a reader outside the journal's file has come in it.
+/// How far a reader has read that stores its position outside the journal.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ReadPosition {
-    /// The place.
+    /// The position.
     pub cursor: Cursor,
-    /// Set while it reads again what an exchanged journal had when that was noticed.
+    /// Set while the reader re-reads a journal that was replaced.
     pub catch_up: Option<CatchUp>,
 }
 
-/// Reading again from the beginning, because the journal is another one or an older copy.
+/// A re-read from the beginning, because the journal file was replaced by another one or an older copy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CatchUp {
-    /// The newest message that was taken before. Ids begin with the time, so one that is not newer was sent earlier.
-    /// Empty if that is not known.
+    /// Id of the newest message processed before. Ids begin with the time, so a message with a lower id was sent earlier. Empty
+    /// if unknown.
     pub newest: String,
-    /// The highest number when the exchange was noticed. What comes behind it is new.
+    /// Highest sequence number when the replacement was noticed. Messages after it are new.
     pub until: i64,
 }
 
-/// What a message means to a reader.
+/// What a reader knows about a message after its position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Age {
-    /// It comes for the first time.
+    /// Never processed.
     New,
-    /// It may have come before: those whose id the reader knows did.
+    /// Possibly processed: the reader has to compare ids.
     MaybeSeen,
-    /// It was sent before the newest message that was taken. If the reader does not know it, it missed it then.
+    /// Sent before the newest processed message. A reader that does not know its id missed it.
     Old,
 }
 
 impl ReadPosition {
-    /// A message was taken.
+    /// Moves past a processed message.
     pub fn advance(&mut self, seq: i64, id: &MessageId) {
         self.cursor.seq = seq;
         self.cursor.id = Some(id.to_string());
         self.catch_up.take_if(|catch_up| catch_up.until <= seq);
     }
 
-    /// What a message means that comes behind this place.
+    /// Classifies a message after this position.
     pub fn age(&self, message: &Message) -> Age {
         match &self.catch_up {
             Some(catch_up) if message.seq <= catch_up.until => {
@@ -66,7 +65,7 @@ impl ReadPosition {
         }
     }
 
-    /// The newest message that was taken, by its id.
+    /// Id of the newest processed message.
     pub(crate) fn newest(&self) -> Option<String> {
         let before = self.catch_up.as_ref().map(|catch_up| catch_up.newest.clone());
         before.max(self.cursor.id.clone())

@@ -1,31 +1,35 @@
-//! Processes, as the kernel describes them: whose child, on which terminal, since when.
-
-#[cfg(target_os = "linux")]
-use std::path::Path;
+//! Processes as the kernel describes them: parent, terminal, start time; and the terminal that a process runs in.
 
 #[cfg(target_os = "macos")]
 mod macos;
-pub(crate) mod session_leader;
 
-/// What is needed to know a process again and to find its terminal.
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+#[cfg(target_os = "linux")]
+use std::path::Path;
+
+use ringer_core::message::{SurfaceId, TtySurface};
+
+/// Identifies a process across PID reuse and names its terminal. The fields are those of `/proc/PID/stat`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProcessStat {
-    /// The process that started it.
+    /// Parent process.
     pub parent: u32,
-    /// Its process group.
+    /// Process group.
     pub group: u32,
-    /// The process that leads its session.
+    /// Session leader.
     pub session: u32,
-    /// The kernel's number for its controlling terminal; 0 without one.
+    /// Device number of the controlling terminal; 0 without one.
     pub tty: u32,
-    /// The process group that reads from that terminal; -1 without one.
+    /// Foreground process group of that terminal; -1 without one.
     pub foreground_group: i32,
-    /// When it was started, in the kernel's unit: another process may have the same number by now.
+    /// Start time in the kernel's unit. Together with the PID it identifies the process: PIDs are reused.
     pub started: u64,
 }
 
 impl ProcessStat {
-    /// Whether it is what the person at its terminal types to.
+    /// Returns true if the process is in the foreground of its terminal.
     pub fn is_in_foreground(&self) -> bool {
         self.tty != 0 && u32::try_from(self.foreground_group) == Ok(self.group)
     }
@@ -33,13 +37,13 @@ impl ProcessStat {
 
 #[cfg(not(target_os = "macos"))]
 impl ProcessStat {
-    /// Of a process that runs, by its number or as `self`.
+    /// Reads a running process by its PID or as `self`.
     pub fn of(pid: impl std::fmt::Display) -> Option<Self> {
         Self::read(&stat_line(pid)?)
     }
 
     fn read(line: &str) -> Option<Self> {
-        // The name in parentheses may hold anything, so count from its end.
+        // The name in parentheses may contain anything, including parentheses: count from its end.
         let mut fields = line.rsplit_once(')')?.1.split_ascii_whitespace();
         Some(Self {
             parent: fields.nth(1)?.parse().ok()?,
@@ -52,39 +56,39 @@ impl ProcessStat {
     }
 }
 
-/// The kernel's line about a process.
+/// `/proc/PID/stat` of a process.
 #[cfg(not(target_os = "macos"))]
 fn stat_line(pid: impl std::fmt::Display) -> Option<String> {
     use std::io::Read;
-    // One read: the line is shorter than this, and on the fast path every ancestor costs one.
+    // A single read: the line is shorter than the buffer, and on the fast path every ancestor costs one.
     let mut line = [0; 1024];
-    let length = std::fs::File::open(format!("/proc/{pid}/stat")).ok()?.read(&mut line).ok()?;
+    let length = fs::File::open(format!("/proc/{pid}/stat")).ok()?.read(&mut line).ok()?;
     Some(String::from_utf8_lossy(&line[..length]).into_owned())
 }
 
-/// When a process was started, if it runs.
+/// The start time of a process; `None` if it is not running.
 pub(crate) fn started(pid: u32) -> Option<u64> {
     ProcessStat::of(pid).map(|stat| stat.started)
 }
 
-/// Returns true if two processes are known to run different programs. Two versions of one program are the same.
+/// Returns true if two processes are known to run different programs. Versions of one program count as the same.
 #[cfg(target_os = "linux")]
 pub fn run_different_programs(one: u32, other: u32) -> bool {
-    let program = |pid| std::fs::read_link(format!("/proc/{pid}/exe")).ok();
+    let program = |pid| fs::read_link(format!("/proc/{pid}/exe")).ok();
     program(one).zip(program(other)).is_some_and(|(one, other)| !are_versions_of_one(&one, &other))
 }
 
-/// Where it is not looked up.
+/// Not implemented on this system.
 #[cfg(not(target_os = "linux"))]
 pub fn run_different_programs(_: u32, _: u32) -> bool {
     false
 }
 
-/// Whether two files have the same name, or are versions that an updater keeps in one directory under their numbers: Claude Code's
-/// `versions/2.1.0`.
+/// Returns true if two files have the same name, or are numbered versions in one directory, as an updater keeps them: Claude
+/// Code's `versions/2.1.0`.
 #[cfg(target_os = "linux")]
 fn are_versions_of_one(one: &Path, other: &Path) -> bool {
-    // So the kernel names a file that was removed since the program was started.
+    // The kernel appends this if the file was removed after the program started.
     let name = |path: &Path| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         name.strip_suffix(" (deleted)").unwrap_or(&name).to_owned()
@@ -94,20 +98,22 @@ fn are_versions_of_one(one: &Path, other: &Path) -> bool {
     one_name == other_name || is_number(&one_name) && is_number(&other_name) && one.parent() == other.parent()
 }
 
-/// Whether a process was killed and is about to end. Until its last thread is gone, its files are open and its locks held.
+/// Returns true if a process was killed and is about to exit. Until its last thread is gone, its files stay open and its locks
+/// held.
 #[cfg(target_os = "linux")]
 pub(crate) fn is_ending(pid: u32, started: Option<u64>) -> bool {
-    // Where processes are numbered otherwise, as in a sandbox, it is another process, or none.
+    // In another PID namespace, such as a sandbox's, the PID belongs to another process, or to none.
     stat_line(pid).is_some_and(|line| is_same_and_ending(&line, started) == Some(true))
 }
 
-/// Where the kernel does not tell it.
+/// The kernel does not report it on this system.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn is_ending(_: u32, _: Option<u64>) -> bool {
     false
 }
 
-/// Whether a process exits or has been sent SIGKILL, in the words of the kernel. `None` if it is not the one that was started then.
+/// Returns true if a `/proc/PID/stat` line describes a process that is exiting or has a pending SIGKILL. `None` if its start time
+/// differs.
 #[cfg(target_os = "linux")]
 fn is_same_and_ending(stat: &str, started: Option<u64>) -> Option<bool> {
     /// `PF_EXITING`.
@@ -115,10 +121,135 @@ fn is_same_and_ending(stat: &str, started: Option<u64>) -> Option<bool> {
     const KILL: u64 = 1 << 8;
     let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_ascii_whitespace().collect();
     let (state, flags, own) = (*fields.first()?, fields.get(6)?.parse::<u32>().ok()?, fields.get(19)?);
-    // The signals that its first thread has not noticed yet. One that ends the process is sent to each thread as SIGKILL.
+    // Pending signals of the first thread. A fatal signal is sent to every thread as SIGKILL.
     let signals = fields.get(28)?.parse::<u64>().ok()?;
     let ends = matches!(state, "Z" | "X" | "x") || flags & EXITING != 0 || signals & KILL != 0;
     (own.parse().ok() == started).then_some(ends)
+}
+
+/// How many ancestors are searched for a terminal. Between a hook and the terminal there are an agent, its shell and a few
+/// wrappers.
+const MAX_TERMINAL_ANCESTORS: usize = 32;
+
+/// A terminal, identified by its device and the start time of its session leader: devices are reused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ControllingTerminal {
+    /// Device path.
+    pub tty: String,
+    /// Start time of the session leader, in the kernel's unit.
+    pub leader_started: u64,
+    /// Parent of the session leader.
+    pub leader_parent: u32,
+}
+
+impl ControllingTerminal {
+    /// The terminal of a process (a PID or `self`), or of its nearest ancestor that has one.
+    pub fn of(pid: impl std::fmt::Display) -> Option<Self> {
+        let mut stat = ProcessStat::of(pid)?;
+        for _ in 0..MAX_TERMINAL_ANCESTORS {
+            if let Some(tty) = device_path(stat.tty) {
+                let leader = ProcessStat::of(stat.session)?;
+                return Some(Self { tty, leader_started: leader.started, leader_parent: leader.parent });
+            }
+            if stat.parent <= 1 {
+                return None;
+            }
+            stat = ProcessStat::of(stat.parent)?;
+        }
+        None
+    }
+
+    /// The id of the terminal's surface.
+    pub fn surface(&self) -> String {
+        TtySurface { tty: &self.tty, leader_started: self.leader_started }.id().to_string()
+    }
+}
+
+/// Maps a device number to a path: pseudo-terminals and consoles.
+#[cfg(not(target_os = "macos"))]
+fn device_path(number: u32) -> Option<String> {
+    let (major, minor) = ((number >> 8) & 0xfff, (number & 0xff) | ((number >> 12) & 0xf_ff00));
+    match major {
+        4 => Some(format!("/dev/tty{minor}")),
+        136..=143 => Some(format!("/dev/pts/{}", (major - 136) * 256 + minor)),
+        _ => None,
+    }
+}
+
+/// Maps a device number to a path: pseudo-terminals, the only terminals on macOS.
+#[cfg(target_os = "macos")]
+fn device_path(number: u32) -> Option<String> {
+    let path = format!("/dev/ttys{:03}", number & 0xff_ffff);
+    fs::metadata(&path).ok().filter(|device| device.rdev() == u64::from(number)).map(|_| path)
+}
+
+/// The leader of a terminal's session. The terminal emulator started it, so its environment identifies the terminal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SessionLeader {
+    /// Its PID.
+    pub pid: u32,
+    /// Its parent, usually the terminal emulator.
+    pub parent: u32,
+}
+
+/// Why the leader of a terminal's session is unknown.
+#[derive(Debug)]
+pub enum SessionLeaderError {
+    /// The device does not exist.
+    NoDevice(io::Error),
+    /// The terminal was closed.
+    Unused,
+    /// The device was reused by another terminal.
+    OtherTerminal,
+    /// The system does not report it (macOS).
+    Unknown,
+}
+
+impl SessionLeaderError {
+    /// The error as a sentence about the device.
+    pub fn words(&self, tty: &str) -> String {
+        match self {
+            Self::NoDevice(error) => format!("{tty} cannot be used: {error}"),
+            Self::Unused => format!("{tty} is no longer used by any process"),
+            Self::OtherTerminal => format!("{tty} is now another terminal"),
+            Self::Unknown => format!("{tty}: macOS does not tell which terminal that is"),
+        }
+    }
+}
+
+impl SessionLeader {
+    /// Finds the session leader on a device. Fails if another terminal uses the device by now.
+    pub fn of(surface: &SurfaceId, tty: &str) -> Result<Self, SessionLeaderError> {
+        if cfg!(target_os = "macos") {
+            return Err(SessionLeaderError::Unknown);
+        }
+        let device = fs::metadata(tty).map_err(SessionLeaderError::NoDevice)?.rdev();
+        let (leader, started) = Self::on(device).ok_or(SessionLeaderError::Unused)?;
+        if surface.tty().is_some_and(|plain| plain.leader_started != started) {
+            return Err(SessionLeaderError::OtherTerminal);
+        }
+        Ok(leader)
+    }
+
+    /// The session leader on a device, and its start time.
+    fn on(device: u64) -> Option<(Self, u64)> {
+        let processes = fs::read_dir("/proc").ok()?;
+        let mut pids =
+            processes.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+        pids.find_map(|pid| {
+            let stat =
+                ProcessStat::of(pid).filter(|stat| stat.session == pid && u64::from(stat.tty) == device)?;
+            Some((Self { pid, parent: stat.parent }, stat.started))
+        })
+    }
+
+    /// The environment it was started with.
+    pub fn variables(&self) -> io::Result<Vec<(String, String)>> {
+        let bytes = fs::read(format!("/proc/{}/environ", self.pid))?;
+        let text = String::from_utf8_lossy(&bytes);
+        let variables = text.split('\0').filter_map(|entry| entry.split_once('='));
+        Ok(variables.map(|(name, value)| (name.to_owned(), value.to_owned())).collect())
+    }
 }
 
 #[cfg(test)]
@@ -212,5 +343,14 @@ mod tests {
     fn this_process_is_the_same_by_name_and_by_number() {
         assert_eq!(ProcessStat::of("self"), ProcessStat::of(std::process::id()));
         assert!(started(std::process::id()).is_some());
+    }
+
+    #[test]
+    #[cfg(not(target_os = "macos"))]
+    fn devices_by_their_numbers() {
+        assert_eq!(device_path(34_816 + 7).as_deref(), Some("/dev/pts/7"));
+        assert_eq!(device_path(35_072).as_deref(), Some("/dev/pts/256"));
+        assert_eq!(device_path(0x0401).as_deref(), Some("/dev/tty1"));
+        assert_eq!(device_path(0), None);
     }
 }

@@ -1,8 +1,8 @@
-//! Which tools agents run right now: an agent whose tool runs for long is not stuck, and its row says what it does.
+//! The tool calls that agents are running: an agent with a long-running tool is not stuck, and lists show what it does.
 //!
-//! One small file for each call, named `AGENT.CALL`, with what the call does in a line. Not in the database: a write for
-//! every tool call would cost the agents more than anything else that Ringer does. What a killed agent leaves is removed when
-//! its next session begins.
+//! Each call is one small file, `AGENT.CALL`, that describes the call in a line. The database is not used because a write for
+//! every tool call would cost agents more than anything else Ringer does. Files of a killed agent are removed when its next
+//! session starts.
 
 use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
@@ -16,40 +16,40 @@ use ringer_core::message::Agent;
 use crate::home::Home;
 use crate::runtime_directory::{RuntimeDirectories, TOOLS, file_name_part, hash, make_private};
 
-/// What is kept of the text of a call, in bytes. A row shows about as much.
+/// Longest stored description of a call, in bytes. A list row shows about as much.
 const MAX_TEXT: usize = 200;
 
-/// The tools that run.
+/// The running tool calls of all agents.
 #[derive(Debug)]
 pub struct RunningTools {
     directories: RuntimeDirectories,
 }
 
-/// What each agent began last, of what runs. As it was when it was read.
+/// A snapshot of the newest running call of each agent.
 #[derive(Debug, Clone, Default)]
 pub struct NewestCalls {
-    /// By the part of the file names that stands for the agent.
+    /// Start time and file, keyed by the agent's part of the file name.
     files: HashMap<String, (SystemTime, PathBuf)>,
 }
 
 impl NewestCalls {
-    /// What the agent does, in a line as its client said it. `None` if no tool of it runs, or none that says what it does.
+    /// The client's description of the agent's newest call. `None` if no call is running, or it has no description.
     pub fn text(&self, agent: &Agent) -> Option<String> {
         let (_, path) = self.files.get(&file_name_part(agent))?;
         let mut bytes = Vec::new();
-        // It may have ended since.
+        // The call may have ended since.
         File::open(path).ok()?.take(MAX_TEXT as u64).read_to_end(&mut bytes).ok()?;
         Some(String::from_utf8_lossy(&bytes).into_owned()).filter(|text| !text.is_empty())
     }
 }
 
 impl RunningTools {
-    /// Those of the agents of a home.
+    /// The running calls of a home's agents.
     pub fn of(home: &Home) -> Self {
         Self { directories: RuntimeDirectories::of(home, TOOLS) }
     }
 
-    /// A call begins that does what the text says. Where no file can be made, an agent may count as stuck while its tool runs.
+    /// Records the start of a call with its description. If no file can be created, the agent may count as stuck meanwhile.
     pub fn begin(&self, agent: &Agent, call: &str, text: &str) {
         let text = &text[..text.floor_char_boundary(MAX_TEXT)];
         for directory in &self.directories.written {
@@ -60,37 +60,37 @@ impl RunningTools {
                     .truncate(true)
                     .mode(0o600)
                     .open(directory.join(name(agent, call)))?;
-                // On a full disk the file alone says that a tool runs.
+                // On a full disk, an empty file still shows that a tool is running.
                 let _ = file.write_all(text.as_bytes());
                 Ok(())
             };
-            // Most of the time the directory is there.
+            // Usually the directory exists.
             if create().is_ok() || (make_private(directory).is_ok() && create().is_ok()) {
                 return;
             }
         }
     }
 
-    /// A call has ended.
+    /// Records the end of a call.
     pub fn end(&self, agent: &Agent, call: &str) {
         for directory in self.directories.all() {
             let _ = fs::remove_file(directory.join(name(agent, call)));
         }
     }
 
-    /// No call of the agent runs any more: its turn is over, or a new one begins.
+    /// Ends all calls of an agent, when its turn ends or a new one starts.
     pub fn end_all(&self, agent: &Agent) {
         for path in self.files_of(agent) {
             let _ = fs::remove_file(path);
         }
     }
 
-    /// Whether a tool of the agent runs.
+    /// Returns true if the agent is running a tool.
     pub fn has_any(&self, agent: &Agent) -> bool {
         !self.files_of(agent).is_empty()
     }
 
-    /// What every agent does.
+    /// The newest call of every agent.
     pub fn newest(&self) -> NewestCalls {
         let mut newest = NewestCalls::default();
         for (directory, name) in self.directories.files() {
@@ -107,8 +107,8 @@ impl RunningTools {
         newest
     }
 
-    /// The directories whose changes tell that a call began or ended, as far as they are there. That in which hooks write
-    /// is made, so that it can be watched before the first call.
+    /// The existing directories to watch for the start and end of calls. Creates the one that hooks write to, so that it can be
+    /// watched before the first call.
     pub fn watched_directories(&self) -> impl Iterator<Item = &Path> {
         let _ = self.directories.written.iter().find(|directory| make_private(directory).is_ok());
         self.directories.all().map(PathBuf::as_path).filter(|directory| directory.is_dir())

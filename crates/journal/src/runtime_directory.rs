@@ -1,5 +1,5 @@
-//! Where small files are that belong to this boot: in the person's runtime directory (memory: a full disk does not matter
-//! there), else in the home.
+//! Directories for small files that belong to one boot: in the runtime directory (in memory, so unaffected by a full disk), else
+//! in the home.
 
 use std::fs::{self, DirBuilder};
 use std::io::{self, ErrorKind};
@@ -12,11 +12,11 @@ use ringer_platform::owned;
 
 use crate::home::Home;
 
-/// What the directories are for, which is a part of their names.
+/// Purposes of the directories, part of their names.
 pub(crate) const SPOOL: &str = "spool";
 pub(crate) const TOOLS: &str = "tools";
 
-/// Every such directory of a home, whether it is there or not: those in the home, and those that are named after it.
+/// All such directories of a home, existing or not: those in the home and those in runtime directories.
 pub fn runtime_directories(home: &Home) -> Vec<PathBuf> {
     let all = [SPOOL, TOOLS].map(|purpose| RuntimeDirectories::of(home, purpose));
     all.iter().flat_map(RuntimeDirectories::all).cloned().collect()
@@ -25,10 +25,10 @@ pub fn runtime_directories(home: &Home) -> Vec<PathBuf> {
 /// The directories of one home for one purpose.
 #[derive(Debug, Clone)]
 pub(crate) struct RuntimeDirectories {
-    /// Where files are written, the best first. All of them are read.
+    /// Where files are written, in order of preference. All of them are read.
     pub(crate) written: Vec<PathBuf>,
-    /// Read as well, and never made: a hub that was started with another `XDG_RUNTIME_DIR`, or without one, finds what
-    /// hooks of a login session put there.
+    /// Only read, never created: lets a hub that was started with another `XDG_RUNTIME_DIR`, or without one, find the files of a
+    /// login session's hooks.
     also_read: Option<PathBuf>,
 }
 
@@ -48,7 +48,7 @@ impl RuntimeDirectories {
         self.written.iter().chain(&self.also_read)
     }
 
-    /// The files in them, each with its directory.
+    /// The names of all files, each with its directory.
     pub(crate) fn files(&self) -> impl Iterator<Item = (&Path, String)> {
         let listed = self.all().filter(|directory| is_private(directory));
         listed.flat_map(|directory| {
@@ -59,7 +59,7 @@ impl RuntimeDirectories {
     }
 }
 
-/// Makes a directory that only its owner can enter, and whatever lies between it and a private one.
+/// Creates a directory with mode 0700, and its missing parents. Fails if another user could change it.
 pub(crate) fn make_private(directory: &Path) -> io::Result<()> {
     if is_private(directory) {
         return Ok(());
@@ -78,7 +78,7 @@ fn is_private(directory: &Path) -> bool {
     owned::check_directory(directory).is_ok()
 }
 
-/// An agent's id as a part of a file name. Ids are words of clients, which may hold anything.
+/// An agent's id as part of a file name. Ids come from clients and may contain anything, so unusual ones are hashed.
 pub(crate) fn file_name_part(agent: &Agent) -> String {
     let id = agent.as_str();
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
@@ -89,12 +89,12 @@ pub(crate) fn file_name_part(agent: &Agent) -> String {
     }
 }
 
-/// Names files of one person; a cryptographic hash would cost every hook call a look at the processor's features.
+/// A hash for file names. It need not resist attacks, and a cryptographic one would make every hook call detect CPU features.
 pub(crate) fn hash(bytes: &[u8]) -> u64 {
     fnv1a_64(bytes.iter().copied())
 }
 
-/// Where systemd puts the runtime directory of this user.
+/// Where systemd creates the runtime directory of this user.
 fn usual_runtime() -> PathBuf {
     PathBuf::from(format!("/run/user/{}", rustix::process::geteuid().as_raw()))
 }

@@ -1,4 +1,4 @@
-//! How a process waits, and how writers wake it.
+//! How a process waits for messages, and how writers wake it.
 
 pub(crate) mod doorbell;
 pub(crate) mod subscription;

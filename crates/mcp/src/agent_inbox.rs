@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use ringer_core::message::{Agent, MessagePart, SessionNonce};
-use ringer_journal::{Claimed, EnteredPart, Error, Home, IdSource, InboxUpdate, Journal, LockTimeout};
+use ringer_journal::{ClaimedParts, EnteredPart, Error, Home, IdSource, InboxUpdate, Journal, LockTimeout};
 use ringer_turn::{InjectionBudget, MAX_RATE, Rate, RateTracker, render};
 
 use crate::proxy::PendingNotifications;
@@ -21,7 +21,7 @@ pub struct AgentInbox {
     /// The nonce that this process has told the client. Otherwise it is the one that the agent's hooks told.
     told: Option<SessionNonce>,
     journal: Option<Journal>,
-    taken: Option<(Agent, Claimed)>,
+    taken: Option<(Agent, ClaimedParts)>,
     /// Something was handed over, and the agent has not gone on since.
     unconfirmed: Option<HandedOver>,
 }

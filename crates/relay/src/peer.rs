@@ -1,6 +1,6 @@
 //! The machine at the other end of a connection.
 
-use ringer_journal::{Home, IdSource, Journal, MachineNaming, NameSource};
+use ringer_journal::{Home, IdSource, Journal, NameSource, NamingResult};
 
 use crate::error::Error;
 use crate::exchange_setup::ExchangeSetup;
@@ -92,13 +92,13 @@ fn set_name(
 ) -> Result<MachineName, Error> {
     let (id, name) = (machine.as_str(), given.name.as_str());
     let naming = match journal.name_machine(id, name, &given.source)? {
-        MachineNaming::HasOtherName { name: known, source } if given.replaces(&known, &source) => {
+        NamingResult::HasOtherName { name: known, source } if given.replaces(&known, &source) => {
             if source == NameSource::Machine && journal.machine_id_of(name)?.is_none() {
                 // Any machine can say the id of this one. One that does gets what this one has not confirmed, and nothing older.
                 first_position::forget(home, id);
             }
             let naming = journal.rename_machine(id, &known, name, &given.source)?;
-            if let Some(known) = MachineName::parse(&known).filter(|_| naming == MachineNaming::Named) {
+            if let Some(known) = MachineName::parse(&known).filter(|_| naming == NamingResult::Named) {
                 LinkAgents::forget(home, &known);
             }
             naming
@@ -106,9 +106,9 @@ fn set_name(
         naming => naming,
     };
     match naming {
-        MachineNaming::Named => Ok(given.name.clone()),
-        MachineNaming::NameTaken => Err(Error::OtherMachine { name: given.name.to_string() }),
-        MachineNaming::HasOtherName { name: known, .. } => Err(Error::KnownAs { known }),
+        NamingResult::Named => Ok(given.name.clone()),
+        NamingResult::NameTaken => Err(Error::OtherMachine { name: given.name.to_string() }),
+        NamingResult::HasOtherName { name: known, .. } => Err(Error::KnownAs { known }),
     }
 }
 
@@ -121,10 +121,10 @@ fn free_name(journal: &mut Journal, hello: &Hello) -> Result<MachineName, Error>
     for number in 1..=MAX_OF_ONE_NAME {
         let name = wanted.numbered(number);
         match journal.name_machine(hello.machine.as_str(), name.as_str(), &NameSource::Machine)? {
-            MachineNaming::Named => return Ok(name),
-            MachineNaming::NameTaken => {}
+            NamingResult::Named => return Ok(name),
+            NamingResult::NameTaken => {}
             // Another process was quicker.
-            MachineNaming::HasOtherName { name: known, source } => return known_name(known, &source),
+            NamingResult::HasOtherName { name: known, source } => return known_name(known, &source),
         }
     }
     Err(Error::OtherMachine { name: wanted.to_string() })

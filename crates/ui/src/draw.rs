@@ -1,6 +1,5 @@
 //! Draws the inbox.
 
-mod dialog;
 mod list;
 mod overlay;
 mod paint;
@@ -15,7 +14,7 @@ use ringer_term::sanitise_line;
 
 use self::paint::{line_of, put, put_line};
 use crate::columns::{cut_end, width};
-use crate::dialog_room::MIN_SIZE;
+use crate::dialog_layout::MIN_SIZE;
 use crate::inbox::{Inbox, VERBOSE_KEY};
 use crate::keys::Action;
 use crate::theme::{Role, Theme};
@@ -64,7 +63,7 @@ fn draw_all(
             }
         }
         View::Menu(menu) => overlay::draw_menu(buffer, area, menu, theme),
-        View::Dialog(dialog) => cursor = dialog::draw(buffer, area, inbox, dialog, theme),
+        View::Dialog(dialog) => cursor = overlay::draw_dialog(buffer, area, inbox, dialog, theme),
         View::List | View::Filter(_) | View::ConfirmClear => {}
     }
     if theme.ascii {

@@ -1,26 +1,22 @@
 //! The inbox: what is on the screen, and what keys do to it.
 
-mod answering;
-
 use crossterm::event::{
     KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEvent, MouseEventKind,
 };
 use ringer_core::toast::Colour;
+use ringer_term::sanitise_line;
 
-use crate::age::age_changes_in;
-use crate::agent_view::AgentView;
 use crate::backend::{Request, Response};
 use crate::columns::width;
 use crate::data::{Data, FooterToast};
-use crate::dialog::Dialog;
-use crate::footer_note::FooterNote;
+use crate::dialog::{Dialog, DialogEffect};
+use crate::dialog_layout::DialogRoom;
 use crate::keys::{Action, KeyMap, KeyPress};
-use crate::list_lines::row_at;
-use crate::pager::Pager;
 use crate::row_action::{RowEffect, row_effect};
-use crate::row_list::RowList;
+use crate::row_list::{RowList, row_at};
+use crate::rows::age_changes_in;
 use crate::text_input::TextInput;
-use crate::view::View;
+use crate::view::{AgentView, Pager, View};
 
 /// What the program is to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -415,5 +411,139 @@ impl Inbox {
             _ => return Vec::new(),
         }
         Vec::new()
+    }
+}
+
+/// How long a sentence about the last action stays.
+const NOTE_MS: i64 = 8000;
+/// How long the hint of the editor stays.
+const HINT_MS: i64 = 5000;
+
+/// The sentence about the last action, and the hint of the editor before it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct FooterNote {
+    note: Option<(FooterToast, i64)>,
+    hint: Hint,
+}
+
+/// That there is an editor, while the line that is typed is too long.
+#[derive(Debug, Clone, Default, PartialEq)]
+enum Hint {
+    #[default]
+    None,
+    Shown(FooterToast, i64),
+    /// It was shown for long enough; the line is still too long.
+    Over,
+}
+
+impl FooterNote {
+    pub(crate) fn say(&mut self, text: String, colour: Colour, now_ms: i64) {
+        self.note = Some((FooterToast::new(text, colour), now_ms + NOTE_MS));
+    }
+
+    /// What is typed is longer than its line, or not any more.
+    pub(crate) fn set_hint(&mut self, text: Option<String>, now_ms: i64) {
+        match (text, &self.hint) {
+            (None, _) => self.hint = Hint::None,
+            (Some(text), Hint::None) => {
+                self.hint = Hint::Shown(FooterToast::new(text, Colour::Plain), now_ms + HINT_MS);
+            }
+            (Some(_), _) => {}
+        }
+    }
+
+    /// The time has gone on.
+    pub(crate) fn tick(&mut self, now_ms: i64) {
+        self.note.take_if(|(_, until)| *until <= now_ms);
+        if matches!(self.hint, Hint::Shown(_, until) if until <= now_ms) {
+            self.hint = Hint::Over;
+        }
+    }
+
+    /// What is to be shown.
+    pub(crate) fn current(&self) -> Option<&FooterToast> {
+        match &self.hint {
+            Hint::Shown(hint, _) => Some(hint),
+            Hint::None | Hint::Over => self.note.as_ref().map(|(note, _)| note),
+        }
+    }
+
+    /// In how many milliseconds something of it ends.
+    pub(crate) fn ends_in(&self, now_ms: i64) -> impl Iterator<Item = i64> {
+        let hint = if let Hint::Shown(_, until) = &self.hint { Some(*until) } else { None };
+        let note = self.note.as_ref().map(|(_, until)| *until);
+        note.into_iter().chain(hint).map(move |until| until - now_ms)
+    }
+}
+
+/// Goes on with a text in the person's editor.
+const EDITOR_KEY: KeyPress = KeyPress::with_control('g');
+
+impl Inbox {
+    fn press_in_dialog(&mut self, key: &KeyEvent, now_ms: i64) -> Vec<Effect> {
+        let effects = self.press_key_of_dialog(key);
+        self.hint_at_editor(now_ms);
+        effects
+    }
+
+    fn press_key_of_dialog(&mut self, key: &KeyEvent) -> Vec<Effect> {
+        if key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL) {
+            self.view = View::List;
+            return Vec::new();
+        }
+        let room = self.dialog_room();
+        let View::Dialog(dialog) = &mut self.view else { return Vec::new() };
+        if KeyPress::of(key) == EDITOR_KEY
+            && self.editor.is_some()
+            && let Some(input) = dialog.input()
+        {
+            return vec![Effect::Edit(input.text())];
+        }
+        let id = dialog.id().to_owned();
+        let effect = dialog.handle(key, room.lines(dialog));
+        room.limit_scroll(dialog);
+        match effect {
+            Some(DialogEffect::Send(words)) => vec![Effect::Request(Request::Answer { id, words })],
+            Some(DialogEffect::GoThere) => {
+                self.view = View::List;
+                vec![Effect::Request(Request::GoTo { id })]
+            }
+            Some(DialogEffect::Close) => {
+                self.view = View::List;
+                Vec::new()
+            }
+            None => Vec::new(),
+        }
+    }
+
+    /// The text that was given to the editor has changed.
+    pub fn edited(&mut self, text: &str, now_ms: i64) {
+        if let View::Dialog(dialog) = &mut self.view {
+            dialog.replace_input(text);
+        }
+        self.hint_at_editor(now_ms);
+    }
+
+    /// Says that there is an editor as long as what is typed is longer than its line.
+    fn hint_at_editor(&mut self, now_ms: i64) {
+        let room = self.dialog_room().input_columns();
+        let input = if let View::Dialog(dialog) = &self.view { dialog.input() } else { None };
+        let is_long = input.is_some_and(|input| width(&input.text()) > room);
+        let hint = self.editor.as_ref().filter(|_| is_long);
+        let hint = hint.map(|editor| format!("{EDITOR_KEY} goes on in {}", sanitise_line(editor)));
+        self.note.set_hint(hint, now_ms);
+    }
+
+    /// The room for a dialog.
+    pub(crate) fn dialog_room(&self) -> DialogRoom {
+        DialogRoom::on(self.size)
+    }
+
+    /// What it is like is on the screen now.
+    pub fn drawn(&mut self) {
+        let room = self.dialog_room();
+        if let View::Dialog(dialog) = &mut self.view {
+            room.drawn(dialog);
+        }
     }
 }

@@ -10,39 +10,29 @@
 
 #![forbid(unsafe_code)]
 
-mod age;
-mod agent_view;
 mod app;
 mod backend;
-mod choice_lines;
 pub mod columns;
 mod data;
 mod dialog;
-mod dialog_room;
+mod dialog_layout;
 mod draw;
-mod footer_note;
 mod inbox;
 mod input;
 mod keys;
-mod layout;
-mod list_lines;
-mod menu;
-mod pager;
 mod row_action;
 mod row_list;
 mod rows;
-mod signs;
 mod terminal;
 mod text_input;
 mod theme;
 mod view;
 
-pub use age::age;
 pub use app::{Settings, run};
 pub use backend::{Backend, ProgramAnswer, ProgramQuestion, PromptDetails, Request, Response};
 pub use data::{Agent, Data, FooterToast, Notification};
 pub use inbox::{Effect, Inbox};
 pub use input::{Input, InputParser, MAX_PASTE};
 pub use keys::{Action, InvalidKey, KEY_EXAMPLES, KeyMap, KeyPress};
-pub use signs::{kind_sign, state_sign, state_word};
-pub use theme::{Palette, Theme};
+pub use rows::age;
+pub use theme::{Palette, Theme, kind_sign, state_sign, state_word};

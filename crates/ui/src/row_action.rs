@@ -5,8 +5,8 @@ use ringer_core::message::ShownKind;
 use crate::backend::Request;
 use crate::data::{Agent, Data, Notification};
 use crate::keys::Action;
-use crate::menu::{Menu, Quiet};
 use crate::rows::{Row, Section};
+use crate::view::{Menu, Quiet};
 
 /// What is to happen.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,13 +1,12 @@
-//! The rows of the inbox.
+//! The rows of the inbox, the widths of their columns, and ages as they show them.
 
 use ringer_core::attention::ReadBy;
 use ringer_core::message::ShownKind;
 use ringer_term::sanitise_line;
 
-use crate::age::age;
 use crate::columns::{cut_end, cut_front, cut_middle, width};
 use crate::data::{Agent, Data, Notification};
-use crate::signs::{self, Sign};
+use crate::theme::{Sign, sign_of_kind, sign_of_state};
 
 /// The parts of the inbox, from top to bottom.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -65,7 +64,7 @@ impl Row {
             short_id: sanitise_line(&of.short_id),
             label: sanitise_line(&of.label),
             client: String::new(),
-            sign: signs::of_kind(of.kind),
+            sign: sign_of_kind(of.kind),
             detail: quiet(
                 snoozed.map(|until| format!("back in {}", age(until - now_ms))),
                 one_line(&of.text),
@@ -91,7 +90,7 @@ impl Row {
             short_id: String::new(),
             label: sanitise_line(&agent.label),
             client: sanitise_line(&agent.client),
-            sign: signs::of_state(&agent.state, waits_for.map(|of| of.kind)),
+            sign: sign_of_state(&agent.state, waits_for.map(|of| of.kind)),
             detail: quiet(muted, said.unwrap_or_else(|| one_line(&agent.text))),
             is_command: is_working || waits_for.is_some_and(|of| of.kind == ShownKind::Permission),
             changes_often: is_working,
@@ -277,6 +276,30 @@ impl Widths {
     }
 }
 
+/// `now`, `40s`, `5m`, `3h`, `2d`. A time in the future, as after a change of the clock, is `now`.
+pub fn age(milliseconds: i64) -> String {
+    let seconds = milliseconds / 1000;
+    match seconds {
+        ..10 => "now".to_owned(),
+        10..60 => format!("{seconds}s"),
+        60..3600 => format!("{}m", seconds / 60),
+        3600..86400 => format!("{}h", seconds / 3600),
+        _ => format!("{}d", seconds / 86400),
+    }
+}
+
+/// In how many milliseconds that text changes.
+pub(crate) fn age_changes_in(milliseconds: i64) -> i64 {
+    let unit = match milliseconds {
+        ..10_000 => return 10_000_i64.saturating_sub(milliseconds),
+        10_000..60_000 => 1000,
+        60_000..3_600_000 => 60_000,
+        3_600_000..86_400_000 => 3_600_000,
+        _ => 86_400_000,
+    };
+    unit - milliseconds % unit
+}
+
 #[cfg(test)]
 mod tests {
     use ringer_core::message::ShownKind;
@@ -308,5 +331,23 @@ mod tests {
         check(ReadBy::Looking, "", "seen");
         check(ReadBy::Answer, "pts/4", "answered");
         check(ReadBy::ClosedUnanswered, "pts/4", "closed");
+    }
+
+    #[test]
+    fn it_is_known_when_the_text_changes() {
+        for start in
+            [-5, 0, 9_999, 10_000, 10_001, 59_999, 61_234, 3_599_999, 3_600_001, 86_400_000, 90_000_000]
+        {
+            let change = start + age_changes_in(start);
+            assert_eq!(age(change - 1), age(start), "{start}");
+            assert_ne!(age(change), age(start), "{start}");
+        }
+    }
+
+    #[test]
+    fn one_number_and_one_letter() {
+        let ages = [i64::MIN, 9_999, 10_000, 59_999, 60_000, 3_599_999, 3_600_000, 86_400_000, 4_000_000_000];
+        let expect = ["now", "now", "10s", "59s", "1m", "59m", "1h", "1d", "46d"];
+        assert_eq!(ages.map(age), expect);
     }
 }

@@ -1,9 +1,11 @@
-//! What is on top of the list.
+//! What is on top of the list: a text to scroll, the page of an agent, a menu, a dialog.
 
-use crate::agent_view::AgentView;
+use crossterm::event::{KeyCode, KeyEvent};
+
+use crate::backend::Request;
+use crate::columns::{text_lines, text_room};
 use crate::dialog::Dialog;
-use crate::menu::Menu;
-use crate::pager::Pager;
+use crate::keys::Action;
 use crate::text_input::TextInput;
 
 /// What is on top of the list.
@@ -18,4 +20,192 @@ pub(crate) enum View {
     Menu(Menu),
     ConfirmClear,
     Dialog(Box<Dialog>),
+}
+
+/// The page of one agent. It is loaded again whenever something has changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct AgentView {
+    agent: String,
+    /// `None` until it was read for the first time.
+    text: Option<Pager>,
+    /// Whether each background task is shown, with its whole text.
+    verbose: bool,
+    /// Whether it is being read.
+    is_loading: bool,
+    /// Whether something has changed since that began.
+    is_stale: bool,
+}
+
+impl AgentView {
+    pub(crate) fn new(agent: String) -> Self {
+        Self { agent, text: None, verbose: false, is_loading: false, is_stale: false }
+    }
+
+    pub(crate) fn text(&self) -> Option<&Pager> {
+        self.text.as_ref()
+    }
+
+    pub(crate) fn text_mut(&mut self) -> Option<&mut Pager> {
+        self.text.as_mut()
+    }
+
+    pub(crate) fn is_verbose(&self) -> bool {
+        self.verbose
+    }
+
+    pub(crate) fn toggle_verbose(&mut self) {
+        self.verbose = !self.verbose;
+    }
+
+    /// Asks for the page as it is now. One reading at a time: an older one must not come after a newer one.
+    pub(crate) fn load(&mut self, columns: u16, ascii: bool) -> Option<Request> {
+        if self.is_loading {
+            self.is_stale = true;
+            return None;
+        }
+        self.is_loading = true;
+        self.is_stale = false;
+        let (agent, verbose) = (self.agent.clone(), self.verbose);
+        Some(Request::AgentPage { agent, width: text_room(columns), verbose, ascii })
+    }
+
+    /// The page of an agent was read. Gives whether it is to be read again.
+    pub(crate) fn loaded(&mut self, agent: &str, lines: Vec<String>) -> bool {
+        if agent != self.agent {
+            return false;
+        }
+        self.is_loading = false;
+        match &mut self.text {
+            Some(text) => text.replace(lines),
+            None => self.text = Some(Pager::new("Agent", lines)),
+        }
+        self.is_stale
+    }
+}
+
+/// The lines that a key for a page moves by.
+const PAGE: usize = 10;
+
+/// The text, and which of its lines is the first one shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Pager {
+    title: &'static str,
+    lines: Vec<String>,
+    scroll: usize,
+}
+
+impl Pager {
+    pub(crate) fn new(title: &'static str, lines: Vec<String>) -> Self {
+        Self { title, lines, scroll: 0 }
+    }
+
+    pub(crate) fn title(&self) -> &'static str {
+        self.title
+    }
+
+    pub(crate) fn lines(&self) -> &[String] {
+        &self.lines
+    }
+
+    pub(crate) fn scroll(&self) -> usize {
+        self.scroll
+    }
+
+    /// The text is another one by now. What is shown of it stays at its line.
+    pub(crate) fn replace(&mut self, lines: Vec<String>) {
+        self.lines = lines;
+    }
+
+    /// A key on a screen of that many columns and lines.
+    pub(crate) fn press(&mut self, key: &KeyEvent, action: Option<Action>, size: (u16, u16)) {
+        let end = self.last_scroll(size);
+        self.scroll = match (action, key.code) {
+            (Some(Action::Down), _) => self.scroll + 1,
+            (Some(Action::Up), _) => self.scroll.min(end).saturating_sub(1),
+            (Some(Action::Top), _) => 0,
+            (Some(Action::Bottom), _) => end,
+            (_, KeyCode::PageDown | KeyCode::Char(' ')) => self.scroll + PAGE,
+            (_, KeyCode::PageUp) => self.scroll.min(end).saturating_sub(PAGE),
+            _ => self.scroll,
+        };
+        self.scroll = self.scroll.min(end);
+    }
+
+    /// The wheel was moved by so many lines.
+    pub(crate) fn scroll_by(&mut self, lines: isize, size: (u16, u16)) {
+        self.scroll = self.scroll.saturating_add_signed(lines).min(self.last_scroll(size));
+    }
+
+    /// With the last line at the end of the box.
+    fn last_scroll(&self, size: (u16, u16)) -> usize {
+        text_lines(&self.lines, size.0).len().saturating_sub(shown_lines(size.1))
+    }
+}
+
+/// How many lines of a long text fit on a screen of that many lines.
+pub(crate) fn shown_lines(lines: u16) -> usize {
+    usize::from(lines).saturating_sub(4)
+}
+
+/// What is to be quiet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Quiet {
+    /// A notification comes back later.
+    Snooze { id: String },
+    /// An agent is muted.
+    Mute { agent: String },
+}
+
+/// A choice of how long to be quiet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Menu {
+    quiet: Quiet,
+    title: String,
+}
+
+const SNOOZE: [(&str, &str); 5] = [
+    ("10 minutes", "10m"),
+    ("20 minutes", "20m"),
+    ("1 hour", "1h"),
+    ("4 hours", "4h"),
+    ("tomorrow 09:00", "tomorrow"),
+];
+const MUTE: [(&str, &str); 4] =
+    [("1 hour", "1h"), ("4 hours", "4h"), ("tomorrow 09:00", "tomorrow"), ("unmute", "")];
+
+impl Menu {
+    pub(crate) fn new(quiet: Quiet, label: &str) -> Self {
+        let title = match quiet {
+            Quiet::Snooze { .. } => format!("Put off: {label}"),
+            Quiet::Mute { .. } => format!("Mute: {label}"),
+        };
+        Self { quiet, title }
+    }
+
+    pub(crate) fn title(&self) -> &str {
+        &self.title
+    }
+
+    fn entries(&self) -> &'static [(&'static str, &'static str)] {
+        match self.quiet {
+            Quiet::Snooze { .. } => &SNOOZE,
+            Quiet::Mute { .. } => &MUTE,
+        }
+    }
+
+    /// What can be chosen, with its number.
+    pub(crate) fn lines(&self) -> Vec<String> {
+        (1..).zip(self.entries()).map(|(number, (words, _))| format!("[{number}] {words}")).collect()
+    }
+
+    /// What a number stands for.
+    pub(crate) fn choose(&self, number: u32) -> Option<Request> {
+        let (_, until) = self.entries().get(usize::try_from(number).ok()?.checked_sub(1)?)?;
+        let until = (*until).to_owned();
+        Some(match &self.quiet {
+            Quiet::Snooze { id } => Request::Snooze { id: id.clone(), until },
+            Quiet::Mute { agent } if until.is_empty() => Request::Unmute { agent: agent.clone() },
+            Quiet::Mute { agent } => Request::Mute { agent: agent.clone(), until },
+        })
+    }
 }

@@ -9,7 +9,7 @@ use ringer_core::message::ShownKind;
 use ringer_core::policy::{OnFailure, PopupMode, RateLimit};
 use ringer_term::Channel;
 
-use super::super::word::Word;
+use super::super::values::word::Word;
 use super::super::*;
 use super::{PATH, read, uncommented};
 

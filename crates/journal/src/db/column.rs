@@ -1,9 +1,9 @@
-//! The columns of a table, and values that fit into them.
+//! Reads text columns, and converts values of a damaged file to the types of their columns.
 
-use rusqlite::Connection;
 use rusqlite::types::{ToSqlOutput, ValueRef};
+use rusqlite::{Connection, Row};
 
-/// A column of a table.
+/// A column of a strict table.
 pub(crate) struct Column {
     pub(crate) name: String,
     kind: ColumnKind,
@@ -18,7 +18,7 @@ enum ColumnKind {
 }
 
 impl Column {
-    /// A value as this column takes it: the tables are strict. Text keeps its bytes, also those that are no UTF-8.
+    /// Converts a value to the type of this column, because the tables are strict. Text keeps its bytes, including invalid UTF-8.
     pub(crate) fn fitting<'a>(&self, value: ValueRef<'a>) -> ToSqlOutput<'a> {
         match (self.kind, value) {
             (_, ValueRef::Null) if self.may_be_null => ToSqlOutput::Borrowed(value),
@@ -54,4 +54,24 @@ pub(crate) fn columns(connection: &Connection, table: &str) -> rusqlite::Result<
             Ok(Column { name: row.get(0)?, kind, may_be_null })
         })?
         .collect()
+}
+
+/// Reads a text column. Invalid UTF-8 is replaced with U+FFFD, so that a damaged byte costs a character and not the row.
+///
+/// All text of both files is read with this or with [`optional_text`]: `row.get` fails on invalid UTF-8, and a single byte would
+/// make the whole query fail.
+pub(crate) fn text(row: &Row<'_>, column: usize) -> rusqlite::Result<String> {
+    match row.get_ref(column)? {
+        ValueRef::Text(bytes) => Ok(String::from_utf8_lossy(bytes).into_owned()),
+        // The tables are strict: another type is damage, which leads to a repair.
+        other => Err(rusqlite::Error::InvalidColumnType(column, "text".to_owned(), other.data_type())),
+    }
+}
+
+/// Reads a text column that may be null.
+pub(crate) fn optional_text(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<String>> {
+    match row.get_ref(column)? {
+        ValueRef::Null => Ok(None),
+        _ => text(row, column).map(Some),
+    }
 }

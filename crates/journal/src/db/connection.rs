@@ -1,10 +1,10 @@
-//! A connection that is closed only when that harms no other one of this process.
+//! Opens a database file, and keeps the connection open while another connection of this process shares its WAL index.
 //!
-//! SQLite locks the index of a log (`-shm`) for the whole process, and the kernel drops all locks of a process on a file when
-//! the process closes any descriptor of that file. Two databases have the same index when a copy took the place of a file
-//! that is open, and its log stayed. If this process read the copy while the old one is open, SQLite would not see its own locks,
-//! take the index for unused and truncate it; and if the old one was closed, the next process would. This process would be killed
-//! (SIGBUS) when it looks there, or two writers would write at once. So such a copy is not read: it gets a log of its own first.
+//! SQLite locks the WAL index (`-shm`) for the whole process, and the kernel drops all locks of a process on a file when the
+//! process closes any descriptor of that file. Two databases share an index after a copy has replaced an open file while its
+//! WAL stayed. If this process read the copy while the old file is open, SQLite would not see its own locks, consider the index
+//! unused and truncate it; if the old file was closed, the next process would. This process would then be killed (SIGBUS) at
+//! its next access, or two writers would write at once. So such a copy is not read: the repair gives it its own WAL first.
 
 use std::fs::File;
 use std::ops::{Deref, DerefMut};
@@ -12,32 +12,37 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-use rusqlite::Connection;
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, MAIN_DB, OpenFlags};
 use rustix::process::{Flock, FlockOffsetType, FlockType, fcntl_getlk};
 
 use crate::db::log::{INDEX_READ, LogIndex};
+use crate::db::tables;
+use crate::db::write_lock::LockTimeout;
+use crate::error::Error;
 use crate::home::beside;
 use crate::lock::FileId;
 
-/// The byte of an index that each process locks which has it open. The first one to lock it reads the log anew.
+/// The byte of a WAL index that every process with an open index locks (`UNIX_SHM_DMS`). The first process to lock it rebuilds
+/// the index from the log.
 const IN_USE_BYTE: u64 = 128;
 
-/// A connection to one file.
+/// A connection to a database file.
 #[derive(Debug)]
 pub(crate) struct FileConnection {
-    /// `None` only while it is dropped.
+    /// `None` only during `drop`.
     connection: Option<Connection>,
     index: Option<IndexUse>,
 }
 
-/// The index of the log that a connection uses.
+/// The WAL index that a connection uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct IndexUse {
     database: FileId,
     index: FileId,
 }
 
-/// The indexes that the connections of this process use, once for each connection.
+/// The WAL indexes in use by this process, one entry per connection.
 static IN_USE: Mutex<Vec<IndexUse>> = Mutex::new(Vec::new());
 
 impl FileConnection {
@@ -45,10 +50,10 @@ impl FileConnection {
         Self { connection: Some(connection), index: None }
     }
 
-    /// Notes which index is used. To be called before something is read, because SQLite opens the index then and no other
-    /// thread may close it; and after that, because SQLite makes the index where there is none.
+    /// Records which index the connection uses. Call it before the first read, because SQLite then opens the index and no other
+    /// thread may close it; and again after it, because SQLite creates a missing index.
     ///
-    /// `false` if this process has another database open with the same index: nothing may be read then, or nothing more.
+    /// Returns false if another open database of this process uses the same index. Then nothing more may be read.
     pub(crate) fn note_index(&mut self, path: &Path, database: FileId) -> bool {
         let mut in_use = IN_USE.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(before) = self.index.take() {
@@ -59,7 +64,7 @@ impl FileConnection {
         self.index.is_none_or(|used| !is_shared(&in_use, used))
     }
 
-    /// Closes one of which nothing was read: it has not opened its index.
+    /// Closes a connection that has read nothing and therefore has not opened its index.
     pub(crate) fn close_unread(mut self) {
         if let Some(noted) = self.index.take() {
             remove(&mut IN_USE.lock().unwrap_or_else(PoisonError::into_inner), noted);
@@ -67,7 +72,7 @@ impl FileConnection {
     }
 }
 
-/// Reads the index of the log of a database.
+/// Reads the header of a database's WAL index.
 pub(crate) fn read_index(database: &Path) -> Option<LogIndex> {
     let in_use = IN_USE.lock().unwrap_or_else(PoisonError::into_inner);
     let path = beside(database, "-shm");
@@ -75,14 +80,14 @@ pub(crate) fn read_index(database: &Path) -> Option<LogIndex> {
     let mut bytes = [0; INDEX_READ];
     let read = file.read_exact_at(&mut bytes, 0);
     if is_in_use(&in_use, &path) {
-        // Closing it would drop the locks of this process.
+        // Closing it would drop this process's locks.
         std::mem::forget(file);
     }
     read.ok().and_then(|()| LogIndex::parse(&bytes))
 }
 
-/// Returns true if no process has the index of a log open. The next one to open the database then reads the log from its
-/// beginning, up to the first damage.
+/// Returns true if no process has the WAL index open. The next process to open the database then reads the log from the start, up
+/// to the first damaged frame.
 pub(crate) fn is_index_unused(database: &Path) -> bool {
     let in_use = IN_USE.lock().unwrap_or_else(PoisonError::into_inner);
     let path = beside(database, "-shm");
@@ -95,12 +100,12 @@ pub(crate) fn is_index_unused(database: &Path) -> bool {
     fcntl_getlk(&file, &lock).is_ok_and(|held| held.is_none())
 }
 
-/// Returns true if a connection of this process uses that index.
+/// Returns true if a connection of this process uses the index.
 fn is_in_use(in_use: &[IndexUse], index: &Path) -> bool {
     FileId::of(index).is_ok_and(|index| in_use.iter().any(|used| used.index == index))
 }
 
-/// Whether another database uses the same index.
+/// Returns true if another database uses the same index.
 fn is_shared(in_use: &[IndexUse], used: IndexUse) -> bool {
     in_use.iter().any(|other| other.index == used.index && other.database != used.database)
 }
@@ -133,13 +138,87 @@ impl Drop for FileConnection {
         let mut in_use = IN_USE.lock().unwrap_or_else(PoisonError::into_inner);
         remove(&mut in_use, used);
         if is_shared(&in_use, used) {
-            // It stays open until the process ends: two or three descriptors for each copy that a person puts in place.
+            // Leaked until the process exits: two or three descriptors for each copy that a person puts in place.
             std::mem::forget(self.connection.take());
         } else {
-            // Closed under the lock: another thread may be about to open the same index.
+            // Closed under the mutex: another thread may be about to open the same index.
             drop(self.connection.take());
         }
     }
+}
+
+/// Size of the statement cache. A commit of the hub uses about 20 statements.
+const MAX_PREPARED: usize = 64;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Access {
+    Read,
+    Write,
+}
+
+/// An open connection and the schema version of its file.
+pub(crate) struct OpenFile {
+    pub(crate) connection: FileConnection,
+    pub(crate) version: rusqlite::Result<i64>,
+}
+
+/// Opens a file. `None` if another file replaced it meanwhile, so that it is unclear which one is open.
+pub(crate) fn connect(
+    path: &Path,
+    file: FileId,
+    access: Access,
+    lock_timeout: LockTimeout,
+) -> Result<Option<OpenFile>, Error> {
+    let mut connection = connect_unread(path, access, lock_timeout)?;
+    if FileId::of(path).ok() != Some(file) {
+        return Ok(None);
+    }
+    if !connection.note_index(path, file) {
+        connection.close_unread();
+        return Err(Error::Corrupt { path: path.to_owned() });
+    }
+    // Configuring the connection already reads the database.
+    configure(&connection).map_err(|error| Error::database(path, lock_timeout.0, error))?;
+    // Read before the check, because SQLite opens the WAL at its first read: meanwhile another process may have quarantined the
+    // file and put a new one with its own WAL there.
+    let version = tables::version(&connection);
+    let is_own_index = connection.note_index(path, file);
+    if FileId::of(path).ok() != Some(file) {
+        return Ok(None);
+    }
+    if is_own_index {
+        Ok(Some(OpenFile { connection, version }))
+    } else {
+        Err(Error::Corrupt { path: path.to_owned() })
+    }
+}
+
+/// Opens the file without reading from it.
+fn connect_unread(path: &Path, access: Access, lock_timeout: LockTimeout) -> Result<FileConnection, Error> {
+    let failed = |error| Error::database(path, lock_timeout.0, error);
+    let flags = match access {
+        Access::Read => OpenFlags::SQLITE_OPEN_READ_ONLY,
+        Access::Write => OpenFlags::SQLITE_OPEN_READ_WRITE,
+    };
+    let flags = flags | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = FileConnection::new(Connection::open_with_flags(path, flags).map_err(failed)?);
+    if access == Access::Write && connection.is_readonly(MAIN_DB).map_err(failed)? {
+        return Err(Error::only_readable(path));
+    }
+    connection.busy_timeout(lock_timeout.0).map_err(failed)?;
+    Ok(connection)
+}
+
+fn configure(connection: &Connection) -> rusqlite::Result<()> {
+    // A smaller cache would be evicted by the different statements of a hub commit.
+    connection.set_prepared_statement_cache_capacity(MAX_PREPARED);
+    // Otherwise the last connection to close would checkpoint and delete the WAL: a millisecond for every lone `ringer notify`.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+    connection.pragma_update(None, "synchronous", "FULL")?;
+    // On macOS, fsync does not flush the drive's cache.
+    #[cfg(target_os = "macos")]
+    connection.pragma_update(None, "fullfsync", true)?;
+    connection.pragma_update(None, "wal_autocheckpoint", 0)
 }
 
 #[cfg(test)]
@@ -156,14 +235,14 @@ mod tests {
     use crate::ids::IdSource;
     use crate::journal::schema::Journal;
 
-    /// A home whose repairs are made at once.
+    /// A home whose repairs happen at once.
     fn home_in(directory: &tempfile::TempDir) -> Home {
         Home::new(directory.path()).with_hub_starter(Some(|home| drop(Journal::open_repaired(home))))
     }
 
-    /// Whether this process has locked the index, as SQLite does while it uses one. Asked of the descriptors that SQLite has
-    /// open: `/proc/locks` leaves lines out while other tests lock and unlock, and a descriptor of our own would drop the lock
-    /// when it is closed.
+    /// Returns true if this process has locked the index, as SQLite does while it uses one. Reads `/proc/self/fdinfo` of
+    /// SQLite's descriptors: `/proc/locks` skips lines while other tests lock and unlock, and closing our own descriptor would
+    /// drop the lock.
     fn is_locked(index: &Path) -> bool {
         let descriptors = fs::read_dir("/proc/self/fd").unwrap().map(|entry| entry.unwrap().file_name());
         descriptors
@@ -171,14 +250,14 @@ mod tests {
                 fs::read_link(Path::new("/proc/self/fd").join(number)).is_ok_and(|to| to == index)
             })
             .any(|number| {
-                // Another test may have closed a descriptor of this number and opened it for something else: then it is gone.
+                // The descriptor may have been closed by another test since.
                 let facts =
                     fs::read_to_string(Path::new("/proc/self/fdinfo").join(number)).unwrap_or_default();
                 facts.lines().any(|line| line.starts_with("lock:"))
             })
     }
 
-    /// Puts a copy in the place of the file, as a person does who restores one.
+    /// Replaces the file with a copy, as a person does who restores a backup.
     fn replace_by_copy(home: &Home) -> PathBuf {
         let (file, copy) = (home.database(), home.path().join("copy"));
         fs::copy(&file, &copy).unwrap();
@@ -186,7 +265,7 @@ mod tests {
         beside(&file, "-shm")
     }
 
-    /// Each of these closed the old file and lost the locks on the index of the new one.
+    /// Closing the old file used to drop the locks on the index of the new one.
     #[test]
     fn the_index_stays_locked_when_a_copy_takes_the_place_of_the_file() {
         let directory = tempfile::tempdir().unwrap();
@@ -201,7 +280,7 @@ mod tests {
         }
     }
 
-    /// What is closed gives its descriptors back, unless another file has the same index.
+    /// Closing releases the descriptors unless another file shares the index.
     #[test]
     fn the_last_one_to_be_closed_unlocks_the_index() {
         let directory = tempfile::tempdir().unwrap();
@@ -214,7 +293,7 @@ mod tests {
         assert!(!is_locked(&index));
     }
 
-    /// The index of a file that is open was truncated when the copy was read: this process was killed by the next look at it.
+    /// Reading the copy used to truncate the index of the open file, and the next access killed this process.
     #[test]
     fn a_copy_in_the_place_of_an_open_file_gets_an_index_of_its_own() {
         let directory = tempfile::tempdir().unwrap();
@@ -233,7 +312,7 @@ mod tests {
         assert_eq!(journal.messages_after(0, usize::MAX).unwrap().len(), 2);
     }
 
-    /// Each copy that could not be put in order yet, because another process writes, kept a descriptor.
+    /// Each copy that could not be repaired yet, because another process was writing, used to leak a descriptor.
     #[test]
     fn a_copy_that_is_refused_leaves_nothing_open() {
         let directory = tempfile::tempdir().unwrap();

@@ -1,9 +1,9 @@
-//! The log of a database (`-wal`) and its index (`-shm`), read without SQLite.
+//! Reads the write-ahead log of a database (`-wal`) and its index (`-shm`) without SQLite.
 //!
-//! Each frame of the log carries a checksum over itself and the checksum before it. SQLite takes the log for one that ends
-//! before the first frame whose checksum is wrong, and drops every later commit without a word. This module finds such a
-//! log, and tells which of its frames are intact: a frame is checked against the checksum that its predecessor carries, so
-//! damage costs one frame and not all that follow.
+//! The checksum of each frame covers the frame and the previous checksum. SQLite treats the first frame with a wrong checksum
+//! as the end of the log and silently drops all later commits. This module detects such a log and tells which frames are
+//! intact: each frame is verified against the stored checksum of its predecessor, so damage costs one frame and not all that
+//! follow.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -13,36 +13,36 @@ use std::path::Path;
 
 use crate::home::beside;
 
-/// The format of logs and of their indexes.
+/// Format version of logs and indexes.
 const VERSION: u32 = 3_007_000;
-/// The first word of a log whose checksums are over little-endian words. One more: big-endian.
+/// First word of a log with checksums over little-endian words. Plus one: big-endian.
 const MAGIC: u32 = 0x377f_0682;
 const HEADER: usize = 32;
 const FRAME_HEADER: usize = 24;
-/// SQLite's default. Needed where the header is damaged.
+/// SQLite's default page size, assumed if the header is damaged.
 const PAGE: usize = 4096;
 const MAX_PAGE: usize = 65_536;
 
-/// The header of an index: it is there twice, and the number of frames copied into the database follows.
+/// The header of an index. Two copies are followed by the number of checkpointed frames.
 const INDEX_HEADER: usize = 48;
-/// The bytes of an index that [`LogIndex::parse`] reads.
+/// How many bytes of an index [`LogIndex::parse`] reads.
 pub(crate) const INDEX_READ: usize = 2 * INDEX_HEADER + 4;
 
 type Checksum = (u32, u32);
 type Salt = [u8; 8];
 
-/// What the index of a log says.
+/// The parts of a WAL index that matter here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct LogIndex {
     salt: Salt,
-    /// Frames that were committed.
+    /// Number of committed frames.
     committed: usize,
-    /// Frames that are in the database too, and synced there.
+    /// Number of frames that a checkpoint has copied into the database and synced.
     backfilled: usize,
 }
 
 impl LogIndex {
-    /// Reads the first bytes of an index. `None` unless both copies of its header agree with their checksum.
+    /// Parses the start of an index. `None` unless both copies of the header are equal and match their checksum.
     pub(crate) fn parse(bytes: &[u8; INDEX_READ]) -> Option<Self> {
         let word = |at: usize| Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
         let (first, second) = (bytes.get(..INDEX_HEADER)?, bytes.get(INDEX_HEADER..2 * INDEX_HEADER)?);
@@ -57,29 +57,29 @@ impl LogIndex {
     }
 }
 
-/// One frame: a page as a transaction left it.
+/// A frame: a page as a transaction left it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Frame {
     page: u32,
-    /// The pages of the database after the transaction that this frame commits; 0 for the other frames.
+    /// For a commit frame, the size of the database in pages after the commit; otherwise 0.
     commits: u32,
     salt: Salt,
     is_intact: bool,
 }
 
-/// What is in a log.
+/// A parsed log.
 #[derive(Debug)]
 pub(crate) struct Log {
     page_size: usize,
-    /// `None` where the header is damaged.
+    /// `None` if the header is damaged.
     salt: Option<Salt>,
     frames: Vec<Frame>,
-    /// The frames that SQLite would find: up to the last commit before the first damage.
+    /// Number of frames that SQLite would use: up to the last commit before the first damage.
     readable: usize,
 }
 
 impl Log {
-    /// Reads the log beside a database. One that is not there is empty.
+    /// Reads the log of a database. A missing log is empty.
     pub(crate) fn read(database: &Path) -> io::Result<Self> {
         match File::open(beside(database, "-wal")) {
             Ok(file) => Self::parse(BufReader::with_capacity(64 * 1024, file)),
@@ -125,18 +125,18 @@ impl Log {
         Ok(log)
     }
 
-    /// The index, if it is of this log.
+    /// The index, if it belongs to this log.
     fn own_index<'a>(&self, index: Option<&'a LogIndex>) -> Option<&'a LogIndex> {
         index.filter(|index| self.salt.is_none_or(|salt| salt == index.salt))
     }
 
-    /// How many frames were committed, as far as that is known.
+    /// Best estimate of the number of committed frames.
     fn committed(&self, index: Option<&LogIndex>) -> usize {
         if let Some(index) = self.own_index(index) {
             return index.committed.max(self.readable).min(self.frames.len());
         }
         let salt = self.salt.or_else(|| {
-            // Where the header is damaged: that of the first frame which fits the one before it.
+            // The header is damaged: use the salt of the first intact frame.
             self.frames.iter().find(|frame| frame.is_intact).map(|frame| frame.salt)
         });
         let is_commit = |frame: &Frame| frame.is_intact && frame.commits != 0 && Some(frame.salt) == salt;
@@ -145,11 +145,11 @@ impl Log {
 
     /// Returns true if SQLite would drop commits of this log.
     ///
-    /// A process that was killed while it wrote leaves frames without a commit, which is no damage.
+    /// Frames without a commit are not damage: a process that is killed while writing leaves them.
     pub(crate) fn is_damaged(&self, index: Option<&LogIndex>) -> bool {
         match self.own_index(index) {
             Some(index) => {
-                // What was copied into the database needs no log, unless an older part of the log covers it again.
+                // Checkpointed frames need no log, unless an older part of the log overwrites them again.
                 let needs_no_log = self.readable == 0 && index.backfilled == index.committed;
                 index.committed > self.readable && !needs_no_log
             }
@@ -157,7 +157,7 @@ impl Log {
         }
     }
 
-    /// The frame of each page that counts, as places in the log.
+    /// The index of the newest usable frame of each page.
     fn newest(&self, index: Option<&LogIndex>, keeps_damaged: bool) -> BTreeMap<u32, usize> {
         let backfilled = self.own_index(index).map_or(0, |index| index.backfilled);
         let mut newest = BTreeMap::new();
@@ -165,27 +165,27 @@ impl Log {
             if frame.is_intact || (keeps_damaged && place >= backfilled && self.is_plausible(frame.page)) {
                 newest.insert(frame.page, place);
             } else if place < backfilled {
-                // The database has it, and newer than earlier frames.
+                // Checkpointed: the database has a newer version than earlier frames.
                 newest.remove(&frame.page);
             }
         }
         newest
     }
 
-    /// Returns true for the number of a page that some intact frame has too, or that is not beyond those by far.
+    /// Returns true if a page number is not above those of all intact frames.
     fn is_plausible(&self, page: u32) -> bool {
         let highest = self.frames.iter().filter(|frame| frame.is_intact);
         let highest = highest.map(|frame| frame.page.max(frame.commits)).max().unwrap_or(u32::MAX);
         page != 0 && page <= highest
     }
 
-    /// Returns true if a frame that was committed is damaged.
+    /// Returns true if a committed frame is damaged.
     pub(crate) fn has_damaged_frames(&self, index: Option<&LogIndex>) -> bool {
         self.frames.iter().take(self.committed(index)).any(|frame| !frame.is_intact)
     }
 
-    /// Writes a log for `to` which SQLite reads to its end: one commit with the newest frame of each page of the log of
-    /// `from`. Damaged frames are left out, or kept as they are: most of what is in them may be readable.
+    /// Writes a log for `to` that SQLite reads to its end: one commit with the newest frame of each page in the log of `from`.
+    /// Damaged frames are left out, or included as they are, because most of their content may be readable.
     pub(crate) fn write_readable(
         &self,
         (from, to): (&Path, &Path),
@@ -229,7 +229,7 @@ impl Log {
     }
 }
 
-/// Fills the buffer; `false` where the file ends before that.
+/// Fills the buffer. Returns false if the file ends first.
 fn read_whole(from: &mut impl Read, buffer: &mut [u8]) -> io::Result<bool> {
     match from.read_exact(buffer) {
         Ok(()) => Ok(true),
@@ -253,7 +253,7 @@ fn put_checksum(place: &mut [u8], (first, second): Checksum) {
     place[4..8].copy_from_slice(&second.to_be_bytes());
 }
 
-/// The checksum of SQLite's logs, over pairs of words.
+/// SQLite's WAL checksum, over pairs of words.
 fn checksum(big_endian: bool, (mut first, mut second): Checksum, bytes: &[u8]) -> Checksum {
     let (pairs, _) = bytes.as_chunks::<8>();
     for &[a, b, c, d, e, f, g, h] in pairs {

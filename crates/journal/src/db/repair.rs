@@ -1,4 +1,5 @@
-//! A damaged file is quarantined, never deleted, and replaced by a fresh one with the rows that could be read.
+//! Repairs a damaged database: replaces it with a fresh one that contains all readable rows. The damaged file is quarantined,
+//! never deleted.
 
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
@@ -8,30 +9,28 @@ use std::time::Duration;
 use ringer_platform::sync_directory;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
-use crate::db::damage;
-use crate::db::files::{FILES, move_database, remove_database};
-use crate::db::repair_record;
-use crate::db::rescue;
-use crate::db::schema::Schema;
-use crate::db::tables;
+use crate::db::damage::{self, FILES, move_database, remove_database};
+use crate::db::tables::{self, Schema};
 use crate::db::write_lock::{self, LockTimeout};
+use crate::db::{repair_record, rescue};
 use crate::error::Error;
 use crate::home::{Home, beside};
 use crate::lock::FileId;
 
-/// What was done to a damaged database.
+/// The result of a repair.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Repair {
-    /// Where the damaged file is now.
+    /// Where the damaged file was moved to.
     pub damaged_copy: PathBuf,
-    /// How many rows of its first table were copied: messages, or notifications.
+    /// How many rows of the first table were copied: messages, or notifications.
     pub rescued_rows: usize,
 }
 
-/// Quarantines the damaged database, under the write lock. `None` if that is another file than the damaged one by now.
+/// Repairs the damaged database under the write lock. `None` if the file was replaced meanwhile.
 ///
-/// Only for a hub that starts and for `ringer doctor --repair`, which hold the hub's lock. The fresh one is built first, while the damaged one still has its name, and then takes its place. A process that is
-/// killed on the way leaves either the old state or a finished fresh one that [`finish`] puts in place.
+/// Only for a starting hub and `ringer doctor --repair`, which hold the hub's lock. The fresh database is built while the
+/// damaged one still has its name, and then takes its place. A process that is killed in between leaves either the old state or
+/// a complete fresh database, which [`finish`] puts in place.
 pub(crate) fn quarantine<S: Schema>(
     home: &Home,
     lock_timeout: LockTimeout,
@@ -48,14 +47,14 @@ pub(crate) fn quarantine<S: Schema>(
     Ok(aside.map(|aside| Repair { damaged_copy: aside, rescued_rows: saved }))
 }
 
-/// Creates a database where there is none. The log of one whose file was removed is quarantined: SQLite would read it as the
-/// log of the new one.
+/// Creates a missing database. If the WAL of a removed file is still there, it is quarantined: SQLite would apply it to the new
+/// file.
 pub(crate) fn begin<S: Schema>(home: &Home, lock_timeout: LockTimeout) -> Result<Option<Repair>, Error> {
     home.make_directories().map_err(|error| home.error("cannot create the state directory", error))?;
     quarantine::<S>(home, lock_timeout, None)
 }
 
-/// Puts a finished fresh database in place, if its maker was killed before it could.
+/// Puts a complete fresh database in place if the process that built it was killed before it could.
 pub(crate) fn finish<S: Schema>(home: &Home, lock_timeout: LockTimeout) -> Result<Option<Repair>, Error> {
     if !is_pending::<S>(home) {
         return Ok(None);
@@ -71,12 +70,12 @@ pub(crate) fn finish<S: Schema>(home: &Home, lock_timeout: LockTimeout) -> Resul
     Ok(aside.map(|aside| Repair { damaged_copy: aside, rescued_rows: saved }))
 }
 
-/// Whether a finished fresh database waits to be put in place.
+/// Returns true if a complete fresh database is waiting to be put in place.
 pub(crate) fn is_pending<S: Schema>(home: &Home) -> bool {
     fresh::<S>(home).exists()
 }
 
-/// How many rows of its first table a file holds, as far as it can tell.
+/// Counts the rows of the first table; 0 if it cannot be read.
 fn count<S: Schema>(file: &Path) -> usize {
     let query = format!("SELECT count(*) FROM {}", S::RESCUED_TABLES[0]);
     let count = Connection::open(file)
@@ -84,12 +83,12 @@ fn count<S: Schema>(file: &Path) -> usize {
     count.ok().and_then(|count| usize::try_from(count).ok()).unwrap_or(0)
 }
 
-/// The finished fresh database.
+/// Path of the complete fresh database.
 fn fresh<S: Schema>(home: &Home) -> PathBuf {
     home.path().join(format!("{}.fresh", S::FILE))
 }
 
-/// Builds a fresh database out of the damaged one. Gives the number of rows of its first table.
+/// Builds a fresh database from the damaged one. Returns the number of rows in its first table.
 fn build<S: Schema>(home: &Home) -> Result<usize, Error> {
     let building = home.path().join(format!("{}.building", S::FILE));
     let io = |error| home.error("beginning a new database", error);
@@ -99,35 +98,36 @@ fn build<S: Schema>(home: &Home) -> Result<usize, Error> {
     let mut connection = Connection::open(&building).map_err(failed)?;
     tables::make::<S>(&mut connection).map_err(failed)?;
     let damaged = home.path().join(S::FILE);
-    // Where nothing is, a first database is begun, and nothing repaired.
+    // Without any old file this creates the first database and is not a repair.
     let is_repair = FILES.iter().any(|ending| beside(&damaged, ending).exists());
     let aside = is_repair.then(|| free_name::<S>(home));
     let saved = copy_readable_rows::<S>(home, &mut connection, &damaged, aside.as_deref()).map_err(failed)?;
-    // So that one file is all there is to move. Closing would copy the log too, and say nothing of a disk that is full.
+    // So that there is only one file to move. Closing would also checkpoint, but would not report a full disk.
     connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).map_err(failed)?;
     connection.close().map_err(|(_, error)| failed(error))?;
     fs::rename(&building, fresh::<S>(home)).and_then(|()| sync_directory(home.path())).map_err(io)?;
     Ok(saved)
 }
 
-/// Moves the damaged database aside and the fresh one in its place. Gives where the damaged one is, if there was one.
+/// Quarantines the damaged database and moves the fresh one into its place. Returns the path of the damaged one, if there was
+/// one.
 fn swap<S: Schema>(home: &Home) -> Result<Option<PathBuf>, Error> {
     let file = home.path().join(S::FILE);
-    // Without the file, its log is left of an exchange whose maker was killed: it belongs to the copy that was made last.
+    // If only the WAL is left, a swap was interrupted: it belongs to the last quarantined file.
     let aside = if file.exists() { None } else { last_damaged_without_log::<S>(home) };
     let aside = aside.unwrap_or_else(|| free_name::<S>(home));
     let swap = || {
         let moved = move_database(&file, &aside)?;
         fs::rename(fresh::<S>(home), &file)?;
         sync_directory(home.path())?;
-        damage::forget::<S>(home);
+        damage::unmark::<S>(home);
         Ok(moved)
     };
     let moved = swap().map_err(|error| home.error("setting the database aside", error))?;
     Ok(moved.then_some(aside))
 }
 
-/// The names under which damaged databases are kept, in the order in which they are taken.
+/// Names for quarantined databases, in order of use.
 fn damaged_names<S: Schema>(home: &Home) -> impl Iterator<Item = PathBuf> {
     (1..=u32::MAX).map(|number| home.path().join(format!("{}.damaged-{number}", S::FILE)))
 }
@@ -147,8 +147,7 @@ fn last_damaged_without_log<S: Schema>(home: &Home) -> Option<PathBuf> {
     last.filter(|path| path.exists() && !beside(path, "-wal").exists())
 }
 
-/// Copies every row that can be read, and notes where the damaged file will be. Gives the number of rows of the first
-/// table.
+/// Copies every readable row, and records where the damaged file will be moved to. Returns the number of rows in the first table.
 fn copy_readable_rows<S: Schema>(
     home: &Home,
     fresh: &mut Connection,
@@ -167,12 +166,12 @@ fn copy_readable_rows<S: Schema>(
 #[cfg(test)]
 mod tests {
     use super::{begin, beside, finish, fresh};
-    use crate::db::files::move_database;
+    use crate::db::damage::move_database;
     use crate::db::write_lock::LockTimeout;
     use crate::home::Home;
     use crate::journal::schema::JournalSchema;
 
-    /// Killed after every file that an exchange moves: the damaged database keeps its log.
+    /// A process may be killed after each file that a swap moves. The damaged database keeps its WAL.
     #[test]
     fn an_interrupted_exchange_keeps_the_damaged_files_together() {
         for moved_files in 0..=2 {
@@ -193,8 +192,7 @@ mod tests {
         }
     }
 
-    /// A log that cannot be moved holds up the exchange when the database is out of the way already: no process opens it
-    /// without its log.
+    /// If the WAL cannot be moved, the database is already out of the way, so no process opens it without its WAL.
     #[test]
     fn the_database_is_moved_before_its_log() {
         let directory = tempfile::tempdir().unwrap();

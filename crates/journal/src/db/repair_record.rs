@@ -1,19 +1,18 @@
-//! Repairs are recorded in the repaired file, in the transaction that repairs it, until the person was informed.
+//! The record of repairs, written to the repaired file in the transaction that repairs it. Each one is reported to the person
+//! once.
 
 use std::path::PathBuf;
 
 use ringer_core::MessageId;
 use rusqlite::{Connection, Row, Transaction, params};
 
-use crate::db::column::columns;
-use crate::db::files::FILES;
-use crate::db::text::{optional_text, text};
+use crate::db::column::{columns, optional_text, text};
+use crate::db::damage::FILES;
 use crate::home::beside;
 use crate::ids::IdSource;
 
-/// The table, which both files have. `what` is [`FILE`], or the table of a row that was taken out; `aside` is where a
-/// damaged file is now, and `bytes` is such a row. `id` is the message that reports it, and `told` whether
-/// that was sent.
+/// The table `repair`, which both files have. `id` is the message that reports the repair, and `told` whether it was sent.
+/// `what` is [`FILE`] or the table of a quarantined row; `aside` is the path of a quarantined file, `bytes` a quarantined row.
 pub(crate) const REPAIR: &str = "CREATE TABLE repair (
     id TEXT PRIMARY KEY,
     ts INTEGER NOT NULL,
@@ -26,12 +25,12 @@ pub(crate) const REPAIR: &str = "CREATE TABLE repair (
 
 const FILE: &str = "file";
 
-/// A repair that is recorded in a file.
+/// A recorded repair.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RepairRecord {
-    /// The id of the message that reports it.
+    /// Id of the message that reports it.
     pub id: MessageId,
-    /// When, in milliseconds since 1970.
+    /// Time of the repair, in milliseconds since 1970.
     pub unix_ms: i64,
     /// What was damaged.
     pub damage: Damage,
@@ -40,22 +39,22 @@ pub struct RepairRecord {
 /// What was damaged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Damage {
-    /// The file. It was quarantined and replaced by a fresh one with the rows that could be read.
+    /// The file. It was quarantined and replaced by a fresh one with all readable rows.
     File {
-        /// Where it is.
+        /// Path of the quarantined file.
         damaged_copy: PathBuf,
-        /// How many rows of its first table were copied: messages, or notifications.
+        /// How many rows of the first table were copied: messages, or notifications.
         rescued_rows: usize,
     },
-    /// A row. It was taken out of its table, and its bytes are kept.
+    /// A row. It was removed from its table, and its bytes were stored in the record.
     Row {
-        /// The table.
+        /// Its table.
         table: String,
     },
 }
 
-/// Whether something of a damaged database is there: of one whose file was removed, only the log may be.
-pub(crate) fn is_there(aside: &std::path::Path) -> bool {
+/// Returns true if any file of a quarantined database exists. If the database itself was missing, that is only its WAL.
+pub(crate) fn exists(aside: &std::path::Path) -> bool {
     FILES.iter().any(|ending| beside(aside, ending).exists())
 }
 
@@ -101,8 +100,8 @@ pub(crate) fn note_file(
         .map(drop)
 }
 
-/// Takes rows out of a table that cannot be read any more, by their numbers, and keeps their bytes: the columns in
-/// hexadecimal, with a comma between them.
+/// Moves unreadable rows from a table into the record, by their row numbers. Their bytes are stored as comma-separated columns in
+/// hexadecimal.
 pub(crate) fn quarantine_rows(
     transaction: &Transaction<'_>,
     (table, key): (&str, &str),

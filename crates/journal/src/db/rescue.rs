@@ -1,4 +1,4 @@
-//! Reads what can be read of a damaged database, and copies it into a fresh one.
+//! Copies every readable row of a damaged database into a fresh one.
 
 use std::collections::BinaryHeap;
 use std::ffi::CStr;
@@ -10,34 +10,34 @@ use rusqlite::{Connection, OpenFlags, Params, Statement, Transaction};
 
 use crate::db::column::{Column, columns};
 use crate::db::connection::read_index;
-use crate::db::files::{log_length, remove_database};
+use crate::db::damage::{log_length, remove_database};
 use crate::db::log::Log;
-use crate::db::schema::Schema;
+use crate::db::tables::Schema;
 use crate::home::Home;
 use crate::lock::FileId;
 
-/// The bytes of the smallest row in SQLite's format: a pointer of two bytes and a cell of two.
+/// Size of the smallest row in SQLite's format: a cell pointer of two bytes and a cell of two.
 const SMALLEST_ROW: u64 = 4;
 
-/// Ranges of row numbers that are tried for each table. A bad page of a table takes about two for each of its rows.
+/// How many ranges of row numbers are tried per table. A damaged page costs about two for each of its rows.
 const MAX_PROBES: usize = 10_000;
 
-/// How SQLite calls access to files without locks.
+/// SQLite's VFS without file locks.
 const WITHOUT_LOCKS: &CStr = c"unix-none";
 
-/// Copies every row that can be read of a damaged database. Returns the number of rows of the first table.
+/// Copies every readable row of a damaged database. Returns the number of rows copied from the first table.
 ///
-/// The database is read twice where frames of its log are damaged: with these frames as they are, since mostly a few bytes
-/// of a page are wrong, and then, for rows that this did not give, without them.
+/// If frames of the WAL are damaged, the database is read twice: first including these frames, because usually only a few bytes
+/// of a page are wrong, and then without them for the rows that are still missing.
 pub(crate) fn copy_readable_rows<S: Schema>(
     home: &Home,
     damaged: &Path,
     fresh: &Transaction<'_>,
 ) -> rusqlite::Result<usize> {
     let file = FileId::of(damaged).ok();
-    // SQLite removes the log of an empty file, so that one is not opened.
+    // Not opened if empty: SQLite would remove its WAL.
     let Some(length) = file.map(FileId::length).filter(|length| *length > 0) else { return Ok(0) };
-    // Pages of a damaged file may refer to one another in a circle. A row has at least a cell and a pointer to it.
+    // Pages of a damaged file may form a cycle, so the number of rows is bounded by the file size.
     let most = (length + log_length(damaged)) / SMALLEST_ROW;
     let index = read_index(damaged);
     let log = Log::read(damaged).ok();
@@ -65,14 +65,14 @@ pub(crate) fn copy_readable_rows<S: Schema>(
     Ok(copied)
 }
 
-/// Opens a damaged database to read it. Nobody else uses this name of it, so SQLite needs no locks, and keeps the index of
-/// the log in memory.
+/// Opens a damaged database for reading. No other process uses this hard link, so SQLite needs no locks and keeps the WAL index
+/// in memory.
 fn open_damaged(readable: &Path) -> Option<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE;
     let old = Connection::open_with_flags_and_vfs(readable, flags, WITHOUT_LOCKS).ok()?;
-    // It stays as it is.
+    // The file must not change.
     old.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).ok()?;
-    // A damaged file may be refused here already. Then nothing of it can be read.
+    // Fails if the file is damaged so badly that nothing can be read.
     old.pragma_update(None, "locking_mode", "EXCLUSIVE").ok()?;
     Some(old)
 }
@@ -89,7 +89,7 @@ fn copy_table(old: &Connection, fresh: &Transaction<'_>, table: &str, most: u64)
     copied.unwrap_or(0)
 }
 
-/// Puts rows into a table of the fresh database.
+/// Inserts rows into a table of the fresh database.
 struct Copier<'a> {
     columns: Vec<Column>,
     insert: Statement<'a>,
@@ -105,7 +105,7 @@ impl<'a> Copier<'a> {
         Ok(Self { columns, insert, copied: 0 })
     }
 
-    /// A row that breaks a rule of the table is left out.
+    /// Skips a row that violates a constraint of the table.
     fn copy(&mut self, row: &rusqlite::Row<'_>) -> rusqlite::Result<()> {
         for (number, column) in self.columns.iter().enumerate() {
             self.insert.raw_bind_parameter(number + 1, column.fitting(row.get_ref(number)?))?;
@@ -119,7 +119,7 @@ fn names(columns: &[Column]) -> String {
     columns.iter().map(|column| column.name.as_str()).collect::<Vec<_>>().join(", ")
 }
 
-/// Copies a table without row numbers in one direction, as far as it can be read.
+/// Copies a table without row numbers in one direction, up to the first unreadable row.
 fn copy_all(
     old: &Connection,
     fresh: &Transaction<'_>,
@@ -138,7 +138,7 @@ fn copy_all(
     Ok(copier.copied)
 }
 
-/// Row numbers from the first to the last, both included.
+/// An inclusive range of row numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Range {
     first: i64,
@@ -156,7 +156,7 @@ impl Range {
     }
 }
 
-/// The widest first.
+/// The widest range comes first.
 impl Ord for Range {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         (self.width(), other.first).cmp(&(other.width(), self.first))
@@ -169,15 +169,15 @@ impl PartialOrd for Range {
     }
 }
 
-/// Where reading a range ended.
+/// How reading a range ended.
 enum Scan {
     Whole,
-    /// At damage, after this row.
+    /// Stopped by damage after this row.
     Broken(Option<i64>),
 }
 
-/// Copies a table by its row numbers. SQLite goes down the tree to any number, so what lies between two damaged pages is
-/// found by asking for it: each range that cannot be read whole, from its beginning or from its end, is halved.
+/// Copies a table by row numbers. SQLite descends the B-tree to any number, so rows between two damaged pages can be reached by
+/// number: a range that cannot be read completely, neither forwards nor backwards, is halved.
 fn copy_by_number(
     old: &Connection,
     fresh: &Transaction<'_>,
@@ -206,7 +206,7 @@ fn copy_by_number(
         let Scan::Broken(next) = scan(&mut downward, [first, range.last], &mut copier)? else { continue };
         let ends = next.map_or(Some(range.last), |next| next.checked_sub(1));
         let Some(last) = ends.filter(|last| *last > first) else { continue };
-        // Nothing tells where the numbers of a table begin or end whose first or last page is damaged.
+        // If the first or last page is damaged, the range of row numbers is unknown.
         let first = if first == i64::MIN { 0.min(last) } else { first };
         let highest = first.saturating_add(most).max(given);
         let last = if last == i64::MAX { highest } else { last };
@@ -217,7 +217,7 @@ fn copy_by_number(
     Ok(copier.copied)
 }
 
-/// Copies the rows of a query. Their numbers have to go one way: pages that refer to one another in a circle are damage.
+/// Copies the rows of a query. Stops if their numbers are not monotonic: then pages form a cycle.
 fn scan(select: &mut Statement<'_>, range: impl Params, copier: &mut Copier<'_>) -> rusqlite::Result<Scan> {
     let number = copier.columns.len();
     let mut rows = select.query(range)?;

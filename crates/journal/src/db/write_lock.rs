@@ -1,7 +1,7 @@
 //! The lock that serialises the writers of a database.
 //!
-//! flock with a jittered back-off of 50 µs to 25 ms. Measured: SQLite's busy handler starved one of sixteen writers for a
-//! second. The lock is not first-in-first-out.
+//! `flock` with a jittered back-off of 50 µs to 25 ms. SQLite's own busy handler starved one of sixteen writers for a second in a
+//! measurement. The lock is not first-in-first-out.
 
 use std::time::{Duration, Instant};
 
@@ -14,33 +14,33 @@ use crate::lock::Lock;
 pub struct LockTimeout(pub Duration);
 
 impl LockTimeout {
-    /// A person or a script can wait a little.
+    /// For commands: a person or a script can wait a little.
     pub const COMMAND: Self = Self(Duration::from_secs(5));
-    /// The hub's loop must not block: it tries again later.
+    /// For the hub's loop, which must not block: it tries again later.
     pub const LOOP: Self = Self(Duration::from_millis(100));
-    /// One try.
+    /// A single attempt.
     pub const NONE: Self = Self(Duration::ZERO);
-    /// For hooks, whose agent waits for them: most writers hold the lock for less than a millisecond, and a person does not notice
-    /// this. What cannot be written in time is spooled.
+    /// For hooks, whose agent waits for them. Most writers hold the lock for less than a millisecond, and a person does not
+    /// notice this delay. An event that cannot be written in time is spooled.
     pub const HOOK: Self = Self(Duration::from_millis(50));
 }
 
-/// How a writer waits for the write lock, each time it needs it.
+/// How a writer waits for the write lock.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct LockWaits {
+pub(crate) struct WaitPolicy {
     timeout: LockTimeout,
-    /// For an event loop: after the lock was not free it is only tried, until this time has passed. Many writes that wait one
-    /// after the other would add up.
+    /// For an event loop: after a timeout, the lock is tried without waiting until this time has passed. Otherwise the waits of
+    /// consecutive writes would add up.
     pause: Option<Duration>,
     busy_since: Option<Instant>,
 }
 
-impl LockWaits {
+impl WaitPolicy {
     pub(crate) fn new(timeout: LockTimeout) -> Self {
         Self { timeout, pause: None, busy_since: None }
     }
 
-    /// Those of an event loop: this long at most, and not again within the pause.
+    /// For an event loop: waits for the timeout at most, and not again within the pause.
     pub(crate) fn of_loop(timeout: LockTimeout, pause: Duration) -> Self {
         Self { timeout, pause: Some(pause), busy_since: None }
     }
@@ -49,7 +49,7 @@ impl LockWaits {
         self.timeout
     }
 
-    /// Replaces the timeout, and gives the one before.
+    /// Sets the timeout and returns the previous one.
     pub(crate) fn set_timeout(&mut self, timeout: LockTimeout) -> LockTimeout {
         std::mem::replace(&mut self.timeout, timeout)
     }
@@ -84,8 +84,8 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let home = Home::new(directory.path().to_owned());
         let held = acquire(&home, "lock", LockTimeout::NONE).unwrap();
-        let mut waits = LockWaits::of_loop(LockTimeout::LOOP, Duration::from_hours(1));
-        let waited = |waits: &mut LockWaits| match waits.acquire(&home, "lock") {
+        let mut waits = WaitPolicy::of_loop(LockTimeout::LOOP, Duration::from_hours(1));
+        let waited = |waits: &mut WaitPolicy| match waits.acquire(&home, "lock") {
             Err(Error::Busy { waited }) => Some(waited),
             _ => None,
         };

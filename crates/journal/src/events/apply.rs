@@ -1,9 +1,9 @@
 //! Applies spooled events: each once, in the order in which they happened.
 //!
-//! Only the process that holds the hub's lock does this: the hub, or a command where no hub may be started. It may be killed anywhere. An
-//! event is applied and its name recorded in one transaction; its file is removed after that. So an event is applied if its file
-//! exists and its name is not recorded. Both are looked at inside the transaction, because the lock protects nothing once its
-//! file was removed. Names of files that are gone are removed there, too.
+//! Only the process that holds the hub's lock does this: the hub, or a command if no hub may be started. It may be killed at
+//! any point. An event is applied and its file name recorded in one transaction, and its file is removed afterwards. So an
+//! event is due if its file exists and its name is not recorded. Both are checked inside the transaction, because the lock
+//! protects nothing once its file was removed. The transaction also deletes the recorded names of files that are gone.
 
 use std::collections::HashSet;
 use std::fs;
@@ -18,11 +18,10 @@ use rusqlite::{OptionalExtension, Transaction};
 use serde::Deserialize;
 
 use super::event::{AgentEvent, InboxRequest, SpooledEvent, VERSION};
-use super::lost::LostEvents;
-use crate::db::text::text;
+use crate::db::column::text;
 use crate::db::write_lock::LockTimeout;
 use crate::error::Error;
-use crate::events::spool::{Entry, SHOWN_FOR, Spool};
+use crate::events::spool::{Entry, LostEvents, SHOWN_FOR, Spool};
 use crate::home::Home;
 use crate::ids::{IdSource, monotonic};
 use crate::journal::agent::apply::EventTime;
@@ -32,41 +31,41 @@ use crate::journal::schema::Journal;
 use crate::runtime_directory::hash;
 use crate::wake::doorbell;
 
-/// Events applied in one transaction. Each takes a fraction of a millisecond, and other writers wait for all of them.
+/// How many events are applied in one transaction. Each takes a fraction of a millisecond, during which other writers wait.
 const MAX_AT_ONCE: usize = 256;
 
-/// How long a command waits for the hub to apply spooled events. A hub that runs takes some milliseconds, one that is started
-/// about 30 ms on an idle machine. A hub that cannot write holds a command up no longer than this.
+/// How long a command waits for the hub to apply spooled events. A running hub takes some milliseconds, starting one about 30
+/// ms on an idle machine. A hub that cannot write delays a command no longer than this.
 const SETTLE_WITHIN: Duration = Duration::from_secs(1);
 
-/// The pauses between two looks at the spool, each twice as long as the one before. A hub that runs is done after the first ones.
+/// Polling interval while waiting for the spool, doubled each time. A running hub is done after the first ones.
 const FIRST_PAUSE: Duration = Duration::from_millis(1);
 const LONGEST_PAUSE: Duration = Duration::from_millis(20);
 
 /// The result of one [`Journal::apply_spool`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SpoolProgress {
-    /// Events that were applied.
+    /// Number of applied events.
     pub events: usize,
-    /// Files that could not be read and were quarantined.
+    /// Number of unreadable files that were quarantined.
     pub unreadable: usize,
-    /// There are more.
+    /// More events are waiting.
     pub more: bool,
 }
 
-/// What is in the spool, and what never got there.
+/// The state of a home's spool, for `status` and `doctor`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SpoolStatus {
-    /// Events that wait to be applied.
+    /// Number of events waiting to be applied.
     pub waiting: usize,
-    /// Files of the last day that could not be read and were quarantined.
+    /// Number of unreadable files that were quarantined within the last day.
     pub unreadable: usize,
-    /// Events that were lost within the last day.
+    /// Events lost within the last day.
     pub lost: Option<LostEvents>,
 }
 
 impl SpoolStatus {
-    /// The state of a home's spool.
+    /// Reads the state.
     pub fn of(home: &Home, unix_ms: i64) -> Self {
         let spool = Spool::of(home);
         let (waiting, unreadable) = spool.count();
@@ -76,19 +75,19 @@ impl SpoolStatus {
 }
 
 impl Journal {
-    /// Waits until the events that are in the spool now are applied, at most one second. Wakes the hub for it, or starts one. Where no
-    /// hub may be started, applies them here; an error says why that failed. An empty spool costs two directory listings.
+    /// Waits until the events that are now in the spool are applied, one second at most. Wakes the hub, or starts one. If no
+    /// hub may be started, applies them in this process, which may fail. An empty spool costs two directory listings.
     ///
-    /// For a command, before it reads what events change.
+    /// For a command, before it reads state that events change.
     pub fn settle_spool(&mut self) -> Result<(), Error> {
         self.settle_spool_within(SETTLE_WITHIN)
     }
 
-    /// The same with another time limit.
+    /// Like [`Self::settle_spool`], with another time limit.
     pub fn settle_spool_within(&mut self, limit: Duration) -> Result<(), Error> {
         let end = Instant::now() + limit;
         let (mut pause, mut hub_comes, mut busy) = (FIRST_PAUSE, false, None);
-        // Others may be spooled all the time.
+        // Only the events that are there now: others may be spooled all the time.
         let mut entries = Spool::of(&self.home).entries();
         while self.has_unapplied(&entries)? {
             if !hub_comes {
@@ -103,7 +102,7 @@ impl Journal {
                     None => match self.apply_spool_as_command() {
                         Ok(Some(SpoolProgress { more: true, .. })) if Instant::now() < end => continue,
                         Ok(Some(_)) => return Ok(()),
-                        // Another command applies them, or a hub that starts will.
+                        // Another command, or a starting hub, applies them.
                         Ok(None) => {}
                         Err(error @ Error::Busy { .. }) => busy = Some(error),
                         Err(error) => return Err(error),
@@ -121,8 +120,8 @@ impl Journal {
         Ok(())
     }
 
-    /// Applies one batch of spooled events where no hub may be started. For a hook that has spooled its event: without this, a
-    /// session would get no messages until a command runs.
+    /// Applies one batch of spooled events if no hub may be started. For a hook that has spooled its event: otherwise the
+    /// session would get no messages until some command runs.
     pub fn apply_spool_without_hub(&mut self) -> Result<(), Error> {
         if self.home.hub_starter().is_none() && !self.hub_was_woken() {
             self.apply_spool_as_command()?;
@@ -130,15 +129,15 @@ impl Journal {
         Ok(())
     }
 
-    /// Applies one batch under the hub's lock. `None` if another process holds that. The lock is released after each batch, for a
-    /// hub that starts.
+    /// Applies one batch under the hub's lock. `None` if another process holds it. Releases the lock after each batch, so that
+    /// a hub can start.
     fn apply_spool_as_command(&mut self) -> Result<Option<SpoolProgress>, Error> {
         let Some(lock) = SpoolLock::take(&self.home)? else { return Ok(None) };
         self.apply_spool(&lock, &monotonic, LockTimeout::HOOK).map(Some)
     }
 
-    /// Returns true if [`Self::apply_spool`] would change something. False for files of a newer version, and for those that were
-    /// applied and cannot be removed.
+    /// Returns true if [`Self::apply_spool`] would change something. Files of a newer version, and applied files that cannot be
+    /// removed, do not count.
     pub fn has_spooled_events(&mut self) -> Result<bool, Error> {
         self.has_unapplied(&Spool::of(&self.home).entries())
     }
@@ -151,11 +150,11 @@ impl Journal {
             return Ok(false);
         }
         let applied = self.applied_names()?;
-        let mut left = entries.iter().filter(|entry| !applied.contains(&entry.note()));
+        let mut left = entries.iter().filter(|entry| !applied.contains(&entry.full_name()));
         Ok(left.any(|entry| !matches!(SpoolFile::of(entry), None | Some(SpoolFile::Newer))))
     }
 
-    /// Applies at most 256 spooled events, waiting for the write lock no longer than the timeout. Reports lost events to the person.
+    /// Applies at most 256 spooled events, and reports lost events to the person. Waits for the write lock up to the timeout.
     pub fn apply_spool(
         &mut self,
         _: &SpoolLock,
@@ -173,7 +172,7 @@ impl Journal {
         })
     }
 
-    /// Makes sure that lost events can be counted when the disk is full. For the hub, while there is room.
+    /// Reserves space so that lost events can be counted on a full disk. The hub calls it while there is room.
     pub fn prepare_to_count_lost_events(&self) {
         Spool::of(&self.home).prepare_counter();
     }
@@ -187,8 +186,8 @@ impl Journal {
     ) -> Result<SpoolProgress, Error> {
         let applied_names = self.applied_names()?;
         let (done, entries): (Vec<Entry>, Vec<Entry>) =
-            entries.into_iter().partition(|entry| applied_names.contains(&entry.note()));
-        // Applied by a process that was killed before it removed them.
+            entries.into_iter().partition(|entry| applied_names.contains(&entry.full_name()));
+        // Already applied by a process that was killed before it removed them.
         done.iter().for_each(Entry::remove);
         let Batch { mut events, mut unreadable, more } = Batch::read(entries);
         if events.is_empty() && unreadable.is_empty() && lost.is_none() {
@@ -196,22 +195,22 @@ impl Journal {
         }
         let (applied, failed, bells) = self.write(|transaction| {
             let (mut applied, mut failed, mut bells) = (0, Vec::new(), Vec::new());
-            remove_notes(transaction)?;
+            forget_removed_files(transaction)?;
             let now = clock();
             for (place, (entry, event)) in events.iter().enumerate() {
-                if !entry.exists() || is_noted(transaction, entry)? {
+                if !entry.exists() || is_recorded(transaction, entry)? {
                     continue;
                 }
                 let time = time_of(entry, event, now);
-                // An event that cannot be applied must not keep the others from being so.
+                // An event that cannot be applied must not block the others.
                 transaction.execute_batch("SAVEPOINT event")?;
                 match event.apply(transaction, InboxRequest::default(), time) {
                     Ok((_, more)) => {
                         bells.extend(more);
                         applied += 1;
-                        note(transaction, entry)?;
+                        record_applied(transaction, entry)?;
                     }
-                    // The database itself: nothing can be applied now.
+                    // The database failed: nothing can be applied now.
                     Err(error) if !is_about_the_event(&error) => return Err(error),
                     Err(_) => {
                         transaction.execute_batch("ROLLBACK TO event")?;
@@ -231,7 +230,7 @@ impl Journal {
         for place in failed.into_iter().rev() {
             unreadable.push(events.swap_remove(place).0);
         }
-        // After the transaction that reports them. One that cannot be moved is tried and reported again, under the same id.
+        // After the transaction that reports them. A file that cannot be moved is reported again, under the same message id.
         let moved = unreadable.iter().filter(|entry| entry.quarantine().is_ok()).count();
         for (entry, _) in &events {
             entry.remove();
@@ -244,7 +243,7 @@ impl Journal {
         Ok(SpoolProgress { events: applied, unreadable: moved, more: more && made_progress })
     }
 
-    /// The events that were applied and whose files are still there.
+    /// Names of applied events whose files may still exist.
     fn applied_names(&mut self) -> Result<HashSet<String>, Error> {
         self.read(|connection| {
             let mut notes = connection.prepare("SELECT name FROM spooled")?;
@@ -253,20 +252,20 @@ impl Journal {
     }
 }
 
-/// The content of one file of the spool.
+/// The content of a spool file.
 #[doc(hidden)]
 #[derive(Debug, PartialEq, Eq)]
 pub enum SpoolFile {
     /// An event.
     Event(Box<AgentEvent>),
-    /// A newer version of Ringer wrote it and will apply it.
+    /// Written by a newer version of Ringer, which will apply it.
     Newer,
-    /// No hook wrote it.
+    /// Not written by a hook, or damaged.
     Unreadable,
 }
 
 impl SpoolFile {
-    /// Reads the bytes of a file.
+    /// Parses the content of a file.
     pub fn read(bytes: &[u8]) -> Self {
         #[derive(Deserialize)]
         struct Version {
@@ -281,7 +280,7 @@ impl SpoolFile {
         }
     }
 
-    /// `None` if it was applied in the meantime, or if this process has no descriptors left.
+    /// `None` if the file is gone because its event was applied, or if this process has no descriptors left.
     fn of(entry: &Entry) -> Option<Self> {
         match entry.read() {
             Ok(bytes) => Some(Self::read(&bytes)),
@@ -290,7 +289,7 @@ impl SpoolFile {
         }
     }
 
-    /// Puts bytes into the spool of a home, as a file of an agent whose event happened then: for fuzzing.
+    /// Writes arbitrary bytes into the spool of a home as an agent's event. For fuzzing.
     pub fn put(home: &Home, agent: &Agent, mono: Duration, bytes: &[u8]) -> io::Result<()> {
         Spool::of(home).begin(agent, IdSource::now().number())?.finish(mono, bytes).map(drop)
     }
@@ -301,7 +300,7 @@ impl SpoolFile {
 struct Batch {
     events: Vec<(Entry, Box<AgentEvent>)>,
     unreadable: Vec<Entry>,
-    /// There are more files.
+    /// More files are waiting.
     more: bool,
 }
 
@@ -323,13 +322,13 @@ impl Batch {
     }
 }
 
-/// Returns true if an event could not be applied because of what it says, or what its agent's row says.
+/// Returns true for errors caused by an event, or by its agent's row, and not by the database.
 fn is_about_the_event(error: &rusqlite::Error) -> bool {
     use rusqlite::ErrorCode::{ConstraintViolation, TooBig, TypeMismatch};
     matches!(error.sqlite_error_code(), None | Some(ConstraintViolation | TooBig | TypeMismatch))
 }
 
-/// When an event happened, for the process that applies it now.
+/// The time of an event, as seen by the process that applies it.
 fn time_of(entry: &Entry, event: &AgentEvent, now: Duration) -> EventTime {
     if entry.is_of_this_boot() {
         EventTime { mono: entry.mono.min(now), now, earlier_boot_ms: None }
@@ -338,14 +337,15 @@ fn time_of(entry: &Entry, event: &AgentEvent, now: Duration) -> EventTime {
     }
 }
 
-/// Returns true if its names are valid. Deserialising them does not check that.
+/// Returns true if the names in an event are valid, which deserialising does not check.
 fn is_valid(event: &AgentEvent) -> bool {
     let agents = [Some(&event.agent.id), event.agent.manager.as_ref()];
     agents.into_iter().flatten().all(|agent| Agent::new(agent.as_str()).is_ok())
         && Scope::new(event.agent.scope.as_str()).is_ok()
 }
 
-/// The problems to report to the person. Each has the same stamp however often it is reported, so it is one message.
+/// Messages to the person about unreadable and lost events. The stamp depends only on the problem, so a repeated report is the
+/// same message.
 fn problems(unreadable: &[&Entry], lost: Option<&LostEvents>) -> Vec<(String, IdSource)> {
     let events = |count| if count == 1 { "1 event".to_owned() } else { format!("{count} events") };
     let stamp = |unix_ms: i64, number: u64| {
@@ -377,27 +377,26 @@ fn problems(unreadable: &[&Entry], lost: Option<&LostEvents>) -> Vec<(String, Id
 }
 
 impl Entry {
-    /// The name under which it is recorded. The whole path: two directories may hold files of one name.
-    fn note(&self) -> String {
+    /// The name under which it is recorded: the full path, because two directories may contain files with the same name.
+    fn full_name(&self) -> String {
         self.path().to_string_lossy().into_owned()
     }
 }
 
-fn note(transaction: &Transaction<'_>, entry: &Entry) -> rusqlite::Result<()> {
-    transaction.prepare("INSERT INTO spooled (name) VALUES (?1)")?.execute([entry.note()]).map(drop)
+fn record_applied(transaction: &Transaction<'_>, entry: &Entry) -> rusqlite::Result<()> {
+    transaction.prepare("INSERT INTO spooled (name) VALUES (?1)")?.execute([entry.full_name()]).map(drop)
 }
 
-fn is_noted(transaction: &Transaction<'_>, entry: &Entry) -> rusqlite::Result<bool> {
+fn is_recorded(transaction: &Transaction<'_>, entry: &Entry) -> rusqlite::Result<bool> {
     transaction
         .prepare("SELECT 1 FROM spooled WHERE name = ?1")?
-        .query_row([entry.note()], |_| Ok(()))
+        .query_row([entry.full_name()], |_| Ok(()))
         .optional()
         .map(|found| found.is_some())
 }
 
-/// Removes the notes of files that are gone. A note of a directory that this process cannot see stays: its file may be
-/// there.
-fn remove_notes(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
+/// Deletes recorded names whose files are gone. A name in a directory that this process cannot see stays: its file may exist.
+fn forget_removed_files(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
     let is_gone = |name: &String| {
         let path = Path::new(name);
         let missing = fs::symlink_metadata(path).is_err_and(|error| error.kind() == ErrorKind::NotFound);

@@ -1,4 +1,4 @@
-//! Events of agents' hooks: written to the database, or spooled and applied by the hub. None is lost.
+//! An event of an agent's hook, its format in the spool, and its effect on the database.
 
 use std::fmt;
 use std::io;
@@ -13,58 +13,58 @@ use crate::events::spool::Spool;
 use crate::ids::IdSource;
 use crate::journal::agent::apply::{EventTime, apply_signals, is_late, store_prompt};
 use crate::journal::agent::info::{AgentChange, AgentInfo, AgentUpdate};
-use crate::journal::inbox::{self, Choose, InboxUpdate};
+use crate::journal::inbox::{self, InboxUpdate, SelectParts};
 use crate::journal::lead;
 use crate::journal::prompt;
 
-/// One event of an agent, as its hook reports it. Complete: another process can apply it later.
+/// An event that an agent's hook reports. Self-contained, so that another process can apply it later.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentEvent {
-    /// Which agent, and where it is.
+    /// The agent.
     #[serde(rename = "of")]
     pub agent: AgentInfo,
-    /// What the event says of its state, in order.
+    /// Signals about the agent's state, in order.
     pub signals: Vec<Signal>,
-    /// Whether messages are sent about it. Subagents send none.
+    /// The event may send messages. Events of subagents may not.
     pub notify: bool,
-    /// When it happened, on the monotonic clock. In the spool, the name of the file says it.
+    /// When it happened, on the monotonic clock. In the spool, this is part of the file name.
     #[serde(skip)]
     pub mono: Duration,
-    /// When it happened, and randomness for the ids of the messages it makes: applied twice, they are the same messages.
+    /// When it happened, and randomness for the ids of its messages: if it is applied twice, they are the same messages.
     pub stamp: IdSource,
-    /// A session begins: it may become the lead of its scope.
+    /// A session starts, and may become the lead of its scope.
     pub session_starts: bool,
-    /// A turn begins or ends: the count of blocked stops starts again at 0.
+    /// A turn starts or ends, which resets the count of blocked stops.
     pub turn_changes: bool,
-    /// What the client asks in a dialog with this event.
+    /// The dialog that the client shows with this event.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<Prompt>,
-    /// The answer that the client took in the dialog about the call of its signals, where the client says so.
+    /// The answer that the client accepted in the dialog about the call of its signals, if it reports that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub taken: Option<Answer>,
-    /// What the session is told with the answer to this event: a session that has a nonce keeps it.
+    /// A nonce for the session, sent with the answer to this event. Ignored if the session already has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nonce: Option<SessionNonce>,
-    /// Which messages it confirms. `None` for a subagent: its events are not its agent's turn.
-    pub confirms: Option<Confirms>,
+    /// The messages it confirms. `None` for a subagent, whose events are not part of its agent's turn.
+    pub confirms: Option<Confirmation>,
 }
 
-/// What an event confirms: messages delivered with an earlier call, and messages that the event itself shows.
+/// The messages that an event confirms: those delivered with an earlier call, and those that it contains.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Confirms {
-    /// The tool call of the event. What was delivered with this call is not confirmed by it.
+pub struct Confirmation {
+    /// The tool call of the event. Messages delivered with this call are not confirmed yet.
     pub call_id: Option<String>,
-    /// The ids of the messages that the event shows.
+    /// Ids of the messages that the event contains.
     #[serde(rename = "arrived")]
     pub confirmed_ids: Vec<String>,
 }
 
-/// What may enter the agent's turn with the answer to its event.
+/// Which messages may enter the agent's turn with the answer to its event.
 #[derive(Default, Clone, Copy)]
 pub struct InboxRequest<'a> {
-    /// Which of the pending messages enter; `None` where nothing can.
-    pub choose: Option<Choose<'a>>,
-    /// The turn ends, and goes on if something enters.
+    /// Selects the pending messages that enter; `None` if none can.
+    pub choose: Option<SelectParts<'a>>,
+    /// The turn is ending, and continues if a message enters.
     pub holds_turn: bool,
 }
 
@@ -79,22 +79,22 @@ impl fmt::Debug for InboxRequest<'_> {
     }
 }
 
-/// What became of an event.
+/// The result of recording an event.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EventOutcome {
-    /// What it changed in the database.
+    /// What it changed.
     pub change: AgentChange,
-    /// The turn goes on with what entered it.
+    /// The turn continues with the messages that entered it.
     pub held: bool,
-    /// It is in the spool: the database could not be written in time.
+    /// It was spooled, because the database could not be written in time.
     pub spooled: bool,
 }
 
-/// Puts an event into the spool. Gives the name of its file.
+/// Writes an event to the spool. Returns its file name.
 pub(super) fn put(spool: &Spool, event: &AgentEvent) -> io::Result<String> {
-    let unfinished = spool.begin(&event.agent.id, event.stamp.number())?;
+    let writer = spool.begin(&event.agent.id, event.stamp.number())?;
     let spooled = SpooledEvent { version: VERSION, event: event.clone() };
-    unfinished.finish(event.mono, &serde_json::to_vec(&spooled)?)
+    writer.finish(event.mono, &serde_json::to_vec(&spooled)?)
 }
 
 impl AgentEvent {
@@ -103,7 +103,7 @@ impl AgentEvent {
         AgentUpdate { agent: &self.agent, signals: &self.signals, mono, timeouts, notify: self.notify }
     }
 
-    pub(super) fn claim<'a>(&'a self, choose: Option<Choose<'a>>) -> Option<InboxUpdate<'a>> {
+    pub(super) fn claim<'a>(&'a self, choose: Option<SelectParts<'a>>) -> Option<InboxUpdate<'a>> {
         let confirms = self.confirms.as_ref()?;
         Some(InboxUpdate {
             call_id: confirms.call_id.as_deref(),
@@ -112,7 +112,7 @@ impl AgentEvent {
         })
     }
 
-    /// Applies it in a transaction. Gives the doorbells to wake once that is on disk.
+    /// Applies the event in a transaction. Returns the doorbells to wake after the commit.
     pub(super) fn apply(
         &self,
         transaction: &Transaction<'_>,
@@ -120,7 +120,7 @@ impl AgentEvent {
         time: EventTime,
     ) -> rusqlite::Result<(EventOutcome, Vec<String>)> {
         let is_late = is_late(transaction, &self.signals_at(time.mono), time)?;
-        // A late event changes nothing in the session: newer events have been applied.
+        // A late event does not change the session, because newer events were applied.
         let claim = self.claim(wanted.choose).filter(|_| !is_late);
         let agent = self.agent.id.as_str();
         let claimed = match claim {
@@ -128,7 +128,7 @@ impl AgentEvent {
             None => None,
         };
         let held = wanted.holds_turn && claimed.is_some();
-        // A turn that is held back has not ended: the agent goes on.
+        // A held turn has not ended: the agent keeps working.
         let goes_on = [Signal::state(Authority::Hook, AgentState::Working)];
         let mut update = self.signals_at(time.mono);
         if held {
@@ -136,7 +136,7 @@ impl AgentEvent {
         }
         if let Some(taken) = &self.taken {
             for call in self.signals.iter().filter_map(|signal| signal.call.as_deref()) {
-                prompt::note_taken(transaction, &self.agent.id, call, taken)?;
+                prompt::note_client_answer(transaction, &self.agent.id, call, taken)?;
             }
         }
         let (messages_sent, bells) = apply_signals(transaction, &update, &mut { self.stamp }, Some(time))?;
@@ -165,12 +165,12 @@ impl AgentEvent {
     }
 }
 
-/// What a file of the spool holds.
+/// The content of a spool file.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct SpooledEvent {
     pub(super) version: u32,
     pub(super) event: AgentEvent,
 }
 
-/// The version of the files. One of a newer version is left for that version to apply.
+/// Version of spool files. Files with a newer version are left for that version of Ringer.
 pub(super) const VERSION: u32 = 1;

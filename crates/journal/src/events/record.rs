@@ -1,4 +1,4 @@
-//! Records events: in the database, or in the spool.
+//! Records an event: in the database, or in the spool if the database is busy.
 
 use std::io;
 
@@ -13,11 +13,11 @@ use crate::journal::schema::Journal;
 use crate::wake::doorbell;
 
 impl Journal {
-    /// Records an event of a hook. When this returns, it is in the database or in the spool, or changed nothing.
+    /// Records an event of a hook. When this returns, the event is in the database or in the spool, or changed nothing.
     ///
-    /// If another writer holds the write lock for [`LockTimeout::HOOK`], the event is spooled; a kill after that loses nothing. It is
-    /// spooled as well while an earlier event of its session is, so that they are applied in their order. Nothing enters the
-    /// agent's turn with a spooled event.
+    /// If the write lock is held for [`LockTimeout::HOOK`], the event is spooled, and a kill afterwards loses nothing. It is also
+    /// spooled if an earlier event of its session is, to preserve their order. No message enters the agent's turn with a spooled
+    /// event.
     pub fn record_event(
         &mut self,
         event: &AgentEvent,
@@ -25,7 +25,7 @@ impl Journal {
     ) -> Result<EventOutcome, Error> {
         let spool = Spool::of(&self.home);
         let mut failure = None;
-        // Checked before the state: an event of this session that is spooled later happened later.
+        // Checked before the state: an event that is spooled after this check happened later.
         if !spool.has_any_of(&event.agent.id) {
             if self.changes_nothing(event, wanted).unwrap_or(false) {
                 return Ok(EventOutcome::default());
@@ -41,7 +41,7 @@ impl Journal {
                 wake_commands_unless(self.hub_was_woken(), &self.home);
                 Ok(EventOutcome { spooled: true, ..EventOutcome::default() })
             }
-            // It can be spooled nowhere, so the lock is waited for once more.
+            // The spool is not writable either: wait for the lock once more.
             Err(unspooled) => {
                 let written = match failure {
                     None | Some(Error::Busy { .. }) => self.write_event(event, wanted),
@@ -77,7 +77,7 @@ impl Journal {
     }
 }
 
-/// Spools an event when the database cannot even be opened. Returns true if a hub was woken.
+/// Spools an event if the database cannot even be opened. Returns true if a hub was woken.
 pub fn spool_event(home: &Home, event: &AgentEvent) -> io::Result<bool> {
     let spool = Spool::of(home);
     match put(&spool, event) {
@@ -93,7 +93,7 @@ pub fn spool_event(home: &Home, event: &AgentEvent) -> io::Result<bool> {
     }
 }
 
-/// Wakes the commands that wait, where no hub may be started: a listener then applies what was spooled.
+/// Wakes all waiting commands if no hub was woken and none may be started: a listener then applies the event.
 fn wake_commands_unless(hub_was_woken: bool, home: &Home) {
     if !hub_was_woken && home.hub_starter().is_none() {
         doorbell::wake_all(home);

@@ -1,13 +1,13 @@
-//! The spool: events of hooks that could not be written to the database at once, one file each.
+//! The spool: one file for each event that could not be written to the database at once, and a count of lost events.
 //!
-//! A hook must not make its agent wait, so it gives up on the write lock after 50 ms. Its event is then in a file that
-//! was written aside and renamed: complete, or not there. The hub applies it. The files are in the runtime directory (memory: a full disk does
-//! not matter there), else in the home. They are not synced: they survive the death of every process, and after a power
-//! loss the agents are gone as well.
+//! A hook must not delay its agent, so it gives up on the write lock after 50 ms. It then writes its event to a temporary file
+//! and renames it, so that it is either complete or absent. The hub applies it. The files are in the runtime directory (in
+//! memory, so unaffected by a full disk), else in the home. They are not synced: they survive the death of any process, and
+//! after a power loss the agents are gone as well.
 //!
-//! A file's name says when the event happened and to which agent: `BOOT-NANOSECONDS-RANDOM-AGENT.event`. A file that is
-//! still being written is `RANDOM-AGENT.tmp`: a hook of the same session that sees one writes its own event down, even if
-//! that changes nothing, so that the two are put in order.
+//! The file name contains the time of the event and the agent: `BOOT-NANOSECONDS-RANDOM-AGENT.event`. A file that is being
+//! written is `RANDOM-AGENT.tmp`. While one exists, other hooks of the session spool their events too, even those without an
+//! effect, so that their order is preserved.
 
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
@@ -22,35 +22,35 @@ use crate::home::Home;
 use crate::ids::Uptime;
 use crate::runtime_directory::{RuntimeDirectories, SPOOL, file_name_part, make_private};
 
-/// Files that one directory holds at most. A session makes a few events a second, so this is an hour of a hundred agents.
+/// Maximum number of files per directory: a hundred events for each of a hundred agents.
 pub(crate) const MAX_FILES: usize = 10_000;
-/// Bytes that one directory holds at most: the runtime directory is memory.
+/// Maximum size of a directory: the runtime directory is in memory.
 const MAX_BYTES: u64 = 64 * 1024 * 1024;
-/// The largest file of one event. The texts of an event are cut to a few KiB before.
+/// Maximum size of an event. Its texts are cut to a few KiB before.
 pub(crate) const MAX_EVENT: u64 = 128 * 1024;
-/// A temporary file of this age was left by a process that was killed: writing one takes less than a millisecond.
+/// Age at which a temporary file counts as left by a killed process: writing one takes less than a millisecond.
 const ABANDONED_AFTER: Duration = Duration::from_mins(1);
 
-/// How long what went wrong is shown in `status` and `doctor`.
+/// How long `status` and `doctor` show lost and unreadable events.
 pub(crate) const SHOWN_FOR: Duration = Duration::from_hours(24);
 
 const EVENT: &str = ".event";
 const TEMPORARY: &str = ".tmp";
 
-/// The directories of one home's spool.
+/// The spool of a home.
 #[derive(Debug, Clone)]
 pub(crate) struct Spool {
-    pub(super) directories: RuntimeDirectories,
-    pub(super) home: PathBuf,
+    directories: RuntimeDirectories,
+    home: PathBuf,
 }
 
-/// One file of the spool. Ordered by when its event happened.
+/// A spooled event. Ordered by the time of the event.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Entry {
-    /// Events of an earlier boot come first: their agents are gone.
+    /// First, so that events of an earlier boot sort before: their agents are gone.
     is_of_this_boot: bool,
     pub(crate) mono: Duration,
-    /// The name identifies the event: it is recorded in the transaction that applies the event.
+    /// File name. It identifies the event and is recorded in the transaction that applies it.
     pub(crate) name: String,
     directory: PathBuf,
 }
@@ -60,21 +60,21 @@ impl Spool {
         Self { directories: RuntimeDirectories::of(home, SPOOL), home: home.path().to_owned() }
     }
 
-    /// Begins to spool an event of an agent. From here on other hooks of that session know that there is one.
-    pub(crate) fn begin(&self, agent: &Agent, random: u32) -> io::Result<Unfinished> {
+    /// Starts to spool an event. From now on, other hooks of the session see that there is one.
+    pub(crate) fn begin(&self, agent: &Agent, random: u32) -> io::Result<SpoolWriter> {
         let mut failure = io::Error::from(ErrorKind::NotFound);
         for directory in &self.directories.written {
             match self.begin_in(directory, agent, random) {
-                Ok(unfinished) => return Ok(unfinished),
+                Ok(writer) => return Ok(writer),
                 Err(error) => failure = error,
             }
         }
         Err(failure)
     }
 
-    fn begin_in(&self, directory: &Path, agent: &Agent, random: u32) -> io::Result<Unfinished> {
+    fn begin_in(&self, directory: &Path, agent: &Agent, random: u32) -> io::Result<SpoolWriter> {
         if directory.parent() == Some(self.home.as_path()) {
-            // A hook before any other command of that home.
+            // This hook may be the first process to use the home.
             DirBuilder::new().recursive(true).mode(0o700).create(&self.home)?;
         }
         make_private(directory)?;
@@ -82,10 +82,10 @@ impl Spool {
         let agent = file_name_part(agent);
         let temporary = directory.join(format!("{random:08x}-{agent}{TEMPORARY}"));
         let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary)?;
-        Ok(Unfinished { file, temporary, random, agent })
+        Ok(SpoolWriter { file, temporary, random, agent })
     }
 
-    /// Whether an event of that agent is spooled, or being spooled.
+    /// Returns true if an event of the agent is spooled or being spooled.
     pub(crate) fn has_any_of(&self, agent: &Agent) -> bool {
         let word = file_name_part(agent);
         let agent_of = |name: &str| {
@@ -98,7 +98,7 @@ impl Spool {
         self.directories.files().any(|(_, name)| agent_of(&name).is_some_and(|agent| agent == word))
     }
 
-    /// The spooled events in the order in which they happened.
+    /// The spooled events, oldest first.
     pub(crate) fn entries(&self) -> Vec<Entry> {
         let names: Vec<(&Path, String)> = self.directories.files().collect();
         if names.is_empty() {
@@ -111,7 +111,7 @@ impl Spool {
         entries
     }
 
-    /// How many events are spooled, and how many files of the last day could not be read and were quarantined.
+    /// The number of spooled events, and of unreadable files that were quarantined within the last day.
     pub(crate) fn count(&self) -> (usize, usize) {
         let events = self.directories.files().filter(|(_, name)| name.ends_with(EVENT)).count();
         let is_recent = |file: &fs::DirEntry| {
@@ -125,7 +125,7 @@ impl Spool {
         (events, bad.flatten().filter(is_recent).count())
     }
 
-    /// Removes temporary files that killed processes left.
+    /// Removes temporary files of killed processes.
     pub(crate) fn remove_abandoned(&self) {
         for (directory, name) in self.directories.files().filter(|(_, name)| name.ends_with(TEMPORARY)) {
             let path = directory.join(name);
@@ -148,47 +148,46 @@ impl Entry {
         Some(Self { is_of_this_boot, mono, name, directory: directory.to_owned() })
     }
 
-    /// Whether its time is of the clock that runs now.
+    /// Returns true if the event is of the current boot, so that its monotonic time is comparable.
     pub(crate) fn is_of_this_boot(&self) -> bool {
         self.is_of_this_boot
     }
 
-    /// Where it is.
     pub(crate) fn path(&self) -> PathBuf {
         self.directory.join(&self.name)
     }
 
-    /// Where it is once it was quarantined.
+    /// Its path after quarantine.
     pub(crate) fn bad_path(&self) -> PathBuf {
         self.directory.join("bad").join(&self.name)
     }
 
-    /// Whether it is still there. Checked under the write lock: an event that is gone was applied.
+    /// Returns true if the file exists. Under the write lock, a missing file means that the event was applied.
     pub(crate) fn exists(&self) -> bool {
         fs::symlink_metadata(self.path()).is_ok()
     }
 
-    /// The bytes. Never waits and never reads more than [`MAX_EVENT`], whatever was put in this place;
-    /// [`ErrorKind::InvalidData`] for what no hook wrote.
+    /// Reads the file. Never blocks and never reads more than [`MAX_EVENT`]. Fails with [`ErrorKind::InvalidData`] if it is not
+    /// a file that a hook wrote.
     pub(crate) fn read(&self) -> io::Result<Vec<u8>> {
         read_plain(&self.path(), MAX_EVENT)
     }
 
-    /// Removes it, once what it says is on disk.
+    /// Removes the file after the event was applied.
     pub(crate) fn remove(&self) {
-        // One that stays is skipped by its note and removed the next time.
+        // If this fails, its recorded name prevents it from being applied again.
         let _ = fs::remove_file(self.path());
     }
 
-    /// Moves it away, because it cannot be read.
+    /// Quarantines an unreadable file.
     pub(crate) fn quarantine(&self) -> io::Result<()> {
         make_private(&self.directory.join("bad"))?;
         fs::rename(self.path(), self.bad_path())
     }
 }
 
-/// Reads a regular file of at most `most` bytes. Never waits: a FIFO or a device in its place is refused.
-pub(super) fn read_plain(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+/// Reads a regular file of at most `most` bytes. Never blocks: refuses FIFOs and devices.
+fn read_plain(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let flags = (OFlags::NONBLOCK | OFlags::NOFOLLOW).bits().cast_signed();
     let is_plain = |metadata: &Metadata| metadata.is_file() && metadata.len() <= most;
     if !is_plain(&fs::symlink_metadata(path)?) {
@@ -200,17 +199,17 @@ pub(super) fn read_plain(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// An event that is being spooled. Dropped before it is finished, it leaves nothing.
+/// An event that is being spooled. Dropping it without `finish` removes the temporary file.
 #[derive(Debug)]
-pub(crate) struct Unfinished {
+pub(crate) struct SpoolWriter {
     file: File,
     temporary: PathBuf,
     random: u32,
     agent: String,
 }
 
-impl Unfinished {
-    /// Writes the event, which happened at that time. When this returns, no kill loses it. Gives its name.
+impl SpoolWriter {
+    /// Writes the event. When this returns, a kill does not lose it. Returns its file name.
     pub(crate) fn finish(mut self, mono: Duration, event: &[u8]) -> io::Result<String> {
         if event.len() as u64 > MAX_EVENT {
             return Err(ErrorKind::FileTooLarge.into());
@@ -222,16 +221,16 @@ impl Unfinished {
     }
 }
 
-impl Drop for Unfinished {
+impl Drop for SpoolWriter {
     fn drop(&mut self) {
-        // After a rename there is no file of this name any more.
+        // After the rename in `finish` this file does not exist.
         let _ = fs::remove_file(&self.temporary);
     }
 }
 
 fn has_room(directory: &Path) -> io::Result<()> {
     let files: Vec<_> = fs::read_dir(directory)?.flatten().collect();
-    // Sizes are asked for only where they can matter.
+    // Sizes are read only if they can matter.
     let may_be_large = files.len() as u64 * MAX_EVENT > MAX_BYTES;
     let sizes = || files.iter().filter_map(|file| file.metadata().ok()).map(|metadata| metadata.len());
     if files.len() >= MAX_FILES || (may_be_large && sizes().sum::<u64>() >= MAX_BYTES) {
@@ -240,9 +239,98 @@ fn has_room(directory: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The first eight digits of what the kernel calls this boot. Without one (macOS) all boots count as one.
+/// The first eight digits of the boot id. Without one (macOS), all boots count as one.
 fn boot_id() -> String {
     Uptime::now().boot.get(..8).unwrap_or("00000000").to_owned()
+}
+
+/// The file that counts lost events. Each line is one event: time and reason.
+const LOST_EVENTS: &str = "lost-events";
+/// Its name after its events were reported to the person.
+const REPORTED_EVENTS: &str = "lost-events.told";
+/// The first line. The hub writes it in advance, so that the file already has a disk block when the disk is full.
+const LOST_HEADER: &str =
+    "# Events of agents' hooks that could be written nowhere: milliseconds since 1970, reason.\n";
+/// Maximum length of the file, in bytes.
+const MAX_LOST_LENGTH: u64 = 256 * 1024;
+
+/// Events that could be written neither to the database nor to the spool.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LostEvents {
+    /// Number of lost events.
+    pub count: usize,
+    /// Time of the first one, in milliseconds since 1970.
+    pub since_ms: i64,
+    /// Reason for the last one.
+    pub why: String,
+}
+
+impl Spool {
+    /// Counts a lost event. Returns true if it could be counted.
+    pub(crate) fn count_lost(&self, unix_ms: i64, why: &str) -> bool {
+        let line = format!("{unix_ms} {}\n", why.replace('\n', " "));
+        self.counters(LOST_EVENTS).any(|path| {
+            // Does not block if a FIFO is in its place.
+            let flags = (OFlags::NONBLOCK | OFlags::NOFOLLOW).bits().cast_signed();
+            let opened =
+                OpenOptions::new().append(true).create(true).mode(0o600).custom_flags(flags).open(path);
+            opened.is_ok_and(|mut file| {
+                let is_short = file
+                    .metadata()
+                    .is_ok_and(|metadata| metadata.is_file() && metadata.len() < MAX_LOST_LENGTH);
+                is_short && file.write_all(line.as_bytes()).is_ok()
+            })
+        })
+    }
+
+    /// Creates the file with its first line, to reserve disk space.
+    pub(crate) fn prepare_counter(&self) {
+        let path = self.home.join(LOST_EVENTS);
+        if let Ok(mut file) = OpenOptions::new().append(true).create_new(true).mode(0o600).open(path) {
+            let _ = file.write_all(LOST_HEADER.as_bytes());
+        }
+    }
+
+    /// Lost events that were not yet reported.
+    pub(crate) fn lost(&self) -> Option<LostEvents> {
+        lost_in(self.counters(LOST_EVENTS), i64::MIN)
+    }
+
+    /// Events lost since a time, reported or not.
+    pub(crate) fn lost_since(&self, unix_ms: i64) -> Option<LostEvents> {
+        lost_in(self.counters(LOST_EVENTS).chain(self.counters(REPORTED_EVENTS)), unix_ms)
+    }
+
+    /// Marks all lost events as reported to the person.
+    pub(crate) fn mark_lost_reported(&self) {
+        for path in self.counters(LOST_EVENTS) {
+            let _ = fs::rename(&path, path.with_file_name(REPORTED_EVENTS));
+        }
+        self.prepare_counter();
+    }
+
+    fn counters(&self, name: &'static str) -> impl Iterator<Item = PathBuf> {
+        [self.home.clone()]
+            .into_iter()
+            .chain(self.directories.written.clone())
+            .map(move |directory| directory.join(name))
+    }
+}
+
+/// Summarises the lines of these files since a time.
+fn lost_in(files: impl Iterator<Item = PathBuf>, from_ms: i64) -> Option<LostEvents> {
+    let mut lost: Vec<(i64, String)> = Vec::new();
+    for bytes in files.filter_map(|path| read_plain(&path, 2 * MAX_LOST_LENGTH).ok()) {
+        let text = String::from_utf8_lossy(&bytes);
+        for line in text.lines().filter(|line| !line.starts_with('#')) {
+            let (when, why) = line.split_once(' ').unwrap_or((line, ""));
+            lost.push((when.parse().unwrap_or(from_ms), why.to_owned()));
+        }
+    }
+    lost.retain(|(when, _)| *when >= from_ms);
+    lost.sort();
+    let (since_ms, why) = (lost.first()?.0, lost.last()?.1.clone());
+    Some(LostEvents { count: lost.len(), since_ms, why })
 }
 
 #[cfg(test)]

@@ -9,10 +9,10 @@ use ringer_core::message::{Agent, Tag};
 use ringer_core::{Message, Scope};
 
 use super::apply::{SpoolProgress, SpoolStatus};
-use super::event::{AgentEvent, Confirms, EventOutcome, InboxRequest, SpooledEvent, VERSION, put};
+use super::event::{AgentEvent, Confirmation, EventOutcome, InboxRequest, SpooledEvent, VERSION, put};
 use super::spool::Spool;
 use crate::db::write_lock::LockTimeout;
-use crate::events::spool::Unfinished;
+use crate::events::spool::SpoolWriter;
 use crate::home::Home;
 use crate::ids::IdSource;
 use crate::journal::agent::info::AgentInfo;
@@ -48,7 +48,7 @@ impl SpoolFixture {
         Journal::open(&self.home()).unwrap()
     }
 
-    /// A clock that goes forward whenever it is read.
+    /// A clock that advances at every call.
     fn now(&self) -> Duration {
         self.ticks.set(self.ticks.get() + 1);
         Duration::from_millis(self.ticks.get())
@@ -70,11 +70,11 @@ impl SpoolFixture {
             session_starts: false,
             turn_changes: false,
             nonce: None,
-            confirms: Some(Confirms::default()),
+            confirms: Some(Confirmation::default()),
         }
     }
 
-    fn hear(&self, journal: &mut Journal, state: AgentState) -> EventOutcome {
+    fn record(&self, journal: &mut Journal, state: AgentState) -> EventOutcome {
         journal.record_event(&self.event(state), InboxRequest::default()).unwrap()
     }
 
@@ -87,7 +87,7 @@ impl SpoolFixture {
         self.journal().messages_after(0, usize::MAX).unwrap()
     }
 
-    fn told(&self) -> Vec<String> {
+    fn tags(&self) -> Vec<String> {
         self.messages().iter().map(|message| message.draft.tag.as_str().to_owned()).collect()
     }
 
@@ -104,7 +104,7 @@ impl SpoolFixture {
         events.map(|path| (path.clone(), fs::read(path).unwrap())).collect()
     }
 
-    /// The write lock, held as another process would.
+    /// Takes the write lock, as another process would.
     fn hold_lock(&self) -> fs::File {
         let lock = fs::OpenOptions::new()
             .append(true)
@@ -124,10 +124,10 @@ fn agent_info(id: &str) -> AgentInfo {
 fn an_event_that_finds_the_lock_taken_is_spooled_and_applied_once() {
     let fixture = SpoolFixture::new();
     let mut journal = fixture.journal();
-    fixture.hear(&mut journal, AgentState::Working);
+    fixture.record(&mut journal, AgentState::Working);
     let held = fixture.hold_lock();
-    assert!(fixture.hear(&mut journal, AgentState::Done).spooled);
-    assert_eq!((fixture.spool().count().0, fixture.told().len()), (1, 0));
+    assert!(fixture.record(&mut journal, AgentState::Done).spooled);
+    assert_eq!((fixture.spool().count().0, fixture.tags().len()), (1, 0));
     let lock = SpoolLock::take(&fixture.home()).unwrap().unwrap();
     assert!(
         journal.apply_spool(&lock, &|| fixture.now(), LockTimeout::NONE).is_err(),
@@ -136,7 +136,7 @@ fn an_event_that_finds_the_lock_taken_is_spooled_and_applied_once() {
     drop((held, lock));
     assert_eq!(fixture.apply(&mut journal).events, 1);
     assert_eq!(
-        (fixture.state(), fixture.told().as_slice()),
+        (fixture.state(), fixture.tags().as_slice()),
         (Some(AgentState::Done), &["complete".to_owned()][..])
     );
     assert_eq!((fixture.apply(&mut journal).events, fixture.spool().count()), (0, (0, 0)));
@@ -147,44 +147,44 @@ fn an_event_that_finds_the_lock_taken_is_spooled_and_applied_once() {
 fn a_lock_that_comes_free_within_50_ms_keeps_an_event_out_of_the_spool() {
     let fixture = SpoolFixture::new();
     let mut journal = fixture.journal();
-    fixture.hear(&mut journal, AgentState::Working);
+    fixture.record(&mut journal, AgentState::Working);
     let held = fixture.hold_lock();
     let outcome = std::thread::scope(|scope| {
         scope.spawn(|| {
             std::thread::sleep(Duration::from_millis(5)); // tidy: sleep is the thing under test
             drop(held);
         });
-        fixture.hear(&mut journal, AgentState::Done)
+        fixture.record(&mut journal, AgentState::Done)
     });
-    // On a machine that is busy the lock may come free too late.
+    // On a busy machine the lock may be released too late.
     assert!(outcome.spooled || outcome.change.written);
     assert_eq!(usize::from(outcome.spooled), fixture.spool().count().0);
     fixture.apply(&mut journal);
-    assert_eq!(fixture.told(), ["complete"]);
+    assert_eq!(fixture.tags(), ["complete"]);
 }
 
 #[test]
 fn an_event_whose_session_has_a_spooled_one_is_spooled_behind_it() {
     let fixture = SpoolFixture::new();
     let mut journal = fixture.journal();
-    fixture.hear(&mut journal, AgentState::Working);
+    fixture.record(&mut journal, AgentState::Working);
     put(&fixture.spool(), &fixture.event(AgentState::Done)).unwrap();
-    // The state would stay the same, so without a look into the spool nothing would be written.
-    assert!(fixture.hear(&mut journal, AgentState::Working).spooled);
-    assert_eq!((fixture.spool().count().0, fixture.told().len()), (2, 0), "no hook applies it");
+    // The state would not change, so without the check of the spool nothing would be written.
+    assert!(fixture.record(&mut journal, AgentState::Working).spooled);
+    assert_eq!((fixture.spool().count().0, fixture.tags().len()), (2, 0), "no hook applies it");
     assert_eq!(fixture.apply(&mut journal).events, 2);
     assert_eq!(
-        (fixture.state(), fixture.told().as_slice()),
+        (fixture.state(), fixture.tags().as_slice()),
         (Some(AgentState::Working), &["complete".to_owned()][..])
     );
-    assert!(fixture.hear(&mut journal, AgentState::Done).change.written, "the spool is empty again");
+    assert!(fixture.record(&mut journal, AgentState::Done).change.written, "the spool is empty again");
 }
 
 #[test]
 fn a_file_that_was_not_removed_in_time_counts_once() {
     let fixture = SpoolFixture::new();
     let mut journal = fixture.journal();
-    fixture.hear(&mut journal, AgentState::Working);
+    fixture.record(&mut journal, AgentState::Working);
     let name = put(&fixture.spool(), &fixture.event(AgentState::Done)).unwrap();
     let path = fixture.home().path().join("spool").join(name);
     let bytes = fs::read(&path).unwrap();
@@ -193,11 +193,11 @@ fn a_file_that_was_not_removed_in_time_counts_once() {
     fs::write(&path, &bytes).unwrap();
     assert!(!journal.has_spooled_events().unwrap(), "no command waits for it");
     assert!(
-        fixture.hear(&mut journal, AgentState::Working).spooled,
+        fixture.record(&mut journal, AgentState::Working).spooled,
         "a hook cannot know that it was applied"
     );
     assert_eq!((fixture.apply(&mut journal).events, path.exists()), (1, false));
-    assert_eq!((fixture.told().len(), fixture.state()), (1, Some(AgentState::Working)));
+    assert_eq!((fixture.tags().len(), fixture.state()), (1, Some(AgentState::Working)));
 }
 
 #[test]
@@ -209,23 +209,23 @@ fn an_event_that_was_overtaken_is_told_and_moves_nothing_back() {
     ] {
         let fixture = SpoolFixture::new();
         let mut journal = fixture.journal();
-        fixture.hear(&mut journal, AgentState::Ready);
+        fixture.record(&mut journal, AgentState::Ready);
         let event = fixture.event(late);
         let newer = if busy { AgentState::Working } else { AgentState::Exited };
-        fixture.hear(&mut journal, newer);
-        // As a hook does whose file became visible only now.
-        let unfinished = fixture.spool().begin(&event.agent.id, 1).unwrap();
+        fixture.record(&mut journal, newer);
+        // Like a hook whose file becomes visible only now.
+        let writer = fixture.spool().begin(&event.agent.id, 1).unwrap();
         let bytes = serde_json::to_vec(&SpooledEvent { version: VERSION, event: event.clone() }).unwrap();
-        unfinished.finish(event.mono, &bytes).unwrap();
+        writer.finish(event.mono, &bytes).unwrap();
         assert_eq!(fixture.apply(&mut journal).events, 1);
         assert_eq!(fixture.state(), Some(newer));
         let marks =
             fixture.messages().iter().filter(|message| matches!(message.draft.tag, Tag::Mark(_))).count();
         assert_eq!(
-            (fixture.told().len() - marks, marks == 0),
+            (fixture.tags().len() - marks, marks == 0),
             (1, unread),
             "{late:?} before {newer:?}: {:?}",
-            fixture.told()
+            fixture.tags()
         );
     }
 }
@@ -238,8 +238,8 @@ fn files_that_make_no_sense_are_set_aside_and_the_person_is_told() {
     for (number, bytes) in
         [&b"{\"version\":1}"[..], b"", b"{\"version\":1,\"event\":{}}", b"\xff\xff"].iter().enumerate()
     {
-        let unfinished = fixture.spool().begin(&agent, u32::try_from(number).unwrap()).unwrap();
-        unfinished.finish(fixture.now(), bytes).unwrap();
+        let writer = fixture.spool().begin(&agent, u32::try_from(number).unwrap()).unwrap();
+        writer.finish(fixture.now(), bytes).unwrap();
     }
     let newer = fixture
         .spool()
@@ -253,7 +253,7 @@ fn files_that_make_no_sense_are_set_aside_and_the_person_is_told() {
     let newer = fixture.home().path().join("spool").join(newer);
     assert!(newer.exists(), "it is for a newer version");
     assert!(!journal.has_spooled_events().unwrap(), "and no command waits for it");
-    assert_eq!(fixture.told(), ["complete", "error"]);
+    assert_eq!(fixture.tags(), ["complete", "error"]);
     assert!(fixture.messages()[1].draft.body.starts_with("Ringer could not read 4 events"));
 }
 
@@ -269,7 +269,7 @@ fn many_events_are_applied_in_batches() {
     }
     let first = fixture.apply(&mut journal);
     assert_eq!((first.events, first.more), (256, true));
-    assert_eq!((fixture.apply(&mut journal).events, fixture.told().len()), (44, 300));
+    assert_eq!((fixture.apply(&mut journal).events, fixture.tags().len()), (44, 300));
 }
 
 #[test]
@@ -279,7 +279,7 @@ fn what_was_lost_is_told_once() {
     fixture.spool().count_lost(5, "no space left");
     fixture.apply(&mut journal);
     fixture.apply(&mut journal);
-    assert_eq!(fixture.told(), ["error"]);
+    assert_eq!(fixture.tags(), ["error"]);
     assert!(fixture.messages()[0].draft.body.contains("lost 1 event of agents' hooks: no space left"));
     assert_eq!(SpoolStatus::of(&fixture.home(), 6).lost.unwrap().count, 1);
 }
@@ -292,17 +292,17 @@ fn an_event_that_cannot_be_applied_keeps_no_other_from_being_so() {
         serde_json::to_value(SpooledEvent { version: VERSION, event: fixture.event(AgentState::Done) })
             .unwrap();
     nameless["event"]["of"]["agent"] = "".into();
-    let unfinished = fixture.spool().begin(&Agent::new(AGENT).unwrap(), 1).unwrap();
-    unfinished.finish(fixture.now(), nameless.to_string().as_bytes()).unwrap();
-    // A time that no clock will ever show.
+    let writer = fixture.spool().begin(&Agent::new(AGENT).unwrap(), 1).unwrap();
+    writer.finish(fixture.now(), nameless.to_string().as_bytes()).unwrap();
+    // An impossible time.
     let event = SpooledEvent { version: VERSION, event: fixture.event(AgentState::Done) };
-    let unfinished = fixture.spool().begin(&Agent::new(AGENT).unwrap(), 2).unwrap();
-    unfinished.finish(Duration::from_nanos(u64::MAX), &serde_json::to_vec(&event).unwrap()).unwrap();
+    let writer = fixture.spool().begin(&Agent::new(AGENT).unwrap(), 2).unwrap();
+    writer.finish(Duration::from_nanos(u64::MAX), &serde_json::to_vec(&event).unwrap()).unwrap();
     let taken = fixture.apply(&mut journal);
     assert_eq!((taken.events, taken.unreadable), (1, 1));
     assert_eq!(fixture.state(), Some(AgentState::Done));
-    // The next event is not taken for an older one.
-    fixture.hear(&mut journal, AgentState::Working);
+    // The next event does not count as older.
+    fixture.record(&mut journal, AgentState::Working);
     assert_eq!(fixture.state(), Some(AgentState::Working));
 }
 
@@ -329,26 +329,26 @@ fn what_cannot_be_removed_is_applied_once_and_keeps_no_process_busy() {
 fn an_event_from_before_the_machine_was_started_does_not_hold_the_session_back() {
     let fixture = SpoolFixture::new();
     let mut journal = fixture.journal();
-    fixture.hear(&mut journal, AgentState::Working);
+    fixture.record(&mut journal, AgentState::Working);
     let name = put(&fixture.spool(), &fixture.event(AgentState::Done)).unwrap();
     let folder = fixture.home().path().join("spool");
     let earlier = format!("0badb007-{}", name.split_once('-').unwrap().1);
     fs::rename(folder.join(name), folder.join(earlier)).unwrap();
-    // The session goes on after the boot.
-    assert!(fixture.hear(&mut journal, AgentState::Working).spooled);
+    // The session continues after the boot.
+    assert!(fixture.record(&mut journal, AgentState::Working).spooled);
     assert_eq!(fixture.apply(&mut journal).events, 2);
-    assert_eq!((fixture.state(), fixture.told().len()), (Some(AgentState::Working), 1));
+    assert_eq!((fixture.state(), fixture.tags().len()), (Some(AgentState::Working), 1));
 }
 
 #[derive(Debug, Clone)]
 enum Step {
-    /// Through the hook's own path: written, or spooled behind what is.
+    /// Recorded as a hook does: written, or spooled after earlier events.
     Recorded(AgentState),
     Spooled(AgentState),
-    /// Begun now, finished when so many more steps were made.
+    /// Started now, finished after this many more steps.
     Slow(AgentState, usize),
     Apply,
-    /// The hub is killed after the transaction, before it has removed the files.
+    /// The hub is killed after the transaction but before it removes the files.
     ApplyKilled,
 }
 
@@ -375,18 +375,18 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
-    /// Whatever was written at once, spooled, or spooled so slowly that it became visible late: the agent ends in the
-    /// state of the event that happened last, every event is applied once, and nothing is left.
+    /// Events may be written at once, spooled, or spooled so slowly that they become visible late. The agent ends in the state
+    /// of the last event, every event is applied once, and nothing is left.
     #[test]
     fn the_last_event_decides(steps in steps()) {
         let fixture = SpoolFixture::new();
         let mut journal = fixture.journal();
         let mut last = None;
-        let mut slow: Vec<(usize, Unfinished, AgentEvent)> = Vec::new();
+        let mut slow: Vec<(usize, SpoolWriter, AgentEvent)> = Vec::new();
         for (number, step) in steps.iter().enumerate() {
             match step {
                 Step::Recorded(state) => {
-                    fixture.hear(&mut journal, *state);
+                    fixture.record(&mut journal, *state);
                     last = Some(*state);
                 }
                 Step::Spooled(state) => {
@@ -394,8 +394,8 @@ proptest! {
                     last = Some(*state);
                 }
                 Step::Slow(state, later) => {
-                    let unfinished = fixture.spool().begin(&Agent::new(AGENT).unwrap(), u32::try_from(number).unwrap()).unwrap();
-                    slow.push((number + later, unfinished, fixture.event(*state)));
+                    let writer = fixture.spool().begin(&Agent::new(AGENT).unwrap(), u32::try_from(number).unwrap()).unwrap();
+                    slow.push((number + later, writer, fixture.event(*state)));
                     last = Some(*state);
                 }
                 Step::Apply => {
@@ -409,12 +409,12 @@ proptest! {
                     }
                 }
             }
-            for (_, unfinished, event) in slow.extract_if(.., |(due, ..)| *due <= number) {
-                finish(unfinished, &event);
+            for (_, writer, event) in slow.extract_if(.., |(due, ..)| *due <= number) {
+                finish(writer, &event);
             }
         }
-        for (_, unfinished, event) in slow {
-            finish(unfinished, &event);
+        for (_, writer, event) in slow {
+            finish(writer, &event);
         }
         fixture.apply(&mut journal);
         prop_assert_eq!(fixture.apply(&mut journal), SpoolProgress::default());
@@ -423,7 +423,7 @@ proptest! {
     }
 }
 
-fn finish(unfinished: Unfinished, event: &AgentEvent) {
+fn finish(writer: SpoolWriter, event: &AgentEvent) {
     let bytes = serde_json::to_vec(&SpooledEvent { version: VERSION, event: event.clone() }).unwrap();
-    unfinished.finish(event.mono, &bytes).unwrap();
+    writer.finish(event.mono, &bytes).unwrap();
 }

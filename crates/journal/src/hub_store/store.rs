@@ -1,23 +1,23 @@
-//! The hub store: the notifications, what became of them, and the deliveries in progress.
+//! The hub store (`hub.db`): notifications, their trails, and deliveries in progress.
 //!
-//! A file beside the journal. Only the hub writes it, so it makes no writer of the journal wait; and a process that opens
-//! the journal need not read the definitions of these tables.
+//! It is separate from the journal so that the hub's writes do not block writers of the journal, and so that a process that opens
+//! the journal need not parse the definitions of these tables.
 
 use ringer_core::MessageId;
 use ringer_core::attention::{AwayPeriod, Cause, Record, Trail, UndoItem};
 use ringer_core::policy::RequestedMute;
 use rusqlite::{Connection, OptionalExtension, Row};
 
+use crate::db::column::{optional_text, text};
 use crate::db::database::Database;
 use crate::db::repair_record::{REPAIR, quarantine_rows};
-use crate::db::schema::Schema;
-use crate::db::text::{optional_text, text};
+use crate::db::tables::Schema;
 use crate::error::Error;
 use crate::hub_store::transaction::{self, DeadLetter, HubChanges, PendingDelivery, PlaceFlag, ShownPopup};
 use crate::ids::IdSource;
 use crate::position::{CatchUp, Cursor, ReadPosition};
 
-/// The open hub store.
+/// An open hub store.
 pub type HubStore = Database<HubSchema>;
 
 /// The schema of the hub store.
@@ -97,46 +97,46 @@ const DEAD_LETTER: &str = "CREATE TABLE dead_letter (
     ts INTEGER NOT NULL
 ) STRICT";
 
-/// What the last commands of the person changed. The id is that of a notification, or empty.
+/// What recent commands of the person changed. `id` is a notification, or empty.
 const UNDO: &str = "CREATE TABLE undo (
     number INTEGER PRIMARY KEY,
     id TEXT NOT NULL,
     item TEXT NOT NULL
 ) STRICT";
 
-/// What the person muted: the key of its target, and the mute.
+/// Mutes by the person, keyed by their target.
 const MUTE: &str = "CREATE TABLE mute (target TEXT PRIMARY KEY, mute TEXT NOT NULL) STRICT, WITHOUT ROWID";
 
-/// An [`AwayPeriod`]: one row.
+/// An [`AwayPeriod`], in a single row.
 const AWAY: &str = "CREATE TABLE away (
     one INTEGER PRIMARY KEY CHECK (one = 1),
     since INTEGER NOT NULL,
     until INTEGER
 ) STRICT";
 
-/// The notifications in the hub store.
+/// Notifications loaded from the hub store.
 #[derive(Debug, Default)]
 pub struct StoredNotifications {
-    /// The notifications.
+    /// Readable notifications.
     pub records: Vec<Record>,
-    /// Rows that are damaged.
+    /// Damaged rows.
     pub unreadable: Vec<UnreadableRecord>,
 }
 
-/// A notification that cannot be read any more. The message that it was made from may still be in the journal.
+/// A damaged notification. Its message may still be in the journal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnreadableRecord {
-    /// The number of its row.
+    /// Row number.
     pub number: i64,
-    /// The message.
+    /// Id of the message.
     pub id: String,
-    /// Whether the person has read it.
+    /// The person has read it.
     pub is_read: bool,
-    /// What it says, if only the id is damaged.
+    /// The notification, if only the id is damaged.
     pub record: Option<Record>,
 }
 
-/// A [`ReadPosition`]: one row.
+/// The hub's [`ReadPosition`] in the journal, in a single row.
 const TAKEN: &str = "CREATE TABLE taken (
     one INTEGER PRIMARY KEY CHECK (one = 1),
     generation TEXT,
@@ -147,12 +147,12 @@ const TAKEN: &str = "CREATE TABLE taken (
 ) STRICT";
 
 impl HubStore {
-    /// Writes a batch of changes, all of them or none.
+    /// Writes a batch of changes atomically.
     pub fn commit(&mut self, changes: &HubChanges) -> Result<(), Error> {
         self.write(|transaction| transaction::apply(transaction, changes))
     }
 
-    /// How far the hub has read the journal. `None` if it never wrote that.
+    /// How far the hub has read the journal. `None` if it has never stored that.
     pub fn position(&mut self) -> Result<Option<ReadPosition>, Error> {
         let query = "SELECT generation, seq, id, newest, until FROM taken";
         self.read(|connection| {
@@ -168,7 +168,7 @@ impl HubStore {
         })
     }
 
-    /// Whether the hub has read that message before: it is a notification, or something is stored about it.
+    /// Returns true if the hub has read a message before: it is a notification, or has a trail, or is undecided.
     pub fn knows(&mut self, id: &MessageId) -> Result<bool, Error> {
         self.read(|connection| {
             let mut statement = connection.prepare_cached(
@@ -180,13 +180,13 @@ impl HubStore {
         })
     }
 
-    /// The messages that the hub had read and not decided when it ended.
+    /// Messages that the hub had read but not decided when it exited.
     pub fn undecided(&mut self) -> Result<Vec<MessageId>, Error> {
         self.rows("SELECT id FROM undecided ORDER BY id", message_id)
     }
 
-    /// The notifications, in the order they came: all that are unread or open, and at most `most_read` of the others. Without
-    /// their trails: those stay here.
+    /// Loads the notifications in order of arrival: all that are unread or open, and at most `most_read` others. Their trails
+    /// are not loaded.
     pub fn notifications(&mut self, most_read: usize) -> Result<StoredNotifications, Error> {
         let most = i64::try_from(most_read).unwrap_or(i64::MAX);
         self.read(|connection| {
@@ -201,28 +201,28 @@ impl HubStore {
                  ) ORDER BY number",
             )?;
             let mut rows = statement.query([most])?;
-            let mut remembered = StoredNotifications::default();
+            let mut stored = StoredNotifications::default();
             while let Some(row) = rows.next()? {
                 let (id, record) = (text(row, 1)?, text(row, 3)?);
                 let record = serde_json::from_str::<Record>(&record).ok();
                 if let Some(record) = record.as_ref().filter(|record| record.id.as_str() == id) {
-                    remembered.records.push(record.clone());
+                    stored.records.push(record.clone());
                 } else {
                     let (number, is_read) = (row.get(0)?, row.get(2)?);
-                    remembered.unreadable.push(UnreadableRecord { number, id, is_read, record });
+                    stored.unreadable.push(UnreadableRecord { number, id, is_read, record });
                 }
             }
-            Ok(remembered)
+            Ok(stored)
         })
     }
 
-    /// How many notifications the person has not read.
+    /// Number of unread notifications.
     pub fn unread(&mut self) -> Result<i64, Error> {
         let count = "SELECT count(*) FROM notification WHERE is_read = 0";
         self.read(|connection| connection.query_row(count, [], |row| row.get(0)))
     }
 
-    /// One notification, with its trail.
+    /// A notification with its trail.
     pub fn notification(&mut self, id: &str) -> Result<Option<Record>, Error> {
         self.read(|connection| {
             let found = connection
@@ -233,12 +233,12 @@ impl HubStore {
         })
     }
 
-    /// What became of a message, step by step.
+    /// The trail of a message: what happened to it, step by step.
     pub fn trail(&mut self, id: &str) -> Result<Trail, Error> {
         self.read(|connection| steps_of(connection, id))
     }
 
-    /// The deliveries that were in progress when the hub ended.
+    /// Deliveries that were in progress when the hub exited.
     pub fn outbox(&mut self) -> Result<Vec<PendingDelivery>, Error> {
         self.rows("SELECT id, way, delivery FROM outbox ORDER BY id, way", |row| {
             let Some(id) = message_id(row)? else { return Ok(None) };
@@ -246,7 +246,7 @@ impl HubStore {
         })
     }
 
-    /// A delivery in progress.
+    /// A delivery in progress, by message and channel.
     pub fn pending_delivery(&mut self, id: &MessageId, way: &str) -> Result<Option<PendingDelivery>, Error> {
         self.read(|connection| {
             connection
@@ -258,7 +258,7 @@ impl HubStore {
         })
     }
 
-    /// The deliveries that were given up, newest first.
+    /// Deliveries that were given up, newest first.
     pub fn dead_letters(&mut self) -> Result<Vec<DeadLetter>, Error> {
         self.rows("SELECT id, target, why, ts FROM dead_letter ORDER BY number DESC", |row| {
             let Some(id) = message_id(row)? else { return Ok(None) };
@@ -266,7 +266,7 @@ impl HubStore {
         })
     }
 
-    /// The popups that were on the screen when the hub ended, oldest first.
+    /// Popups that were on the screen when the hub exited, oldest first.
     pub fn popups(&mut self) -> Result<Vec<ShownPopup>, Error> {
         self.rows("SELECT id, key, number, server, offer FROM popup ORDER BY id", |row| {
             let (Some(id), Ok(number)) = (message_id(row)?, row.get::<_, i64>(2)?.try_into()) else {
@@ -284,21 +284,21 @@ impl HubStore {
         })
     }
 
-    /// What the last commands of the person changed, oldest first.
+    /// Changes by recent commands of the person, oldest first.
     pub fn undo_items(&mut self) -> Result<Vec<UndoItem>, Error> {
         self.rows("SELECT item FROM undo ORDER BY number", |row| {
             Ok(serde_json::from_str::<UndoItem>(&text(row, 0)?).ok())
         })
     }
 
-    /// What the person muted, also what has ended since.
+    /// Mutes by the person, including expired ones.
     pub fn mutes(&mut self) -> Result<Vec<RequestedMute>, Error> {
         self.rows("SELECT mute FROM mute ORDER BY target", |row| {
             Ok(serde_json::from_str::<RequestedMute>(&text(row, 0)?).ok())
         })
     }
 
-    /// The last time that the person was away.
+    /// The person's last absence.
     pub fn away(&mut self) -> Result<Option<AwayPeriod>, Error> {
         self.read(|connection| {
             let away = connection.query_row("SELECT since, until FROM away", [], |row| {
@@ -308,7 +308,7 @@ impl HubStore {
         })
     }
 
-    /// All rows of a query; damaged ones are skipped.
+    /// All rows of a query. Skips damaged ones.
     fn rows<T>(
         &mut self,
         query: &str,
@@ -325,12 +325,12 @@ impl HubStore {
         })
     }
 
-    /// Takes notifications out that cannot be read, by the numbers of their rows. Their bytes are kept.
+    /// Quarantines unreadable notifications, by their row numbers. Their bytes are kept.
     pub fn quarantine_notifications(&mut self, numbers: &[i64], stamp: &IdSource) -> Result<(), Error> {
         self.write(|transaction| quarantine_rows(transaction, ("notification", "number"), numbers, *stamp))
     }
 
-    /// Forgets everything about some messages.
+    /// Deletes everything about some messages.
     pub fn forget(&mut self, ids: &[MessageId]) -> Result<(), Error> {
         self.write(|transaction| {
             for table in ["notification", "trail", "undecided", "outbox", "popup", "dead_letter", "undo"] {
@@ -350,7 +350,7 @@ fn steps_of(connection: &Connection, id: &str) -> rusqlite::Result<Trail> {
     let mut rows = statement.query([id])?;
     let mut trail = Trail::default();
     while let Some(row) = rows.next()? {
-        // What damage left unreadable says nothing.
+        // Skips damaged steps.
         if let Ok(cause) = serde_json::from_str::<Cause>(&text(row, 1)?) {
             trail.add(row.get(0)?, cause);
         }
@@ -361,4 +361,58 @@ fn steps_of(connection: &Connection, id: &str) -> rusqlite::Result<Trail> {
 /// The id in the first column, if it is one.
 fn message_id(row: &Row<'_>) -> rusqlite::Result<Option<MessageId>> {
     Ok(MessageId::parse(&text(row, 0)?).ok())
+}
+
+/// How many trail steps are pruned in one transaction: a few milliseconds.
+const PIECE: i64 = 500;
+
+/// A pruning of the hub store in progress. It removes what is older than the journal, in pieces, because the hub does it on its
+/// loop.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HubPruning {
+    /// Next id to check.
+    from: String,
+    /// Ids from this one on are kept.
+    before: String,
+}
+
+impl HubPruning {
+    /// A pruning of everything older than the oldest message of the journal.
+    pub fn of(oldest: &MessageId) -> Self {
+        // The first 13 characters of an id are its time; the rest is random.
+        let before = oldest.as_str().get(..13).unwrap_or_default().to_owned();
+        Self { from: String::new(), before }
+    }
+}
+
+impl HubStore {
+    /// Deletes one piece: notifications that are read and resolved, and trails. Unread and open notifications stay. Returns the
+    /// rest of the pruning, if any.
+    pub fn prune(&mut self, pruning: HubPruning) -> Result<Option<HubPruning>, Error> {
+        let HubPruning { from, before } = pruning;
+        let end = self.write(|transaction| {
+            let end: Option<String> = transaction
+                .query_row(
+                    "SELECT id FROM trail WHERE id >= ?1 AND id < ?2 ORDER BY id LIMIT 1 OFFSET ?3",
+                    (&from, &before, PIECE),
+                    |row| text(row, 0),
+                )
+                .optional()?
+                // The steps of one message may fill more than one piece.
+                .filter(|end| *end > from);
+            let to = end.as_ref().unwrap_or(&before);
+            for query in [
+                // `+is_read` makes SQLite use the ids and not the index on `is_read`, which covers nearly all rows.
+                "DELETE FROM notification WHERE +is_read = 1 AND +is_open = 0 AND id >= ?1 AND id < ?2",
+                "DELETE FROM trail WHERE id >= ?1 AND id < ?2 AND id NOT IN (SELECT id FROM notification)",
+            ] {
+                transaction.prepare(query)?.execute((&from, to))?;
+            }
+            if end.is_none() {
+                transaction.execute("DELETE FROM undo WHERE id < ?1 AND id <> ''", [&before])?;
+            }
+            Ok(end)
+        })?;
+        Ok(end.map(|from| HubPruning { from, before }))
+    }
 }

@@ -1,4 +1,4 @@
-//! One atomic batch of hub state: cursor, decisions, deliveries.
+//! A batch of changes to the hub store, and how it is written.
 
 use ringer_core::MessageId;
 use ringer_core::attention::{AwayPeriod, MAX_TRAIL_STEPS, Record, Trail, TrailStep, UndoItem};
@@ -12,24 +12,24 @@ use crate::position::ReadPosition;
 pub struct PendingDelivery {
     /// The notification.
     pub id: MessageId,
-    /// The delivery channel.
+    /// Delivery channel.
     pub way: String,
-    /// Everything about it; only the hub reads it.
+    /// The delivery, in a format of the hub.
     pub delivery: String,
 }
 
 /// A popup that is on the screen, so that the next one can take its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShownPopup {
-    /// What the next one of the same key takes the place of.
+    /// Key: the next popup with the same key replaces this one.
     pub key: String,
     /// The notification.
     pub id: MessageId,
-    /// The number that the desktop gave it.
+    /// Id that the desktop assigned.
     pub number: u32,
-    /// Which desktop that was.
+    /// The notification server that assigned it.
     pub server: String,
-    /// What it says and which answers it offers, if it offers any; only the hub reads it.
+    /// Its text and answers, if it offers any, in a format of the hub.
     pub offer: Option<String>,
 }
 
@@ -38,67 +38,67 @@ pub struct ShownPopup {
 pub struct DeadLetter {
     /// The notification.
     pub id: MessageId,
-    /// Where it should have gone.
+    /// Where it was to be delivered.
     pub target: String,
-    /// What went wrong.
+    /// The last error.
     pub why: String,
     /// When, in milliseconds since 1970.
     pub unix_ms: i64,
 }
 
-/// A lasting fact about a place: it is unread for another reason than a notification, or its title has a mark.
+/// A persistent flag of a place: it is unread for a reason other than a notification, or its title has a mark.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct PlaceFlag {
-    /// The reason, by its name.
+    /// Name of the reason.
     pub reason: String,
-    /// The place; only the hub reads it.
+    /// The place, in a format of the hub.
     pub place: String,
 }
 
-/// How many dead letters are kept; the oldest go first.
+/// How many dead letters are kept.
 const MAX_DEAD: i64 = 100;
 
-/// The changes to write.
+/// A batch of changes to the hub store.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct HubChanges {
-    /// The hub has read everything up to here.
+    /// New read position in the journal.
     pub position: Option<ReadPosition>,
-    /// Messages that were read and are not decided.
+    /// Messages that were read but are not decided.
     pub undecided: Vec<MessageId>,
-    /// Messages that are decided now.
+    /// Messages that are now decided.
     pub decided: Vec<MessageId>,
-    /// Notifications, new or changed, with the steps that their trails get.
+    /// New and changed notifications, with the new steps of their trails.
     pub records: Vec<Record>,
-    /// Notifications that are off the list.
+    /// Notifications that were removed from the list.
     pub forgotten: Vec<MessageId>,
-    /// Steps of messages that are no notifications.
+    /// New trail steps of messages that are not notifications.
     pub steps: Vec<(MessageId, TrailStep)>,
-    /// Deliveries that begin.
+    /// Deliveries that started.
     pub started: Vec<PendingDelivery>,
-    /// Deliveries that are finished, by id and channel.
+    /// Deliveries that finished, by id and channel.
     pub finished: Vec<(MessageId, String)>,
-    /// Popups that are on the screen now.
+    /// Popups that appeared on the screen.
     pub shown: Vec<ShownPopup>,
-    /// Popups that are not.
+    /// Popups that were closed.
     pub withdrawn: Vec<MessageId>,
     /// Deliveries that were given up.
     pub dead_letters: Vec<DeadLetter>,
-    /// Flags that are set now.
+    /// Flags that were set.
     pub flags_set: Vec<PlaceFlag>,
-    /// Flags that are cleared now.
+    /// Flags that were cleared.
     pub flags_cleared: Vec<PlaceFlag>,
-    /// What commands of the person changed, new or changed.
+    /// New and changed undo items.
     pub undo_saved: Vec<UndoItem>,
-    /// What of that is not kept any more, by its number.
+    /// Undo items to delete, by number.
     pub undo_deleted: Vec<i64>,
-    /// What the person muted now, and the mutes that ended (`None`), in their order.
+    /// Mutes that were added, or removed (`None`), in order.
     pub mutes: Vec<(MuteTarget, Option<RequestedMute>)>,
-    /// The last time that the person was away, if that changed.
+    /// The person's last absence, if it changed.
     pub away: Option<AwayPeriod>,
 }
 
 impl HubChanges {
-    /// Whether there is nothing to write.
+    /// Returns true if there is nothing to write.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
@@ -209,7 +209,7 @@ fn write_mutes(
     Ok(())
 }
 
-/// Writes a notification, and the steps of its trail that are not written yet.
+/// Writes a notification and the new steps of its trail.
 fn upsert_notification(transaction: &Transaction<'_>, record: &Record) -> rusqlite::Result<()> {
     let bare = Record { trail: Trail::default(), ..record.clone() };
     // Plain data: it cannot fail to be written.
@@ -224,7 +224,7 @@ fn upsert_notification(transaction: &Transaction<'_>, record: &Record) -> rusqli
     add_steps(transaction, &record.id, record.trail.steps())
 }
 
-/// Adds steps to a trail. One that is full lets the oldest step of its second half go, as [`Trail`] does.
+/// Appends steps to a trail. If it is full, drops the oldest steps of its second half, as [`Trail`] does.
 fn add_steps<'a>(
     transaction: &Transaction<'_>,
     id: &MessageId,

@@ -1,6 +1,5 @@
-//! Agents: one row each, updated by every process that receives a signal.
+//! Agents: one row each. The process that receives a signal updates the row and appends the resulting messages.
 
 pub(crate) mod apply;
 pub(crate) mod info;
-mod notice;
 pub(crate) mod update;

@@ -1,42 +1,40 @@
-//! Appends messages. A message exists once its transaction is on disk.
+//! Appends messages. A message exists once its transaction is committed to disk.
 
 use ringer_core::message::{Tag, part_count};
 use ringer_core::{Draft, MessageId, Recipient};
 use rusqlite::Transaction;
 use serde::{Deserialize, Serialize};
 
-use crate::db::text::text;
+use crate::db::column::text;
 use crate::error::Error;
 use crate::ids::IdSource;
-use crate::journal::inbox;
-use crate::journal::row;
 use crate::journal::schema::Journal;
 use crate::journal::sender::SenderClaim;
+use crate::journal::{inbox, row};
 use crate::wake::subscription;
 
-/// A message to append, with everything that the journal does not know: whichever process appends it, and however often, it is
-/// the same message.
+/// A complete message to append. It is the same message whichever process appends it, and however often.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AppendRequest {
     /// Its id.
     pub id: MessageId,
     /// When it is sent, in milliseconds since 1970.
     pub unix_ms: i64,
-    /// What it says. Its sender does not count.
+    /// Its content. The sender in it is ignored.
     pub draft: Draft,
-    /// What the process that sends it says of its sender.
+    /// What the sending process claims about the sender.
     pub claim: SenderClaim,
 }
 
 impl Journal {
-    /// Appends a message and wakes the processes that wait for it. When this returns, the message is on disk.
+    /// Appends a message and wakes the processes waiting for it. When this returns, the message is on disk.
     pub fn append(&mut self, draft: &Draft, stamp: &IdSource) -> Result<MessageId, Error> {
         let id = stamp.message_id();
         self.append_as(draft, &id, stamp.unix_ms)?;
         Ok(id)
     }
 
-    /// Appends the message of a request of this process. The same request twice is one message.
+    /// Appends the message of a request of this process. Idempotent.
     pub fn append_request(&mut self, request: &AppendRequest) -> Result<(), Error> {
         let bells = self.put_request(request, std::process::id())?;
         self.wake(&bells);
@@ -46,13 +44,13 @@ impl Journal {
     fn put_request(&mut self, request: &AppendRequest, pid: u32) -> Result<Vec<String>, Error> {
         let draft = Draft { sender: self.sender(Some(pid), &request.claim)?, ..request.draft.clone() };
         self.write(|transaction| {
-            let put = put_of_machine(transaction, &draft, &request.id, request.unix_ms, None)?;
-            // If it is there already, the process that put it there may have been killed before it woke those who wait.
+            let put = put_with_machine(transaction, &draft, &request.id, request.unix_ms, None)?;
+            // If it exists already, the process that appended it may have been killed before it woke the waiting processes.
             put.map_or_else(|| subscription::doorbells_to_wake(transaction, &draft), Ok)
         })
     }
 
-    /// Appends a message that has an id already. Appending the same id twice is one message.
+    /// Appends a message with a given id. Idempotent.
     pub fn append_as(&mut self, draft: &Draft, id: &MessageId, unix_ms: i64) -> Result<(), Error> {
         let bells = self.write(|transaction| put(transaction, draft, id, unix_ms))?;
         self.wake(&bells);
@@ -60,19 +58,18 @@ impl Journal {
     }
 }
 
-/// Puts a message, and the receipts of the agents it is for, into a transaction. Gives the doorbells to wake once that is
-/// on disk, and not before.
+/// Inserts a message and the receipts of its recipients. Returns the doorbells to wake after the commit, not before.
 pub(crate) fn put(
     transaction: &Transaction<'_>,
     draft: &Draft,
     id: &MessageId,
     unix_ms: i64,
 ) -> rusqlite::Result<Vec<String>> {
-    Ok(put_of_machine(transaction, draft, id, unix_ms, None)?.unwrap_or_default())
+    Ok(put_with_machine(transaction, draft, id, unix_ms, None)?.unwrap_or_default())
 }
 
-/// The same for a message that came from another machine. `None` if it was there already.
-pub(crate) fn put_of_machine(
+/// Like [`put`], for a message of any machine. `None` if the message exists already.
+pub(crate) fn put_with_machine(
     transaction: &Transaction<'_>,
     draft: &Draft,
     id: &MessageId,
@@ -82,7 +79,7 @@ pub(crate) fn put_of_machine(
     let Some(seq) = row::insert(transaction, draft, id, unix_ms, machine)? else {
         return Ok(None);
     };
-    // A mark is applied, and never read by an agent.
+    // Agents do not read marks.
     let is_notice = matches!(draft.tag, Tag::Notice(_));
     if draft.recipient == Recipient::All && is_notice {
         let parts = part_count(draft);
@@ -96,8 +93,8 @@ pub(crate) fn put_of_machine(
     subscription::doorbells_to_wake(transaction, draft).map(Some)
 }
 
-/// The agents that a message to all is for: those of its scope that have not ended. Without its sender, and without the lead,
-/// which reads what is for all by its cursor.
+/// The recipients of a message to all: the live agents of its scope, except the sender and the lead, which reads such messages
+/// by its cursor.
 fn everyone_else(transaction: &Transaction<'_>, draft: &Draft) -> rusqlite::Result<Vec<String>> {
     transaction
         .prepare(
@@ -127,7 +124,7 @@ mod tests {
         journal.write(|transaction| transaction.execute(&insert, [id, worktree, state])).unwrap();
     }
 
-    /// The process that appended it first may have been killed before it woke the listener.
+    /// The first process may have been killed before it woke the listener.
     #[test]
     fn the_same_request_again_wakes_those_who_wait_again_and_queues_nothing_twice() {
         let (_directory, mut journal) = journal();
@@ -154,7 +151,7 @@ mod tests {
         assert_eq!(journal.read(count).unwrap(), 1);
     }
 
-    /// Neither the draft nor the worktree says who sends it.
+    /// Neither the draft nor the worktree determines the sender.
     #[test]
     fn the_sender_is_the_process_that_appends() {
         let (_directory, mut journal) = journal();

@@ -1,4 +1,4 @@
-//! Consumers and their cursors: how far each reader has read.
+//! Consumers: named readers of a scope, each with a cursor that says how far it has read.
 
 use std::path::PathBuf;
 
@@ -8,8 +8,7 @@ use rusqlite::{OptionalExtension, ToSql, Transaction, ffi, params};
 
 use crate::error::Error;
 use crate::journal::row::COLUMNS;
-use crate::journal::schema::Journal;
-use crate::journal::sequence::{self, POSITION};
+use crate::journal::schema::{self, Journal, POSITION};
 
 /// A named reader of the messages of one scope. The lead agent's name is `lead`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -22,7 +21,7 @@ impl Consumer {
     /// The name of the lead agent's cursor.
     pub const LEAD: &str = "lead";
 
-    /// A consumer of that name. Names become file names: letters, digits and `._-`.
+    /// A consumer of a scope. Its name becomes a file name: letters, digits and `._-`.
     pub fn new(name: &str, scope: Scope) -> Result<Self, InvalidName> {
         let what = "consumer";
         if name.is_empty() {
@@ -40,12 +39,12 @@ impl Consumer {
         }
     }
 
-    /// The name.
+    /// Its name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Where it reads.
+    /// The scope it reads.
     pub fn scope(&self) -> &Scope {
         &self.scope
     }
@@ -56,7 +55,7 @@ impl Consumer {
 }
 
 impl Journal {
-    /// Makes the consumer's cursor if it has none: at the beginning of what is kept, or at the end.
+    /// Creates the consumer's cursor at the beginning of the journal; with `from_now`, creates it or moves it to the end.
     pub(crate) fn ensure_cursor(
         transaction: &Transaction<'_>,
         consumer: &Consumer,
@@ -77,7 +76,7 @@ impl Journal {
         Ok(())
     }
 
-    /// How far a consumer has read; 0 if it never did.
+    /// Sequence number of the last message a consumer has read; 0 if it has read none.
     pub fn cursor(&mut self, consumer: &Consumer) -> Result<i64, Error> {
         self.read(|connection| {
             let position = connection.query_row(
@@ -89,8 +88,8 @@ impl Journal {
         })
     }
 
-    /// Moves a cursor behind a message. It never moves back. If this journal has no such message, because the one that
-    /// it was read from was set aside since, it stays: the next reader is given what this journal has.
+    /// Moves a cursor past a message, never back. If this journal does not have the message, because its file was replaced
+    /// since, the cursor stays, and the next reader gets what this journal has.
     pub fn advance(
         &mut self,
         consumer: &Consumer,
@@ -100,8 +99,7 @@ impl Journal {
         self.write(|transaction| advance_behind(transaction, consumer, last, unix_ms))
     }
 
-    /// What a consumer has not read yet, in order: what is for the lead of its scope, not sent by itself, and still
-    /// worth showing.
+    /// The unread messages of a consumer, in order: those for the lead of its scope that are not its own and have not expired.
     pub fn unread(
         &mut self,
         consumer: &Consumer,
@@ -134,8 +132,8 @@ impl Journal {
 }
 
 impl Journal {
-    /// The newest messages that a consumer has not read, in order, and the place of the newest message of the journal. Unlike
-    /// [`Self::unread`] it makes no cursor, and what it returns may begin later than the cursor.
+    /// The newest unread messages of a consumer, in order, and the sequence number of the newest message in the journal. Unlike
+    /// [`Self::unread`], it may leave out the oldest ones.
     pub fn newest_unread(
         &mut self,
         consumer: &Consumer,
@@ -160,7 +158,7 @@ impl Journal {
     }
 }
 
-/// Moves a cursor behind a message, in a transaction; see [`Journal::advance`].
+/// Moves a cursor past a message; see [`Journal::advance`].
 pub(crate) fn advance_behind(
     transaction: &Transaction<'_>,
     consumer: &Consumer,
@@ -172,16 +170,16 @@ pub(crate) fn advance_behind(
     advance(transaction, found, params![name, scope.as_str(), seq, id.as_str(), unix_ms])
 }
 
-/// The newest messages of which it is checked that the index by scope has them all: enough for what comes between two looks
-/// of a listener, and read in a third of a millisecond.
+/// How many of the newest messages are checked against the index by scope: enough for those between two reads of a listener, in a
+/// third of a millisecond.
 const CHECKED: i64 = 1_000;
 
 impl Journal {
-    /// Checks that the index by scope has every message that a consumer has not read, among the newest ones. SQLite does not
-    /// notice a damaged key in it, and the messages behind that key would never be read.
+    /// Checks that the index by scope contains all of the newest messages that a consumer has not read. SQLite does not detect a
+    /// damaged key in it, and the messages with that key would never be read.
     fn check_scope_index(&mut self, consumer: &Consumer) -> Result<(), Error> {
         self.read(|connection| {
-            let highest = sequence::highest(connection)?;
+            let highest = schema::highest(connection)?;
             let counted = connection.query_row(
                 &format!(
                     "WITH place(seq) AS MATERIALIZED (SELECT max(?3, coalesce(
@@ -204,7 +202,7 @@ impl Journal {
     }
 }
 
-/// Moves a cursor forward, or makes it. It never moves back, unless it is no place in this journal.
+/// Creates a cursor or moves it forward. Moves it back only if it is not a position in this journal.
 pub(crate) fn advance(
     transaction: &Transaction<'_>,
     row: &str,

@@ -1,21 +1,24 @@
-//! How far other machines have stored the messages of this one: a cursor for each, so that pruning keeps the rest.
+//! Export cursors: how far other machines, and the servers of teams, have stored the messages of this machine. Pruning keeps the
+//! messages after them.
+//!
+//! A team has a key, for the cursor of its server and for a note about the server. How far the messages of its machines are
+//! stored here is a note under `KEY:MACHINE`.
 
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
-use crate::db::text::text;
+use crate::db::column::text;
 use crate::error::Error;
 use crate::journal::consumer::advance;
-use crate::journal::schema::Journal;
-use crate::journal::sequence::{POSITION, generation};
-use crate::journal::team::team_note_of;
-use crate::journal::{agent_note, machine_name};
+use crate::journal::machine_name;
+use crate::journal::schema::{self, Journal, POSITION, generation};
 use crate::position::Cursor;
 
-/// The scope of the cursors of links: all of them.
+/// Scope of the export cursors: all scopes.
 const EVERYWHERE: &str = "*";
 
-/// The messages of this machine that go to the machine of the name `?1`. It is the rule of `WireMessage` in the relay, so that
-/// thousands are counted at once. A mark on many notifications is sent as single ones and does not count.
+/// SQL condition for messages of this machine that are sent to the machine named `?1`. The same rule as `WireMessage` in the
+/// relay, in SQL so that thousands can be counted at once. A mark on many notifications is sent as single marks and does not
+/// count.
 const FOR_MACHINE: &str = "machine IS NULL AND CASE
         WHEN kind >= 'mark-' AND kind < 'mark.' THEN kind NOT IN ('mark-undo', 'mark-mute', 'mark-unmute')
             AND (kind NOT IN ('mark-read', 'mark-unread', 'mark-clear', 'mark-snooze')
@@ -29,20 +32,20 @@ fn consumer_of(machine_id: &str) -> String {
     format!("relay-{machine_id}")
 }
 
-/// Deletes how far a machine has stored the messages of this one.
+/// Deletes the export cursor of a machine.
 pub(crate) fn forget(transaction: &Transaction<'_>, machine_id: &str) -> rusqlite::Result<()> {
     let cursor = "DELETE FROM cursor WHERE consumer = ?1 AND scope = ?2";
     transaction.execute(cursor, params![consumer_of(machine_id), EVERYWHERE]).map(drop)
 }
 
-/// Whether a machine has a name here, or is a team that this machine is in.
+/// Returns true for a machine with a name here, and for a team of this machine.
 fn is_known(connection: &Connection, machine_id: &str) -> rusqlite::Result<bool> {
     let is_machine = machine_name::name_of(connection, machine_id)?.is_some();
-    Ok(is_machine || agent_note::value(connection, &team_note_of(machine_id))?.is_some())
+    Ok(is_machine || schema::note(connection, &team_note_of(machine_id))?.is_some())
 }
 
 impl Journal {
-    /// How far another machine has stored the messages of this one. A machine that is new begins at the end.
+    /// How far another machine has stored the messages of this one. A new machine starts at the end.
     pub fn export_position(&mut self, machine_id: &str, unix_ms: i64) -> Result<Cursor, Error> {
         let consumer = consumer_of(machine_id);
         if let Some(place) = self.read(|connection| export_position(connection, &consumer))? {
@@ -56,20 +59,19 @@ impl Journal {
         })
     }
 
-    /// The number of a message. If it is not there, that of the last one that was written on this machine before it.
+    /// Sequence number of a message. If it does not exist, that of the last message of this machine before it.
     pub fn own_seq_until(&mut self, id: &str) -> Result<i64, Error> {
         let found = "SELECT coalesce((SELECT seq FROM message WHERE id = ?1),
                          (SELECT max(seq) FROM message WHERE id < ?1 AND machine IS NULL), 0)";
         self.read(|connection| connection.query_row(found, [id], |row| row.get(0)))
     }
 
-    /// How many messages behind a number are for the machine of that name; at most `most`.
+    /// Counts the messages after a sequence number that are for a machine; at most `most`.
     pub fn own_count_for(&mut self, machine: &str, seq: i64, most: i64) -> Result<i64, Error> {
         self.read(|connection| count_for(connection, machine, seq, most))
     }
 
-    /// Another machine, or the server of a team, has stored the messages of this one up to there. Gives whether it is still known
-    /// here: one that was removed meanwhile gets no place.
+    /// Moves the export cursor of a machine or a team. Returns false, without creating a cursor, if it was removed meanwhile.
     pub fn advance_export(&mut self, machine_id: &str, cursor: &Cursor, unix_ms: i64) -> Result<bool, Error> {
         let consumer = consumer_of(machine_id);
         self.write(|transaction| {
@@ -83,7 +85,7 @@ impl Journal {
         })
     }
 
-    /// How many messages of this machine the server of a team has not stored yet.
+    /// Number of messages of this machine that the server of a team has not stored yet.
     pub fn export_lag(&mut self, machine_id: &str) -> Result<Option<i64>, Error> {
         let consumer = consumer_of(machine_id);
         self.read(|connection| {
@@ -93,7 +95,7 @@ impl Journal {
         })
     }
 
-    /// How many messages of this machine are for another one that has not stored them yet. `None` if it was never connected.
+    /// Number of messages for another machine that it has not stored yet. `None` if it was never connected.
     pub fn export_lag_of(&mut self, machine_id: &str, machine: &str) -> Result<Option<i64>, Error> {
         let consumer = consumer_of(machine_id);
         self.read(|connection| {
@@ -120,13 +122,80 @@ fn export_position(connection: &Connection, consumer: &str) -> rusqlite::Result<
     Ok(Some(Cursor { generation: Some(generation(connection)?), seq, id: id.optional()? }))
 }
 
+/// A note about a team, written together with imported messages.
+#[derive(Debug, Clone, Copy)]
+pub struct TeamNote<'a> {
+    /// Key of the team.
+    pub key: &'a str,
+    /// The note.
+    pub note: &'a str,
+}
+
+/// Name of a team's note.
+pub(crate) fn team_note_of(key: &str) -> String {
+    format!("team:{key}")
+}
+
+impl Journal {
+    /// The note about a team's server.
+    pub fn team_note(&mut self, key: &str) -> Result<Option<String>, Error> {
+        self.read(|connection| schema::note(connection, &team_note_of(key)))
+    }
+
+    /// Stores the note about a team's server.
+    pub fn set_team_note(&mut self, key: &str, note: &str) -> Result<(), Error> {
+        self.write(|transaction| schema::set_note(transaction, &team_note_of(key), note))
+    }
+
+    /// Import positions of all machines of a team.
+    pub fn team_positions(&mut self, key: &str) -> Result<Vec<(String, Cursor)>, Error> {
+        let prefix = format!("relay:{key}:");
+        let machines: Vec<String> = self.read(|connection| {
+            connection
+                .prepare("SELECT name FROM note WHERE substr(name, 1, length(?1)) = ?1 ORDER BY name")?
+                .query_map([&prefix], |row| text(row, 0))?
+                .collect()
+        })?;
+        let mut positions = Vec::new();
+        for machine in machines.iter().filter_map(|name| name.strip_prefix(&prefix)) {
+            if let Some(cursor) = self.import_position(&format!("{key}:{machine}"))? {
+                positions.push((machine.to_owned(), cursor));
+            }
+        }
+        Ok(positions)
+    }
+
+    /// The sequence number before the first message of this machine that was sent at a time or later.
+    pub fn own_since(&mut self, unix_ms: i64) -> Result<i64, Error> {
+        let first = "SELECT coalesce(
+                         (SELECT min(seq) - 1 FROM message WHERE machine IS NULL AND ts >= ?1),
+                         (SELECT max(seq) FROM message), 0)";
+        self.read(|connection| connection.query_row(first, [unix_ms], |row| row.get(0)))
+    }
+
+    /// Deletes everything about a team except the messages of its machines.
+    pub fn forget_team(&mut self, key: &str) -> Result<(), Error> {
+        self.forget_machine(key)?;
+        self.write(|transaction| {
+            transaction.execute("DELETE FROM note WHERE name = ?1", [team_note_of(key)])?;
+            for prefix in [format!("relay:{key}:"), format!("team:{key}:")] {
+                let notes = "DELETE FROM note WHERE substr(name, 1, length(?1)) = ?1";
+                transaction.execute(notes, [prefix])?;
+            }
+            let names =
+                "DELETE FROM note WHERE name LIKE 'relay-name:%' AND substr(value, 1, length(?1)) = ?1";
+            transaction.execute(names, [format!("{key}:")]).map(drop)
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::journal::test_journal::{draft, journal};
-    use crate::{IdSource, NameSource};
+    use crate::{IdSource, Import, ImportedMessage, NameSource};
 
-    /// What was written before a link is known by the id of the last message before it, also in an older copy without that one.
+    /// The position before a link was added is found by a message id, even in an older copy without that message.
     #[test]
     fn what_is_older_than_a_message_is_known_by_its_id() {
         let (_directory, mut journal) = journal();
@@ -157,5 +226,46 @@ mod tests {
         assert_eq!(journal.export_lag("m1").unwrap(), None);
         assert!(!journal.advance_export("m1", &next, 0).unwrap(), "it is no longer known");
         assert_eq!(journal.export_lag("m1").unwrap(), None, "and has no place");
+    }
+
+    #[test]
+    fn the_places_of_a_team_are_its_own() {
+        let (_directory, mut journal) = journal();
+        for (key, seq) in [("nats:t:box", 3), ("nats:t:vm", 4), ("nats:tt:box", 5), ("m1", 6)] {
+            let end = Cursor { generation: Some("g".to_owned()), seq, id: None };
+            let message = ImportedMessage {
+                id: IdSource::now().message_id(),
+                unix_ms: 1,
+                draft: draft("x"),
+                prompt: None,
+            };
+            let messages = [message];
+            let import = Import { machine_id: key, machine: "box", messages: &messages, end: &end };
+            journal.import_all(&[import], None).unwrap();
+        }
+        let positions = |journal: &mut Journal| -> Vec<(String, i64)> {
+            let positions = journal.team_positions("nats:t").unwrap();
+            positions.into_iter().map(|(machine, cursor)| (machine, cursor.seq)).collect()
+        };
+        assert_eq!(positions(&mut journal), [("box".to_owned(), 3), ("vm".to_owned(), 4)]);
+        journal.set_team_note("nats:t", "known").unwrap();
+        journal.name_machine("nats:t:box", "box.t", &NameSource::Machine).unwrap();
+        assert_eq!(journal.team_note("nats:t").unwrap().as_deref(), Some("known"));
+        journal.forget_team("nats:t").unwrap();
+        assert_eq!(journal.team_note("nats:t").unwrap(), None);
+        assert!(positions(&mut journal).is_empty());
+        assert_eq!(journal.machine_id_of("box.t").unwrap(), None);
+        assert!(journal.import_position("nats:tt:box").unwrap().is_some(), "another team stays");
+    }
+
+    #[test]
+    fn what_was_written_since_a_time_is_behind_a_number() {
+        let (_directory, mut journal) = journal();
+        assert_eq!(journal.own_since(0).unwrap(), 0);
+        for unix_ms in [10, 20, 30] {
+            journal.append_as(&draft("x"), &IdSource::now().message_id(), unix_ms).unwrap();
+        }
+        let since = |journal: &mut Journal, unix_ms| journal.own_since(unix_ms).unwrap();
+        assert_eq!([0, 20, 21, 31].map(|unix_ms| since(&mut journal, unix_ms)), [0, 1, 2, 3]);
     }
 }

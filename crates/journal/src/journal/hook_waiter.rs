@@ -1,4 +1,4 @@
-//! A hook, or a server of a client, that sleeps at a doorbell of its own until something about its agent may have changed.
+//! Lets a hook, or a client's MCP server, sleep until something about its agent may have changed.
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Instant;
@@ -13,15 +13,15 @@ use crate::wake::doorbell::Removal;
 use crate::wake::subscription::Topic;
 use crate::wake::waiter::{OnParentExit, Waiter, WakeReason};
 
-/// What a server of a client reads as. It does more than wait: ending it would take its tools from the client.
+/// Consumer name of a client's MCP server. It must not be ended like other waiting processes: the client would lose its tools.
 pub const CLIENT_SERVER: &str = "mcp";
 
-/// A process that waits. It keeps no database open meanwhile.
+/// A waiting process. It keeps no database open while it sleeps.
 #[derive(Debug)]
 pub struct HookWaiter {
     home: Home,
     waiter: Waiter,
-    /// Tells that its doorbell was removed.
+    /// Signals that the doorbell was removed.
     removal: Option<Removal>,
 }
 
@@ -29,27 +29,26 @@ pub struct HookWaiter {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum HookWake {
-    /// What it waits for changed, or may have.
+    /// The awaited state may have changed.
     Changed,
     /// Another descriptor is ready, or hung up.
     Other,
-    /// The time was over.
+    /// The deadline passed.
     TimedOut,
-    /// The client has ended.
+    /// The client exited.
     ClientEnded,
 }
 
 impl Journal {
-    /// Makes this process wait for messages to an agent. `None` if there is no such agent.
+    /// Registers this process for messages to an agent. `None` if the agent is unknown.
     pub fn wait_for_messages(&mut self, agent: &Agent) -> Result<Option<HookWaiter>, Error> {
         let Some(info) = self.agent_info(agent)? else { return Ok(None) };
         let topic = Topic::Inbox { agent: info.id.as_str().to_owned(), name: info.name };
         HookWaiter::register(self, topic, &info.scope, "inbox", OnParentExit::Stop).map(Some)
     }
 
-    /// Makes this process wait for messages to an agent, known or not, whichever process is its parent. Without an agent, it is woken by
-    /// every message: one of them may be for the agent that it turns out to be. The scope is that of an agent that is not
-    /// known.
+    /// Registers this process for messages to an agent that may not be known yet, whatever its parent. Without an agent, every
+    /// message wakes it, because the agent may turn out to be any recipient. `scope` is used for an unknown agent.
     pub fn wait_for_messages_of_client(
         &mut self,
         agent: Option<&Agent>,
@@ -78,10 +77,10 @@ impl HookWaiter {
         Ok(Self { home: journal.home.clone(), waiter, removal })
     }
 
-    /// The journal, to look at what is waited for. `None` if nothing can wake this process any more. To be called before each
+    /// Opens the journal to check the awaited state. `None` if nothing can wake this process any more. Call it before each
     /// [`Self::sleep`].
     pub fn journal(&mut self) -> Result<Option<Journal>, Error> {
-        // What it tells is looked at here, and must not wake this process again.
+        // Checked here, so it need not wake this process again.
         if let Some(removal) = &self.removal {
             removal.drain();
         }
@@ -93,8 +92,7 @@ impl HookWaiter {
         Ok(Some(journal))
     }
 
-    /// Sleeps until something changes. `others` are ready when they can be read or are hung up; one of them may only be hung
-    /// up.
+    /// Sleeps until something changes, one of `others` is readable or hung up, or `hung_up` is hung up.
     pub fn sleep(
         &mut self,
         others: &[BorrowedFd<'_>],

@@ -1,4 +1,4 @@
-//! What the hub alone does with the journal: its lock with its doorbell, and its read position.
+//! The hub's access to the journal: its lock and doorbell, and its read position.
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::sync::Arc;
@@ -7,26 +7,25 @@ use std::time::{Duration, Instant};
 use ringer_core::Message;
 use rusqlite::{Connection, OptionalExtension, params};
 
-use crate::db::text::optional_text;
+use crate::db::column::optional_text;
 use crate::db::write_lock::LockTimeout;
 use crate::error::Error;
 use crate::home::Home;
 use crate::hub_store::store::HubStore;
 use crate::journal::consumer::advance;
-use crate::journal::schema::Journal;
-use crate::journal::sequence::POSITION;
+use crate::journal::schema::{Journal, POSITION};
 use crate::position::{Age, CatchUp, Cursor, ReadPosition};
 use crate::process::started;
 use crate::wake::doorbell::{self, BellLock, Doorbell, LockOwner, Removal};
 
-/// The name of the hub's cursor.
+/// Name of the hub's cursor.
 const CONSUMER: &str = "hub";
-/// The scope of that cursor: all of them. No repository has this id.
+/// Scope of that cursor: all scopes. No repository has this id.
 const EVERYWHERE: &str = "*";
 
-/// How long to try for the hub's lock: a process that checks whether the hub is alive holds it for a moment.
+/// How long to wait for the hub's lock in one attempt: a process that checks whether the hub is alive holds it for a moment.
 const ACQUIRE_WITHIN: Duration = Duration::from_millis(200);
-/// How long a hub that starts waits for commands that apply spooled events under its lock: each holds it for one batch.
+/// How long a starting hub waits for commands that apply spooled events under its lock: each holds it for one batch.
 const COMMANDS_END_WITHIN: Duration = Duration::from_secs(5);
 
 /// The single-instance lock of the hub, with its doorbell. The kernel releases it when the process ends.
@@ -34,7 +33,7 @@ const COMMANDS_END_WITHIN: Duration = Duration::from_secs(5);
 pub struct HubLock(Doorbell);
 
 impl HubLock {
-    /// Acquires it. `None` if there is a hub already.
+    /// Acquires the lock. `None` if a hub is already running.
     pub fn acquire(home: &Home) -> Result<Option<Self>, Error> {
         let pid = std::process::id();
         let owner = LockOwner {
@@ -49,7 +48,7 @@ impl HubLock {
             match Doorbell::create(home, doorbell::HUB, &owner, Some(Instant::now() + ACQUIRE_WITHIN)) {
                 Ok(bell) => return Ok(Some(Self(bell))),
                 Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
-                    // A command that holds the lock writes no owner into it.
+                    // Unlike a hub, a command that holds the lock writes no owner into it.
                     if Self::owner(home).is_some() || Instant::now() >= end {
                         return Ok(None);
                     }
@@ -59,43 +58,44 @@ impl HubLock {
         }
     }
 
-    /// The right to apply spooled events, for the hub that holds this lock.
+    /// Permits the hub that holds this lock to apply spooled events.
     pub fn spool_lock(&self) -> SpoolLock {
         SpoolLock { _held: self.0.lock() }
     }
 
-    /// Reads away all wake-ups, and gives whether there were any. To be called before reading the journal.
+    /// Consumes all wake-ups. Returns true if there were any. Call it before reading the journal.
     pub fn drain(&self, home: &Home) -> Result<bool, Error> {
         self.0.drain().map_err(|error| home.error("emptying the hub's doorbell", error))
     }
 
-    /// Whether the lock or its doorbell was removed, or replaced: the home was removed, or `bells` in it. Another hub may own the
+    /// Returns true if the lock or its doorbell was removed or replaced, as when the home was removed. Another hub may own the
     /// home by now, so this process must not use its files any more.
     pub fn is_gone(&self) -> bool {
         self.0.is_gone()
     }
 
-    /// Tells once [`Self::is_gone`] may be true. `None` where the system has no such thing.
+    /// A descriptor that becomes readable when [`Self::is_gone`] may be true. `None` if the system does not support it.
     pub fn removal(&self) -> Option<Removal> {
         self.0.removal()
     }
 
-    /// The hub that is alive, if one is.
+    /// The running hub, if there is one.
     pub fn owner(home: &Home) -> Option<LockOwner> {
         let path = doorbell::named(home, doorbell::HUB);
         doorbell::is_alive(&path).then(|| doorbell::owner(&path)).flatten()
     }
 }
 
-/// Shows that this process holds the hub's lock: only such a process applies spooled events. While this exists, the lock is held.
+/// Proof that this process holds the hub's lock, which is required to apply spooled events. The lock is held until this is
+/// dropped.
 #[derive(Debug)]
 pub struct SpoolLock {
     _held: Arc<BellLock>,
 }
 
 impl SpoolLock {
-    /// Takes the hub's lock without being a hub: nothing wakes this process, and it is not found as one. `None` if another
-    /// process holds the lock. Does not wait.
+    /// Takes the hub's lock for a command: without a doorbell, and without being found as a hub. `None` if another process
+    /// holds the lock. Does not wait.
     pub fn take(home: &Home) -> Result<Option<Self>, Error> {
         let taken =
             home.make_directories().and_then(|()| BellLock::take(home, doorbell::HUB, Some(Instant::now())));
@@ -117,8 +117,8 @@ impl AsRawFd for HubLock {
 }
 
 impl Journal {
-    /// How far the hub has read this journal, according to the hub store. If that is lost, the hub reads the journal again:
-    /// messages up to its last published cursor are not new, and it knows those in the hub store by their ids.
+    /// How far the hub has read this journal, according to the hub store. If that is lost, the hub re-reads the journal:
+    /// messages up to its last published cursor are not new, and it recognises those in the hub store by their ids.
     pub fn hub_position(&mut self, hub_store: Option<&mut HubStore>) -> Result<ReadPosition, Error> {
         if let Some(taken) = hub_store.map(HubStore::position).transpose()?.flatten() {
             return self.resume_at(&taken);
@@ -128,7 +128,8 @@ impl Journal {
         Ok(ReadPosition { cursor: beginning, catch_up: newest.map(|newest| CatchUp { newest, until }) })
     }
 
-    /// Publishes the hub's cursor in the journal from time to time, so that pruning keeps what the hub has not read.
+    /// Publishes the hub's cursor in the journal, so that pruning keeps what the hub has not read. The hub calls it from time
+    /// to time.
     pub fn advance_hub(&mut self, cursor: &Cursor, unix_ms: i64) -> Result<(), Error> {
         self.with_lock_timeout(LockTimeout::LOOP, |journal| {
             journal.write(|transaction| {
@@ -138,7 +139,7 @@ impl Journal {
         })
     }
 
-    /// The messages that no hub has read, in order; of the last thousand.
+    /// Those of the last thousand messages that no hub has read, in order.
     pub fn unread_by_hub(&mut self, mut hub_store: Option<&mut HubStore>) -> Result<Vec<Message>, Error> {
         let taken = self.hub_position(hub_store.as_deref_mut())?;
         let from = taken.cursor.seq.max(self.last_seq()?.saturating_sub(1000));
@@ -156,8 +157,8 @@ impl Journal {
         Ok(messages)
     }
 
-    /// Copies the log into the database as far as no reader uses it, so that the next writer restarts it: overwriting a file
-    /// is quicker than making it longer. No other process waits for this.
+    /// Checkpoints the WAL without blocking other processes, so that the next writer restarts it: overwriting a file is faster
+    /// than extending it.
     pub fn checkpoint(&mut self) -> Result<(), Error> {
         self.read(|connection| connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(())))
     }
@@ -165,7 +166,7 @@ impl Journal {
 
 /// The message at the hub's last published cursor.
 fn published_hub_cursor(connection: &Connection) -> rusqlite::Result<Option<String>> {
-    let said = connection.query_row(
+    let id = connection.query_row(
         &format!(
             "SELECT iif({POSITION} = seq, id, (SELECT id FROM message WHERE message.seq = {POSITION}))
              FROM cursor WHERE consumer = ?1 AND scope = ?2"
@@ -173,5 +174,5 @@ fn published_hub_cursor(connection: &Connection) -> rusqlite::Result<Option<Stri
         [CONSUMER, EVERYWHERE],
         |row| optional_text(row, 0),
     );
-    said.optional().map(Option::flatten)
+    id.optional().map(Option::flatten)
 }

@@ -1,7 +1,8 @@
-//! Inboxes: what waits to enter an agent's turn. Receipts, not a cursor: budgets and leases finish out of order.
+//! Agents' inboxes: messages that wait to enter an agent's turn. Each has a receipt per agent. A cursor would not do, because
+//! budgets and leases complete out of order.
 //!
-//! A message is leased by a claim, delivered once the output was written and flushed, and seen when the client goes on.
-//! What is not confirmed in time is pending again: delivered at least once, under one id.
+//! A claim leases a message. It is delivered when the output was written and flushed, and seen when the client continues. Without
+//! confirmation in time it is pending again: delivery is at least once, with a stable id.
 
 use std::fmt;
 use std::time::Duration;
@@ -9,45 +10,45 @@ use std::time::Duration;
 use ringer_core::message::{Agent, MessagePart};
 use rusqlite::{Connection, OptionalExtension, Row, Rows, ToSql, Transaction, params};
 
-use crate::db::text::text;
+use crate::db::column::text;
 use crate::error::Error;
 use crate::ids::IdSource;
 use crate::journal::row::{COLUMNS, read};
 use crate::journal::schema::Journal;
 use crate::journal::stats::AGENT_NAMED;
 
-/// How long a claim holds until its output is written. A hook takes milliseconds, so after ten seconds it was killed
-/// and the messages are free again.
+/// How long a claim lasts until its output is written. A hook takes milliseconds, so after ten seconds it must have been
+/// killed, and the messages are pending again.
 pub const LEASE: Duration = Duration::from_secs(10);
-/// How long after the hand-over the client may take to send its next event. A model may think for minutes; fifteen is a
-/// choice, not a measurement.
+/// How long after delivery the client may take to send its next event. A model may think for minutes; fifteen is a choice, not a
+/// measurement.
 pub const CONFIRM_WITHIN: Duration = Duration::from_mins(15);
-/// Messages, or parts of them, that one claim may look at. More wait for the next. Far more than fit into a turn (10,000 characters).
+/// How many message parts one claim considers: far more than fit into a turn (10,000 characters).
 const MAX_LOOKED_AT: u32 = 512;
-/// Of those, from one sender, while others wait behind it.
+/// How many of them may be from one sender while messages of others wait.
 const MAX_OF_ONE: u32 = 256;
 
-/// How far back it is looked at what entered before: the time of a rate.
+/// Period of rate limits: how far back entered messages are considered.
 const RECENT: Duration = Duration::from_mins(1);
 
-/// Selects which of the pending messages and parts enter a turn now, by their indexes. It is given those that are pending, and
-/// those that entered in the last minute.
-pub type Choose<'a> = &'a dyn Fn(&[MessagePart], &[EnteredPart]) -> Vec<usize>;
+/// Selects the parts that enter a turn now: gets the pending parts and those that entered within the last minute, and returns
+/// indexes of pending parts.
+pub type SelectParts<'a> = &'a dyn Fn(&[MessagePart], &[EnteredPart]) -> Vec<usize>;
 
-/// What an event of an agent's turn does to its inbox: it confirms what was delivered before, and may claim more.
+/// The effect of an agent's event on its inbox: it confirms earlier deliveries, and may claim more messages.
 #[derive(Default)]
 pub struct InboxUpdate<'a> {
-    /// The tool call of this event. What was delivered with it is not confirmed by it.
+    /// The tool call of this event. Messages delivered with this call are not confirmed yet.
     pub call_id: Option<&'a str>,
-    /// Which of the pending ones enter now; `None` where nothing can.
-    pub choose: Option<Choose<'a>>,
-    /// The ids of the messages that this event shows. Only this confirms what was put [`INTO_INBOX`].
+    /// Selects the pending parts that enter now; `None` if none can.
+    pub choose: Option<SelectParts<'a>>,
+    /// Ids of the messages that this event contains. Only this confirms messages delivered with [`CLIENT_INBOX_PREFIX`].
     pub confirmed_ids: &'a [String],
 }
 
-/// How the call id of what was put into a client's own inbox begins. The client may have dropped it, so that it goes on says
-/// nothing; that it shows the message does.
-pub const INTO_INBOX: &str = "inbox-";
+/// Prefix of call ids for deliveries to a client's own inbox. The client may drop such a message, so only an event that
+/// contains the message confirms it, and not that the client continues.
+pub const CLIENT_INBOX_PREFIX: &str = "inbox-";
 
 impl InboxUpdate<'_> {
     fn confirmed_ids_json(&self) -> String {
@@ -62,65 +63,66 @@ impl fmt::Debug for InboxUpdate<'_> {
     }
 }
 
-/// What was claimed. To be passed to [`Journal::mark_delivered`] once it was written.
+/// Claimed message parts. Pass them to [`Journal::mark_delivered`] after they were written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Claimed {
-    /// The messages, in order; of a long one, the parts that enter now.
+pub struct ClaimedParts {
+    /// The parts that enter now, in order.
     pub parts: Vec<MessagePart>,
-    /// The call under which they were claimed. Another call may have claimed them since, if this took too long.
+    /// The call that claimed them. If it takes too long, another call may claim them.
     pub call_id: Option<String>,
 }
 
-/// How far a message has come on its way to one agent; of one in parts, its last part.
+/// The state of a message's delivery to an agent. For a message in parts, that of the last part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReceiptRow {
     /// The agent.
     pub agent: String,
     /// `queued`, `leased`, `delivered` or `seen`.
     pub state: String,
-    /// When it was sent, in milliseconds since 1970.
+    /// When it was queued, in milliseconds since 1970.
     pub queued_ms: i64,
     /// When it was delivered.
     pub delivered_ms: Option<i64>,
-    /// When the client went on.
+    /// When the client continued after it.
     pub seen_ms: Option<i64>,
 }
 
-/// A message, or one part of it, that entered an agent's turn.
+/// A message part that entered an agent's turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EnteredPart {
-    /// What entered.
+    /// The part.
     pub part: MessagePart,
     /// When it was delivered, in milliseconds since 1970.
     pub delivered_ms: i64,
-    /// When the client went on.
+    /// When the client continued after it.
     pub seen_ms: Option<i64>,
 }
 
 impl EnteredPart {
-    /// How long ago it was delivered.
+    /// Time since delivery.
     pub fn age(&self, unix_ms: i64) -> Duration {
         Duration::from_millis(u64::try_from(unix_ms.saturating_sub(self.delivered_ms)).unwrap_or(0))
     }
 }
 
-/// Pending: never claimed, or claimed and not confirmed in time.
+/// SQL condition for pending receipts: never claimed, or not confirmed in time.
 const PENDING: &str = "(receipt.state = 'queued' OR (receipt.state <> 'seen' AND receipt.leased_until < ?2))";
-/// Delivered with another call, and confirmed by this event: because the client goes on, or because it shows it.
+/// SQL condition for receipts that an event confirms: delivered with another call, and the client continues or the event
+/// contains the message.
 const CONFIRMED: &str = "(receipt.state = 'delivered' AND receipt.call_id IS NOT ?3
      AND (receipt.call_id IS NULL OR receipt.call_id NOT LIKE 'inbox-%'
           OR (SELECT id FROM message WHERE message.seq = receipt.seq) IN (SELECT value FROM json_each(?4))))";
-/// Still worth showing.
+/// SQL condition for messages that have not expired.
 const CURRENT: &str = "(message.ttl IS NULL OR message.ts + message.ttl > ?2)";
 
 impl Journal {
-    /// What waits for an agent, in order.
+    /// The pending messages of an agent, in order.
     pub fn pending_for(&mut self, agent: &Agent, unix_ms: i64) -> Result<Vec<MessagePart>, Error> {
         self.read(|connection| pending(connection, agent.as_str(), unix_ms))
     }
 
-    /// The newest messages that entered an agent's turns, in the order in which they were delivered. What was not confirmed in
-    /// time is not among them: it is pending again.
+    /// The newest messages that entered an agent's turns, in order of delivery. Unconfirmed ones are pending again and not
+    /// included.
     pub fn entered(&mut self, agent: &Agent, unix_ms: i64, most: usize) -> Result<Vec<EnteredPart>, Error> {
         let most = i64::try_from(most).unwrap_or(i64::MAX);
         let mut entered = self.read(|connection| {
@@ -137,18 +139,23 @@ impl Journal {
         Ok(entered)
     }
 
-    /// Claims everything that waits for an agent, to deliver it by another channel than its hooks.
+    /// Claims pending messages of an agent to deliver them by another channel than its hooks.
     pub fn claim_for(
         &mut self,
         agent: &Agent,
         claim: &InboxUpdate<'_>,
         stamp: &IdSource,
-    ) -> Result<Option<Claimed>, Error> {
+    ) -> Result<Option<ClaimedParts>, Error> {
         self.write(|transaction| self::claim(transaction, agent.as_str(), claim, stamp))
     }
 
-    /// Claimed messages were written and flushed.
-    pub fn mark_delivered(&mut self, agent: &Agent, claimed: &Claimed, unix_ms: i64) -> Result<(), Error> {
+    /// Marks claimed messages as delivered, after they were written and flushed.
+    pub fn mark_delivered(
+        &mut self,
+        agent: &Agent,
+        claimed: &ClaimedParts,
+        unix_ms: i64,
+    ) -> Result<(), Error> {
         self.write(|transaction| {
             let mut update = transaction.prepare(
                 "UPDATE receipt SET state = 'delivered', delivered = ?3, leased_until = ?4
@@ -163,8 +170,8 @@ impl Journal {
         })
     }
 
-    /// Claimed messages could not be written: they are pending again at once.
-    pub fn release(&mut self, agent: &Agent, claimed: &Claimed) -> Result<(), Error> {
+    /// Makes claimed messages pending again that could not be written.
+    pub fn release(&mut self, agent: &Agent, claimed: &ClaimedParts) -> Result<(), Error> {
         self.write(|transaction| {
             let mut update = transaction.prepare(
                 "UPDATE receipt SET state = 'queued', leased_until = NULL, call_id = NULL
@@ -178,7 +185,7 @@ impl Journal {
         })
     }
 
-    /// The agent has read these messages by other means than a claim. Gives the ids of those that are or were in its inbox.
+    /// Marks messages as seen that the agent has read by other means than a claim. Returns the ids of those that have a receipt.
     pub fn mark_seen(&mut self, agent: &Agent, ids: &[String], unix_ms: i64) -> Result<Vec<String>, Error> {
         // Plain data: it cannot fail to be written.
         let ids = serde_json::to_string(ids).unwrap_or_default();
@@ -200,7 +207,7 @@ impl Journal {
         })
     }
 
-    /// How far a message has come on its way to agents.
+    /// The delivery state of a message for each recipient.
     pub fn receipts(&mut self, id: &str) -> Result<Vec<ReceiptRow>, Error> {
         self.read(|connection| {
             connection
@@ -222,8 +229,8 @@ impl Journal {
     }
 }
 
-/// Whether an event of that agent would change its inbox.
-pub(crate) fn waits(
+/// Returns true if an event of the agent would change its inbox.
+pub(crate) fn would_change(
     connection: &Connection,
     agent: &str,
     claim: Option<&InboxUpdate<'_>>,
@@ -245,14 +252,14 @@ pub(crate) fn waits(
         .map(|found| found.is_some())
 }
 
-/// Puts a message into an agent's inbox, in as many parts as it has.
+/// Queues all parts of a message in an agent's inbox.
 pub(crate) fn queue(
     transaction: &Transaction<'_>,
     agent: &str,
     (seq, parts): (i64, usize),
     unix_ms: i64,
 ) -> rusqlite::Result<()> {
-    // A damaged journal may have kept the receipt of a message that it lost.
+    // `OR REPLACE`: a damaged journal may contain the receipt of a lost message with the same number.
     let mut insert = transaction.prepare(&format!(
         "INSERT OR REPLACE INTO receipt (agent, seq, part, parts, state, queued)
          VALUES (coalesce(({AGENT_NAMED}), ?1), ?2, ?3, ?4, 'queued', ?5)"
@@ -263,7 +270,7 @@ pub(crate) fn queue(
     Ok(())
 }
 
-/// What was sent to the name of an agent before that agent was known is for this agent now.
+/// Moves messages to an agent that were sent to its name before the agent was known.
 pub(crate) fn adopt(transaction: &Transaction<'_>, agent: &str, name: &str) -> rusqlite::Result<()> {
     transaction
         .prepare(
@@ -275,13 +282,13 @@ pub(crate) fn adopt(transaction: &Transaction<'_>, agent: &str, name: &str) -> r
         .map(drop)
 }
 
-/// Confirms what was delivered before, and claims what may enter now.
+/// Confirms earlier deliveries and claims the messages that may enter now.
 pub(crate) fn claim(
     transaction: &Transaction<'_>,
     agent: &str,
     claim: &InboxUpdate<'_>,
     stamp: &IdSource,
-) -> rusqlite::Result<Option<Claimed>> {
+) -> rusqlite::Result<Option<ClaimedParts>> {
     transaction
         .prepare(&format!(
             "UPDATE receipt SET state = 'seen', seen = ?2, leased_until = NULL WHERE agent = ?1 AND {CONFIRMED}"
@@ -308,7 +315,7 @@ pub(crate) fn claim(
         let until = stamp.unix_ms.saturating_add(millis(LEASE));
         lease.execute(params![agent, part.message.seq, until, claim.call_id, count(part.number)])?;
     }
-    Ok(Some(Claimed { parts, call_id: claim.call_id.map(str::to_owned) }))
+    Ok(Some(ClaimedParts { parts, call_id: claim.call_id.map(str::to_owned) }))
 }
 
 fn pending(connection: &Connection, agent: &str, unix_ms: i64) -> rusqlite::Result<Vec<MessagePart>> {
@@ -318,7 +325,7 @@ fn pending(connection: &Connection, agent: &str, unix_ms: i64) -> rusqlite::Resu
     if parts.len() < MAX_LOOKED_AT as usize {
         return Ok(parts);
     }
-    // One sender may have sent all of them, and must not keep back what others sent after it.
+    // All of them may be from one sender, which must not delay the messages of others.
     let of_each = format!(
         "WITH waiting AS (
              SELECT seq, part, row_number() OVER (PARTITION BY sender, category ORDER BY seq, part) AS place {from})
@@ -345,7 +352,7 @@ fn read_parts(
     Ok(parts)
 }
 
-/// What entered in the last minute, in order, and what another call is about to hand over.
+/// Parts that entered within the last minute, in order, and parts that another call is about to deliver.
 fn entered_recently(
     connection: &Connection,
     agent: &str,
@@ -362,7 +369,7 @@ fn entered_recently(
     Ok(entered)
 }
 
-/// Reads what entered, with its part from that column on.
+/// Reads entered parts. The columns of the part start at `after`.
 fn read_entered(mut rows: Rows<'_>, after: usize) -> rusqlite::Result<Vec<EnteredPart>> {
     let mut entered = Vec::new();
     while let Some(row) = rows.next()? {
@@ -373,14 +380,15 @@ fn read_entered(mut rows: Rows<'_>, after: usize) -> rusqlite::Result<Vec<Entere
     Ok(entered)
 }
 
-/// A message and which part of it, from that column on. A damaged row is skipped: it must not block the messages after it.
+/// Reads a message part. The columns of the part start at `from`. `None` for a damaged row, which must not block the messages
+/// after it.
 fn read_part(row: &Row<'_>, from: usize) -> rusqlite::Result<Option<MessagePart>> {
     let part = |column: usize| row.get(column).map(|number: u32| number as usize);
     let Some(message) = read(row)? else { return Ok(None) };
     Ok(Some(MessagePart { message, number: part(from)?, of: part(from + 1)? }))
 }
 
-/// A number of parts as SQLite has it. A body has a limit, so there are few.
+/// Converts a number of parts for SQLite. There are few, because message bodies have a size limit.
 fn count(parts: usize) -> u32 {
     u32::try_from(parts).unwrap_or(u32::MAX)
 }

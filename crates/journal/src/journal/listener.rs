@@ -1,4 +1,4 @@
-//! Listening: wait until there is something to read, pass it on, and only then move the cursor.
+//! Listening: waits for unread messages, delivers them, and only then moves the cursor.
 
 use std::time::{Duration, Instant};
 
@@ -13,21 +13,21 @@ use crate::lock::Lock;
 use crate::wake::subscription::Topic;
 use crate::wake::waiter::{OnParentExit, Waiter, WakeReason};
 
-/// How long a listener waits before it looks again at spooled events that were not applied in time.
+/// How long a listener waits before it checks again for spooled events that were not applied in time.
 const RETRY_SPOOL_AFTER: Duration = Duration::from_secs(1);
 
-/// How listening ended.
+/// The result of listening.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ListenOutcome {
-    /// How many messages were delivered.
+    /// This many messages were delivered.
     Delivered(usize),
-    /// No message came before the deadline.
+    /// The deadline passed without a message.
     TimedOut,
-    /// The parent process has ended; nothing was read.
+    /// The parent process exited; nothing was read.
     Orphaned,
 }
 
-/// A listener: one process that reads as some consumer.
+/// A process that reads as a consumer.
 #[derive(Debug)]
 pub struct Listener<'a> {
     journal: &'a mut Journal,
@@ -37,9 +37,9 @@ pub struct Listener<'a> {
 }
 
 impl<'a> Listener<'a> {
-    /// Begins to listen. From here on nothing is missed. `own` is the agent that listens: it does not hear itself.
+    /// Starts to listen. From now on no message is missed. `own` is the agent that listens: its own messages are skipped.
     ///
-    /// A consumer that never listened before starts at the beginning of what is kept, or with `from_now` at its end.
+    /// A new consumer starts at the beginning of the journal. With `from_now`, the consumer starts at the end.
     pub fn begin(
         journal: &'a mut Journal,
         consumer: Consumer,
@@ -56,10 +56,10 @@ impl<'a> Listener<'a> {
         Ok(Self { journal, consumer, own, waiter })
     }
 
-    /// Waits until there is something to read, at the latest until the deadline, and passes at most `most` messages on.
+    /// Waits for unread messages until the deadline, and passes at most `most` of them to `consume`.
     ///
-    /// `consume` returns how many it has written and flushed; the cursor then moves behind those. The others, because it
-    /// failed or the process died, are delivered again with the same ids.
+    /// `consume` returns how many it has written and flushed; the cursor moves past those. The others are delivered again with
+    /// the same ids, as after a crash.
     pub fn next<E: From<Error>>(
         &mut self,
         deadline: Option<Instant>,
@@ -86,13 +86,13 @@ impl<'a> Listener<'a> {
         }
     }
 
-    /// What was done to a damaged database since the last time.
+    /// Takes the last repair of the database, so that it is reported once.
     pub fn take_repair(&mut self) -> Option<Repair> {
         self.journal.take_repair()
     }
 
-    /// Waits until spooled events are applied. Returns when to look again, if some are left: no doorbell announces that the write
-    /// lock was released.
+    /// Waits until spooled events are applied. If some are left, returns when to check again: no doorbell rings when the write
+    /// lock is released.
     fn settle_spool(&mut self) -> Option<Instant> {
         let settled = self.journal.settle_spool().and_then(|()| self.journal.has_spooled_events());
         settled.unwrap_or(true).then(|| Instant::now() + RETRY_SPOOL_AFTER)
@@ -112,11 +112,11 @@ impl<'a> Listener<'a> {
 }
 
 impl Journal {
-    /// Passes on what a consumer has not read, at most `most` messages, and moves its cursor behind what was consumed.
+    /// Passes at most `most` unread messages to `consume`, and moves the cursor past those that it consumed.
     ///
-    /// Under the consumer's lock from reading to advancing, so that of two readers one gets a message, and the other
-    /// gets it only if the first died on the way. If another reader is at it until the deadline, nothing is read.
-    pub fn deliver_unread<E: From<Error>>(
+    /// Holds the consumer's lock from reading to advancing: of two readers, only one gets a message, unless the first dies
+    /// before it has advanced the cursor. If another reader holds the lock until the deadline, reads nothing.
+    fn deliver_unread<E: From<Error>>(
         &mut self,
         consumer: &Consumer,
         own: Option<&str>,

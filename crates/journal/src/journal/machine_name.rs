@@ -1,26 +1,30 @@
-//! What other machines are called here. A name belongs to one machine, and a machine has one name, until it is forgotten or a
-//! person names it otherwise: whatever a machine says of itself, it cannot take the name or the id of another one.
+//! Local names of other machines, and what was open under their earlier names.
+//!
+//! A name belongs to one machine and a machine has one name, until the machine is forgotten or the person renames it. So a
+//! machine cannot take over the name or the id of another one, whatever it reports about itself.
+//!
+//! The keys of a machine's episodes and the ids of its questions end with its name. If it is renamed while some are open, notes
+//! map its keys to the ones with the earlier name, so that later messages about them are stored under the same keys.
 
 use std::collections::BTreeMap;
 
 use ringer_core::Recipient;
-use rusqlite::{Connection, OptionalExtension, Transaction};
+use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
-use crate::db::text::text;
+use crate::db::column::text;
 use crate::error::Error;
-use crate::journal::schema::Journal;
-use crate::journal::{agent_note, earlier_key};
+use crate::journal::schema::{self, Journal};
 
-/// How the notes begin that hold the id of the machine of a name.
+/// Prefix of the notes that map a name to the id of its machine.
 const NOTE: &str = "relay-name:";
-/// How the notes begin that hold who chose a name. A name without one was chosen by its machine.
+/// Prefix of the notes with the source of a name. A name without one was chosen by its machine.
 const SOURCE: &str = "relay-name-by:";
-/// How the note of a name begins that is set in a link. The command of the link follows.
+/// Prefix of the source for a name that is set in a link. The command of the link follows.
 const LINK: &str = "link ";
-/// The note of a name that `ringer relay serve --name` sets.
+/// The source for a name that `ringer relay serve --name` sets.
 const SERVE: &str = "serve";
 
-/// Who chose what a machine is called here.
+/// Who chose the name of a machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NameSource {
     /// The machine itself, or the server of its team.
@@ -34,16 +38,16 @@ pub enum NameSource {
     Serve,
 }
 
-/// What became of giving a machine a name.
+/// The result of naming a machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum MachineNaming {
-    /// It has this name, now or for long.
+pub enum NamingResult {
+    /// The machine has this name, newly or already.
     Named,
     /// Another machine has this name.
     NameTaken,
     /// The machine has another name.
     HasOtherName {
-        /// That name.
+        /// Its name.
         name: String,
         /// Who chose it.
         source: NameSource,
@@ -79,9 +83,9 @@ fn source_note_of(name: &str) -> String {
     format!("{SOURCE}{name}")
 }
 
-/// The id of the machine of a name.
+/// The id of the machine with a name.
 pub(crate) fn id_of(connection: &Connection, name: &str) -> rusqlite::Result<Option<String>> {
-    agent_note::value(connection, &note_of(name))
+    schema::note(connection, &note_of(name))
 }
 
 /// The name of a machine.
@@ -92,29 +96,30 @@ pub(crate) fn name_of(connection: &Connection, machine_id: &str) -> rusqlite::Re
 }
 
 fn source_of(connection: &Connection, name: &str) -> rusqlite::Result<NameSource> {
-    let note = agent_note::value(connection, &source_note_of(name))?;
+    let note = schema::note(connection, &source_note_of(name))?;
     Ok(NameSource::of_note(note.as_deref()))
 }
 
-/// What is known of a machine and a name. `None` if both are free, or if the name is noted with another source.
+/// Checks a name for a machine. `None` if the name can be stored: both are free, or only the source of the name changes.
 fn naming(
     connection: &Connection,
     machine_id: &str,
     name: &str,
     source: &NameSource,
-) -> rusqlite::Result<Option<MachineNaming>> {
+) -> rusqlite::Result<Option<NamingResult>> {
     match (id_of(connection, name)?, name_of(connection, machine_id)?) {
         (Some(id), _) if id == machine_id => {
-            // What a person chose stays so when the machine says the same of itself, and `serve --name` is the strictest.
+            // The person's choice stays if the machine reports the same name. That of `serve --name` also stays if a link sets
+            // it.
             let noted = source_of(connection, name)?;
             let is_noted = *source == NameSource::Machine || noted == *source || noted == NameSource::Serve;
-            Ok(is_noted.then_some(MachineNaming::Named))
+            Ok(is_noted.then_some(NamingResult::Named))
         }
         (_, Some(other)) => {
             let source = source_of(connection, &other)?;
-            Ok(Some(MachineNaming::HasOtherName { name: other, source }))
+            Ok(Some(NamingResult::HasOtherName { name: other, source }))
         }
-        (Some(_), None) => Ok(Some(MachineNaming::NameTaken)),
+        (Some(_), None) => Ok(Some(NamingResult::NameTaken)),
         (None, None) => Ok(None),
     }
 }
@@ -125,15 +130,15 @@ fn note_name(
     name: &str,
     source: &NameSource,
 ) -> rusqlite::Result<()> {
-    agent_note::set(transaction, &note_of(name), machine_id)?;
-    earlier_key::forget_name(transaction, name)?;
+    schema::set_note(transaction, &note_of(name), machine_id)?;
+    forget_keys_ending_with(transaction, name)?;
     match source.note() {
-        Some(note) => agent_note::set(transaction, &source_note_of(name), &note),
+        Some(note) => schema::set_note(transaction, &source_note_of(name), &note),
         None => Ok(()),
     }
 }
 
-/// Takes the name of a machine away from it.
+/// Deletes the name of a machine.
 pub(crate) fn forget(transaction: &Transaction<'_>, machine_id: &str) -> rusqlite::Result<()> {
     while let Some(name) = name_of(transaction, machine_id)? {
         for note in [note_of(&name), source_note_of(&name)] {
@@ -143,7 +148,7 @@ pub(crate) fn forget(transaction: &Transaction<'_>, machine_id: &str) -> rusqlit
     Ok(())
 }
 
-/// What this machine wrote to agents of a machine, `agent:worker-1@from`, is for them under its new name. They may not have it yet.
+/// Changes the recipients of messages to agents of a renamed machine (`agent:worker-1@from`), which may not be delivered yet.
 fn readdress(transaction: &Transaction<'_>, from: &str, name: &str) -> rusqlite::Result<()> {
     let (from, name) = (format!("@{from}"), format!("@{name}"));
     let query = "SELECT seq, recipient FROM message WHERE machine IS NULL
@@ -155,7 +160,7 @@ fn readdress(transaction: &Transaction<'_>, from: &str, name: &str) -> rusqlite:
     let mut update = transaction.prepare("UPDATE message SET recipient = ?1 WHERE seq = ?2")?;
     for (seq, recipient) in rows {
         let recipient = recipient.strip_suffix(&from).map(|agent| format!("{agent}{name}"));
-        // One that is too long would be read as none, and the message would be for all.
+        // An invalid recipient, such as one that is too long, would be read as the default recipient.
         if let Some(recipient) = recipient.filter(|recipient| Recipient::parse(recipient).is_ok()) {
             update.execute(rusqlite::params![recipient, seq])?;
         }
@@ -164,67 +169,67 @@ fn readdress(transaction: &Transaction<'_>, from: &str, name: &str) -> rusqlite:
 }
 
 impl Journal {
-    /// Gives a name to a machine, if both are free, and notes who chose it.
+    /// Names a machine, if both the name and the machine are free, and records who chose the name.
     pub fn name_machine(
         &mut self,
         machine_id: &str,
         name: &str,
         source: &NameSource,
-    ) -> Result<MachineNaming, Error> {
+    ) -> Result<NamingResult, Error> {
         if let Some(naming) = self.read(|connection| naming(connection, machine_id, name, source))? {
             return Ok(naming);
         }
         self.write(|transaction| {
-            // Another process may have been quicker.
+            // Another process may have been faster.
             if let Some(naming) = naming(transaction, machine_id, name, source)? {
                 return Ok(naming);
             }
             note_name(transaction, machine_id, name, source)?;
-            Ok(MachineNaming::Named)
+            Ok(NamingResult::Named)
         })
     }
 
-    /// Gives a machine that has the name `from` another name, if that is free. Its messages get it, too, and so do those that
-    /// are for its agents. What is open of it keeps its keys, which [`Journal::earlier_keys`] gives. Links that use the name before are woken.
+    /// Renames a machine with the name `from`, if the new name is free. Updates its messages and the recipients of messages to
+    /// its agents. Its open episodes and questions keep their keys; see [`Journal::earlier_keys`]. Wakes all links.
     pub fn rename_machine(
         &mut self,
         machine_id: &str,
         from: &str,
         name: &str,
         source: &NameSource,
-    ) -> Result<MachineNaming, Error> {
+    ) -> Result<NamingResult, Error> {
         let naming = self.write(|transaction| {
             match naming(transaction, machine_id, name, source)? {
-                Some(MachineNaming::HasOtherName { name: known, .. }) if known == from => {}
+                Some(NamingResult::HasOtherName { name: known, .. }) if known == from => {}
                 Some(naming) => return Ok(naming),
                 None => {
                     note_name(transaction, machine_id, name, source)?;
-                    return Ok(MachineNaming::Named);
+                    return Ok(NamingResult::Named);
                 }
             }
             if id_of(transaction, name)?.is_some() {
-                return Ok(MachineNaming::NameTaken);
+                return Ok(NamingResult::NameTaken);
             }
-            earlier_key::note_open(transaction, machine_id, from)?;
+            note_open_keys(transaction, machine_id, from)?;
             forget(transaction, machine_id)?;
             note_name(transaction, machine_id, name, source)?;
             transaction.execute("UPDATE message SET machine = ?1 WHERE machine = ?2", [name, from])?;
             readdress(transaction, from, name)?;
-            Ok(MachineNaming::Named)
+            Ok(NamingResult::Named)
         })?;
         self.wake_links()?;
         Ok(naming)
     }
 
-    /// What was open when the machine of this name got it: under the machine's own keys, those that it is stored under.
+    /// Keys that were open when the machine got its name: maps the machine's own keys to the stored ones.
     pub fn earlier_keys(&mut self, machine: &str) -> Result<BTreeMap<String, String>, Error> {
         self.read(|connection| match id_of(connection, machine)? {
-            Some(machine_id) => earlier_key::keys_of(connection, &machine_id),
+            Some(machine_id) => open_keys_of(connection, &machine_id),
             None => Ok(BTreeMap::new()),
         })
     }
 
-    /// What a machine is called here, and who chose that.
+    /// The name of a machine, and who chose it.
     pub fn machine_name_and_source(
         &mut self,
         machine_id: &str,
@@ -236,31 +241,108 @@ impl Journal {
         })
     }
 
-    /// What a machine is called here.
+    /// The name of a machine.
     pub fn machine_name(&mut self, machine_id: &str) -> Result<Option<String>, Error> {
         self.read(|connection| name_of(connection, machine_id))
     }
 
-    /// The id of the machine of that name.
+    /// The id of the machine with a name.
     pub fn machine_id_of(&mut self, name: &str) -> Result<Option<String>, Error> {
         self.read(|connection| id_of(connection, name))
     }
 }
 
+/// Prefix of the notes with earlier keys: followed by the id of the machine and the machine's own key.
+const KEY_NOTE: &str = "relay-key:";
+/// How many open keys are noted. No machine has that many waiting agents.
+const MAX_KEYS: i64 = 1000;
+
+fn key_notes_of(machine_id: &str) -> String {
+    format!("{KEY_NOTE}{machine_id}:")
+}
+
+/// Notes the open keys of a machine before its name `from` is deleted.
+pub(crate) fn note_open_keys(
+    transaction: &Transaction<'_>,
+    machine_id: &str,
+    from: &str,
+) -> rusqlite::Result<()> {
+    let suffix = format!("@{from}");
+    // A mark ends an episode or answers a question.
+    let open = [("key", "mark-resolve"), ("question_id", "mark-answer")].map(|(column, end)| {
+        format!(
+            "SELECT {column} FROM message WHERE machine = ?1 AND kind NOT LIKE 'mark-%'
+             AND substr({column}, -length(?2)) = ?2 AND {column} NOT IN
+             (SELECT {column} FROM message WHERE machine = ?1 AND kind = '{end}' AND {column} IS NOT NULL)
+             GROUP BY {column} ORDER BY max(seq) DESC LIMIT ?3"
+        )
+    });
+    for query in open {
+        let keys: Vec<String> = transaction
+            .prepare(&query)?
+            .query_map(params![from, suffix, MAX_KEYS], |row| text(row, 0))?
+            .collect::<rusqlite::Result<_>>()?;
+        for key in keys {
+            if let Some(own) = key.strip_suffix(&suffix) {
+                schema::set_note(transaction, &format!("{}{own}", key_notes_of(machine_id)), &key)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Deletes the notes about keys that end with a name, when another machine gets it.
+pub(crate) fn forget_keys_ending_with(transaction: &Transaction<'_>, name: &str) -> rusqlite::Result<()> {
+    let delete = "DELETE FROM note WHERE name LIKE 'relay-key:%' AND substr(value, -length(?1)) = ?1";
+    transaction.execute(delete, [format!("@{name}")]).map(drop)
+}
+
+/// Deletes the notes about a machine's keys.
+pub(crate) fn forget_keys_of(transaction: &Transaction<'_>, machine_id: &str) -> rusqlite::Result<()> {
+    let delete = "DELETE FROM note WHERE substr(name, 1, length(?1)) = ?1";
+    transaction.execute(delete, [key_notes_of(machine_id)]).map(drop)
+}
+
+/// Deletes notes about keys without messages.
+pub(crate) fn forget_unused_keys(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
+    let delete = "DELETE FROM note WHERE name LIKE 'relay-key:%'
+                  AND value NOT IN (SELECT key FROM message WHERE key IS NOT NULL)
+                  AND value NOT IN (SELECT question_id FROM message WHERE question_id IS NOT NULL)";
+    transaction.execute(delete, []).map(drop)
+}
+
+/// The noted keys of a machine: maps its own keys to the stored ones.
+pub(crate) fn open_keys_of(
+    connection: &Connection,
+    machine_id: &str,
+) -> rusqlite::Result<BTreeMap<String, String>> {
+    let begin = key_notes_of(machine_id);
+    let mut statement = connection
+        .prepare("SELECT name, value FROM note WHERE name >= ?1 AND name < ?1 || char(0x10ffff)")?;
+    let rows = statement.query_map([&begin], |row| Ok((text(row, 0)?, text(row, 1)?)))?;
+    let mut keys = BTreeMap::new();
+    for row in rows {
+        let (name, key) = row?;
+        keys.extend(name.strip_prefix(&begin).map(|own| (own.to_owned(), key)));
+    }
+    Ok(keys)
+}
+
 #[cfg(test)]
 mod tests {
+    use ringer_core::message::{Mark, QuestionId, Tag};
+    use ringer_core::{Draft, Kind};
+
     use super::*;
     use crate::journal::test_journal::{draft, journal};
     use crate::{Cursor, IdSource, Import, ImportedMessage};
-    use ringer_core::message::{Mark, QuestionId, Tag};
-    use ringer_core::{Draft, Kind};
 
     fn link(command: &str) -> NameSource {
         NameSource::Link { command: command.to_owned() }
     }
 
-    fn has_other_name(name: &str, source: NameSource) -> MachineNaming {
-        MachineNaming::HasOtherName { name: name.to_owned(), source }
+    fn has_other_name(name: &str, source: NameSource) -> NamingResult {
+        NamingResult::HasOtherName { name: name.to_owned(), source }
     }
 
     #[test]
@@ -268,14 +350,14 @@ mod tests {
         let (_directory, mut journal) = journal();
         let mut name =
             |machine: &str, name: &str| journal.name_machine(machine, name, &NameSource::Machine).unwrap();
-        assert_eq!(name("m1", "box"), MachineNaming::Named);
-        assert_eq!(name("m1", "box"), MachineNaming::Named);
-        assert_eq!(name("m2", "box"), MachineNaming::NameTaken);
+        assert_eq!(name("m1", "box"), NamingResult::Named);
+        assert_eq!(name("m1", "box"), NamingResult::Named);
+        assert_eq!(name("m2", "box"), NamingResult::NameTaken);
         assert_eq!(name("m1", "other"), has_other_name("box", NameSource::Machine));
         assert_eq!(journal.machine_name("m1").unwrap().as_deref(), Some("box"));
         assert_eq!(journal.machine_id_of("box").unwrap().as_deref(), Some("m1"));
         journal.forget_machine("m1").unwrap();
-        assert_eq!(journal.name_machine("m2", "box", &NameSource::Machine).unwrap(), MachineNaming::Named);
+        assert_eq!(journal.name_machine("m2", "box", &NameSource::Machine).unwrap(), NamingResult::Named);
     }
 
     #[test]
@@ -303,10 +385,10 @@ mod tests {
             journal.name_machine(machine, name, &link(name)).unwrap();
         }
         let mut rename = |from: &str, to: &str| journal.rename_machine("m1", from, to, &link("box")).unwrap();
-        assert_eq!(rename("box", "vm"), MachineNaming::NameTaken);
+        assert_eq!(rename("box", "vm"), NamingResult::NameTaken);
         assert_eq!(rename("other", "build"), has_other_name("box", link("box")), "that is not its name");
-        assert_eq!(rename("box", "build"), MachineNaming::Named);
-        assert_eq!(rename("box", "build"), MachineNaming::Named, "twice is once");
+        assert_eq!(rename("box", "build"), NamingResult::Named);
+        assert_eq!(rename("box", "build"), NamingResult::Named, "twice is once");
         assert_eq!(journal.machine_name("m1").unwrap().as_deref(), Some("build"));
         assert_eq!(journal.machine_id_of("box").unwrap(), None);
         assert_eq!(journal.machine_id_of("vm").unwrap().as_deref(), Some("m2"));
@@ -385,13 +467,13 @@ mod tests {
         };
         let of_box = [("episode:a:2", "episode:a:2@box"), ("q-1", "q-1@box")];
         assert_eq!(journal.earlier_keys("build").unwrap(), open(&of_box));
-        // Once more, with one that came between.
+        // Again, with a new key in between.
         import(&mut journal, ("m1", "build"), &[with_key(notice, "episode:a:3@build")]);
         journal.rename_machine("m1", "build", "vm", &link("box")).unwrap();
         let of_build = ("episode:a:3", "episode:a:3@build");
         let all = [&of_box[..], &[of_build]].concat();
         assert_eq!(journal.earlier_keys("vm").unwrap(), open(&all));
-        // Keys with that name are those of another machine from now on.
+        // From now on, keys with that name belong to another machine.
         journal.name_machine("m2", "box", &link("other")).unwrap();
         assert_eq!(journal.earlier_keys("vm").unwrap(), open(&[of_build]));
         assert!(journal.earlier_keys("box").unwrap().is_empty());
@@ -409,7 +491,7 @@ mod tests {
         import(&mut journal, ("m1", "box"), &[draft]);
         journal.rename_machine("m1", "box", "build", &link("box")).unwrap();
         let forget = |journal: &mut Journal| {
-            journal.write(earlier_key::forget_messages).unwrap();
+            journal.write(forget_unused_keys).unwrap();
             journal.earlier_keys("build").unwrap().len()
         };
         assert_eq!(forget(&mut journal), 1);

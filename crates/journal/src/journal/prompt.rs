@@ -1,7 +1,7 @@
-//! The prompts of agents: what a client asks in a dialog, and the answer that it is given from elsewhere.
+//! Prompts: dialogs of agents' clients, and answers that are given outside the client.
 //!
-//! A prompt has the key of the notification that tells of it. It is open until the session itself shows that it is over. The
-//! first answer wins; an answer ends nothing by itself.
+//! A prompt has the key of its notification. It is open until the session shows that it is over. The first answer wins, but an
+//! answer alone does not end a prompt.
 
 use std::os::fd::BorrowedFd;
 use std::time::Instant;
@@ -12,7 +12,7 @@ use ringer_core::message::{Agent, Mark, MessageId, MessageOrigin, QuestionId, Ta
 use ringer_core::{Draft, Recipient, Scope, Sender};
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 
-use crate::db::text::{optional_text, text};
+use crate::db::column::{optional_text, text};
 use crate::error::Error;
 use crate::ids::IdSource;
 use crate::journal::append::put;
@@ -22,26 +22,26 @@ use crate::wake::doorbell;
 use crate::wake::subscription::{self, Topic};
 use crate::wake::waiter::OnParentExit;
 
-/// A prompt in the journal.
+/// A stored prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredPrompt {
     /// The key of its notification.
     pub key: String,
     /// The agent that asks.
     pub agent: Agent,
-    /// Where that works.
+    /// The scope of the agent.
     pub scope: Scope,
-    /// The tool call that it is about.
+    /// The tool call it is about.
     pub call: String,
     /// When it was asked, in milliseconds since 1970.
     pub asked_ms: i64,
-    /// What is asked.
+    /// The dialog.
     pub prompt: Prompt,
-    /// The answer from elsewhere, if there is one.
+    /// The answer from outside the client, if there is one.
     pub decision: Option<Decision>,
-    /// When the client was given that answer.
+    /// When that answer was passed to the client.
     pub handed_ms: Option<i64>,
-    /// When it was over: the client went on, with or without that answer.
+    /// When the client continued, with or without that answer.
     pub ended_ms: Option<i64>,
 }
 
@@ -52,17 +52,17 @@ pub struct Decision {
     pub answer: Answer,
     /// Who gave it.
     pub by: Sender,
-    /// The way it was given.
+    /// How it was given.
     pub with: AnsweredWith,
-    /// When, in milliseconds since 1970.
+    /// Time of the answer, in milliseconds since 1970.
     pub at_ms: i64,
 }
 
-/// What became of an answer.
+/// The result of answering a prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DecideOutcome {
-    /// It is the first one, and is on its way to the client.
+    /// The answer is the first one and will be passed to the client.
     Accepted,
     /// Another answer was first.
     AnsweredBefore(Decision),
@@ -73,7 +73,7 @@ pub enum DecideOutcome {
 const COLUMNS: &str =
     "key, agent, scope, call, asked, prompt, answer, answerer, answered, answered_with, handed, ended";
 
-/// Takes the answer from elsewhere back.
+/// Removes the answer.
 const WITHDRAW: &str =
     "UPDATE prompt SET answer = NULL, answerer = NULL, answered = NULL, answered_with = NULL,
      handed = NULL WHERE key = ?1";
@@ -84,17 +84,17 @@ impl Journal {
         self.read(|connection| by_key(connection, key))
     }
 
-    /// The prompt that a message tells of.
+    /// The prompt that a message is about.
     pub fn prompt_of_message(&mut self, id: &MessageId) -> Result<Option<StoredPrompt>, Error> {
         self.read(|connection| of_message(connection, "id", id.as_str()))
     }
 
-    /// The prompt that asks a question of a client.
+    /// The prompt that a question belongs to.
     pub fn prompt_of_question(&mut self, id: &QuestionId) -> Result<Option<StoredPrompt>, Error> {
         self.read(|connection| of_message(connection, "question_id", id.as_str()))
     }
 
-    /// The prompts that are not over, oldest first.
+    /// Open prompts, oldest first.
     pub fn open_prompts(&mut self) -> Result<Vec<StoredPrompt>, Error> {
         self.read(|connection| {
             connection
@@ -105,7 +105,7 @@ impl Journal {
         })
     }
 
-    /// Answers a prompt, if no other answer was first and it is not over. The answer is a message of the journal, too.
+    /// Answers a prompt if it is open and has no answer. Also appends the answer as a message.
     pub fn decide(
         &mut self,
         prompt: &StoredPrompt,
@@ -150,7 +150,7 @@ impl Journal {
         Ok(outcome)
     }
 
-    /// Takes an answer back that the client did not get, so that another one can be given.
+    /// Withdraws an answer that was not passed to the client, so that another one can be given.
     pub fn withdraw_decision(&mut self, prompt: &StoredPrompt) -> Result<(), Error> {
         self.write(|transaction| {
             let query = format!("{WITHDRAW} AND handed IS NULL AND ended IS NULL");
@@ -158,7 +158,7 @@ impl Journal {
         })
     }
 
-    /// Notes that the client was given the answer.
+    /// Records that the answer was passed to the client.
     pub fn note_answer_handed(&mut self, key: &str, unix_ms: i64) -> Result<(), Error> {
         self.write(|transaction| {
             transaction
@@ -168,14 +168,14 @@ impl Journal {
         })
     }
 
-    /// Whether a hook of the client waits for the answer to a prompt.
+    /// Returns true if a hook of the client is waiting for the answer to a prompt.
     pub fn is_waited_for(&mut self, key: &str) -> Result<bool, Error> {
         let topic = Topic::Prompt(key.to_owned());
         let bells = self.read(|connection| subscription::registered_for(connection, &topic))?;
         Ok(bells.iter().any(|bell| doorbell::is_alive(&doorbell::named(&self.home, bell))))
     }
 
-    /// Makes this process wait for the answer to the open prompt about a tool call. `None` if there is no such prompt.
+    /// Registers this process for the answer to the open prompt about a tool call. `None` if there is no such prompt.
     pub fn wait_at_prompt(&mut self, agent: &Agent, call: &str) -> Result<Option<PromptWaiter>, Error> {
         let Some(machine) = self.agent_machine(agent)? else { return Ok(None) };
         let Some(episode) = machine.prompt_about(call) else { return Ok(None) };
@@ -189,7 +189,7 @@ impl Journal {
     }
 }
 
-/// A process that waits for the answer to a prompt. It keeps no database open meanwhile.
+/// A process that waits for the answer to a prompt. It keeps no database open while it sleeps.
 #[derive(Debug)]
 pub struct PromptWaiter {
     key: String,
@@ -197,7 +197,7 @@ pub struct PromptWaiter {
 }
 
 impl PromptWaiter {
-    /// The prompt as it is now. `None` if it is gone, or if nothing can wake this process any more. To be called before each
+    /// Reads the prompt. `None` if it was deleted, or if nothing can wake this process any more. Call it before each
     /// [`Self::sleep`].
     pub fn look(&mut self) -> Result<Option<StoredPrompt>, Error> {
         match self.waiter.journal()? {
@@ -222,7 +222,7 @@ impl PromptWaiter {
     }
 }
 
-/// Stores a prompt that a client shows. One that is known stays as it is: a second hook of the same dialog joins it.
+/// Stores a prompt. Does not change an existing one, so that a second hook of the same dialog joins it.
 pub(crate) fn open(
     transaction: &Transaction<'_>,
     (agent, scope): (&Agent, &Scope),
@@ -240,20 +240,21 @@ pub(crate) fn open(
         .map(drop)
 }
 
-/// Notes which answer the client took. An answer from elsewhere that decides otherwise was too late: it is taken back, so that
-/// the command that gave it does not count it as taken.
-pub(crate) fn note_taken(
+/// Records which answer the client accepted. A stored answer that decides otherwise was too late: it is withdrawn, so that the
+/// command that gave it does not report success.
+pub(crate) fn note_client_answer(
     transaction: &Transaction<'_>,
     agent: &Agent,
     call: &str,
-    taken: &Answer,
+    accepted: &Answer,
 ) -> rusqlite::Result<()> {
     let stored: Vec<(String, String)> = transaction
         .prepare("SELECT key, answer FROM prompt WHERE agent = ?1 AND call = ?2 AND answer IS NOT NULL")?
         .query_map([agent.as_str(), call], |row| Ok((text(row, 0)?, text(row, 1)?)))?
         .collect::<rusqlite::Result<_>>()?;
     for (key, answer) in stored {
-        let is_same = serde_json::from_str::<Answer>(&answer).is_ok_and(|answer| answer.decides_like(taken));
+        let is_same =
+            serde_json::from_str::<Answer>(&answer).is_ok_and(|answer| answer.decides_like(accepted));
         if !is_same {
             transaction.prepare(WITHDRAW)?.execute([&key])?;
         }
@@ -261,7 +262,7 @@ pub(crate) fn note_taken(
     Ok(())
 }
 
-/// Notes that a prompt is over, if there is one with that key. The mark that resolves its notification wakes those who wait.
+/// Ends the prompt with a key, if there is one. The mark that resolves its notification wakes the waiting processes.
 pub(crate) fn end(transaction: &Transaction<'_>, key: &str, unix_ms: i64) -> rusqlite::Result<()> {
     transaction
         .prepare("UPDATE prompt SET ended = ?2 WHERE key = ?1 AND ended IS NULL")?
@@ -280,7 +281,7 @@ fn of_message(connection: &Connection, column: &str, id: &str) -> rusqlite::Resu
     key.map_or(Ok(None), |key| by_key(connection, &key))
 }
 
-/// `None` for a damaged row: what cannot be read in full cannot be answered.
+/// Reads a row. `None` if it is damaged: a prompt that cannot be read completely cannot be answered.
 fn read(row: &Row<'_>) -> rusqlite::Result<Option<StoredPrompt>> {
     let (Ok(agent), Ok(scope)) = (Agent::new(&text(row, 1)?), Scope::new(&text(row, 2)?)) else {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! Questions: asked once, open until they are answered or closed.
+//! Questions of agents and scripts: open until they are answered or closed.
 
 use std::os::fd::BorrowedFd;
 use std::time::Instant;
@@ -8,7 +8,7 @@ use ringer_core::message::{CLOSED_UNANSWERED, Mark, QuestionId, Tag};
 use ringer_core::{Draft, Kind, MessageId, Recipient, Scope, Sender};
 use rusqlite::{OptionalExtension, Row, Transaction, params};
 
-use crate::db::text::{optional_text, text};
+use crate::db::column::{optional_text, text};
 use crate::error::Error;
 use crate::ids::IdSource;
 use crate::journal::append::put;
@@ -16,20 +16,20 @@ use crate::journal::schema::Journal;
 use crate::wake::subscription::Topic;
 use crate::wake::waiter::{OnParentExit, Waiter, WakeReason};
 
-/// A question in the journal.
+/// A stored question.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Question {
     /// Its id.
     pub id: QuestionId,
-    /// Where it was asked.
+    /// The scope in which it was asked.
     pub scope: Scope,
     /// Who asked.
     pub asker: Sender,
-    /// When, in milliseconds since 1970.
+    /// When it was asked, in milliseconds since 1970.
     pub asked_ms: i64,
-    /// What.
+    /// The text.
     pub question: String,
-    /// Answers to choose from, if the asker gave some.
+    /// Answers to choose from; may be empty.
     pub options: Vec<String>,
     /// When it was closed.
     pub answered_ms: Option<i64>,
@@ -40,14 +40,14 @@ pub struct Question {
 }
 
 impl Question {
-    /// The question as prompts ask theirs: if it has options, one of them is the answer.
+    /// Converts the question to a prompt. If it has options, the answer is one of them.
     pub fn as_prompt(&self) -> PromptQuestion {
         let (text, options) = (self.question.clone(), self.options.clone());
         PromptQuestion { text, options, ..PromptQuestion::default() }
     }
 }
 
-/// A question that was just asked, and can be waited for.
+/// A new question whose answer can be waited for.
 #[derive(Debug)]
 pub struct PendingQuestion {
     /// The question's id.
@@ -58,8 +58,7 @@ pub struct PendingQuestion {
 const COLUMNS: &str = "id, scope, asker, asked, question, options, answered, answerer, answer";
 
 impl Journal {
-    /// Asks: stores the question and notifies of it, in one transaction. With `parent` given, the answer can be waited
-    /// for.
+    /// Stores a question and its notification in one transaction. With `wait`, the answer can be waited for.
     pub fn ask(
         &mut self,
         draft: &Draft,
@@ -103,7 +102,7 @@ impl Journal {
         Ok(PendingQuestion { id, waiter })
     }
 
-    /// An id that no question has. Two of one second may hit upon the same six digits.
+    /// An unused id. Two questions of the same second may get the same six random digits.
     fn free_question_id(&mut self, stamp: &IdSource) -> Result<QuestionId, Error> {
         let mut stamp = *stamp;
         loop {
@@ -114,17 +113,17 @@ impl Journal {
         }
     }
 
-    /// Waits for the answer. `None` when the deadline passed, the parent process has ended, or `stop` can be read or is hung up.
+    /// Waits for the answer. `None` if the deadline passed, the parent process exited, or `stop` is readable or hung up.
     pub fn wait_for_answer(
         &mut self,
-        asked: &mut PendingQuestion,
+        pending: &mut PendingQuestion,
         deadline: Option<Instant>,
         stop: Option<BorrowedFd<'_>>,
     ) -> Result<Option<Question>, Error> {
-        let Some(waiter) = &mut asked.waiter else { return Ok(None) };
+        let Some(waiter) = &mut pending.waiter else { return Ok(None) };
         loop {
             waiter.prepare(self)?;
-            let question = self.question(&asked.id)?;
+            let question = self.question(&pending.id)?;
             if let Some(question) = question.filter(|question| question.answered_ms.is_some()) {
                 return Ok(Some(question));
             }
@@ -152,7 +151,7 @@ impl Journal {
                 return Ok(None);
             }
             let mut bells = Vec::new();
-            for (draft, id) in tell(&question, answer, answerer, stamp) {
+            for (draft, id) in answer_messages(&question, answer, answerer, stamp) {
                 bells.extend(put(transaction, &draft, &id, stamp.unix_ms)?);
             }
             Ok(Some(bells))
@@ -167,7 +166,7 @@ impl Journal {
         }
     }
 
-    /// The asking process has printed the answer itself, so the message in the asker's inbox counts as seen.
+    /// Marks the answer in the asker's inbox as seen, after the asking process has printed it.
     pub fn mark_answer_read(&mut self, id: &QuestionId, unix_ms: i64) -> Result<(), Error> {
         self.write(|transaction| {
             transaction
@@ -188,7 +187,7 @@ impl Journal {
         })
     }
 
-    /// The messages that asked questions, by the questions' ids: of those still open, or of all; oldest first.
+    /// The ids of questions and of the messages that asked them, oldest first: only open ones, or all.
     pub fn question_messages(&mut self, closed_too: bool) -> Result<Vec<(QuestionId, MessageId)>, Error> {
         self.read(|connection| {
             let query = "SELECT question_id, id FROM message WHERE kind = 'question' AND question_id IN (
@@ -203,7 +202,7 @@ impl Journal {
         })
     }
 
-    /// The open questions that were asked on this machine by messages of a category, oldest first.
+    /// Open questions of this machine whose messages have a category, oldest first.
     pub fn open_questions_of_category(&mut self, category: &str) -> Result<Vec<QuestionId>, Error> {
         self.read(|connection| {
             let query = "SELECT question_id FROM message
@@ -216,7 +215,7 @@ impl Journal {
         })
     }
 
-    /// The questions of a scope (or of all), oldest first: those still open, or all that are kept.
+    /// The questions of a scope, or of all scopes, oldest first: only open ones, or all.
     pub fn questions(&mut self, scope: Option<&Scope>, closed_too: bool) -> Result<Vec<Question>, Error> {
         self.read(|connection| {
             connection
@@ -231,12 +230,11 @@ impl Journal {
     }
 }
 
-/// The category of a message that brings an answer.
+/// Category of messages that deliver an answer.
 const ANSWER: &str = "answer";
 
-/// What an answer puts into the journal: the mark that closes the question everywhere, and the answer itself for the
-/// agent that asked.
-fn tell(
+/// The messages for an answer: the mark that closes the question, and the answer for the agent that asked.
+fn answer_messages(
     question: &Question,
     answer: Option<&str>,
     answerer: &Sender,
@@ -261,7 +259,7 @@ fn tell(
     drafts
 }
 
-/// `None` for one whose id is none any more: it cannot be answered.
+/// Reads a row. `None` if its id is damaged: it cannot be answered.
 fn read(row: &Row<'_>) -> rusqlite::Result<Option<Question>> {
     let Ok(id) = QuestionId::parse(&text(row, 0)?) else { return Ok(None) };
     Ok(Some(Question {

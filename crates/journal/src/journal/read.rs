@@ -1,48 +1,49 @@
-//! Reads the journal from a cursor on.
+//! Reads and follows the journal.
 
+use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Instant;
 
 use ringer_core::{Kind, Message, MessageId, Scope};
-use rusqlite::{ToSql, params};
+use rusqlite::{Connection, ToSql, params};
 
+use crate::db::column::{optional_text, text};
 use crate::db::repair_record::quarantine_rows;
-use crate::db::text::text;
 use crate::error::Error;
 use crate::ids::IdSource;
 use crate::journal::row::{COLUMNS, has_id, read};
-use crate::journal::schema::Journal;
-use crate::position::{Age, ReadPosition};
+use crate::journal::schema::{Journal, generation, highest};
+use crate::position::{Age, CatchUp, Cursor, ReadPosition};
 use crate::wake::subscription::Topic;
 use crate::wake::waiter::{OnParentExit, Waiter, WakeReason};
 
-/// Which messages to read.
+/// Selects messages. Unset fields match everything.
 #[derive(Debug, Clone, Default)]
 pub struct Filter {
-    /// Only of this scope.
+    /// Scope.
     pub scope: Option<Scope>,
-    /// Only from this sender.
+    /// Sender.
     pub sender: Option<String>,
-    /// Only of this kind.
+    /// Kind.
     pub kind: Option<Kind>,
-    /// Only of this category.
+    /// Category.
     pub category: Option<&'static str>,
-    /// Only for this recipient.
+    /// Recipient.
     pub recipient: Option<String>,
-    /// Only sent at this time (milliseconds since 1970) or later.
+    /// Earliest time of sending, in milliseconds since 1970.
     pub since_ms: Option<i64>,
 }
 
-/// What was read behind a cursor.
+/// Messages read after a cursor.
 #[derive(Debug, Default)]
 pub struct Batch {
     /// The messages, in order.
     pub messages: Vec<Message>,
-    /// The numbers of rows that are damaged so that they are no messages any more.
+    /// Sequence numbers of rows that are too damaged to be messages.
     pub unreadable: Vec<i64>,
 }
 
 impl Journal {
-    /// Every message after a sequence number, in order, and what cannot be read among them; at most `most` messages.
+    /// The messages after a sequence number, in order, and the unreadable rows among them; at most `most` messages.
     pub fn batch_after(&mut self, seq: i64, most: usize) -> Result<Batch, Error> {
         let query = format!("SELECT {COLUMNS} FROM message WHERE seq > ?1 ORDER BY seq");
         self.read(|connection| {
@@ -62,22 +63,22 @@ impl Journal {
         })
     }
 
-    /// Takes messages out that are damaged so that they are none any more, by their numbers. Their bytes are kept.
+    /// Quarantines unreadable rows by their sequence numbers. Their bytes are kept.
     pub fn quarantine_messages(&mut self, numbers: &[i64], stamp: &IdSource) -> Result<(), Error> {
         self.write(|transaction| quarantine_rows(transaction, ("message", "seq"), numbers, *stamp))
     }
 
-    /// Every message after a sequence number, in order, marks included; at most `most`.
+    /// The messages after a sequence number, in order, including marks; at most `most`.
     pub fn messages_after(&mut self, seq: i64, most: usize) -> Result<Vec<Message>, Error> {
         self.select(&format!("SELECT {COLUMNS} FROM message WHERE seq > ?1 ORDER BY seq"), &[&seq], most)
     }
 
-    /// The messages after a sequence number that match, without marks, in order; at most `most`.
+    /// The matching messages after a sequence number, in order, without marks; at most `most`.
     pub fn matching_after(&mut self, filter: &Filter, seq: i64, most: usize) -> Result<Vec<Message>, Error> {
         self.matching(filter, seq, "ASC", most)
     }
 
-    /// The newest messages that match, without marks, the newest first; at most so many.
+    /// The newest matching messages, newest first, without marks; at most `most`.
     pub fn newest_matching(&mut self, filter: &Filter, most: usize) -> Result<Vec<Message>, Error> {
         self.matching(filter, 0, "DESC", most)
     }
@@ -111,7 +112,7 @@ impl Journal {
         )
     }
 
-    /// The number of the last message; 0 in an empty journal.
+    /// Sequence number of the last message; 0 if there is none.
     pub fn last_seq(&mut self) -> Result<i64, Error> {
         let query = "SELECT coalesce(max(seq), 0) FROM message";
         self.read(|connection| connection.query_row(query, [], |row| row.get(0)))
@@ -133,7 +134,7 @@ impl Journal {
         })
     }
 
-    /// Those of some messages that are kept, in order.
+    /// The messages with these ids that still exist, in order.
     pub fn messages(&mut self, ids: &[MessageId]) -> Result<Vec<Message>, Error> {
         let mut messages = Vec::new();
         for id in ids {
@@ -143,9 +144,9 @@ impl Journal {
         Ok(messages)
     }
 
-    /// All rows of a query, read before anything else happens: no read transaction stays open.
+    /// Reads all messages of a query at once, so that no read transaction stays open.
     ///
-    /// At most `most` are given; counted here and not by SQL, because an invalid row does not count.
+    /// Returns at most `most`, counted here and not in SQL because damaged rows do not count.
     pub(crate) fn select(
         &mut self,
         query: &str,
@@ -159,7 +160,7 @@ impl Journal {
             while messages.len() < most
                 && let Some(row) = rows.next()?
             {
-                // A damaged row is skipped: it must not block the messages after it.
+                // Skips a damaged row: it must not block the messages after it.
                 messages.extend(read(row)?);
             }
             Ok(messages)
@@ -172,11 +173,11 @@ impl Journal {
 pub struct JournalFollower<'a> {
     journal: &'a mut Journal,
     waiter: Waiter,
-    taken: ReadPosition,
+    position: ReadPosition,
 }
 
 impl<'a> JournalFollower<'a> {
-    /// Begins to follow after a message, or at the beginning.
+    /// Starts after a message, or at the beginning.
     pub fn begin(
         journal: &'a mut Journal,
         after: Option<&Message>,
@@ -184,15 +185,15 @@ impl<'a> JournalFollower<'a> {
     ) -> Result<Self, Error> {
         let (waiter, ()) =
             Waiter::register(journal, Topic::Everything, &Scope::global(), "watch", parent, |_| Ok(()))?;
-        let mut taken = ReadPosition::default();
+        let mut position = ReadPosition::default();
         if let Some(message) = after {
-            taken.cursor.generation = Some(journal.generation()?);
-            taken.advance(message.seq, &message.id);
+            position.cursor.generation = Some(journal.generation()?);
+            position.advance(message.seq, &message.id);
         }
-        Ok(Self { journal, waiter, taken })
+        Ok(Self { journal, waiter, position })
     }
 
-    /// The next messages that match, once there are some. Empty when the deadline passed or the parent ended.
+    /// Waits for the next matching messages. Empty if the deadline passed or the parent exited.
     pub fn next(
         &mut self,
         filter: &Filter,
@@ -210,21 +211,92 @@ impl<'a> JournalFollower<'a> {
             }
         }
     }
-    /// What matches behind our place. If the journal was exchanged, it starts over, without what was sent before the last
-    /// message that it gave.
+
+    /// The matching messages after the position. If the journal file was replaced, starts over and skips messages that were
+    /// sent before the last one it returned.
     fn read(&mut self, filter: &Filter, most: usize) -> Result<Vec<Message>, Error> {
-        self.taken = self.journal.resume_at(&self.taken)?;
+        self.position = self.journal.resume_at(&self.position)?;
         loop {
-            let mut messages = self.journal.matching_after(filter, self.taken.cursor.seq, most)?;
+            let mut messages = self.journal.matching_after(filter, self.position.cursor.seq, most)?;
             let is_end = messages.is_empty();
             messages.retain(|message| {
-                let is_old = self.taken.age(message) == Age::Old;
-                self.taken.advance(message.seq, &message.id);
+                let is_old = self.position.age(message) == Age::Old;
+                self.position.advance(message.seq, &message.id);
                 !is_old
             });
             if is_end || !messages.is_empty() {
                 return Ok(messages);
             }
         }
+    }
+}
+
+impl Journal {
+    /// The generation of this file: a random word written when it was created. Empty if it is damaged.
+    pub fn generation(&mut self) -> Result<String, Error> {
+        self.read(generation)
+    }
+
+    /// Where a reader continues in this file: at its position if that belongs to this file, else at the beginning. The file may
+    /// have been removed, damaged, or replaced by an older copy since.
+    pub fn resume_at(&mut self, taken: &ReadPosition) -> Result<ReadPosition, Error> {
+        self.read(|connection| resume_at(connection, taken))
+    }
+
+    /// The highest sequence number that this file ever assigned; 0 in a new one.
+    pub fn highest(&mut self) -> Result<i64, Error> {
+        self.read(highest)
+    }
+}
+
+fn resume_at(connection: &Connection, taken: &ReadPosition) -> rusqlite::Result<ReadPosition> {
+    let (generation, highest) = (generation(connection)?, highest(connection)?);
+    let cursor = &taken.cursor;
+    let id: Option<String> =
+        connection.query_row("SELECT (SELECT id FROM message WHERE seq = ?1)", [cursor.seq], |row| {
+            optional_text(row, 0)
+        })?;
+    let is_same = match &cursor.generation {
+        Some(known) => *known == generation && (id.is_none() || id == cursor.id),
+        // A position without a generation is trusted.
+        None => true,
+    };
+    if is_same && cursor.seq <= highest {
+        let id = id.or_else(|| cursor.id.clone());
+        let cursor = Cursor { generation: Some(generation), seq: cursor.seq, id };
+        return Ok(ReadPosition { cursor, catch_up: taken.catch_up.clone() });
+    }
+    let has_taken = cursor.seq > 0 || taken.catch_up.is_some();
+    let catch_up = CatchUp { newest: taken.newest().unwrap_or_default(), until: highest };
+    let catch_up = Some(catch_up).filter(|_| has_taken);
+    Ok(ReadPosition { cursor: Cursor { generation: Some(generation), seq: 0, id: None }, catch_up })
+}
+
+/// A doorbell for a link to other machines. It rings for every message and for every change of an agent's state.
+#[derive(Debug)]
+pub struct JournalWatch {
+    waiter: Waiter,
+}
+
+impl JournalWatch {
+    /// Registers the doorbell. From now on no change is missed.
+    pub fn register(journal: &mut Journal) -> Result<Self, Error> {
+        // No repository has this id, so `ringer nuke` for a repository does not end a link.
+        let scope = Scope::new("links").unwrap_or_else(|_| Scope::global());
+        let parent = OnParentExit::Continue;
+        let (waiter, ()) =
+            Waiter::register(journal, Topic::EverythingAndAgents, &scope, "relay", parent, |_| Ok(()))?;
+        Ok(Self { waiter })
+    }
+
+    /// Drains the doorbell, and reopens the journal if its file was replaced. Call it before each read of the journal.
+    pub fn prepare(&mut self, journal: &mut Journal) -> Result<(), Error> {
+        self.waiter.prepare(journal)
+    }
+}
+
+impl AsFd for JournalWatch {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.waiter.doorbell().as_fd()
     }
 }

@@ -1,11 +1,11 @@
-//! What links to other machines do with the journal: they read what was written here, and store what was written there.
+//! Links to other machines: imports their messages, and reads the messages of this machine for export.
 //!
-//! A message of another machine has the name of that machine in its row. How far such messages are stored is a note that is
-//! written with them. How far another machine has stored the messages of this one is in `export`.
+//! The row of an imported message contains the name of its machine. The import position is a note that is written in the same
+//! transaction. Export positions are in `export`.
 //!
-//! Ids are unique in the journal, and every machine chooses those of its messages. One that takes the id of a message that
-//! this machine wrote is refused. One that has the id of a message of a third machine is stored under another id: one of the
-//! two machines lies, it is not known which, and neither message must hide the other.
+//! Ids are unique in the journal, but every machine chooses the ids of its messages. An imported message with the id of a
+//! message of this machine is refused. One with the id of a message of a third machine is stored under a new id: one of the two
+//! machines is lying, it is unknown which, and neither message must hide the other.
 
 use std::collections::BTreeSet;
 
@@ -16,68 +16,67 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 use crate::ids::IdSource;
-use crate::journal::append::put_of_machine;
+use crate::journal::append::put_with_machine;
+use crate::journal::export::{self, TeamNote, team_note_of};
+use crate::journal::machine_name;
 use crate::journal::row::{COLUMNS, read};
-use crate::journal::schema::Journal;
-use crate::journal::sequence::highest;
-use crate::journal::team::{TeamNote, team_note_of};
-use crate::journal::{agent_note, earlier_key, export, machine_name};
+use crate::journal::schema::{self, Journal, highest};
 use crate::position::Cursor;
 use crate::wake::subscription::{Topic, registered_for};
 
-/// How the notes begin that hold the id under which a message is stored here that has another id on its machine.
+/// Prefix of the notes that map an id on another machine to the id under which the message is stored here.
 const OTHER_ID: &str = "relay-id:";
 
-/// How the notes begin that hold what a message of another machine asks.
+/// Prefix of the notes with the prompt of an imported message.
 const PROMPT: &str = "relay-prompt:";
 
-/// A message of another machine, checked and ready to be stored.
+/// A validated message of another machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ImportedMessage {
-    /// Its id, which it had there.
+    /// Its id on that machine.
     pub id: MessageId,
-    /// When it was sent, by the clock of this machine.
+    /// When it was sent, converted to the clock of this machine.
     pub unix_ms: i64,
-    /// What it says.
+    /// Its content.
     pub draft: Draft,
-    /// What it asks, if that fits on a popup and may be answered from here.
+    /// Its prompt, if it fits on a popup and may be answered from here.
     pub prompt: Option<PromptContent>,
 }
 
-/// Messages of another machine that are stored in one step.
+/// A batch of messages of one machine.
 #[derive(Debug, Clone, Copy)]
 pub struct Import<'a> {
     /// The id of the machine.
     pub machine_id: &'a str,
-    /// What it is called here.
+    /// Its local name.
     pub machine: &'a str,
-    /// The messages, in its order.
+    /// The messages, in the order of that machine.
     pub messages: &'a [ImportedMessage],
-    /// The place of the last one in its journal.
+    /// Position of the last message in the journal of that machine.
     pub end: &'a Cursor,
 }
 
-/// What became of messages of another machine.
+/// The result of an import.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Imported {
-    /// How many were new.
+pub struct ImportResult {
+    /// Number of new messages.
     pub new: usize,
-    /// How many have the id of a message that this machine wrote, and were not stored.
+    /// Number of refused messages, which have the id of a message of this machine.
     pub refused: usize,
 }
 
-/// What was written on this machine behind a number.
+/// Messages of this machine after a sequence number.
 #[derive(Debug, Default)]
 pub struct OwnBatch {
     /// The messages, in order.
     pub messages: Vec<Message>,
-    /// Everything up to this number was looked at.
+    /// The batch covers all messages up to this sequence number.
     pub looked_at: i64,
-    /// There is more behind that.
+    /// There may be more messages after it.
     pub more: bool,
 }
 
-/// A place as a note holds it.
+/// The JSON format of an import position.
 #[derive(Serialize, Deserialize)]
 struct StoredPlace {
     generation: String,
@@ -90,9 +89,9 @@ fn note_of(machine_id: &str) -> String {
 }
 
 impl Journal {
-    /// Stores messages of another machine, those of them that are new, and how far they go. `None` if the machine no longer has
-    /// that name: nothing is stored then.
-    pub fn import(&mut self, import: &Import<'_>) -> Result<Option<Imported>, Error> {
+    /// Stores the new messages of another machine and the import position. `None`, storing nothing, if the machine no longer
+    /// has that name.
+    pub fn import(&mut self, import: &Import<'_>) -> Result<Option<ImportResult>, Error> {
         let stored = self.write(|transaction| {
             let id = machine_name::id_of(transaction, import.machine)?;
             let is_known = id.as_deref() == Some(import.machine_id);
@@ -101,44 +100,44 @@ impl Journal {
         Ok(stored.map(|stored| self.wake_for(stored)))
     }
 
-    /// The same for messages of several machines, and a note of a team, all in one transaction.
+    /// Imports messages of several machines and writes a note of a team, in one transaction.
     pub fn import_all(
         &mut self,
         imports: &[Import<'_>],
         note: Option<TeamNote<'_>>,
-    ) -> Result<Imported, Error> {
+    ) -> Result<ImportResult, Error> {
         let stored = self.write(|transaction| {
             let stored = store(transaction, imports)?;
             if let Some(TeamNote { key, note }) = note {
-                agent_note::set(transaction, &team_note_of(key), note)?;
+                schema::set_note(transaction, &team_note_of(key), note)?;
             }
             Ok(stored)
         })?;
         Ok(self.wake_for(stored))
     }
 
-    fn wake_for(&mut self, (imported, bells): (Imported, BTreeSet<String>)) -> Imported {
+    fn wake_for(&mut self, (imported, bells): (ImportResult, BTreeSet<String>)) -> ImportResult {
         if imported.new > 0 {
             self.wake(&bells.into_iter().collect::<Vec<_>>());
         }
         imported
     }
 
-    /// Wakes all links to other machines: what is known of one of them has changed.
+    /// Wakes all links to other machines, after something about one of them has changed.
     pub(crate) fn wake_links(&mut self) -> Result<(), Error> {
         let bells = self.read(|connection| registered_for(connection, &Topic::EverythingAndAgents))?;
         self.wake(&bells);
         Ok(())
     }
 
-    /// How far the messages of another machine are stored here. `None` if there are none.
+    /// How far the messages of another machine are stored here. `None` if none are.
     pub fn import_position(&mut self, machine_id: &str) -> Result<Option<Cursor>, Error> {
-        let note = self.read(|connection| agent_note::value(connection, &note_of(machine_id)))?;
+        let note = self.read(|connection| schema::note(connection, &note_of(machine_id)))?;
         let place = note.and_then(|note| serde_json::from_str::<StoredPlace>(&note).ok());
         Ok(place.map(|StoredPlace { generation, seq, id }| Cursor { generation: Some(generation), seq, id }))
     }
 
-    /// What was written on this machine behind a number, marks included; at most `most` messages.
+    /// The messages of this machine after a sequence number, including marks; at most `most`.
     pub fn own_after(&mut self, seq: i64, most: usize) -> Result<OwnBatch, Error> {
         let query = format!(
             "SELECT {COLUMNS} FROM message WHERE seq > ?1 AND seq <= ?2 AND machine IS NULL ORDER BY seq"
@@ -153,25 +152,25 @@ impl Journal {
                     batch.more = true;
                     break;
                 }
-                // A damaged row is skipped: it must not block the messages after it.
+                // Skips a damaged row: it must not block the messages after it.
                 batch.messages.extend(read(row)?);
             }
             Ok(batch)
         })
     }
 
-    /// Forgets the name of a machine, and how far the two sides are. Its messages stay. A link to it that is connected is woken.
+    /// Deletes the name of a machine and both positions. Its messages stay. Wakes the links.
     pub fn forget_machine(&mut self, machine_id: &str) -> Result<(), Error> {
         self.write(|transaction| {
             machine_name::forget(transaction, machine_id)?;
-            earlier_key::forget_machine(transaction, machine_id)?;
+            machine_name::forget_keys_of(transaction, machine_id)?;
             transaction.execute("DELETE FROM note WHERE name = ?1", [note_of(machine_id)])?;
             export::forget(transaction, machine_id)
         })?;
         self.wake_links()
     }
 
-    /// The newest notices of another machine that were stored here before a number, newest first; at most `most`.
+    /// The newest notices of another machine before a local sequence number, newest first; at most `most`.
     pub fn notices_of_machine(
         &mut self,
         machine: &str,
@@ -185,50 +184,50 @@ impl Journal {
         self.select(&query, params![machine, before], most)
     }
 
-    /// What a message of another machine asks, if a popup can answer it.
+    /// The prompt of an imported message, if a popup can answer it.
     pub fn prompt_elsewhere(&mut self, id: &MessageId) -> Result<Option<PromptContent>, Error> {
-        let note = self.read(|connection| agent_note::value(connection, &format!("{PROMPT}{id}")))?;
+        let note = self.read(|connection| schema::note(connection, &format!("{PROMPT}{id}")))?;
         Ok(note.and_then(|note| serde_json::from_str(&note).ok()))
     }
 
-    /// The machine that a message came from: `Some(None)` if it was written here, `None` if there is no such message.
+    /// The machine of a message: `Some(None)` for this machine, `None` if the message does not exist.
     pub fn machine_of(&mut self, id: &MessageId) -> Result<Option<Option<String>>, Error> {
         Ok(self.message(id.as_str())?.map(|message| message.machine))
     }
 }
 
-/// What became of one message of another machine.
-enum Put {
-    /// It is stored, and these doorbells wait for it.
+/// The result of storing an imported message.
+enum StoreResult {
+    /// It is new. Contains the doorbells to wake.
     New(Vec<String>),
     /// It was stored before.
     Known,
-    /// It has the id of a message that this machine wrote.
+    /// It has the id of a message of this machine.
     Refused,
 }
 
-/// Stores messages and how far they go. Gives what became of them, and the doorbells that wait for them.
+/// Stores messages and import positions. Returns the result and the doorbells to wake.
 fn store(
     transaction: &Transaction<'_>,
     imports: &[Import<'_>],
-) -> rusqlite::Result<(Imported, BTreeSet<String>)> {
-    let (mut imported, mut bells) = (Imported::default(), BTreeSet::new());
+) -> rusqlite::Result<(ImportResult, BTreeSet<String>)> {
+    let (mut imported, mut bells) = (ImportResult::default(), BTreeSet::new());
     for import in imports {
         for message in import.messages {
             match put(transaction, import, message)? {
-                Put::New(more) => {
+                StoreResult::New(more) => {
                     bells.extend(more);
                     imported.new += 1;
                 }
-                Put::Known => {}
-                Put::Refused => imported.refused += 1,
+                StoreResult::Known => {}
+                StoreResult::Refused => imported.refused += 1,
             }
         }
         let Cursor { generation, seq, id } = import.end.clone();
         let place = StoredPlace { generation: generation.unwrap_or_default(), seq, id };
         // Plain data: it cannot fail to be written.
         let place = serde_json::to_string(&place).unwrap_or_default();
-        agent_note::set(transaction, &note_of(import.machine_id), &place)?;
+        schema::set_note(transaction, &note_of(import.machine_id), &place)?;
     }
     Ok((imported, bells))
 }
@@ -237,41 +236,41 @@ fn put(
     transaction: &Transaction<'_>,
     import: &Import<'_>,
     message: &ImportedMessage,
-) -> rusqlite::Result<Put> {
+) -> rusqlite::Result<StoreResult> {
     let ImportedMessage { id, unix_ms, draft, prompt } = message;
     let machine = Some(import.machine);
-    if let Some(bells) = put_of_machine(transaction, draft, id, *unix_ms, machine)? {
+    if let Some(bells) = put_with_machine(transaction, draft, id, *unix_ms, machine)? {
         if let Some(prompt) = prompt.as_ref().and_then(|prompt| serde_json::to_string(prompt).ok()) {
-            agent_note::set(transaction, &format!("{PROMPT}{id}"), &prompt)?;
+            schema::set_note(transaction, &format!("{PROMPT}{id}"), &prompt)?;
         }
-        return Ok(Put::New(bells));
+        return Ok(StoreResult::New(bells));
     }
     let stored = "SELECT machine FROM message WHERE id = ?1";
     let stored: Option<String> = transaction.query_row(stored, [id.as_str()], |row| row.get(0))?;
-    let Some(stored) = stored else { return Ok(Put::Refused) };
-    // A name without a machine is an earlier name of this one, or of one that was removed.
+    let Some(stored) = stored else { return Ok(StoreResult::Refused) };
+    // A name without a machine is an earlier name of this machine, or that of a removed one.
     let other = machine_name::id_of(transaction, &stored)?.filter(|other| other != import.machine_id);
     if stored == import.machine || other.is_none() {
-        return Ok(Put::Known);
+        return Ok(StoreResult::Known);
     }
     let note = format!("{OTHER_ID}{}:{id}", import.machine_id);
-    if agent_note::value(transaction, &note)?.is_some() {
-        return Ok(Put::Known);
+    if schema::note(transaction, &note)?.is_some() {
+        return Ok(StoreResult::Known);
     }
     let own_id = IdSource { unix_ms: *unix_ms, ..IdSource::now() }.message_id();
-    agent_note::set(transaction, &note, own_id.as_str())?;
-    let bells = put_of_machine(transaction, draft, &own_id, *unix_ms, machine)?;
-    Ok(bells.map_or(Put::Known, Put::New))
+    schema::set_note(transaction, &note, own_id.as_str())?;
+    let bells = put_with_machine(transaction, draft, &own_id, *unix_ms, machine)?;
+    Ok(bells.map_or(StoreResult::Known, StoreResult::New))
 }
 
-/// Deletes the notes about messages that are no longer there.
+/// Deletes notes about imported messages that no longer exist.
 pub(crate) fn forget_messages_of_machines(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
     let delete = "DELETE FROM note WHERE name LIKE 'relay-id:%' AND value NOT IN (SELECT id FROM message)";
     transaction.execute(delete, [])?;
     let delete = "DELETE FROM note WHERE name LIKE 'relay-prompt:%'
                   AND substr(name, 14) NOT IN (SELECT id FROM message)";
     transaction.execute(delete, [])?;
-    earlier_key::forget_messages(transaction)
+    machine_name::forget_unused_keys(transaction)
 }
 
 #[cfg(test)]
@@ -289,7 +288,7 @@ mod tests {
         (machine_id, machine): (&str, &str),
         messages: &[ImportedMessage],
         seq: i64,
-    ) -> Imported {
+    ) -> ImportResult {
         let end = Cursor { generation: Some("g".to_owned()), seq, id: None };
         journal.import(&Import { machine_id, machine, messages, end: &end }).unwrap().expect("a machine")
     }
@@ -308,11 +307,11 @@ mod tests {
             draft: draft(text),
             prompt: None,
         };
-        // The machine that lies was quicker than the one whose message it is.
+        // The lying machine was faster than the owner of the message.
         let (lie, truth) = ([of(&id, "lie"), of(&own, "not yours")], [of(&id, "truth")]);
-        assert_eq!(import_of(&mut journal, ("m1", "eve"), &lie, 2), Imported { new: 1, refused: 1 });
-        assert_eq!(import_of(&mut journal, ("m2", "box"), &truth, 1), Imported { new: 1, refused: 0 });
-        assert_eq!(import_of(&mut journal, ("m2", "box"), &truth, 1), Imported::default(), "once");
+        assert_eq!(import_of(&mut journal, ("m1", "eve"), &lie, 2), ImportResult { new: 1, refused: 1 });
+        assert_eq!(import_of(&mut journal, ("m2", "box"), &truth, 1), ImportResult { new: 1, refused: 0 });
+        assert_eq!(import_of(&mut journal, ("m2", "box"), &truth, 1), ImportResult::default(), "once");
         let messages = journal.messages_after(0, 10).unwrap();
         let found: Vec<_> =
             messages.iter().map(|found| (found.machine.as_deref(), found.draft.body.as_str())).collect();
@@ -321,7 +320,7 @@ mod tests {
         journal.forget_machine("m2").unwrap();
         journal.name_machine("m2", "build", &NameSource::Machine).unwrap();
         let known = ImportedMessage { id: messages[2].id.clone(), ..truth[0].clone() };
-        assert_eq!(import_of(&mut journal, ("m2", "build"), &[known], 1), Imported::default());
+        assert_eq!(import_of(&mut journal, ("m2", "build"), &[known], 1), ImportResult::default());
     }
 
     #[test]
@@ -383,8 +382,8 @@ mod tests {
         journal.rename_machine("m1", "box", "build", &source).unwrap();
         assert_eq!(journal.import(&import).unwrap(), None);
         let import = Import { machine: "build", ..import };
-        assert_eq!(journal.import(&import).unwrap(), Some(Imported { new: 1, refused: 0 }));
-        // What it sent stays its own under the next name.
+        assert_eq!(journal.import(&import).unwrap(), Some(ImportResult { new: 1, refused: 0 }));
+        // Its messages stay its own under the next name.
         journal.rename_machine("m1", "build", "vm", &source).unwrap();
         let machine = journal.machine_of(&import.messages[0].id).unwrap();
         assert_eq!(machine, Some(Some("vm".to_owned())));

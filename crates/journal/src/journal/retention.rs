@@ -1,11 +1,10 @@
-//! What is kept, and for how long.
+//! Retention: prunes old messages and everything that belongs to them.
 //!
-//! Age is counted in prunings, not by the wall clock: a clock that jumps forward by years must not delete what came in a
-//! minute ago. Each pruning notes the highest number of that moment, and there is at most one in [`INTERVAL`] of the time
-//! that the machine runs.
+//! Age is counted in prunings, not by the wall clock: a clock that jumps forward by years must not delete a message from a
+//! minute ago. Each pruning records the highest sequence number, and there is at most one per [`INTERVAL`] of uptime.
 //!
-//! Messages are deleted in pieces, each in a transaction of its own: a hook waits for the write lock for 50 ms. A process that
-//! is killed between two pieces leaves the rest to the next pruning.
+//! Messages are deleted in pieces, each in its own transaction, because hooks wait only 50 ms for the write lock. If a process is
+//! killed between two pieces, the next pruning deletes the rest.
 
 use std::thread;
 use std::time::Duration;
@@ -15,93 +14,93 @@ use ringer_core::{Draft, Kind, MessageId, Recipient, Scope, Sender};
 use rusqlite::{Connection, OptionalExtension, Transaction};
 use serde::{Deserialize, Serialize};
 
-use crate::db::text::text;
+use crate::db::column::text;
 use crate::error::Error;
 use crate::ids::{IdSource, Uptime};
 use crate::journal::agent::apply::forget_ended_processes;
-use crate::journal::agent_note::{self, OF_GONE_AGENTS};
 use crate::journal::append::put;
 use crate::journal::relay::forget_messages_of_machines;
-use crate::journal::schema::Journal;
-use crate::journal::sequence::{self, POSITION};
+use crate::journal::schema::{self, Journal, POSITION};
 
-/// How much is kept.
+/// Limits on what is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RetentionLimits {
-    /// Messages from this many prunings ago are deleted, unless a cursor, an inbox or an open question still needs
-    /// them. A cursor that was not used for as long keeps nothing.
+    /// Messages older than this many prunings are deleted, unless a cursor, an inbox or an open question still needs them. A
+    /// cursor that was not used for that long does not count.
     pub prunings: usize,
-    /// More messages than this are not kept, oldest first, read or not.
+    /// Maximum number of messages. The oldest ones above it are deleted, read or not.
     pub messages: u32,
-    /// More bytes than this are not kept either.
+    /// Maximum size of the database, in bytes.
     pub bytes: u64,
 }
 
 impl Default for RetentionLimits {
-    /// About a month, and what a query over all of it can still bear.
+    /// About a month, and an amount that a query over all messages can handle.
     fn default() -> Self {
         Self { prunings: 30, messages: 200_000, bytes: 1 << 30 }
     }
 }
 
-/// What was forgotten.
+/// The result of a pruning.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PruneResult {
-    /// Messages.
+    /// Number of deleted messages.
     pub messages: usize,
-    /// Of them, how many went because there were too many, read or not.
+    /// How many of them were deleted because of a limit, read or not.
     pub over_limit: usize,
 }
 
-/// The shortest time between two prunings, of the time that the machine runs. Less than a day, so that a daily routine
-/// does not skip every second one.
+/// Minimum uptime between two prunings. Less than a day, so that a daily routine does not skip every second one.
 const INTERVAL: Duration = Duration::from_hours(20);
-/// How much of that may pass before it is written down, so that a machine that is started anew each day prunes as well.
+/// How often the elapsed uptime is stored, so that a machine that is rebooted every day prunes as well.
 const NOTE_AFTER: Duration = Duration::from_hours(1);
-/// Messages that are looked at or deleted in one transaction: a few milliseconds for which other writers wait.
+/// How many messages are checked or deleted in one transaction: a few milliseconds for which other writers wait.
 const PIECE: usize = 200;
-/// How long the write lock is left to others after a piece. A waiting writer tries it every 25 ms at least.
+/// Pause between two pieces, for other writers. A waiting writer tries the lock at least every 25 ms.
 const PAUSE: Duration = Duration::from_millis(30);
 
-/// The note that holds the prunings.
+/// Note with the [`PruningHistory`].
 const PRUNINGS: &str = "prunings";
-/// The note with the oldest message that was left when others were removed last.
+/// Note with the oldest message that remained after the last deletion.
 const KEPT_FROM: &str = "kept from";
-/// The note with the time at which deleted messages were last reported to the person.
+/// Note with the time at which deletions were last reported to the person.
 const REPORTED: &str = "told of forgotten messages";
-/// The note with the number of those that were deleted since, read or not.
+/// Note with the number of messages that were deleted because of a limit since then.
 const UNREPORTED: &str = "forgotten messages to tell of";
 
-/// The prunings so far.
+/// SQL condition for notes about deleted agents (`agent:ID`).
+const OF_GONE_AGENTS: &str = "name LIKE 'agent:%' AND substr(name, 7) NOT IN (SELECT id FROM agent)";
+
+/// Earlier prunings.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct PruningHistory {
-    /// How many there were.
+    /// Their number.
     count: usize,
-    /// The highest number at each of the last ones, oldest first.
+    /// Highest sequence number at each of the last prunings, oldest first.
     highest: Vec<i64>,
-    /// The boot in which the time was looked at last.
+    /// The boot in which `at` was stored.
     boot: String,
-    /// Seconds since that boot, then.
+    /// Uptime in that boot, in seconds.
     at: u64,
-    /// Seconds since the last pruning, until then.
+    /// Uptime between the last pruning and `at`, in seconds.
     waited: u64,
 }
 
 impl PruningHistory {
     fn read(connection: &Connection) -> rusqlite::Result<Option<Self>> {
-        let known = agent_note::value(connection, PRUNINGS)?
-            .and_then(|note| serde_json::from_str::<Self>(&note).ok());
-        // Numbers only grow: others are damaged, and must not make anything old.
+        let known =
+            schema::note(connection, PRUNINGS)?.and_then(|note| serde_json::from_str::<Self>(&note).ok());
+        // Sequence numbers only grow. Others are damaged and must not make messages count as old.
         Ok(known.filter(|known| known.highest.is_sorted()))
     }
 
     fn write(&self, transaction: &Transaction<'_>) -> rusqlite::Result<()> {
         // Plain data: it cannot fail to be written.
         let value = serde_json::to_string(self).unwrap_or_default();
-        agent_note::set(transaction, PRUNINGS, &value)
+        schema::set_note(transaction, PRUNINGS, &value)
     }
 
-    /// The time that passed since it was looked at last: what the machine has been running since then, as far as is known.
+    /// Uptime since `at`, as far as it is known.
     fn passed(&self, uptime: &Uptime) -> Duration {
         let at = if uptime.boot == self.boot { Duration::from_secs(self.at) } else { Duration::ZERO };
         uptime.since_boot.saturating_sub(at)
@@ -114,7 +113,7 @@ impl PruningHistory {
 }
 
 impl Journal {
-    /// Prunes with the usual limits if it is time. It may take seconds where there is much to remove.
+    /// Prunes with the default limits if a pruning is due. May take seconds if there is much to delete.
     pub fn prune_if_due(&mut self, uptime: &Uptime, stamp: &IdSource) -> Result<(), Error> {
         let known = self.read(PruningHistory::read)?;
         let passed = known.as_ref().map(|known| known.passed(uptime));
@@ -150,7 +149,7 @@ impl Journal {
             prunings.look(uptime);
             prunings.waited = 0;
             prunings.count += 1;
-            let highest = sequence::highest(transaction)?;
+            let highest = schema::highest(transaction)?;
             let old = match prunings.highest.len().checked_sub(limits.prunings) {
                 Some(place) => prunings.highest[place],
                 None => 0,
@@ -174,12 +173,12 @@ impl Journal {
         Ok(PruneResult { messages: messages + over_limit, over_limit })
     }
 
-    /// Forgets messages up to that number that are not needed any more. Gives how many.
+    /// Deletes messages up to a sequence number that are not needed any more. Returns their number.
     fn forget_old(&mut self, old: i64, limits: RetentionLimits) -> Result<usize, Error> {
         let idle = i64::try_from(limits.prunings).unwrap_or(i64::MAX);
         let (mut after, mut forgotten) = (i64::MIN, 0);
         while let Some(last) = self.read(|connection| end_of_piece(connection, after, old))? {
-            // Looked at before the write lock is taken: most of what is kept for long stays for a reason.
+            // Checked before taking the write lock: most old messages are kept for a reason.
             if self.read(|connection| has_old(connection, (after, last), idle))? {
                 if forgotten > 0 {
                     thread::sleep(PAUSE);
@@ -191,11 +190,10 @@ impl Journal {
         Ok(forgotten)
     }
 
-    /// Forgets the dialogs of which no message is left. Only looking for them reads all messages, so that is done without the
-    /// write lock.
+    /// Deletes prompts without messages. Finding them requires reading all messages, so that happens without the write lock.
     fn forget_prompts(&mut self) -> Result<(), Error> {
         let (newest, keys) = self.read(|connection| {
-            let newest = sequence::highest(connection)?;
+            let newest = schema::highest(connection)?;
             let keys: rusqlite::Result<Vec<String>> = connection
                 .prepare(
                     "SELECT key FROM prompt WHERE key NOT IN (SELECT key FROM message WHERE key IS NOT NULL)",
@@ -208,7 +206,7 @@ impl Journal {
             return Ok(());
         }
         self.write(|transaction| {
-            // A dialog that was asked again meanwhile has a new message.
+            // A prompt may have got a new message meanwhile.
             let mut delete = transaction.prepare(
                 "DELETE FROM prompt WHERE key = ?1 AND NOT EXISTS (SELECT 1 FROM message WHERE seq > ?2 AND key = ?1)",
             )?;
@@ -216,19 +214,17 @@ impl Journal {
         })
     }
 
-    /// The oldest message that was left when others were removed last. What is older than that was removed because it was
-    /// old, and not lost to damage.
+    /// The oldest message that remained after the last deletion. Older messages were deleted on purpose and not lost to damage.
     pub fn kept_from(&mut self) -> Result<Option<MessageId>, Error> {
         self.read(|connection| {
             let parse = |id: String| MessageId::parse(&id).ok();
-            let noted = agent_note::value(connection, KEPT_FROM)?.and_then(parse);
-            // The note may be damaged, too: what the journal has is not older than what it keeps.
+            let noted = schema::note(connection, KEPT_FROM)?.and_then(parse);
+            // The note may be damaged, too: it cannot be newer than the oldest message.
             Ok(noted.zip(oldest(connection)?.and_then(parse)).map(|(noted, oldest)| noted.min(oldest)))
         })
     }
 
-    /// Forgets the oldest messages where there are more than the limits allow, read or not, and tells the person. Gives
-    /// how many.
+    /// Deletes the oldest messages above the limits, read or not, and reports that to the person. Returns their number.
     pub fn forget_over_limit(&mut self, limits: RetentionLimits, stamp: &IdSource) -> Result<usize, Error> {
         let mut forgotten = 0;
         while self.read(|connection| is_over(connection, limits))? {
@@ -241,34 +237,34 @@ impl Journal {
                 let gone = self.write(|transaction| forget_piece(transaction, piece))?;
                 (deleted, forgotten) = (deleted + gone, forgotten + gone);
             }
-            // Nothing is left to be deleted, or another process does it.
+            // Nothing left to delete, or another process is deleting.
             if deleted == 0 {
                 break;
             }
         }
-        // Also what was deleted by a process that came to its end before it told.
+        // Includes deletions by a process that was killed before it reported them.
         if self.read(|connection| to_report(connection, stamp))?.is_some() {
-            self.write(|transaction| tell(transaction, stamp))?;
+            self.write(|transaction| report(transaction, stamp))?;
         }
         Ok(forgotten)
     }
 }
 
-/// The oldest message, by when it was made: that is not the order in which they came.
+/// The oldest message by its id, that is by its time. Messages do not arrive in that order.
 fn oldest(connection: &Connection) -> rusqlite::Result<Option<String>> {
     connection.query_row("SELECT id FROM message ORDER BY id LIMIT 1", [], |row| text(row, 0)).optional()
 }
 
-/// Notes what is left, after messages were removed.
+/// Updates the note with the oldest message, after a deletion.
 fn note_oldest(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
     match oldest(transaction)? {
-        Some(id) => agent_note::set(transaction, KEPT_FROM, &id),
+        Some(id) => schema::set_note(transaction, KEPT_FROM, &id),
         None => Ok(()),
     }
 }
 
 fn is_over(connection: &Connection, limits: RetentionLimits) -> rusqlite::Result<bool> {
-    // Numbers have gaps, so this counts too many at most: a look that costs nothing.
+    // An upper bound that is cheap to compute: sequence numbers have gaps.
     let span: i64 = connection.query_row(
         "SELECT coalesce((SELECT max(seq) FROM message) - (SELECT min(seq) FROM message) + 1, 0)",
         [],
@@ -282,8 +278,8 @@ fn is_over(connection: &Connection, limits: RetentionLimits) -> rusqlite::Result
     Ok(span > most && connection.query_row(count, [], |row| row.get::<_, i64>(0))? > most)
 }
 
-/// The messages that are to be deleted so that no more are left than the limits allow: those of other machines first, which are
-/// kept there, so that no other machine drives out what was written here.
+/// The messages to delete to stay within the limits. Those of other machines come first: they are stored there, and no machine
+/// should displace messages of this one.
 fn surplus(connection: &Connection, limits: RetentionLimits) -> rusqlite::Result<Vec<i64>> {
     let count: i64 = connection.query_row("SELECT count(*) FROM message", [], |row| row.get(0))?;
     let mut wanted = usize::try_from(count - i64::from(limits.messages)).unwrap_or(0);
@@ -301,7 +297,7 @@ fn surplus(connection: &Connection, limits: RetentionLimits) -> rusqlite::Result
     Ok(surplus)
 }
 
-/// Forgets these messages. Gives how many were still there.
+/// Deletes messages. Returns how many still existed.
 fn forget_piece(transaction: &Transaction<'_>, seqs: &[i64]) -> rusqlite::Result<usize> {
     let mut message = transaction.prepare("DELETE FROM message WHERE seq = ?1")?;
     let mut receipt = transaction.prepare("DELETE FROM receipt WHERE seq = ?1")?;
@@ -312,11 +308,11 @@ fn forget_piece(transaction: &Transaction<'_>, seqs: &[i64]) -> rusqlite::Result
     }
     note_oldest(transaction)?;
     let unreported = unreported(transaction)?.saturating_add(u64::try_from(forgotten).unwrap_or(u64::MAX));
-    agent_note::set(transaction, UNREPORTED, &unreported.to_string())?;
+    schema::set_note(transaction, UNREPORTED, &unreported.to_string())?;
     Ok(forgotten)
 }
 
-/// The last of the next messages that are looked at together, of those up to `old`. `None` if none is left.
+/// The last message of the next piece up to `old`. `None` if none is left.
 fn end_of_piece(connection: &Connection, after: i64, old: i64) -> rusqlite::Result<Option<i64>> {
     let piece = i64::try_from(PIECE).unwrap_or(i64::MAX);
     let select =
@@ -324,8 +320,8 @@ fn end_of_piece(connection: &Connection, after: i64, old: i64) -> rusqlite::Resu
     connection.query_row(select, [after, old, piece], |row| row.get(0))
 }
 
-/// The messages after the first and up to the second number that are not needed any more: no cursor in use has still to come to
-/// them, each live agent has seen them, and they ask nothing that is not answered.
+/// SQL statement on the messages of a piece that are not needed any more: every cursor in use has passed them, every live agent
+/// has seen them, and they do not belong to an open question.
 fn old_messages(action: &str) -> String {
     format!(
         "WITH place(scope, seq) AS MATERIALIZED (SELECT scope, {POSITION} FROM cursor WHERE idle < ?3)
@@ -365,9 +361,9 @@ fn forget_receipts(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
     transaction.execute("DELETE FROM receipt WHERE seq NOT IN (SELECT seq FROM message)", []).map(drop)
 }
 
-/// Deletes agents that have been gone for this many prunings, and the notes about them. A note `gone:ID` holds the
-/// pruning that found an agent gone first, and when it was last seen. An agent of which only a terminal told never says
-/// that it ends: it counts as gone from when it was last seen.
+/// Deletes agents that have been gone for the given number of prunings, and the notes about them. A note `gone:ID` contains the
+/// first pruning that found the agent gone, and when it was last seen. An agent that is only known from its terminal never
+/// reports its end: it counts as gone until it is seen again.
 fn forget_agents(
     transaction: &Transaction<'_>,
     prunings: &PruningHistory,
@@ -402,7 +398,7 @@ fn forget_agents(
     forget_ended_processes(transaction)
 }
 
-/// The pages that hold something.
+/// Size of the used pages.
 fn used_bytes(connection: &Connection) -> rusqlite::Result<u64> {
     let number =
         |pragma: &str| connection.query_row(&format!("PRAGMA {pragma}"), [], |row| row.get::<_, i64>(0));
@@ -410,32 +406,32 @@ fn used_bytes(connection: &Connection) -> rusqlite::Result<u64> {
     Ok(pages.saturating_mul(number("page_size")?).try_into().unwrap_or(0))
 }
 
-/// How many messages were deleted, read or not, since the person was told last.
+/// Number of deleted messages that were not reported to the person.
 fn unreported(connection: &Connection) -> rusqlite::Result<u64> {
-    Ok(agent_note::value(connection, UNREPORTED)?.and_then(|count| count.parse().ok()).unwrap_or(0))
+    Ok(schema::note(connection, UNREPORTED)?.and_then(|count| count.parse().ok()).unwrap_or(0))
 }
 
-/// The same, if the person is to be told now: once a day at most.
+/// The number to report now, at most once a day.
 fn to_report(connection: &Connection, stamp: &IdSource) -> rusqlite::Result<Option<u64>> {
     const DAY_MS: i64 = 24 * 60 * 60 * 1000;
-    let told = agent_note::value(connection, REPORTED)?.and_then(|told| told.parse::<i64>().ok());
+    let told = schema::note(connection, REPORTED)?.and_then(|told| told.parse::<i64>().ok());
     if told.is_some_and(|told| (told..told.saturating_add(DAY_MS)).contains(&stamp.unix_ms)) {
         return Ok(None);
     }
     Ok(Some(unreported(connection)?).filter(|count| *count > 0))
 }
 
-/// Reports it to the person.
-fn tell(transaction: &Transaction<'_>, stamp: &IdSource) -> rusqlite::Result<()> {
+/// Appends the report for the person.
+fn report(transaction: &Transaction<'_>, stamp: &IdSource) -> rusqlite::Result<()> {
     let Some(forgotten) = to_report(transaction, stamp)? else { return Ok(()) };
-    agent_note::set(transaction, REPORTED, &stamp.unix_ms.to_string())?;
-    agent_note::set(transaction, UNREPORTED, "0")?;
+    schema::set_note(transaction, REPORTED, &stamp.unix_ms.to_string())?;
+    schema::set_note(transaction, UNREPORTED, "0")?;
     let text = format!(
         "The journal is full: its {forgotten} oldest messages were removed, read or not. \
          `ringer status` shows who sends and who does not read."
     );
     let mut draft = Draft::tagged(Scope::global(), Sender::system(), Tag::Notice(Kind::Error), &text);
     draft.recipient = Recipient::Person;
-    // No doorbell is rung for it: the hub reads it with the next message.
+    // Wakes no doorbell: the hub reads it with the next message.
     put(transaction, &draft, &stamp.message_id(), stamp.unix_ms).map(drop)
 }

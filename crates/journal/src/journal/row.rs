@@ -1,4 +1,4 @@
-//! Messages as rows.
+//! Reads and writes rows of the table `message`.
 
 use std::time::Duration;
 
@@ -6,14 +6,13 @@ use ringer_core::message::{QuestionId, Tag};
 use ringer_core::{Draft, Kind, Message, MessageId, Recipient, Scope, Sender};
 use rusqlite::{Row, Transaction, params};
 
-use crate::db::text::{optional_text, text};
+use crate::db::column::{optional_text, text};
 
-/// The columns of a message, in the order in which [`read`] takes them.
+/// The columns of a message, in the order that [`read`] expects.
 pub(crate) const COLUMNS: &str = "seq, id, ts, scope, sender, kind, recipient, title, subtitle, body, category, \
                                   question_id, key, ttl, origin, machine, about";
 
-/// Puts a message in, with the machine that it came from if that is another one. Gives its number, or `None` if that id is
-/// there already.
+/// Inserts a message, with its machine unless that is this one. Returns its sequence number, or `None` if the id exists already.
 pub(crate) fn insert(
     transaction: &Transaction<'_>,
     draft: &Draft,
@@ -53,9 +52,9 @@ pub(crate) fn insert(
     Ok((inserted == 1).then(|| transaction.last_insert_rowid()))
 }
 
-/// Reads a row of [`COLUMNS`]. `None` for one that has no id any more, and for a mark that this version does not know.
+/// Reads a row of [`COLUMNS`]. `None` if its id is damaged, and for a mark that this version does not know.
 ///
-/// Other damaged columns are replaced by defaults: a message with a wrong sender is still better than none.
+/// Other damaged columns are replaced by defaults: a message with a wrong sender is better than none.
 pub(crate) fn read(row: &Row<'_>) -> rusqlite::Result<Option<Message>> {
     let kind = text(row, 5)?;
     let tag = Tag::named(&kind).or_else(|| (!kind.starts_with(MARKS)).then_some(Tag::Notice(Kind::Status)));
@@ -86,10 +85,10 @@ pub(crate) fn read(row: &Row<'_>) -> rusqlite::Result<Option<Message>> {
     }))
 }
 
-/// Whether a row of [`COLUMNS`] has an id.
+/// Returns true if a row of [`COLUMNS`] has a valid id.
 pub(crate) fn has_id(row: &Row<'_>) -> rusqlite::Result<bool> {
     Ok(MessageId::parse(&text(row, 1)?).is_ok())
 }
 
-/// How the kinds of marks begin. One that is not known is a newer version's, and changes nothing here.
+/// Prefix of the kinds of marks. Unknown marks are of a newer version and are ignored.
 const MARKS: &str = "mark-";

@@ -1,12 +1,13 @@
-//! The journal's file: the messages, and all other state that every process may change.
+//! The schema of the journal: messages, and all other state that every process may change. Also the sequence numbers of
+//! messages, and notes.
 
-use rusqlite::{Connection, Transaction};
+use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
+use crate::db::column::text;
 use crate::db::database::Database;
 use crate::db::repair_record::REPAIR;
-use crate::db::schema::Schema;
+use crate::db::tables::Schema;
 use crate::home::{Home, JOURNAL_FILE};
-use crate::journal::sequence;
 use crate::wake::doorbell;
 
 /// An open journal.
@@ -39,7 +40,7 @@ impl Schema for JournalSchema {
         REPAIR,
         GENERATION,
     ];
-    /// Without `waiter`: waiting processes register again.
+    /// Not `waiter`: waiting processes register again.
     const RESCUED_TABLES: &'static [&'static str] = &[
         "message",
         "cursor",
@@ -54,8 +55,8 @@ impl Schema for JournalSchema {
         "repair",
     ];
 
-    /// Numbers must not be given again, or cursors would skip new messages; also where no message could be read. The
-    /// messages are the same under the same numbers, so cursors into the damaged file are cursors into this one.
+    /// Restores the highest sequence number, even if no message could be read: if numbers were reused, cursors would skip new
+    /// messages. Messages keep their numbers, so cursors into the damaged file stay valid.
     fn after_rescue(fresh: &Transaction<'_>, damaged: &Connection) -> rusqlite::Result<()> {
         let highest: i64 = damaged
             .query_row("SELECT seq FROM sqlite_sequence WHERE name = 'message'", [], |row| row.get(0))
@@ -71,7 +72,7 @@ impl Schema for JournalSchema {
         )?;
         fresh.execute("DELETE FROM sqlite_sequence WHERE name = 'message'", [])?;
         fresh.execute("INSERT INTO sqlite_sequence (name, seq) VALUES ('message', ?1)", [floor])?;
-        if let Ok(generation) = sequence::generation(damaged)
+        if let Ok(generation) = generation(damaged)
             && is_generation(&generation)
         {
             fresh.execute("UPDATE note SET value = ?1 WHERE name = 'generation'", [generation])?;
@@ -85,25 +86,25 @@ impl Schema for JournalSchema {
         connection.query_row(query, [], |row| row.get(0)).is_ok_and(|highest: i64| highest > HIGHEST_NUMBER)
     }
 
-    /// Waiting processes have the old file open and are registered nowhere now: all are woken, and register again.
+    /// Wakes all waiting processes, so that they open the new file and register in it.
     fn after_repair(home: &Home) {
         doorbell::wake_all(home);
     }
 }
 
 impl Journal {
-    /// Wakes waiting processes and the hub. To be called once the change is on disk, and not before.
+    /// Wakes doorbells and the hub. Call it after the commit, not before.
     pub(crate) fn wake(&mut self, bells: &[String]) {
         doorbell::wake_named(&self.home, bells);
         self.wake_hub();
     }
 
-    /// Wakes the hub alone: something changed that only the hub reads.
+    /// Wakes only the hub, after a change that only the hub reads.
     pub(crate) fn wake_hub(&mut self) {
         self.schema.hub_was_woken = doorbell::wake_hub(&self.home);
     }
 
-    /// Whether a hub was running at the last change. If not, the caller has to start one.
+    /// Returns true if a hub was running at the last change. If not, the caller has to start one.
     pub fn hub_was_woken(&self) -> bool {
         self.schema.hub_was_woken
     }
@@ -136,7 +137,8 @@ const MESSAGE_QUESTION: &str =
 
 const RECEIPT_SEQ: &str = "CREATE INDEX receipt_seq ON receipt (seq)";
 
-/// `id` is that of the message `seq`. `touched` is for people; `idle` counts the prunings since, because clocks jump.
+/// `id` is the id of message `seq`. `touched` is a time for people; `idle` counts the prunings since the last use, because clocks
+/// jump.
 const CURSOR: &str = "CREATE TABLE cursor (
     consumer TEXT NOT NULL,
     scope TEXT NOT NULL,
@@ -166,7 +168,7 @@ const QUESTION: &str = "CREATE TABLE question (
     answer TEXT
 ) STRICT, WITHOUT ROWID";
 
-/// `key` is that of its notification. `handed` is when the client was given the answer, `ended` when it went on.
+/// `key` is the key of its notification. `handed` is when the answer was passed to the client, `ended` when the client continued.
 const PROMPT: &str = "CREATE TABLE prompt (
     key TEXT PRIMARY KEY,
     agent TEXT NOT NULL,
@@ -182,8 +184,8 @@ const PROMPT: &str = "CREATE TABLE prompt (
     ended INTEGER
 ) STRICT, WITHOUT ROWID";
 
-/// `newest` is when its newest event happened, in nanoseconds on the clock that never jumps. `nonce` is what its session was told that
-/// its notifications carry.
+/// `newest` is the time of its newest event, in nanoseconds on the monotonic clock. `nonce` proves to its session that a
+/// notification is genuine.
 const AGENT: &str = "CREATE TABLE agent (
     id TEXT PRIMARY KEY,
     client TEXT NOT NULL,
@@ -206,7 +208,7 @@ const AGENT: &str = "CREATE TABLE agent (
     nonce TEXT
 ) STRICT, WITHOUT ROWID";
 
-/// Every process that was registered for an agent. A process stays registered until it ends.
+/// Processes registered for agents. A process stays registered until it exits.
 const AGENT_PROCESS: &str = "CREATE TABLE agent_process (
     pid INTEGER NOT NULL,
     started INTEGER NOT NULL,
@@ -235,21 +237,70 @@ const NOTE: &str = "CREATE TABLE note (
 
 const SPOOLED: &str = "CREATE TABLE spooled (name TEXT PRIMARY KEY) STRICT, WITHOUT ROWID";
 
-/// `may_decide` says whether the lead may answer the prompts of other agents.
+/// `may_decide`: the lead may answer prompts of other agents.
 const LEAD: &str = "CREATE TABLE lead (
     scope TEXT PRIMARY KEY,
     agent TEXT,
     may_decide INTEGER NOT NULL DEFAULT 0
 ) STRICT, WITHOUT ROWID";
 
-/// A message for every microsecond of 250 years: a higher number is damage.
+/// Enough for a message per microsecond for 250 years. A higher number is damage.
 const HIGHEST_NUMBER: i64 = 1 << 53;
 
-/// Another file gets another one, so that a cursor into this one is no cursor into that one.
+/// A random word per file, so that a cursor into one file is not mistaken for a cursor into another.
 const GENERATION: &str =
     "INSERT OR REPLACE INTO note (name, value) VALUES ('generation', lower(hex(randomblob(8))))";
 
-/// Whether a word can be what [`GENERATION`] makes: 8 random bytes in hexadecimal.
+/// Returns true for a word in the format of [`GENERATION`]: 8 bytes in hexadecimal.
 fn is_generation(word: &str) -> bool {
     word.len() == 16 && word.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+/// SQL expression for the highest sequence number that this file ever assigned.
+///
+/// Pruned messages are gone from the table, and a damaged file may have lost its row in `sqlite_sequence`.
+macro_rules! highest {
+    () => {
+        "max(coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'message'), 0), \
+             coalesce((SELECT max(seq) FROM message), 0))"
+    };
+}
+
+/// SQL expression for the position of a row of `cursor`.
+///
+/// The row contains the sequence number and the id of the last message read. If they do not match, the row or that message is
+/// damaged: then the reader continues after the message with that id, or starts over. A message delivered twice has the same id
+/// both times; a message never delivered would be lost. The row contains no generation, because it is stored in the file
+/// itself.
+pub(crate) const POSITION: &str = concat!(
+    "CASE WHEN cursor.seq <= ",
+    highest!(),
+    " AND NOT EXISTS (SELECT 1 FROM message AS last WHERE last.seq = cursor.seq AND last.id IS NOT cursor.id)
+      THEN cursor.seq ELSE coalesce((SELECT last.seq FROM message AS last WHERE last.id = cursor.id), 0) END"
+);
+
+pub(crate) fn generation(connection: &Connection) -> rusqlite::Result<String> {
+    connection.query_row(
+        "SELECT coalesce((SELECT value FROM note WHERE name = 'generation'), '')",
+        [],
+        |row| text(row, 0),
+    )
+}
+
+pub(crate) fn highest(connection: &Connection) -> rusqlite::Result<i64> {
+    connection.query_row(concat!("SELECT ", highest!()), [], |row| row.get(0))
+}
+
+/// Reads a note: a value stored under a name.
+pub(crate) fn note(connection: &Connection, name: &str) -> rusqlite::Result<Option<String>> {
+    let mut select = connection.prepare_cached("SELECT value FROM note WHERE name = ?1")?;
+    select.query_row([name], |row| text(row, 0)).optional()
+}
+
+/// Stores a note in place of the one before.
+pub(crate) fn set_note(transaction: &Transaction<'_>, name: &str, value: &str) -> rusqlite::Result<()> {
+    transaction
+        .prepare("INSERT OR REPLACE INTO note (name, value) VALUES (?1, ?2)")?
+        .execute(params![name, value])
+        .map(drop)
 }

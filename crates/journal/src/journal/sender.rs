@@ -1,52 +1,53 @@
-//! Who a message is from: what the process tree says, and not what the command line or the environment says.
+//! Determines the sender of a message from the process tree, not from the command line or the environment.
 //!
-//! Below an agent it is that agent, which may name a worker of its own. In the person's own shell it is the person. Anything else
-//! (cron, a service, a script without a terminal, a process that left the agent that started it) is a program, which may have a
-//! name, but neither the person's nor that of an agent that runs.
+//! Below an agent, the sender is that agent, which may name a worker of its own. In the person's shell it is the person.
+//! Anything else (cron, a service, a script without a terminal, a process that left the agent that started it) is a program. It
+//! may have a name, but neither the person's nor that of a running agent.
+
+use std::collections::HashMap;
 
 use ringer_core::Sender;
+use ringer_core::message::Agent;
 use rusqlite::OptionalExtension;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, SenderError};
 use crate::journal::agent::info::AgentInfo;
-use crate::journal::caller::Caller;
 use crate::journal::schema::Journal;
 use crate::process::{ProcessStat, started};
 
-/// Processes between a command and the leader of its session. Far more than there are.
+/// How many ancestors of a process are checked: far more than there are between a command and its agent or session leader.
 const MAX_ANCESTORS: usize = 256;
 
 /// Who a process speaks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(clippy::large_enum_variant, reason = "there is one at a time")]
 enum Speaker {
-    /// The person typed the command into a shell of their own.
+    /// The person, who typed the command into their shell.
     Person,
-    /// The process runs below this agent.
+    /// An agent above the process.
     Agent(AgentInfo),
     /// Neither.
     Program,
 }
 
-/// What a command says of its sender.
+/// What a command claims about its sender.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SenderClaim {
-    /// The name that was given for this message (`--from`). It is refused where it may not be used.
+    /// The name given for this message (`--from`). An error if it is not permitted.
     pub from: Option<String>,
-    /// The name in the environment (`RINGER_AGENT`), which a process may have inherited from another agent. It is left out where
-    /// it may not be used.
+    /// The name in the environment (`RINGER_AGENT`), possibly inherited from another agent. Ignored if it is not permitted.
     pub inherited: Option<String>,
     /// The command knows that the person did not type it.
     pub is_program: bool,
 }
 
 impl Journal {
-    /// The sender of a message that a process sends; `None` for a process whose number is not known, as in a container.
+    /// The sender of a message of a process. `pid` is `None` if it is unknown, as in a container.
     pub fn sender(&mut self, pid: Option<u32>, claim: &SenderClaim) -> Result<Sender, Error> {
         let speaker = pid.map(|pid| self.speaker(pid)).transpose()?.unwrap_or(Speaker::Program);
         let speaker = if claim.is_program && speaker == Speaker::Person { Speaker::Program } else { speaker };
-        // Looked up only where somebody uses a name. The person may use any.
+        // Looked up only if a name is used. The person may use any.
         let is_agent = match claim.from.as_ref().or(claim.inherited.as_ref()) {
             Some(name) if speaker != Speaker::Person => self.is_running_agent(name)?,
             _ => false,
@@ -54,7 +55,7 @@ impl Journal {
         Ok(sender(&speaker, claim, is_agent)?)
     }
 
-    /// Who a process speaks for: the one place that decides it.
+    /// Who a process speaks for. The only place that decides this.
     fn speaker(&mut self, pid: u32) -> Result<Speaker, Error> {
         Ok(match self.caller(pid)? {
             Caller::Agent(agent) => self.agent_info(&agent)?.map_or(Speaker::Program, Speaker::Agent),
@@ -63,7 +64,7 @@ impl Journal {
         })
     }
 
-    /// Returns true if an agent has this name or id, and its process runs.
+    /// Returns true if a running agent has this name or id.
     fn is_running_agent(&mut self, name: &str) -> Result<bool, Error> {
         let process: Option<(Option<u32>, Option<i64>)> = self.read(|connection| {
             connection
@@ -78,7 +79,7 @@ impl Journal {
     }
 }
 
-/// The sender that a claim gives. `is_agent` is true if the name in it is that of an agent that runs.
+/// The sender for a claim. `is_agent`: the claimed name is that of a running agent.
 fn sender(speaker: &Speaker, claim: &SenderClaim, is_agent: bool) -> Result<Sender, SenderError> {
     let own = match speaker {
         Speaker::Person => Sender::person(),
@@ -106,8 +107,7 @@ fn sender(speaker: &Speaker, claim: &SenderClaim, is_agent: bool) -> Result<Send
     }
 }
 
-/// Returns true for a process that belongs to a terminal: it has one, and runs below the leader of that terminal's session. A
-/// process that was left behind by its parent is not below it any more.
+/// Returns true if a process has a terminal and runs below the leader of its session. An orphaned process does not.
 fn is_in_terminal_session(pid: u32, stat: &dyn Fn(u32) -> Option<ProcessStat>) -> bool {
     let Some(own) = stat(pid).filter(|own| own.tty != 0) else { return false };
     let mut above = pid;
@@ -123,18 +123,57 @@ fn is_in_terminal_session(pid: u32, stat: &dyn Fn(u32) -> Option<ProcessStat>) -
     false
 }
 
+/// Who calls a command, according to its ancestors.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Caller {
+    /// No agent is above the process. That alone does not prove that it is the person's: see `ringer-guard`.
+    Person,
+    /// The process runs below this agent.
+    Agent(Agent),
+    /// The processes above it cannot be read.
+    Unknown,
+}
+
+impl Journal {
+    /// Finds the agent above a process. A tmux server is a child of init, so a process in a pane is not below the agent that
+    /// started the server.
+    pub fn caller(&mut self, pid: u32) -> Result<Caller, Error> {
+        let agents = self.agent_processes()?;
+        Ok(above(pid, &ProcessStat::of, &agents))
+    }
+}
+
+fn above(pid: u32, stat: &dyn Fn(u32) -> Option<ProcessStat>, agents: &HashMap<(u32, u64), Agent>) -> Caller {
+    let mut pid = pid;
+    for depth in 0..MAX_ANCESTORS {
+        let Some(found) = stat(pid) else {
+            return if depth <= 1 { Caller::Unknown } else { Caller::Person };
+        };
+        if let Some(agent) = agents.get(&(pid, found.started)) {
+            return Caller::Agent(agent.clone());
+        }
+        if found.parent <= 1 {
+            return Caller::Person;
+        }
+        pid = found.parent;
+    }
+    Caller::Unknown
+}
+
 #[cfg(test)]
 mod tests {
-    use super::*;
     use ringer_core::Scope;
     use ringer_core::message::Agent;
+
+    use super::*;
 
     fn agent(name: Option<&str>) -> Speaker {
         let info = AgentInfo::new(Agent::new("claude-1").unwrap(), "claude", "1", Scope::global());
         Speaker::Agent(AgentInfo { name: name.map(str::to_owned), ..info })
     }
 
-    /// The sender in words; `refused: ` and the reason.
+    /// The sender, or `refused: ` and the reason.
     fn of(speaker: &Speaker, from: Option<&str>, inherited: Option<&str>, is_agent: bool) -> String {
         let text = |text: Option<&str>| text.map(str::to_owned);
         let claim = SenderClaim { from: text(from), inherited: text(inherited), is_program: false };
@@ -198,7 +237,7 @@ mod tests {
 
     #[test]
     fn a_process_that_was_left_behind_is_not_in_its_terminal() {
-        /// A shell (10) leads the session; 20 and 30 are below it.
+        /// A shell (PID 10) leads the session; 20 and 30 are its descendants.
         fn stat(tty: u32, orphan: u32) -> impl Fn(u32) -> Option<ProcessStat> {
             move |pid| {
                 let parent = if pid == orphan { 1 } else { pid - 10 };
@@ -211,5 +250,43 @@ mod tests {
         assert!(!is_in_terminal_session(30, &stat(0, 0)), "no terminal");
         assert!(!is_in_terminal_session(30, &stat(7, 20)), "its parent has left it");
         assert!(!is_in_terminal_session(30, &|_| None));
+    }
+
+    /// Process N is the child of N - 1 and started at time 10 N.
+    #[expect(clippy::unnecessary_wraps, reason = "as the kernel's is read")]
+    fn numbered(pid: u32) -> Option<ProcessStat> {
+        Some(ProcessStat {
+            parent: pid - 1,
+            group: pid,
+            session: pid,
+            tty: 0,
+            foreground_group: -1,
+            started: u64::from(pid) * 10,
+        })
+    }
+
+    #[test]
+    fn an_agent_above_is_found_however_far() {
+        let agent = Agent::new("claude-1").unwrap();
+        let agents = HashMap::from([((5, 50), agent.clone())]);
+        let of = |pid| above(pid, &numbered, &agents);
+        assert_eq!(of(30), Caller::Agent(agent.clone()));
+        assert_eq!(of(5), Caller::Agent(agent), "the agent itself");
+        assert_eq!(of(4), Caller::Person, "beside it");
+        assert_eq!(of(1000), Caller::Unknown, "too far to tell");
+    }
+
+    #[test]
+    fn another_process_with_the_number_of_an_agent_is_not_the_agent() {
+        let agents = HashMap::from([((5, 49), Agent::new("claude-1").unwrap())]);
+        assert_eq!(above(9, &numbered, &agents), Caller::Person);
+    }
+
+    #[test]
+    fn processes_that_cannot_be_read_tell_nothing() {
+        let agents = HashMap::new();
+        assert_eq!(above(9, &|_| None, &agents), Caller::Unknown);
+        let own = |pid: u32| numbered(pid).filter(|_| pid == 9);
+        assert_eq!(above(9, &own, &agents), Caller::Unknown);
     }
 }

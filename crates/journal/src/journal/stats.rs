@@ -1,35 +1,35 @@
-//! What the journal holds: listeners, cursors, agents, open questions. And the removal of a scope.
+//! Statistics of the journal: listeners, unread messages, agents, open questions. And the removal of a scope.
 
 use std::path::PathBuf;
 
 use ringer_core::{Message, MessageId, Recipient, Scope};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
+use crate::db::column::{optional_text, text};
 use crate::db::tables;
-use crate::db::text::{optional_text, text};
 use crate::error::Error;
+use crate::hub_store::store::HubStore;
 use crate::journal::row::COLUMNS;
-use crate::journal::schema::Journal;
-use crate::journal::sequence::POSITION;
+use crate::journal::schema::{Journal, POSITION};
 use crate::wake::doorbell::{self, LockOwner};
 
-/// A listener process that is alive.
+/// A running listener.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunningListener {
-    /// Its doorbell.
+    /// Path of its doorbell.
     pub bell: PathBuf,
     /// The process.
     pub owner: LockOwner,
 }
 
-/// What a consumer has not read.
+/// The unread messages of a consumer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnreadCount {
-    /// The consumer.
+    /// Name of the consumer.
     pub consumer: String,
-    /// Where.
+    /// Its scope.
     pub scope: String,
-    /// How many messages.
+    /// Number of unread messages.
     pub messages: i64,
     /// When it last read, in milliseconds since 1970.
     pub touched_ms: i64,
@@ -40,50 +40,50 @@ pub struct UnreadCount {
 pub struct AgentSummary {
     /// Its id.
     pub id: String,
-    /// The client program, if its hooks have reported it.
+    /// The client program, if known.
     pub client: Option<String>,
     /// The client's session.
     pub session_id: Option<String>,
-    /// Its state, if its hooks have reported it.
+    /// Its state, if known.
     pub state: Option<String>,
-    /// Where.
+    /// Its scope.
     pub scope: String,
-    /// When its last signal or message came, in milliseconds since 1970.
+    /// Time of its last signal or message, in milliseconds since 1970.
     pub seen_ms: i64,
-    /// Since when it is in that state.
+    /// Since when it is in that state, in milliseconds since 1970.
     pub since_ms: Option<i64>,
-    /// Where it works.
+    /// Its current directory.
     pub cwd: Option<String>,
     /// The surface it is on.
     pub surface: Option<String>,
-    /// What people call it.
+    /// Its display name.
     pub name: Option<String>,
-    /// Whether it is the lead of its scope.
+    /// It is the lead of its scope.
     pub lead: bool,
 }
 
-/// The agent of a name (`?1`): its id, its session, or what it was called. One that runs comes before one that has ended.
+/// Selects the agent with an id, session id or name (`?1`). Prefers an exact id, then live agents.
 pub(crate) const AGENT_NAMED: &str = "SELECT id FROM agent WHERE ?1 IN (id, session_id, name)
      ORDER BY id <> ?1, state = 'exited', seen DESC LIMIT 1";
 
-/// What is in the journal.
+/// Statistics of the journal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JournalStats {
-    /// The schema's version.
+    /// Schema version.
     pub schema: i64,
-    /// How many messages are kept.
+    /// Number of messages.
     pub messages: i64,
-    /// Listeners that are alive.
+    /// Running listeners.
     pub listeners: Vec<RunningListener>,
-    /// What each consumer has not read.
+    /// Unread messages of each consumer.
     pub unread: Vec<UnreadCount>,
     /// Agents, latest first.
     pub agents: Vec<AgentSummary>,
-    /// Questions that are open.
+    /// Number of open questions.
     pub open_questions: i64,
 }
 
-/// The names that sent messages and are no agents that a client told of.
+/// Selects names that sent messages but are not registered agents.
 const SENDERS: &str = "UNION ALL
     SELECT sender, NULL, NULL, NULL, scope, max(ts), NULL, NULL, NULL, NULL, 0 FROM message
     WHERE sender <> 'system' AND sender NOT LIKE 'channel:%' AND machine IS NULL AND (?1 IS NULL OR scope = ?1) AND sender NOT IN (SELECT id FROM agent)
@@ -106,7 +106,7 @@ fn agent_summaries(
 }
 
 impl Journal {
-    /// When a hook of each client was last called, in milliseconds since 1970. A client without a call is left out.
+    /// Time of the last hook call of each client, in milliseconds since 1970. Clients without a call are left out.
     pub fn clients_last_seen(&mut self) -> Result<Vec<(String, i64)>, Error> {
         self.read(|connection| {
             let query = "SELECT client, max(seen) FROM agent WHERE by_hooks GROUP BY client";
@@ -115,7 +115,7 @@ impl Journal {
         })
     }
 
-    /// Counts what is in the journal, of one scope or of all.
+    /// Collects the statistics of one scope, or of all.
     pub fn stats(&mut self, scope: Option<&Scope>, unix_ms: i64) -> Result<JournalStats, Error> {
         let name = scope.map(Scope::as_str);
         let [default, lead, all] = Recipient::FOR_LEAD;
@@ -149,13 +149,13 @@ impl Journal {
         })
     }
 
-    /// The agents that a client or a terminal told of, of all scopes, latest first. Names that only sent messages are left
-    /// out: finding them takes a look at every message.
+    /// The registered agents of all scopes, latest first. Names that only sent messages are left out: finding them requires
+    /// reading every message.
     pub fn agent_summaries(&mut self) -> Result<Vec<AgentSummary>, Error> {
         self.read(|connection| agent_summaries(connection, None, ""))
     }
 
-    /// The listeners that are alive: their locks are held.
+    /// The running listeners of a scope, or of all: their locks are held.
     pub fn listeners(&self, scope: Option<&Scope>) -> Vec<RunningListener> {
         doorbell::all(&self.home)
             .into_iter()
@@ -165,12 +165,12 @@ impl Journal {
             .collect()
     }
 
-    /// The agent that works in a worktree, if there is exactly one alive.
+    /// The agent in a worktree, if there is exactly one live agent.
     pub fn agent_of_worktree(&mut self, worktree: &str) -> Result<Option<String>, Error> {
         self.read(|connection| agent_of_worktree(connection, worktree))
     }
 
-    /// The agent of that id or session id, if the journal knows it.
+    /// The agent with an id, a session id or a name.
     pub fn agent_named(&mut self, name: &str) -> Result<Option<String>, Error> {
         self.read(|connection| {
             connection.prepare(AGENT_NAMED)?.query_row([name], |row| text(row, 0)).optional()
@@ -189,8 +189,8 @@ impl Journal {
         )
     }
 
-    /// Takes a scope out: its messages, cursors, questions, receipts and agents. Gives the ids of the messages, which are
-    /// to be deleted from the hub store.
+    /// Deletes a scope: its messages, cursors, questions, receipts and agents. Returns the ids of the messages, which the
+    /// caller has to delete from the hub store.
     pub fn remove_scope(&mut self, scope: &Scope) -> Result<Vec<MessageId>, Error> {
         self.write(|transaction| {
             let name = [scope.as_str()];
@@ -208,7 +208,6 @@ impl Journal {
     }
 }
 
-/// The agent that works in a worktree, if there is exactly one alive.
 pub(crate) fn agent_of_worktree(connection: &Connection, worktree: &str) -> rusqlite::Result<Option<String>> {
     let mut agents: Vec<String> = connection
         .prepare_cached("SELECT id FROM agent WHERE worktree = ?1 AND state <> 'exited' LIMIT 2")?
@@ -240,4 +239,64 @@ fn agent(row: &Row<'_>) -> rusqlite::Result<AgentSummary> {
         name: optional_text(row, 9)?,
         lead: row.get(10)?,
     })
+}
+
+impl Journal {
+    /// Every directory from which a stored message was sent or in which a stored agent worked.
+    pub fn directories(&mut self) -> Result<Vec<String>, Error> {
+        self.read(|connection| {
+            let query = "SELECT json_extract(origin, '$.cwd') AS directory FROM message
+                         WHERE json_valid(origin) AND directory IS NOT NULL
+                         UNION SELECT worktree FROM agent WHERE worktree IS NOT NULL
+                         UNION SELECT cwd FROM agent WHERE cwd IS NOT NULL";
+            connection.prepare(query)?.query_map([], |row| text(row, 0))?.collect()
+        })
+    }
+}
+
+/// The numbers in a status bar, which reads them many times a minute.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct StatusSummary {
+    /// Number of unread notifications.
+    pub unread: i64,
+    /// Number of live agents in each state.
+    pub agents: Vec<(String, i64)>,
+}
+
+impl Journal {
+    /// Counts unread notifications and agents. Messages that no hub has read yet count as unread.
+    pub fn status_summary(
+        &mut self,
+        mut hub_store: Option<&mut HubStore>,
+        unix_ms: i64,
+    ) -> Result<StatusSummary, Error> {
+        let position = self.hub_position(hub_store.as_deref_mut())?;
+        let (newest, until) = position.catch_up.map(|catch_up| (catch_up.newest, catch_up.until)).unzip();
+        let until = until.unwrap_or_default();
+        let stored = hub_store.map(HubStore::unread).transpose()?.unwrap_or_default();
+        self.read(|connection| {
+            let waiting: i64 = connection.query_row(
+                "SELECT count(*) FROM message
+                 WHERE seq > ?1 AND kind NOT LIKE 'mark-%' AND recipient IN (?2, ?3, ?4)
+                   AND (ttl IS NULL OR ts + ttl > ?5) AND (seq > ?6 OR id > ?7)",
+                params![
+                    position.cursor.seq,
+                    Recipient::Default.to_string(),
+                    Recipient::Person.to_string(),
+                    Recipient::All.to_string(),
+                    unix_ms,
+                    until,
+                    newest
+                ],
+                |row| row.get(0),
+            )?;
+            let agents = connection
+                .prepare(
+                    "SELECT state, count(*) FROM agent WHERE state <> 'exited' GROUP BY state ORDER BY state",
+                )?
+                .query_map([], |row| Ok((text(row, 0)?, row.get(1)?)))?
+                .collect::<rusqlite::Result<_>>()?;
+            Ok(StatusSummary { unread: stored + waiting, agents })
+        })
+    }
 }

@@ -1,4 +1,4 @@
-//! What the unit tests of the journal begin with.
+//! Fixtures for the unit tests of the journal.
 
 use ringer_core::{Draft, Kind, Scope, Sender};
 use tempfile::TempDir;
@@ -6,7 +6,7 @@ use tempfile::TempDir;
 use crate::home::Home;
 use crate::journal::schema::Journal;
 
-/// An empty journal, in a directory of its own.
+/// An empty journal in a temporary directory.
 pub(crate) fn journal() -> (TempDir, Journal) {
     let directory = tempfile::tempdir().unwrap();
     let journal = Journal::open(&Home::new(directory.path())).unwrap();

@@ -1,4 +1,4 @@
-//! Processes on macOS, which has no `/proc`: the kernel is asked directly.
+//! Processes on macOS, which has no `/proc`: read with `proc_pidinfo`.
 
 use std::fmt::Display;
 
@@ -6,16 +6,14 @@ use proc_pidinfo::{Pid, ProcBSDInfo, proc_pidinfo};
 
 use super::ProcessStat;
 
-/// How far up is looked for the first process of a terminal.
+/// How many ancestors are searched for the first process of a terminal.
 const MAX_ANCESTORS: usize = 32;
 
-/// What the kernel says of a process without a terminal (`NODEV`).
+/// The terminal of a process that has none (`NODEV`).
 const NO_DEVICE: u32 = u32::MAX;
 
 impl ProcessStat {
-    /// Of a process that runs, by its number or as `self`.
-    ///
-    /// Only of one's own processes: of a stranger's, the kernel tells nothing.
+    /// Reads a running process of this user by its PID or as `self`. The kernel does not report other users' processes.
     pub fn of(pid: impl Display) -> Option<Self> {
         let pid = match pid.to_string().as_str() {
             "self" => std::process::id(),
@@ -38,8 +36,8 @@ fn info(pid: u32) -> Option<ProcBSDInfo> {
     proc_pidinfo::<ProcBSDInfo>(Pid(pid)).ok().flatten()
 }
 
-/// The process that leads the session. Under Terminal.app that is `login`, which is root's; then the first one below it
-/// on the same terminal stands for it, usually the shell.
+/// The session leader. Under Terminal.app that is `login`, which belongs to root and cannot be read; then its first descendant on
+/// the same terminal, usually the shell, stands in for it.
 fn session(info: &ProcBSDInfo) -> u32 {
     let pid = i32::try_from(info.pbi_pid.0).ok().and_then(rustix::process::Pid::from_raw);
     let leader = pid.and_then(|pid| rustix::process::getsid(Some(pid)).ok());

@@ -1,7 +1,7 @@
-//! Doorbells: FIFOs by which a writer wakes waiting processes without waiting for them.
+//! Doorbells: FIFOs with which a writer wakes waiting processes without blocking.
 //!
-//! A doorbell carries no data. Messages are read from the journal, so a lost wake-up loses no message, and waking a process
-//! that has ended costs microseconds.
+//! A doorbell carries no data. Messages are read from the journal, so a lost wake-up loses no message, and waking an exited
+//! process costs microseconds.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
@@ -18,40 +18,40 @@ use crate::home::Home;
 use crate::lock::{Lock, is_at, is_gone, is_held};
 use crate::process::{is_ending, started};
 
-/// The name of the hub's doorbell. There is one hub, and every writer wakes it.
+/// Name of the hub's doorbell, which every writer wakes.
 pub(crate) const HUB: &str = "hub";
 
-/// The process that waits at a doorbell. Written into the locked file beside it, for people and for `ringer nuke`.
+/// The process that waits at a doorbell, as stored in the lock file beside it, for people and for `ringer nuke`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LockOwner {
     /// The process.
     pub pid: u32,
-    /// When it started, in the kernel's clock ticks: another process may have the same pid by now.
+    /// Start time in the kernel's clock ticks, because PIDs are reused.
     pub started: Option<u64>,
-    /// What it reads as.
+    /// The consumer it reads as.
     pub consumer: String,
-    /// Where.
+    /// The scope it reads.
     pub scope: String,
 }
 
 impl LockOwner {
-    /// Whether the process of that number is still the one that waits here, and not another with its number.
+    /// Returns true if the process is still running and its PID was not reused.
     pub fn is_running(&self) -> bool {
         self.started.is_none() || started(self.pid) == self.started
     }
 }
 
-/// A doorbell of this process: a FIFO that others write to, and a lock that shows that this process is alive.
+/// A doorbell of this process: a FIFO that others write to, and a lock that proves that this process is alive.
 #[derive(Debug)]
 pub(crate) struct Doorbell {
     fifo: File,
     name: String,
-    /// Shared with what may only be done under this lock.
+    /// Shared with [`Doorbell::lock`].
     lock: Arc<BellLock>,
 }
 
-/// The lock of a doorbell. Without the FIFO its holder cannot be woken, and without an owner in the file it is not taken for the
-/// process that waits there.
+/// The lock of a doorbell. It can be held without the FIFO and without an owner in the file: then its holder cannot be woken and
+/// does not count as a waiting process.
 #[derive(Debug)]
 pub(crate) struct BellLock {
     lock: Lock,
@@ -60,12 +60,12 @@ pub(crate) struct BellLock {
 }
 
 impl BellLock {
-    /// Takes the lock, waiting until the deadline at most (`None`: for ever). `Ok(None)`: another process has it.
+    /// Takes the lock, waiting until the deadline (`None`: for ever). Returns `Ok(None)` if another process holds it.
     pub(crate) fn take(home: &Home, name: &str, deadline: Option<Instant>) -> io::Result<Option<Self>> {
         let path = named(home, name);
         let Some(lock) = Lock::take(&lock_of(&path), deadline)? else { return Ok(None) };
         let own = Self { lock, path };
-        // The owner before may have been killed.
+        // Left by a previous owner that was killed.
         own.lock.file().set_len(0)?;
         Ok(Some(own))
     }
@@ -73,7 +73,7 @@ impl BellLock {
 
 impl Drop for BellLock {
     fn drop(&mut self) {
-        // Without its own lock there, the files of that name are those of another process.
+        // If the lock file was replaced, the files belong to another process.
         if is_at(self.lock.file(), &lock_of(&self.path)) {
             // If this fails, the next process that registers removes the files.
             remove(&self.path);
@@ -82,7 +82,7 @@ impl Drop for BellLock {
 }
 
 impl Doorbell {
-    /// Creates a doorbell. If another process has that name, it fails once the deadline has passed.
+    /// Creates a doorbell. Fails after the deadline if another process holds the name.
     pub(crate) fn create(
         home: &Home,
         name: &str,
@@ -90,29 +90,28 @@ impl Doorbell {
         deadline: Option<Instant>,
     ) -> io::Result<Self> {
         let lock = BellLock::take(home, name, deadline)?.ok_or(ErrorKind::WouldBlock)?;
-        // Left by a process that was killed, or not a doorbell at all.
+        // Left by a killed process, or not a doorbell at all.
         remove_any(&lock.path);
         let mut line = serde_json::to_vec(owner)?;
         line.push(b'\n');
         lock.lock.file().write_all(&line)?;
         make_fifo(&lock.path)?;
-        // Read and write: there is always a writer then, so an idle FIFO does not read as closed.
+        // Opened for reading and writing, so that there is always a writer and an idle FIFO does not report end of file.
         let fifo = OpenOptions::new().read(true).write(true).custom_flags(nonblocking()).open(&lock.path)?;
         Ok(Self { fifo, name: name.to_owned(), lock: Arc::new(lock) })
     }
 
-    /// The lock alone. It is held until both are dropped.
+    /// A share of the lock, which is released when all shares are dropped.
     pub(crate) fn lock(&self) -> Arc<BellLock> {
         Arc::clone(&self.lock)
     }
 
-    /// The name by which other processes find it.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
-    /// Reads away all wake-ups, and gives whether there were any. To be called *before* reading the journal: a message that
-    /// comes later wakes again.
+    /// Consumes all wake-ups. Returns true if there were any. Call it *before* reading the journal, so that a later message wakes
+    /// this process again.
     pub(crate) fn drain(&self) -> io::Result<bool> {
         let mut rings = [0; 512];
         let mut rang = false;
@@ -128,36 +127,36 @@ impl Doorbell {
 }
 
 impl Doorbell {
-    /// Whether another process has removed it or its lock, or replaced one of them by something else: nothing can wake this
-    /// process then, or another process may have its name.
+    /// Returns true if the FIFO or its lock was removed or replaced: then nothing can wake this process, or another process has
+    /// its name.
     pub(crate) fn is_gone(&self) -> bool {
         let BellLock { lock, path } = self.lock.as_ref();
         is_gone(&self.fifo, path) || is_gone(lock.file(), &lock_of(path))
     }
 
-    /// Tells once the doorbell may have been removed. `None` where the system has no such thing.
+    /// A descriptor that becomes readable when the doorbell may have been removed. `None` if the system does not support it.
     #[cfg(target_os = "linux")]
     pub(crate) fn removal(&self) -> Option<Removal> {
         use rustix::fs::inotify::{CreateFlags, WatchFlags, add_watch, init};
         let queue = init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC).ok()?;
-        // A file that is open is not deleted when it is removed; the number of its links changes.
+        // Unlinking an open file does not delete it but changes its link count, which is an attribute.
         let flags = WatchFlags::ATTRIB | WatchFlags::MOVE_SELF;
         add_watch(&queue, &self.lock.path, flags).ok().map(|_| Removal(queue))
     }
 
     #[cfg(not(target_os = "linux"))]
-    #[expect(clippy::unused_self, reason = "only Linux tells")]
+    #[expect(clippy::unused_self, reason = "only Linux reports it")]
     pub(crate) fn removal(&self) -> Option<Removal> {
         None
     }
 }
 
-/// A descriptor that can be read once a doorbell may have been removed.
+/// A descriptor that becomes readable when a doorbell may have been removed.
 #[derive(Debug)]
 pub struct Removal(OwnedFd);
 
 impl Removal {
-    /// Reads away what it told, so that it tells of the next change. To be called before looking at the doorbell.
+    /// Consumes pending notifications. Call it before checking the doorbell.
     pub fn drain(&self) {
         while rustix::io::read(&self.0, &mut [0; 1024]).is_ok_and(|length| length > 0) {}
     }
@@ -181,55 +180,57 @@ impl AsFd for Doorbell {
     }
 }
 
-/// Wakes the process at a doorbell. Never waits and never creates the file. Gives whether a process reads it; a regular
-/// file under that name, left by a backup or a shell's `>`, counts as none.
+/// Wakes the process at a doorbell. Never blocks and never creates the file. Returns true if a process reads it; a regular file
+/// of that name, left by a backup or a shell's `>`, has no reader.
 pub(crate) fn wake(path: &Path) -> bool {
     let opened = OpenOptions::new().write(true).custom_flags(nonblocking()).open(path);
     let Ok(mut fifo) = opened else { return false };
     if !fifo.metadata().is_ok_and(|metadata| metadata.file_type().is_fifo()) {
         return false;
     }
-    // A full FIFO wakes its reader already.
+    // If the FIFO is full, its reader has a wake-up pending.
     let _ = fifo.write(b"!");
     true
 }
 
-/// Wakes all of them, by their names: with several listeners, the first may die before it has read.
+/// Wakes doorbells by their names. With several listeners all are woken, because the first may die before it has read.
 pub(crate) fn wake_named(home: &Home, names: &[String]) {
     for name in names {
         wake(&named(home, name));
     }
 }
 
-/// Wakes the hub. Gives whether one reads it: not one that was killed a moment ago, although its doorbell is still open.
+/// Wakes the hub. Returns true if a hub was woken. A hub that was killed a moment ago does not count, although its doorbell is
+/// still open.
 pub(crate) fn wake_hub(home: &Home) -> bool {
     let hub = named(home, HUB);
     wake(&hub) && !owner(&hub).is_some_and(|owner| is_ending(owner.pid, owner.started))
 }
 
-/// Wakes every doorbell of a home, registered or not, and the hub's.
+/// Wakes every doorbell of a home, registered or not, including the hub's.
 pub(crate) fn wake_all(home: &Home) {
     for bell in all(home) {
         wake(&bell);
     }
 }
 
-/// The doorbell of that name.
+/// The path of a doorbell.
 pub(crate) fn named(home: &Home, name: &str) -> PathBuf {
     home.bells().join(name).with_extension("fifo")
 }
 
-/// Whether the process behind a doorbell is alive.
+/// Returns true if the process at a doorbell is alive.
 pub(crate) fn is_alive(path: &Path) -> bool {
     is_held(&lock_of(path))
 }
 
-/// The process that waits at a doorbell, if its file can be read.
+/// The process that waits at a doorbell, if its lock file can be read.
 pub(crate) fn owner(path: &Path) -> Option<LockOwner> {
     serde_json::from_slice(&fs::read(lock_of(path)).ok()?).ok()
 }
 
-/// Removes a doorbell whose process has ended. Under its lock, so that a process that is just creating it notices.
+/// Removes a doorbell whose process has exited. Returns true if it did. Holds its lock, so that a process that is creating it
+/// notices.
 pub(crate) fn remove_if_stale(path: &Path) -> bool {
     let lock = lock_of(path);
     match File::open(&lock) {
@@ -239,26 +240,25 @@ pub(crate) fn remove_if_stale(path: &Path) -> bool {
             }
             true
         }
-        // The lock is made first and removed last: without it, no process waits there.
+        // The lock is created first and removed last: without it, no process waits.
         Err(error) if error.kind() == ErrorKind::NotFound => {
             remove(path);
             true
         }
-        // Its process lives, or an error such as too many open files says nothing about that.
+        // The process is alive, or an error such as too many open files hides whether it is.
         _ => false,
     }
 }
 
-/// Removes doorbells of processes that were killed before they were registered.
+/// Removes the doorbells of processes that were killed before they registered.
 pub(crate) fn remove_stale(home: &Home) {
     for bell in all(home) {
         remove_if_stale(&bell);
     }
 }
 
-/// Removes whatever has the name of a doorbell. A directory that is not empty stays, and creating the doorbell fails.
+/// Removes whatever is at a doorbell's path. A non-empty directory stays, and creating the doorbell then fails.
 fn remove_any(path: &Path) {
-    // Gone already is as good.
     if fs::remove_file(path).is_err() {
         let _ = fs::remove_dir(path);
     }
@@ -269,7 +269,7 @@ fn remove(path: &Path) {
     let _ = fs::remove_file(lock_of(path));
 }
 
-/// Every doorbell in the home, registered or not.
+/// All doorbells in the home, registered or not.
 pub(crate) fn all(home: &Home) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(home.bells()) else { return Vec::new() };
     let mut bells: Vec<PathBuf> =
@@ -283,14 +283,14 @@ fn lock_of(path: &Path) -> PathBuf {
     path.with_extension("lock")
 }
 
-/// Makes a FIFO that is its owner's alone.
+/// Creates a FIFO with mode 0600.
 #[cfg(not(target_os = "macos"))]
 pub(crate) fn make_fifo(path: &Path) -> io::Result<()> {
     use rustix::fs::{CWD, FileType, Mode, mknodat};
     Ok(mknodat(CWD, path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)?)
 }
 
-/// Makes a FIFO that is its owner's alone. rustix has none for macOS.
+/// Creates a FIFO with mode 0600. rustix does not support that on macOS.
 #[cfg(target_os = "macos")]
 pub(crate) fn make_fifo(path: &Path) -> io::Result<()> {
     use nix::sys::stat::Mode;
@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ring_stays_until_it_is_forgotten() {
+    fn a_ring_stays_until_it_is_drained() {
         let (_directory, _home, bell) = created();
         assert!(!rings(&bell));
         for _ in 0..100_000 {
@@ -332,7 +332,7 @@ mod tests {
         assert!(!rings(&bell) && !bell.drain().unwrap());
     }
 
-    /// R2: in the plan the shell created a regular file here, and every later listener died of it.
+    /// A shell's `>` would create a regular file here, which would break every later listener.
     #[test]
     fn ringing_never_makes_a_doorbell() {
         let (_directory, _home, bell) = created();
@@ -342,7 +342,7 @@ mod tests {
         assert!(!path.exists());
     }
 
-    /// A regular file in place of the FIFO once counted as a running hub, so that none was started.
+    /// A regular file in place of the FIFO used to count as a running hub, so that none was started.
     #[test]
     fn what_is_no_doorbell_has_heard_nothing_and_gives_way_to_one() {
         let (_directory, home, bell) = created();
@@ -364,7 +364,7 @@ mod tests {
         }
     }
 
-    /// R3, R4: in the plan each notify stalled for a second here. A FIFO without a reader is refused at once.
+    /// Opening a FIFO without a reader fails at once instead of blocking.
     #[test]
     fn a_doorbell_without_a_reader_is_passed_over() {
         let (directory, _home, bell) = created();
@@ -384,7 +384,7 @@ mod tests {
         assert!(all(&home).is_empty());
     }
 
-    /// After the home was removed, a process of the new one may have the same name.
+    /// After the home was removed and recreated, another process may have the same name.
     #[test]
     fn one_that_is_gone_leaves_alone_what_has_its_name() {
         let (_directory, home, bell) = created();

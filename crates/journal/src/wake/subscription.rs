@@ -1,28 +1,28 @@
-//! Subscriptions: which doorbell waits for which messages.
+//! Subscriptions: which doorbell is woken by which messages.
 
 use ringer_core::message::{Mark, QuestionId, Tag};
 use ringer_core::{Draft, Recipient, Scope};
 use rusqlite::{Connection, Transaction, params};
 
-use crate::db::text::{optional_text, text};
+use crate::db::column::{optional_text, text};
 
-/// What a process waits for.
+/// What a process waits for. Stored as text in the table `waiter`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Topic {
-    /// What a lead agent reads in a scope, except what it sent itself.
+    /// Messages for the lead of a scope, except its own.
     Lead {
-        /// The agent that waits.
+        /// The waiting agent.
         own: Option<String>,
     },
-    /// Everything, in every scope.
+    /// Every message of every scope.
     Everything,
-    /// The same, and that an agent is in another state.
+    /// Every message, and every change of an agent's state.
     EverythingAndAgents,
     /// The answer to a question.
     Answer(QuestionId),
-    /// The answer to an agent's prompt, or its end, by the key of its notification.
+    /// The answer to an agent's prompt or the prompt's end, by the key of its notification.
     Prompt(String),
-    /// What is for an agent, by its id and its name. It may be the lead of the scope.
+    /// Messages for an agent, by its id and name. It may be the lead of the scope.
     Inbox { agent: String, name: Option<String> },
 }
 
@@ -59,7 +59,7 @@ impl Topic {
         }
     }
 
-    /// Whether a message wakes a process that waits for this, in that scope.
+    /// Returns true if a message wakes a process with this topic in a scope.
     fn wants(&self, scope: &str, draft: &Draft) -> bool {
         match self {
             Self::Everything | Self::EverythingAndAgents => true,
@@ -92,7 +92,7 @@ impl Topic {
     }
 }
 
-/// Registers a doorbell, by its name in the home: that is found from everywhere, whatever the path to the home is.
+/// Registers a doorbell by its name in the home, which is valid whatever path leads to the home.
 pub(crate) fn register(
     transaction: &Transaction<'_>,
     bell: &str,
@@ -105,7 +105,7 @@ pub(crate) fn register(
     Ok(())
 }
 
-/// Forgets all doorbells but these, also those whose names are damaged.
+/// Deletes all registrations but these, including those with damaged names.
 pub(crate) fn keep_only(transaction: &Transaction<'_>, bells: &[String]) -> rusqlite::Result<()> {
     // Plain data: it cannot fail to be written.
     let bells = serde_json::to_string(bells).unwrap_or_default();
@@ -117,7 +117,7 @@ pub(crate) fn keep_only(transaction: &Transaction<'_>, bells: &[String]) -> rusq
 
 /// The doorbells to wake for a message.
 ///
-/// Read in the transaction that appends it. A process that registers later reads the journal after that, and sees the
+/// Call it in the transaction that appends the message. A process that registers later reads the journal afterwards and sees the
 /// message; a process that registered before is woken.
 pub(crate) fn doorbells_to_wake(
     transaction: &Transaction<'_>,
@@ -128,7 +128,7 @@ pub(crate) fn doorbells_to_wake(
     let mut bells = Vec::new();
     while let Some(row) = rows.next()? {
         let (topic, scope) = (text(row, 1)?, text(row, 2)?);
-        // An unknown topic is damage: a needless wake-up costs one read, and a missing one delays a message.
+        // An unknown topic is damage. A needless wake-up costs one read, a missing one delays a message.
         if Topic::named(&topic, optional_text(row, 3)?).is_none_or(|topic| topic.wants(&scope, draft)) {
             bells.push(text(row, 0)?);
         }
@@ -136,7 +136,7 @@ pub(crate) fn doorbells_to_wake(
     Ok(bells)
 }
 
-/// The doorbells that are registered for a topic.
+/// The doorbells registered for a topic.
 pub(crate) fn registered_for(connection: &Connection, topic: &Topic) -> rusqlite::Result<Vec<String>> {
     let mut statement = connection.prepare("SELECT bell FROM waiter WHERE topic = ?1")?;
     statement.query_map([topic.name()], |row| text(row, 0))?.collect()

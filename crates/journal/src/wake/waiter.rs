@@ -1,6 +1,6 @@
-//! A registered doorbell at which a process waits.
+//! Waits at a registered doorbell.
 //!
-//! The order loses no message: register, then read the journal, and only then wait.
+//! No message is lost in this order: register, read the journal, then wait.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, getppid};
 
 use crate::db::database::Database;
-use crate::db::schema::Schema;
+use crate::db::tables::Schema;
 use crate::error::Error;
 use crate::ids::IdSource;
 use crate::lock::FileId;
@@ -19,23 +19,23 @@ use crate::process::started;
 use crate::wake::doorbell::{self, Doorbell, LockOwner};
 use crate::wake::subscription::{self, Topic};
 
-/// What to do when the parent process ends.
+/// What a waiting process does when its parent exits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnParentExit {
-    /// End too: the agent that waited is gone, and must not consume what the next one should read.
+    /// Stop: the agent is gone, and must not consume messages that are for the next one.
     Stop,
     /// Keep waiting.
     Continue,
 }
 
-/// Why waiting ended.
+/// Why a wait ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WakeReason {
     /// Another process wrote to the doorbell.
     Rung,
     /// The deadline passed.
     TimedOut,
-    /// The parent ended.
+    /// The parent process exited.
     Orphaned,
     /// Another descriptor is ready.
     Other,
@@ -47,12 +47,12 @@ pub(crate) struct Waiter {
     topic: Topic,
     scope: Scope,
     parent: Option<ParentWatch>,
-    /// The database we are registered in.
+    /// The database file that contains the registration.
     registered: FileId,
 }
 
 impl Waiter {
-    /// Creates a doorbell, registers it and runs `also` in the same transaction; removes registrations of dead processes.
+    /// Creates a doorbell, registers it and runs `also` in the same transaction. Removes the registrations of dead processes.
     pub(crate) fn register<T, S: Schema>(
         journal: &mut Database<S>,
         topic: Topic,
@@ -67,7 +67,7 @@ impl Waiter {
             consumer: consumer.to_owned(),
             scope: scope.to_string(),
         };
-        // The directories may have been removed since the journal was opened.
+        // They may have been removed since the journal was opened.
         let made = journal.home.make_directories();
         made.map_err(|error| journal.home.error("cannot create the state directory", error))?;
         let bell = Doorbell::create(&journal.home, &IdSource::now().name(), &owner, None)
@@ -89,30 +89,28 @@ impl Waiter {
         Ok((Self { bell, topic, scope: scope.clone(), parent, registered: journal.file() }, done))
     }
 
-    /// To be called before each read of the journal: drains the doorbell, and opens the database again if another file has
-    /// its name by now.
+    /// Drains the doorbell, and reopens the database if its file was replaced. Call it before each read of the journal.
     pub(crate) fn prepare<S: Schema>(&mut self, journal: &mut Database<S>) -> Result<(), Error> {
         self.bell.drain().map_err(|error| journal.home.error("emptying the doorbell", error))?;
         journal.refresh()?;
         self.register_again(journal).map(drop)
     }
 
-    /// Registers again if the open database is not the one that this doorbell is registered in. Gives whether that was so.
+    /// Registers again if the database file was replaced. Returns true if it was.
     fn register_again<S: Schema>(&mut self, journal: &mut Database<S>) -> Result<bool, Error> {
-        let anew = self.registered != journal.file();
-        if anew {
+        let was_replaced = self.registered != journal.file();
+        if was_replaced {
             journal.write(|transaction| {
                 subscription::register(transaction, self.bell.name(), &self.topic, &self.scope)
             })?;
             self.registered = journal.file();
         }
-        Ok(anew)
+        Ok(was_replaced)
     }
 
-    /// Waits until another process writes to the doorbell, one of `others` can be read or is hung up, the deadline passes or
-    /// the parent ends.
+    /// Waits until the doorbell rings, one of `others` is readable or hung up, the deadline passes, or the parent exits.
     ///
-    /// If the database was quarantined in the meantime, this doorbell was registered nowhere: then it returns at once.
+    /// Returns at once if the database was replaced: until now the doorbell was not registered in the new file.
     pub(crate) fn wait<S: Schema>(
         &mut self,
         journal: &mut Database<S>,
@@ -126,8 +124,8 @@ impl Waiter {
         reason.map_err(|error| journal.home.error("waiting at the doorbell", error.into()))
     }
 
-    /// Waits as [`Self::wait`] does, without a database, and also until one of `others` can be read or `hung_up` is closed at
-    /// its other end. The caller reads the journal after that.
+    /// Like [`Self::wait`], without a database, and also ends when the peer of `hung_up` closes it. The caller has to read the
+    /// journal afterwards.
     pub(crate) fn sleep(
         &self,
         others: &[BorrowedFd<'_>],
@@ -143,7 +141,7 @@ impl Waiter {
             if left == Some(Duration::ZERO) {
                 return Ok(WakeReason::TimedOut);
             }
-            // A time that is too long for the kernel is as good as none.
+            // Too long for the kernel: wait without a timeout.
             let timeout = left.and_then(|left| Timespec::try_from(left).ok());
             let mut waits = vec![PollFd::new(&self.bell, PollFlags::IN)];
             let on_end = end.map(|end| PollFd::from_borrowed_fd(end.as_fd(), PollFlags::IN));
@@ -163,12 +161,11 @@ impl Waiter {
         }
     }
 
-    /// Its doorbell.
     pub(crate) fn doorbell(&self) -> &Doorbell {
         &self.bell
     }
 
-    /// Whether the parent process has ended.
+    /// Returns true if the parent process has exited.
     pub(crate) fn is_orphaned(&self) -> bool {
         self.parent.as_ref().is_some_and(|parent| getppid() != Some(parent.pid))
     }
@@ -177,7 +174,7 @@ impl Waiter {
 #[derive(Debug)]
 struct ParentWatch {
     pid: Pid,
-    /// Readable when the parent has ended. Where the system has no such thing, the pid is looked at on every waking.
+    /// Becomes readable when the parent exits. Without it, the parent's PID is checked at every wake-up.
     end: Option<OwnedFd>,
 }
 

@@ -1,4 +1,4 @@
-//! Agents: their rows, what they have to tell and whom, and what time alone does to them.
+//! Agents: their rows, their messages and recipients, and their timeouts.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::home::{TestHome, append, at, draft, scope};
 
 mod time;
 
-/// An agent of which nothing is known but its id.
+/// An agent of which only the id is known.
 pub(crate) fn agent_info(id: &str) -> AgentInfo {
     AgentInfo::new(agent(id), "claude", format!("session of {id}"), scope("aaaaaaaa"))
 }
@@ -21,7 +21,7 @@ fn agent(id: &str) -> Agent {
     Agent::new(id).expect("a name")
 }
 
-/// A moment at which a journal hears of agents: so many seconds after both clocks began.
+/// A journal and a time, in seconds since the start of both clocks.
 pub(crate) struct JournalAt<'a> {
     journal: &'a mut Journal,
     seconds: u64,
@@ -75,7 +75,7 @@ fn messages(journal: &mut Journal) -> Vec<Message> {
     messages
 }
 
-/// State, since when, and when last seen.
+/// State, start of the state, and time last seen.
 fn row(test: &TestHome, id: &str) -> (String, i64, i64) {
     let query = "SELECT state, since, seen FROM agent WHERE id = ?1";
     let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
@@ -105,10 +105,10 @@ fn a_new_agent_is_written_down_with_all_that_is_seen_of_it() {
     assert_eq!(change, AgentChange { written: true, messages_sent: 0, claimed: None });
     assert_eq!(row(&test, "a"), ("working".to_owned(), 5000, 5000));
     assert_eq!(format!("{:?}", journal.agent_info(&agent("a")).unwrap()), format!("{:?}", Some(&seen)));
-    // A later look that sees less takes nothing away.
+    // An update with fewer details deletes none.
     JournalAt::at(&mut journal, 6).hook(&agent_info("a"), AgentState::Blocked(BlockedOn::Auth));
     assert_eq!(format!("{:?}", journal.agent_info(&agent("a")).unwrap()), format!("{:?}", Some(&seen)));
-    // One that sees something else changes it.
+    // An update with other details changes them.
     let moved = AgentInfo {
         worktree: Some("/src/other".to_owned()),
         cwd: Some("/".to_owned()),
@@ -195,7 +195,7 @@ fn where_nothing_changes_nothing_is_written() {
     for seconds in [1, 2, 4] {
         assert_eq!(JournalAt::at(&mut journal, seconds).working(&of), AgentChange::default());
         assert_eq!(JournalAt::at(&mut journal, seconds).alive(&of, None), AgentChange::default());
-        // Less is seen of it: it has not moved.
+        // With fewer details it counts as not moved.
         assert_eq!(JournalAt::at(&mut journal, seconds).working(&agent_info("a")), AgentChange::default());
     }
     assert_eq!((version(&watcher), row(&test, "a")), before);
@@ -367,7 +367,7 @@ fn a_notice_says_who_where_and_why() {
     assert_eq!(told.draft.category.as_deref(), Some("permission_prompt"));
     let origin = &told.draft.origin;
     assert_eq!((&origin.cwd, &origin.surface, &origin.tty), (&of.cwd, &of.surface, &of.tty));
-    // The same stay under one key, the next under another; by its name, where it has one.
+    // Notices of one episode share a key, the next episode has another; the sender is the agent's name, if it has one.
     let named = AgentInfo { name: Some("painter".to_owned()), worktree: None, ..of };
     let question = Signal::state(Authority::Hook, AgentState::Blocked(BlockedOn::Question)).text("why?");
     JournalAt::at(&mut journal, 2).hear(&named, &[question], None, true);
@@ -429,7 +429,7 @@ fn what_waits_for_an_agent_enters_its_turn_in_the_same_transaction() {
     let everything = |parts: &[MessagePart], _: &[EnteredPart]| (0..parts.len()).collect();
     let takes = |call_id| InboxUpdate { call_id, choose: Some(&everything), ..InboxUpdate::default() };
     let only_confirms = |call_id| InboxUpdate { call_id, ..InboxUpdate::default() };
-    // Others have something; it has not.
+    // Other agents have messages; this one has none.
     append(&mut journal, "for the lead");
     let before = version(&watcher);
     assert!(!JournalAt::at(&mut journal, 1).alive(&of, Some(&takes(Some("1")))).written, "nothing waits");

@@ -1,4 +1,4 @@
-//! A clock that jumps changes neither the order nor who gets what.
+//! Clock jumps affect neither the order of messages nor their delivery.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ fn order_and_delivery_do_not_depend_on_the_clock() {
     let moments = [now, now - TEN_YEARS, now + TEN_YEARS, 0, -1, now, i64::MAX, i64::MIN];
     for (number, moment) in moments.into_iter().enumerate() {
         journal.append(&draft(&number.to_string()), &at(moment)).unwrap();
-        // Read one by one and all together: a place is a number, not a time.
+        // Read one by one and all together: positions are numbers, not times.
         assert_eq!(heard(&mut journal, lead(), 100), [number.to_string()], "sent at {moment}");
     }
     let sent: Vec<String> = (0..moments.len()).map(|number| number.to_string()).collect();

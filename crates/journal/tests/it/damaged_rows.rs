@@ -1,4 +1,4 @@
-//! Rows that are damaged, in every column of every table: what can be read is read, and everything goes on.
+//! Damaged values in every column of every table: all readable data is read, and everything keeps working.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use rusqlite::Connection;
 use crate::home::{TestHome, append, bodies, draft, heard, lead, scope};
 use crate::hub_store::kept::fill;
 
-/// The two files of a home.
+/// The databases of a home.
 const FILES: [fn(&TestHome) -> Connection; 2] = [TestHome::connection, TestHome::memory_connection];
 
 /// A column of a table.
@@ -54,7 +54,7 @@ fn home() -> TestHome {
     test
 }
 
-/// Looks at everything that can be looked at.
+/// Calls every query.
 fn look(journal: &mut Journal, store: &mut HubStore) -> Result<(), Error> {
     let (agent, aaaaaaaa) = (Agent::new("claude-1").expect("a name"), scope("aaaaaaaa"));
     let worker = Agent::new("worker").expect("a name");
@@ -101,7 +101,7 @@ fn look(journal: &mut Journal, store: &mut HubStore) -> Result<(), Error> {
     Ok(())
 }
 
-/// Writes to every table in which it can write.
+/// Writes to every table.
 fn change(journal: &mut Journal, store: &mut HubStore) -> Result<(), Error> {
     journal.ask(&draft("again?"), "again?", &[], &IdSource::now(), None)?;
     journal.claim_lead(&scope("aaaaaaaa"), &Agent::new("claude-2").expect("a name"))?;
@@ -112,7 +112,7 @@ fn change(journal: &mut Journal, store: &mut HubStore) -> Result<(), Error> {
     store.prune(HubPruning::of(&oldest)).map(drop)
 }
 
-/// Everything goes on, whatever that did to the files.
+/// Asserts that everything keeps working.
 #[track_caller]
 fn check(what: &str, test: &TestHome) {
     let (mut journal, mut store) = (test.open(), test.memory());
@@ -154,7 +154,7 @@ fn bytes_that_are_no_text_are_shown_as_such() {
     assert_eq!(heard(&mut journal, lead(), 10), ["b\u{fffd}fore", "after"]);
 }
 
-/// Lets a file's tables take any type, as only damage can: the rules are in the definitions alone.
+/// Makes the tables accept any type, by removing `STRICT` from their definitions.
 fn loosen(connection: &Connection, name: &str) {
     let write = |change: &str| {
         connection
@@ -183,7 +183,7 @@ fn a_value_of_another_type_is_repaired_in_every_column() {
                 .query_row("SELECT sql FROM sqlite_schema WHERE name = ?1", [table], |row| row.get(0))
                 .unwrap();
             loosen(&file(&test), table);
-            // A number that is the key of the table cannot be anything else.
+            // An integer primary key cannot have another type.
             let changed = file(&test).execute(&format!("UPDATE {table} SET {own} = {value}"), []);
             if changed.is_err() {
                 continue;
@@ -239,7 +239,7 @@ fn a_repair_is_noted_in_the_fresh_file_until_its_copy_is_removed() {
     assert_eq!(journal.repairs().unwrap(), []);
 }
 
-/// A bit was flipped in a key of an index: SQLite says nothing, and a search ends there.
+/// A flipped bit in an index key: SQLite does not detect it, and a search ends there.
 #[test]
 fn messages_that_an_index_lost_are_read() {
     let test = TestHome::in_memory();

@@ -1,4 +1,4 @@
-//! Repositories as git itself makes them: which worktrees are one repository, and which git directories are theirs.
+//! Repositories created by git: which worktrees belong to one repository, and which git directories to a worktree.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,14 +7,14 @@ use std::process::Command;
 use ringer_journal::Repository;
 use tempfile::TempDir;
 
-/// A directory for repositories. Its path has no links in it, as git prints paths.
+/// A directory for repositories. Its path is canonical, like the paths that git prints.
 struct Projects {
     _directory: TempDir,
     path: PathBuf,
 }
 
 impl Projects {
-    /// With one repository, `main`, that has a commit.
+    /// Contains a repository, `main`, with a commit.
     fn new() -> Self {
         let directory = tempfile::tempdir().expect("a directory");
         let path = directory.path().canonicalize().expect("a path");
@@ -44,7 +44,7 @@ impl Projects {
         Repository::around(&self.at(name)).expect(name)
     }
 
-    /// The scope of a worktree whose git directory is its own.
+    /// The scope of a worktree whose git directory belongs to it.
     #[track_caller]
     fn scope(&self, name: &str) -> String {
         let repository = self.repository(name);
@@ -52,7 +52,7 @@ impl Projects {
         repository.scope(random()).to_string()
     }
 
-    /// Checks that a worktree has a scope of its own, and that asking for it writes nothing.
+    /// Asserts that a worktree has its own scope, and that determining it writes nothing.
     #[track_caller]
     fn check_unproven(&self, name: &str) {
         let repository = self.repository(name);
@@ -65,7 +65,7 @@ impl Projects {
     }
 }
 
-/// Another number each time.
+/// A different number each time.
 fn random() -> u32 {
     use std::sync::atomic::{AtomicU32, Ordering};
     static NEXT: AtomicU32 = AtomicU32::new(1);
@@ -93,7 +93,7 @@ fn linked_worktrees_are_one_repository() {
     let main = projects.scope("main");
     assert_eq!(projects.scope("side/deep/er"), main);
     assert_eq!(projects.repository("side/deep").worktree, projects.at("side"));
-    // As git 2.48 writes it with worktree.useRelativePaths; older versions only read it.
+    // git 2.48 writes this with worktree.useRelativePaths; older versions can only read it.
     let private = projects.at("main/.git/worktrees/side");
     fs::write(projects.at("side/.git"), "gitdir: ../main/.git/worktrees/side\n").expect("a file");
     fs::write(private.join("gitdir"), "../../../../side/.git\n").expect("a file");
@@ -111,7 +111,7 @@ fn a_worktree_that_was_moved_is_its_own_until_git_repairs_it() {
     projects.check_unproven("by-hand");
     projects.git("by-hand", &["worktree", "repair"]);
     assert_eq!(projects.scope("by-hand"), main);
-    // The main worktree takes its git directory along; the linked ones lose theirs.
+    // The main worktree moves with its git directory; the linked ones lose theirs.
     fs::rename(projects.at("main"), projects.at("moved")).expect("moved");
     assert_eq!(projects.scope("moved"), main);
     assert_eq!(Repository::around(&projects.at("by-hand")), None);
@@ -174,7 +174,7 @@ fn a_git_directory_elsewhere_is_used_only_if_it_names_the_worktree() {
     projects.check_unproven("separate");
     projects.git("separate", &["config", "core.worktree", projects.at("separate").to_str().expect("text")]);
     assert_eq!(projects.scope("separate"), linked);
-    // What is written there by others proves nothing for them.
+    // A file that others wrote there is no proof.
     fs::create_dir_all(projects.at("hostile")).expect("a directory");
     for named in ["../data/separate.git", "../main/.git", "../data/separate.git/worktrees/of-separate"] {
         fs::write(projects.at("hostile/.git"), format!("gitdir: {named}\n")).expect("a file");
@@ -189,7 +189,7 @@ fn a_git_directory_elsewhere_is_used_only_if_it_names_the_worktree() {
 #[test]
 fn new_forms_of_references_are_a_repository_too() {
     let projects = Projects::new();
-    // Git 2.45 can keep its references in tables; `refs` stays, for old versions.
+    // git 2.45 can store references in tables; `refs` stays for old versions.
     projects.git(".", &["init", "--quiet", "tables"]);
     fs::remove_dir_all(projects.at("tables/.git/refs")).expect("removed");
     fs::create_dir_all(projects.at("tables/.git/reftable")).expect("a directory");

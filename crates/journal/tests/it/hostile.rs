@@ -1,4 +1,4 @@
-//! Any tree of files under any name that git knows: looking at it ends, and changes nothing outside of the worktree's own.
+//! Hostile trees: any files under any names that git knows. Reading them terminates and changes nothing outside the worktree.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -12,22 +12,22 @@ use rustix::fs::{CWD, FileType, Mode, mknodat};
 
 use crate::git::names;
 
-/// A read that hangs would take for ever; this is far more than any of them needs.
+/// Longer than any read needs; a hanging read would take for ever.
 const DEADLINE: Duration = Duration::from_secs(30);
 
-/// What lies at a path of the tree.
+/// An item at a path of the tree.
 #[derive(Debug, Clone)]
 enum Item {
     Directory,
     Fifo,
-    /// More than a store holds.
+    /// A file larger than any limit.
     Huge,
     Link(String),
     Text(String),
     Bytes(Vec<u8>),
 }
 
-/// Where it lies: everything that git, or Ringer, gives a meaning.
+/// Paths that git or Ringer interprets.
 const PLACES: [&str; 18] = [
     ".git",
     ".git/HEAD",
@@ -49,7 +49,7 @@ const PLACES: [&str; 18] = [
     "other/ringer/id",
 ];
 
-/// Where a link or a file may lead: to the victim's in every form, and to what never ends.
+/// Targets of links and files: the victim's repository in every form, and endless files.
 const TARGETS: [&str; 16] = [
     "../victim/.git",
     "../victim",
@@ -85,7 +85,7 @@ fn item() -> impl Strategy<Value = Item> {
 }
 
 fn put(path: &Path, item: &Item) {
-    // A parent that is a file stays one: then this item is not there.
+    // If a parent is a file, this item cannot be created.
     let _ = path.parent().map(fs::create_dir_all);
     let _ = match item {
         Item::Directory => fs::create_dir(path),
@@ -104,7 +104,7 @@ fn make_git_directory(git: &Path) {
     fs::write(git.join("HEAD"), "ref: refs/heads/main\n").expect("a file");
 }
 
-/// A repository with a worktree and an id, beside the hostile one.
+/// The victim: a repository with a worktree and an id.
 fn victim(root: &Path) -> PathBuf {
     let git = root.join("victim/.git");
     make_git_directory(&git);
@@ -121,12 +121,12 @@ fn victim(root: &Path) -> PathBuf {
     root.join("victim")
 }
 
-/// What `.git` in the worktree is at first, before hostile things are put into it.
+/// The initial form of `.git` in the worktree, before hostile items are added.
 #[derive(Debug, Clone, Copy)]
 enum Begin {
     Nothing,
     Real,
-    /// A file that names `other`, which is a real git directory.
+    /// A file that points to `other`, a real git directory.
     Named,
 }
 
@@ -138,7 +138,7 @@ proptest! {
         items in prop::collection::vec((prop::sample::select(PLACES.to_vec()), item()), 0..8),
         replace in any::<bool>(),
     ) {
-        // In store where the system has a place for that: an id is put on disk in every case.
+        // In memory if possible: creating an id syncs to disk every time.
         let store = Path::new("/dev/shm");
         let below = if store.is_dir() { store.to_owned() } else { std::env::temp_dir() };
         let directory = tempfile::tempdir_in(below).expect("a directory");
@@ -157,7 +157,7 @@ proptest! {
         }
         for (place, item) in &items {
             let path = worktree.join(place);
-            // Never through a link: the tree is the attacker's, what is around it is not.
+            // Never through a link: only the tree belongs to the attacker.
             if path.ancestors().skip(1).any(|parent| parent.starts_with(&worktree) && parent.is_symlink()) {
                 continue;
             }

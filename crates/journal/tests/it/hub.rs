@@ -1,4 +1,4 @@
-//! What the hub alone does with the journal: its lock with its doorbell, and its read position.
+//! The hub's access to the journal: its lock and doorbell, and its read position.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -32,19 +32,19 @@ fn there_is_one_hub_and_it_says_who_it_is() {
 
 const CHILD_HOME: &str = "RINGER_TEST_HUB_HOME";
 
-/// Not a test of its own: the process that the next ones kill.
+/// Not a test: the process that the following tests kill.
 #[test]
 #[ignore = "a helper process of other tests"]
 fn a_hub_until_it_is_killed() {
     let path = std::env::var_os(CHILD_HOME).expect("another test says where");
     let bell = HubLock::acquire(&Home::new(path)).unwrap().expect("no other process is the hub");
     println!("\nready");
-    // Its standard input ends when its parent does.
+    // Its standard input is closed when its parent exits.
     let _ = std::io::stdin().lines().next();
     drop(bell);
 }
 
-/// A hub in a process of its own.
+/// A hub in a separate process.
 fn hub_process(test: &TestHome) -> Child {
     let mut child = Command::new(std::env::current_exe().expect("this program"))
         .args(["--exact", "hub::a_hub_until_it_is_killed", "--ignored", "--nocapture"])
@@ -69,7 +69,7 @@ fn a_hub_that_was_killed_is_heard_of_no_more_and_the_next_takes_over() {
     assert!(journal.hub_was_woken());
     child.kill().unwrap();
     child.wait().unwrap();
-    // Its FIFO and its lock file are still there.
+    // Its FIFO and its lock file still exist.
     append(&mut journal, "not heard");
     assert!(!journal.hub_was_woken(), "the caller has to start one");
     assert_eq!(HubLock::owner(&test.home), None);
@@ -155,7 +155,7 @@ fn what_no_hub_has_taken_comes_in_order_and_only_the_last_thousand_of_it() {
     assert_eq!(seqs(&mut journal, Some(&mut store)), [1001, 1002]);
 }
 
-/// With the log copied, the next writer begins it anew, in the room that the file has already.
+/// After a checkpoint, the next writer restarts the WAL in the existing file.
 #[test]
 fn a_log_that_was_copied_is_begun_anew_and_nothing_is_lost() {
     let test = TestHome::new();
@@ -172,7 +172,7 @@ fn a_log_that_was_copied_is_begun_anew_and_nothing_is_lost() {
             longest = length();
         }
     }
-    // Not begun anew, it would be ten times as long. A message that needs a page of its own makes it a little longer.
+    // Without the restart it would be ten times as long. A message that needs a new page makes it a little longer.
     assert!(length() < longest * 2, "it grew from {longest} to {}", length());
     drop((hub, journal));
     assert_eq!(

@@ -1,10 +1,12 @@
-//! Inboxes: claimed by a lease, handed over, seen when the client goes on; at least once, under one id.
+//! Inboxes: messages are leased, delivered, and seen when the client continues; at least once, with a stable id.
 
 use std::time::Duration;
 
 use ringer_core::message::{Agent, MessagePart, Tag};
 use ringer_core::{Kind, MessageId, Recipient, Scope, Sender};
-use ringer_journal::{CONFIRM_WITHIN, Choose, Claimed, EnteredPart, INTO_INBOX, InboxUpdate, Journal, LEASE};
+use ringer_journal::{
+    CLIENT_INBOX_PREFIX, CONFIRM_WITHIN, ClaimedParts, EnteredPart, InboxUpdate, Journal, LEASE, SelectParts,
+};
 
 use crate::home::{TestHome, at, draft};
 
@@ -16,7 +18,7 @@ fn ms(time: Duration) -> i64 {
     i64::try_from(time.as_millis()).expect("short")
 }
 
-/// Sends to an agent, at a moment.
+/// Sends a message to an agent at a time.
 fn send_to(journal: &mut Journal, to: &str, body: &str, unix_ms: i64) -> MessageId {
     let mut draft = draft(body);
     draft.recipient = Recipient::Agent(agent(to));
@@ -39,13 +41,13 @@ fn nothing(_: &[MessagePart], _: &[EnteredPart]) -> Vec<usize> {
     Vec::new()
 }
 
-/// What an event of agent `a` with that call takes.
+/// Claims messages with an event of agent `a` that has this call.
 fn event(
     journal: &mut Journal,
     call_id: Option<&str>,
-    choose: Option<Choose<'_>>,
+    choose: Option<SelectParts<'_>>,
     now: i64,
-) -> Option<Claimed> {
+) -> Option<ClaimedParts> {
     journal
         .claim_for(&agent("a"), &InboxUpdate { call_id, choose, ..InboxUpdate::default() }, &at(now))
         .expect("claimed")
@@ -83,14 +85,14 @@ fn a_message_goes_from_queued_to_seen_with_its_times() {
     assert!(pending(&mut journal, 220).is_empty());
     assert_eq!(event(&mut journal, Some("call-2"), None, 300), None);
     assert_eq!(row(&mut journal), expect("seen", Some(210), Some(300)));
-    // Never again, however late it is.
+    // Never again, not even later.
     assert_eq!(event(&mut journal, Some("call-3"), Some(&everything), i64::MAX), None);
     assert_eq!(row(&mut journal), expect("seen", Some(210), Some(300)));
 }
 
 #[test]
 fn the_event_it_was_handed_over_with_does_not_confirm_it() {
-    // With which call it was handed over, and with which the next event comes.
+    // The call of the delivery, and the call of the next event.
     for (handed, next, confirmed) in [
         (Some("call-1"), Some("call-1"), false),
         (Some("call-1"), Some("call-2"), true),
@@ -116,7 +118,7 @@ fn a_claim_that_was_never_written_is_pending_again_when_its_lease_is_over() {
     let id = send(&mut journal, "look", 0);
     event(&mut journal, Some("call-1"), Some(&everything), 0).expect("one waits");
     let over = ms(LEASE);
-    // Another event does not confirm what was not delivered.
+    // An event does not confirm a message that was not delivered.
     assert_eq!(event(&mut journal, Some("call-2"), Some(&everything), over), None);
     assert_eq!((state(&mut journal, &id).as_str(), pending(&mut journal, over).len()), ("leased", 0));
     assert_eq!(pending(&mut journal, over + 1), ["look"]);
@@ -125,13 +127,13 @@ fn a_claim_that_was_never_written_is_pending_again_when_its_lease_is_over() {
     assert!(pending(&mut journal, over + 1 + ms(LEASE)).is_empty(), "with a lease of its own");
 }
 
-/// A client that drops what comes too fast goes on all the same.
+/// A client may drop messages that arrive too fast, and continues anyway.
 #[test]
 fn what_was_put_into_a_clients_inbox_is_confirmed_only_by_its_arrival() {
     let test = TestHome::new();
     let mut journal = test.open();
     let [one, two] = ["one", "two"].map(|body| send(&mut journal, body, 0));
-    let call = format!("{INTO_INBOX}1");
+    let call = format!("{CLIENT_INBOX_PREFIX}1");
     let claimed = event(&mut journal, Some(&call), Some(&everything), 1).unwrap();
     journal.mark_delivered(&agent("a"), &claimed, 2).unwrap();
     assert_eq!(event(&mut journal, Some("t1"), Some(&everything), 3), None);
@@ -165,11 +167,11 @@ fn what_could_not_be_written_is_given_back_at_once() {
     let mut journal = test.open();
     let ids = ["one", "two"].map(|body| send(&mut journal, body, 0));
     let claimed = event(&mut journal, Some("call-1"), Some(&everything), 0).expect("two wait");
-    let only_one = Claimed { parts: claimed.parts[..1].to_vec(), ..claimed.clone() };
+    let only_one = ClaimedParts { parts: claimed.parts[..1].to_vec(), ..claimed.clone() };
     journal.release(&agent("a"), &only_one).unwrap();
     assert_eq!(pending(&mut journal, 0), ["one"]);
     assert_eq!([state(&mut journal, &ids[0]), state(&mut journal, &ids[1])], ["queued", "leased"]);
-    // Its next hand-over may be by the same call, and that does not confirm it.
+    // It may be delivered again with the same call, which does not confirm it.
     let again = event(&mut journal, None, Some(&everything), 1).expect("pending");
     journal.mark_delivered(&agent("a"), &again, 2).unwrap();
     event(&mut journal, None, None, 3);
@@ -192,7 +194,7 @@ fn only_what_is_leased_can_be_handed_over_or_given_back() {
     journal.mark_delivered(&agent("a"), &claimed, 3).unwrap();
     assert_eq!(state(&mut journal, &id), "seen");
     let queued = send(&mut journal, "never claimed", 0);
-    let pretended = Claimed { parts: journal.pending_for(&agent("a"), 4).unwrap(), call_id: None };
+    let pretended = ClaimedParts { parts: journal.pending_for(&agent("a"), 4).unwrap(), call_id: None };
     journal.mark_delivered(&agent("a"), &pretended, 4).unwrap();
     assert_eq!(state(&mut journal, &queued), "queued");
 }
@@ -232,7 +234,7 @@ fn what_is_chosen_enters_in_the_order_it_was_sent_and_the_rest_waits() {
     assert_eq!(texts(&next.parts), ["two"]);
 }
 
-/// What entered a minute ago counts for a rate no longer; what waits again has not entered.
+/// A part that entered a minute ago no longer counts for rate limits, and one that is pending again has not entered.
 #[test]
 fn a_choice_knows_what_entered_in_the_last_minute() {
     let test = TestHome::new();
@@ -255,7 +257,7 @@ fn a_choice_knows_what_entered_in_the_last_minute() {
     assert_eq!(texts(&claimed.parts), ["next"]);
 }
 
-/// However much one sender has sent, what others sent after it can be chosen, and what entered is known.
+/// However many messages one sender has sent, later messages of others can be selected, and entered parts are known.
 #[test]
 fn a_flood_of_one_sender_hides_neither_others_nor_what_entered() {
     let test = TestHome::new();
@@ -316,7 +318,7 @@ fn what_outlived_its_worth_does_not_enter() {
     assert_eq!(texts(&claimed.parts), ["long"]);
 }
 
-/// A queue of messages to agent `a`, past the journal: `(how many, ttl)`.
+/// Queues messages to agent `a` with plain SQL: `(count, ttl)`.
 fn fill(test: &TestHome, parts: &[(u32, Option<u32>)]) {
     let connection = test.connection();
     let mut number = 0;

@@ -1,4 +1,4 @@
-//! An inbox under faults: claims that were never written, late hand-overs, events that come in any order.
+//! Inboxes under faults: claims that are never written, late deliveries, events in any order.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
@@ -7,28 +7,28 @@ use std::time::Duration;
 use proptest::prelude::*;
 use ringer_core::message::{Agent, MessagePart};
 use ringer_core::{MessageId, Recipient};
-use ringer_journal::{CONFIRM_WITHIN, Claimed, EnteredPart, InboxUpdate, Journal, LEASE};
+use ringer_journal::{CONFIRM_WITHIN, ClaimedParts, EnteredPart, InboxUpdate, Journal, LEASE};
 
 use crate::home::{TestHome, at, draft};
 
-/// One thing that happens.
+/// A step of a run.
 #[derive(Debug, Clone, Copy)]
 enum Step {
     Send,
-    /// A hook claims at most so many for a call.
+    /// A hook claims at most this many messages for a call.
     InboxUpdate {
         call: u8,
         most: usize,
     },
-    /// Of the claims made so far, any one was written; some never are.
+    /// The output of an earlier claim was written.
     Delivered {
         which: usize,
     },
-    /// Any one could not be written.
+    /// The output of an earlier claim could not be written.
     Released {
         which: usize,
     },
-    /// The client goes on with a call.
+    /// The client continues with a call.
     Event {
         call: u8,
     },
@@ -48,13 +48,13 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// An inbox, and beside it what must be true of it.
+/// An inbox and a model of it.
 struct InboxModel<'a> {
     journal: &'a mut Journal,
     agent: Agent,
     now: i64,
     sent: Vec<MessageId>,
-    claims: Vec<Claimed>,
+    claims: Vec<ClaimedParts>,
     written: HashSet<MessageId>,
     seen: HashSet<MessageId>,
 }
@@ -75,7 +75,7 @@ impl InboxModel<'_> {
                 if let Some(claimed) = claimed {
                     let ids: Vec<&MessageId> = claimed.parts.iter().map(|part| &part.message.id).collect();
                     prop_assert!(ids.iter().all(|id| !self.seen.contains(*id)), "nothing seen comes again");
-                    // An event that comes late still confirms, and then claims the rest.
+                    // A late event still confirms, and then claims the rest.
                     let rest = before.iter().filter(|id| !self.seen.contains(*id));
                     prop_assert!(ids.iter().copied().eq(rest.take(most)), "the oldest, in order");
                     self.claims.push(claimed);
@@ -98,12 +98,12 @@ impl InboxModel<'_> {
         self.check()
     }
 
-    /// An event of the client with that call, which may claim.
+    /// An event of the client with a call, which may claim messages.
     fn event(
         &mut self,
         call: u8,
-        choose: Option<ringer_journal::Choose<'_>>,
-    ) -> Result<Option<Claimed>, TestCaseError> {
+        choose: Option<ringer_journal::SelectParts<'_>>,
+    ) -> Result<Option<ClaimedParts>, TestCaseError> {
         let call = format!("c{call}");
         let claim = InboxUpdate { call_id: Some(&call), choose, ..InboxUpdate::default() };
         let claimed = self.journal.claim_for(&self.agent, &claim, &at(self.now)).expect("claimed");
@@ -127,7 +127,8 @@ impl InboxModel<'_> {
         self.sent.iter().cloned().zip(self.sent.iter().map(state)).collect()
     }
 
-    /// What is seen stays seen and is not pending; what is neither seen nor under way is pending, in the order it was sent.
+    /// Seen messages stay seen and are not pending. Messages that are neither seen nor in flight are pending, in order of
+    /// sending.
     fn check(&mut self) -> Result<(), TestCaseError> {
         let (states, pending) = (self.states(), self.pending());
         for (id, state) in &states {
@@ -140,7 +141,7 @@ impl InboxModel<'_> {
         Ok(())
     }
 
-    /// A client that works gets everything in the end.
+    /// A working client eventually gets every message.
     fn drain(&mut self) -> Result<(), TestCaseError> {
         self.now += millis(LEASE + CONFIRM_WITHIN) + 1;
         self.claims.clear();
@@ -159,7 +160,7 @@ fn millis(time: Duration) -> i64 {
 #[test]
 fn nothing_sent_is_lost_and_nothing_seen_is_delivered_again() {
     let test = TestHome::new();
-    // One journal for all cases, and an agent for each.
+    // One journal for all cases, with one agent per case.
     let (journal, cases) = (RefCell::new(test.open()), RefCell::new(0));
     proptest!(ProptestConfig::with_cases(48), |(steps in prop::collection::vec(step(), 0..60))| {
         *cases.borrow_mut() += 1;

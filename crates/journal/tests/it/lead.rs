@@ -1,4 +1,4 @@
-//! The lead: a role that the person opts in to, and that one living agent of the scope has.
+//! The lead: an opt-in role that one live agent of a scope has.
 
 use ringer_core::agent::AgentState;
 use ringer_core::message::Agent;
@@ -10,7 +10,7 @@ use crate::home::{TestHome, at, draft, scope};
 
 const SCOPE: &str = "aaaaaaaa";
 
-/// Lets an agent of a scope be in a state.
+/// Puts an agent of a scope into a state.
 fn put(journal: &mut Journal, id: &str, place: &str, state: AgentState) {
     let mut of = agent_info(id);
     of.scope = scope(place);
@@ -52,7 +52,7 @@ fn one_at_a_time_leads() {
     assert!(claims(&mut journal, "one"));
     assert!(!claims(&mut journal, "two"), "another agent has the role");
     assert!(claims(&mut journal, "one"), "and keeps it");
-    // Wanting it again does not take it from the agent that has it.
+    // Requesting a lead again does not take the role from its agent.
     journal.want_lead(&scope(SCOPE), true).unwrap();
     assert_eq!(lead(&mut journal), led_by(Some("one")));
 }
@@ -64,7 +64,7 @@ fn a_lead_that_has_gone_is_replaced() {
         (AgentState::Done, SCOPE, false),
         (AgentState::Error, SCOPE, false),
         (AgentState::Stuck, SCOPE, false),
-        // It works for another repository now.
+        // It works in another repository now.
         (AgentState::Working, "bbbbbbbb", true),
     ] {
         let test = TestHome::new();
@@ -116,7 +116,7 @@ fn the_inventory_says_who_leads() {
     assert_eq!(leads, [("one", false), ("two", true)]);
 }
 
-/// The mark that closes a question is for all who keep a list, and nothing that an agent reads.
+/// The mark that closes a question is for everyone with a list of questions. Agents do not read it.
 #[test]
 fn the_end_of_a_question_enters_no_turn() {
     let test = TestHome::new();

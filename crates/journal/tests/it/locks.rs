@@ -1,12 +1,12 @@
-//! The kernel drops all of a process's locks on a file when any descriptor of it is closed. SQLite knows; code that
-//! opens the database beside it has to know as well.
+//! The kernel drops all locks of a process on a file when the process closes any descriptor of it. SQLite takes care of that;
+//! code that opens the database itself has to do so as well.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 
 use crate::home::{TestHome, append, bodies};
 
-/// How many locks this process has on a file.
+/// Number of locks that this process holds on a file.
 fn locks(test: &TestHome) -> usize {
     let inode = fs::metadata(test.home.database()).expect("a database").ino();
     let (pid, inode) = (std::process::id().to_string(), format!(":{inode}"));
@@ -14,8 +14,7 @@ fn locks(test: &TestHome) -> usize {
     all.lines().filter(|line| line.contains("POSIX") && line.contains(&pid) && line.contains(&inode)).count()
 }
 
-/// While other processes take and leave theirs, the kernel's list may leave one of ours out: one look that shows it is
-/// enough.
+/// While other processes lock and unlock, `/proc/locks` may skip one of our locks: it is enough to see it once.
 fn holds_a_lock(test: &TestHome) -> bool {
     (0..100).any(|_| locks(test) > 0)
 }

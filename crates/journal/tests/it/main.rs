@@ -1,4 +1,4 @@
-//! Tests of the journal with real files, several at a time, and real faults.
+//! Tests of the journal with real files, concurrent processes and real faults.
 
 #![expect(clippy::expect_used, reason = "a test that cannot go on has failed")]
 

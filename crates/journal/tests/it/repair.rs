@@ -1,4 +1,4 @@
-//! A damaged database: what is saved, who repairs it, and what happens when even the repair is cut off.
+//! Damaged databases: what is rescued, who repairs them, and interrupted repairs.
 
 use std::collections::HashSet;
 use std::fs;
@@ -12,7 +12,7 @@ use crate::home::{TestHome, append, bodies, draft, heard, lead, next, read_to};
 
 const PAGE: usize = 4096;
 
-/// A journal of so many messages in one file.
+/// A journal with this many messages and an empty WAL.
 fn journal_of(messages: u32) -> TestHome {
     let test = TestHome::new();
     let mut journal = test.open();
@@ -31,14 +31,14 @@ fn numbers(journal: &mut Journal) -> Vec<u32> {
         .collect()
 }
 
-/// The page at which a table begins.
+/// Root page of a table.
 fn root(test: &TestHome, table: &str) -> usize {
     let query = "SELECT rootpage FROM sqlite_schema WHERE name = ?1";
     let root: i64 = test.connection().query_row(query, [table], |row| row.get(0)).expect("a table");
     usize::try_from(root).expect("small")
 }
 
-/// Overwrites a page, the first of which has number 1.
+/// Overwrites a page. Pages are numbered from 1.
 fn zero(path: &Path, page: usize) {
     let mut bytes = fs::read(path).expect("a database");
     bytes[(page - 1) * PAGE..page * PAGE].fill(0);
@@ -49,7 +49,7 @@ fn fresh(test: &TestHome) -> PathBuf {
     test.home.path().join("ringer.db.fresh")
 }
 
-/// Reads everything, and lets it be repaired on the way.
+/// Reads all messages, which repairs the file if necessary.
 fn read_all(test: &TestHome) -> Journal {
     let mut journal = test.open();
     journal.messages_after(0, usize::MAX).expect("it heals");
@@ -63,7 +63,7 @@ fn one_bad_page_costs_only_itself() {
     let before = fs::read(test.home.database()).unwrap();
     let root = root(&test, "message");
     let mut damaged = 0;
-    // Whatever page it is: root, leaf, index or free.
+    // Any page: root, leaf, index or free.
     for page in 2..=pages {
         fs::write(test.home.database(), &before).unwrap();
         zero(&test.home.database(), page);
@@ -86,7 +86,7 @@ fn one_bad_page_costs_only_itself() {
             fs::remove_file(test.home.path().join(name)).unwrap();
         }
     }
-    // The rest are of tables that nothing here reads.
+    // The other pages belong to tables that this test does not read.
     assert!(damaged > pages / 3, "only {damaged} of {pages} were noticed");
 }
 
@@ -107,7 +107,7 @@ fn numbers_go_on_where_the_damaged_one_had_them() {
     assert_eq!(heard(&mut journal, lead(), 10), ["after"], "the old place does not skip it");
 }
 
-/// Killed between build and swap, or in the middle of the swap.
+/// The process may be killed between build and swap, or during the swap.
 #[test]
 fn a_repair_that_was_cut_off_is_finished() {
     for damaged_is_there in [true, false] {
@@ -128,7 +128,7 @@ fn a_repair_that_was_cut_off_is_finished() {
     }
 }
 
-/// A journal gets its name when its tables are in it. One without anything was emptied.
+/// A journal gets its name when it has tables, so an empty one was truncated.
 #[test]
 fn an_emptied_journal_is_set_aside_with_its_log() {
     let test = TestHome::new();
@@ -145,7 +145,7 @@ fn an_emptied_journal_is_set_aside_with_its_log() {
     assert_eq!(bodies(&mut journal), ["after", "later"]);
 }
 
-/// To SQLite the log of a removed journal would be that of the new one.
+/// SQLite would apply the WAL of a removed journal to the new one.
 #[test]
 fn what_a_removed_journal_left_is_set_aside() {
     let test = TestHome::new();
@@ -161,7 +161,7 @@ fn what_a_removed_journal_left_is_set_aside() {
 fn the_first_journal_of_a_home_repairs_nothing() {
     let test = TestHome::new();
     assert_eq!(test.open().repair(), None);
-    // Killed when the first one was finished and had not got its name.
+    // Killed after the first journal was complete but before it got its name.
     fs::rename(test.home.database(), fresh(&test)).unwrap();
     test.files("ringer.db-").iter().for_each(|name| fs::remove_file(test.home.path().join(name)).unwrap());
     assert_eq!(test.open().repair(), None);
@@ -178,7 +178,7 @@ fn what_a_repair_left_half_built_is_no_obstacle() {
     assert_eq!(numbers(&mut journal), [10]);
 }
 
-/// The fresh one was built before the message came; the writer had the old one open and was told that it is on disk.
+/// The fresh file was built before the message was written to the old one and acknowledged.
 #[test]
 fn a_writer_between_build_and_swap_loses_nothing() {
     let test = journal_of(10);
@@ -202,8 +202,8 @@ fn an_open_journal_goes_on_with_the_fresh_one() {
     assert_eq!(numbers(&mut old), [0, 1, 2, 3, 4]);
 }
 
-/// A repair read the log with the index of the process that has it open, and that spoke of what is not there any more: also what
-/// is left could not be read.
+/// A repair used to read the WAL with the index of a process that had it open. The index described frames that no longer
+/// existed, so that the remaining ones could not be read either.
 #[test]
 fn what_is_left_of_a_cut_log_is_saved_by_a_process_that_has_it_open() {
     let test = journal_of(40);
@@ -211,7 +211,7 @@ fn what_is_left_of_a_cut_log_is_saved_by_a_process_that_has_it_open() {
     for number in 40..80 {
         append(&mut journal, &format!("{number} {}", "x".repeat(500)));
     }
-    // One that has read nothing yet: it does not find anything in its memory.
+    // This one has read nothing yet, so its cache is empty.
     let mut journal = test.open();
     let log = test.home.path().join("ringer.db-wal");
     let length = fs::metadata(&log).unwrap().len();
@@ -227,7 +227,7 @@ fn what_is_left_of_a_cut_log_is_saved_by_a_process_that_has_it_open() {
     assert!(journal.repair().is_some());
 }
 
-/// SQLite would say that the disk is full, for ever.
+/// Otherwise SQLite would report a full disk for ever.
 #[test]
 fn numbers_that_are_used_up_are_damage() {
     for damage in [
@@ -244,7 +244,7 @@ fn numbers_that_are_used_up_are_damage() {
     }
 }
 
-/// The table of waiting processes is not copied: a listener that repairs has to register again, or waits for ever.
+/// The table of waiting processes is not rescued: a listener has to register again, or it would wait for ever.
 #[test]
 fn a_listener_that_repairs_stays_registered() {
     let test = journal_of(10);
@@ -257,7 +257,7 @@ fn a_listener_that_repairs_stays_registered() {
     assert_eq!(waiting, Ok(1));
 }
 
-/// A row that makes no sense is passed over, also by one who takes one message at a time.
+/// Damaged rows are skipped, also by a reader that reads one message at a time.
 #[test]
 fn a_row_that_makes_no_sense_does_not_keep_back_the_next() {
     for (most, damage) in [
@@ -277,7 +277,7 @@ fn a_row_that_makes_no_sense_does_not_keep_back_the_next() {
 
 const FRAME: usize = 24 + PAGE;
 
-/// Changes a byte in the page of a frame of the log, in the very file that others have open.
+/// Changes a byte of a frame in the WAL, in place, so that processes with the file open see it.
 fn damage_frame(test: &TestHome, frame: usize, at: usize) {
     let log = fs::OpenOptions::new()
         .read(true)
@@ -289,7 +289,7 @@ fn damage_frame(test: &TestHome, frame: usize, at: usize) {
     log.write_all_at(&[byte[0] ^ 0xff], at).expect("a log");
 }
 
-/// The last frame of the log with that page.
+/// The last frame of a page in the WAL.
 fn last_frame_of(test: &TestHome, page: usize) -> usize {
     let log = fs::read(test.home.path().join("ringer.db-wal")).expect("a log");
     let pages =
@@ -302,8 +302,7 @@ fn last_frame_of(test: &TestHome, page: usize) -> usize {
         .expect("it is in the log")
 }
 
-/// SQLite takes the log for one that ends before the damage when nobody has it open: all that was acknowledged behind it was
-/// gone, without a word.
+/// If no process has the WAL open, SQLite treats the damaged frame as its end and silently drops acknowledged commits after it.
 #[test]
 fn what_was_acknowledged_behind_damaged_frames_is_there() {
     let test = journal_of(20);
@@ -318,8 +317,8 @@ fn what_was_acknowledged_behind_damaged_frames_is_there() {
     assert!(journal.repair().is_some(), "it is told");
 }
 
-/// A process that has the log open goes on behind a frame that another one finds damaged. The repair read the log up to
-/// that frame only.
+/// A process with an open WAL keeps writing after a frame that another process finds damaged. The repair used to read only up
+/// to that frame.
 #[test]
 fn what_a_live_process_acknowledged_behind_damaged_frames_survives_a_repair() {
     let test = journal_of(20);
@@ -336,7 +335,7 @@ fn what_a_live_process_acknowledged_behind_damaged_frames_survives_a_repair() {
     assert_eq!(numbers(&mut hub), (0..=21).collect::<Vec<u32>>());
 }
 
-/// Only a hub that starts repairs. Until then nothing is acknowledged, by whichever process.
+/// Only a starting hub repairs. Until then, no process acknowledges a message.
 #[test]
 fn a_process_that_meets_damage_ends_and_nothing_is_acknowledged_until_it_is_repaired() {
     let test = journal_of(20);
@@ -358,7 +357,7 @@ fn a_process_that_meets_damage_ends_and_nothing_is_acknowledged_until_it_is_repa
     assert_eq!(numbers(&mut hub).last(), Some(&21));
 }
 
-/// A process that was killed while it wrote leaves a commit that is not whole.
+/// A process that is killed while writing leaves an incomplete commit.
 #[test]
 fn a_write_that_was_cut_off_is_no_damage() {
     let test = journal_of(5);
@@ -375,7 +374,7 @@ fn a_write_that_was_cut_off_is_no_damage() {
     assert_eq!((numbers(&mut journal), journal.repair()), ((0..=5).collect(), None));
 }
 
-/// The pages on the way to each message: from the root of the table to its leaf.
+/// The pages on the path to each message, from the root of the table to the leaf.
 fn paths(database: &[u8], page: usize, above: &[usize], paths: &mut Vec<(i64, Vec<usize>)>) {
     let bytes = &database[(page - 1) * PAGE..page * PAGE];
     let path = [above, &[page]].concat();
@@ -411,7 +410,7 @@ fn paths(database: &[u8], page: usize, above: &[usize], paths: &mut Vec<(i64, Ve
     }
 }
 
-/// Rows between two damaged pages were lost: the table was read upwards to the first one, and downwards to the last.
+/// Rows between two damaged pages used to be lost: the table was read forwards to the first page, and backwards to the last.
 #[test]
 fn every_message_whose_pages_are_sound_is_rescued() {
     let test = journal_of(1500);

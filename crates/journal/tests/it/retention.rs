@@ -1,4 +1,4 @@
-//! What is kept, and for how long.
+//! Retention: what is deleted and when.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -14,26 +14,26 @@ use crate::home::{TestHome, at, bodies, draft, draft_in, lead, read_to, scope};
 
 const YEAR: i64 = 365 * 24 * 60 * 60 * 1000;
 
-/// Two prunings; so many messages.
+/// Limits of two prunings and this many messages.
 fn limits(messages: u32) -> RetentionLimits {
     RetentionLimits { prunings: 2, messages, ..RetentionLimits::default() }
 }
 
-/// Sends texts that are numbers.
+/// Sends numbered messages.
 fn send(journal: &mut Journal, scope: &Scope, numbers: std::ops::Range<u32>) {
     for number in numbers {
         journal.append(&draft_in(scope.clone(), &number.to_string()), &at(0)).expect("appended");
     }
 }
 
-/// What the person was told about forgotten messages.
+/// The reports to the person about deleted messages.
 fn told(journal: &mut Journal) -> Vec<String> {
     let messages = journal.messages_after(0, usize::MAX).expect("readable");
     let for_person = messages.into_iter().filter(|message| message.draft.recipient == Recipient::Person);
     for_person.map(|message| message.draft.body).collect()
 }
 
-/// Prunes so often.
+/// Prunes this many times.
 fn prune(journal: &mut Journal, times: usize) -> Vec<usize> {
     (0..times).map(|_| journal.prune(limits(1000), &at(0)).expect("pruned").messages).collect()
 }
@@ -52,7 +52,7 @@ fn what_was_read_goes_after_so_many_prunings() {
     assert!(told(&mut journal).is_empty());
 }
 
-/// A clock that jumped forward deleted unread messages, because cursors and messages were judged by it.
+/// A clock that jumped forward used to delete unread messages, because their age was computed with it.
 #[test]
 fn a_clock_that_jumps_deletes_nothing() {
     for now in [10 * YEAR, -10 * YEAR, i64::MAX, i64::MIN] {
@@ -82,7 +82,7 @@ fn there_is_one_pruning_in_twenty_hours_that_the_machine_runs() {
             .unwrap();
         serde_json::from_str::<serde_json::Value>(&note).unwrap()["count"].as_u64().unwrap()
     };
-    // The first look is one; then twenty hours have to pass, over as many boots as it takes.
+    // The first call prunes; then twenty hours of uptime have to pass, over any number of boots.
     let looks = [
         ("a", 1, 1),
         ("a", 20, 1),
@@ -110,7 +110,7 @@ fn what_a_cursor_in_use_has_not_read_stays() {
         prune(&mut journal, 1);
     }
     assert_eq!(bodies(&mut journal), ["2", "3"]);
-    // It is not used any more, and holds nothing back in the end.
+    // A cursor that is not used any more eventually keeps nothing.
     prune(&mut journal, 2);
     assert!(bodies(&mut journal).is_empty() && told(&mut journal).is_empty());
 }
@@ -145,7 +145,7 @@ fn an_agent_that_ended_is_forgotten_after_as_many_prunings() {
     assert!(!is_known(&mut journal));
 }
 
-/// An agent of which only a terminal told never ends by itself.
+/// An agent that is only known from its terminal never reports its end.
 #[test]
 fn an_agent_of_a_terminal_is_forgotten_when_it_was_not_seen_for_as_many_prunings() {
     let test = TestHome::new();
@@ -191,8 +191,8 @@ fn too_many_bytes_are_too_much_as_well() {
     assert_eq!(journal.forget_over_limit(limits, &at(0)).unwrap(), 0, "what is left fits");
 }
 
-/// Another process writes all the time, as an agent's hooks do. Each piece is a transaction of its own, so it comes to its turn
-/// while thousands of messages are removed.
+/// Another process writes continuously, as hooks do. Each piece is a separate transaction, so it can write while thousands of
+/// messages are deleted.
 #[test]
 fn others_write_while_much_is_removed() {
     const OLD: i64 = 1_200;
@@ -233,14 +233,14 @@ fn others_write_while_much_is_removed() {
     assert_eq!(left.map(|message| message.seq).collect::<Vec<_>>(), (1_201..=1_250).collect::<Vec<i64>>());
 }
 
-/// A process that removes messages is killed before it tells of them: the next one does.
+/// If a process is killed before it reports its deletions, the next one does.
 #[test]
 fn what_was_removed_and_not_told_of_is_told_of_later() {
     let test = TestHome::new();
     let mut journal = test.open();
     send(&mut journal, &Scope::global(), 0..30);
     assert_eq!(journal.forget_over_limit(limits(20), &at(YEAR)).unwrap(), 10);
-    // On the same day: nothing is told yet.
+    // On the same day nothing is reported.
     send(&mut journal, &Scope::global(), 30..35);
     let again = journal.forget_over_limit(limits(20), &at(YEAR + 1)).unwrap();
     assert_eq!((again, told(&mut journal).len()), (6, 1));
@@ -253,7 +253,7 @@ fn what_was_removed_and_not_told_of_is_told_of_later() {
     assert_eq!(told(&mut journal).len(), 2);
 }
 
-/// Many more than fit: all of them go, oldest first, with what was for an agent.
+/// Far more messages than the limit: the oldest are deleted, including those for an agent.
 #[test]
 fn over_the_limit_by_many_pieces() {
     let test = TestHome::new();
@@ -264,7 +264,7 @@ fn over_the_limit_by_many_pieces() {
     send(&mut journal, &Scope::global(), 0..1_000);
     assert_eq!(journal.forget_over_limit(limits(300), &at(1)).unwrap(), 701);
     let left = journal.messages_after(0, usize::MAX).unwrap();
-    // And that they are gone.
+    // And the report about them.
     assert_eq!(left.len(), 301);
     assert_eq!(left[0].draft.body, "700");
     let receipts = test.connection().query_row("SELECT count(*) FROM receipt", [], |row| row.get(0));
@@ -272,7 +272,7 @@ fn over_the_limit_by_many_pieces() {
     assert!(told(&mut journal)[0].contains("701 oldest messages"));
 }
 
-/// Its cursor stands at its own last message. What other repositories sent since is not unread for it.
+/// A cursor stays at the last message of its scope. Later messages of other repositories are not unread for it.
 #[test]
 fn a_quiet_repository_holds_nothing_of_another_back() {
     let test = TestHome::new();
@@ -286,7 +286,7 @@ fn a_quiet_repository_holds_nothing_of_another_back() {
     assert_eq!(told(&mut journal), Vec::<String>::new());
 }
 
-/// Numbers have gaps where a repository was taken out; what counts is how many messages there are.
+/// Sequence numbers have gaps after a repository was removed. The limit applies to the number of messages.
 #[test]
 fn few_messages_with_a_gap_are_not_too_many() {
     let test = TestHome::new();

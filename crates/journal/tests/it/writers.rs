@@ -12,7 +12,7 @@ use crate::home::{TestHome, append, bodies, draft};
 fn sixty_four_writers_at_once_all_succeed() {
     const WRITERS: usize = 64;
     const EACH: usize = 4;
-    // The locks are tested here: a slow disk would make the last one wait for longer than a command does.
+    // This tests the locks. On a slow disk, the last writer would wait longer than a command's timeout.
     let test = TestHome::in_memory();
     drop(test.open());
     let start = Barrier::new(WRITERS);

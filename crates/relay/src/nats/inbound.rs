@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ringer_journal::{Import, Imported, Journal, MachineNaming, NameSource, TeamNote};
+use ringer_journal::{Import, ImportResult, Journal, NameSource, NamingResult, TeamNote};
 
 use crate::error::Error;
 use crate::import::ImportRules;
@@ -108,7 +108,7 @@ impl<'a> Inbound<'a> {
         let (note_key, note) = (self.setup.received_key(), self.reading.encode());
         let note = TeamNote { key: &note_key, note: &note };
         // Also without messages: what is only of this machine was read, too, and may be removed then.
-        let Imported { new, refused: own_ids } = journal.import_all(&imports, Some(note))?;
+        let ImportResult { new, refused: own_ids } = journal.import_all(&imports, Some(note))?;
         if own_ids > 0 {
             let before = refused.map_or(0, |(count, _)| count);
             refused = Some((before + own_ids, "it has the id of a message of this machine".to_owned()));
@@ -127,7 +127,7 @@ impl<'a> Inbound<'a> {
             return Ok(*has);
         }
         let naming = journal.name_machine(key, name.as_str(), &NameSource::Machine)?;
-        let has = naming == MachineNaming::Named;
+        let has = naming == NamingResult::Named;
         self.named.insert(key.to_owned(), has);
         Ok(has)
     }

@@ -4,7 +4,7 @@ use ringer_core::Scope;
 use ringer_core::agent::{AgentState, Authority, Signal};
 use ringer_core::message::Agent;
 use ringer_journal::{
-    AgentEvent, AgentInfo, Confirms, IdSource, InboxRequest, MachineNaming, NameSource, monotonic,
+    AgentEvent, AgentInfo, Confirmation, IdSource, InboxRequest, NameSource, NamingResult, monotonic,
 };
 use ringer_relay::{LinkState, MachineAgents};
 use test_support::{NATS_USERS, NatsServer, until, until_within};
@@ -33,7 +33,7 @@ impl Member {
             prompt: None,
             taken: None,
             nonce: None,
-            confirms: Some(Confirms::default()),
+            confirms: Some(Confirmation::default()),
         };
         let written = journal.record_event(&event, InboxRequest::default()).expect("an event");
         if written.spooled {
@@ -153,7 +153,7 @@ fn what_a_list_may_not_say_is_left_out() {
     let server = NatsServer::start();
     let laptop = Member::connected(&server, "laptop");
     let linked = laptop.machine.journal().name_machine("m1", "linked.t", &NameSource::Machine);
-    assert_eq!(linked.expect("a name"), MachineNaming::Named);
+    assert_eq!(linked.expect("a name"), NamingResult::Named);
     let tell =
         |subject: &str, payloads: &[String]| raw::run(raw::tell(&server.url(), None, subject, payloads));
     let long = agent(&"x".repeat(300));

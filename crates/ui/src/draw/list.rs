@@ -4,13 +4,12 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
-
 use ringer_term::sanitise_line;
 
 use super::paint::{line_of, put, put_line};
 use crate::columns::{cut_end, cut_middle, pad, pad_front, width, wrap};
 use crate::inbox::{FRAME_LINES, Inbox};
-use crate::list_lines::{ListLine, planned_lines};
+use crate::row_list::{ListLine, planned_lines};
 use crate::rows::{MARK, Row, Section, Widths};
 use crate::theme::{Role, Theme};
 use crate::view::View;

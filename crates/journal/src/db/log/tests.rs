@@ -9,11 +9,11 @@ struct Written {
     _directory: tempfile::TempDir,
     database: PathBuf,
     index: LogIndex,
-    /// Keeps the index as it is.
+    /// Keeps the index unchanged.
     _connection: Connection,
 }
 
-/// A database whose log has that many commits, of rows that are in a table alone.
+/// A database with this many commits in its WAL, of rows in one table.
 fn written(commits: u32) -> Written {
     let directory = tempfile::tempdir().unwrap();
     let database = directory.path().join("db");
@@ -45,8 +45,8 @@ fn a_log_of_sqlite_is_read_to_its_end() {
     assert!(!empty.is_damaged(None) && empty.is_damaged(Some(&written.index)), "it was cut");
 }
 
-/// With the index each damage of a commit is found; without it, all but that of the last commit, which could as well be one
-/// that was cut off.
+/// With the index, damage to any commit is detected; without it, to any but the last one, which could also be an incomplete
+/// commit.
 #[test]
 fn a_byte_that_is_wrong_costs_its_frame_alone() {
     let written = written(10);
@@ -61,12 +61,12 @@ fn a_byte_that_is_wrong_costs_its_frame_alone() {
         let bad: Vec<usize> = (0..log.frames.len()).filter(|place| !log.frames[*place].is_intact).collect();
         let frame = at.checked_sub(HEADER).map_or(0, |at| at / size);
         let is_checksum = at >= HEADER && (16..24).contains(&((at - HEADER) % size));
-        // The salt of a frame is outside of its checksum.
+        // The checksum of a frame does not cover its salt.
         let is_salt = at >= HEADER && (8..16).contains(&((at - HEADER) % size));
         match (is_salt, is_checksum) {
             (true, _) => assert_eq!(bad, Vec::<usize>::new(), "{at}"),
             (_, true) => assert!(bad == [frame] || bad == [frame, frame + 1], "{at}: {bad:?}"),
-            // Its checksum is where the next frame begins, so that one fits.
+            // The next frame is verified against the stored checksum, so it is intact.
             _ => assert_eq!(bad, [frame], "{at}"),
         }
         if frame + 2 < last_commit && !is_salt {
@@ -75,7 +75,7 @@ fn a_byte_that_is_wrong_costs_its_frame_alone() {
     }
 }
 
-/// Also where the damage hides the frame which the last commits were written behind.
+/// Also if the last commits were written after the damaged frame.
 #[test]
 fn a_readable_log_has_what_is_intact() {
     let written = written(12);
@@ -92,7 +92,7 @@ fn a_readable_log_has_what_is_intact() {
             log.write_readable((&written.database, &readable), index, true).unwrap();
             let connection = Connection::open(&readable).unwrap();
             let count: i64 = connection.query_row("SELECT count(*) FROM t", [], |row| row.get(0)).unwrap();
-            // Without the index, a last commit that is damaged is none.
+            // Without the index, a damaged last commit does not count as committed.
             let lost = i64::from(index.is_none() && frame + 1 == frames);
             assert_eq!(count, 12 - lost, "frame {frame}");
             drop(connection);

@@ -1,7 +1,8 @@
-use super::*;
-use crate::events::lost::LostEvents;
-use crate::wake::doorbell::make_fifo;
 use std::os::unix::fs::PermissionsExt;
+
+use super::*;
+use crate::events::spool::LostEvents;
+use crate::wake::doorbell::make_fifo;
 
 struct Place {
     directory: tempfile::TempDir,
@@ -55,10 +56,10 @@ fn events_come_back_in_the_order_in_which_they_happened() {
 fn an_event_that_is_being_written_is_known_and_not_read() {
     let place = Place::new();
     let spool = place.spool();
-    let unfinished = spool.begin(&agent("claude-a"), 7).unwrap();
+    let writer = spool.begin(&agent("claude-a"), 7).unwrap();
     assert!(spool.has_any_of(&agent("claude-a")) && !spool.has_any_of(&agent("claude-b")));
     assert_eq!(spool.entries(), []);
-    drop(unfinished);
+    drop(writer);
     assert!(!spool.has_any_of(&agent("claude-a")), "given up, it leaves nothing");
 }
 
@@ -84,7 +85,7 @@ fn the_runtime_directory_is_used_where_it_is_private() {
     for (mode, what) in [(0o777, "others can write there"), (0o500, "it cannot be written")] {
         fs::remove_dir_all(place.path("run/ringer")).unwrap();
         fs::set_permissions(place.path("run"), fs::Permissions::from_mode(mode)).unwrap();
-        // The rights of a directory mean nothing to root.
+        // Root ignores the permissions of a directory.
         if mode == 0o777 || !rustix::process::geteuid().is_root() {
             put(&place.spool(), "a", 1, mode);
             assert_eq!(fs::read_dir(place.path("home/spool")).unwrap().count(), 1, "{what}");
@@ -123,7 +124,7 @@ fn a_spool_that_is_full_says_so() {
     for number in 1..MAX_FILES {
         fs::write(folder.join(number.to_string()), "").unwrap();
     }
-    // The home takes what the runtime directory cannot.
+    // The home is used if the runtime directory cannot be.
     put(&spool, "a", 2, 2);
     assert_eq!(fs::read_dir(place.path("home/spool")).unwrap().count(), 1);
 }

@@ -8,7 +8,7 @@ use crate::wake::doorbell;
 
 static STARTS: AtomicUsize = AtomicUsize::new(0);
 
-/// A hub that is started and does nothing.
+/// A hub starter that starts nothing.
 fn count_start(_: &Home) {
     STARTS.fetch_add(1, Ordering::Relaxed);
 }
@@ -18,7 +18,7 @@ fn a_command_applies_what_is_spooled_only_where_no_hub_may_be_started() {
     let fixture = SpoolFixture::new();
     let spool_one = || put(&fixture.spool(), &fixture.event(AgentState::Done)).unwrap();
     let limit = Duration::from_millis(10);
-    // Where a hub may be started, it is asked for and waited for.
+    // If a hub may be started, the command starts it and waits.
     let mut command = Journal::open(&fixture.home().with_hub_starter(Some(count_start))).unwrap();
     command.settle_spool().unwrap();
     assert_eq!(STARTS.load(Ordering::Relaxed), 0, "nothing waits");
@@ -26,15 +26,15 @@ fn a_command_applies_what_is_spooled_only_where_no_hub_may_be_started() {
     command.settle_spool_within(limit).unwrap();
     command.apply_spool_without_hub().unwrap();
     assert_eq!((STARTS.load(Ordering::Relaxed), fixture.spool().count().0), (1, 1));
-    // Elsewhere not while another process has the hub's lock.
+    // Otherwise it applies the events, but not while another process holds the hub's lock.
     let mut command = fixture.journal();
     let lock = SpoolLock::take(&fixture.home()).unwrap().unwrap();
     command.settle_spool_within(limit).unwrap();
     assert_eq!(fixture.spool().count().0, 1);
     drop(lock);
     command.settle_spool().unwrap();
-    assert_eq!((fixture.spool().count().0, fixture.told().len()), (0, 1));
-    // The lock is left as it was found.
+    assert_eq!((fixture.spool().count().0, fixture.tags().len()), (0, 1));
+    // No lock file is left behind.
     assert_eq!(fs::read_dir(fixture.home().path().join("bells")).unwrap().count(), 0);
 }
 
@@ -62,10 +62,10 @@ fn a_command_waits_until_a_hub_has_applied_everything() {
         command.settle_spool_within(Duration::from_mins(1)).unwrap();
         assert!(!command.has_spooled_events().unwrap());
     });
-    assert_eq!(fixture.told().len(), 300);
+    assert_eq!(fixture.tags().len(), 300);
 }
 
-/// A command that finds the lock held by a command, and not by a hub, must not keep a hub from starting.
+/// A command that holds the hub's lock must not keep a hub from starting.
 #[test]
 fn a_hub_starts_although_commands_apply_what_is_spooled() {
     let fixture = SpoolFixture::new();
@@ -110,7 +110,7 @@ fn commands_that_settle_at_once_apply_each_event_once() {
             };
             let _ = [scope.spawn(settle), scope.spawn(settle), scope.spawn(settle)];
         });
-        assert_eq!(fixture.told().len(), 40 * (round + 1));
+        assert_eq!(fixture.tags().len(), 40 * (round + 1));
     }
-    assert_eq!((fixture.told().len(), fixture.spool().count()), (200, (0, 0)));
+    assert_eq!((fixture.tags().len(), fixture.spool().count()), (200, (0, 0)));
 }

@@ -1,4 +1,4 @@
-//! What is known about an agent, and updates of it.
+//! Identity and location of an agent, and updates to its state.
 
 use std::time::Duration;
 
@@ -8,56 +8,56 @@ use ringer_core::{Scope, Sender};
 use rusqlite::Row;
 use serde::{Deserialize, Serialize};
 
-use crate::db::text::{optional_text, text};
-use crate::journal::inbox::Claimed;
+use crate::db::column::{optional_text, text};
+use crate::journal::inbox::ClaimedParts;
 
 pub(super) const AGENT_INFO: &str =
     "id, client, session_id, scope, worktree, cwd, surface, manager, name, pid, started, by_hooks";
 
-/// The client of an agent without hooks, of which only the terminal is known.
+/// Client name of an agent without hooks, which is only known from its terminal.
 pub const TERMINAL_CLIENT: &str = "terminal";
 
-/// What is known about an agent: who it is and where it runs.
+/// Identity and location of an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentInfo {
-    /// Its id.
+    /// The agent's id.
     #[serde(rename = "agent")]
     pub id: Agent,
     /// The client program.
     pub client: String,
     /// The client's session.
     pub session_id: String,
-    /// The repository it works in.
+    /// Id of the repository it works in.
     pub scope: Scope,
     /// Its worktree.
     pub worktree: Option<String>,
-    /// The name of the repository. Known to its hooks only, and not stored with the agent.
+    /// Name of the repository. Only its hooks know it; not stored in the table.
     #[serde(default)]
     pub repository: Option<String>,
-    /// The branch; as the repository's name.
+    /// The branch. Only its hooks know it; not stored in the table.
     #[serde(default)]
     pub branch: Option<String>,
     /// Its current directory.
     pub cwd: Option<String>,
     /// The surface it is on.
     pub surface: Option<String>,
-    /// The terminal of that surface.
+    /// Terminal device of that surface.
     pub tty: Option<String>,
-    /// The agent it works for.
+    /// The agent that manages it.
     pub manager: Option<Agent>,
-    /// What people call it.
+    /// Its display name.
     pub name: Option<String>,
-    /// Its process, and when that started.
+    /// PID and start time of its process.
     pub process: Option<(u32, u64)>,
-    /// Whether it reports by hooks.
+    /// It reports by hooks.
     pub by_hooks: bool,
-    /// Whether the other sessions of its process have been left for it. Known to its hooks only, and not stored with the agent.
+    /// It replaces the other sessions of its process. Only its hooks know it; not stored in the table.
     #[serde(default)]
     pub replaces_others: bool,
 }
 
 impl AgentInfo {
-    /// An agent of which nothing else is known, and which does not report by hooks.
+    /// An agent without hooks, of which nothing else is known.
     pub fn new(id: Agent, client: impl Into<String>, session_id: impl Into<String>, scope: Scope) -> Self {
         Self {
             id,
@@ -80,7 +80,7 @@ impl AgentInfo {
 }
 
 impl AgentInfo {
-    /// Whom its messages are from: its name, if it was given one that is free to use, or else its id.
+    /// The sender of its messages: its name if it has one that is not reserved, else its id.
     pub(crate) fn sender(&self) -> Sender {
         let name = self.name.as_deref().filter(|name| !Sender::is_reserved(name));
         let name = name.and_then(|name| Sender::new(name).ok());
@@ -88,33 +88,33 @@ impl AgentInfo {
     }
 }
 
-/// Signals of one agent, applied together at one moment.
+/// Signals about an agent that are applied together.
 #[derive(Debug)]
 pub struct AgentUpdate<'a> {
     /// The agent.
     pub agent: &'a AgentInfo,
-    /// What they say, in order.
+    /// The signals, in order.
     pub signals: &'a [Signal],
-    /// When, on the monotonic clock.
+    /// Time of the signals, on the monotonic clock.
     pub mono: Duration,
-    /// After which times without a signal the agent counts as stuck or idle.
+    /// How long without a signal an agent counts as stuck or idle.
     pub timeouts: AgentTimeouts,
-    /// Whether messages are sent about it. Subagents send none.
+    /// The update may send messages. Subagents send none.
     pub notify: bool,
 }
 
-/// What became of signals.
+/// The result of an update.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AgentChange {
-    /// Whether something was written.
+    /// Something was written.
     pub written: bool,
-    /// How many messages it made.
+    /// Number of messages sent.
     pub messages_sent: usize,
-    /// What enters the agent's turn now, if it was asked for.
-    pub claimed: Option<Claimed>,
+    /// Messages that enter the agent's turn now, if they were requested.
+    pub claimed: Option<ClaimedParts>,
 }
 
-/// `None` for a row whose id is none any more.
+/// Reads a row of [`AGENT_INFO`]. `None` if its id is damaged.
 pub(super) fn agent_info(row: &Row<'_>) -> rusqlite::Result<Option<AgentInfo>> {
     let Ok(id) = Agent::new(&text(row, 0)?) else { return Ok(None) };
     let (pid, started): (Option<i64>, Option<i64>) = (row.get(9)?, row.get(10)?);

@@ -1,4 +1,4 @@
-//! Agents: one row each. The process that receives a signal updates the row and appends the messages that follow from it.
+//! Updates and queries of agents.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -7,32 +7,31 @@ use ringer_core::agent::{AgentMachine, AgentState, AgentTimeouts};
 use ringer_core::message::{Agent, SessionNonce};
 use rusqlite::{Connection, OptionalExtension};
 
-use crate::db::text::{optional_text, text};
+use super::apply::{apply_signals, row, save_machine};
+use super::info::{AGENT_INFO, AgentChange, AgentInfo, AgentUpdate, agent_info};
+use crate::db::column::{optional_text, text};
 use crate::error::Error;
 use crate::ids::IdSource;
 use crate::journal::inbox::{self, InboxUpdate};
-use crate::journal::schema::Journal;
+use crate::journal::schema::{self, Journal};
 use crate::running_tools::RunningTools;
 
-use super::apply::{apply_signals, row, save_machine};
-use super::info::{AGENT_INFO, AgentChange, AgentInfo, AgentUpdate, agent_info};
-
-/// How often a signal that changes nothing but the time of the last one is written. Far less than the time after which
-/// an agent counts as stuck.
+/// How often a signal is written that only updates the time of the last signal. Much shorter than the time after which an agent
+/// counts as stuck.
 const ALIVE_EVERY: Duration = Duration::from_mins(1);
 
-/// The agents that have not gone.
+/// The live agents.
 #[derive(Debug)]
 pub struct LiveAgents {
-    /// What was last seen of each, and what it does.
+    /// Each agent with its state.
     pub agents: Vec<(AgentInfo, AgentState)>,
-    /// The next deadline at which time alone may change one of them, on the monotonic clock.
+    /// When a timeout may next change one of them, on the monotonic clock.
     pub deadline: Option<Duration>,
 }
 
 impl Journal {
-    /// Applies signals to an agent's state machine. The row, the messages and the claim on the inbox are one transaction.
-    /// Where nothing changes, nothing is written.
+    /// Applies signals to an agent's state machine. The row, the messages and the claim on the inbox are written in one
+    /// transaction. Writes nothing if nothing changes.
     pub fn update_agent(
         &mut self,
         update: &AgentUpdate<'_>,
@@ -53,7 +52,7 @@ impl Journal {
         Ok(change)
     }
 
-    /// Advances the time of the agents whose deadline has passed. Gives how many messages that made.
+    /// Applies timeouts to agents whose deadline has passed. Returns the number of messages sent.
     pub fn tick_agents(
         &mut self,
         mono: Duration,
@@ -84,12 +83,12 @@ impl Journal {
         Ok(messages_sent)
     }
 
-    /// What an agent does.
+    /// The state of an agent.
     pub fn agent_state(&mut self, agent: &Agent) -> Result<Option<AgentState>, Error> {
         Ok(self.agent_machine(agent)?.map(|machine| machine.state()))
     }
 
-    /// What an agent does, and since when, in milliseconds since 1970.
+    /// The state of an agent and since when it lasts, in milliseconds since 1970.
     pub fn agent_state_since(&mut self, agent: &Agent) -> Result<Option<(AgentState, i64)>, Error> {
         let row = self.read(|connection| {
             let query = "SELECT machine, since FROM agent WHERE id = ?1";
@@ -100,7 +99,7 @@ impl Journal {
         }))
     }
 
-    /// What an agent does, and what decided that.
+    /// The state machine of an agent.
     pub fn agent_machine(&mut self, agent: &Agent) -> Result<Option<AgentMachine>, Error> {
         let machine = self.read(|connection| {
             connection
@@ -110,7 +109,7 @@ impl Journal {
         Ok(machine.and_then(|text| serde_json::from_str(&text).ok()))
     }
 
-    /// What is known about an agent.
+    /// Identity and location of an agent.
     pub fn agent_info(&mut self, agent: &Agent) -> Result<Option<AgentInfo>, Error> {
         self.read(|connection| {
             let mut statement =
@@ -119,8 +118,8 @@ impl Journal {
         })
     }
 
-    /// The processes that were registered for agents, and when each was started. A session that says that it has ended, or that
-    /// it has another process now, frees none: its tools may say so, too. Processes that have ended are among them.
+    /// The processes registered for agents, by PID and start time, including exited ones. A process stays registered when its
+    /// session reports that it has ended or has another process, because its tools could report that, too.
     pub fn agent_processes(&mut self) -> Result<HashMap<(u32, u64), Agent>, Error> {
         self.read(|connection| {
             let mut statement = connection.prepare("SELECT pid, started, agent FROM agent_process")?;
@@ -136,7 +135,7 @@ impl Journal {
         })
     }
 
-    /// The agent that was last seen on a surface and has not gone.
+    /// The live agent that was last seen on a surface.
     pub fn agent_on(&mut self, surface: &str) -> Result<Option<AgentInfo>, Error> {
         self.read(|connection| {
             let found = connection.query_row(
@@ -150,7 +149,7 @@ impl Journal {
         })
     }
 
-    /// Whether an agent that reported by hooks has ended on a surface within that time.
+    /// Returns true if an agent with hooks ended on a surface within a duration before or after a time.
     pub fn agent_ended_on(&mut self, surface: &str, unix_ms: i64, within: Duration) -> Result<bool, Error> {
         let within = i64::try_from(within.as_millis()).unwrap_or(i64::MAX);
         self.read(|connection| {
@@ -163,7 +162,7 @@ impl Journal {
         })
     }
 
-    /// Every agent that has not gone, and when time alone may change one of them.
+    /// All live agents, and when a timeout may next change one of them.
     pub fn live_agents(&mut self, mono: Duration, timeouts: AgentTimeouts) -> Result<LiveAgents, Error> {
         let live = self.read(live)?;
         let mut deadline = None;
@@ -175,7 +174,7 @@ impl Journal {
         Ok(LiveAgents { agents: agents.collect(), deadline })
     }
 
-    /// Counts a stop that was blocked, or begins to count anew. Gives the number so far.
+    /// Counts a blocked stop, or resets the count. Returns the count.
     pub fn count_block(&mut self, agent: &Agent, blocked: bool) -> Result<i64, Error> {
         self.write(|transaction| {
             let change = if blocked { "blocks + 1" } else { "0" };
@@ -190,7 +189,7 @@ impl Journal {
         })
     }
 
-    /// What the session of an agent was told that its notifications carry; `None` for one that was told nothing.
+    /// The nonce that marks an agent's notifications as genuine to its session; `None` if the session has none.
     pub fn session_nonce(&mut self, agent: &Agent) -> Result<Option<SessionNonce>, Error> {
         let text: Option<String> = self.read(|connection| {
             let query = "SELECT nonce FROM agent WHERE id = ?1";
@@ -200,7 +199,7 @@ impl Journal {
         Ok(text.and_then(|text| text.parse().ok()))
     }
 
-    /// The session was not told this nonce after all.
+    /// Removes a nonce that did not reach the session.
     pub fn forget_nonce(&mut self, agent: &Agent, nonce: &SessionNonce) -> Result<(), Error> {
         self.write(|transaction| {
             transaction
@@ -210,7 +209,17 @@ impl Journal {
         })
     }
 
-    /// How often in a row that agent's stop was blocked.
+    /// The note about an agent: a value that a process stores for the next one. It is deleted with its agent.
+    pub fn agent_note(&mut self, agent: &Agent) -> Result<Option<String>, Error> {
+        self.read(|connection| schema::note(connection, &note_name(agent)))
+    }
+
+    /// Stores a note about an agent in place of the one before.
+    pub fn set_agent_note(&mut self, agent: &Agent, value: &str) -> Result<(), Error> {
+        self.write(|transaction| schema::set_note(transaction, &note_name(agent), value))
+    }
+
+    /// How often in a row the agent's stop was blocked.
     pub fn blocks(&mut self, agent: &Agent) -> Result<i64, Error> {
         self.read(|connection| {
             let query = "SELECT blocks FROM agent WHERE id = ?1";
@@ -220,8 +229,8 @@ impl Journal {
     }
 }
 
-/// Whether nothing has to be written: the state stays, nothing waits in the inbox, and the last signal was written
-/// less than [`ALIVE_EVERY`] ago.
+/// Returns true if an update need not be written: the state does not change, the inbox has nothing to deliver or confirm, and the
+/// last signal was written less than [`ALIVE_EVERY`] ago.
 pub(crate) fn nothing_changes(
     connection: &Connection,
     update: &AgentUpdate<'_>,
@@ -235,17 +244,21 @@ pub(crate) fn nothing_changes(
     if !same || row.moved {
         return Ok(false);
     }
-    Ok(!inbox::waits(connection, update.agent.id.as_str(), claim, stamp)?)
+    Ok(!inbox::would_change(connection, update.agent.id.as_str(), claim, stamp)?)
 }
 
-/// The agents that have not gone, and their machines.
+fn note_name(agent: &Agent) -> String {
+    format!("agent:{}", agent.as_str())
+}
+
+/// The live agents with their state machines.
 fn live(connection: &Connection) -> rusqlite::Result<Vec<(AgentInfo, AgentMachine)>> {
     let mut statement = connection
         .prepare(&format!("SELECT {AGENT_INFO}, machine FROM agent WHERE state <> 'exited' ORDER BY seen"))?;
     let mut rows = statement.query([])?;
     let mut live = Vec::new();
     while let Some(row) = rows.next()? {
-        // A damaged row is skipped. The agent's next event writes it again.
+        // Skips a damaged row. The agent's next event rewrites it.
         live.extend(agent_info(row)?.zip(serde_json::from_str(&text(row, 12)?).ok()));
     }
     Ok(live)

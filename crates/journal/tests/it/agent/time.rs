@@ -1,4 +1,4 @@
-//! What time alone does to agents, and which of them are there.
+//! Timeouts of agents, and which agents are live.
 
 use super::{JournalAt, agent, agent_info, messages, row, version};
 use crate::home::TestHome;
@@ -65,7 +65,7 @@ fn each_agent_has_its_own_time_and_all_that_is_due_is_told() {
     assert_eq!(deadline(&mut journal, 605), Some(610));
 }
 
-/// Its own events tell nothing. But what its agent has to tell by now is not its own.
+/// A subagent's own events send no messages. Timeouts of its agent do, even if its event triggers the check.
 #[test]
 fn a_subagent_that_is_heard_after_the_time_has_come_swallows_nothing() {
     let test = TestHome::new();
@@ -117,7 +117,7 @@ fn whoever_looks_says_how_long_he_waits() {
     assert_eq!(row(&test, "a").0, "stuck");
 }
 
-/// The clock that never jumps begins anew when the machine does.
+/// The monotonic clock restarts at boot.
 #[test]
 fn an_agent_from_before_the_machine_was_started_anew_is_waited_for_from_now_on() {
     let test = TestHome::new();
@@ -213,7 +213,7 @@ fn an_agent_that_was_known_by_its_terminal_is_known_to_report_by_hooks_from_then
     assert_eq!(journal.agent_state(&agent("nobody")).unwrap(), None);
 }
 
-/// Else a title could contradict a hook that says the same every second.
+/// Otherwise a title could override a hook that reports the same state every second.
 #[test]
 fn a_repeated_signal_renews_its_hold_every_few_seconds() {
     let test = TestHome::new();
@@ -237,7 +237,7 @@ fn a_sign_of_life_alone_is_written_once_a_minute() {
     assert_eq!(row(&test, "a").2, 180_000);
 }
 
-/// Claude Code's `AskUserQuestion`, say: it is answered in its terminal.
+/// For example Claude Code's `AskUserQuestion`, which is answered in its terminal.
 #[test]
 fn a_question_in_the_agents_terminal_has_an_id_and_closes_when_it_goes_on() {
     let test = TestHome::new();

@@ -1,4 +1,4 @@
-//! What the hub wrote down, when the journal forgets, is repaired, or loses a repository.
+//! What stays in the hub store when the journal is pruned or repaired, or a repository is removed.
 
 use std::fs;
 use std::time::Duration;
@@ -20,13 +20,13 @@ fn send(journal: &mut Journal, scope: &Scope, body: &str, unix_ms: i64) -> Messa
     journal.append(&draft_in(scope.clone(), body), &at(unix_ms)).expect("appended")
 }
 
-/// Forgets what was there before the last pruning.
+/// Prunes messages from before the last pruning.
 fn prune(journal: &mut Journal) -> usize {
     let limits = RetentionLimits { prunings: 1, ..RetentionLimits::default() };
     journal.prune(limits, &at(0)).expect("pruned").messages
 }
 
-/// Forgets what is older than that in the hub store. Gives the number of pieces.
+/// Prunes the hub store. Returns the number of pieces.
 fn prune_store(store: &mut HubStore, oldest: &MessageId) -> usize {
     let mut left = Some(HubPruning::of(oldest));
     let mut pieces = 0;
@@ -78,7 +78,7 @@ fn one_that_was_made_first_and_came_second_is_the_oldest() {
     let mut journal = test.open();
     send(&mut journal, &Scope::global(), "old", 0);
     prune(&mut journal);
-    // One that waits for the lock has its id already.
+    // A writer that waits for the lock has chosen its id already.
     let [_, waited] = [DAY + 7, DAY].map(|made| send(&mut journal, &Scope::global(), "hello", made));
     assert_eq!(journal.kept_from().unwrap(), None, "nothing was removed yet");
     assert_eq!(prune(&mut journal), 1);
@@ -119,7 +119,7 @@ fn what_is_read_goes_with_its_message_and_what_is_unread_stays() {
     check(&kept_silent, false, 1);
 }
 
-/// Something in every table, of one scope. Gives the notification.
+/// Writes a row of one scope to every table. Returns the notification.
 pub(crate) fn fill(test: &TestHome, scope: &Scope, agent: &str) -> MessageId {
     let mut journal = test.open();
     let id = send(&mut journal, scope, "a message", 0);
@@ -169,7 +169,7 @@ const OF_THE_MEMORY: [&str; 11] = [
     "away",
 ];
 
-/// How many rows every table has.
+/// Number of rows in each table.
 fn counts(test: &TestHome) -> Vec<(&'static str, i64)> {
     let (journal, store) = (test.connection(), test.memory_connection());
     let of = |connection: &Connection, tables: &[&'static str]| {
@@ -178,7 +178,7 @@ fn counts(test: &TestHome) -> Vec<(&'static str, i64)> {
     [of(&journal, &OF_THE_JOURNAL), of(&store, &OF_THE_MEMORY)].concat()
 }
 
-/// Ruins the page at which a table begins, in a file that has no log.
+/// Overwrites the root page of a table, in a file without a WAL.
 fn ruin(connection: Connection, table: &str) {
     let find = "SELECT rootpage FROM sqlite_schema WHERE name = ?1";
     let root: u32 = connection.query_row(find, [table], |row| row.get(0)).expect("a table");
@@ -199,7 +199,7 @@ fn a_repair_carries_everything_over_that_the_hub_and_the_agents_remember() {
     fill(&test, &scope("aaaaaaaa"), "claude-1");
     let before = counts(&test);
     assert!(before.iter().all(|(_, rows)| *rows > 0), "{before:?}");
-    // The table of waiting processes is the one that is not copied.
+    // Only the table of waiting processes is not rescued.
     ruin(test.connection(), "waiter");
     let mut journal = test.open();
     send(&mut journal, &Scope::global(), "after", 1);
@@ -234,7 +234,7 @@ fn a_scope_is_taken_out_with_everything_that_belongs_to_it_and_nothing_else() {
     let removed = test.open().remove_scope(&scope("aaaaaaaa")).unwrap();
     assert_eq!(removed.len(), 3);
     test.memory().forget(&removed).unwrap();
-    // A flag names a place, and a mute an agent, and not a message.
+    // A flag belongs to a place and a mute to an agent, not to a message.
     let compared = |rows: Vec<(&'static str, i64)>| {
         rows.into_iter().filter(|(table, _)| !["flag", "mute"].contains(table)).collect::<Vec<_>>()
     };
