@@ -22,7 +22,6 @@
 //! megabyte. A kept text has at most [`MAX_KEPT`] bytes, a line for a person [`MAX_LINE`] characters.
 
 mod adapter;
-mod aider;
 #[cfg(test)]
 mod answer_tests;
 mod claude;
@@ -30,21 +29,18 @@ mod codex;
 mod copilot;
 mod cursor;
 mod gemini;
+mod hookless;
 mod input;
 mod json;
 mod opencode;
-mod output;
 mod prompt;
-mod push_method;
 mod reply;
 mod report;
 mod request;
-mod sequence;
 mod session_file;
 mod settings;
 mod status;
 mod text;
-mod vscode;
 
 use std::fmt;
 use std::io::Read;
@@ -56,18 +52,17 @@ use ringer_core::message::{Agent, InvalidName};
 use adapter::Adapter;
 use prompt::KeepingReader;
 
+pub(crate) use adapter::PushMethod;
 pub(crate) use claude::DENIED;
-pub use claude::{CONTEXT_LIMIT as CLAUDE_CONTEXT_LIMIT, FROM_RINGER};
+pub use claude::{CONTEXT_LIMIT as CLAUDE_CONTEXT_LIMIT, FROM_RINGER, is_allowed_sequence};
 pub use codex::NOTIFY as CODEX_NOTIFY;
 pub(crate) use codex::prompt as codex_prompt;
 pub use input::{HookInput, MAX_INPUT, MAX_KEPT};
 pub use json::InputError;
 pub(crate) use prompt::{BEFORE_REASON, PromptHooks, ReadResults};
-pub(crate) use push_method::PushMethod;
 pub use reply::HookReply;
 pub use report::{HookPoint, HookReport, ToolCall, WAITING};
 pub use request::MAX_LINE;
-pub use sequence::is_allowed_sequence;
 pub(crate) use session_file::{
     ReadSession, SessionActivity, SessionFile, SessionFiles, SessionStatus, TurnEnd,
 };
@@ -157,8 +152,8 @@ impl Client {
             Self::Opencode => &opencode::ADAPTER,
             Self::Cursor => &cursor::ADAPTER,
             Self::Copilot => &copilot::ADAPTER,
-            Self::Aider => &aider::ADAPTER,
-            Self::Vscode => &vscode::ADAPTER,
+            Self::Aider => &hookless::AIDER,
+            Self::Vscode => &hookless::VSCODE,
         }
     }
 }

@@ -8,10 +8,8 @@
 
 mod connection;
 mod conversation;
-mod error;
-mod patch_files;
+mod patches;
 mod request;
-mod session_log;
 #[cfg(test)]
 mod tests;
 
@@ -25,7 +23,7 @@ use crate::sessions;
 use connection::Connection;
 use conversation::{Conversation, Ending, Purpose, Reaction};
 
-pub use error::CodexServerError;
+pub use connection::CodexServerError;
 
 /// How long it may take to find what waits. It takes about 20 ms.
 const TIME_TO_FIND: Duration = Duration::from_secs(2);
@@ -96,7 +94,7 @@ fn converse(paths: &ClientPaths, thread_id: &str, purpose: Purpose) -> Result<En
     let socket = directory(paths).join("app-server-control/app-server-control.sock");
     let find_patch = |call_id: &str| {
         let log = sessions::find_log(&directory(paths).join("sessions"), thread_id)?;
-        session_log::find_patch(&log, call_id)
+        patches::find_patch(&log, call_id)
     };
     let mut deadline = Instant::now() + TIME_TO_FIND;
     let mut connection = Connection::open(&socket, deadline)?;

@@ -5,11 +5,13 @@
 
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
+use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use ringer_core::Scope;
-use ringer_core::agent::{AgentState, AnswerMethod, Prompt, Signal};
+use ringer_core::agent::{AgentState, AnswerMethod, Prompt, Signal, SignalContent};
 use ringer_core::message::{Agent, MessagePart, SessionNonce};
+use ringer_core::time::parse_span;
 use ringer_journal::{
     AgentEvent, AgentInfo, Caller, Claimed, Confirms, EnteredPart, Error as JournalError, EventOutcome,
     IdSource, InboxRequest, Journal, LockTimeout, ProcessStat, Repository, RunningTools,
@@ -20,10 +22,11 @@ use ringer_turn::{Injection, InjectionBudget, RateTracker, render, system_prompt
 pub use crate::hook_context::{HookContext, HookError, HookOutcome};
 
 use crate::bootstrap;
-use crate::client::{self, Client, HookPoint, HookReply, HookReport, ToolCall, agent_id, answer};
-use crate::idle_hook;
-use crate::prompt_check::check_prompt;
-use crate::waiting_hook::WaitingHook;
+use crate::client::{
+    self, Client, ClientPaths, HookPoint, HookReply, HookReport, SessionActivity, ToolCall, agent_id, answer,
+};
+use crate::sessions::find_session;
+use crate::waiting_hook::{WaitingHook, wait_while_idle};
 
 /// How often in a row a stop is blocked. More would be a loop.
 pub const MAX_BLOCKS: i64 = 3;
@@ -53,7 +56,7 @@ pub fn call(
     let mut call = Call { client, event, agent, report, at, until };
     let hub_is_missing = match Journal::open_without_repair(&at.home, LockTimeout::HOOK) {
         Ok(journal) if call.report.waits_for_messages => {
-            idle_hook::run((client, event), &call.agent, journal, out, at)?;
+            wait_while_idle((client, event), &call.agent, journal, out, at)?;
             return Ok(HookOutcome::default());
         }
         Ok(mut journal) => {
@@ -426,4 +429,97 @@ fn write(out: &mut impl Write, client: Client, event: &str, reply: &HookReply) -
 
 fn text(path: &Path) -> String {
     path.to_string_lossy().into_owned()
+}
+
+/// The variable that makes the hooks of a run that no person attends wait for a permission, and for how long.
+const WAIT_PERMISSION: &str = "RINGER_WAIT_PERMISSION";
+
+/// How long the client may take to say that it shows a prompt. Seen: a tenth of a second. If it has not said so by then, it
+/// has not asked; where it was only slow, its own notification tells some seconds later.
+const PROMPT_SHOWN_WITHIN: Duration = Duration::from_secs(1);
+/// How long a prompt must stand before it is told: another hook may take a moment to allow the call.
+const SETTLED_AFTER: Duration = Duration::from_millis(500);
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// Finds out whether a person is asked at all. Gives when a hook that waits for their answer gives up.
+fn check_prompt(
+    client: Client,
+    event: &str,
+    report: &mut HookReport,
+    at: &HookContext<'_>,
+) -> Option<Instant> {
+    let prompts = client.adapter().prompts.as_ref()?;
+    if !prompts.waiting_events.contains(&event) {
+        return None;
+    }
+    if let Some((name, value)) = prompts.unattended
+        && (at.variable)(name).as_deref() == Some(value)
+    {
+        let wait = (at.variable)(WAIT_PERMISSION).and_then(|span| parse_span(&span));
+        if wait.is_none() {
+            report.replace_permission_prompt(&SignalContent::UnattendedPermission);
+            report.prompt = None;
+        }
+        return wait.and_then(|wait| Instant::now().checked_add(wait));
+    }
+    // In a subagent the prompt comes after the hook, and so does every one that a hook does not wait beside.
+    if !report.subagent
+        && prompts.method == AnswerMethod::WaitingHook
+        && let Some(session) = &report.session_id
+        && !shows_prompt(client, &(at.paths)(), session)
+    {
+        report.replace_permission_prompt(&SignalContent::Alive);
+        report.prompt = None;
+    }
+    None
+}
+
+/// Whether the client shows a prompt in a session. True where it does not say what its sessions do.
+fn shows_prompt(client: Client, paths: &ClientPaths, session_id: &str) -> bool {
+    let start = Instant::now();
+    loop {
+        let session = find_session(client, paths, session_id);
+        let Some(status) = session.and_then(|session| session.status) else { return true };
+        // A session that is idle by now has ended the turn in which it was to ask.
+        let is_shown = !matches!(status.activity, SessionActivity::Busy | SessionActivity::Idle);
+        if start.elapsed() >= if is_shown { SETTLED_AFTER } else { PROMPT_SHOWN_WITHIN } {
+            return is_shown;
+        }
+        sleep(LOOK_EVERY);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    const SESSION: &str = "6be1e699-d2b2";
+
+    fn write(directory: &Path, status: &str) {
+        let session = serde_json::json!({ "sessionId": SESSION, "status": status, "statusUpdatedAt": 1 });
+        let temporary = directory.join("1.tmp");
+        fs::write(&temporary, session.to_string()).unwrap();
+        fs::rename(temporary, directory.join("1.json")).unwrap();
+    }
+
+    #[test]
+    fn a_prompt_is_shown_when_the_client_says_so() {
+        let home = tempfile::tempdir().unwrap();
+        let (paths, directory) = (ClientPaths::new(home.path()), home.path().join(".claude/sessions"));
+        assert!(shows_prompt(Client::Claude, &paths, SESSION), "it says nothing");
+        fs::create_dir_all(&directory).unwrap();
+        write(&directory, "waiting");
+        assert!(shows_prompt(Client::Claude, &paths, SESSION));
+        write(&directory, "busy");
+        assert!(!shows_prompt(Client::Claude, &paths, SESSION), "another hook allowed it");
+        write(&directory, "idle");
+        assert!(
+            !shows_prompt(Client::Claude, &paths, SESSION),
+            "another hook allowed it, and the turn has ended"
+        );
+        let asks = std::thread::spawn(move || shows_prompt(Client::Claude, &paths, SESSION));
+        write(&directory, "waiting");
+        assert!(asks.join().unwrap());
+    }
 }

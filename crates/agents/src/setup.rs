@@ -32,42 +32,34 @@
 
 mod apply;
 mod backup;
-mod client_lock;
+mod codex_toml;
 mod conf;
 mod dialect;
-mod disk;
-mod elsewhere;
 mod entries;
 mod error;
+mod files;
 mod find;
 mod hooks;
 mod jsonc;
 mod mcp;
-mod note;
-mod notify;
 mod obstacle;
 mod plan;
-mod plugin;
-mod popups;
 mod record;
-mod replace;
 mod splice;
-mod toml_text;
 
 pub use crate::client::{Client, ClientPaths, Format, McpForm};
 pub use apply::{Applied, MAX_BACKUPS, apply, apply_with_observer};
 pub use backup::{BackupTime, backups};
 pub(crate) use dialect::Dialect;
-pub use disk::{Before, MAX_FILE};
-pub use elsewhere::removals_elsewhere;
 pub use entries::{Entries, RingerProgram};
-pub use error::SetupError;
+pub use error::{Obstacle, ObstacleKind, SetupError, SetupNote};
+pub use files::{Before, MAX_FILE, Step};
 pub use find::{DetectedClient, SetupScope, Target, find};
 pub use jsonc::JsoncError;
 pub use mcp::has_mcp_server;
-pub use note::{Obstacle, ObstacleKind, SetupNote};
 pub use obstacle::obstacles;
-pub use plan::{CurrentFile, FileChange, FileHistory, Plan, SetupAction, plan, read_files};
+pub use plan::{
+    CurrentFile, FileChange, FileHistory, Plan, SetupAction, plan, read_files, removals_elsewhere,
+};
 pub use record::SetupRecords;
-pub use replace::Step;
 pub(crate) use splice::split_bom;

@@ -6,11 +6,9 @@ mod trust;
 use ringer_core::agent::AgentState;
 use serde::Deserialize;
 
-use super::adapter::Adapter;
+use super::adapter::{Adapter, PushMethod};
 use super::input::HookInput;
-use super::output::{DecisionOutput, to_json};
-use super::push_method::PushMethod;
-use super::reply::HookReply;
+use super::reply::{DecisionOutput, HookReply, to_json};
 use super::report::{HookPoint, HookReport};
 use super::request;
 use super::session_file::{SessionActivity, SessionFiles, SessionStatus};

@@ -9,11 +9,9 @@
 use ringer_core::agent::{AgentState, Authority, BlockedOn};
 use serde::Serialize;
 
-use super::adapter::Adapter;
+use super::adapter::{Adapter, PushMethod};
 use super::input::HookInput;
-use super::output::to_json;
-use super::push_method::PushMethod;
-use super::reply::HookReply;
+use super::reply::{HookReply, to_json};
 use super::report::{HookPoint, HookReport};
 use super::request;
 use super::settings::{ClientSettings, Format, HookEntryForm, HookFile, SettingsFile};

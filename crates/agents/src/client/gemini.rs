@@ -2,12 +2,10 @@
 
 use ringer_core::agent::{AgentState, Authority, BlockedOn, SignalContent};
 
-use super::adapter::Adapter;
+use super::adapter::{Adapter, PushMethod};
 use super::input::HookInput;
 use super::json::Value;
-use super::output::{DecisionOutput, to_json};
-use super::push_method::PushMethod;
-use super::reply::HookReply;
+use super::reply::{DecisionOutput, HookReply, to_json};
 use super::report::{HookPoint, HookReport};
 use super::request;
 use super::settings::{

@@ -3,7 +3,7 @@
 use ringer_core::agent::{Answer, Prompt, PromptContent};
 use serde_json::{Value, json};
 
-use super::error::CodexServerError;
+use super::connection::CodexServerError;
 use super::request::WaitingRequest;
 
 const INITIALIZE: u64 = 1;

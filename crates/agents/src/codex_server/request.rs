@@ -5,11 +5,10 @@ use ringer_platform::shell_word;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::error::CodexServerError;
-use super::patch_files::files_in;
+use super::connection::CodexServerError;
+use super::patches::files_in;
 use crate::client::BEFORE_REASON;
 use crate::client::codex_prompt::{COMMAND_TOOL, PATCH_TOOL, permission_request, questions};
-use crate::shell_words;
 
 const COMMAND: &str = "item/commandExecution/requestApproval";
 const FILE_CHANGE: &str = "item/fileChange/requestApproval";
@@ -189,7 +188,7 @@ fn file_change(params: &Params, patch: String) -> Content {
 
 /// The script that Codex runs with a shell, which is what its hooks call the command.
 fn without_shell(line: &str) -> String {
-    let words = shell_words::split(line).unwrap_or_default();
+    let words = split_words(line).unwrap_or_default();
     match <[String; 3]>::try_from(words) {
         Ok([_, flag, script]) if flag == "-lc" || flag == "-c" => script,
         _ => line.to_owned(),
@@ -220,4 +219,71 @@ fn is_whole(shown: &PromptContent) -> bool {
 
 fn offers(shown: &PromptContent, always: &str) -> bool {
     matches!(shown, PromptContent::Permission(request) if request.always == [always])
+}
+
+/// The words of a line that was made of words by quoting them. `None` if a quote is not closed.
+fn split_words(line: &str) -> Option<Vec<String>> {
+    let mut words = Vec::new();
+    let mut word: Option<String> = None;
+    let mut rest = line.chars();
+    while let Some(next) = rest.next() {
+        match next {
+            ' ' | '\t' | '\n' => words.extend(word.take()),
+            '\'' => {
+                let word = word.get_or_insert_default();
+                loop {
+                    match rest.next()? {
+                        '\'' => break,
+                        quoted => word.push(quoted),
+                    }
+                }
+            }
+            '"' => {
+                let word = word.get_or_insert_default();
+                loop {
+                    match rest.next()? {
+                        '"' => break,
+                        '\\' => match rest.next()? {
+                            escaped @ ('$' | '`' | '"' | '\\') => word.push(escaped),
+                            '\n' => {}
+                            other => word.extend(['\\', other]),
+                        },
+                        quoted => word.push(quoted),
+                    }
+                }
+            }
+            '\\' => word.get_or_insert_default().push(rest.next()?),
+            plain => word.get_or_insert_default().push(plain),
+        }
+    }
+    words.extend(word);
+    Some(words)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn words_as_codex_quotes_them() {
+        let split = |line: &str| split_words(line).unwrap();
+        assert_eq!(split("/bin/bash -lc 'touch zz-file'"), ["/bin/bash", "-lc", "touch zz-file"]);
+        assert_eq!(split(r#"sh -c "touch x && echo 'a b'""#), ["sh", "-c", "touch x && echo 'a b'"]);
+        assert_eq!(split(r#"a'b'"'c'"\ d '' "\$x\n""#), ["ab'c' d", "", r"$x\n"]);
+        assert!(split("").is_empty());
+    }
+
+    #[test]
+    fn an_open_quote_is_no_line_of_words() {
+        assert_eq!([split_words("a 'b"), split_words("\"b"), split_words("b\\")], [None, None, None]);
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_quoted_is_read_back(words in prop::collection::vec("(?s).{0,12}", 0..5)) {
+            let line = words.iter().map(|word| shell_word(word)).collect::<Vec<_>>().join(" ");
+            prop_assert_eq!(split_words(&line), Some(words));
+        }
+    }
 }

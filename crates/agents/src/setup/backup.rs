@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::error::SetupError;
-use super::replace::beside;
+use super::files::beside;
 
 /// What stands between the name of a file and the time in the name of its backup.
 const BACKUP: &str = ".ringer-backup-";

@@ -1,22 +1,22 @@
-//! Codex's `notify = [...]` in `config.toml`.
+//! Codex's `config.toml`: the key `notify`, and the table `[mcp_servers.ringer]`.
 //!
-//! The TOML library finds the place; the bytes are changed by hand, because printing its tree again would turn CRLF into
-//! LF. There is only one `notify`: one that is not Ringer's stays, and the caller learns of it.
+//! The TOML library finds the place; the bytes are edited directly, because printing its tree again would turn CRLF into LF.
+//! There is only one `notify`: one that is not Ringer's stays, and the caller learns of it. The table goes to the end of the
+//! file, after a blank line, and gets a line end only if the file had one there: so a removal knows what was added.
 
 use std::ops::Range;
 
-use toml_edit::{Document, TomlError};
+use toml_edit::{Document, Item, Table, TomlError};
 
-use super::entries::{RingerProgram, is_ringer};
+use super::entries::{MCP_ARGUMENT, MCP_SERVER, RingerProgram, is_ringer, runs_mcp_server};
 use super::splice::{newline_of, split_bom};
-use super::toml_text::{basic_string, last_value, line_end};
 
 /// The name of the key.
-const KEY: &str = "notify";
+const NOTIFY: &str = "notify";
 
 /// What became of a `config.toml`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Outcome {
+pub(crate) enum NotifyOutcome {
     /// It shall have these bytes.
     Text(String),
     /// A `notify` that is not Ringer's is there: this value.
@@ -24,21 +24,21 @@ pub(crate) enum Outcome {
 }
 
 /// The text with Ringer's `notify`, unless there is another one.
-pub(crate) fn install(program: &RingerProgram, text: &str) -> Result<Outcome, TomlError> {
+pub(crate) fn install_notify(program: &RingerProgram, text: &str) -> Result<NotifyOutcome, TomlError> {
     let (bom, body) = split_bom(text);
     let document = Document::parse(body)?;
-    let words = [program.as_str(), "hook", "codex", KEY].map(basic_string);
+    let words = [program.as_str(), "hook", "codex", NOTIFY].map(basic_string);
     let value = format!("[{}]", words.join(", "));
     if let Some(found) = find(&document) {
         let current = body.get(found.value.clone()).unwrap_or_default();
         if !found.ours {
-            return Ok(Outcome::Foreign(current.to_owned()));
+            return Ok(NotifyOutcome::Foreign(current.to_owned()));
         }
         if found.words.first().map(String::as_str) == Some(program.as_str()) {
-            return Ok(Outcome::Text(text.to_owned()));
+            return Ok(NotifyOutcome::Text(text.to_owned()));
         }
         let (before, after) = (&body[..found.value.start], &body[found.value.end..]);
-        return Ok(Outcome::Text(format!("{bom}{before}{value}{after}")));
+        return Ok(NotifyOutcome::Text(format!("{bom}{before}{value}{after}")));
     }
 
     let newline = newline_of(text);
@@ -46,16 +46,16 @@ pub(crate) fn install(program: &RingerProgram, text: &str) -> Result<Outcome, To
     let at = last_value(document.as_table()).map_or(0, |end| line_end(body, end));
     let (before, after) = body.split_at(at);
     let new = if before.is_empty() || before.ends_with('\n') {
-        format!("{bom}{before}{KEY} = {value}{newline}{after}")
+        format!("{bom}{before}{NOTIFY} = {value}{newline}{after}")
     } else {
-        format!("{bom}{before}{newline}{KEY} = {value}{after}")
+        format!("{bom}{before}{newline}{NOTIFY} = {value}{after}")
     };
     Document::parse(split_bom(&new).1)?;
-    Ok(Outcome::Text(new))
+    Ok(NotifyOutcome::Text(new))
 }
 
 /// The text without Ringer's `notify`.
-pub(crate) fn strip(text: &str) -> Result<String, TomlError> {
+pub(crate) fn strip_notify(text: &str) -> Result<String, TomlError> {
     let (bom, body) = split_bom(text);
     let document = Document::parse(body)?;
     let Some(found) = find(&document).filter(|found| found.ours) else { return Ok(text.to_owned()) };
@@ -85,12 +85,12 @@ struct NotifyEntry {
 }
 
 fn find(document: &Document<&str>) -> Option<NotifyEntry> {
-    let (key, item) = document.as_table().get_key_value(KEY)?;
+    let (key, item) = document.as_table().get_key_value(NOTIFY)?;
     let words: Vec<String> = item.as_array().map_or_else(Vec::new, |array| {
         array.iter().map(|word| word.as_str().unwrap_or_default().to_owned()).collect()
     });
     let ours = matches!(words.as_slice(), [program, hook, client, event]
-        if is_ringer(program) && hook == "hook" && client == "codex" && event == KEY);
+        if is_ringer(program) && hook == "hook" && client == "codex" && event == NOTIFY);
     let value = item.span().unwrap_or_default();
     let key_start = key.span().map(|span| span.start);
     Some(NotifyEntry {
@@ -101,16 +101,128 @@ fn find(document: &Document<&str>) -> Option<NotifyEntry> {
     })
 }
 
+/// Where the last value ends that stands below a table's header, or before the first header in the root; `a.b = 1` belongs
+/// to it, `[a]` does not.
+fn last_value(table: &Table) -> Option<usize> {
+    let ends = table.iter().filter_map(|(_, item)| match item {
+        Item::Value(value) => value.span().map(|span| span.end),
+        Item::Table(dotted) if dotted.is_dotted() => last_value(dotted),
+        _ => None,
+    });
+    ends.max()
+}
+
+/// The end of the line of `at`, line end included.
+fn line_end(text: &str, at: usize) -> usize {
+    text[at..].find('\n').map_or(text.len(), |newline| at + newline + 1)
+}
+
+/// A word in quotes.
+fn basic_string(word: &str) -> String {
+    toml_edit::Value::from(word).to_string().trim().to_owned()
+}
+
+/// The name of the table of tables.
+const SERVERS: &str = "mcp_servers";
+
+/// The text with Ringer's server, or `None` if there is another one of its name.
+pub(super) fn install_server(program: &RingerProgram, text: &str) -> Result<Option<String>, String> {
+    let (bom, body) = split_bom(text);
+    let document = parse(body)?;
+    let servers = document.as_table().get(SERVERS);
+    if servers.is_some_and(|servers| !servers.is_table()) {
+        return Err(format!("{SERVERS} is not a table of its own, so no server can be added to it"));
+    }
+    let name = basic_string(program.as_str());
+    if let Some(server) = servers.and_then(|servers| servers.get(MCP_SERVER)) {
+        let current = server.as_table().and_then(|server| server.get("command")?.span());
+        return Ok(current.filter(|_| is_ours_table(server)).map(|current| {
+            if body.get(current.clone()) == Some(&name) {
+                return text.to_owned();
+            }
+            format!("{bom}{}{name}{}", &body[..current.start], &body[current.end..])
+        }));
+    }
+    let newline = newline_of(text);
+    let table = format!(
+        "[{SERVERS}.{MCP_SERVER}]{newline}command = {name}{newline}args = [{}]",
+        basic_string(MCP_ARGUMENT)
+    );
+    let new = match body {
+        "" => format!("{bom}{table}{newline}"),
+        _ if body.ends_with('\n') => format!("{text}{newline}{table}{newline}"),
+        _ => format!("{text}{newline}{newline}{table}"),
+    };
+    parse(split_bom(&new).1)?;
+    Ok(Some(new))
+}
+
+/// The text without Ringer's server, and without the tables below it.
+pub(super) fn strip_server(text: &str) -> Result<String, String> {
+    let (bom, body) = split_bom(text);
+    let document = parse(body)?;
+    let server = document.as_table().get(SERVERS).and_then(|servers| servers.get(MCP_SERVER));
+    let Some(server) = server.filter(|server| is_ours_table(server)).and_then(Item::as_table) else {
+        return Ok(text.to_owned());
+    };
+    let mut blocks = Vec::new();
+    find_blocks(server, &mut blocks);
+    blocks.sort_unstable();
+    let mut left = body.to_owned();
+    for (header, end) in blocks.into_iter().rev() {
+        // A header may be indented.
+        let start = left[..header].rfind('\n').map_or(0, |at| at + 1);
+        let end = line_end(&left, end);
+        let has_line_end = left[start..end].ends_with('\n');
+        let mut before = &left[..start];
+        // The blank line before it, and before the last one of a file without a line end at its end also the line end.
+        for _ in 0..if has_line_end { 1 } else { 2 } {
+            before = before.strip_suffix('\n').map_or(before, |rest| rest.strip_suffix('\r').unwrap_or(rest));
+        }
+        // A line that is not blank keeps its end.
+        if has_line_end && !before.is_empty() && !before.ends_with('\n') {
+            before = &left[..start];
+        }
+        left = format!("{before}{}", &left[end..]);
+    }
+    parse(&left)?;
+    Ok(format!("{bom}{left}"))
+}
+
+fn parse(body: &str) -> Result<Document<&str>, String> {
+    Document::parse(body).map_err(|error| error.to_string().trim_end().to_owned())
+}
+
+/// Whether a server is Ringer's: in a table of its own, which is the form that the setup writes.
+fn is_ours_table(server: &Item) -> bool {
+    let Some(table) = server.as_table().filter(|table| !table.is_dotted() && !table.is_implicit()) else {
+        return false;
+    };
+    let argument = table.get("args").and_then(|arguments| arguments.as_array()?.get(0)?.as_str());
+    runs_mcp_server(table.get("command").and_then(Item::as_str), argument)
+}
+
+/// Where the parts of a table are that stand under a header of their own: from the header to the last value.
+fn find_blocks(table: &Table, blocks: &mut Vec<(usize, usize)>) {
+    if let Some(span) = table.span().filter(|_| !table.is_dotted() && !table.is_implicit()) {
+        blocks.push((span.start, last_value(table).map_or(span.end, |end| end.max(span.end))));
+    }
+    for (_, item) in table {
+        if let Item::Table(inner) = item {
+            find_blocks(inner, blocks);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use super::*;
     use std::path::Path;
 
-    use super::*;
-
     fn installed(text: &str, program: &str) -> String {
-        match install(&RingerProgram::new(Path::new(program)).unwrap(), text).unwrap() {
-            Outcome::Text(text) => text,
-            Outcome::Foreign(value) => panic!("foreign: {value}"),
+        match install_notify(&RingerProgram::new(Path::new(program)).unwrap(), text).unwrap() {
+            NotifyOutcome::Text(text) => text,
+            NotifyOutcome::Foreign(value) => panic!("foreign: {value}"),
         }
     }
 
@@ -133,7 +245,7 @@ mod tests {
             assert_eq!(installed(&out, "/bin/ringer"), out);
             let moved = installed(&out, "/opt/ringer");
             assert_eq!(moved, out.replace("/bin/", "/opt/"));
-            assert_eq!(strip(&moved).unwrap(), text);
+            assert_eq!(strip_notify(&moved).unwrap(), text);
         }
     }
 
@@ -141,10 +253,10 @@ mod tests {
     fn somebody_elses_stays_and_so_does_a_comment() {
         let text = "notify = [\"mine\"]\n";
         let program = RingerProgram::new(Path::new("ringer")).unwrap();
-        assert_eq!(install(&program, text).unwrap(), Outcome::Foreign("[\"mine\"]".to_owned()));
-        assert_eq!(strip(text).unwrap(), text);
+        assert_eq!(install_notify(&program, text).unwrap(), NotifyOutcome::Foreign("[\"mine\"]".to_owned()));
+        assert_eq!(strip_notify(text).unwrap(), text);
         let text = "notify = [\"ringer\", \"hook\", \"codex\", \"notify\"] # mine\n";
-        assert_eq!(strip(text).unwrap(), "# mine\n");
-        assert!(install(&program, "a = \n").is_err());
+        assert_eq!(strip_notify(text).unwrap(), "# mine\n");
+        assert!(install_notify(&program, "a = \n").is_err());
     }
 }

@@ -211,9 +211,27 @@ pub(crate) fn is_ringer(program: &str) -> bool {
         .is_some_and(|name| name.starts_with("ringer"))
 }
 
+/// The file, with a place for the program.
+const PLUGIN_TEMPLATE: &str = include_str!("opencode.js");
+
+/// The first words of every plugin file that any version of Ringer wrote.
+const PLUGIN_MARK: &str = "// ringer-hook:";
+
+/// The plugin file for a program.
+pub(crate) fn plugin_source(program: &RingerProgram) -> String {
+    // A JSON string is a JavaScript string.
+    PLUGIN_TEMPLATE.replace("\"@PROGRAM@\"", &serde_json::Value::from(program.as_str()).to_string())
+}
+
+/// Whether Ringer wrote the file at the plugin's path.
+pub(crate) fn is_ringer_plugin(text: &str) -> bool {
+    text.trim_start_matches('\u{feff}').trim_start().starts_with(PLUGIN_MARK)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::path::Path;
 
     #[test]
     fn the_line_for_a_name_and_for_a_path() {
@@ -259,5 +277,14 @@ mod tests {
         ] {
             assert_eq!(Client::Claude.owns(line), ours, "{line}");
         }
+    }
+
+    #[test]
+    fn the_program_is_written_as_a_string() {
+        let program = RingerProgram::new(Path::new("/a \"b\"\\/ringer")).unwrap();
+        let source = plugin_source(&program);
+        assert!(source.contains(r#"const PROGRAM = "/a \"b\"\\/ringer""#));
+        assert!(is_ringer_plugin(&source) && !source.contains("@PROGRAM@"));
+        assert!(!is_ringer_plugin("export const Mine = async () => ({}) // ringer-hook:"));
     }
 }

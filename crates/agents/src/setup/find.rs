@@ -7,7 +7,7 @@ use ringer_platform::find_program;
 
 use super::entries::Entries;
 use super::error::SetupError;
-use super::replace::beside;
+use super::files::beside;
 use crate::client::{Client, ClientPaths, FilePlace, Format, McpForm, SettingsFile};
 
 /// For whom a setup is: the person everywhere, or one repository.

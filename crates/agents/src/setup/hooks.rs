@@ -1,15 +1,18 @@
 //! The hook file of Claude Code, Codex and Gemini: `{"hooks": {EVENT: [{"hooks": [{"command": …}]}]}}`; and the flat one
 //! of Cursor and Copilot CLI: `{"version": 1, "hooks": {EVENT: [{"command": …}]}}`.
 //!
+//! It also has the setting that turns off a client's own popups, so that the person sees each notification once.
+//!
 //! Both directions look for the *next* thing that is not as it should be, change that, and look again until there is
 //! none: what is right already is never written, so a second run finds nothing to do.
 
 use std::collections::BTreeSet;
 
 use super::entries::RingerProgram;
+use super::files::Before;
 use super::jsonc::{self, Body, Document, JsoncError, Node, Slot};
 use super::splice::{self, Formatting, NewValue};
-use crate::client::Client;
+use crate::client::{Client, PopupSetting};
 
 /// Far more steps than any file needs; reaching it means that a step did not do what it should.
 const MAX_STEPS: usize = 10_000;
@@ -219,11 +222,50 @@ fn remove_handler(
     splice::remove(text, root_body, index)
 }
 
+/// Whether a text says something about popups.
+pub(crate) fn has_popup_setting(setting: &PopupSetting, text: &str) -> bool {
+    let document = jsonc::parse(text).ok();
+    document.and_then(|document| document.root).is_some_and(|root| root.member(setting.key).is_some())
+}
+
+/// The text with popups turned off. What the person has set stays.
+pub(crate) fn turn_off_popups(setting: &PopupSetting, text: &str) -> Result<String, JsoncError> {
+    let document = jsonc::parse(text)?;
+    let Some(root) = document.root.as_ref().filter(|root| root.member(setting.key).is_none()) else {
+        return Ok(text.to_owned());
+    };
+    let formatting = Formatting::of(text, Some(root));
+    let new =
+        splice::append(text, root, &formatting, Some(setting.key), &NewValue::Text(setting.off.to_owned()));
+    Ok(new.unwrap_or_else(|| text.to_owned()))
+}
+
+/// The text without what [`turn_off_popups`] wrote. It stays where it may be the user's: set before the setup, changed since,
+/// or not known to be Ringer's.
+pub(crate) fn strip_popup_setting(
+    setting: &PopupSetting,
+    text: &str,
+    original: &Before,
+) -> Result<String, JsoncError> {
+    let was_set = match original {
+        Before::Unknown => true,
+        Before::Absent => false,
+        Before::Bytes(bytes) => has_popup_setting(setting, &String::from_utf8_lossy(bytes)),
+    };
+    let document = jsonc::parse(text)?;
+    let ours = document.root.as_ref().filter(|_| !was_set).and_then(|root| {
+        let (index, value) = root.member(setting.key)?;
+        (value.text() == Some(setting.off)).then_some((root.object()?, index))
+    });
+    let left = ours.and_then(|(body, index)| splice::remove(text, body, index));
+    Ok(left.unwrap_or_else(|| text.to_owned()))
+}
+
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     use super::*;
+    use crate::client::{Client, PopupSetting};
+    use std::path::Path;
 
     fn program() -> RingerProgram {
         RingerProgram::new(Path::new("/bin/ringer")).unwrap()
@@ -302,5 +344,41 @@ mod tests {
         let out = install(Client::Claude, &program(), original).unwrap();
         let out = strip(Client::Claude, &out, &existing).unwrap();
         assert_eq!(out.split_whitespace().collect::<String>(), r#"{"hooks":{"Stop":[]}}"#);
+    }
+
+    fn setting() -> &'static PopupSetting {
+        Client::Claude.adapter().settings.own_popups.as_ref().unwrap()
+    }
+
+    #[test]
+    fn popups_are_turned_off_and_back_on() {
+        for text in ["{\n  \"model\": \"opus\"\n}\n", "{ // mine\n\t\"a\": 1,\r\n}", "{\"hooks\": {}}"] {
+            let off = turn_off_popups(setting(), text).unwrap();
+            assert!(off.contains("\"preferredNotifChannel\": \"notifications_disabled\""), "{off}");
+            assert_eq!(turn_off_popups(setting(), &off).unwrap(), off);
+            let before = Before::Bytes(text.as_bytes().to_vec());
+            assert_eq!(strip_popup_setting(setting(), &off, &before).unwrap(), text);
+            assert_eq!(
+                strip_popup_setting(setting(), &off, &Before::Unknown).unwrap(),
+                off,
+                "it may be the person's"
+            );
+        }
+    }
+
+    #[test]
+    fn a_popup_setting_of_the_person_stays() {
+        for text in [
+            "{\"preferredNotifChannel\": \"kitty\"}",
+            "{\"preferredNotifChannel\": \"notifications_disabled\"}",
+        ] {
+            assert_eq!(turn_off_popups(setting(), text).unwrap(), text);
+            assert_eq!(
+                strip_popup_setting(setting(), text, &Before::Bytes(text.as_bytes().to_vec())).unwrap(),
+                text
+            );
+        }
+        let changed = "{\"preferredNotifChannel\": \"kitty\"}";
+        assert_eq!(strip_popup_setting(setting(), changed, &Before::Bytes(b"{}".to_vec())).unwrap(), changed);
     }
 }

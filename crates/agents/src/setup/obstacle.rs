@@ -6,10 +6,10 @@
 use std::fs;
 use std::path::Path;
 
-use super::disk::read;
+use super::error::{Obstacle, ObstacleKind, SetupNote};
+use super::files::read;
 use super::find::SetupScope;
 use super::jsonc::JsoncError;
-use super::note::{Obstacle, ObstacleKind, SetupNote};
 use crate::client::{Client, ClientPaths, InstalledHooks};
 
 /// Why a client does not run the hooks of this scope; nothing if all seems well. `repository` is the one that the client

@@ -7,19 +7,16 @@ use std::path::Path;
 
 use similar::TextDiff;
 
+use super::codex_toml::{self, NotifyOutcome};
 use super::conf;
-use super::disk::{Before, read};
-use super::entries::{Entries, RingerProgram};
-use super::error::SetupError;
+use super::entries::{Entries, RingerProgram, is_ringer_plugin, plugin_source};
+use super::error::{SetupError, SetupNote};
+use super::files::{Before, beside, read};
 use super::find::{SetupScope, Target};
 use super::hooks::{self, ExistingParts};
 use super::mcp;
-use super::note::SetupNote;
-use super::notify::{self, Outcome};
-use super::plugin;
-use super::popups;
 use super::record::{OriginalFile, SetupRecords, fingerprint};
-use crate::client::{Client, ClientPaths, Format};
+use crate::client::{Client, ClientPaths, Format, SettingsFile};
 
 /// What to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -120,7 +117,7 @@ impl Plan {
         let hook_files = self.changes.iter_mut().filter(|change| change.target.format == Format::Hooks);
         for change in hook_files.filter(|_| is_setup) {
             let text = text(&change.target.path, change.after.as_deref())?;
-            let off = popups::turn_off(setting, text)
+            let off = hooks::turn_off_popups(setting, text)
                 .map_err(|source| SetupError::jsonc(&change.target.path, source))?;
             change.after = Some(off.into_bytes());
         }
@@ -132,7 +129,7 @@ impl Plan {
         let setting = self.client.adapter().settings.own_popups.as_ref()?;
         let change = self.changes.iter().find(|change| change.target.format == Format::Hooks)?;
         let after = str::from_utf8(change.after.as_deref()?).ok()?;
-        (!popups::are_set(setting, after)).then_some(setting.terminals)
+        (!hooks::has_popup_setting(setting, after)).then_some(setting.terminals)
     }
 
     /// Whether nothing is to be done.
@@ -231,18 +228,20 @@ fn with_hooks(
         Format::Hooks => hooks::install(target.client, program, text)
             .map_err(|source| SetupError::jsonc(&target.path, source))?,
         Format::CodexConfig => {
-            match notify::install(program, text).map_err(|error| toml_error(&target.path, &error))? {
-                Outcome::Text(text) => text,
-                Outcome::Foreign(value) => {
+            match codex_toml::install_notify(program, text)
+                .map_err(|error| toml_error(&target.path, &error))?
+            {
+                NotifyOutcome::Text(text) => text,
+                NotifyOutcome::Foreign(value) => {
                     notes.push(foreign_notify(&value));
                     text.to_owned()
                 }
             }
         }
-        Format::OpencodePlugin if before.is_some() && !plugin::is_ours(text) => {
+        Format::OpencodePlugin if before.is_some() && !is_ringer_plugin(text) => {
             return Err(SetupError::Foreign(target.path.clone()));
         }
-        Format::OpencodePlugin => plugin::source(program),
+        Format::OpencodePlugin => plugin_source(program),
         Format::AiderConf => conf::install(program, text).map_err(|error| conf_error(&target.path, error))?,
         Format::McpServers => text.to_owned(),
     })
@@ -290,7 +289,7 @@ fn stripped(
     let mut left = text.to_owned();
     if entries.has_hooks() {
         if target.format == Format::OpencodePlugin {
-            return Ok((!plugin::is_ours(text)).then(|| left.into_bytes()));
+            return Ok((!is_ringer_plugin(text)).then(|| left.into_bytes()));
         }
         left = without_hooks(target, text, original, before.as_deref())?;
     }
@@ -318,13 +317,15 @@ fn without_hooks(
             let left = hooks::strip(target.client, text, &kept);
             let left = match (original, &target.client.adapter().settings.own_popups) {
                 (Some(original), Some(setting)) => {
-                    left.and_then(|left| popups::strip(setting, &left, original))
+                    left.and_then(|left| hooks::strip_popup_setting(setting, &left, original))
                 }
                 _ => left,
             };
             left.map_err(|source| SetupError::jsonc(&target.path, source))
         }
-        Format::CodexConfig => notify::strip(text).map_err(|error| toml_error(&target.path, &error)),
+        Format::CodexConfig => {
+            codex_toml::strip_notify(text).map_err(|error| toml_error(&target.path, &error))
+        }
         Format::AiderConf => Ok(conf::strip(text)),
         Format::OpencodePlugin | Format::McpServers => Ok(text.to_owned()),
     }
@@ -371,4 +372,30 @@ fn foreign_notify(value: &str) -> SetupNote {
                `ringer hook codex notify \"$1\"`"
             .to_owned(),
     }
+}
+
+/// What removes Ringer from the recorded files besides `known`. A record has no client, but a file of one name has entries of
+/// one client only: its lines name it.
+pub fn removals_elsewhere(records: &SetupRecords, known: &[Target]) -> Result<Vec<Plan>, SetupError> {
+    let mut plans = Vec::new();
+    let is_known = |path: &Path| known.iter().any(|target| target.path == path);
+    for path in records.paths().filter(|path| !is_known(path)) {
+        for client in Client::ALL {
+            let mut files = client.adapter().settings.files.iter();
+            let is_named = |name: &&str| path.ends_with(name);
+            let is_it =
+                |file: &&SettingsFile| is_named(&file.name) || file.other_name.as_ref().is_some_and(is_named);
+            let Some(file) = files.find(is_it) else { continue };
+            let (scope, path) = (SetupScope::Project, path.to_owned());
+            let lock = file.lock.map(|end| beside(&path, "", end));
+            let target = Target { client, scope, format: file.format, mcp: file.mcp, path, lock };
+            let files = read_targets(vec![target], records)?;
+            let plan = plan(client, &SetupAction::Remove(Entries::All), files)?;
+            if !plan.is_empty() {
+                plans.push(plan);
+                break;
+            }
+        }
+    }
+    Ok(plans)
 }
