@@ -27,7 +27,8 @@ use transport::StdioTransport;
 
 pub use push::PushSource;
 pub use tools::{
-    AnswerArguments, AskArguments, AskResult, Backend, ListArguments, NotifyArguments, QuestionsArguments, ToolText,
+    AnswerArguments, AskArguments, AskResult, Backend, ListArguments, NotifyArguments, QuestionsArguments,
+    ToolText,
 };
 
 /// Threads for what blocks: those that wait for answers, and as many for the other tools, so that these never wait for those.

@@ -216,8 +216,8 @@ impl TryFrom<SavedSender> for ChannelSender {
 mod tests {
     use super::*;
     use crate::escape::{clean_attribute, clean_text};
-    use proptest::prelude::*;
     use crate::pairing::{Access, Operator};
+    use proptest::prelude::*;
     use std::time::Duration;
 
     /// The message as a reader of its element gets it.

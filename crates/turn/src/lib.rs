@@ -113,11 +113,15 @@ pub use collapse::{
 };
 pub use error::Error;
 pub use escape::{escape_attribute, escape_tags, escape_text};
-pub use gate::{Account, Auth, ChannelCandidate, ChannelPolicy, Gate, Plugin, GateRefusal, check_gates, servers_to_unregister};
+pub use gate::{
+    Account, Auth, ChannelCandidate, ChannelPolicy, Gate, GateRefusal, Plugin, check_gates,
+    servers_to_unregister,
+};
 pub use injection::Injection;
 pub use injection_budget::{CLAUDE_CODE_MAX_BYTES, DEFAULT_MAX_PENDING, InjectionBudget, SelectedBlock};
 pub use pairing::{
-    Access, AdmittedSender, Allowlist, CODE_LIFETIME, MAX_ALLOWED, MAX_PAIRINGS, Operator, PairingCode, WaitingSender,
+    Access, AdmittedSender, Allowlist, CODE_LIFETIME, MAX_ALLOWED, MAX_PAIRINGS, Operator, PairingCode,
+    WaitingSender,
 };
 pub use permission::{
     MAX_OPEN_REQUESTS, PermissionRelay, PermissionRequestId, PermissionVerdict, RelayedMessage, parse_answer,

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::Error;
 use crate::channel::ChannelSender;
+use crate::error::Error;
 
 /// How long a pairing code is valid.
 pub const CODE_LIFETIME: Duration = Duration::from_hours(1);

@@ -177,8 +177,8 @@ impl PermissionRelay {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pairing::Access;
     use crate::channel::ChannelSender;
+    use crate::pairing::Access;
     use crate::source::McpServer;
     use proptest::prelude::*;
     use std::time::Duration;

@@ -1,21 +1,20 @@
-//! A JSON reader that keeps little of a document, however long the document is.
+//! A JSON reader that keeps little of a document, however long it is.
 //!
-//! A tool's result may have fifty megabytes. `serde_json` reads a whole string before its length can be checked; this reads
-//! in small steps, keeps the members whose names are known, cuts long texts while it reads them, and walks over the
-//! rest. On what it keeps it agrees with `serde_json`, with one exception: a text with half a surrogate pair, which
-//! JavaScript writes when it cuts an emoji in two, is repaired and not refused.
+//! A tool's result may have fifty megabytes. `serde_json` reads a whole string before its length can be checked; this reader
+//! reads in small chunks, keeps the members whose names are known, truncates long texts while it reads them, and skips the rest.
+//! For what it keeps it agrees with `serde_json`, with one exception: half a surrogate pair, which JavaScript writes when it cuts
+//! an emoji in two, is replaced and not rejected.
 
 use std::io::{self, Read};
 
 use super::text::{TextBuilder, TruncatedText};
 
-/// How deep arrays and objects may be nested: as deep as `serde_json` goes.
+/// Maximum nesting depth, the same as in `serde_json`.
 const MAX_DEPTH: usize = 127;
-/// The longest number that is kept, in bytes. A longer one is cut: nothing here counts.
+/// Maximum bytes kept of a number. A longer one is truncated: nothing here computes with numbers.
 const MAX_NUMBER: usize = 64;
-/// What is read at once.
 const READ_CHUNK: usize = 32 * 1024;
-/// What a value costs besides its text: about what it takes in memory.
+/// The cost of a value besides its text: about what it takes in memory.
 const NODE_COST: usize = 128;
 
 /// Why an input cannot be read.
@@ -25,57 +24,57 @@ pub enum InputError {
     /// It is not JSON.
     #[error("byte {at}: expected {expected}")]
     Syntax {
-        /// Where, counted from 0.
+        /// Byte offset, from 0.
         at: u64,
-        /// What should be there.
+        /// What was expected there.
         expected: &'static str,
     },
-    /// It ends too early.
+    /// The document ends too early.
     #[error("it ends in the middle")]
     Ends,
-    /// It is nested too deep.
+    /// The nesting is too deep.
     #[error("byte {at}: nested more than {MAX_DEPTH} deep")]
     TooDeep {
-        /// Where.
+        /// Byte offset, from 0.
         at: u64,
     },
-    /// It is too long.
+    /// The document is too long.
     #[error("more than {most} bytes")]
     TooLong {
-        /// The limit.
+        /// The limit, in bytes.
         most: u64,
     },
-    /// It cannot be read at all.
+    /// Reading failed.
     #[error("cannot be read")]
     Read(#[from] io::Error),
 }
 
-/// What of a document is kept.
+/// What to keep of a document.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Limits {
-    /// The longest document, in bytes.
+    /// Maximum size of the document, in bytes.
     pub(super) document: u64,
-    /// The longest text, in bytes; of a longer one the beginning and a little of the end.
+    /// Maximum size of a text, in bytes; a longer one keeps its beginning and a little of its end.
     pub(super) text: usize,
-    /// What one member of the outermost object may take, so that none can crowd out the others.
+    /// Budget of one member of the outermost object, so that none can crowd out the others.
     pub(super) field: usize,
-    /// What all of them may take.
+    /// Budget of all of them.
     pub(super) total: usize,
-    /// Which members are kept, at any depth.
+    /// The members to keep, at any depth.
     pub(super) keeps: fn(&str) -> bool,
 }
 
-/// A value, as far as it was kept.
+/// A value; lists and maps may be incomplete.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Value {
     Null,
     Bool(bool),
-    /// As it was written.
+    /// As written.
     Number(String),
     Text(TruncatedText),
     List {
         items: Vec<Value>,
-        /// How many there were, kept or not.
+        /// The number of items, kept or not.
         seen: usize,
     },
     Map(Vec<(String, Value)>),
@@ -91,7 +90,7 @@ pub(super) struct Reader<R> {
     buffer: Vec<u8>,
     at: usize,
     end: usize,
-    /// Where the buffer begins in the document.
+    /// Offset of the buffer in the document.
     offset: u64,
 }
 
@@ -101,10 +100,10 @@ impl<R: Read> Reader<R> {
         Self { source, limits, budget, buffer: vec![0; READ_CHUNK], at: 0, end: 0, offset: 0 }
     }
 
-    /// The whole document. `None` where its one value was too much to keep.
+    /// Reads the document. `None` if its one value was too large to keep.
     ///
-    /// An object or array that is complete is taken without waiting for the end of the input: a client may keep the pipe
-    /// open. What was read together with it still has to be white space.
+    /// A complete object or array is returned without waiting for the end of the input: a client may keep the pipe open. What was
+    /// read together with it must still be white space.
     pub(super) fn document(mut self) -> Result<Option<Value>> {
         let mut budget = self.budget;
         self.skip_space()?;
@@ -176,7 +175,7 @@ impl<R: Read> Reader<R> {
                 }
             };
             let Some(value) = value else { continue };
-            // Of two members of one name the later counts, as everywhere.
+            // The last of two members with the same name counts, as in other parsers.
             match members.iter_mut().find(|(own, _)| *own == name.head) {
                 Some((_, old)) => *old = value,
                 None => members.push((name.head, value)),
@@ -203,7 +202,7 @@ impl<R: Read> Reader<R> {
         Ok(())
     }
 
-    /// Whether another item follows, past the comma between two; past the closing sign if none does.
+    /// Skips the comma and returns true if another item follows; otherwise skips the closing bracket.
     fn more(&mut self, close: u8, first: bool) -> Result<bool> {
         self.skip_space()?;
         if self.need()? == close {
@@ -247,7 +246,7 @@ impl<R: Read> Reader<R> {
         Ok(())
     }
 
-    /// Takes one of these bytes if it comes next.
+    /// Reads one of these bytes if it comes next.
     fn optional(&mut self, raw: &mut String, bytes: &[u8]) -> Result<bool> {
         let Some(byte) = self.peek()?.filter(|byte| bytes.contains(byte)) else { return Ok(false) };
         self.at += 1;
@@ -257,7 +256,7 @@ impl<R: Read> Reader<R> {
         Ok(true)
     }
 
-    /// A text, of which at most so many bytes are kept; `None` keeps nothing.
+    /// Reads a text and keeps at most `most` bytes of its beginning; `None` keeps nothing.
     fn text(&mut self, most: Option<usize>) -> Result<TruncatedText> {
         self.take(b'"', "a text")?;
         let mut kept = TextBuilder::new(most);

@@ -1,37 +1,37 @@
-//! A text out of a document, cut while it is read.
+//! A text that is truncated while it is read.
 
-/// What is kept of the end of a long text, in bytes. The end of an agent's last message says how it went.
+/// Bytes kept of the end of a long text. The end of an agent's last message shows the outcome.
 pub(super) const MAX_TAIL: usize = 4 * 1024;
 
-/// A text, or its beginning and its end.
+/// A whole text, or the beginning and end of a longer one.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct TruncatedText {
     pub(super) head: String,
-    /// The last part of a text that was cut; empty if it was not.
+    /// The end of a truncated text; empty for a whole one.
     pub(super) tail: String,
     pub(super) cut: bool,
 }
 
-/// A text on its way in.
+/// Collects a text piece by piece.
 #[derive(Debug, Default)]
 pub(super) struct TextBuilder {
-    /// `None`: nothing is kept.
+    /// Limit of the head; `None` keeps nothing.
     most: Option<usize>,
     head: Vec<u8>,
     tail: Vec<u8>,
-    /// Whether something between the two was left out.
+    /// Something between head and tail was dropped.
     cut: bool,
-    /// The first half of a surrogate pair.
+    /// A pending high surrogate.
     high: Option<u32>,
 }
 
 impl TextBuilder {
-    /// At most so many bytes of the beginning, and [`MAX_TAIL`] of the rest; `None` keeps nothing at all.
+    /// Keeps at most `most` bytes of the beginning and [`MAX_TAIL`] of the rest; `None` keeps nothing.
     pub(super) fn new(most: Option<usize>) -> Self {
         Self { most, ..Self::default() }
     }
 
-    /// Takes a piece of the text; a character may be in two pieces.
+    /// Adds a piece of the text. A character may span two pieces.
     pub(super) fn push(&mut self, bytes: &[u8]) {
         if bytes.is_empty() {
             return;
@@ -53,7 +53,7 @@ impl TextBuilder {
         }
     }
 
-    /// A UTF-16 unit, as `\u` writes them.
+    /// Adds a UTF-16 unit from a `\u` escape.
     pub(super) fn push_unit(&mut self, unit: u32) {
         let high = self.high.take();
         match (high, unit) {
@@ -81,11 +81,10 @@ impl TextBuilder {
         }
     }
 
-    /// The text, or what was kept of it.
     pub(super) fn finish(mut self) -> TruncatedText {
         self.flush_lone_surrogate();
         if self.cut {
-            // Between two characters, not inside one.
+            // Cut between characters.
             if let Err(error) = std::str::from_utf8(&self.head)
                 && error.error_len().is_none()
             {

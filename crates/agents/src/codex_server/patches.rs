@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::sessions::tail_of;
 
-/// How much of the end of a log is read, in bytes. The call that waits is among the last.
+/// Bytes read from the end of a log. The pending call is among the last lines.
 const MAX_END: u64 = 4 * 1024 * 1024;
 
 const BEGIN: &str = "*** Begin Patch";
@@ -25,13 +25,13 @@ struct LoggedItem {
     #[serde(rename = "type")]
     kind: String,
     call_id: String,
-    /// Of a tool that takes text.
+    /// Input of a tool that takes text.
     input: Option<String>,
-    /// JSON, of a tool that takes arguments: Codex recognises a patch in a shell's command.
+    /// Input of a tool that takes arguments, as JSON. Codex recognises a patch in a shell command.
     arguments: Option<String>,
 }
 
-/// Finds the patch of a call in a log.
+/// Finds the patch of a tool call in a session log.
 pub(super) fn find_patch(log: &Path, call_id: &str) -> Option<String> {
     let end = tail_of(log, MAX_END).ok()?;
     let mut lines = end.split(|byte| *byte == b'\n').rev();
@@ -60,14 +60,14 @@ fn patch_in(line: &[u8], id: &str) -> Option<String> {
 const FILE_MARKERS: [&str; 4] = ["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "];
 const OTHER_MARKERS: [&str; 3] = ["*** Begin Patch", "*** End Patch", "*** End of File"];
 
-/// The files that a patch names, each once. `None` if a line may mean more to Codex than it does here: then it is not certain
-/// that these are all.
+/// The files that a patch names, each once. `None` if a line may mean more to Codex than it does here, so that the list may be
+/// incomplete.
 pub(super) fn files_in(patch: &str) -> Option<Vec<String>> {
     let mut files: Vec<String> = Vec::new();
     for line in patch.lines() {
         let marker = FILE_MARKERS.iter().find_map(|marker| line.trim_start().strip_prefix(marker));
         match marker {
-            // In some places Codex takes an indented line for a marker, in others for a line of a file.
+            // Whether Codex reads an indented line as a marker or as content depends on its place.
             Some(_) if line.starts_with(char::is_whitespace) => return None,
             Some(name) if name.trim().is_empty() => return None,
             Some(name) => {

@@ -56,7 +56,7 @@ fn find_patch(call_id: &str) -> Option<String> {
 }
 
 /// Hears the server's part of a recording. Gives what is said to it, and the ending.
-fn play(recording: &[(bool, Value)], purpose: Purpose) -> (Vec<Value>, Result<Ending, CodexServerError>) {
+fn play(recording: &[(bool, Value)], purpose: Purpose) -> (Vec<Value>, Result<Outcome, CodexServerError>) {
     let thread = thread_of(recording);
     let (mut conversation, first) = Conversation::begin(&thread, purpose, &find_patch);
     let mut said = vec![first];
@@ -79,12 +79,12 @@ fn check(name: &str, shown: &PromptContent, answer: &Answer) {
     let recorded: Vec<Value> =
         recording.into_iter().filter(|(is_ours, _)| *is_ours).map(|(_, message)| message).collect();
     assert_eq!(said, recorded);
-    assert_eq!(ending.unwrap(), Ending::Taken);
+    assert_eq!(ending.unwrap(), Outcome::Taken);
 }
 
 /// Plays a recording with another answer or to another prompt: none must be given.
 #[track_caller]
-fn check_unanswered(name: &str, shown: &PromptContent, answer: &Answer) -> Result<Ending, CodexServerError> {
+fn check_unanswered(name: &str, shown: &PromptContent, answer: &Answer) -> Result<Outcome, CodexServerError> {
     let (said, ending) = play(&recording(name), Purpose::Answer { shown, answer });
     assert!(said.iter().all(|message| message.get("result").is_none()), "{said:?}");
     ending
@@ -116,7 +116,7 @@ fn the_reason_for_a_refusal_goes_before_it_into_the_same_turn() {
     let (said, ending) =
         play(&recording("command_deny"), Purpose::Answer { shown: &command(), answer: &deny(None) });
     assert_eq!(said.last().unwrap()["result"], json!({ "decision": "decline" }));
-    assert_eq!(ending.unwrap(), Ending::Taken);
+    assert_eq!(ending.unwrap(), Outcome::Taken);
 }
 
 #[test]
@@ -129,7 +129,7 @@ fn a_reason_that_comes_too_late_is_not_confirmed() {
     }
     let answer = deny(Some("not today"));
     let (_, ending) = play(&recording, Purpose::Answer { shown: &command(), answer: &answer });
-    assert_eq!(ending.unwrap(), Ending::NotConfirmed);
+    assert_eq!(ending.unwrap(), Outcome::NotConfirmed);
 }
 
 #[test]
@@ -143,14 +143,17 @@ fn what_is_answered_in_the_pane_before_the_refusal_is_not_refused() {
     let answer = deny(Some("not today"));
     let (said, ending) = play(&recording, Purpose::Answer { shown: &command(), answer: &answer });
     assert!(said.iter().all(|message| message.get("result").is_none()), "{said:?}");
-    assert_eq!(ending.unwrap(), Ending::NothingWaits);
+    assert_eq!(ending.unwrap(), Outcome::NothingPending);
 }
 
 #[test]
 fn a_change_of_files_is_allowed_by_its_patch() {
     check("file_change_allow", &permission("apply_patch", PATCH, &[]), &Answer::Allow);
     let other = permission("apply_patch", &PATCH.replace("hello", "bye"), &[]);
-    assert_eq!(check_unanswered("file_change_allow", &other, &Answer::Allow).unwrap(), Ending::NothingWaits);
+    assert_eq!(
+        check_unanswered("file_change_allow", &other, &Answer::Allow).unwrap(),
+        Outcome::NothingPending
+    );
 }
 
 #[test]
@@ -161,7 +164,7 @@ fn changes_of_files_are_always_allowed_if_these_files_were_shown() {
     };
     let (said, ending) = always(&[ALWAYS_FILES]);
     assert_eq!(said.last().unwrap()["result"], json!({ "decision": "acceptForSession" }));
-    assert_eq!(ending.unwrap(), Ending::Taken);
+    assert_eq!(ending.unwrap(), Outcome::Taken);
     for shown in [&[][..], &["changes of the same files, until this session ends: other.txt"]] {
         let (said, ending) = always(shown);
         assert!(said.iter().all(|message| message.get("result").is_none()), "{said:?}");
@@ -184,11 +187,11 @@ fn a_question_is_answered() {
 fn what_was_answered_in_the_pane_does_not_wait() {
     assert_eq!(
         check_unanswered("answered_in_pane", &command(), &Answer::Allow).unwrap(),
-        Ending::NothingWaits
+        Outcome::NothingPending
     );
     assert_eq!(
         play(&recording("answered_in_pane"), Purpose::Show { shown: None }).1.unwrap(),
-        Ending::NothingWaits
+        Outcome::NothingPending
     );
 }
 
@@ -203,7 +206,7 @@ fn only_what_was_shown_is_answered() {
     ] {
         for answer in [Answer::Allow, Answer::AllowAlways, deny(Some("no"))] {
             let ending = check_unanswered("command_allow", &shown, &answer);
-            assert_eq!(ending.unwrap(), Ending::NothingWaits, "{shown:?}");
+            assert_eq!(ending.unwrap(), Outcome::NothingPending, "{shown:?}");
         }
     }
 }
@@ -237,7 +240,7 @@ fn what_asks_for_more_than_a_command_is_left_to_its_dialog() {
         let (said, ending) = play(&recording, answer);
         assert!(said.iter().all(|message| message.get("result").is_none()), "{name}");
         assert!(matches!(ending, Err(CodexServerError::DialogOnly)), "{name}: {ending:?}");
-        let Ending::Waits(prompt) = play(&recording, Purpose::Show { shown: None }).1.unwrap() else {
+        let Outcome::Pending(prompt) = play(&recording, Purpose::Show { shown: None }).1.unwrap() else {
             panic!("{name}")
         };
         assert_eq!(prompt.method, AnswerMethod::DialogOnly, "{name}");
@@ -249,12 +252,12 @@ fn what_waits_is_shown() {
     let waits = |name: &str| play(&recording(name), Purpose::Show { shown: None }).1.unwrap();
     let prompt = |content: PromptContent| {
         let method = AnswerMethod::ClientServer;
-        Ending::Waits(Prompt { content, method, transcript: None })
+        Outcome::Pending(Prompt { content, method, transcript: None })
     };
     let shown = format!("{COMMAND}\nWhy: May I touch a file?");
     assert_eq!(waits("command_allow"), prompt(permission("Bash", &shown, &[ALWAYS])));
     assert_eq!(waits("file_change_allow"), prompt(permission("apply_patch", PATCH, &[ALWAYS_FILES])));
-    let Ending::Waits(asked) = waits("question") else { panic!("a question") };
+    let Outcome::Pending(asked) = waits("question") else { panic!("a question") };
     let Ok(choices) = asked.content.read_answer(&["2"]) else { panic!("an answer") };
     assert_eq!(choices, Answer::Choices(vec![vec!["Beta".to_owned()]]));
 }
@@ -263,10 +266,10 @@ fn what_waits_is_shown() {
 fn what_was_shown_is_found_again_with_what_it_would_always_allow() {
     let show =
         |shown: &PromptContent| play(&recording("command_allow"), Purpose::Show { shown: Some(shown) }).1;
-    let Ending::Waits(prompt) = show(&command()).unwrap() else { panic!("it waits") };
+    let Outcome::Pending(prompt) = show(&command()).unwrap() else { panic!("it waits") };
     let PromptContent::Permission(request) = prompt.content else { panic!("a permission") };
     assert_eq!(request.always, [ALWAYS]);
-    assert_eq!(show(&permission("Bash", "touch other", &[])).unwrap(), Ending::NothingWaits);
+    assert_eq!(show(&permission("Bash", "touch other", &[])).unwrap(), Outcome::NothingPending);
 }
 
 #[test]
@@ -289,7 +292,7 @@ fn without_a_server_the_error_says_where_to_answer() {
     let socket = directory.join("app-server-control.sock");
     fs::create_dir_all(&directory).unwrap();
     fs::write(&socket, "").unwrap();
-    assert!(matches!(ask(), CodexServerError::NotOwn(_)));
+    assert!(matches!(ask(), CodexServerError::UntrustedSocket(_)));
     fs::remove_file(&socket).unwrap();
     symlink(home.path().join("gone"), &socket).unwrap();
     assert!(matches!(ask(), CodexServerError::NoServer), "temporary files were cleared");
@@ -298,7 +301,7 @@ fn without_a_server_the_error_says_where_to_answer() {
     assert!(matches!(ask(), CodexServerError::NoServer), "its process was killed");
     if test_support::is_root() {
         std::os::unix::fs::chown(&socket, Some(65_534), None).unwrap();
-        assert!(matches!(ask(), CodexServerError::NotOwn(_)), "another user's");
+        assert!(matches!(ask(), CodexServerError::UntrustedSocket(_)), "another user's");
     }
 }
 
@@ -310,7 +313,7 @@ fn a_server_that_is_stopped_is_not_waited_for() {
     let _listener = UnixListener::bind(directory.join("app-server-control.sock")).unwrap();
     let begin = Instant::now();
     let error = pending_prompt(&ClientPaths::new(home.path()), "thread").unwrap_err();
-    assert!(matches!(error, CodexServerError::Silent), "{error:?}");
+    assert!(matches!(error, CodexServerError::Timeout), "{error:?}");
     assert!(begin.elapsed() < TIME_TO_FIND * 3);
 }
 

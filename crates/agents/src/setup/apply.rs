@@ -1,7 +1,7 @@
-//! Carrying out a [`Plan`].
+//! Applies a [`Plan`].
 //!
-//! For each file that changes, in this order: a dated backup beside it, the record ([`SetupRecords`]), the replacement. So a
-//! crash at any point leaves the old file or the new one, and a record that is true of both.
+//! For each changed file, in this order: a dated backup next to it, the record ([`SetupRecords`]), the replacement. A crash at
+//! any point leaves the old or the new file, and a record that is true of both.
 
 use std::borrow::Cow;
 use std::fs::{self, File};
@@ -12,40 +12,40 @@ use std::time::{Duration, Instant, SystemTime};
 
 use super::backup::{BackupTime, backups};
 use super::error::SetupError;
-use super::files::{BeforeStep, Step, ask, read, replace, resolve, write_new};
+use super::files::{BeforeStep, Step, announce, read, replace, resolve, write_new};
 use super::plan::{FileChange, Plan, SetupAction, read_targets};
 use super::record::{OriginalFile, SetupRecord, SetupRecords, fingerprint};
 
-/// How many backups of a file are kept. The backup of the file from before the setup is kept in addition.
+/// Maximum backups of a file. The backup from before the first setup is kept in addition.
 pub const MAX_BACKUPS: usize = 5;
 
-/// How many backups may bear the same second; the next one is refused.
+/// Maximum backups of one file within the same second.
 const MAX_SAME_SECOND: usize = 99;
 
-/// What was done.
+/// The result of applying a plan.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Applied {
-    /// The files that were written.
+pub struct ApplyResult {
+    /// Files that were written.
     pub written: Vec<PathBuf>,
-    /// The files that were deleted.
+    /// Files that were deleted.
     pub deleted: Vec<PathBuf>,
-    /// The backups that were made.
+    /// Backups that were made.
     pub backups: Vec<PathBuf>,
 }
 
-/// Applies a plan. `state` is the directory of the record; it is created if it does not exist.
-pub fn apply(plan: &Plan, state: &Path, time: &BackupTime) -> Result<Applied, SetupError> {
+/// Applies a plan. `state` is the directory of the record; it is created if necessary.
+pub fn apply(plan: &Plan, state: &Path, time: &BackupTime) -> Result<ApplyResult, SetupError> {
     apply_with_observer(plan, state, time, &mut |_| Ok(()))
 }
 
-/// Carries out a plan, and asks before each [`Step`]. An error from `before_step` stops there, as a full disk would.
+/// Applies a plan and calls `before_step` before each [`Step`]. Its error stops there, as a full disk would.
 pub fn apply_with_observer(
     plan: &Plan,
     state: &Path,
     time: &BackupTime,
     before_step: &mut dyn FnMut(Step) -> io::Result<()>,
-) -> Result<Applied, SetupError> {
-    let mut applied = Applied::default();
+) -> Result<ApplyResult, SetupError> {
+    let mut applied = ApplyResult::default();
     if plan.is_empty() {
         return Ok(applied);
     }
@@ -59,7 +59,7 @@ pub fn apply_with_observer(
         if !change.is_change() {
             continue;
         }
-        let mut desk = FileUpdate {
+        let mut update = FileUpdate {
             state,
             time,
             records: &mut records,
@@ -68,22 +68,22 @@ pub fn apply_with_observer(
             before_step,
         };
         match plan.action {
-            SetupAction::Remove(_) if !change.keeps_entries => desk.remove(change)?,
-            // What is left of Ringer's is recorded as after a setup.
-            SetupAction::Setup(..) | SetupAction::Remove(_) => desk.set_up(change)?,
+            SetupAction::Remove(_) if !change.keeps_entries => update.remove(change)?,
+            // The remaining entries are recorded as after a setup.
+            SetupAction::Setup(..) | SetupAction::Remove(_) => update.set_up(change)?,
         }
     }
-    // Only now: the files of one client share directories. The longest path is the deepest.
+    // Delete directories last: the files of one client share them. The longest path is the deepest.
     empty.sort_unstable_by_key(|directory| std::cmp::Reverse(directory.as_os_str().len()));
     for directory in empty {
-        // Only an empty one can be deleted this way; what is in use stays.
+        // This fails for a directory that is not empty, which stays.
         drop(fs::remove_dir(directory));
     }
     Ok(applied)
 }
 
-/// A change of a file as it is now. One that a client writes itself may be another than when the plan was made; what Ringer
-/// does to it stays the same.
+/// Plans a change again for the current content of its file. A file that its client also writes may have changed since the plan
+/// was made; Ringer's change stays the same.
 fn current<'a>(
     plan: &Plan,
     planned: &'a FileChange,
@@ -97,13 +97,13 @@ fn current<'a>(
     Ok(changes.into_iter().next().map_or(Cow::Borrowed(planned), Cow::Owned))
 }
 
-/// What the work on one file needs.
+/// The state for changing one file.
 struct FileUpdate<'a> {
     state: &'a Path,
     time: &'a BackupTime,
     records: &'a mut SetupRecords,
-    applied: &'a mut Applied,
-    /// Directories that the setup made and that may be empty now.
+    applied: &'a mut ApplyResult,
+    /// Directories that setup created and that may be empty now.
     empty: &'a mut Vec<PathBuf>,
     before_step: BeforeStep<'a>,
 }
@@ -111,14 +111,14 @@ struct FileUpdate<'a> {
 impl FileUpdate<'_> {
     fn set_up(&mut self, change: &FileChange) -> Result<(), SetupError> {
         let (path, real) = (change.path(), resolve(change.path())?);
-        ask(self.before_step, Step::MakeDirectory, path)?;
+        announce(self.before_step, Step::MakeDirectory, path)?;
         let mut made = make_directory(&real)?;
-        // What Ringer wrote itself is no loss; the backup from before the first setup stays.
+        // A file that Ringer wrote needs no backup; the one from before the first setup stays.
         let backup = if self.is_as_written(change) { None } else { self.back_up(change)? };
 
         let old = self.records.get(path).filter(|_| change.untouched).cloned();
         let original = match (old, backup, &change.before) {
-            // A second setup over an untouched first one still leads back to what was there before the first.
+            // A second setup over an unmodified first one still leads back to the original.
             (Some(old), _, _) => {
                 made = [old.made, made].concat();
                 old.original
@@ -128,7 +128,7 @@ impl FileUpdate<'_> {
         };
         let left =
             [&change.after, &change.before].into_iter().flatten().map(|bytes| fingerprint(bytes)).collect();
-        ask(self.before_step, Step::WriteReceipt, path)?;
+        announce(self.before_step, Step::WriteRecord, path)?;
         self.records.put(path, SetupRecord { left, original, made });
         self.save_records()?;
 
@@ -139,7 +139,7 @@ impl FileUpdate<'_> {
 
     fn remove(&mut self, change: &FileChange) -> Result<(), SetupError> {
         let (path, real) = (change.path(), resolve(change.path())?);
-        // What Ringer wrote and the person has not changed is no loss.
+        // A file that Ringer wrote and the person did not change needs no backup.
         if !change.untouched {
             self.back_up(change)?;
         }
@@ -147,7 +147,7 @@ impl FileUpdate<'_> {
         let list = if change.after.is_some() { &mut self.applied.written } else { &mut self.applied.deleted };
         list.push(path.to_path_buf());
 
-        ask(self.before_step, Step::ForgetReceipt, path)?;
+        announce(self.before_step, Step::RemoveRecord, path)?;
         if let Some(record) = self.records.remove(path) {
             self.save_records()?;
             self.empty.extend(record.made);
@@ -159,7 +159,7 @@ impl FileUpdate<'_> {
         Ok(())
     }
 
-    /// Whether a file has exactly the bytes that the last setup wrote.
+    /// Returns true if a file has exactly the bytes that the last setup wrote.
     fn is_as_written(&self, change: &FileChange) -> bool {
         let written = self.records.get(change.path()).and_then(|record| record.left.first());
         written.is_some_and(|written| {
@@ -167,16 +167,16 @@ impl FileUpdate<'_> {
         })
     }
 
-    /// Copies the old bytes to a backup beside the path that the user knows.
+    /// Copies the old bytes to a backup next to the path that the user knows.
     fn back_up(&mut self, change: &FileChange) -> Result<Option<PathBuf>, SetupError> {
         let Some(bytes) = &change.before else { return Ok(None) };
-        ask(self.before_step, Step::WriteBackup, change.path())?;
+        announce(self.before_step, Step::WriteBackup, change.path())?;
         for number in 1..=MAX_SAME_SECOND {
             let backup = self.time.backup_of(change.path(), number);
             match write_new(&backup, bytes, Some(change.path())) {
                 Ok(()) => self.applied.backups.push(backup.clone()),
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                    // The same bytes in the same second: the run before this one was stopped half-way.
+                    // The same bytes in the same second: the previous run was interrupted.
                     if !matches!(read(&backup), Ok(Some(found)) if found == *bytes) {
                         continue;
                     }
@@ -197,27 +197,27 @@ impl FileUpdate<'_> {
 
     /// Deletes the backups of a file beyond the newest [`MAX_BACKUPS`].
     fn prune(&mut self, path: &Path) -> Result<(), SetupError> {
-        ask(self.before_step, Step::PruneBackups, path)?;
+        announce(self.before_step, Step::PruneBackups, path)?;
         let old = backups(path).into_iter().skip(MAX_BACKUPS);
         for backup in old.filter(|backup| !self.records.uses_backup(backup)) {
-            // One that cannot be deleted is litter, not a failure of the setup.
+            // A leftover backup is not a failure of the setup.
             drop(fs::remove_file(backup));
         }
         Ok(())
     }
 }
 
-/// Deletes the backups that hold the same as a file that was restored.
+/// Deletes the backups that equal a restored file.
 fn delete_copies(path: &Path, restored: &[u8]) {
     for backup in backups(path) {
         if matches!(read(&backup), Ok(Some(bytes)) if bytes == restored) {
-            // One that cannot be deleted is litter, not a failure of the removal.
+            // A leftover backup is not a failure of the removal.
             drop(fs::remove_file(backup));
         }
     }
 }
 
-/// Makes the directory of a file and gives the levels that were missing.
+/// Creates the directory of a file and returns the levels that were missing.
 fn make_directory(path: &Path) -> Result<Vec<PathBuf>, SetupError> {
     let directory = path.parent().unwrap_or(Path::new("/"));
     let missing = directory.ancestors().take_while(|level| !level.as_os_str().is_empty() && !level.exists());
@@ -227,7 +227,7 @@ fn make_directory(path: &Path) -> Result<Vec<PathBuf>, SetupError> {
     Ok(missing)
 }
 
-/// Holds others off until it is dropped; two setups at once would fight over the record.
+/// Locks the record until the lock is dropped; two setups at once would overwrite each other's record.
 fn lock(state: &Path) -> Result<File, SetupError> {
     let path = state.join("setup.lock");
     let file =
@@ -236,22 +236,22 @@ fn lock(state: &Path) -> Result<File, SetupError> {
     Ok(file)
 }
 
-/// After so long a lock is what a client left that was killed. Claude Code touches its own every 5 s.
+/// A lock this old was left behind by a client that was killed. Claude Code touches its own every 5 s.
 const STALE: Duration = Duration::from_secs(10);
 
-/// How long to wait for it: longer than one can be left behind.
+/// How long to wait for the lock: longer than a stale one lasts.
 const PATIENCE: Duration = Duration::from_secs(12);
 
-/// How often to try.
 const INTERVAL: Duration = Duration::from_millis(20);
 
-/// Keeps the client from writing until it is dropped.
+/// The lock that a client takes while it writes a file: a directory next to the file. Keeps the client from writing until it is
+/// dropped.
 #[derive(Debug)]
 pub(crate) struct ClientLock(PathBuf);
 
 impl ClientLock {
-    /// Waits until the client has written, and takes its lock. There is none where the directory for it is not there: then
-    /// the client has never written.
+    /// Waits for the client's lock and takes it. `None` if the parent directory does not exist: then the client has never
+    /// written.
     pub(crate) fn take(path: &Path) -> Result<Option<Self>, SetupError> {
         let begin = Instant::now();
         loop {
@@ -262,7 +262,7 @@ impl ClientLock {
                     return Err(SetupError::io("waiting for the lock", path)(error));
                 }
                 Err(_) if is_stale(path) => {
-                    // If that fails, another one has it, or it will be reported in the end.
+                    // If this fails, another process has the lock, or the error is reported in the end.
                     drop(fs::remove_dir(path));
                 }
                 Err(_) => thread::sleep(INTERVAL),
@@ -273,7 +273,7 @@ impl ClientLock {
 
 impl Drop for ClientLock {
     fn drop(&mut self) {
-        // If it stays, it is stale soon.
+        // If this fails, the lock soon becomes stale.
         drop(fs::remove_dir(&self.0));
     }
 }

@@ -11,19 +11,18 @@ use toml_edit::{Document, Item, Table, TomlError};
 use super::entries::{MCP_ARGUMENT, MCP_SERVER, RingerProgram, is_ringer, runs_mcp_server};
 use super::splice::{newline_of, split_bom};
 
-/// The name of the key.
 const NOTIFY: &str = "notify";
 
-/// What became of a `config.toml`.
+/// The result of installing `notify`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum NotifyOutcome {
-    /// It shall have these bytes.
+    /// The new text.
     Text(String),
-    /// A `notify` that is not Ringer's is there: this value.
+    /// Another `notify` with this value is set; nothing changes.
     Foreign(String),
 }
 
-/// The text with Ringer's `notify`, unless there is another one.
+/// Installs Ringer's `notify`, unless another one is set.
 pub(crate) fn install_notify(program: &RingerProgram, text: &str) -> Result<NotifyOutcome, TomlError> {
     let (bom, body) = split_bom(text);
     let document = Document::parse(body)?;
@@ -42,7 +41,7 @@ pub(crate) fn install_notify(program: &RingerProgram, text: &str) -> Result<Noti
     }
 
     let newline = newline_of(text);
-    // A root key must stand before the first table: after the last one that is there, or at the very top.
+    // A root key must come before the first table: after the last root key, or at the very top.
     let at = last_value(document.as_table()).map_or(0, |end| line_end(body, end));
     let (before, after) = body.split_at(at);
     let new = if before.is_empty() || before.ends_with('\n') {
@@ -54,7 +53,7 @@ pub(crate) fn install_notify(program: &RingerProgram, text: &str) -> Result<Noti
     Ok(NotifyOutcome::Text(new))
 }
 
-/// The text without Ringer's `notify`.
+/// Removes Ringer's `notify`.
 pub(crate) fn strip_notify(text: &str) -> Result<String, TomlError> {
     let (bom, body) = split_bom(text);
     let document = Document::parse(body)?;
@@ -71,7 +70,7 @@ pub(crate) fn strip_notify(text: &str) -> Result<String, TomlError> {
             start = before.len();
         }
     } else {
-        // A comment behind it is not Ringer's.
+        // A comment after it is not Ringer's.
         end += rest.len() - rest.trim_start_matches([' ', '\t']).len();
     }
     Ok(format!("{bom}{}{}", &body[..start], &body[end..]))
@@ -101,8 +100,8 @@ fn find(document: &Document<&str>) -> Option<NotifyEntry> {
     })
 }
 
-/// Where the last value ends that stands below a table's header, or before the first header in the root; `a.b = 1` belongs
-/// to it, `[a]` does not.
+/// The end of the last value directly below a table's header, or before the first header for the root. Dotted keys such as `a.b =
+/// 1` count, subtables do not.
 fn last_value(table: &Table) -> Option<usize> {
     let ends = table.iter().filter_map(|(_, item)| match item {
         Item::Value(value) => value.span().map(|span| span.end),
@@ -112,20 +111,19 @@ fn last_value(table: &Table) -> Option<usize> {
     ends.max()
 }
 
-/// The end of the line of `at`, line end included.
+/// The end of the line that contains `at`, including the line end.
 fn line_end(text: &str, at: usize) -> usize {
     text[at..].find('\n').map_or(text.len(), |newline| at + newline + 1)
 }
 
-/// A word in quotes.
+/// A quoted string.
 fn basic_string(word: &str) -> String {
     toml_edit::Value::from(word).to_string().trim().to_owned()
 }
 
-/// The name of the table of tables.
 const SERVERS: &str = "mcp_servers";
 
-/// The text with Ringer's server, or `None` if there is another one of its name.
+/// Installs Ringer's server. `None` if there is another server of that name.
 pub(super) fn install_server(program: &RingerProgram, text: &str) -> Result<Option<String>, String> {
     let (bom, body) = split_bom(text);
     let document = parse(body)?;
@@ -157,7 +155,7 @@ pub(super) fn install_server(program: &RingerProgram, text: &str) -> Result<Opti
     Ok(Some(new))
 }
 
-/// The text without Ringer's server, and without the tables below it.
+/// Removes Ringer's server and its subtables.
 pub(super) fn strip_server(text: &str) -> Result<String, String> {
     let (bom, body) = split_bom(text);
     let document = parse(body)?;
@@ -175,11 +173,11 @@ pub(super) fn strip_server(text: &str) -> Result<String, String> {
         let end = line_end(&left, end);
         let has_line_end = left[start..end].ends_with('\n');
         let mut before = &left[..start];
-        // The blank line before it, and before the last one of a file without a line end at its end also the line end.
+        // Also remove the blank line before it, and the line end before it if the file had none at its end.
         for _ in 0..if has_line_end { 1 } else { 2 } {
             before = before.strip_suffix('\n').map_or(before, |rest| rest.strip_suffix('\r').unwrap_or(rest));
         }
-        // A line that is not blank keeps its end.
+        // A non-blank line keeps its end.
         if has_line_end && !before.is_empty() && !before.ends_with('\n') {
             before = &left[..start];
         }
@@ -193,7 +191,7 @@ fn parse(body: &str) -> Result<Document<&str>, String> {
     Document::parse(body).map_err(|error| error.to_string().trim_end().to_owned())
 }
 
-/// Whether a server is Ringer's: in a table of its own, which is the form that the setup writes.
+/// Returns true if a server is Ringer's and in a table with its own header, which is the form that setup writes.
 fn is_ours_table(server: &Item) -> bool {
     let Some(table) = server.as_table().filter(|table| !table.is_dotted() && !table.is_implicit()) else {
         return false;
@@ -202,7 +200,7 @@ fn is_ours_table(server: &Item) -> bool {
     runs_mcp_server(table.get("command").and_then(Item::as_str), argument)
 }
 
-/// Where the parts of a table are that stand under a header of their own: from the header to the last value.
+/// Collects the spans of a table's parts that have their own header: from the header to the last value.
 fn find_blocks(table: &Table, blocks: &mut Vec<(usize, usize)>) {
     if let Some(span) = table.span().filter(|_| !table.is_dotted() && !table.is_implicit()) {
         blocks.push((span.start, last_value(table).map_or(span.end, |end| end.max(span.end))));

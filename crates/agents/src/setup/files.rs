@@ -1,8 +1,7 @@
-//! Reads settings files, and replaces one so that it is, at every moment, the old one or the new one.
+//! Reads settings files, and replaces them so that a file has, at every moment, either the old or the new content.
 //!
-//! The new bytes go to a temporary file in the same directory, reach the disk, get the mode and owner of the old file,
-//! and take its name in one step. A symbolic link stays a link: its target is replaced. Extended attributes and hard links
-//! are not carried over.
+//! The new bytes go to a temporary file in the same directory, are synced, get the mode and owner of the old file, and are
+//! renamed over it. A symbolic link stays a link: its target is replaced. Extended attributes and hard links are not preserved.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -13,22 +12,22 @@ use rustix::fs::{Mode, OFlags};
 
 use super::error::SetupError;
 
-/// The largest file that is read as a settings file; a larger one is refused.
+/// Maximum size of a settings file; a larger one is rejected.
 pub const MAX_FILE: u64 = 4 * 1024 * 1024;
 
-/// What was at a path before the setup.
+/// The content of a path before setup.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum Before {
-    /// We do not know.
+pub enum OriginalContent {
+    /// Unknown: there is no record, or its backup is gone.
     #[default]
     Unknown,
     /// No file.
     Absent,
-    /// These bytes.
+    /// A file with these bytes.
     Bytes(Vec<u8>),
 }
 
-/// A whole file, or `None` if there is none. A FIFO in a project is refused, not waited for.
+/// Reads a whole file; `None` if it does not exist. A FIFO in a project is rejected, not waited for.
 pub(crate) fn read(path: &Path) -> Result<Option<Vec<u8>>, SetupError> {
     let mut bytes = Vec::new();
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
@@ -49,50 +48,50 @@ pub(crate) fn read(path: &Path) -> Result<Option<Vec<u8>>, SetupError> {
     Ok(Some(bytes))
 }
 
-/// As many links as the kernel follows.
+/// The limit of the Linux kernel.
 const MAX_LINKS: usize = 40;
 
-/// A step on the file system, named just before it is taken.
+/// A file operation, announced just before it is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Step {
-    /// Make the directory of a file that does not exist yet.
+    /// Create the directory of a new file.
     MakeDirectory,
     /// Copy the old bytes to a dated backup.
     WriteBackup,
-    /// Record what is about to be written.
-    WriteReceipt,
+    /// Write the record of the change.
+    WriteRecord,
     /// Create the temporary file.
     CreateTemporary,
-    /// Write the new bytes to it.
+    /// Write the new bytes to the temporary file.
     WriteTemporary,
-    /// Make them reach the disk.
+    /// Sync the temporary file.
     SyncTemporary,
-    /// See whether the file is still the one that was planned for.
+    /// Check that the file has not changed since the plan.
     Compare,
-    /// Give the temporary file the name, or delete the file.
+    /// Rename the temporary file, or delete the file.
     Replace,
-    /// Make the new name reach the disk.
+    /// Sync the directory.
     SyncDirectory,
-    /// Take a removed file out of the record.
-    ForgetReceipt,
+    /// Remove the file from the record.
+    RemoveRecord,
     /// Delete the backups beyond the newest few.
     PruneBackups,
 }
 
 impl Step {
-    /// Every step, in the order in which one file meets them.
+    /// All steps, in the order in which a file goes through them.
     pub const ALL: [Self; 11] = [
         Self::MakeDirectory,
         Self::WriteBackup,
-        Self::WriteReceipt,
+        Self::WriteRecord,
         Self::CreateTemporary,
         Self::WriteTemporary,
         Self::SyncTemporary,
         Self::Compare,
         Self::Replace,
         Self::SyncDirectory,
-        Self::ForgetReceipt,
+        Self::RemoveRecord,
         Self::PruneBackups,
     ];
 }
@@ -100,12 +99,12 @@ impl Step {
 /// Called before each step; an error stops there.
 pub(crate) type BeforeStep<'a> = &'a mut dyn FnMut(Step) -> io::Result<()>;
 
-/// Asks for a step on a file.
-pub(crate) fn ask(before_step: BeforeStep, step: Step, path: &Path) -> Result<(), SetupError> {
+/// Announces a step on a file.
+pub(crate) fn announce(before_step: BeforeStep, step: Step, path: &Path) -> Result<(), SetupError> {
     before_step(step).map_err(SetupError::io("changing", path))
 }
 
-/// The file behind any symbolic links, whether it exists or not.
+/// Resolves symbolic links, even if the target does not exist.
 pub(crate) fn resolve(path: &Path) -> Result<PathBuf, SetupError> {
     let mut at = path.to_path_buf();
     for _ in 0..MAX_LINKS {
@@ -119,7 +118,7 @@ pub(crate) fn resolve(path: &Path) -> Result<PathBuf, SetupError> {
     )))
 }
 
-/// Makes the file have `after`, if it still has `before`. `path` is no link.
+/// Replaces the content `before` of a file by `after`, and fails if the file has changed. `path` is not a link.
 pub(crate) fn replace(
     path: &Path,
     before: Option<&[u8]>,
@@ -127,30 +126,30 @@ pub(crate) fn replace(
     before_step: BeforeStep,
 ) -> Result<(), SetupError> {
     let Some(after) = after else {
-        ask(before_step, Step::Compare, path)?;
+        announce(before_step, Step::Compare, path)?;
         compare(path, before)?;
-        ask(before_step, Step::Replace, path)?;
+        announce(before_step, Step::Replace, path)?;
         fs::remove_file(path).map_err(SetupError::io("deleting", path))?;
-        ask(before_step, Step::SyncDirectory, path)?;
+        announce(before_step, Step::SyncDirectory, path)?;
         return sync_directory(path);
     };
-    let temporary = beside(path, ".", ".ringer-new");
+    let temporary = sibling_path(path, ".", ".ringer-new");
     let staged = stage(path, &temporary, after, before_step).and_then(|()| {
-        ask(before_step, Step::Compare, path)?;
+        announce(before_step, Step::Compare, path)?;
         compare(path, before)?;
-        ask(before_step, Step::Replace, path)?;
+        announce(before_step, Step::Replace, path)?;
         fs::rename(&temporary, path).map_err(SetupError::io("replacing", path))
     });
     if staged.is_err() {
-        // Best effort: the error to report is the first one, and the next run deletes it as well.
+        // Best effort: the first error is reported, and the next run also deletes the file.
         drop(fs::remove_file(&temporary));
     }
     staged?;
-    ask(before_step, Step::SyncDirectory, path)?;
+    announce(before_step, Step::SyncDirectory, path)?;
     sync_directory(path)
 }
 
-/// Writes a file that must not exist yet, with the mode of another one, and makes it reach the disk.
+/// Writes a new file with the mode of another one, and syncs it.
 pub(crate) fn write_new(path: &Path, bytes: &[u8], like: Option<&Path>) -> io::Result<()> {
     let mut file = create(path, like)?;
     file.write_all(bytes)?;
@@ -158,8 +157,8 @@ pub(crate) fn write_new(path: &Path, bytes: &[u8], like: Option<&Path>) -> io::R
     file.sync_all()
 }
 
-/// The path of a neighbour whose name is built from the file's own.
-pub(crate) fn beside(path: &Path, before: &str, after: &str) -> PathBuf {
+/// The path of a sibling whose name is built from the file's own.
+pub(crate) fn sibling_path(path: &Path, before: &str, after: &str) -> PathBuf {
     let mut name = std::ffi::OsString::from(before);
     name.push(path.file_name().unwrap_or_default());
     name.push(after);
@@ -167,22 +166,22 @@ pub(crate) fn beside(path: &Path, before: &str, after: &str) -> PathBuf {
 }
 
 fn stage(path: &Path, temporary: &Path, bytes: &[u8], before_step: BeforeStep) -> Result<(), SetupError> {
-    ask(before_step, Step::CreateTemporary, path)?;
+    announce(before_step, Step::CreateTemporary, path)?;
     let failed = |error| SetupError::io("writing", temporary)(error);
-    // Only a run that was killed leaves one behind; the caller holds the lock, so no other process is writing it now.
+    // Only a killed run leaves a temporary file. The caller holds the lock, so no other process is writing it now.
     match fs::remove_file(temporary) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
         _ => {}
     }
     let mut file = create(temporary, Some(path)).map_err(failed)?;
-    ask(before_step, Step::WriteTemporary, path)?;
+    announce(before_step, Step::WriteTemporary, path)?;
     file.write_all(bytes).map_err(failed)?;
     keep_owner_and_mode(&file, Some(path)).map_err(SetupError::io("keeping the owner and mode of", path))?;
-    ask(before_step, Step::SyncTemporary, path)?;
+    announce(before_step, Step::SyncTemporary, path)?;
     file.sync_all().map_err(failed)
 }
 
-/// A new file; private until it has the mode of the one it stands for, which may hold keys.
+/// Creates a file, private until it gets the mode of the file it replaces, which may contain keys.
 fn create(path: &Path, like: Option<&Path>) -> io::Result<File> {
     let private = like.is_some_and(Path::exists);
     OpenOptions::new().write(true).create_new(true).mode(if private { 0o600 } else { 0o666 }).open(path)
@@ -194,12 +193,16 @@ fn keep_owner_and_mode(file: &File, like: Option<&Path>) -> io::Result<()> {
     if (new.uid(), new.gid()) != (old.uid(), old.gid()) {
         fchown(file, Some(old.uid()), Some(old.gid()))?;
     }
-    // After the owner, because changing that clears some bits.
+    // After `fchown`, which clears some mode bits.
     file.set_permissions(fs::Permissions::from_mode(old.mode() & 0o7777))
 }
 
 fn compare(path: &Path, before: Option<&[u8]>) -> Result<(), SetupError> {
-    if read(path)?.as_deref() == before { Ok(()) } else { Err(SetupError::Changed(path.to_path_buf())) }
+    if read(path)?.as_deref() == before {
+        Ok(())
+    } else {
+        Err(SetupError::ChangedMeanwhile(path.to_path_buf()))
+    }
 }
 
 fn sync_directory(path: &Path) -> Result<(), SetupError> {

@@ -1,7 +1,7 @@
-//! Ringer's MCP server in a client's settings: one entry, `ringer`, that starts `ringer mcp`.
+//! Ringer's MCP server in a client's settings: one entry, `ringer`, that runs `ringer mcp`.
 //!
-//! An entry of that name is Ringer's if it runs a program called `ringer` with `mcp` as its first argument. Another one
-//! stays, and the caller learns of it.
+//! An entry of that name is Ringer's if it runs a program called `ringer` with the first argument `mcp`. Any other one stays, and
+//! the caller is told.
 
 use super::codex_toml;
 use super::entries::{MCP_ARGUMENT, MCP_SERVER, RingerProgram, runs_mcp_server};
@@ -12,7 +12,7 @@ use super::jsonc::{self, JsoncError, Node};
 use super::splice::{self, Formatting, NewValue};
 use crate::client::{Client, ClientPaths, McpForm};
 
-/// The text with Ringer's server, or `None` if there is another one of its name.
+/// Installs Ringer's server. `None` if there is another server of that name.
 pub(crate) fn install(
     target: &Target,
     form: McpForm,
@@ -25,7 +25,7 @@ pub(crate) fn install(
     install_json(form, program, text).map_err(|source| SetupError::jsonc(&target.path, source))
 }
 
-/// The text without Ringer's server. The object that had nothing else in it goes as well, unless `original` has it.
+/// Removes Ringer's server, and the object of servers if it becomes empty, unless `original` has it.
 pub(crate) fn strip(
     target: &Target,
     form: McpForm,
@@ -39,17 +39,17 @@ pub(crate) fn strip(
     strip_json(form, text, keeps_servers).map_err(|source| SetupError::jsonc(&target.path, source))
 }
 
-/// Whether Ringer's server is among the person's own of a client.
-pub fn has_mcp_server(client: Client, places: &ClientPaths) -> bool {
-    let targets = places.targets(client, SetupScope::User).unwrap_or_default();
+/// Returns true if Ringer's server is in the person's settings of a client.
+pub fn has_mcp_server(client: Client, paths: &ClientPaths) -> bool {
+    let targets = paths.targets(client, SetupScope::User).unwrap_or_default();
     targets.iter().any(is_in)
 }
 
-/// Whether Ringer's server is in a file. It is not in one that cannot be read.
+/// Returns true if Ringer's server is in a file. An unreadable file counts as false.
 pub(crate) fn is_in(target: &Target) -> bool {
     let text = || String::from_utf8(read(&target.path).ok()??).ok();
     let Some((form, text)) = target.mcp.zip(text()) else { return false };
-    // Without one, there is nothing to take out.
+    // Without Ringer's server, `strip` changes nothing.
     strip(target, form, &text, None).is_ok_and(|left| left != text)
 }
 
@@ -87,8 +87,7 @@ fn install_json(form: McpForm, program: &RingerProgram, text: &str) -> Result<Op
     }))
 }
 
-/// The text without any server of Ringer's. An object of servers that is empty then stays if `keeps_servers`, or if it has
-/// a comment in it.
+/// Removes Ringer's servers. An object of servers that becomes empty stays if `keeps_servers`, or if it contains a comment.
 fn strip_json(form: McpForm, text: &str, keeps_servers: bool) -> Result<String, JsoncError> {
     let mut text = text.to_owned();
     while let Some(next) = strip_first(form, &text, keeps_servers)? {
@@ -97,14 +96,14 @@ fn strip_json(form: McpForm, text: &str, keeps_servers: bool) -> Result<String, 
     Ok(text)
 }
 
-/// Whether a text has an object of servers that is not there for Ringer's alone.
+/// Returns true if a text has an object of servers that is not there only for Ringer's.
 fn has_servers_of_others(form: McpForm, text: &str) -> bool {
     let stripped = strip_json(form, text, false).ok();
     let root = stripped.as_deref().and_then(|text| jsonc::parse(text).ok()?.root);
     root.is_some_and(|root| root.member(servers_name(form)).is_some())
 }
 
-/// Takes the first one out. A name that is there twice is looked at twice.
+/// Removes the first of Ringer's servers. Duplicate names are handled one by one.
 fn strip_first(form: McpForm, text: &str, keeps_servers: bool) -> Result<Option<String>, JsoncError> {
     let document = jsonc::parse(text)?;
     let Some(root) = document.root.as_ref().and_then(Node::object) else { return Ok(None) };

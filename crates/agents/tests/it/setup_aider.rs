@@ -8,8 +8,8 @@ use std::process::{Command, Stdio};
 
 use proptest::prelude::*;
 use ringer_agents::setup::{
-    Before, Client, CurrentFile, Entries, FileHistory, Format, RingerProgram, SetupAction, SetupError,
-    SetupScope, Target, plan,
+    Client, CurrentFile, Entries, FileHistory, Format, OriginalContent, RingerProgram, SetupAction,
+    SetupError, SetupScope, Target, plan,
 };
 use test_support::{make_program, started};
 
@@ -35,7 +35,7 @@ fn set_up(program: &str, text: &str) -> Result<String, SetupError> {
     planned(&action, text, FileHistory::default()).map(Option::unwrap)
 }
 
-fn removed(text: &str, untouched: bool, original: Before) -> Option<String> {
+fn removed(text: &str, untouched: bool, original: OriginalContent) -> Option<String> {
     planned(&SetupAction::Remove(Entries::All), text, FileHistory { untouched, original }).unwrap()
 }
 
@@ -83,7 +83,7 @@ proptest! {
     fn setup_and_removal(text in any_text()) {
         let Ok(after) = set_up(PROGRAM, &text) else {
             // Refused, and what is not there is not taken out either.
-            prop_assert_eq!(removed(&text, false, Before::Unknown), Some(text));
+            prop_assert_eq!(removed(&text, false, OriginalContent::Unknown), Some(text));
             return Ok(());
         };
         prop_assert!(!text.lines().any(|line| line.starts_with("notifications")), "{}", text);
@@ -94,11 +94,11 @@ proptest! {
         let moved = set_up("/bin/ringer", &after).unwrap();
         prop_assert_eq!(&set_up(PROGRAM, &moved).unwrap(), &after, "only our lines are renewed");
 
-        let bytes = || Before::Bytes(text.clone().into_bytes());
-        for (untouched, original) in [(true, bytes()), (false, bytes()), (false, Before::Unknown)] {
+        let bytes = || OriginalContent::Bytes(text.clone().into_bytes());
+        for (untouched, original) in [(true, bytes()), (false, bytes()), (false, OriginalContent::Unknown)] {
             prop_assert_eq!(removed(&after, untouched, original), Some(text.clone()));
         }
-        prop_assert_eq!(removed(&after, true, Before::Absent), None);
+        prop_assert_eq!(removed(&after, true, OriginalContent::Absent), None);
         let edited = format!("{after}{newline}vim: true{newline}");
         let left = removed(&edited, false, bytes()).unwrap();
         prop_assert_eq!(left, format!("{text}{newline}vim: true{newline}"));

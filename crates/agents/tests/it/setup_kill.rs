@@ -65,13 +65,13 @@ fn killed_half_way_it_is_the_old_file_or_the_new_one() {
         let new = home.plan(Client::Claude, &setup("ringer")).unwrap().changes.remove(0).after.unwrap();
         let new = String::from_utf8(new).unwrap();
 
-        assert_eq!(killed(&home, "setup", step), step != Step::ForgetReceipt);
+        assert_eq!(killed(&home, "setup", step), step != Step::RemoveRecord);
         let now = fs::read_to_string(&path).unwrap();
         assert!(now == old || now == new, "{step:?}: {now}");
         home.run(Client::Claude, &setup("ringer"), "20261115-060000").unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), new, "{step:?}: the next run completes it");
 
-        let is_taken = !matches!(step, Step::MakeDirectory | Step::WriteBackup | Step::WriteReceipt);
+        let is_taken = !matches!(step, Step::MakeDirectory | Step::WriteBackup | Step::WriteRecord);
         assert_eq!(killed(&home, "remove", step), is_taken);
         let now = fs::read_to_string(&path).unwrap();
         assert!(now == old || now == new, "{step:?}: {now}");

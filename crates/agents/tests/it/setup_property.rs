@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
 use ringer_agents::setup::{
-    Before, Client, CurrentFile, Entries, FileHistory, Format, McpForm, RingerProgram, SetupAction,
+    Client, CurrentFile, Entries, FileHistory, Format, McpForm, OriginalContent, RingerProgram, SetupAction,
     SetupError, SetupScope, Target, plan,
 };
 use serde_json::Value;
@@ -42,7 +42,7 @@ fn set_up(client: Client, text: &str) -> String {
         .unwrap()
 }
 
-fn removed(client: Client, text: &str, untouched: bool, original: Before) -> Option<String> {
+fn removed(client: Client, text: &str, untouched: bool, original: OriginalContent) -> Option<String> {
     let history = FileHistory { untouched, original };
     planned(client, &SetupAction::Remove(Entries::All), text.as_bytes(), history)
         .unwrap()
@@ -129,7 +129,7 @@ proptest! {
         prop_assert_eq!(&set_up(client, &after), &after, "a second run changes nothing");
 
         // Not edited since: the very bytes come back, less what was ours in them.
-        let back = removed(client, &after, true, Before::Bytes(config.text.clone().into_bytes())).unwrap();
+        let back = removed(client, &after, true, OriginalContent::Bytes(config.text.clone().into_bytes())).unwrap();
         check_foreign(&config, &back);
         if config.old_entries == 0 {
             prop_assert_eq!(&back, &config.text);
@@ -137,23 +137,23 @@ proptest! {
             prop_assert!(!commands(&back).iter().any(|(_, command)| is_ours(command)));
             prop_assert!(is_left_of(&back, &config.text));
         }
-        prop_assert_eq!(removed(client, &after, true, Before::Absent), None);
+        prop_assert_eq!(removed(client, &after, true, OriginalContent::Absent), None);
 
         // Without a record: only ours goes; where no part was empty before, that is the very bytes again.
-        let blind = removed(client, &after, false, Before::Unknown).unwrap();
+        let blind = removed(client, &after, false, OriginalContent::Unknown).unwrap();
         check_foreign(&config, &blind);
         prop_assert!(is_left_of(&blind, &after));
         let plain = squeezed(&plain_json(&config.text));
         if config.old_entries == 0 && !plain.is_empty() && !plain.contains("[]") && !plain.contains("{}") {
             prop_assert_eq!(&blind, &config.text);
         }
-        prop_assert_eq!(removed(client, &blind, false, Before::Unknown), Some(blind));
+        prop_assert_eq!(removed(client, &blind, false, OriginalContent::Unknown), Some(blind));
 
         // Edited since: only ours goes.
         let edit = |text: &str| text.replacen('{', "{\"edited\": [1], ", 1);
         if !plain.is_empty() {
             let edited = edit(&after);
-            let back = removed(client, &edited, false, Before::Bytes(config.text.clone().into_bytes())).unwrap();
+            let back = removed(client, &edited, false, OriginalContent::Bytes(config.text.clone().into_bytes())).unwrap();
             check_foreign(&config, &back);
             prop_assert!(!commands(&back).iter().any(|(_, command)| is_ours(command)));
             if config.old_entries == 0 {
@@ -190,7 +190,7 @@ proptest! {
         if config.old_entries > 0 || (!plain.is_empty() && plain != "{}") {
             prop_assert_eq!(&blind, &config.text);
         }
-        let original = Before::Bytes(config.text.clone().into_bytes());
+        let original = OriginalContent::Bytes(config.text.clone().into_bytes());
         let back = planned(&remove, &after, FileHistory { untouched: true, original });
         prop_assert_eq!(&back, &config.text);
     }

@@ -12,7 +12,8 @@ use ringer_core::policy::{McpChannel, McpChannels};
 use ringer_ipc::host::AnswerOutcome;
 use ringer_journal::{AgentInfo, Error, Home, IdSource, Journal, LockTimeout, Uptime};
 use ringer_turn::{
-    Access, Account, AdmittedSender, Auth, ChannelSender, GateRefusal, McpServer, PermissionVerdict, WaitingSender,
+    Access, Account, AdmittedSender, Auth, ChannelSender, GateRefusal, McpServer, PermissionVerdict,
+    WaitingSender,
 };
 
 use super::files::{AccessError, allowlist_stamp, load};

@@ -21,8 +21,8 @@ use tokio::time::interval_at;
 use super::push::Pushes;
 use super::results::{WhenWritten, result};
 use super::tools::{
-    AskArguments, AskResult, Backend, DEFAULT_ASK_SECONDS, InboxArguments, StatusArguments, ToolName, ToolText,
-    read_arguments,
+    AskArguments, AskResult, Backend, DEFAULT_ASK_SECONDS, InboxArguments, StatusArguments, ToolName,
+    ToolText, read_arguments,
 };
 
 /// Questions that wait for their answers at once. Each has a thread.

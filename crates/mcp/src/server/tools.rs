@@ -199,7 +199,10 @@ fn simplify(schema: &mut JsonObject) {
 }
 
 /// The arguments of a tool. The error is for the model.
-pub(super) fn read_arguments<T: DeserializeOwned>(tool: ToolName, arguments: Option<JsonObject>) -> Result<T, String> {
+pub(super) fn read_arguments<T: DeserializeOwned>(
+    tool: ToolName,
+    arguments: Option<JsonObject>,
+) -> Result<T, String> {
     let mut arguments = arguments.unwrap_or_default();
     // Models write it for what they leave out.
     arguments.retain(|_, value| !value.is_null());

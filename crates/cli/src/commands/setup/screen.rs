@@ -1,6 +1,6 @@
 //! What `ringer setup` shows: what was found, a line for each client, the question and how it went.
 
-use ringer_agents::setup::{Applied, DetectedClient, Entries, Plan, SetupAction};
+use ringer_agents::setup::{ApplyResult, DetectedClient, Entries, Plan, SetupAction};
 use ringer_term::{Detection, sanitise_line};
 
 use crate::client_setup::entries;
@@ -68,7 +68,7 @@ pub(super) fn question(clients: usize, remove: bool, mcp: bool) -> String {
 }
 
 /// Prints how it went and how to undo it.
-pub(super) fn print_done(applied: &Applied, undo: Option<&str>) -> Outcome {
+pub(super) fn print_done(applied: &ApplyResult, undo: Option<&str>) -> Outcome {
     let backups: Vec<String> = applied.backups.iter().map(|path| short_path(path)).collect();
     let backups =
         if backups.is_empty() { String::new() } else { format!(" Backups: {}.", backups.join(", ")) };
