@@ -55,8 +55,8 @@ pub fn give_answer(
     let Some(info) = journal.agent_info(&prompt.agent)? else { return Ok(AnswerResult::Over) };
     let mut delivery = AnswerDelivery { journal, paths, prompt, decision, origin, clock, info };
     match prompt.prompt.method {
-        AnswerMethod::WaitingHook => delivery.through_hook(),
-        AnswerMethod::ClientServer => delivery.through_server(),
+        AnswerMethod::WaitingHook => delivery.send_through_hook(),
+        AnswerMethod::ClientServer => delivery.send_through_server(),
         _ => Ok(dialog_only("its client takes answers only in its own terminal")),
     }
 }
@@ -93,11 +93,11 @@ struct AnswerDelivery<'a> {
 }
 
 impl AnswerDelivery<'_> {
-    fn through_hook(&mut self) -> Result<AnswerResult, JournalError> {
+    fn send_through_hook(&mut self) -> Result<AnswerResult, JournalError> {
         if let Some(before) = &self.prompt.decision {
             return Ok(AnswerResult::AnsweredBefore(before.clone()));
         }
-        if !self.is_waited_for_soon()? {
+        if !self.wait_for_hook()? {
             return Ok(dialog_only("the hook that waited beside its dialog has ended"));
         }
         let transcript =
@@ -108,7 +108,7 @@ impl AnswerDelivery<'_> {
         }
     }
 
-    fn through_server(&mut self) -> Result<AnswerResult, JournalError> {
+    fn send_through_server(&mut self) -> Result<AnswerResult, JournalError> {
         let (paths, content) = (self.paths, &self.prompt.prompt.content);
         // Check first: an answer that cannot be delivered must not be recorded as a decision.
         match codex_server::shown_prompt(paths, &self.info.session_id, content) {
@@ -146,7 +146,7 @@ impl AnswerDelivery<'_> {
     }
 
     /// Returns true if a hook waits for this prompt. Waits for the hook of a new prompt, which may still be starting.
-    fn is_waited_for_soon(&mut self) -> Result<bool, JournalError> {
+    fn wait_for_hook(&mut self) -> Result<bool, JournalError> {
         loop {
             if self.journal.is_waited_for(&self.prompt.key)? {
                 return Ok(true);

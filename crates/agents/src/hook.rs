@@ -438,7 +438,7 @@ const WAIT_PERMISSION: &str = "RINGER_WAIT_PERMISSION";
 /// How long the client may take to report that it shows a prompt; 0.1 s was observed. If it has not reported one by then, no
 /// prompt was shown. If it was only slow, its own notification follows some seconds later.
 const PROMPT_SHOWN_WITHIN: Duration = Duration::from_secs(1);
-/// How long a prompt must be open before it is reported: another hook may take a hook_point to allow the call.
+/// How long a prompt must be open before it is reported: another hook may take a moment to allow the call.
 const SETTLED_AFTER: Duration = Duration::from_millis(500);
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 

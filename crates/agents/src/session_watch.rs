@@ -47,7 +47,7 @@ impl DialogWatch {
             changes: None,
         };
         watch.renew_watch();
-        watch.look();
+        watch.poll();
         Some(watch)
     }
 
@@ -64,7 +64,7 @@ impl DialogWatch {
     }
 
     /// Reads the file. A change counts only if it lasts.
-    pub(crate) fn look(&mut self) -> DialogState {
+    pub(crate) fn poll(&mut self) -> DialogState {
         let state = self.read_state();
         if state == DialogState::Open {
             return state;
@@ -168,17 +168,17 @@ mod tests {
             for _ in 0..3 {
                 write(&directory, "waiting", in_place);
                 assert!(is_notified(&watch), "in place: {in_place}");
-                assert_eq!(watch.look(), DialogState::Open);
+                assert_eq!(watch.poll(), DialogState::Open);
                 assert!(!is_notified(&watch), "in place: {in_place}");
             }
             write(&directory, "busy", in_place);
             assert!(is_notified(&watch));
-            assert_eq!(watch.look(), DialogState::Answered);
+            assert_eq!(watch.poll(), DialogState::Answered);
             write(&directory, "idle", in_place);
-            assert_eq!(watch.look(), DialogState::Closed);
+            assert_eq!(watch.poll(), DialogState::Closed);
             fs::remove_file(directory.join("1.json")).unwrap();
             assert!(is_notified(&watch));
-            assert_eq!(watch.look(), DialogState::Closed);
+            assert_eq!(watch.poll(), DialogState::Closed);
         }
     }
 
@@ -189,6 +189,6 @@ mod tests {
         fs::create_dir_all(&directory).unwrap();
         write(&directory, "busy", true);
         let mut watch = DialogWatch::begin(Client::Claude, &paths, SESSION).unwrap();
-        assert_eq!(watch.look(), DialogState::Open);
+        assert_eq!(watch.poll(), DialogState::Open);
     }
 }

@@ -183,7 +183,7 @@ impl SessionWatch {
     }
 
     /// Reads the session files and records what no hook reported. Returns the agents that changed.
-    pub fn look(&mut self, clock: &dyn Fn() -> Duration) -> Result<Vec<Agent>, JournalError> {
+    pub fn poll(&mut self, clock: &dyn Fn() -> Duration) -> Result<Vec<Agent>, JournalError> {
         let (mut changed, mut ended) = (Vec::new(), Vec::new());
         for (agent, WatchedSession { client, info, compared }) in &mut self.watched {
             // Taken before the file is read: a hook that comes later is newer than the file.

@@ -92,12 +92,12 @@ impl UnhookedSessions {
             searches: 0,
             last_status: None,
         });
-        self.look(clock)
+        self.poll(clock)
     }
 
     /// Reads the files and records changes. A change that cannot be written is retried with the next look; the error is the last
     /// one.
-    pub fn look(&mut self, clock: &dyn Fn() -> Duration) -> Result<(), JournalError> {
+    pub fn poll(&mut self, clock: &dyn Fn() -> Duration) -> Result<(), JournalError> {
         let mut result = Ok(());
         for (agent, unhooked) in &mut self.agents {
             if let Err(error) = unhooked.record_change(agent, &self.home, &self.paths, clock) {

@@ -61,7 +61,7 @@ impl WaitingHook<'_> {
             if self.content.is_some_and(|content| *content != prompt.prompt.content) {
                 return Ok(());
             }
-            match dialog.as_mut().map_or(DialogState::Open, DialogWatch::look) {
+            match dialog.as_mut().map_or(DialogState::Open, DialogWatch::poll) {
                 DialogState::Open => {}
                 DialogState::Answered => return Ok(self.record_answered_in_dialog()?),
                 DialogState::Closed => return Ok(()),

@@ -107,7 +107,7 @@ impl<R: Read> Reader<R> {
     pub(super) fn document(mut self) -> Result<Option<Value>> {
         let mut budget = self.budget;
         self.skip_space()?;
-        let ends_itself = matches!(self.need()?, b'{' | b'[');
+        let ends_itself = matches!(self.require()?, b'{' | b'[');
         let value = self.value(0, Some(&mut budget))?;
         let rest = &self.buffer[self.at..self.end];
         if ends_itself && rest.iter().all(|byte| b" \t\n\r".contains(byte)) {
@@ -126,7 +126,7 @@ impl<R: Read> Reader<R> {
             *budget -= NODE_COST;
             budget
         });
-        match self.need()? {
+        match self.require()? {
             b'{' => self.object(depth + 1, keep),
             b'[' => self.array(depth + 1, keep),
             b'"' => {
@@ -147,18 +147,18 @@ impl<R: Read> Reader<R> {
     }
 
     fn object(&mut self, depth: usize, mut keep: Option<&mut usize>) -> Result<Option<Value>> {
-        self.open(depth)?;
+        self.enter(depth)?;
         let mut members: Vec<(String, Value)> = Vec::new();
         let mut first = true;
-        while self.more(b'}', first)? {
+        while self.has_next(b'}', first)? {
             first = false;
             self.skip_space()?;
-            if self.need()? != b'"' {
+            if self.require()? != b'"' {
                 return Err(self.expected("a name"));
             }
             let name = self.text(Some(self.limits.text))?;
             self.skip_space()?;
-            self.take(b':', "a colon")?;
+            self.consume(b':', "a colon")?;
             let known = !name.cut && (self.limits.keeps)(&name.head);
             let value = match keep.as_deref_mut().filter(|_| known) {
                 None => self.value(depth, None)?,
@@ -185,16 +185,16 @@ impl<R: Read> Reader<R> {
     }
 
     fn array(&mut self, depth: usize, mut keep: Option<&mut usize>) -> Result<Option<Value>> {
-        self.open(depth)?;
+        self.enter(depth)?;
         let (mut items, mut seen) = (Vec::new(), 0);
-        while self.more(b']', seen == 0)? {
+        while self.has_next(b']', seen == 0)? {
             items.extend(self.value(depth, keep.as_deref_mut())?);
             seen += 1;
         }
         Ok(keep.map(|_| Value::List { items, seen }))
     }
 
-    fn open(&mut self, depth: usize) -> Result<()> {
+    fn enter(&mut self, depth: usize) -> Result<()> {
         if depth > MAX_DEPTH {
             return Err(InputError::TooDeep { at: self.position() });
         }
@@ -203,51 +203,51 @@ impl<R: Read> Reader<R> {
     }
 
     /// Skips the comma and returns true if another item follows; otherwise skips the closing bracket.
-    fn more(&mut self, close: u8, first: bool) -> Result<bool> {
+    fn has_next(&mut self, close: u8, first: bool) -> Result<bool> {
         self.skip_space()?;
-        if self.need()? == close {
+        if self.require()? == close {
             self.at += 1;
             return Ok(false);
         }
         if !first {
-            self.take(b',', "a comma or the end of the list")?;
+            self.consume(b',', "a comma or the end of the list")?;
         }
         Ok(true)
     }
 
     fn word(&mut self, word: &[u8], value: Value, keep: bool) -> Result<Option<Value>> {
         for byte in word {
-            self.take(*byte, "true, false or null")?;
+            self.consume(*byte, "true, false or null")?;
         }
         Ok(keep.then_some(value))
     }
 
     fn number(&mut self) -> Result<String> {
         let mut raw = String::new();
-        self.optional(&mut raw, b"-")?;
-        if !self.optional(&mut raw, b"0")? {
+        self.accept(&mut raw, b"-")?;
+        if !self.accept(&mut raw, b"0")? {
             self.digits(&mut raw)?;
         }
-        if self.optional(&mut raw, b".")? {
+        if self.accept(&mut raw, b".")? {
             self.digits(&mut raw)?;
         }
-        if self.optional(&mut raw, b"eE")? {
-            self.optional(&mut raw, b"+-")?;
+        if self.accept(&mut raw, b"eE")? {
+            self.accept(&mut raw, b"+-")?;
             self.digits(&mut raw)?;
         }
         Ok(raw)
     }
 
     fn digits(&mut self, raw: &mut String) -> Result<()> {
-        if !self.optional(raw, b"0123456789")? {
+        if !self.accept(raw, b"0123456789")? {
             return Err(self.expected("a digit"));
         }
-        while self.optional(raw, b"0123456789")? {}
+        while self.accept(raw, b"0123456789")? {}
         Ok(())
     }
 
     /// Reads one of these bytes if it comes next.
-    fn optional(&mut self, raw: &mut String, bytes: &[u8]) -> Result<bool> {
+    fn accept(&mut self, raw: &mut String, bytes: &[u8]) -> Result<bool> {
         let Some(byte) = self.peek()?.filter(|byte| bytes.contains(byte)) else { return Ok(false) };
         self.at += 1;
         if raw.len() < MAX_NUMBER {
@@ -258,10 +258,10 @@ impl<R: Read> Reader<R> {
 
     /// Reads a text and keeps at most `most` bytes of its beginning; `None` keeps nothing.
     fn text(&mut self, most: Option<usize>) -> Result<TruncatedText> {
-        self.take(b'"', "a text")?;
+        self.consume(b'"', "a text")?;
         let mut kept = TextBuilder::new(most);
         loop {
-            self.need()?;
+            self.require()?;
             let rest = &self.buffer[self.at..self.end];
             let plain = rest.iter().position(|byte| matches!(byte, b'"' | b'\\' | 0..=0x1f));
             let run = plain.unwrap_or(rest.len());
@@ -283,7 +283,7 @@ impl<R: Read> Reader<R> {
     }
 
     fn escape(&mut self, kept: &mut TextBuilder) -> Result<()> {
-        let byte = self.need()?;
+        let byte = self.require()?;
         self.at += 1;
         let plain = match byte {
             b'"' | b'\\' | b'/' => byte,
@@ -295,7 +295,7 @@ impl<R: Read> Reader<R> {
             b'u' => {
                 let mut unit = 0;
                 for _ in 0..4 {
-                    let digit = char::from(self.need()?).to_digit(16);
+                    let digit = char::from(self.require()?).to_digit(16);
                     unit = unit * 16 + digit.ok_or_else(|| self.expected("four hex digits"))?;
                     self.at += 1;
                 }
@@ -318,15 +318,15 @@ impl<R: Read> Reader<R> {
         Ok(())
     }
 
-    fn take(&mut self, byte: u8, expected: &'static str) -> Result<()> {
-        if self.need()? != byte {
+    fn consume(&mut self, byte: u8, expected: &'static str) -> Result<()> {
+        if self.require()? != byte {
             return Err(self.expected(expected));
         }
         self.at += 1;
         Ok(())
     }
 
-    fn need(&mut self) -> Result<u8> {
+    fn require(&mut self) -> Result<u8> {
         self.peek()?.ok_or(InputError::Ends)
     }
 

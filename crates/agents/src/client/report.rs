@@ -294,10 +294,10 @@ fn call_of(input: &HookInput) -> Option<String> {
 impl HookReport {
     /// Asserts that this state is all that is reported.
     #[track_caller]
-    pub(super) fn assert_only_signal(&self, state: AgentState, moment: HookPoint, text: Option<&str>) {
+    pub(super) fn assert_only_signal(&self, state: AgentState, hook_point: HookPoint, text: Option<&str>) {
         assert_eq!(
             (&self.signals[0].content, self.hook_point, self.text.as_deref()),
-            (&SignalContent::State(state), moment, text)
+            (&SignalContent::State(state), hook_point, text)
         );
         assert!(self.signals.len() == 1 && !self.subagent && self.observations.is_empty());
     }

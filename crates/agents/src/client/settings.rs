@@ -173,7 +173,7 @@ pub(crate) struct HookCheck {
 
 /// A client's hook file, and the other facts that a check may need.
 pub(crate) struct InstalledHooks<'a> {
-    /// The hook file.
+    /// The hook file, and the same path with links resolved.
     pub(crate) path: &'a Path,
     pub(crate) resolved: &'a Path,
     /// The content of the hook file.

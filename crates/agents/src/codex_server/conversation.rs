@@ -178,7 +178,7 @@ impl<'a> Conversation<'a> {
             }
             Purpose::Answer { shown, answer } if pending.matches(shown) => {
                 let reply = json!({ "id": pending.id, "result": pending.reply(shown, answer)? });
-                Ok(Reaction::Send(vec![self.give(pending, reply, reason_of(answer))]))
+                Ok(Reaction::Send(vec![self.send_answer(pending, reply, reason_of(answer))]))
             }
             _ => {
                 // Another request is pending. The one that was shown may follow.
@@ -191,7 +191,7 @@ impl<'a> Conversation<'a> {
     }
 
     /// Sends an answer. The reason goes first: after the answer, the model may already continue.
-    fn give(&mut self, pending: PendingRequest, reply: Value, reason: Option<&str>) -> Value {
+    fn send_answer(&mut self, pending: PendingRequest, reply: Value, reason: Option<&str>) -> Value {
         let PendingRequest { id: request_id, turn_id, .. } = pending;
         let Some(reason) = reason else {
             self.phase = Phase::Confirming { request_id, is_complete: true };

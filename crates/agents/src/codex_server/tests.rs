@@ -55,7 +55,7 @@ fn find_patch(call_id: &str) -> Option<String> {
     call_id.starts_with("call_").then(|| PATCH.to_owned())
 }
 
-/// Hears the server's part of a recording. Gives what is said to it, and the ending.
+/// Replays the server's part of a recording. Returns what Ringer sent, and the outcome.
 fn play(recording: &[(bool, Value)], purpose: Purpose) -> (Vec<Value>, Result<Outcome, CodexServerError>) {
     let thread = thread_of(recording);
     let (mut conversation, first) = Conversation::begin(&thread, purpose, &find_patch);
@@ -71,7 +71,7 @@ fn play(recording: &[(bool, Value)], purpose: Purpose) -> (Vec<Value>, Result<Ou
     (said, ending)
 }
 
-/// Plays a recording of what a person should be able to do: the same must be said.
+/// Replays a recording of a possible answer: Ringer must send the same messages.
 #[track_caller]
 fn check(name: &str, shown: &PromptContent, answer: &Answer) {
     let recording = recording(name);
@@ -82,7 +82,7 @@ fn check(name: &str, shown: &PromptContent, answer: &Answer) {
     assert_eq!(ending.unwrap(), Outcome::Taken);
 }
 
-/// Plays a recording with another answer or to another prompt: none must be given.
+/// Replays a recording with another answer, or for another prompt: no answer may be sent.
 #[track_caller]
 fn check_unanswered(name: &str, shown: &PromptContent, answer: &Answer) -> Result<Outcome, CodexServerError> {
     let (said, ending) = play(&recording(name), Purpose::Answer { shown, answer });
@@ -317,7 +317,7 @@ fn a_server_that_is_stopped_is_not_waited_for() {
     assert!(begin.elapsed() < TIME_TO_FIND * 3);
 }
 
-/// Anything that is made of the server's own words, but not the command that was shown.
+/// Any messages built from the server's own words, but not the command that was shown.
 fn garbage() -> impl Strategy<Value = Value> {
     let words = prop::sample::select(vec![
         "thread",

@@ -55,7 +55,7 @@ pub fn apply_with_observer(
     let mut empty = Vec::new();
     for planned in plan.changes.iter().filter(|change| change.is_change()) {
         let _client_lock = planned.target.lock.as_deref().map(ClientLock::take).transpose()?.flatten();
-        let change = &current(plan, planned, &records)?;
+        let change = &replan(plan, planned, &records)?;
         if !change.is_change() {
             continue;
         }
@@ -84,7 +84,7 @@ pub fn apply_with_observer(
 
 /// Plans a change again for the current content of its file. A file that its client also writes may have changed since the plan
 /// was made; Ringer's change stays the same.
-fn current<'a>(
+fn replan<'a>(
     plan: &Plan,
     planned: &'a FileChange,
     records: &SetupRecords,
@@ -134,7 +134,7 @@ impl FileUpdate<'_> {
 
         replace(&real, change.before.as_deref(), change.after.as_deref(), self.before_step)?;
         self.applied.written.push(path.to_path_buf());
-        self.prune(path)
+        self.prune_backups(path)
     }
 
     fn remove(&mut self, change: &FileChange) -> Result<(), SetupError> {
@@ -152,7 +152,7 @@ impl FileUpdate<'_> {
             self.save_records()?;
             self.empty.extend(record.made);
         }
-        self.prune(path)?;
+        self.prune_backups(path)?;
         if let Some(restored) = change.after.as_deref().filter(|_| change.untouched) {
             delete_copies(path, restored);
         }
@@ -196,7 +196,7 @@ impl FileUpdate<'_> {
     }
 
     /// Deletes the backups of a file beyond the newest [`MAX_BACKUPS`].
-    fn prune(&mut self, path: &Path) -> Result<(), SetupError> {
+    fn prune_backups(&mut self, path: &Path) -> Result<(), SetupError> {
         announce(self.before_step, Step::PruneBackups, path)?;
         let old = backups(path).into_iter().skip(MAX_BACKUPS);
         for backup in old.filter(|backup| !self.records.uses_backup(backup)) {
@@ -237,12 +237,12 @@ fn lock(state: &Path) -> Result<File, SetupError> {
 }
 
 /// A lock this old was left behind by a client that was killed. Claude Code touches its own every 5 s.
-const STALE: Duration = Duration::from_secs(10);
+const LOCK_STALE_AFTER: Duration = Duration::from_secs(10);
 
 /// How long to wait for the lock: longer than a stale one lasts.
-const PATIENCE: Duration = Duration::from_secs(12);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(12);
 
-const INTERVAL: Duration = Duration::from_millis(20);
+const LOCK_RETRY_EVERY: Duration = Duration::from_millis(20);
 
 /// The lock that a client takes while it writes a file: a directory next to the file. Keeps the client from writing until it is
 /// dropped.
@@ -258,14 +258,16 @@ impl ClientLock {
             match fs::create_dir(path) {
                 Ok(()) => return Ok(Some(Self(path.to_path_buf()))),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-                Err(error) if error.kind() != io::ErrorKind::AlreadyExists || begin.elapsed() > PATIENCE => {
+                Err(error)
+                    if error.kind() != io::ErrorKind::AlreadyExists || begin.elapsed() > LOCK_TIMEOUT =>
+                {
                     return Err(SetupError::io("waiting for the lock", path)(error));
                 }
                 Err(_) if is_stale(path) => {
                     // If this fails, another process has the lock, or the error is reported in the end.
                     drop(fs::remove_dir(path));
                 }
-                Err(_) => thread::sleep(INTERVAL),
+                Err(_) => thread::sleep(LOCK_RETRY_EVERY),
             }
         }
     }
@@ -280,7 +282,7 @@ impl Drop for ClientLock {
 
 fn is_stale(path: &Path) -> bool {
     let touched = fs::metadata(path).and_then(|metadata| metadata.modified());
-    touched.is_ok_and(|time| SystemTime::now().duration_since(time).is_ok_and(|age| age > STALE))
+    touched.is_ok_and(|time| SystemTime::now().duration_since(time).is_ok_and(|age| age > LOCK_STALE_AFTER))
 }
 
 #[cfg(test)]
@@ -303,7 +305,7 @@ mod tests {
         assert!(!path.exists());
 
         fs::create_dir(&path).unwrap();
-        let long_ago = SystemTime::now() - STALE - Duration::from_secs(1);
+        let long_ago = SystemTime::now() - LOCK_STALE_AFTER - Duration::from_secs(1);
         File::open(&path).unwrap().set_modified(long_ago).unwrap();
         drop(ClientLock::take(&path).unwrap().unwrap());
         assert!(!path.exists());

@@ -28,7 +28,7 @@ pub(crate) fn install_notify(program: &RingerProgram, text: &str) -> Result<Noti
     let document = Document::parse(body)?;
     let words = [program.as_str(), "hook", "codex", NOTIFY].map(basic_string);
     let value = format!("[{}]", words.join(", "));
-    if let Some(found) = find(&document) {
+    if let Some(found) = find_notify(&document) {
         let current = body.get(found.value.clone()).unwrap_or_default();
         if !found.ours {
             return Ok(NotifyOutcome::Foreign(current.to_owned()));
@@ -57,7 +57,7 @@ pub(crate) fn install_notify(program: &RingerProgram, text: &str) -> Result<Noti
 pub(crate) fn strip_notify(text: &str) -> Result<String, TomlError> {
     let (bom, body) = split_bom(text);
     let document = Document::parse(body)?;
-    let Some(found) = find(&document).filter(|found| found.ours) else { return Ok(text.to_owned()) };
+    let Some(found) = find_notify(&document).filter(|found| found.ours) else { return Ok(text.to_owned()) };
     let mut start = found.key_start;
     let mut end = found.value.end;
     let rest = &body[end..line_end(body, end)];
@@ -83,7 +83,7 @@ struct NotifyEntry {
     ours: bool,
 }
 
-fn find(document: &Document<&str>) -> Option<NotifyEntry> {
+fn find_notify(document: &Document<&str>) -> Option<NotifyEntry> {
     let (key, item) = document.as_table().get_key_value(NOTIFY)?;
     let words: Vec<String> = item.as_array().map_or_else(Vec::new, |array| {
         array.iter().map(|word| word.as_str().unwrap_or_default().to_owned()).collect()
@@ -134,7 +134,7 @@ pub(super) fn install_server(program: &RingerProgram, text: &str) -> Result<Opti
     let name = basic_string(program.as_str());
     if let Some(server) = servers.and_then(|servers| servers.get(MCP_SERVER)) {
         let current = server.as_table().and_then(|server| server.get("command")?.span());
-        return Ok(current.filter(|_| is_ours_table(server)).map(|current| {
+        return Ok(current.filter(|_| is_ringer_table(server)).map(|current| {
             if body.get(current.clone()) == Some(&name) {
                 return text.to_owned();
             }
@@ -160,7 +160,7 @@ pub(super) fn strip_server(text: &str) -> Result<String, String> {
     let (bom, body) = split_bom(text);
     let document = parse(body)?;
     let server = document.as_table().get(SERVERS).and_then(|servers| servers.get(MCP_SERVER));
-    let Some(server) = server.filter(|server| is_ours_table(server)).and_then(Item::as_table) else {
+    let Some(server) = server.filter(|server| is_ringer_table(server)).and_then(Item::as_table) else {
         return Ok(text.to_owned());
     };
     let mut blocks = Vec::new();
@@ -192,7 +192,7 @@ fn parse(body: &str) -> Result<Document<&str>, String> {
 }
 
 /// Returns true if a server is Ringer's and in a table with its own header, which is the form that setup writes.
-fn is_ours_table(server: &Item) -> bool {
+fn is_ringer_table(server: &Item) -> bool {
     let Some(table) = server.as_table().filter(|table| !table.is_dotted() && !table.is_implicit()) else {
         return false;
     };

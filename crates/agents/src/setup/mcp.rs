@@ -20,7 +20,7 @@ pub(crate) fn install(
     text: &str,
 ) -> Result<Option<String>, SetupError> {
     if form == McpForm::Table {
-        return codex_toml::install_server(program, text).map_err(|message| toml(target, message));
+        return codex_toml::install_server(program, text).map_err(|message| toml_error(target, message));
     }
     install_json(form, program, text).map_err(|source| SetupError::jsonc(&target.path, source))
 }
@@ -33,7 +33,7 @@ pub(crate) fn strip(
     original: Option<&str>,
 ) -> Result<String, SetupError> {
     if form == McpForm::Table {
-        return codex_toml::strip_server(text).map_err(|message| toml(target, message));
+        return codex_toml::strip_server(text).map_err(|message| toml_error(target, message));
     }
     let keeps_servers = original.is_some_and(|original| has_servers_of_others(form, original));
     strip_json(form, text, keeps_servers).map_err(|source| SetupError::jsonc(&target.path, source))
@@ -42,18 +42,18 @@ pub(crate) fn strip(
 /// Returns true if Ringer's server is in the person's settings of a client.
 pub fn has_mcp_server(client: Client, paths: &ClientPaths) -> bool {
     let targets = paths.targets(client, SetupScope::User).unwrap_or_default();
-    targets.iter().any(is_in)
+    targets.iter().any(contains_server)
 }
 
 /// Returns true if Ringer's server is in a file. An unreadable file counts as false.
-pub(crate) fn is_in(target: &Target) -> bool {
+pub(crate) fn contains_server(target: &Target) -> bool {
     let text = || String::from_utf8(read(&target.path).ok()??).ok();
     let Some((form, text)) = target.mcp.zip(text()) else { return false };
     // Without Ringer's server, `strip` changes nothing.
     strip(target, form, &text, None).is_ok_and(|left| left != text)
 }
 
-fn toml(target: &Target, message: String) -> SetupError {
+fn toml_error(target: &Target, message: String) -> SetupError {
     SetupError::Toml { path: target.path.clone(), message }
 }
 
@@ -81,7 +81,7 @@ fn install_json(form: McpForm, program: &RingerProgram, text: &str) -> Result<Op
     let Some((_, found)) = servers.member(MCP_SERVER) else {
         return Ok(splice::append(text, servers, &formatting, Some(MCP_SERVER), &new));
     };
-    Ok(ours(form, found).map(|current| match current.text() {
+    Ok(ringer_program(form, found).map(|current| match current.text() {
         Some(path) if path == program.as_str() => text.to_owned(),
         _ => splice::replace_text(text, current, program.as_str()),
     }))
@@ -111,7 +111,7 @@ fn strip_first(form: McpForm, text: &str, keeps_servers: bool) -> Result<Option<
         let servers = member.value.object().filter(|_| member.key.as_deref() == Some(servers_name(form)));
         let Some(servers) = servers else { continue };
         let own = servers.slots.iter().position(|server| {
-            server.key.as_deref() == Some(MCP_SERVER) && ours(form, &server.value).is_some()
+            server.key.as_deref() == Some(MCP_SERVER) && ringer_program(form, &server.value).is_some()
         });
         let Some(own) = own else { continue };
         let is_alone = servers.slots.len() == 1
@@ -133,7 +133,7 @@ fn servers_name(form: McpForm) -> &'static str {
 }
 
 /// The program of an entry, if the entry is Ringer's.
-fn ours(form: McpForm, entry: &Node) -> Option<&Node> {
+fn ringer_program(form: McpForm, entry: &Node) -> Option<&Node> {
     let element = |name: &str, index: usize| {
         let (_, list) = entry.member(name)?;
         Some(&list.array()?.slots.get(index)?.value)

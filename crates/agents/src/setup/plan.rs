@@ -116,7 +116,7 @@ impl Plan {
         let is_setup = matches!(self.action, SetupAction::Setup(..));
         let hook_files = self.changes.iter_mut().filter(|change| change.target.format == Format::Hooks);
         for change in hook_files.filter(|_| is_setup) {
-            let text = text(&change.target.path, change.after.as_deref())?;
+            let text = as_text(&change.target.path, change.after.as_deref())?;
             let off = hooks::turn_off_popups(setting, text)
                 .map_err(|source| SetupError::jsonc(&change.target.path, source))?;
             change.after = Some(off.into_bytes());
@@ -150,7 +150,7 @@ pub fn read_files(
     targets.retain(|target| target.has(action.entries()));
     if *action == SetupAction::Remove(Entries::All) {
         // Otherwise a client's private file, which may be large or broken, would stop a removal.
-        let is_known = |target: &Target| records.contains(&target.path) || mcp::is_in(target);
+        let is_known = |target: &Target| records.contains(&target.path) || mcp::contains_server(target);
         targets.retain(|target| !target.is_for_mcp_only() || is_known(target));
     }
     read_targets(targets, records)
@@ -171,8 +171,8 @@ pub(crate) fn read_targets(
 /// Plans an action for a client, from the result of [`read_files`].
 pub fn plan(client: Client, action: &SetupAction, files: Vec<CurrentFile>) -> Result<Plan, SetupError> {
     let changes = files.into_iter().map(|file| match action {
-        SetupAction::Setup(program, entries) => setup(file, program, *entries),
-        SetupAction::Remove(entries) => remove(file, *entries),
+        SetupAction::Setup(program, entries) => plan_setup(file, program, *entries),
+        SetupAction::Remove(entries) => plan_removal(file, *entries),
     });
     Ok(Plan { client, action: action.clone(), changes: changes.collect::<Result<_, _>>()? })
 }
@@ -190,10 +190,14 @@ fn history(path: &Path, bytes: Option<&[u8]>, records: &SetupRecords) -> FileHis
     FileHistory { untouched: bytes.is_some_and(|bytes| record.left.contains(&fingerprint(bytes))), original }
 }
 
-fn setup(file: CurrentFile, program: &RingerProgram, entries: Entries) -> Result<FileChange, SetupError> {
+fn plan_setup(
+    file: CurrentFile,
+    program: &RingerProgram,
+    entries: Entries,
+) -> Result<FileChange, SetupError> {
     let CurrentFile { target, bytes: before, history } = file;
     let mut notes = Vec::new();
-    let mut after = text(&target.path, before.as_deref())?.to_owned();
+    let mut after = as_text(&target.path, before.as_deref())?.to_owned();
     if entries.has_hooks() {
         after = with_hooks(&target, program, before.as_ref().map(|_| after.as_str()), &mut notes)?;
     }
@@ -249,11 +253,11 @@ fn with_hooks(
     })
 }
 
-fn remove(file: CurrentFile, entries: Entries) -> Result<FileChange, SetupError> {
+fn plan_removal(file: CurrentFile, entries: Entries) -> Result<FileChange, SetupError> {
     let CurrentFile { target, bytes: before, history } = file;
     if let Some(bytes) = before.as_deref().filter(|_| entries != Entries::All) {
-        let left = stripped(&target, bytes, Some(&history.original), entries)?;
-        let all = |left: &[u8]| stripped(&target, left, Some(&history.original), Entries::All);
+        let left = without_entries(&target, bytes, Some(&history.original), entries)?;
+        let all = |left: &[u8]| without_entries(&target, left, Some(&history.original), Entries::All);
         // With other entries of Ringer in it, the file is not restored yet.
         if left.as_deref().map(all).transpose()?.flatten() != left {
             let untouched = history.untouched;
@@ -269,21 +273,23 @@ fn remove(file: CurrentFile, entries: Entries) -> Result<FileChange, SetupError>
     }
     let after = match (&before, history.untouched, &history.original) {
         (None, _, _) | (Some(_), true, OriginalContent::Absent) => None,
-        (Some(_), true, OriginalContent::Bytes(original)) => stripped(&target, original, None, Entries::All)?,
-        (Some(bytes), _, original) => stripped(&target, bytes, Some(original), Entries::All)?,
+        (Some(_), true, OriginalContent::Bytes(original)) => {
+            without_entries(&target, original, None, Entries::All)?
+        }
+        (Some(bytes), _, original) => without_entries(&target, bytes, Some(original), Entries::All)?,
     };
     let untouched = history.untouched;
     Ok(FileChange { target, before, after, notes: Vec::new(), untouched, keeps_entries: false })
 }
 
 /// Removes Ringer's entries; `None` if nothing is left.
-fn stripped(
+fn without_entries(
     target: &Target,
     bytes: &[u8],
     original: Option<&OriginalContent>,
     entries: Entries,
 ) -> Result<Option<Vec<u8>>, SetupError> {
-    let text = text(&target.path, Some(bytes))?;
+    let text = as_text(&target.path, Some(bytes))?;
     let before = match original {
         Some(OriginalContent::Bytes(bytes)) => Some(String::from_utf8_lossy(bytes)),
         _ => None,
@@ -333,7 +339,7 @@ fn without_hooks(
     }
 }
 
-fn text<'a>(path: &Path, bytes: Option<&'a [u8]>) -> Result<&'a str, SetupError> {
+fn as_text<'a>(path: &Path, bytes: Option<&'a [u8]>) -> Result<&'a str, SetupError> {
     str::from_utf8(bytes.unwrap_or_default()).map_err(|_| SetupError::NotText(path.to_path_buf()))
 }
 

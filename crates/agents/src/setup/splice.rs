@@ -99,7 +99,7 @@ pub(crate) fn append(
         }
     }
     edits.push((body.tail..body.tail, item));
-    Some(spliced(text, edits))
+    Some(apply_edits(text, edits))
 }
 
 /// Removes an item, its comma, and the white space that its insertion added.
@@ -116,7 +116,7 @@ pub(crate) fn remove(text: &str, body: &Body, index: usize) -> Option<String> {
         edits.push((comma..comma + 1, String::new()));
     }
 
-    let start = lead(text, slot.start);
+    let start = leading_space(text, slot.start);
     let line_ends_after = rest.trim_start_matches([' ', '\t']).starts_with(['\r', '\n']);
     if slot.after_line_comment && !line_ends_after {
         // Without this line end, the comment above would include what follows.
@@ -130,16 +130,16 @@ pub(crate) fn remove(text: &str, body: &Body, index: usize) -> Option<String> {
         }
     }
     edits.sort_by_key(|(range, _)| range.start);
-    Some(spliced(text, edits))
+    Some(apply_edits(text, edits))
 }
 
 /// Replaces a value by a string.
 pub(crate) fn replace_text(text: &str, node: &Node, new: &str) -> String {
-    spliced(text, vec![(node.span.clone(), quoted(new))])
+    apply_edits(text, vec![(node.span.clone(), quoted(new))])
 }
 
 /// The start of the white space before `start`: at the last line end, or after the last other byte.
-fn lead(text: &str, start: usize) -> usize {
+fn leading_space(text: &str, start: usize) -> usize {
     let solid = text[..start].trim_end_matches([' ', '\t', '\r', '\n']).len();
     match text[solid..start].rfind('\n') {
         Some(at) if text[solid..solid + at].ends_with('\r') => solid + at - 1,
@@ -161,7 +161,7 @@ fn line_indent(text: &str, at: usize) -> &str {
 }
 
 /// Replaces ranges of a text. The ranges are sorted and do not overlap.
-fn spliced(text: &str, edits: Vec<(Range<usize>, String)>) -> String {
+fn apply_edits(text: &str, edits: Vec<(Range<usize>, String)>) -> String {
     let mut out = String::with_capacity(text.len() + 64);
     let mut at = 0;
     for (range, new) in edits {

@@ -49,7 +49,7 @@ fn removed(client: Client, text: &str, untouched: bool, original: OriginalConten
         .map(|bytes| String::from_utf8(bytes).unwrap())
 }
 
-/// Every command of an event, by the second opinion.
+/// Every command of an event, by the second implementation.
 fn commands(text: &str) -> Vec<(String, String)> {
     let value: Value =
         serde_json::from_str(&plain_json(text)).unwrap_or_else(|error| panic!("{error}:\n{text}"));
@@ -73,7 +73,7 @@ fn is_ours(command: &str) -> bool {
     !command.starts_with("echo")
 }
 
-/// Whether `short` is what is left of `long` after taking some bytes out.
+/// Returns true if `short` is `long` with some bytes removed.
 fn is_left_of(short: &str, long: &str) -> bool {
     let mut long = long.bytes();
     short.bytes().all(|byte| long.any(|other| other == byte))
@@ -128,7 +128,7 @@ proptest! {
         check_foreign(&config, &after);
         prop_assert_eq!(&set_up(client, &after), &after, "a second run changes nothing");
 
-        // Not edited since: the very bytes come back, less what was ours in them.
+        // Not edited since: the original bytes come back, except Ringer's own.
         let back = removed(client, &after, true, OriginalContent::Bytes(config.text.clone().into_bytes())).unwrap();
         check_foreign(&config, &back);
         if config.old_entries == 0 {
@@ -139,7 +139,7 @@ proptest! {
         }
         prop_assert_eq!(removed(client, &after, true, OriginalContent::Absent), None);
 
-        // Without a record: only ours goes; where no part was empty before, that is the very bytes again.
+        // Without a record, only Ringer's entries are removed; if no part was empty before, the bytes are the original ones.
         let blind = removed(client, &after, false, OriginalContent::Unknown).unwrap();
         check_foreign(&config, &blind);
         prop_assert!(is_left_of(&blind, &after));
@@ -149,7 +149,7 @@ proptest! {
         }
         prop_assert_eq!(removed(client, &blind, false, OriginalContent::Unknown), Some(blind));
 
-        // Edited since: only ours goes.
+        // Edited since: only Ringer's entries are removed.
         let edit = |text: &str| text.replacen('{', "{\"edited\": [1], ", 1);
         if !plain.is_empty() {
             let edited = edit(&after);
@@ -158,7 +158,7 @@ proptest! {
             prop_assert!(!commands(&back).iter().any(|(_, command)| is_ours(command)));
             if config.old_entries == 0 {
                 let expect = edit(&config.text);
-                // Where there was nothing, what our entry stood between is white space, or a comma no longer needed.
+                // In a file that was empty, only white space or a redundant comma is left around the entry.
                 let same = squeezed(&back) == squeezed(&expect)
                     || plain_json(&squeezed(&plain_json(&back))) == plain_json(&squeezed(&plain_json(&expect)));
                 prop_assert!(same, "{back}\n{expect}");
@@ -182,7 +182,7 @@ proptest! {
         prop_assert!(is_left_of(&config.text, &after), "bytes were lost:\n{}", after);
         prop_assert_eq!(&planned(&add, &after, FileHistory::default()), &after, "a second run changes nothing");
 
-        // What is ours of the hooks stays.
+        // Ringer's hooks stay.
         let remove = SetupAction::Remove(Entries::McpServer);
         let blind = planned(&remove, &after, FileHistory::default());
         check_foreign(&config, &blind);

@@ -19,7 +19,7 @@ const DEFAULT_TIMEOUT: u64 = 600;
 
 /// How Codex treats one of Ringer's handlers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum TrustState {
     Trusted,
     /// Never trusted.
     New,
@@ -46,10 +46,11 @@ pub(super) fn find_obstacle(hooks: &InstalledHooks, config: &str, config_path: &
     let parsed: Value = serde_json::from_str(hooks.text).ok()?;
     // Codex resolves links in `CODEX_HOME`, but not in `~/.codex`.
     let paths = [hooks.path, hooks.resolved];
-    let found: Vec<State> =
+    let found: Vec<TrustState> =
         handlers(&parsed, hooks.is_ours).map(|handler| handler.state(paths, states)).collect();
-    let count = |state: State| found.iter().filter(|found| **found == state).count();
-    let (new, changed, off) = (count(State::New), count(State::Changed), count(State::SwitchedOff));
+    let count = |state: TrustState| found.iter().filter(|found| **found == state).count();
+    let (new, changed, off) =
+        (count(TrustState::New), count(TrustState::Changed), count(TrustState::SwitchedOff));
     if new + changed + off == 0 {
         return None;
     }
@@ -89,18 +90,18 @@ fn handlers<'a>(hooks: &'a Value, is_ours: &'a dyn Fn(&str) -> bool) -> impl Ite
 }
 
 impl Handler<'_> {
-    fn state(&self, paths: [&Path; 2], states: Option<&dyn TableLike>) -> State {
+    fn state(&self, paths: [&Path; 2], states: Option<&dyn TableLike>) -> TrustState {
         let key =
             |path: &Path| format!("{}:{}:{}:{}", path.display(), self.event_name(), self.group, self.index);
         let state = paths.into_iter().find_map(|path| states?.get(&key(path))?.as_table_like());
-        let Some(state) = state else { return State::New };
+        let Some(state) = state else { return TrustState::New };
         if state.get("enabled").and_then(Item::as_bool) == Some(false) {
-            return State::SwitchedOff;
+            return TrustState::SwitchedOff;
         }
         match (state.get("trusted_hash").and_then(Item::as_str), self.hash()) {
-            (None, _) => State::New,
-            (Some(trusted), Some(hash)) if trusted != hash => State::Changed,
-            _ => State::Trusted,
+            (None, _) => TrustState::New,
+            (Some(trusted), Some(hash)) if trusted != hash => TrustState::Changed,
+            _ => TrustState::Trusted,
         }
     }
 
