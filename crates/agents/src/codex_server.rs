@@ -109,7 +109,7 @@ fn converse(paths: &ClientPaths, thread_id: &str, purpose: Purpose) -> Result<Ou
         };
         let had_answered = conversation.has_answered();
         let messages = match conversation.receive(&message)? {
-            Reaction::End(ending) => return Ok(ending),
+            Reaction::End(outcome) => return Ok(outcome),
             Reaction::Send(messages) => messages,
         };
         if conversation.has_answered() && !had_answered {

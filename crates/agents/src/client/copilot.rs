@@ -143,8 +143,14 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(event: &str, own: serde_json::Value, state: AgentState, moment: HookPoint, text: Option<&str>) {
-        report(event, own).assert_only_signal(state, moment, text);
+    fn check(
+        event: &str,
+        own: serde_json::Value,
+        state: AgentState,
+        hook_point: HookPoint,
+        text: Option<&str>,
+    ) {
+        report(event, own).assert_only_signal(state, hook_point, text);
     }
 
     #[test]
@@ -199,14 +205,14 @@ mod tests {
 
     #[test]
     fn what_it_takes_from_documents() {
-        let said = |event: &str, reply: &HookReply| serde_json::to_value(answer(event, reply)).unwrap();
+        let output = |event: &str, reply: &HookReply| serde_json::to_value(answer(event, reply)).unwrap();
         let context = HookReply::with_context("hello");
-        assert_eq!(said("postToolUse", &context), json!({"additionalContext": "hello"}));
+        assert_eq!(output("postToolUse", &context), json!({"additionalContext": "hello"}));
         let block = json!({"decision": "block", "reason": "go"});
-        assert_eq!(said("agentStop", &HookReply::with_stop_reason("go")), block);
+        assert_eq!(output("agentStop", &HookReply::with_stop_reason("go")), block);
         for event in ["userPromptSubmitted", "postToolUseFailure", "notification", "agentStop", "sessionEnd"]
         {
-            assert_eq!(said(event, &context), json!({}), "{event}");
+            assert_eq!(output(event, &context), json!({}), "{event}");
         }
     }
 

@@ -167,8 +167,14 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(event: &str, own: serde_json::Value, state: AgentState, moment: HookPoint, text: Option<&str>) {
-        report(event, own).assert_only_signal(state, moment, text);
+    fn check(
+        event: &str,
+        own: serde_json::Value,
+        state: AgentState,
+        hook_point: HookPoint,
+        text: Option<&str>,
+    ) {
+        report(event, own).assert_only_signal(state, hook_point, text);
     }
 
     #[test]
@@ -217,12 +223,12 @@ mod tests {
 
     #[test]
     fn what_it_takes_from_documents() {
-        let said = |event: &str, reply: &HookReply| serde_json::to_value(answer(event, reply)).unwrap();
+        let output = |event: &str, reply: &HookReply| serde_json::to_value(answer(event, reply)).unwrap();
         let context = HookReply::with_context("hello");
-        assert_eq!(said("postToolUse", &context), json!({"additional_context": "hello"}));
-        assert_eq!(said("stop", &HookReply::with_stop_reason("go")), json!({"followup_message": "go"}));
+        assert_eq!(output("postToolUse", &context), json!({"additional_context": "hello"}));
+        assert_eq!(output("stop", &HookReply::with_stop_reason("go")), json!({"followup_message": "go"}));
         for event in ["beforeSubmitPrompt", "postToolUseFailure", "stop", "sessionEnd"] {
-            assert_eq!(said(event, &context), json!({}), "{event}");
+            assert_eq!(output(event, &context), json!({}), "{event}");
         }
     }
 

@@ -179,12 +179,12 @@ mod tests {
 
     #[test]
     fn nothing_goes_into_the_result_of_a_tool_that_could_not_run() {
-        let check = |response: serde_json::Value, moment: HookPoint| {
+        let check = |response: serde_json::Value, hook_point: HookPoint| {
             let input = json!({"session_id": "s", "tool_response": response});
             let report = read("AfterTool", &HookInput::read(input.to_string().as_bytes()).unwrap());
             assert_eq!(
                 (report.hook_point, &report.signals[0].content),
-                (moment, &SignalContent::State(AgentState::Working))
+                (hook_point, &SignalContent::State(AgentState::Working))
             );
         };
         check(json!({"llmContent": "Exit Code: 3", "error": null}), HookPoint::AfterTool);

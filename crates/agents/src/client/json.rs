@@ -259,30 +259,30 @@ impl<R: Read> Reader<R> {
     /// Reads a text and keeps at most `most` bytes of its beginning; `None` keeps nothing.
     fn text(&mut self, most: Option<usize>) -> Result<TruncatedText> {
         self.consume(b'"', "a text")?;
-        let mut kept = TextBuilder::new(most);
+        let mut builder = TextBuilder::new(most);
         loop {
             self.require()?;
             let rest = &self.buffer[self.at..self.end];
             let plain = rest.iter().position(|byte| matches!(byte, b'"' | b'\\' | 0..=0x1f));
             let run = plain.unwrap_or(rest.len());
-            kept.push(&rest[..run]);
+            builder.push(&rest[..run]);
             self.at += run;
             match rest.get(run).copied() {
                 None => {}
                 Some(b'"') => {
                     self.at += 1;
-                    return Ok(kept.finish());
+                    return Ok(builder.finish());
                 }
                 Some(b'\\') => {
                     self.at += 1;
-                    self.escape(&mut kept)?;
+                    self.escape(&mut builder)?;
                 }
                 Some(_) => return Err(self.expected("no control character in a text")),
             }
         }
     }
 
-    fn escape(&mut self, kept: &mut TextBuilder) -> Result<()> {
+    fn escape(&mut self, builder: &mut TextBuilder) -> Result<()> {
         let byte = self.require()?;
         self.at += 1;
         let plain = match byte {
@@ -299,7 +299,7 @@ impl<R: Read> Reader<R> {
                     unit = unit * 16 + digit.ok_or_else(|| self.expected("four hex digits"))?;
                     self.at += 1;
                 }
-                kept.push_unit(unit);
+                builder.push_unit(unit);
                 return Ok(());
             }
             _ => {
@@ -307,7 +307,7 @@ impl<R: Read> Reader<R> {
                 return Err(self.expected("an escape"));
             }
         };
-        kept.push(&[plain]);
+        builder.push(&[plain]);
         Ok(())
     }
 

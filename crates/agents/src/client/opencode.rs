@@ -130,14 +130,18 @@ fn read(event: &str, input: &HookInput) -> HookReport {
 }
 
 /// `permission` and `patterns` since 1.1, `type`, `title` and `pattern` before.
-fn permission(asked: &Value, cwd: Option<&str>) -> Option<String> {
-    let what = asked.text("permission").or_else(|| asked.text("type")).unwrap_or_default();
-    let metadata =
-        asked.get("metadata").filter(|metadata| request::describe_tool("", Some(metadata), None).is_some());
+fn permission(properties: &Value, cwd: Option<&str>) -> Option<String> {
+    let what = properties.text("permission").or_else(|| properties.text("type")).unwrap_or_default();
+    let metadata = properties
+        .get("metadata")
+        .filter(|metadata| request::describe_tool("", Some(metadata), None).is_some());
     if let Some(metadata) = metadata {
         return request::describe_tool(what, Some(metadata), cwd);
     }
-    let pattern = asked.text("patterns.0").or_else(|| asked.text("pattern")).or_else(|| asked.text("title"));
+    let pattern = properties
+        .text("patterns.0")
+        .or_else(|| properties.text("pattern"))
+        .or_else(|| properties.text("title"));
     match pattern {
         Some(pattern) if !what.is_empty() => request::shorten(&format!("{what}: {pattern}")),
         Some(pattern) => request::shorten(pattern),

@@ -80,7 +80,7 @@ pub struct HookReport {
     pub hook_point: HookPoint,
     /// What the client reports about itself: limits, models.
     pub observations: Vec<Observation>,
-    /// A line with the question, the request, the error or the prompt. The last message is not shortened.
+    /// A line with the question, the request, the error or the prompt. The last message is kept whole.
     pub text: Option<String>,
     /// The last line of the agent's last message.
     pub last_line: Option<String>,
@@ -100,7 +100,7 @@ impl HookReport {
         self.awaited_call.is_some() || self.signals.iter().any(Signal::is_blocked)
     }
 
-    /// Applies a marker other than [`WAITING`]: a turn whose last line is the marker did not complete; the agent waits.
+    /// Applies a waiting marker, such as [`WAITING`]: a turn whose last line is the marker did not complete; the agent waits.
     pub fn apply_waiting_marker(&mut self, marker: &str) {
         if !self.last_line.as_deref().is_some_and(|line| ends_with_waiting_marker(line, marker)) {
             return;

@@ -83,11 +83,11 @@ fn relative_to<'a>(folder: &str, path: &'a str) -> &'a str {
 /// The questions with their options: `Which? (A / B)`.
 pub(super) fn question(input: &Value) -> Option<String> {
     let questions = input.get("questions").map(Value::items).unwrap_or_default();
-    let asked: Vec<String> = match questions {
+    let lines: Vec<String> = match questions {
         [] => one_question(input).into_iter().collect(),
         questions => questions.iter().filter_map(one_question).collect(),
     };
-    shorten(&asked.join("; "))
+    shorten(&lines.join("; "))
 }
 
 fn one_question(question: &Value) -> Option<String> {

@@ -99,7 +99,7 @@ mod tests {
     }
 
     /// The observations as short texts: `+` starts or changes, `-` ends.
-    fn told(now: &StatusLine, before: Option<&StatusLine>) -> Vec<String> {
+    fn changes(now: &StatusLine, before: Option<&StatusLine>) -> Vec<String> {
         let word =
             |one: Observation| format!("{}{} {}", if one.active { '+' } else { '-' }, one.source, one.text);
         now.changes_since(before, "claude-1").into_iter().map(word).collect()
@@ -107,25 +107,25 @@ mod tests {
 
     #[test]
     fn only_limits_that_come_near_are_told() {
-        assert!(told(&StatusLine::read(&json!({})), None).is_empty());
-        assert!(told(&StatusLine::read(&json!({"rate_limits": "none", "model": 7})), None).is_empty());
+        assert!(changes(&StatusLine::read(&json!({})), None).is_empty());
+        assert!(changes(&StatusLine::read(&json!({"rate_limits": "none", "model": 7})), None).is_empty());
         let calm = limits(20.0, 79.9);
-        assert!(told(&calm, None).is_empty());
+        assert!(changes(&calm, None).is_empty());
         let near = limits(91.5, 80.0);
         let text = "91% of the five hour limit is used; 80% of the seven day limit is used";
-        assert_eq!(told(&near, Some(&calm)), [format!("+rate-limit-warning {text}")]);
-        assert!(told(&near, Some(&near)).is_empty(), "the same again is not worth telling");
-        assert_eq!(told(&calm, Some(&near)), ["-rate-limit-warning "]);
+        assert_eq!(changes(&near, Some(&calm)), [format!("+rate-limit-warning {text}")]);
+        assert!(changes(&near, Some(&near)).is_empty(), "the same again is not worth telling");
+        assert_eq!(changes(&calm, Some(&near)), ["-rate-limit-warning "]);
     }
 
     #[test]
     fn a_limit_that_is_used_up_is_told_as_such() {
         let (near, over) = (limits(99.9, 10.0), limits(100.0, 10.0));
         assert_eq!(
-            told(&over, Some(&near)),
+            changes(&over, Some(&near)),
             ["-rate-limit-warning ", "+limit-reached the five hour limit is reached"]
         );
-        assert_eq!(told(&limits(0.0, 10.0), Some(&over)), ["-limit-reached "]);
+        assert_eq!(changes(&limits(0.0, 10.0), Some(&over)), ["-limit-reached "]);
     }
 
     #[test]
@@ -133,14 +133,14 @@ mod tests {
         let model =
             |name: &str, fast: bool| StatusLine::read(&json!({"model": {"id": name}, "fast_mode": fast}));
         let (opus, fast) = (model("opus", false), model("opus", true));
-        assert!(told(&opus, None).is_empty(), "the first one is no change");
-        assert_eq!(told(&fast, Some(&opus)), ["+fast-mode claude-1 is in fast mode"]);
-        assert_eq!(told(&opus, Some(&fast)), ["-fast-mode "]);
+        assert!(changes(&opus, None).is_empty(), "the first one is no change");
+        assert_eq!(changes(&fast, Some(&opus)), ["+fast-mode claude-1 is in fast mode"]);
+        assert_eq!(changes(&opus, Some(&fast)), ["-fast-mode "]);
         assert_eq!(
-            told(&model("haiku", false), Some(&opus)),
+            changes(&model("haiku", false), Some(&opus)),
             ["+model-migration claude-1: the model changed from opus to haiku"]
         );
-        assert!(told(&StatusLine::read(&json!({})), Some(&opus)).is_empty(), "not said is not changed");
+        assert!(changes(&StatusLine::read(&json!({})), Some(&opus)).is_empty(), "not said is not changed");
     }
 
     #[test]
@@ -150,9 +150,9 @@ mod tests {
             "rate_limits": {"a": {"used_percentage": 99}, "b": {"used_percentage": 101}},
         }));
         let before = StatusLine { model: Some("a".into()), ..StatusLine::default() };
-        let told = all.changes_since(Some(&before), "claude-1");
-        assert_eq!(told.len(), 4);
-        for one in told {
+        let observations = all.changes_since(Some(&before), "claude-1");
+        assert_eq!(observations.len(), 4);
+        for one in observations {
             assert!(ringer_core::toast::source_names().any(|name| name == one.source), "{}", one.source);
         }
     }

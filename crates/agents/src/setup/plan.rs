@@ -321,8 +321,8 @@ fn without_hooks(
 ) -> Result<String, SetupError> {
     match target.format {
         Format::Hooks => {
-            let kept = before.map(|before| ExistingParts::of(target.client, before)).unwrap_or_default();
-            let left = hooks::strip(target.client, text, &kept);
+            let existing = before.map(|before| ExistingParts::of(target.client, before)).unwrap_or_default();
+            let left = hooks::strip(target.client, text, &existing);
             let left = match (original, &target.client.adapter().settings.own_popups) {
                 (Some(original), Some(setting)) => {
                     left.and_then(|left| hooks::strip_popup_setting(setting, &left, original))

@@ -133,9 +133,9 @@ fn words(report: &HookReport) -> String {
 
 #[test]
 fn every_recorded_input() {
-    for (name, signals, moment, text, takes_context) in ROWS {
+    for (name, signals, hook_point, text, takes_context) in ROWS {
         let report = report(name);
-        assert_eq!((words(&report).as_str(), report.hook_point), (*signals, *moment), "{name}");
+        assert_eq!((words(&report).as_str(), report.hook_point), (*signals, *hook_point), "{name}");
         assert_eq!(report.text.as_deref(), *text, "{name}");
         assert_eq!(report.cwd.as_deref(), Some("/home/user/project"), "{name}");
         assert!(report.session_id.is_some() && report.observations.is_empty(), "{name}");
