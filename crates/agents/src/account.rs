@@ -1,4 +1,4 @@
-//! How the person is signed in with a client, as far as that decides about MCP channels.
+//! How the person is signed in to a client, as far as MCP channels depend on it.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -10,9 +10,8 @@ use serde::{Deserialize, Deserializer};
 
 use crate::client::{Client, ClientPaths};
 
-/// The largest file that is read.
 const MAX_FILE: u64 = 1024 * 1024;
-/// Variables with which Claude Code does not use the person's account.
+/// Variables that make Claude Code use an API key or a cloud provider instead of the person's account.
 const KEY_VARIABLES: [&str; 5] = [
     "ANTHROPIC_API_KEY",
     "ANTHROPIC_AUTH_TOKEN",
@@ -20,10 +19,10 @@ const KEY_VARIABLES: [&str; 5] = [
     "CLAUDE_CODE_USE_VERTEX",
     "CLAUDE_CODE_USE_FOUNDRY",
 ];
-/// A variable with the token of the person's account.
+/// Variable with the OAuth token of the person's account.
 const TOKEN_VARIABLE: &str = "CLAUDE_CODE_OAUTH_TOKEN";
 
-/// `.credentials.json`. Whether there is a token counts; what it is does not, and is not read.
+/// `.credentials.json`. Only the presence of a token counts; its value is not read.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 struct Credentials {
@@ -38,7 +37,7 @@ struct Login {
     subscription_type: Option<String>,
 }
 
-/// What is read of a file of settings.
+/// The members of a settings file that matter here.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 struct Settings {
@@ -56,8 +55,8 @@ struct State {
     oauth_account: Option<IgnoredAny>,
 }
 
-/// How the person is signed in with the client of this agent, and with what kind of account. Only Claude Code ties channels to
-/// an account; with other clients nothing is required.
+/// How the person is signed in to this agent's client, and with what kind of account. Only Claude Code ties channels to an
+/// account; other clients require nothing.
 pub fn account_of(client: &str, process: Option<u32>, paths: &ClientPaths) -> (Auth, Account) {
     if client.parse() != Ok(Client::Claude) {
         return (Auth::NotRequired, Account::Personal);
@@ -71,7 +70,7 @@ pub fn account_of(client: &str, process: Option<u32>, paths: &ClientPaths) -> (A
     let is_key = settings.api_key_helper.is_some()
         || managed.api_key_helper.is_some()
         || KEY_VARIABLES.iter().any(|name| has(name) || managed.env.contains(*name));
-    // macOS keeps the token elsewhere, and only the account is in a file.
+    // macOS keeps the token in the keychain; only the account is in a file.
     let is_signed_in = || {
         let state = || read::<State>(&paths.home.join(".claude.json")).oauth_account.is_some();
         login.is_some() || has(TOKEN_VARIABLE) || (cfg!(target_os = "macos") && state())
@@ -95,13 +94,13 @@ fn names<'d, D: Deserializer<'d>>(deserializer: D) -> Result<BTreeSet<String>, D
     Ok(serde_json::Map::deserialize(deserializer)?.into_iter().map(|(name, _)| name).collect())
 }
 
-/// A file that is not there, or is something else, says nothing.
+/// Reads a file; a missing or malformed one counts as empty.
 fn read<T: DeserializeOwned + Default>(path: &Path) -> T {
     let bytes = owned::read(path, MAX_FILE).ok();
     bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default()
 }
 
-/// The names of the variables of a process that are set to something, where the system shows them.
+/// The names of a process's non-empty environment variables, on systems with `/proc`.
 fn variables_of(process: u32) -> Vec<String> {
     let bytes = std::fs::read(format!("/proc/{process}/environ")).unwrap_or_default();
     let set = bytes.split(|byte| *byte == 0).filter_map(|variable| {

@@ -1,8 +1,8 @@
-//! The instructions for a lead, given when its session begins.
+//! Instructions that a lead agent gets when its session starts.
 
 use ringer_core::message::Agent;
 
-/// The instructions for a lead: keep one listener, and what to do for each kind.
+/// Tells the lead to keep one listener running, and what to do for each kind of message.
 pub fn instructions(agent: &Agent) -> String {
     format!(
         "You are the lead agent of this repository in Ringer, as {agent}. Other agents that work here report to you.\n\

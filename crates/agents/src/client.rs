@@ -1,7 +1,7 @@
-//! The agent clients: how their hook input is read, and which output they accept.
+//! Agent clients: how their hook input is read, and which output they accept.
 //!
-//! Everything here is pure: a hook's input comes in, a [`HookReport`] comes out; a [`HookReply`] comes in, the bytes for the
-//! hook's standard output come out. No file, clock or process is touched, and no input makes it panic.
+//! Everything here is pure: hook input in, [`HookReport`] out; [`HookReply`] in, the bytes for the hook's standard output out. No
+//! file, clock or process is touched, and no input causes a panic.
 //!
 //! ```
 //! use ringer_agents::client::{Client, HookPoint, HookReply, agent_id, answer, read_bytes};
@@ -18,11 +18,10 @@
 //!
 //! # Bounds
 //!
-//! An input has at most [`MAX_INPUT`] bytes and is read in small steps; what is kept of it takes less than half a
-//! megabyte. A kept text has at most [`MAX_KEPT`] bytes, a line for a person [`MAX_LINE`] characters.
+//! An input has at most [`MAX_INPUT`] bytes and is read in small chunks; what is kept of it takes less than half a megabyte. A
+//! text is kept up to [`MAX_KEPT`] bytes, a line for a person up to [`MAX_LINE`] characters.
 
 mod adapter;
-mod aider;
 #[cfg(test)]
 mod answer_tests;
 mod claude;
@@ -30,21 +29,18 @@ mod codex;
 mod copilot;
 mod cursor;
 mod gemini;
+mod hookless;
 mod input;
 mod json;
 mod opencode;
-mod output;
 mod prompt;
-mod push_method;
 mod reply;
 mod report;
 mod request;
-mod sequence;
 mod session_file;
 mod settings;
 mod status;
 mod text;
-mod vscode;
 
 use std::fmt;
 use std::io::Read;
@@ -54,31 +50,30 @@ use ringer_core::agent::{AnswerMethod, Prompt};
 use ringer_core::message::{Agent, InvalidName};
 
 use adapter::Adapter;
-use prompt::KeepingReader;
+use prompt::TeeReader;
 
+pub(crate) use adapter::PushMethod;
 pub(crate) use claude::DENIED;
-pub use claude::{CONTEXT_LIMIT as CLAUDE_CONTEXT_LIMIT, FROM_RINGER};
+pub use claude::{CONTEXT_LIMIT as CLAUDE_CONTEXT_LIMIT, FROM_RINGER, is_allowed_sequence};
 pub use codex::NOTIFY as CODEX_NOTIFY;
 pub(crate) use codex::prompt as codex_prompt;
 pub use input::{HookInput, MAX_INPUT, MAX_KEPT};
 pub use json::InputError;
 pub(crate) use prompt::{BEFORE_REASON, PromptHooks, ReadResults};
-pub(crate) use push_method::PushMethod;
 pub use reply::HookReply;
 pub use report::{HookPoint, HookReport, ToolCall, WAITING};
 pub use request::MAX_LINE;
-pub use sequence::is_allowed_sequence;
 pub(crate) use session_file::{
     ReadSession, SessionActivity, SessionFile, SessionFiles, SessionStatus, TurnEnd,
 };
 pub use settings::{ClientPaths, Format, McpForm};
 pub(crate) use settings::{FilePlace, HookEntryForm, InstalledHooks, PopupSetting, SettingsFile};
-pub use status::Status;
+pub use status::StatusLine;
 
-/// How much of a session's id is in the agent's.
+/// How many characters of a session's id are in the agent's id.
 const ID_LENGTH: usize = 8;
 
-/// A program in which agents run.
+/// A coding agent program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Client {
@@ -94,7 +89,7 @@ pub enum Client {
     Cursor,
     /// GitHub Copilot CLI.
     Copilot,
-    /// aider. It has no hooks: it runs one command when it waits, and that command is `ringer notify`.
+    /// aider. It has no hooks; when it waits, it runs one command, which is `ringer notify`.
     Aider,
     /// VS Code. It has no hooks, only MCP servers.
     Vscode,
@@ -113,42 +108,42 @@ impl Client {
         Self::Vscode,
     ];
 
-    /// The word for it.
+    /// The name in commands and settings.
     pub fn as_str(self) -> &'static str {
         self.adapter().name
     }
 
-    /// Its name, as its makers write it.
+    /// The name as its makers write it.
     pub fn display_name(self) -> &'static str {
         self.adapter().display_name
     }
 
-    /// The names of its programs; each stands for it where a client is named.
+    /// The names of its programs. Each is accepted as the name of the client.
     pub fn programs(self) -> &'static [&'static str] {
         self.adapter().programs
     }
 
-    /// Whether a message reaches a session of it that is idle. Otherwise the session reads it with its next prompt.
+    /// Returns true if a message reaches an idle session. Otherwise the session reads it with its next prompt.
     pub fn is_woken_by_messages(self) -> bool {
         !matches!(self.adapter().push, PushMethod::Refused(_))
     }
 
-    /// Whether Ringer was ever run with it. The others follow their documentation only, which setup and doctor say.
+    /// Returns true if Ringer was run with it. Other clients are supported from their documentation only; `setup` and `doctor`
+    /// say so.
     pub fn is_tested(self) -> bool {
         self.adapter().is_tested
     }
 
-    /// How many characters of context it takes from one hook, if that is known.
+    /// Maximum characters of context per hook, if known.
     pub fn context_limit(self) -> Option<usize> {
         self.adapter().context_limit
     }
 
-    /// Whether it tells Ringer of its events. One that does not only sends messages.
+    /// Returns true if it reports events. Other clients only send messages.
     pub fn reports_events(self) -> bool {
         self.adapter().reports_events
     }
 
-    /// What differs between this client and the others.
     pub(crate) fn adapter(self) -> &'static Adapter {
         match self {
             Self::Claude => &claude::ADAPTER,
@@ -157,8 +152,8 @@ impl Client {
             Self::Opencode => &opencode::ADAPTER,
             Self::Cursor => &cursor::ADAPTER,
             Self::Copilot => &copilot::ADAPTER,
-            Self::Aider => &aider::ADAPTER,
-            Self::Vscode => &vscode::ADAPTER,
+            Self::Aider => &hookless::AIDER,
+            Self::Vscode => &hookless::VSCODE,
         }
     }
 }
@@ -184,9 +179,10 @@ impl FromStr for Client {
     }
 }
 
-/// The id of the agent in a session: the client and eight letters and digits of the session's id. `None` if it has none.
+/// The id of the agent in a session: the client, and eight letters and digits of the session's id. `None` if the session's id has
+/// none.
 ///
-/// From the end of the id that is random; see `Adapter::session_id_begins_randomly`.
+/// They come from the random end of the id; see `Adapter::session_id_begins_randomly`.
 pub fn agent_id(client: Client, session_id: &str) -> Option<Agent> {
     let usable: Vec<char> = session_id.chars().filter(char::is_ascii_alphanumeric).collect();
     let is_first = client.adapter().session_id_begins_randomly;
@@ -198,12 +194,12 @@ pub fn agent_id(client: Client, session_id: &str) -> Option<Agent> {
     Agent::new(&format!("{client}-{short}")).ok()
 }
 
-/// Reads an input. An unknown event gives an empty report.
+/// Reads a hook's input. An unknown event gives an empty report.
 pub fn read(client: Client, event: &str, input: &HookInput) -> HookReport {
     (client.adapter().read)(event, input)
 }
 
-/// The bytes for the hook's standard output; `None` for not a single one.
+/// The text for the hook's standard output; `None` if nothing is to be written.
 ///
 /// ```
 /// use ringer_agents::client::{Client, HookReply, answer};
@@ -218,39 +214,41 @@ pub fn answer(client: Client, event: &str, reply: &HookReply) -> Option<String> 
     (client.adapter().answer)(event, reply)
 }
 
-/// Reads an input from where the client writes it.
+/// Reads a hook's input from a stream.
 pub fn read_from(client: Client, event: &str, source: impl Read) -> Result<HookReport, InputError> {
     HookInput::read(source).map(|input| read(client, event, &input))
 }
 
-/// Reads an input from where the client writes it, and what a dialog asks that it tells of. The input is returned as it is,
-/// for the answer to that dialog, unless it is too long.
+/// Reads a hook's input from a stream, and the dialog that it reports. Also returns the raw input, which the answer to the dialog
+/// needs, unless it is too long.
 pub(crate) fn read_with_prompt(
     client: Client,
     event: &str,
     source: impl Read,
 ) -> Result<(HookReport, Option<serde_json::Value>), InputError> {
-    let tells_taken = |hooks: &PromptHooks| {
-        hooks.taken.as_ref().filter(|taken| taken.events.contains(&event)).map(|taken| taken.read)
+    let answer_reader = |hooks: &PromptHooks| {
+        hooks.answer_events.as_ref().filter(|taken| taken.events.contains(&event)).map(|taken| taken.read)
     };
-    let is_of_prompt = |hooks: &&PromptHooks| {
-        hooks.events.contains(&event) || hooks.waiting_events.contains(&event) || tells_taken(hooks).is_some()
+    let concerns_prompt = |hooks: &&PromptHooks| {
+        hooks.events.contains(&event)
+            || hooks.waiting_events.contains(&event)
+            || answer_reader(hooks).is_some()
     };
-    let hooks = client.adapter().prompts.as_ref().filter(is_of_prompt);
+    let hooks = client.adapter().prompts.as_ref().filter(concerns_prompt);
     let Some(hooks) = hooks else { return Ok((read_from(client, event, source)?, None)) };
-    let mut source = KeepingReader::new(source);
+    let mut source = TeeReader::new(source);
     let mut report = read_from(client, event, &mut source)?;
-    if let Some(read_taken) = tells_taken(hooks) {
-        report.taken = source.into_json().and_then(|input| read_taken(event, &input));
+    if let Some(read_answer_event) = answer_reader(hooks) {
+        report.dialog_answer = source.into_json().and_then(|input| read_answer_event(event, &input));
         return Ok((report, None));
     }
-    // Most calls of tools ask nothing, and are not read a second time.
-    if !report.asks() {
+    // Most tool calls ask nothing and are not read a second time.
+    if !report.is_about_dialog() {
         return Ok((report, None));
     }
     let input = source.into_json();
     let content = input.as_ref().and_then(|input| (hooks.read)(event, input));
-    // Beside a subagent's hook no dialog is open yet.
+    // A subagent's hook runs before the dialog opens.
     let method = if report.subagent { AnswerMethod::DialogOnly } else { hooks.method };
     let transcript = input.as_ref().filter(|_| hooks.results.is_some());
     let transcript = transcript.and_then(|input| input["transcript_path"].as_str()).map(str::to_owned);
@@ -258,7 +256,7 @@ pub(crate) fn read_with_prompt(
     Ok((report, input))
 }
 
-/// Reads an input that is there already: the argument of Codex's `notify` program, a test, a fuzzer.
+/// Reads a hook's input from memory: the argument of Codex's `notify` program, a test, a fuzzer.
 pub fn read_bytes(client: Client, event: &str, bytes: &[u8]) -> Result<HookReport, InputError> {
     read_from(client, event, bytes)
 }

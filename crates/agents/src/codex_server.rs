@@ -1,17 +1,14 @@
-//! Codex's own server, through which its dialogs can be seen and answered from elsewhere.
+//! Codex's app server, through which its dialogs can be read and answered from elsewhere.
 //!
-//! A Codex in a terminal runs its sessions in a server, and shows their dialogs. Another client of that server gets the
-//! request that waits, too, and may answer it: the dialog closes then. The first answer counts.
+//! Codex in a terminal runs its sessions in a server and shows their dialogs. Another client of that server also receives the
+//! pending request and may answer it, which closes the dialog. The first answer counts.
 //!
-//! A connection lives for one question or one answer, and never longer than a few seconds. Only what the person was
-//! shown is answered.
+//! A connection serves one query or one answer, and lives for a few seconds at most. Only what the person was shown is answered.
 
 mod connection;
 mod conversation;
-mod error;
-mod patch_files;
+mod patches;
 mod request;
-mod session_log;
 #[cfg(test)]
 mod tests;
 
@@ -23,37 +20,37 @@ use ringer_core::agent::{Answer, Prompt, PromptContent};
 use crate::client::{Client, ClientPaths};
 use crate::sessions;
 use connection::Connection;
-use conversation::{Conversation, Ending, Purpose, Reaction};
+use conversation::{Conversation, Outcome, Purpose, Reaction};
 
-pub use error::CodexServerError;
+pub use connection::CodexServerError;
 
-/// How long it may take to find what waits. It takes about 20 ms.
+/// How long finding the pending request may take. It takes about 20 ms.
 const TIME_TO_FIND: Duration = Duration::from_secs(2);
-/// How long the server may take to say that the answer was taken. It takes about 3 ms.
+/// How long the server may take to confirm an answer. It takes about 3 ms.
 const TIME_TO_CONFIRM: Duration = Duration::from_secs(2);
-/// How long to wait for what was shown where something else waits, or nothing does yet: Ringer's own hook runs before the
-/// dialog opens.
+/// How long to wait for the request that was shown if another one is pending, or none yet: Ringer's hook runs before the dialog
+/// opens.
 const TIME_IN_DOUBT: Duration = Duration::from_millis(500);
 
-/// What became of an answer.
+/// The outcome of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AnswerOutcome {
-    /// Codex took it.
+    /// Codex took the answer.
     Taken,
-    /// It was sent, and Codex did not say in time that it took it. The reason for a refusal may be what it did not take.
+    /// The answer was sent, and Codex did not confirm it in time. It may have rejected only the reason for a refusal.
     NotConfirmed,
-    /// What the person was shown does not wait any more.
-    NothingWaits,
+    /// The prompt that the person was shown is no longer pending.
+    NothingPending,
 }
 
-/// What Codex waits for in a thread, the oldest first.
+/// The oldest pending prompt of a thread.
 pub fn pending_prompt(paths: &ClientPaths, thread_id: &str) -> Result<Option<Prompt>, CodexServerError> {
     show(paths, thread_id, None)
 }
 
-/// What the person was shown, as it waits in a thread: with what `always` would allow, of which Codex's hooks do not know.
-/// `None` if it does not wait any more.
+/// The prompt that the person was shown, if it is still pending. It includes what `always` would allow, which Codex's hooks do
+/// not report.
 pub fn shown_prompt(
     paths: &ClientPaths,
     thread_id: &str,
@@ -68,13 +65,13 @@ fn show(
     shown: Option<&PromptContent>,
 ) -> Result<Option<Prompt>, CodexServerError> {
     match converse(paths, thread_id, Purpose::Show { shown })? {
-        Ending::Waits(prompt) => Ok(Some(prompt)),
+        Outcome::Pending(prompt) => Ok(Some(prompt)),
         _ => Ok(None),
     }
 }
 
-/// Answers what Codex waits for in a thread. `shown` is what the person was shown: if something else waits by now, it is
-/// not answered. What `always` allows must have been shown: [`shown_prompt`] tells it.
+/// Answers the pending prompt of a thread. `shown` is the prompt that the person saw: if another one is pending by now, it is not
+/// answered. What `always` allows must have been shown; [`shown_prompt`] has it.
 pub fn answer(
     paths: &ClientPaths,
     thread_id: &str,
@@ -82,9 +79,9 @@ pub fn answer(
     answer: &Answer,
 ) -> Result<AnswerOutcome, CodexServerError> {
     match converse(paths, thread_id, Purpose::Answer { shown, answer })? {
-        Ending::Taken => Ok(AnswerOutcome::Taken),
-        Ending::NotConfirmed => Ok(AnswerOutcome::NotConfirmed),
-        Ending::NothingWaits | Ending::Waits(_) => Ok(AnswerOutcome::NothingWaits),
+        Outcome::Taken => Ok(AnswerOutcome::Taken),
+        Outcome::NotConfirmed => Ok(AnswerOutcome::NotConfirmed),
+        Outcome::NothingPending | Outcome::Pending(_) => Ok(AnswerOutcome::NothingPending),
     }
 }
 
@@ -92,11 +89,11 @@ fn directory(paths: &ClientPaths) -> PathBuf {
     (Client::Codex.adapter().settings.user_directory)(paths)
 }
 
-fn converse(paths: &ClientPaths, thread_id: &str, purpose: Purpose) -> Result<Ending, CodexServerError> {
+fn converse(paths: &ClientPaths, thread_id: &str, purpose: Purpose) -> Result<Outcome, CodexServerError> {
     let socket = directory(paths).join("app-server-control/app-server-control.sock");
     let find_patch = |call_id: &str| {
         let log = sessions::find_log(&directory(paths).join("sessions"), thread_id)?;
-        session_log::find_patch(&log, call_id)
+        patches::find_patch(&log, call_id)
     };
     let mut deadline = Instant::now() + TIME_TO_FIND;
     let mut connection = Connection::open(&socket, deadline)?;
@@ -106,13 +103,13 @@ fn converse(paths: &ClientPaths, thread_id: &str, purpose: Purpose) -> Result<En
     loop {
         let message = match connection.receive() {
             Ok(message) => message,
-            Err(CodexServerError::Silent) => return conversation.end(),
+            Err(CodexServerError::Timeout) => return conversation.end(),
             Err(_) if conversation.has_answered() => return conversation.end(),
             Err(error) => return Err(error),
         };
         let had_answered = conversation.has_answered();
         let messages = match conversation.receive(&message)? {
-            Reaction::End(ending) => return Ok(ending),
+            Reaction::End(outcome) => return Ok(outcome),
             Reaction::Send(messages) => messages,
         };
         if conversation.has_answered() && !had_answered {

@@ -1,4 +1,4 @@
-//! Where a hook call runs, and what it did or why it failed.
+//! The environment of a hook call, its outcome and its errors.
 
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
@@ -9,32 +9,33 @@ use ringer_journal::{Error as JournalError, Home};
 
 use crate::client::{ClientPaths, InputError};
 
-/// Where a hook call runs. Values that cost time are functions, called only when they are needed.
+/// The environment of a hook call. Values that are expensive to get are functions, called only when needed.
 pub struct HookContext<'a> {
-    /// The home.
+    /// Ringer's home.
     pub home: Home,
     /// Reads the monotonic clock.
     pub clock: &'a dyn Fn() -> Duration,
-    /// Terminal and surface.
+    /// Finds the terminal and surface of the agent.
     pub origin: &'a dyn Fn() -> MessageOrigin,
-    /// The agent's process, and when it started.
+    /// The agent's process: its pid and start time.
     pub process: Option<(u32, u64)>,
-    /// The agent it works for (`RINGER_MANAGER`).
+    /// The agent that this one works for (`RINGER_MANAGER`).
     pub manager: Option<String>,
-    /// What people call it (`RINGER_AGENT`).
+    /// The agent's name (`RINGER_AGENT`).
     pub name: Option<String>,
-    /// Reads a variable of the environment.
+    /// Reads an environment variable.
     pub variable: &'a dyn Fn(&str) -> Option<String>,
     /// Where clients keep their settings.
     pub paths: &'a dyn Fn() -> ClientPaths,
-    /// What the client reads the answer from, to notice that it has gone.
+    /// The pipe to the client, watched to notice that the client has closed it.
     pub stdout: Option<BorrowedFd<'a>>,
-    /// Called before the hook waits for the person: what would be done at its end must not wait for them.
+    /// Called before the hook waits for the person. Work that the caller does at the end of other hooks is done here, so that it
+    /// does not wait too.
     pub before_wait: &'a dyn Fn(&HookOutcome),
 }
 
 impl HookContext<'_> {
-    /// Whether the client reads no more.
+    /// Returns true if the client has closed its end of the pipe.
     pub(crate) fn is_hung_up(&self) -> bool {
         use rustix::event::{PollFd, PollFlags, Timespec, poll};
         let Some(stdout) = self.stdout else { return false };
@@ -43,29 +44,29 @@ impl HookContext<'_> {
     }
 }
 
-/// What a hook call did, for its caller.
+/// The result of a hook call.
 #[derive(Debug, Default)]
 pub struct HookOutcome {
-    /// What the client reported besides: limits, models.
+    /// What the client reported about itself: limits, models.
     pub observations: Vec<Observation>,
-    /// Something was written to the journal, and no hub was woken.
+    /// The journal was written, and no hub was woken.
     pub hub_is_missing: bool,
 }
 
-/// Why a call failed. The agent does not get the error.
+/// Why a call failed. The error is not shown to the agent.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum HookError {
-    /// The client sent something that is no JSON.
+    /// The input is not valid JSON.
     #[error("the hook's input: {0}")]
     HookInput(#[from] InputError),
-    /// The journal could not be used.
+    /// The journal failed.
     #[error(transparent)]
     Journal(#[from] JournalError),
-    /// Something else called the hook in the name of an agent that runs.
+    /// A process other than the running agent called the hook with the agent's session id.
     #[error("{} runs in another process, which did not call this hook", .0.as_str())]
     Forged(Agent),
-    /// The client does not read.
+    /// The output could not be written.
     #[error("the hook's output: {0}")]
     Output(std::io::Error),
 }

@@ -1,14 +1,14 @@
-//! Agents: for each client how its hooks are read and answered, how it is set up, and how it is reached when idle.
+//! Coding agents: how each client's hooks are read and answered, how the client is set up, and how an idle agent is reached.
 //!
-//! - [`client`]: a hook's input in, a report out; a reply in, the bytes for its output out. Pure.
-//! - [`setup`]: a client's configuration in, a plan with a diff out; written atomically, undone exactly.
-//! - [`hook`]: one call of a hook, from its input to its answer, with the journal in between.
-//! - [`push`]: what reaches an agent that is idle.
-//! - [`codex_server`]: what Codex asks its person, and answers to that, through its own server.
-//! - [`sessions`]: what a client says of its sessions where no hook does, such as an interruption.
+//! - [`client`]: hook input in, report out; reply in, hook output out. Pure.
+//! - [`setup`]: a client's configuration in, a plan with a diff out. Plans are applied atomically and undone exactly.
+//! - [`hook`]: one hook call, from input to answer, with the journal in between.
+//! - [`push`]: sends messages to idle agents.
+//! - [`codex_server`]: shows and answers Codex's dialogs through its app server.
+//! - [`sessions`]: session state that no hook reports, such as interruptions, read from the client's files.
 //! - [`unhooked`]: the same for clients whose hooks are not set up.
-//! - [`answering`]: gives an answer to an agent's prompt.
-//! - [`bootstrap`]: the instructions for a lead, given when its session begins.
+//! - [`answering`]: answers an agent's prompt and checks that the client took the answer.
+//! - [`bootstrap`]: instructions that a lead agent gets when its session starts.
 //!
 //! ```
 //! use ringer_agents::client::{Client, read_bytes};
@@ -21,9 +21,9 @@
 //!
 //! # What it never does
 //!
-//! It never makes an agent fail, or wait for other processes for more than about 0.1 s; a hook beside an
-//! open dialog waits for the person, and the dialog stays usable. It changes no byte of a
-//! configuration that is not its own entry. It gives an agent nothing that is not addressed to it.
+//! It never makes an agent fail, or wait for other processes for more than about 0.1 s. A hook beside an open dialog waits for
+//! the person, and the dialog stays usable. It changes no byte of a configuration outside Ringer's own entries. It gives an agent
+//! only what is addressed to it.
 
 #![forbid(unsafe_code)]
 
@@ -34,13 +34,9 @@ pub mod client;
 pub mod codex_server;
 pub mod hook;
 mod hook_context;
-mod idle_hook;
-mod prompt_check;
 pub mod push;
 mod session_watch;
 pub mod sessions;
 pub mod setup;
-mod shell_words;
-mod transcript;
 pub mod unhooked;
 mod waiting_hook;

@@ -19,32 +19,32 @@ use ringer_turn::{Injection, render};
 use crate::client::{Client, ClientPaths, PushMethod};
 use crate::sessions::find_session;
 
-/// How long a client may take to take a message.
+/// How long a client may take to accept a message.
 const DEADLINE: Duration = Duration::from_secs(5);
 
-/// What came of it.
+/// The outcome of a push.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PushResult {
-    /// There was nothing to do: nothing waits, or the agent works and its hooks will take it.
+    /// Nothing is pending, or the agent is working and its hooks will deliver the messages.
     Nothing,
-    /// So many messages were handed over.
+    /// The number of messages that were delivered.
     Sent(usize),
-    /// Its client takes no messages while it is idle; why, in words. What waits stays.
-    NoWay(String),
-    /// It could not be reached now; why, in words. What waits stays.
+    /// The client takes no messages while it is idle, for this reason. The messages stay pending.
+    Unsupported(String),
+    /// The client could not be reached now, for this reason. The messages stay pending.
     Unreachable(String),
 }
 
-/// Where clients keep what is needed to reach them.
+/// Where to find clients' sessions and programs.
 #[derive(Debug, Clone)]
 pub struct ClientEndpoints {
-    /// Where their settings are.
+    /// The clients' settings directories.
     pub paths: ClientPaths,
-    /// Where programs are looked for.
+    /// The value of `PATH`.
     pub search_path: std::ffi::OsString,
 }
 
-/// Pushes what waits for an agent, if it is idle.
+/// Pushes an agent's pending messages, if the agent is idle.
 pub fn push(home: &Home, endpoints: &ClientEndpoints, agent: &Agent) -> Result<PushResult, JournalError> {
     let mut journal = Journal::open(home)?;
     let Some(agent_info) = journal.agent_info(agent)? else {
@@ -55,23 +55,26 @@ pub fn push(home: &Home, endpoints: &ClientEndpoints, agent: &Agent) -> Result<P
         return Ok(PushResult::Nothing);
     }
     let Ok(client) = agent_info.client.parse::<Client>() else {
-        return Ok(PushResult::NoWay(format!("nothing is known of how to reach {}", agent_info.client)));
+        return Ok(PushResult::Unsupported(format!(
+            "nothing is known of how to reach {}",
+            agent_info.client
+        )));
     };
     match client.adapter().push {
         PushMethod::WaitingHook => return Ok(PushResult::Nothing),
-        // What cannot be pushed stays for a listener.
+        // The messages stay for a listener.
         PushMethod::Refused(why) => {
-            let is_waited_for = !journal.pending_for(agent, IdSource::now().unix_ms)?.is_empty();
-            let no_way = || PushResult::NoWay(why.to_owned());
-            return Ok(if is_waited_for { no_way() } else { PushResult::Nothing });
+            let has_pending = !journal.pending_for(agent, IdSource::now().unix_ms)?.is_empty();
+            let unsupported = || PushResult::Unsupported(why.to_owned());
+            return Ok(if has_pending { unsupported() } else { PushResult::Nothing });
         }
-        _ => take_in_for_lead(&mut journal, &agent_info)?,
+        _ => move_lead_messages(&mut journal, &agent_info)?,
     }
-    // A client may drop what is written to its socket, when too many come; its next prompts name the ones that arrived.
+    // A client may drop lines from its socket if too many come. Its next prompts name the messages that arrived.
     let is_confirmed_later = matches!(client.adapter().push, PushMethod::SessionSocket { .. });
-    let way = if is_confirmed_later { CLIENT_INBOX_PREFIX } else { "push-" };
-    let Some(claimed) = claim_everything(&mut journal, agent, way)? else { return Ok(PushResult::Nothing) };
-    let text = text_of(&claimed, agent, &mut journal)?;
+    let prefix = if is_confirmed_later { CLIENT_INBOX_PREFIX } else { "push-" };
+    let Some(claimed) = claim_all(&mut journal, agent, prefix)? else { return Ok(PushResult::Nothing) };
+    let text = render_claimed(&claimed, agent, &mut journal)?;
     match send(client, &agent_info, endpoints, (&claimed, &text)) {
         Ok(()) => {
             journal.mark_delivered(agent, &claimed, IdSource::now().unix_ms)?;
@@ -84,21 +87,21 @@ pub fn push(home: &Home, endpoints: &ClientEndpoints, agent: &Agent) -> Result<P
     }
 }
 
-/// Claims everything that waits for an agent. The claim's id begins with the way on which it is handed over.
-pub(crate) fn claim_everything(
+/// Claims all pending messages of an agent. The prefix of the claim's id says how they are delivered.
+pub(crate) fn claim_all(
     journal: &mut Journal,
     agent: &Agent,
-    way: &str,
+    prefix: &str,
 ) -> Result<Option<ClaimedParts>, JournalError> {
     let stamp = IdSource::now();
-    let lease = format!("{way}{}", stamp.message_id());
+    let lease = format!("{prefix}{}", stamp.message_id());
     let everything = |pending: &[MessagePart], _: &[EnteredPart]| (0..pending.len()).collect();
     let claim = InboxUpdate { call_id: Some(&lease), choose: Some(&everything), ..InboxUpdate::default() };
     journal.claim_for(agent, &claim, &stamp)
 }
 
-/// What was claimed, as the agent reads it.
-pub(crate) fn text_of(
+/// Renders claimed messages as the agent reads them.
+pub(crate) fn render_claimed(
     claimed: &ClaimedParts,
     agent: &Agent,
     journal: &mut Journal,
@@ -109,9 +112,9 @@ pub(crate) fn text_of(
     Ok(render(&injections, nonce.as_ref()))
 }
 
-/// If the agent is the lead and no listener runs for it, what is for the lead is its next message. A lead that was told to keep
-/// a listener may have forgotten it.
-pub(crate) fn take_in_for_lead(journal: &mut Journal, agent_info: &AgentInfo) -> Result<(), JournalError> {
+/// If the agent is the lead and no listener runs for it, moves the lead's messages into its inbox. A lead that was told to keep a
+/// listener may have forgotten it.
+pub(crate) fn move_lead_messages(journal: &mut Journal, agent_info: &AgentInfo) -> Result<(), JournalError> {
     let AgentInfo { id, scope, name, .. } = agent_info;
     if journal.listeners(Some(scope)).iter().any(|one| one.owner.consumer == Consumer::LEAD) {
         return Ok(());
@@ -120,7 +123,7 @@ pub(crate) fn take_in_for_lead(journal: &mut Journal, agent_info: &AgentInfo) ->
     journal.move_to_inbox(scope, id, name.as_deref(), deadline).map(drop)
 }
 
-/// Whether an agent waits for its person. One that asks for a permission does not read messages.
+/// Returns true if an agent waits for its person. An agent that asks for a permission does not read messages.
 pub(crate) fn is_idle(state: AgentState) -> bool {
     matches!(
         state,
@@ -174,12 +177,12 @@ fn run(endpoints: &ClientEndpoints, name: &str, arguments: &[&str]) -> Result<()
             Ok(Some(status)) if status.success() => return Ok(()),
             Ok(Some(status)) => return Err(format!("{called} ended with {status}")),
             Ok(None) if Instant::now() >= end => {
-                // It is over either way.
+                // The child has exited, or will; there is nothing else to do.
                 let _ = child.kill();
                 let _ = child.wait();
                 return Err(format!("{called} took longer than {DEADLINE:?}"));
             }
-            // There is no other way to wait for a child with a deadline without a runtime.
+            // Without an async runtime, polling is the only way to wait for a child with a deadline.
             Ok(None) => std::thread::sleep(Duration::from_millis(20)),
             Err(error) => return Err(error.to_string()),
         }
@@ -210,14 +213,14 @@ mod tests {
         let mut journal = Journal::open(&home).unwrap();
         let agent_info = agent_info("claude");
         let signals = [ringer_core::agent::Signal::state(ringer_core::agent::Authority::Hook, state)];
-        let heard = AgentUpdate {
+        let update = AgentUpdate {
             agent: &agent_info,
             signals: &signals,
             mono: Duration::from_secs(1),
             timeouts: ringer_core::agent::AgentTimeouts::default(),
             notify: true,
         };
-        journal.update_agent(&heard, None, &IdSource::now()).unwrap();
+        journal.update_agent(&update, None, &IdSource::now()).unwrap();
         let mut draft = Draft::new(Scope::global(), Sender::system(), Kind::Status, "look <here>").unwrap();
         draft.recipient = Recipient::Agent(agent_info.id.clone());
         journal.append(&draft, &IdSource::now()).unwrap();

@@ -1,4 +1,4 @@
-//! Notices that a client no longer shows its dialog, by the file in which it says what its session does.
+//! Detects that a client has closed its dialog, from the status file of the session.
 
 use std::os::fd::BorrowedFd;
 #[cfg(target_os = "linux")]
@@ -10,12 +10,12 @@ use std::time::Duration;
 use ringer_platform::owned;
 
 use crate::client::{Client, ClientPaths, ReadSession, SessionActivity};
-use crate::sessions::{MAX_BYTES, find_state_file};
+use crate::sessions::{MAX_BYTES, find_status_file};
 
-/// Between two dialogs of one session the client shows none for a moment.
+/// Between two dialogs of one session, the client shows none for a moment.
 const SETTLED_AFTER: Duration = Duration::from_millis(150);
 
-/// The file of one session. Only this file wakes its reader, not those of other sessions.
+/// Watches the status file of one session. Files of other sessions do not wake the reader.
 #[derive(Debug)]
 pub(crate) struct DialogWatch {
     path: PathBuf,
@@ -25,21 +25,20 @@ pub(crate) struct DialogWatch {
     changes: Option<OwnedFd>,
 }
 
-/// What became of the dialog.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DialogState {
-    /// It is shown, or nothing else is known.
-    Shown,
-    /// The session works: the dialog was answered.
-    WentOn,
+    /// The dialog is open, or nothing else is known.
+    Open,
+    /// The dialog was answered, and the session is working.
+    Answered,
     /// The session waits for its next prompt, or has ended.
-    Gone,
+    Closed,
 }
 
 impl DialogWatch {
-    /// Begins. `None` for a client that does not say what its sessions do.
+    /// Starts to watch. `None` for a client that does not publish what its sessions do.
     pub(crate) fn begin(client: Client, paths: &ClientPaths, session_id: &str) -> Option<Self> {
-        let (path, read) = find_state_file(client, paths, session_id)?;
+        let (path, read) = find_status_file(client, paths, session_id)?;
         let mut watch = Self {
             path,
             read,
@@ -47,12 +46,12 @@ impl DialogWatch {
             #[cfg(target_os = "linux")]
             changes: None,
         };
-        watch.watch_again();
-        watch.look();
+        watch.renew_watch();
+        watch.poll();
         Some(watch)
     }
 
-    /// What to wait for: readable when the file may have changed. `None` where the system does not tell of changes.
+    /// A descriptor that is readable when the file may have changed. `None` on systems without file notifications.
     #[cfg(target_os = "linux")]
     pub(crate) fn changes(&self) -> Option<BorrowedFd<'_>> {
         self.changes.as_ref().map(AsFd::as_fd)
@@ -64,38 +63,38 @@ impl DialogWatch {
         None
     }
 
-    /// Looks at the file.
-    pub(crate) fn look(&mut self) -> DialogState {
-        let state = self.state_now();
-        if state == DialogState::Shown {
+    /// Reads the file. A change counts only if it lasts.
+    pub(crate) fn poll(&mut self) -> DialogState {
+        let state = self.read_state();
+        if state == DialogState::Open {
             return state;
         }
         sleep(SETTLED_AFTER);
-        self.state_now()
+        self.read_state()
     }
 
-    fn state_now(&mut self) -> DialogState {
-        self.forget_changes();
+    fn read_state(&mut self) -> DialogState {
+        self.drain_changes();
         let bytes = match owned::read(&self.path, MAX_BYTES) {
             Ok(bytes) => bytes,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return DialogState::Gone,
-            Err(_) => return DialogState::Shown,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return DialogState::Closed,
+            Err(_) => return DialogState::Open,
         };
         let status = (self.read)(&bytes).and_then(|session| session.status);
         match status.map(|status| status.activity) {
             Some(SessionActivity::Waiting(_)) => {
                 self.was_shown = true;
-                DialogState::Shown
+                DialogState::Open
             }
-            Some(SessionActivity::Busy) if self.was_shown => DialogState::WentOn,
-            Some(SessionActivity::Idle) if self.was_shown => DialogState::Gone,
-            _ => DialogState::Shown,
+            Some(SessionActivity::Busy) if self.was_shown => DialogState::Answered,
+            Some(SessionActivity::Idle) if self.was_shown => DialogState::Closed,
+            _ => DialogState::Open,
         }
     }
 
-    /// Reads the queue of changes empty, before the file is read. A file that was replaced is watched anew.
+    /// Drains the notification queue. A file that was replaced needs a new watch.
     #[cfg(target_os = "linux")]
-    fn forget_changes(&mut self) {
+    fn drain_changes(&mut self) {
         use rustix::fs::inotify::{ReadFlags, Reader};
         let Some(queue) = &self.changes else { return };
         let mut room = [std::mem::MaybeUninit::uninit(); 1024];
@@ -105,20 +104,20 @@ impl DialogWatch {
             is_replaced |= event.events().intersects(ReadFlags::IGNORED | ReadFlags::MOVE_SELF);
         }
         if is_replaced {
-            self.watch_again();
+            self.renew_watch();
         }
     }
 
     #[cfg(not(target_os = "linux"))]
     #[expect(clippy::unused_self, reason = "only Linux has a queue")]
-    fn forget_changes(&mut self) {}
+    fn drain_changes(&mut self) {}
 
     #[cfg(target_os = "linux")]
-    fn watch_again(&mut self) {
+    fn renew_watch(&mut self) {
         use rustix::fs::inotify::{CreateFlags, WatchFlags, add_watch, init};
         let flags =
             WatchFlags::MODIFY | WatchFlags::CLOSE_WRITE | WatchFlags::DELETE_SELF | WatchFlags::MOVE_SELF;
-        // The link count of a file that is replaced changes, and its watch stays as long as another process has it open.
+        // A replaced file changes its link count. Its watch would otherwise last as long as another process has the file open.
         let flags = flags | WatchFlags::ATTRIB;
         let queue = init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC);
         self.changes = queue.ok().filter(|queue| add_watch(queue, &self.path, flags).is_ok());
@@ -126,7 +125,7 @@ impl DialogWatch {
 
     #[cfg(not(target_os = "linux"))]
     #[expect(clippy::unused_self, reason = "only Linux has a queue")]
-    fn watch_again(&mut self) {}
+    fn renew_watch(&mut self) {}
 }
 
 #[cfg(test)]
@@ -149,7 +148,7 @@ mod tests {
     }
 
     #[cfg(target_os = "linux")]
-    fn is_told(watch: &DialogWatch) -> bool {
+    fn is_notified(watch: &DialogWatch) -> bool {
         use rustix::event::{PollFd, PollFlags, Timespec, poll};
         let changes = watch.changes().unwrap();
         poll(&mut [PollFd::from_borrowed_fd(changes, PollFlags::IN)], Some(&Timespec::default())).unwrap() > 0
@@ -165,21 +164,21 @@ mod tests {
         for in_place in [true, false] {
             write(&directory, "waiting", in_place);
             let mut watch = DialogWatch::begin(Client::Claude, &paths, SESSION).unwrap();
-            assert!(!is_told(&watch), "in place: {in_place}");
+            assert!(!is_notified(&watch), "in place: {in_place}");
             for _ in 0..3 {
                 write(&directory, "waiting", in_place);
-                assert!(is_told(&watch), "in place: {in_place}");
-                assert_eq!(watch.look(), DialogState::Shown);
-                assert!(!is_told(&watch), "in place: {in_place}");
+                assert!(is_notified(&watch), "in place: {in_place}");
+                assert_eq!(watch.poll(), DialogState::Open);
+                assert!(!is_notified(&watch), "in place: {in_place}");
             }
             write(&directory, "busy", in_place);
-            assert!(is_told(&watch));
-            assert_eq!(watch.look(), DialogState::WentOn);
+            assert!(is_notified(&watch));
+            assert_eq!(watch.poll(), DialogState::Answered);
             write(&directory, "idle", in_place);
-            assert_eq!(watch.look(), DialogState::Gone);
+            assert_eq!(watch.poll(), DialogState::Closed);
             fs::remove_file(directory.join("1.json")).unwrap();
-            assert!(is_told(&watch));
-            assert_eq!(watch.look(), DialogState::Gone);
+            assert!(is_notified(&watch));
+            assert_eq!(watch.poll(), DialogState::Closed);
         }
     }
 
@@ -190,6 +189,6 @@ mod tests {
         fs::create_dir_all(&directory).unwrap();
         write(&directory, "busy", true);
         let mut watch = DialogWatch::begin(Client::Claude, &paths, SESSION).unwrap();
-        assert_eq!(watch.look(), DialogState::Shown);
+        assert_eq!(watch.poll(), DialogState::Open);
     }
 }

@@ -1,5 +1,5 @@
-//! What clients write down about their sessions. It tells what no hook tells: that the person interrupted the agent or gave a
-//! permission to a tool that runs for long, or that the server failed.
+//! Session state that clients write to files. It covers what no hook reports: the person interrupted the agent or approved a
+//! long-running tool, or the server failed.
 
 use std::collections::HashMap;
 use std::fs;
@@ -18,33 +18,32 @@ use crate::client::{
     Client, ClientPaths, ReadSession, SessionActivity, SessionFile, SessionFiles, SessionStatus, TurnEnd,
 };
 
-/// How many files are read at most. Far more than sessions run at once.
+/// Maximum files to read. Far more than sessions run at once.
 pub(crate) const MAX_SESSIONS: usize = 1024;
-/// The longest file that is read. They have a few hundred bytes.
+/// Maximum file size. Real files have a few hundred bytes.
 pub(crate) const MAX_BYTES: u64 = 64 * 1024;
-/// How long a session must have been in a status before that counts, if a hook may say the same, or better: it is on its way for
-/// less.
+/// How long a status must last before it counts, if a hook may report the same with more detail. Hooks arrive faster than this.
 const SETTLED_MS: i64 = 700;
 
-/// How long after a session is idle its last message may take to be written. One that should have gone on was interrupted, and no
-/// hook tells of that.
+/// How long the client may take to write a session's last message after the session is idle. A message that should have been
+/// continued means an interruption, which no hook reports.
 pub(crate) const LAST_MESSAGE_MS: i64 = 400;
 
-/// How old the file of a session must be before its first hook has surely been called.
+/// Age of a session file after which its first hook has surely been called.
 const FIRST_HOOK: Duration = Duration::from_secs(5);
 
-/// How much of the end of a log is read: the lines since a turn ended.
+/// Bytes read from the end of a log: enough for the lines since a turn ended.
 const MAX_TAIL: u64 = 64 * 1024;
-/// In how many days back the log of a session is looked for; one that was resumed has an old one.
+/// Maximum days to search back for the log of a session. A resumed session has an old log.
 const MAX_DAYS: usize = 62;
 
-/// What a client wrote about a session.
+/// Reads what a client wrote about a session.
 pub(crate) fn find_session(client: Client, paths: &ClientPaths, session_id: &str) -> Option<SessionFile> {
     let adapter = client.adapter();
     let settings = (adapter.settings.user_directory)(paths);
     match adapter.sessions.as_ref()? {
-        SessionFiles::States { .. } => {
-            let (path, read) = find_state_file(client, paths, session_id)?;
+        SessionFiles::StatusFiles { .. } => {
+            let (path, read) = find_status_file(client, paths, session_id)?;
             read(&read_small(&path)?)
         }
         SessionFiles::Logs { directory, read } => {
@@ -56,15 +55,15 @@ pub(crate) fn find_session(client: Client, paths: &ClientPaths, session_id: &str
     }
 }
 
-/// The file in which a client says what a session does now, and how it is read. A client that was killed leaves its file
-/// behind, and the session may run again in another process: the file of a process that is gone does not count.
-pub(crate) fn find_state_file(
+/// Finds the status file of a session, and the function that reads it. Files of processes that have exited are skipped: a killed
+/// client leaves its file behind, and the session may run again in another process.
+pub(crate) fn find_status_file(
     client: Client,
     paths: &ClientPaths,
     session_id: &str,
 ) -> Option<(PathBuf, ReadSession)> {
     let adapter = client.adapter();
-    let Some(SessionFiles::States { directory, read, .. }) = &adapter.sessions else { return None };
+    let Some(SessionFiles::StatusFiles { directory, read, .. }) = &adapter.sessions else { return None };
     let settings = (adapter.settings.user_directory)(paths);
     let entries = fs::read_dir(settings.join(directory)).ok()?.flatten().take(MAX_SESSIONS);
     let mut paths = entries.map(|entry| entry.path()).filter(|path| is_of_running_process(path));
@@ -75,22 +74,23 @@ pub(crate) fn find_state_file(
     Some((paths.find(is_it)?, *read))
 }
 
-/// Whether the process that a file `PID.json` is named after runs.
+/// Returns true if the process that a file `PID.json` is named after is running.
 fn is_of_running_process(path: &Path) -> bool {
     let pid = path.file_stem().and_then(|name| name.to_str()?.parse::<u32>().ok());
     pid.is_some_and(|pid| ProcessStat::of(pid).is_some())
 }
 
-/// Reads a file about a session.
 pub(crate) fn read_small(path: &Path) -> Option<Vec<u8>> {
     owned::read(path, MAX_BYTES).ok()
 }
 
-/// The ids of a client's sessions that run, where the client says which do: it has a file `PID.json` for each. One that began
-/// a moment ago is left out: its first hook may be on its way.
+/// The ids of a client's running sessions, for a client that writes a file `PID.json` for each. New sessions are left out: their
+/// first hook may be on its way.
 pub fn running_sessions(client: Client, paths: &ClientPaths) -> Vec<String> {
     let adapter = client.adapter();
-    let Some(SessionFiles::States { directory, read, .. }) = &adapter.sessions else { return Vec::new() };
+    let Some(SessionFiles::StatusFiles { directory, read, .. }) = &adapter.sessions else {
+        return Vec::new();
+    };
     let settings = (adapter.settings.user_directory)(paths);
     let entries = fs::read_dir(settings.join(directory)).into_iter().flatten().flatten();
     let running = entries.take(MAX_SESSIONS).filter_map(|entry| {
@@ -105,7 +105,7 @@ pub fn running_sessions(client: Client, paths: &ClientPaths) -> Vec<String> {
     running.collect()
 }
 
-/// The log of a session: its name ends with the session's id.
+/// Finds the log of a session. Its name ends with the session's id.
 pub(crate) fn find_log(directory: &Path, session_id: &str) -> Option<PathBuf> {
     let newest_first = |directory: PathBuf| {
         let entries = fs::read_dir(directory).into_iter().flatten().flatten().take(MAX_SESSIONS);
@@ -119,10 +119,10 @@ pub(crate) fn find_log(directory: &Path, session_id: &str) -> Option<PathBuf> {
     days.take(MAX_DAYS).flat_map(newest_first).find(is_it)
 }
 
-/// How the last turn of a session ended, if its last message tells; of a client that writes down which sessions run.
+/// How the last turn of a session ended, according to its last message. Only for clients that publish their running sessions.
 pub(crate) fn turn_end(client: Client, paths: &ClientPaths, session_id: &str) -> Option<TurnEnd> {
     let adapter = client.adapter();
-    let Some(SessionFiles::States { transcripts, .. }) = &adapter.sessions else { return None };
+    let Some(SessionFiles::StatusFiles { transcripts, .. }) = &adapter.sessions else { return None };
     let settings = (adapter.settings.user_directory)(paths);
     let projects = fs::read_dir(settings.join(transcripts.directory)).ok()?.flatten();
     let name = format!("{session_id}.jsonl");
@@ -131,7 +131,7 @@ pub(crate) fn turn_end(client: Client, paths: &ClientPaths, session_id: &str) ->
     tail.rsplit(|byte| *byte == b'\n').find_map(transcripts.read)
 }
 
-/// The end of a file, of so many bytes at most.
+/// Reads at most `most` bytes from the end of a file.
 pub(crate) fn tail_of(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let mut file = owned::open(path)?;
     let length = file.metadata()?.len();
@@ -141,7 +141,7 @@ pub(crate) fn tail_of(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     Ok(tail)
 }
 
-/// The agents in a turn whose clients say what their sessions do.
+/// Agents in a turn whose clients publish what their sessions do.
 #[derive(Debug)]
 pub struct SessionWatch {
     home: Home,
@@ -149,27 +149,26 @@ pub struct SessionWatch {
     watched: HashMap<Agent, WatchedSession>,
 }
 
-/// The session of an agent in a turn.
 #[derive(Debug)]
 struct WatchedSession {
     client: Client,
     info: AgentInfo,
-    /// The last status that was compared with the agent's state. It says nothing new until one of them changes.
+    /// The last status that was compared with the agent's state. It is skipped until either changes.
     compared: Option<SessionStatus>,
 }
 
 impl SessionWatch {
-    /// Watches no agent yet.
+    /// Creates an empty watch.
     pub fn new(home: Home, paths: ClientPaths) -> Self {
         Self { home, paths, watched: HashMap::new() }
     }
 
-    /// Whether there is nothing to look at.
+    /// Returns true if no agent is watched.
     pub fn is_empty(&self) -> bool {
         self.watched.is_empty()
     }
 
-    /// The state of an agent may have changed: watches it while it is in a turn.
+    /// Updates the watch after the state of an agent may have changed: an agent is watched while it is in a turn.
     pub fn agent_changed(&mut self, agent: &Agent) -> Result<(), JournalError> {
         self.watched.remove(agent);
         let mut journal = Journal::open(&self.home)?;
@@ -183,11 +182,11 @@ impl SessionWatch {
         Ok(())
     }
 
-    /// Looks at the sessions, and writes down what their hooks did not say. Gives which agents that changed.
-    pub fn look(&mut self, clock: &dyn Fn() -> Duration) -> Result<Vec<Agent>, JournalError> {
+    /// Reads the session files and records what no hook reported. Returns the agents that changed.
+    pub fn poll(&mut self, clock: &dyn Fn() -> Duration) -> Result<Vec<Agent>, JournalError> {
         let (mut changed, mut ended) = (Vec::new(), Vec::new());
         for (agent, WatchedSession { client, info, compared }) in &mut self.watched {
-            // Before the file is read: a hook that comes after this is newer than what the file says.
+            // Taken before the file is read: a hook that comes later is newer than the file.
             let mono = clock();
             let stamp = IdSource::now();
             let session = find_session(*client, &self.paths, &info.session_id);
@@ -234,7 +233,7 @@ fn is_in_turn(state: AgentState) -> bool {
 }
 
 impl SessionStatus {
-    /// Whether no hook that says the same can be on its way. `end` tells how the last turn ended.
+    /// Returns true if no hook that reports the same can still be on its way. `end` reads how the last turn ended.
     fn is_settled(&self, now_ms: i64, end: impl FnOnce() -> Option<TurnEnd>) -> bool {
         let age_ms = now_ms.saturating_sub(self.since_ms);
         match self.activity {
@@ -246,8 +245,8 @@ impl SessionStatus {
     }
 }
 
-/// What the status of a session says that its agent's state does not. A status from before that state says nothing: the
-/// client writes it up to two seconds after its hooks.
+/// The signal for a status that differs from the agent's state. A status older than that state is ignored: the client writes it
+/// up to two seconds after its hooks.
 fn signal_of(status: &SessionStatus, state: AgentState, state_since_ms: i64) -> Option<Signal> {
     let SessionStatus { activity, since_ms } = status;
     if *since_ms <= state_since_ms {
@@ -260,7 +259,7 @@ fn signal_of(status: &SessionStatus, state: AgentState, state_since_ms: i64) -> 
         (SessionActivity::Failed(why), _) => {
             Some(Signal::state(Authority::Hook, AgentState::Error).text(why))
         }
-        // The prompt was answered, and a tool runs.
+        // The prompt was answered, and a tool is running.
         (SessionActivity::Busy, AgentState::Blocked(_)) => {
             Some(Signal::state(Authority::Hook, AgentState::Working))
         }

@@ -1,13 +1,13 @@
-//! Setup: making a client call Ringer, and taking that back.
+//! Setup makes a client call Ringer, and undoes that.
 //!
-//! Four moves, so that the command can show and ask in between:
+//! It has four steps, so that the command can show the plan and ask in between:
 //!
-//! 1. [`find()`] says which clients are here;
+//! 1. [`find()`] detects installed clients;
 //! 2. [`read_files`] reads a client's files;
-//! 3. [`plan()`] decides, without touching anything, what they should be: a [`Plan`] of [`FileChange`]s, each with a diff;
-//! 4. [`apply()`] carries it out: dated backup, record, atomic replacement.
+//! 3. [`plan()`] computes the new content, without touching anything: a [`Plan`] of [`FileChange`]s, each with a diff;
+//! 4. [`apply()`] carries the plan out: dated backup, record, atomic replacement.
 //!
-//! Whether the client then runs what stands in its files is another matter: [`obstacles`] says why not.
+//! A client may still ignore its hooks: [`obstacles`] says why.
 //!
 //! ```
 //! use std::path::Path;
@@ -15,59 +15,51 @@
 //!
 //! # let home = tempfile::tempdir()?;
 //! # let (home, state) = (home.path(), home.path().join("state"));
-//! let places = ClientPaths::new(home);
+//! let paths = ClientPaths::new(home);
 //! let action = SetupAction::Setup(RingerProgram::new(Path::new("/usr/bin/ringer"))?, Entries::Hooks);
-//! let files = read_files(Client::Claude, &action, SetupScope::User, &places, &SetupRecords::load(&state)?)?;
+//! let files = read_files(Client::Claude, &action, SetupScope::User, &paths, &SetupRecords::load(&state)?)?;
 //! let plan = plan(Client::Claude, &action, files)?;
 //! assert!(plan.changes[0].diff().contains("+        \"hooks\": ["));
 //! apply(&plan, &state, &BackupTime::new("20261115-060000")?)?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! What it never does: write a file that it could not read wholly, change a byte that is not ours, overwrite a `notify`, a
-//! plugin, a notification command or an MCP server that is not Ringer's, read the environment, run a program, or the clock
-//! but to wait for a client that writes the same file.
+//! It never writes a file that it could not read completely, changes a byte that is not Ringer's, or overwrites a `notify`,
+//! plugin, notification command or MCP server that is not Ringer's. It does not read the environment or run a program. It uses
+//! the clock only to wait for a client that is writing the same file.
 //!
 //! Bounds: files up to [`MAX_FILE`], nesting up to 128 levels, [`MAX_BACKUPS`] backups per file.
 
+mod aider_conf;
 mod apply;
 mod backup;
-mod client_lock;
-mod conf;
+mod codex_toml;
 mod dialect;
-mod disk;
-mod elsewhere;
 mod entries;
 mod error;
+mod files;
 mod find;
 mod hooks;
 mod jsonc;
 mod mcp;
-mod note;
-mod notify;
 mod obstacle;
 mod plan;
-mod plugin;
-mod popups;
 mod record;
-mod replace;
 mod splice;
-mod toml_text;
 
 pub use crate::client::{Client, ClientPaths, Format, McpForm};
-pub use apply::{Applied, MAX_BACKUPS, apply, apply_with_observer};
+pub use apply::{ApplyResult, MAX_BACKUPS, apply, apply_with_observer};
 pub use backup::{BackupTime, backups};
 pub(crate) use dialect::Dialect;
-pub use disk::{Before, MAX_FILE};
-pub use elsewhere::removals_elsewhere;
 pub use entries::{Entries, RingerProgram};
-pub use error::SetupError;
+pub use error::{Obstacle, ObstacleKind, SetupError, SetupNote};
+pub use files::{MAX_FILE, OriginalContent, Step};
 pub use find::{DetectedClient, SetupScope, Target, find};
 pub use jsonc::JsoncError;
 pub use mcp::has_mcp_server;
-pub use note::{Obstacle, ObstacleKind, SetupNote};
 pub use obstacle::obstacles;
-pub use plan::{CurrentFile, FileChange, FileHistory, Plan, SetupAction, plan, read_files};
+pub use plan::{
+    CurrentFile, FileChange, FileHistory, Plan, SetupAction, plan, read_files, removals_elsewhere,
+};
 pub use record::SetupRecords;
-pub use replace::Step;
 pub(crate) use splice::split_bom;

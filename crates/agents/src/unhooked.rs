@@ -1,5 +1,5 @@
-//! Sessions of clients whose hooks are not set up. Their terminals tell little of them; the files that such a client writes about
-//! its sessions tell more.
+//! Sessions of clients whose hooks are not set up. Their terminals reveal little; the status files that such a client writes
+//! reveal more.
 
 use std::collections::HashMap;
 use std::fs;
@@ -19,13 +19,14 @@ use crate::client::{
 };
 use crate::sessions::{LAST_MESSAGE_MS, MAX_SESSIONS, read_small, turn_end};
 
-/// How often the last message of a session is looked for.
+/// Interval between two looks for the last message of a session.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// How often the file of an agent is looked for: a client writes it a moment after it has drawn itself, and some have none.
+/// Maximum searches for the status file of an agent: a client writes it a moment after it has drawn its screen, and some clients
+/// never do.
 const MAX_SEARCHES: u32 = 100;
 
-/// The agents that are known by their terminals alone.
+/// The agents that are known only by their terminals.
 #[derive(Debug)]
 pub struct UnhookedSessions {
     home: Home,
@@ -37,44 +38,43 @@ pub struct UnhookedSessions {
 struct UnhookedAgent {
     info: AgentInfo,
     surface: SurfaceId,
-    file: Option<StateFile>,
-    /// How often its file has been looked for.
+    file: Option<StatusFile>,
     searches: u32,
-    /// The status that was told last.
-    told: Option<SessionStatus>,
+    /// The last status that was recorded.
+    last_status: Option<SessionStatus>,
 }
 
-/// The file about a session that runs.
+/// The status file of a running session.
 #[derive(Debug)]
-struct StateFile {
+struct StatusFile {
     client: Client,
     path: PathBuf,
     read: ReadSession,
 }
 
 impl UnhookedSessions {
-    /// Knows no agent yet.
+    /// Creates an empty set.
     pub fn new(home: Home, paths: ClientPaths) -> Self {
         Self { home, paths, agents: HashMap::new() }
     }
 
-    /// Whether there is none.
+    /// Returns true if no agent is known.
     pub fn is_empty(&self) -> bool {
         self.agents.is_empty()
     }
 
-    /// Whether there may soon be a file that is not there yet.
+    /// Returns true if the status file of an agent may still appear.
     pub fn is_searching(&self) -> bool {
         self.agents.values().any(|agent| agent.file.is_none() && agent.searches < MAX_SEARCHES)
     }
 
-    /// Where the files are that change with what a session does; none as long as no session has one.
+    /// The directories of the status files, to watch for changes.
     pub fn directories(&self) -> Vec<PathBuf> {
         let files = self.agents.values().filter_map(|agent| agent.file.as_ref());
         files.filter_map(|file| Some(file.path.parent()?.to_owned())).collect()
     }
 
-    /// An agent may have begun, changed or ended.
+    /// Updates the set after an agent may have started, changed or ended.
     pub fn agent_changed(&mut self, agent: &Agent, clock: &dyn Fn() -> Duration) -> Result<(), JournalError> {
         let mut journal = Journal::open(&self.home)?;
         let lives = journal.agent_state(agent)?.is_some_and(|state| state != AgentState::Exited);
@@ -90,17 +90,17 @@ impl UnhookedSessions {
             surface,
             file: None,
             searches: 0,
-            told: None,
+            last_status: None,
         });
-        self.look(clock)
+        self.poll(clock)
     }
 
-    /// Looks at the files, and writes down what they tell. What cannot be written now is written with the next look; the error is
-    /// the last one.
-    pub fn look(&mut self, clock: &dyn Fn() -> Duration) -> Result<(), JournalError> {
+    /// Reads the files and records changes. A change that cannot be written is retried with the next look; the error is the last
+    /// one.
+    pub fn poll(&mut self, clock: &dyn Fn() -> Duration) -> Result<(), JournalError> {
         let mut result = Ok(());
         for (agent, unhooked) in &mut self.agents {
-            if let Err(error) = unhooked.tell_news(agent, &self.home, &self.paths, clock) {
+            if let Err(error) = unhooked.record_change(agent, &self.home, &self.paths, clock) {
                 result = Err(error);
             }
         }
@@ -109,7 +109,7 @@ impl UnhookedSessions {
 }
 
 impl UnhookedAgent {
-    fn tell_news(
+    fn record_change(
         &mut self,
         agent: &Agent,
         home: &Home,
@@ -117,7 +117,7 @@ impl UnhookedAgent {
         clock: &dyn Fn() -> Duration,
     ) -> Result<(), JournalError> {
         let mono = clock();
-        let Some((status, end)) = self.news(paths) else { return Ok(()) };
+        let Some((status, end)) = self.new_status(paths) else { return Ok(()) };
         let mut journal = Journal::open(home)?;
         let Some(state) = journal.agent_state(agent)? else { return Ok(()) };
         if let Some(signal) = signal_of(&status, end, state) {
@@ -136,14 +136,14 @@ impl UnhookedAgent {
             };
             journal.record_event(&event, InboxRequest::default())?;
         }
-        self.told = Some(status);
+        self.last_status = Some(status);
         Ok(())
     }
 
-    /// What its session does, if that was not told yet; and how its turn ended.
-    fn news(&mut self, paths: &ClientPaths) -> Option<(SessionStatus, SeenEnd)> {
+    /// The session's status if it has changed, and how its last turn ended.
+    fn new_status(&mut self, paths: &ClientPaths) -> Option<(SessionStatus, LastTurnEnd)> {
         if self.file.as_ref().is_none_or(|file| !file.path.exists()) {
-            self.file = find(paths, &self.surface);
+            self.file = find_status_file(paths, &self.surface);
             self.searches += 1;
         }
         let file = self.file.as_ref()?;
@@ -151,22 +151,22 @@ impl UnhookedAgent {
         if self.info.cwd.is_none() {
             self.info.cwd = session.cwd;
         }
-        let status = session.status.filter(|status| self.told.as_ref() != Some(status))?;
-        let end = match (&status.activity, &self.told) {
-            // It is from before: no turn ended while it was looked at.
-            (_, None) => SeenEnd::Before,
+        let status = session.status.filter(|status| self.last_status.as_ref() != Some(status))?;
+        let end = match (&status.activity, &self.last_status) {
+            // The status is from before the watch: no turn ended meanwhile.
+            (_, None) => LastTurnEnd::BeforeWatch,
             (SessionActivity::Idle, Some(_)) => {
                 let end = file.turn_end(paths, &status, &session.session_id);
-                end.map_or(SeenEnd::Unknown, SeenEnd::Known)
+                end.map_or(LastTurnEnd::Unknown, LastTurnEnd::Known)
             }
-            _ => SeenEnd::Unknown,
+            _ => LastTurnEnd::Unknown,
         };
         Some((status, end))
     }
 }
 
-impl StateFile {
-    /// How the last turn of a session ended. The client writes its last message and its status at about the same time.
+impl StatusFile {
+    /// Waits for the end of the last turn: the client writes its last message and its status at about the same time.
     fn turn_end(&self, paths: &ClientPaths, status: &SessionStatus, session_id: &str) -> Option<TurnEnd> {
         let begun = Instant::now();
         loop {
@@ -181,32 +181,32 @@ impl StateFile {
     }
 }
 
-/// How the turn of a session that is idle ended.
+/// How the last turn of an idle session ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum SeenEnd {
-    /// Before the session was looked at, if there was one.
-    Before,
-    /// Its last message was not found in time.
+enum LastTurnEnd {
+    /// Before the watch began, if there was a turn at all.
+    BeforeWatch,
+    /// The last message was not found in time.
     Unknown,
     Known(TurnEnd),
 }
 
-/// The file about the session on a surface: its name is the process, and the process's environment tells where it is.
-fn find(paths: &ClientPaths, surface: &SurfaceId) -> Option<StateFile> {
+/// Finds the status file of the session on a surface. The file is named after the process, whose environment names the surface.
+fn find_status_file(paths: &ClientPaths, surface: &SurfaceId) -> Option<StatusFile> {
     Client::ALL.into_iter().find_map(|client| {
         let adapter = client.adapter();
-        let Some(SessionFiles::States { directory, read, .. }) = &adapter.sessions else { return None };
+        let Some(SessionFiles::StatusFiles { directory, read, .. }) = &adapter.sessions else { return None };
         let directory = (adapter.settings.user_directory)(paths).join(directory);
         let entries = fs::read_dir(directory).ok()?.flatten().take(MAX_SESSIONS);
         let mut files = entries.map(|entry| entry.path()).filter(|path| {
             let pid = path.file_stem().and_then(|name| name.to_str()?.parse().ok());
             pid.filter(|pid| ProcessStat::of(*pid).is_some()).and_then(surface_of).as_ref() == Some(surface)
         });
-        Some(StateFile { client, path: files.next()?, read: *read })
+        Some(StatusFile { client, path: files.next()?, read: *read })
     })
 }
 
-/// The surface that a process is on: a pane of tmux, or what `ringer run` says. Only where the kernel tells it as a file.
+/// The surface of a process: its tmux pane, or `RINGER_SURFACE` as set by `ringer run`. Only on systems with `/proc`.
 fn surface_of(pid: u32) -> Option<SurfaceId> {
     surface_in(&fs::read(format!("/proc/{pid}/environ")).ok()?)
 }
@@ -220,8 +220,8 @@ fn surface_in(environment: &[u8]) -> Option<SurfaceId> {
         .or_else(|| variables.get("RINGER_SURFACE").map(|surface| SurfaceId::new(surface)))
 }
 
-/// What a status says of an agent in this state.
-fn signal_of(status: &SessionStatus, end: SeenEnd, state: AgentState) -> Option<Signal> {
+/// The signal for a status of an agent in this state.
+fn signal_of(status: &SessionStatus, end: LastTurnEnd, state: AgentState) -> Option<Signal> {
     let interrupted = || Some(Signal::new(Authority::Status, SignalContent::Interrupted));
     let says = |state: AgentState| Some(Signal::state(Authority::Status, state));
     match &status.activity {
@@ -230,14 +230,18 @@ fn signal_of(status: &SessionStatus, end: SeenEnd, state: AgentState) -> Option<
         SessionActivity::Failed(why) => says(AgentState::Error).map(|signal| signal.text(why)),
         SessionActivity::Idle if state == AgentState::Starting => says(AgentState::Ready),
         SessionActivity::Idle => match end {
-            SeenEnd::Known(TurnEnd::Complete(text)) => says(AgentState::Done).map(|signal| signal.text(text)),
-            SeenEnd::Known(TurnEnd::Failed(why)) => says(AgentState::Error).map(|signal| signal.text(why)),
-            // What its title ended has been told.
-            SeenEnd::Before | SeenEnd::Unknown if state == AgentState::Done => None,
+            LastTurnEnd::Known(TurnEnd::Complete(text)) => {
+                says(AgentState::Done).map(|signal| signal.text(text))
+            }
+            LastTurnEnd::Known(TurnEnd::Failed(why)) => {
+                says(AgentState::Error).map(|signal| signal.text(why))
+            }
+            // The end of this turn was already reported from the terminal title.
+            LastTurnEnd::BeforeWatch | LastTurnEnd::Unknown if state == AgentState::Done => None,
             // A spinner while the client starts is no turn.
-            SeenEnd::Known(TurnEnd::Interrupted) | SeenEnd::Before => interrupted(),
-            // That a turn ended is told rather than kept.
-            SeenEnd::Unknown => says(AgentState::Done),
+            LastTurnEnd::Known(TurnEnd::Interrupted) | LastTurnEnd::BeforeWatch => interrupted(),
+            // When in doubt, report that the turn ended.
+            LastTurnEnd::Unknown => says(AgentState::Done),
         },
         SessionActivity::Interrupted => interrupted(),
         SessionActivity::Other => None,
@@ -265,25 +269,25 @@ mod tests {
             let signal = signal_of(&SessionStatus { activity, since_ms: 7 }, end, state)?;
             Some((signal.content, signal.text))
         };
-        let complete = || SeenEnd::Known(TurnEnd::Complete("all done".into()));
+        let complete = || LastTurnEnd::Known(TurnEnd::Complete("all done".into()));
         assert_eq!(
             signal(SessionActivity::Idle, complete(), AgentState::Working),
             Some((SignalContent::State(AgentState::Done), Some("all done".into())))
         );
         let interrupted = Some((SignalContent::Interrupted, None));
-        for end in [SeenEnd::Known(TurnEnd::Interrupted), SeenEnd::Before] {
+        for end in [LastTurnEnd::Known(TurnEnd::Interrupted), LastTurnEnd::BeforeWatch] {
             assert_eq!(signal(SessionActivity::Idle, end, AgentState::Working), interrupted);
         }
-        let known = SeenEnd::Known(TurnEnd::Interrupted);
+        let known = LastTurnEnd::Known(TurnEnd::Interrupted);
         assert_eq!(signal(SessionActivity::Idle, known, AgentState::Done), interrupted, "the title guessed");
         let done = Some((SignalContent::State(AgentState::Done), None));
-        assert_eq!(signal(SessionActivity::Idle, SeenEnd::Unknown, AgentState::Working), done);
-        for end in [SeenEnd::Before, SeenEnd::Unknown] {
+        assert_eq!(signal(SessionActivity::Idle, LastTurnEnd::Unknown, AgentState::Working), done);
+        for end in [LastTurnEnd::BeforeWatch, LastTurnEnd::Unknown] {
             assert_eq!(signal(SessionActivity::Idle, end, AgentState::Done), None, "it was told");
         }
         let asks = SessionActivity::Waiting(Some(BlockedOn::Permission));
         let blocked = SignalContent::State(AgentState::Blocked(BlockedOn::Permission));
-        assert_eq!(signal(asks, SeenEnd::Unknown, AgentState::Working), Some((blocked, None)));
-        assert_eq!(signal(SessionActivity::Waiting(None), SeenEnd::Unknown, AgentState::Working), None);
+        assert_eq!(signal(asks, LastTurnEnd::Unknown, AgentState::Working), Some((blocked, None)));
+        assert_eq!(signal(SessionActivity::Waiting(None), LastTurnEnd::Unknown, AgentState::Working), None);
     }
 }

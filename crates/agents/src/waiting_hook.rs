@@ -1,7 +1,8 @@
-//! A hook that waits beside the client's open dialog, and answers for the person who answers elsewhere.
+//! Hooks that wait: one beside an open dialog, for an answer that the person gives elsewhere; one in an idle session, for
+//! messages.
 //!
-//! It sleeps at a doorbell of its own and needs no hub. It ends without a word, which leaves the dialog to the person, as soon
-//! as the prompt is over or cannot be answered by it any more.
+//! Each sleeps on its own doorbell and needs no hub. The hook beside a dialog exits without output, which leaves the dialog to
+//! the person, once the prompt is over or can no longer be answered through it.
 
 use std::io::Write;
 use std::time::{Duration, Instant};
@@ -13,63 +14,64 @@ use ringer_journal::{
 };
 use serde_json::Value;
 
-use crate::client::{Client, PromptHooks};
+use crate::client::{Client, HookReply, PromptHooks, answer};
 use crate::hook_context::{HookContext, HookError};
+use crate::push;
 use crate::session_watch::{DialogState, DialogWatch};
 
-/// How often the session's file is read where the system does not tell of changes.
+/// How often to read the session file on systems without file notifications.
 #[cfg(not(target_os = "linux"))]
 const LOOK_EVERY: Option<Duration> = Some(Duration::from_millis(500));
 #[cfg(target_os = "linux")]
 const LOOK_EVERY: Option<Duration> = None;
 
-/// A hook call that waits.
+/// A hook call that waits for the answer to a dialog.
 pub(crate) struct WaitingHook<'a> {
     pub(crate) client: Client,
     pub(crate) event: &'a str,
     pub(crate) hooks: &'a PromptHooks,
-    /// The client's input, for the answer.
+    /// The hook input. The answer repeats parts of it.
     pub(crate) input: &'a Value,
     pub(crate) agent: &'a Agent,
     pub(crate) session_id: &'a str,
     /// The tool call that the dialog is about.
     pub(crate) call: &'a str,
-    /// What the dialog asks, where the call alone does not tell it from another one.
+    /// What the dialog asks. Two calls that look alike differ in it.
     pub(crate) content: Option<&'a PromptContent>,
-    /// When to give up.
     pub(crate) deadline: Option<Instant>,
-    pub(crate) at: &'a HookContext<'a>,
+    pub(crate) context: &'a HookContext<'a>,
 }
 
 impl WaitingHook<'_> {
-    /// Waits for the answer and writes it. The journal is closed meanwhile.
+    /// Waits for the answer and writes it. The journal is closed while it waits.
     pub(crate) fn run(&self, mut journal: Journal, out: &mut impl Write) -> Result<(), HookError> {
-        // The event itself may be in the spool.
+        // The event that reported the dialog may still be spooled.
         let _ = journal.settle_spool_within(LockTimeout::COMMAND.0);
         let waiter = journal.with_lock_timeout(LockTimeout::COMMAND, |journal| {
             journal.wait_at_prompt(self.agent, self.call)
         })?;
         drop(journal);
         let Some(mut waiter) = waiter else { return Ok(()) };
-        let mut dialog = DialogWatch::begin(self.client, &(self.at.paths)(), self.session_id);
+        let mut dialog = DialogWatch::begin(self.client, &(self.context.paths)(), self.session_id);
         loop {
             let Some(prompt) = waiter.look()?.filter(|prompt| prompt.ended_ms.is_none()) else {
                 return Ok(());
             };
-            // The person is shown the first of two calls that look alike. An answer to it is none to the other.
+            // The person is shown the first of two calls that look alike. Its answer does not apply to the second.
             if self.content.is_some_and(|content| *content != prompt.prompt.content) {
                 return Ok(());
             }
-            match dialog.as_mut().map_or(DialogState::Shown, DialogWatch::look) {
-                DialogState::Shown => {}
-                DialogState::WentOn => return Ok(self.note_answered_in_dialog()?),
-                DialogState::Gone => return Ok(()),
+            match dialog.as_mut().map_or(DialogState::Open, DialogWatch::poll) {
+                DialogState::Open => {}
+                DialogState::Answered => return Ok(self.record_answered_in_dialog()?),
+                DialogState::Closed => return Ok(()),
             }
             if let Some(decision) = prompt.decision {
                 let output = (self.hooks.output)(self.event, self.input, &decision.answer);
                 let Some(output) = output else { return Ok(()) };
                 out.write_all(output.as_bytes()).and_then(|()| out.flush()).map_err(HookError::Output)?;
-                Journal::open(&self.at.home)?.note_answer_handed(waiter.key(), IdSource::now().unix_ms)?;
+                Journal::open(&self.context.home)?
+                    .note_answer_handed(waiter.key(), IdSource::now().unix_ms)?;
                 return Ok(());
             }
             if !self.sleep(&mut waiter, dialog.as_ref())? {
@@ -78,31 +80,30 @@ impl WaitingHook<'_> {
         }
     }
 
-    /// Sleeps until something may have changed. Gives whether to go on.
+    /// Sleeps until something may have changed. Returns false if the hook should exit.
     fn sleep(&self, waiter: &mut PromptWaiter, dialog: Option<&DialogWatch>) -> Result<bool, HookError> {
         let next_look = dialog.and(LOOK_EVERY).map(|every| Instant::now() + every);
         let until = [next_look, self.deadline].into_iter().flatten().min();
         let changes = dialog.and_then(DialogWatch::changes);
-        // The person may take hours.
         ringer_platform::release_clean_pages();
-        let woken = waiter.sleep(changes.as_slice(), self.at.stdout, until)?;
+        let woken = waiter.sleep(changes.as_slice(), self.context.stdout, until)?;
         Ok(match woken {
             HookWake::ClientEnded => false,
             HookWake::TimedOut => self.deadline.is_none_or(|deadline| Instant::now() < deadline),
-            HookWake::Other => !self.at.is_hung_up(),
+            HookWake::Other => !self.context.is_hung_up(),
             _ => true,
         })
     }
 
-    /// The person answered in the dialog: the session works on the call, and no hook tells that until its end.
-    fn note_answered_in_dialog(&self) -> Result<(), JournalError> {
-        let mut journal = Journal::open(&self.at.home)?;
-        note_went_on(&mut journal, self.agent, self.call, (self.at.clock)())
+    /// The person answered in the dialog. The session now works on the call, and no hook reports that before the call ends.
+    fn record_answered_in_dialog(&self) -> Result<(), JournalError> {
+        let mut journal = Journal::open(&self.context.home)?;
+        record_resumed(&mut journal, self.agent, self.call, (self.context.clock)())
     }
 }
 
-/// Notes that an agent works on a call that it had a prompt about.
-pub(crate) fn note_went_on(
+/// Records that an agent has resumed work on a call whose prompt was answered.
+pub(crate) fn record_resumed(
     journal: &mut Journal,
     agent: &Agent,
     call: &str,
@@ -113,4 +114,47 @@ pub(crate) fn note_went_on(
     let timeouts = AgentTimeouts::default();
     let update = AgentUpdate { agent: &info, signals: &signals, mono, timeouts, notify: true };
     journal.update_agent(&update, None, &IdSource::now()).map(drop)
+}
+
+/// Waits in an idle session and gives incoming messages to the client as its next prompt. The journal is closed while it waits.
+/// It exits without output once the agent is no longer idle: then other hooks deliver the messages.
+pub(crate) fn wait_while_idle(
+    (client, event): (Client, &str),
+    agent: &Agent,
+    mut journal: Journal,
+    out: &mut impl Write,
+    context: &HookContext<'_>,
+) -> Result<(), HookError> {
+    // The end of the turn may still be spooled.
+    let _ = journal.settle_spool_within(LockTimeout::COMMAND.0);
+    let waiter =
+        journal.with_lock_timeout(LockTimeout::COMMAND, |journal| journal.wait_for_messages(agent))?;
+    drop(journal);
+    let Some(mut waiter) = waiter else { return Ok(()) };
+    loop {
+        let Some(mut journal) = waiter.journal()? else { return Ok(()) };
+        let Some(info) = journal.agent_info(agent)? else { return Ok(()) };
+        if !journal.agent_state(agent)?.is_some_and(push::is_idle) {
+            return Ok(());
+        }
+        push::move_lead_messages(&mut journal, &info)?;
+        if let Some(claimed) = push::claim_all(&mut journal, agent, "idle-")? {
+            let message = push::render_claimed(&claimed, agent, &mut journal)?;
+            let reply = HookReply { stop_reason: Some(message), ..HookReply::default() };
+            let text = answer(client, event, &reply).unwrap_or_default();
+            if let Err(error) = out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+                journal.release(agent, &claimed)?;
+                return Err(HookError::Output(error));
+            }
+            journal.mark_delivered(agent, &claimed, IdSource::now().unix_ms)?;
+            return Ok(());
+        }
+        drop(journal);
+        ringer_platform::release_clean_pages();
+        match waiter.sleep(&[], context.stdout, None)? {
+            HookWake::ClientEnded => return Ok(()),
+            HookWake::Other if context.is_hung_up() => return Ok(()),
+            _ => {}
+        }
+    }
 }

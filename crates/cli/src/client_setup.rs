@@ -117,12 +117,12 @@ pub(crate) fn failure(error: &SetupError) -> Failure {
         SetupError::Jsonc { .. }
         | SetupError::Toml { .. }
         | SetupError::Yaml(_)
-        | SetupError::Taken { .. }
+        | SetupError::AlreadySet { .. }
         | SetupError::NotText(_) => Exit::Config,
         _ => Exit::CannotCreate,
     };
     let hint = match exit {
-        Exit::Config if matches!(error, SetupError::Taken { .. }) => TAKEN,
+        Exit::Config if matches!(error, SetupError::AlreadySet { .. }) => TAKEN,
         Exit::Config => "correct the file, which was not changed, then run: ringer setup",
         _ => "ringer setup --dry-run",
     };

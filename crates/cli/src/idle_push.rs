@@ -39,7 +39,7 @@ fn run(home: &Home, log: &Log, waiting: &Receiver<Agent>) {
         match push(home, &endpoints, &agent) {
             Ok(PushResult::Nothing) => {}
             Ok(PushResult::Sent(count)) => log.line(format!("pushed {count} to {name}")),
-            Ok(PushResult::NoWay(why)) => log.line(format!("cannot push to {name}: {why}")),
+            Ok(PushResult::Unsupported(why)) => log.line(format!("cannot push to {name}: {why}")),
             Ok(PushResult::Unreachable(why)) => {
                 if tries == 0 {
                     log.line(format!("cannot push to {name}: {why}"));

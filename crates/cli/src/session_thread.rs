@@ -43,7 +43,7 @@ fn run(home: Home, log: &Log, changed: &Receiver<Agent>) {
             Ok(agent) => watch.agent_changed(&agent).and_then(|()| unhooked.agent_changed(&agent)),
             Err(RecvTimeoutError::Timeout) => {
                 next_look = Instant::now() + EVERY;
-                let looked = watch.look(&monotonic).map(|agents| {
+                let looked = watch.poll(&monotonic).map(|agents| {
                     for agent in agents {
                         log.line(format!("{} went on or was interrupted, says its client", agent.as_str()));
                     }
@@ -88,7 +88,7 @@ impl Unhooked {
         if !self.is_searching() {
             return Ok(());
         }
-        let result = self.sessions.lock().unwrap_or_else(PoisonError::into_inner).look(&monotonic);
+        let result = self.sessions.lock().unwrap_or_else(PoisonError::into_inner).poll(&monotonic);
         self.follow();
         result
     }
@@ -106,7 +106,7 @@ impl Unhooked {
         let sessions = Arc::clone(&self.sessions);
         let look = move || {
             let mut sessions = sessions.lock().unwrap_or_else(PoisonError::into_inner);
-            let is_told = sessions.look(&monotonic).is_ok();
+            let is_told = sessions.poll(&monotonic).is_ok();
             (!sessions.is_empty(), is_told)
         };
         let directories = self.sessions.lock().unwrap_or_else(PoisonError::into_inner).directories();

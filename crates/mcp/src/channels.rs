@@ -7,7 +7,6 @@ mod intake;
 mod permissions;
 mod process;
 mod protocol;
-mod senders;
 mod shared;
 mod status_file;
 

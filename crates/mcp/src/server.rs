@@ -1,7 +1,5 @@
 //! `ringer mcp`: Ringer as an MCP server on standard input and output.
 
-mod arguments;
-mod backend;
 mod handler;
 mod push;
 mod results;
@@ -27,9 +25,11 @@ use push::Pushes;
 use results::ResultWriter;
 use transport::StdioTransport;
 
-pub use backend::{AskResult, Backend, ToolText};
 pub use push::PushSource;
-pub use tools::{AnswerArguments, AskArguments, ListArguments, NotifyArguments, QuestionsArguments};
+pub use tools::{
+    AnswerArguments, AskArguments, AskResult, Backend, ListArguments, NotifyArguments, QuestionsArguments,
+    ToolText,
+};
 
 /// Threads for what blocks: those that wait for answers, and as many for the other tools, so that these never wait for those.
 const MAX_THREADS: usize = 2 * MAX_ASKING;

@@ -90,8 +90,6 @@
 
 mod augment;
 mod block;
-mod call;
-mod candidate;
 mod channel;
 mod collapse;
 mod error;
@@ -99,38 +97,36 @@ mod escape;
 mod gate;
 mod injection;
 mod injection_budget;
-mod operator;
 mod pairing;
 mod permission;
 mod rate;
-mod sender;
 mod source;
 mod synthetic_pair;
 mod wrap;
 
-pub use augment::{ReadBlock, ToolOutcome, ToolResult, augment, blocks, render};
+pub use augment::{CallId, ReadBlock, ToolOutcome, ToolResult, augment, blocks, render};
 pub use block::{Charset, MAX_LINES, MIN_FRAME, NotificationBlock};
-pub use call::CallId;
-pub use candidate::{Account, Auth, ChannelCandidate, ChannelPolicy, Plugin};
-pub use channel::{ChannelMessage, MAX_META, MAX_META_TEXT, Meta};
+pub use channel::{ChannelMessage, ChannelSender, MAX_META, MAX_META_TEXT, Meta};
 pub use collapse::{
     ConversationMessage, PlainMessage, Role, TaskKind, TaskNotification, TaskStatus, TranscriptView,
     collapse, read_task,
 };
 pub use error::Error;
 pub use escape::{escape_attribute, escape_tags, escape_text};
-pub use gate::{Gate, GateRefusal, check_gates, servers_to_unregister};
+pub use gate::{
+    Account, Auth, ChannelCandidate, ChannelPolicy, Gate, GateRefusal, Plugin, check_gates,
+    servers_to_unregister,
+};
 pub use injection::Injection;
 pub use injection_budget::{CLAUDE_CODE_MAX_BYTES, DEFAULT_MAX_PENDING, InjectionBudget, SelectedBlock};
-pub use operator::Operator;
 pub use pairing::{
-    Access, AdmittedSender, Allowlist, CODE_LIFETIME, MAX_ALLOWED, MAX_PAIRINGS, PairingCode, WaitingSender,
+    Access, AdmittedSender, Allowlist, CODE_LIFETIME, MAX_ALLOWED, MAX_PAIRINGS, Operator, PairingCode,
+    WaitingSender,
 };
 pub use permission::{
     MAX_OPEN_REQUESTS, PermissionRelay, PermissionRequestId, PermissionVerdict, RelayedMessage, parse_answer,
 };
 pub use rate::{MAX_RATE, MAX_SOURCES, Rate, RateTracker};
-pub use sender::ChannelSender;
 pub use source::{InjectionSource, McpServer};
 pub use synthetic_pair::{
     NOTIFICATION_TOOL, NoArguments, SyntheticPair, ToolCall, ToolDefinition, system_prompt,

@@ -9,9 +9,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::channel::ChannelSender;
 use crate::error::Error;
-use crate::operator::Operator;
-use crate::sender::ChannelSender;
 
 /// How long a pairing code is valid.
 pub const CODE_LIFETIME: Duration = Duration::from_hours(1);
@@ -212,6 +211,36 @@ impl Access {
             sender: pairing.sender.clone(),
             until: pairing.until.as_secs(),
         })
+    }
+}
+
+/// A token that stands for the person at the keyboard. Functions that change access require it.
+///
+/// Create one only where a command that a person typed is executed. It cannot be cloned, saved or deserialised, so nothing
+/// that came over a channel, a socket or a tool can become one.
+///
+/// ```compile_fail,E0277
+/// # use ringer_turn::Operator;
+/// let forged: Operator = serde_json::from_str("null").unwrap();
+/// ```
+/// ```compile_fail,E0423
+/// # use ringer_turn::Operator;
+/// let forged = Operator(());
+/// ```
+/// ```compile_fail,E0599
+/// # use ringer_turn::Operator;
+/// let two = Operator::at_the_keyboard().clone();
+/// ```
+///
+/// An agent that runs the command because a message asked for it is no operator. The program that has the command checks
+/// this (it has a terminal, and no agent runs it) before it creates one.
+#[derive(Debug)]
+pub struct Operator(());
+
+impl Operator {
+    /// Creates the token. The caller asserts that a person typed the command.
+    pub fn at_the_keyboard() -> Self {
+        Self(())
     }
 }
 

@@ -4,8 +4,7 @@ use std::collections::VecDeque;
 use std::fmt;
 
 use crate::error::Error;
-use crate::operator::Operator;
-use crate::pairing::AdmittedSender;
+use crate::pairing::{AdmittedSender, Operator};
 
 /// How many requests may be open at once. Further ones are not relayed; they still wait at the keyboard. A person cannot
 /// oversee more.
@@ -178,8 +177,8 @@ impl PermissionRelay {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::channel::ChannelSender;
     use crate::pairing::Access;
-    use crate::sender::ChannelSender;
     use crate::source::McpServer;
     use proptest::prelude::*;
     use std::time::Duration;

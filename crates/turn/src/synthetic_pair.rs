@@ -7,8 +7,7 @@
 use ringer_core::message::SessionNonce;
 use serde::Serialize;
 
-use crate::augment::{ToolOutcome, ToolResult};
-use crate::call::CallId;
+use crate::augment::{CallId, ToolOutcome, ToolResult};
 use crate::injection::Injection;
 
 /// The name of the tool. The model never calls it.

@@ -1,4 +1,4 @@
-//! Claude Code: the inputs of its hooks, recorded from version 2.1.325, and what it takes back.
+//! Claude Code: hook inputs, recorded from version 2.1.325, and the output that it accepts.
 
 mod prompt;
 mod session;
@@ -11,28 +11,25 @@ use ringer_core::agent::{AgentState, Authority, BlockedOn, SignalContent};
 use ringer_turn::escape_attribute;
 use serde_json::json;
 
-use super::adapter::Adapter;
+use super::adapter::{Adapter, PushMethod};
 use super::input::HookInput;
 use super::json::Value;
-use super::output::{DecisionOutput, to_json};
-use super::push_method::PushMethod;
-use super::reply::HookReply;
+use super::reply::{DecisionOutput, HookReply, to_json};
 use super::report::{BackgroundTasks, HookPoint, HookReport};
 use super::request;
-use super::sequence::is_allowed_sequence;
 use super::settings::{
     ClientSettings, FilePlace, Format, HookCheck, HookEntryForm, HookFile, InstalledHooks, McpForm,
     PopupSetting, SettingsFile,
 };
 use crate::setup::{Dialect, Obstacle};
 
-/// What it takes from one hook, in characters. More it puts into a file, which the model may not read.
+/// Maximum characters of output per hook. Claude Code puts a longer one into a file, which the model may not read.
 pub const CONTEXT_LIMIT: usize = 10_000;
 
-/// A permission notification that does not say for what; the hook `PermissionRequest` does.
+/// A permission notification without a subject; the hook `PermissionRequest` has one.
 const PERMISSION_FOR_ANYTHING: &str = "Claude needs your permission";
 
-/// Words in the type of a notification that is about the client itself, and the source they are for.
+/// Parts of the type of a notification that is about the client itself, and the source to report.
 const ABOUT_ITSELF: [(&str, &str); 4] = [
     ("rate_limit", "rate-limit-warning"),
     ("usage_limit", "rate-limit-warning"),
@@ -40,7 +37,7 @@ const ABOUT_ITSELF: [(&str, &str); 4] = [
     ("migrat", "model-migration"),
 ];
 
-/// The JSON that it takes in its settings.
+/// The JSON that Claude Code accepts in its settings.
 const DIALECT: Dialect = Dialect { comments: false, byte_order_mark: true };
 
 /// Claude Code.
@@ -63,9 +60,9 @@ pub(super) const ADAPTER: Adapter = Adapter {
         project_directory: ".claude",
         files: &[
             SettingsFile::new("settings.json", Format::Hooks),
-            // It keeps its own state there as well. Under this lock it reads the file again before it writes, so an entry
-            // that was written under the lock stays; others get lost (both seen with 2.1.325, while it starts). Its own
-            // `claude mcp add` would show no difference before, and would not lead back to the bytes.
+            // Claude Code keeps its own state in this file. Under this lock it reads the file again before it writes, so an entry
+            // that was written under the lock stays; others get lost (both observed with 2.1.325, while it starts). `claude mcp
+            // add` is no alternative: it shows no diff first, and cannot be undone to the exact bytes.
             SettingsFile {
                 place: FilePlace::In(|paths| paths.claude_dir.clone().unwrap_or_else(|| paths.home.clone())),
                 lock: Some(".lock"),
@@ -94,7 +91,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
             check: Some(HookCheck { dialect: DIALECT, find: find_obstacle }),
             after_change: None,
         }),
-        // Seen with 2.1.325 in a terminal that says it is kitty.
+        // Observed with 2.1.325 in a terminal that identifies itself as kitty.
         own_popups: Some(PopupSetting {
             key: "preferredNotifChannel",
             off: "notifications_disabled",
@@ -103,8 +100,8 @@ pub(super) const ADAPTER: Adapter = Adapter {
     },
 };
 
-/// One line of JSON, in the form that its own sessions use among each other. With the ids, because it drops a message that
-/// reads like the last one of the same sender.
+/// A line of JSON, in the form that sessions use among each other. It contains the ids, because Claude Code drops a message that
+/// equals the last one from the same sender.
 fn inbox_line(ids: &str, text: &str) -> String {
     let ids = escape_attribute(ids);
     let content = format!("{FROM_RINGER}{ids}\">\n{text}\n</cross-session-message>");
@@ -113,7 +110,7 @@ fn inbox_line(ids: &str, text: &str) -> String {
     line
 }
 
-/// `disableAllHooks`: of the files that set it, the first in Claude Code's own order counts.
+/// `disableAllHooks`: the first file that sets it counts, in Claude Code's order.
 fn find_obstacle(hooks: &InstalledHooks) -> Option<Obstacle> {
     let name = ADAPTER.display_name;
     let is_true = |path: &Path, key: &str| DIALECT.boolean(&(hooks.read)(path)?, &[key]);
@@ -138,21 +135,21 @@ fn read(event: &str, input: &HookInput) -> HookReport {
     let mut report = HookReport::new(input.text("session_id"), input.text("cwd"));
     report.turn_key = input.first_text(&["prompt_id", "turn_id"]).map(str::to_owned);
     report.call_id = input.first_text(&["tool_use_id", "tool_calls.0.tool_use_id"]).map(str::to_owned);
-    // `agent_type` alone is a main session that was started as some agent.
+    // `agent_type` alone marks a main session that was started as a custom agent.
     let subagent = input.text("agent_id").is_some() || event.starts_with("Subagent");
     match event {
         "SessionStart" => report.session_starts(input),
         "UserPromptSubmit" => {
             report.prompt_submitted(input);
-            report.confirmed_ids = input.text("prompt").map(of_ringer).unwrap_or_default();
+            report.confirmed_ids = input.text("prompt").map(ringer_message_ids).unwrap_or_default();
         }
         "PreToolUse" => report.before_tool(input),
-        // The person pressed Escape: the turn ends here without a Stop.
+        // The person pressed Escape: the turn ends without a `Stop`.
         "PostToolUseFailure" if input.flag("is_interrupt") && !subagent => report.interrupted(),
         "PostToolUse" | "PostToolUseFailure" => report.after_tool(input),
-        // A subagent's end is not the agent's, and a subagent in the background may end after the agent's turn.
+        // The end of a subagent is not the agent's, and a background subagent may end after the agent's turn.
         "Stop" | "StopFailure" | "SubagentStop" | "PostToolBatch" if subagent => report.alive(),
-        // All tools of the answer have run, so none of them asks any more.
+        // All tool calls of the message have run, so none of them asks any more.
         "PostToolBatch" => {
             report.state(AgentState::Working);
             report.hook_point = HookPoint::AfterTool;
@@ -169,32 +166,32 @@ fn read(event: &str, input: &HookInput) -> HookReport {
             report.background_tasks(background_tasks(input));
         }
         "StopFailure" => failure(input, &mut report),
-        // Asked for by hand it happens between two turns, and nothing would tell that it is over.
+        // A manual compaction happens between two turns, and no event would report its end.
         "PreCompact" if input.text("trigger") == Some("auto") => report.state(AgentState::Compacting),
         "PostCompact" if input.text("trigger") == Some("auto") => report.state(AgentState::Working),
         "PreCompact" | "PostCompact" | "SubagentStart" | "MessageDisplay" => report.alive(),
         "SessionEnd" => report.session_ends(input),
-        // A file that changed, a setting, an event of a later version: no sign of the agent.
+        // Other events, such as changed files or settings, say nothing about the agent.
         _ => {}
     }
     if let (Some(from), Some(to)) = (input.text("from_model"), input.text("to_model")) {
         report.observe("model-migration", &format!("model changed from {from} to {to}"), false);
     }
-    if subagent { report.of_subagent() } else { report }
+    if subagent { report.into_subagent() } else { report }
 }
 
-/// How a message begins that Ringer put into a session's inbox; the ids of what it carries follow.
+/// The beginning of a message that Ringer put into a session's inbox. The ids of its messages follow.
 pub const FROM_RINGER: &str = "<cross-session-message from=\"ringer\" from-name=\"Ringer\" id=\"";
 
-/// The ids of the messages that a prompt carries, if Ringer sent the prompt.
-fn of_ringer(prompt: &str) -> Vec<String> {
+/// The ids of Ringer's messages in a prompt, if Ringer sent the prompt.
+fn ringer_message_ids(prompt: &str) -> Vec<String> {
     let ids = prompt.strip_prefix(FROM_RINGER).and_then(|rest| rest.split_once('"'));
     ids.map(|(ids, _)| ids.split(' ').map(str::to_owned).collect()).unwrap_or_default()
 }
 
-/// Its own notifications come through a hook, and are believed as notifications all the same: one may come seconds after
-/// the permission was given, and none is a sign that a turn ended. `idle_prompt` says that the agent has been waiting,
-/// which the core tells once for each end of a turn, and not at all in the middle of one.
+/// Reports Claude Code's own notifications with the authority of a notification, although they come through a hook: one may come
+/// seconds after the permission was given, and none is a sign that a turn ended. `idle_prompt` says that the agent has been
+/// waiting, which the core reports once per end of a turn and never in the middle of one.
 fn notification(input: &HookInput, report: &mut HookReport) {
     let kind = input.text("notification_type").unwrap_or_default();
     let message = input.text("message");
@@ -218,8 +215,8 @@ fn notification(input: &HookInput, report: &mut HookReport) {
     }
 }
 
-/// The turn ended because something failed. That is an error also where a limit was the reason: the client does not try
-/// again by itself, and work that stopped is told.
+/// The turn failed. That is an error even if a limit was the reason: the client does not retry by itself, and stopped work is
+/// reported.
 fn failure(input: &HookInput, report: &mut HookReport) {
     let reason = input.text("error").unwrap_or("unknown");
     let details = input.first_text(&["last_assistant_message", "error_details"]);
@@ -237,8 +234,8 @@ fn failure(input: &HookInput, report: &mut HookReport) {
     }
 }
 
-/// What runs on after the turn. A shell may be a server that never ends; anything else ends and wakes the agent. Ringer's own
-/// listener does not count: it always runs.
+/// The tasks that are still running after the turn. A shell may be a server that never ends; any other task ends and wakes the
+/// agent. Ringer's own listener does not count: it always runs.
 fn background_tasks(input: &HookInput) -> BackgroundTasks {
     let tasks = input.get("background_tasks").unwrap_or(&Value::Null);
     let runs = |task: &&Value| {
@@ -247,9 +244,9 @@ fn background_tasks(input: &HookInput) -> BackgroundTasks {
     };
     let is_shell = |task: &&Value| matches!(task.text("type"), Some("shell" | "monitor"));
     let (shells, others): (Vec<&Value>, Vec<&Value>) = tasks.items().iter().filter(runs).partition(is_shell);
-    // A long list is not kept whole.
-    let unkept = tasks.seen().saturating_sub(tasks.items().len());
-    BackgroundTasks { running: shells.len() + unkept, pending: !others.is_empty() }
+    // A long list was truncated.
+    let truncated = tasks.seen().saturating_sub(tasks.items().len());
+    BackgroundTasks { running: shells.len() + truncated, pending: !others.is_empty() }
 }
 
 fn answer(event: &str, reply: &HookReply) -> DecisionOutput {
@@ -264,9 +261,50 @@ fn answer(event: &str, reply: &HookReply) -> DecisionOutput {
     output
 }
 
+/// Maximum output of one hook, in bytes.
+const MAX_SEQUENCES: usize = 16 * 1024;
+
+const ALLOWED: [&str; 6] = ["0", "1", "2", "9", "99", "777"];
+
+/// Returns true if Claude Code writes this text to its terminal for a hook. A hook has no terminal there, and the client lets few
+/// sequences pass: the title (OSC 0, 1, 2), notifications (OSC 9, 99, 777) and the bell. Anything else would lose the whole
+/// output.
+///
+/// ```
+/// use ringer_agents::client::is_allowed_sequence;
+///
+/// assert!(is_allowed_sequence("\x1b]9;build done\x07\x07"));
+/// assert!(!is_allowed_sequence("\x1b]52;c;c3RvbGVu\x07"));
+/// ```
+pub fn is_allowed_sequence(text: &str) -> bool {
+    if text.is_empty() || text.len() > MAX_SEQUENCES {
+        return false;
+    }
+    let mut rest = text;
+    while !rest.is_empty() {
+        match rest.strip_prefix('\x07').or_else(|| after_osc(rest)) {
+            Some(after) => rest = after,
+            None => return false,
+        }
+    }
+    true
+}
+
+/// The rest of the text after an allowed OSC sequence.
+fn after_osc(text: &str) -> Option<&str> {
+    let (number, rest) = text.strip_prefix("\x1b]")?.split_once(';')?;
+    if !ALLOWED.contains(&number) {
+        return None;
+    }
+    // The first control character must be the terminator: any other could start another sequence.
+    let end = rest.find(char::is_control)?;
+    rest[end..].strip_prefix('\x07').or_else(|| rest[end..].strip_prefix("\x1b\\"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
     use ringer_core::toast::Observation;
     use serde_json::json;
 
@@ -367,5 +405,51 @@ mod tests {
         check("PostCompact", json!({"trigger": "auto"}), SignalContent::State(AgentState::Working));
         check("SessionStart", json!({"source": "compact"}), SignalContent::Alive);
         check("SessionStart", json!({"source": "resume"}), SignalContent::State(AgentState::Ready));
+    }
+
+    #[test]
+    fn what_passes() {
+        for text in [
+            "\x07",
+            "\x1b]0;title\x07",
+            "\x1b]1;t\x1b\\",
+            "\x1b]2;\x07",
+            "\x1b]9;text ä\x1b\\\x07",
+            "\x1b]99;i=1:d=0:p=title;a\x1b\\\x1b]99;i=1:d=1:a=focus;\x1b\\",
+            "\x1b]777;notify;title;body\x07",
+        ] {
+            assert!(is_allowed_sequence(text), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn what_does_not() {
+        for text in [
+            "",
+            "text",
+            "\x1b]9;text\x07text",
+            "\x1b]9;text",
+            "\x1b]9\x07",
+            "\x1b]52;c;x\x07",
+            "\x1b]7501;state=done\x1b\\",
+            "\x1b]09;x\x07",
+            "\x1b]9;a\x1b[2J\x07",
+            "\x1b]9;a\nb\x07",
+            "\x1b]9;a\u{9b}2J\x07",
+            "\x1b[2J",
+            "\x1bPtmux;x\x1b\\",
+            "\u{9d}9;x\x07",
+        ] {
+            assert!(!is_allowed_sequence(text), "{text:?}");
+        }
+        assert!(!is_allowed_sequence(&"\x07".repeat(MAX_SEQUENCES + 1)));
+    }
+
+    proptest! {
+        #[test]
+        fn no_other_control_passes(text in "[\u{1b}\u{7}\\]\\\\;0129a\n\u{9c}]{0,12}") {
+            let harmless = !text.contains(['\n', '\u{9c}']) && text.ends_with(['\u{7}', '\\']);
+            prop_assert!(harmless || !is_allowed_sequence(&text));
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! Codex: the inputs of its hooks and of its `notify` program, recorded from version 0.166.0, and what it takes back.
+//! Codex: inputs of its hooks and its `notify` program, recorded from version 0.166.0, and the output that it accepts.
 
 pub(crate) mod prompt;
 mod trust;
@@ -6,11 +6,9 @@ mod trust;
 use ringer_core::agent::AgentState;
 use serde::Deserialize;
 
-use super::adapter::Adapter;
+use super::adapter::{Adapter, PushMethod};
 use super::input::HookInput;
-use super::output::{DecisionOutput, to_json};
-use super::push_method::PushMethod;
-use super::reply::HookReply;
+use super::reply::{DecisionOutput, HookReply, to_json};
 use super::report::{HookPoint, HookReport};
 use super::request;
 use super::session_file::{SessionActivity, SessionFiles, SessionStatus};
@@ -20,11 +18,11 @@ use super::settings::{
 };
 use crate::setup::{Dialect, Obstacle};
 
-/// The event name under which the JSON of the `notify` program is read.
+/// The event name for the JSON of the `notify` program.
 pub const NOTIFY: &str = "notify";
 
-/// How the prompt begins with which Codex has a title made for a conversation, on a thread of its own. Nothing else
-/// tells that thread from one of the person's.
+/// The beginning of the prompt with which Codex generates a title, in a separate thread. Nothing else distinguishes that thread
+/// from the person's.
 const TITLE_PROMPT: &str = "Generate a concise, single-line task title";
 
 /// Codex.
@@ -50,7 +48,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
         project_directory: ".codex",
         files: &[
             SettingsFile::new("hooks.json", Format::Hooks),
-            // Codex reads `notify` from the person's own file only.
+            // Codex reads `notify` from the person's file only.
             SettingsFile {
                 in_projects: false,
                 mcp: Some(McpForm::Table),
@@ -86,7 +84,7 @@ fn find_obstacle(hooks: &InstalledHooks) -> Option<Obstacle> {
     trust::find_obstacle(hooks, &config, &config_path)
 }
 
-/// What is read of a line of a session's log.
+/// The members of a line of a session log that are read.
 #[derive(Deserialize)]
 struct LogLine {
     payload: LogEvent,
@@ -107,7 +105,7 @@ struct LogError {
     message: Option<String>,
 }
 
-/// No hook tells of an interruption, or of an error of the server.
+/// Reads interruptions and server errors, which no hook reports.
 fn read_log_line(line: &[u8]) -> Option<SessionStatus> {
     let LogEvent { kind, reason, error, started_at, completed_at } =
         serde_json::from_slice::<LogLine>(line).ok()?.payload;
@@ -125,13 +123,13 @@ fn read_log_line(line: &[u8]) -> Option<SessionStatus> {
         },
         _ => return None,
     };
-    // It counts whole seconds, and the hooks' times have milliseconds.
+    // The log has whole seconds, hooks have milliseconds.
     Some(SessionStatus { activity, since_ms: seconds?.saturating_mul(1000).saturating_add(999) })
 }
 
 fn read(event: &str, input: &HookInput) -> HookReport {
-    if makes_a_title(input) {
-        return HookReport::default().of_subagent();
+    if is_title_thread(input) {
+        return HookReport::default().into_subagent();
     }
     if event == NOTIFY {
         return notify(input);
@@ -154,11 +152,11 @@ fn read(event: &str, input: &HookInput) -> HookReport {
         "SessionEnd" => report.session_ends(input),
         _ => {}
     }
-    if subagent { report.of_subagent() } else { report }
+    if subagent { report.into_subagent() } else { report }
 }
 
-/// The `notify` program is no notification to a person but Codex's own word that a turn ended, and the only one until
-/// its hooks are trusted. So it is believed like a hook. It comes after the Stop hook had its say, and cannot be answered.
+/// Reads the JSON of the `notify` program. It reports the end of a turn, and is the only report until the hooks are trusted, so
+/// it has the authority of a hook. It comes after the Stop hook and cannot be answered.
 fn notify(input: &HookInput) -> HookReport {
     let mut report = HookReport::new(input.first_text(&["thread-id", "thread_id"]), input.text("cwd"));
     report.turn_key = input.text("turn-id").map(str::to_owned);
@@ -169,7 +167,7 @@ fn notify(input: &HookInput) -> HookReport {
     report
 }
 
-fn makes_a_title(input: &HookInput) -> bool {
+fn is_title_thread(input: &HookInput) -> bool {
     let prompt = input.first_text(&["prompt", "input-messages.0"]);
     prompt.is_some_and(|prompt| prompt.trim_start().starts_with(TITLE_PROMPT))
 }
@@ -180,7 +178,7 @@ fn answer(event: &str, reply: &HookReply) -> DecisionOutput {
         "UserPromptSubmit" | "PostToolUse" => reply.turn_context(),
         _ => None,
     };
-    // Only at a Stop: after a tool, `block` would take the place of the tool's output.
+    // Only at a Stop: after a tool, `block` would replace the tool's output.
     let reason = reply.reason().filter(|_| event == "Stop");
     DecisionOutput::new(event, context, "block", reason)
 }
@@ -203,7 +201,7 @@ mod tests {
             ("UserPromptSubmit", json!({"session_id": "t", "prompt": prompt})),
         ] {
             let found = report(event, &input);
-            assert_eq!(found, HookReport::default().of_subagent(), "{event}");
+            assert_eq!(found, HookReport::default().into_subagent(), "{event}");
         }
     }
 

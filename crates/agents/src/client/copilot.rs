@@ -1,24 +1,21 @@
-//! GitHub Copilot CLI: from its documents, never run. The inputs of its hooks, in camel case, and what it takes back are
-//! those of the page "GitHub Copilot hooks reference" (docs.github.com, a copy of 2026).
+//! GitHub Copilot CLI, from its documentation; never run. Hook inputs (in camel case) and outputs follow the page "GitHub Copilot
+//! hooks reference" (docs.github.com, a copy of 2026).
 //!
-//! Two hooks are not asked for. `preToolUse` denies the tool when a hook of it fails, and Ringer must never cause that.
-//! `permissionRequest` comes before the rules decide whether the person is asked at all; the `notification` of the type
-//! `permission_prompt` comes when they are. An `agentStop` has no last message, so the end of a turn is reported
-//! without one.
+//! Two hooks are not used. A failing `preToolUse` hook denies the tool, and Ringer must never cause that. `permissionRequest`
+//! runs before the rules decide whether the person is asked at all; the `notification` of type `permission_prompt` comes when
+//! they are. An `agentStop` has no last message, so the end of a turn is reported without one.
 
 use ringer_core::agent::{AgentState, Authority, BlockedOn};
 use serde::Serialize;
 
-use super::adapter::Adapter;
+use super::adapter::{Adapter, PushMethod};
 use super::input::HookInput;
-use super::output::to_json;
-use super::push_method::PushMethod;
-use super::reply::HookReply;
+use super::reply::{HookReply, to_json};
 use super::report::{HookPoint, HookReport};
 use super::request;
 use super::settings::{ClientSettings, Format, HookEntryForm, HookFile, SettingsFile};
 
-/// What it appends to a tool's result at most, of all hooks together.
+/// Maximum characters that Copilot appends to a tool's result, for all hooks together.
 const CONTEXT_LIMIT: usize = 10_000;
 
 /// GitHub Copilot CLI.
@@ -39,7 +36,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
     settings: ClientSettings {
         user_directory: |paths| paths.named_or_home(paths.copilot_home.as_ref(), ".copilot"),
         project_directory: ".github",
-        // It reads every file of that directory; this one is named after Ringer.
+        // Copilot reads every file of that directory; this one is named after Ringer.
         files: &[SettingsFile::new("hooks/ringer.json", Format::Hooks)],
         hooks: Some(HookFile {
             events: &[
@@ -74,7 +71,7 @@ fn read(event: &str, input: &HookInput) -> HookReport {
             report.state(AgentState::Done);
             report.hook_point = HookPoint::Stopping { already_blocked: input.flag("stop_hook_active") };
         }
-        // It goes on by itself.
+        // Copilot retries by itself.
         "errorOccurred" if input.flag("recoverable") => report.alive(),
         "errorOccurred" => failure(input, &mut report),
         "sessionEnd" => report.state(AgentState::Exited),
@@ -83,8 +80,8 @@ fn read(event: &str, input: &HookInput) -> HookReport {
     report
 }
 
-/// It has no other hook that says that it waits: believed like a hook, or the `working` of the moment before would hold
-/// against it. The other types are about shells and agents in the background, which are silent.
+/// Reports prompts with the authority of a hook, because no other hook reports them; otherwise the `Working` of the moment before
+/// would outrank them. Other types are about background shells and agents, which are silent.
 fn notification(input: &HookInput, report: &mut HookReport) {
     let on = match input.text("notification_type") {
         Some("permission_prompt") => BlockedOn::Permission,
@@ -101,7 +98,7 @@ fn failure(input: &HookInput, report: &mut HookReport) {
     report.state_with(Authority::Hook, AgentState::Error, request::shorten(&text));
 }
 
-/// What it takes back.
+/// The output that Copilot accepts.
 #[derive(Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Output {
@@ -109,13 +106,13 @@ struct Output {
     decision: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
-    /// After a tool, behind its result; when a session begins, in the session.
+    /// After a tool, appended to its result; at the start of a session, added to its context.
     #[serde(skip_serializing_if = "Option::is_none")]
     additional_context: Option<String>,
 }
 
 fn answer(event: &str, reply: &HookReply) -> Output {
-    // What a hook of `userPromptSubmitted` says is dropped. After a tool that failed, only exit code 2 is heard.
+    // Copilot drops the output of `userPromptSubmitted` hooks. After a failed tool, only exit code 2 has an effect.
     let additional_context = match event {
         "sessionStart" => reply.start_context(),
         "postToolUse" => reply.turn_context(),
@@ -131,7 +128,7 @@ mod tests {
     use ringer_core::agent::SignalContent;
     use serde_json::json;
 
-    /// The fields that the documents show for every event, and those of one.
+    /// The fields that the documentation shows for every event, and those of one.
     fn report(event: &str, own: serde_json::Value) -> HookReport {
         let mut input =
             json!({"sessionId": "0e4f7c12-9ab3", "timestamp": 1_763_000_000_000_u64, "cwd": "/p"});
@@ -146,8 +143,14 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(event: &str, own: serde_json::Value, state: AgentState, moment: HookPoint, text: Option<&str>) {
-        report(event, own).assert_only_signal(state, moment, text);
+    fn check(
+        event: &str,
+        own: serde_json::Value,
+        state: AgentState,
+        hook_point: HookPoint,
+        text: Option<&str>,
+    ) {
+        report(event, own).assert_only_signal(state, hook_point, text);
     }
 
     #[test]
@@ -202,14 +205,14 @@ mod tests {
 
     #[test]
     fn what_it_takes_from_documents() {
-        let said = |event: &str, reply: &HookReply| serde_json::to_value(answer(event, reply)).unwrap();
+        let output = |event: &str, reply: &HookReply| serde_json::to_value(answer(event, reply)).unwrap();
         let context = HookReply::with_context("hello");
-        assert_eq!(said("postToolUse", &context), json!({"additionalContext": "hello"}));
+        assert_eq!(output("postToolUse", &context), json!({"additionalContext": "hello"}));
         let block = json!({"decision": "block", "reason": "go"});
-        assert_eq!(said("agentStop", &HookReply::with_stop_reason("go")), block);
+        assert_eq!(output("agentStop", &HookReply::with_stop_reason("go")), block);
         for event in ["userPromptSubmitted", "postToolUseFailure", "notification", "agentStop", "sessionEnd"]
         {
-            assert_eq!(said(event, &context), json!({}), "{event}");
+            assert_eq!(output(event, &context), json!({}), "{event}");
         }
     }
 

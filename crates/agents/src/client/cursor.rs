@@ -1,24 +1,22 @@
-//! Cursor, the editor and its CLI: from its documents, never run. The inputs of its hooks and what it takes back are those
-//! of its page "Hooks" (cursor.com/docs/hooks, a copy of 2026).
+//! Cursor, the editor and its CLI, from its documentation; never run. Hook inputs and outputs follow the page "Hooks"
+//! (cursor.com/docs/hooks, a copy of 2026).
 //!
-//! What the page leaves open is left out. No hook says that Cursor waits for a permission, so nothing here does. A `stop`
-//! has no last message, so the end of a turn is reported without one. It does not say in which conversation the tools
-//! of a subagent run, so the hooks of subagents are not asked for.
+//! What the page leaves open is not used. No hook reports that Cursor waits for a permission. A `stop` has no last message, so
+//! the end of a turn is reported without one. The page does not say in which conversation the tools of a subagent run, so
+//! subagent hooks are not used.
 
 use ringer_core::agent::{AgentState, Authority};
 use serde::Serialize;
 
-use super::adapter::Adapter;
+use super::adapter::{Adapter, PushMethod};
 use super::input::HookInput;
 use super::json::Value;
-use super::output::to_json;
-use super::push_method::PushMethod;
-use super::reply::HookReply;
+use super::reply::{HookReply, to_json};
 use super::report::{HookPoint, HookReport};
 use super::request;
 use super::settings::{ClientSettings, Format, HookEntryForm, HookFile, McpForm, SettingsFile};
 
-/// How often it takes a follow-up of a `stop` hook in one conversation, unless the hook's entry says otherwise; ours does
+/// How many follow-ups of `stop` hooks Cursor accepts in one conversation. A hook's entry may set another limit; Ringer's does
 /// not.
 const LOOP_LIMIT: u32 = 5;
 
@@ -42,7 +40,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
         project_directory: ".cursor",
         files: &[
             SettingsFile::new("hooks.json", Format::Hooks),
-            // As its page "Model Context Protocol" shows it (docs.cursor.com, a copy of 2026).
+            // From the page "Model Context Protocol" (docs.cursor.com, a copy of 2026).
             SettingsFile::with_mcp_servers(
                 "mcp.json",
                 McpForm::Command { servers: "mcpServers", has_type: false },
@@ -66,7 +64,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
 };
 
 fn read(event: &str, input: &HookInput) -> HookReport {
-    // The person's own hooks run in `~/.cursor`, so only the workspace says where the agent is.
+    // User hooks run in `~/.cursor`, so only the workspace tells where the agent is.
     let cwd = input.first_text(&["workspace_roots.0", "cwd"]);
     let mut report = HookReport::new(input.first_text(&["conversation_id", "session_id"]), cwd);
     report.turn_key = input.text("generation_id").map(str::to_owned);
@@ -75,7 +73,7 @@ fn read(event: &str, input: &HookInput) -> HookReport {
         "sessionStart" => report.session_starts(input),
         "beforeSubmitPrompt" => report.prompt_submitted(input),
         "postToolUse" | "postToolUseFailure" => {
-            // The person stopped it: the `stop` that follows says how the turn ended.
+            // The person stopped the agent: the `stop` that follows reports how the turn ended.
             if input.flag("is_interrupt") {
                 report.alive();
             } else {
@@ -93,44 +91,44 @@ fn read(event: &str, input: &HookInput) -> HookReport {
     report
 }
 
-/// Only a turn that completed is made to go on: a person who stopped it wants it stopped.
+/// Only a completed turn is continued: a person who stopped it wants it stopped.
 fn stop(input: &HookInput, report: &mut HookReport) {
     let why = |text: &str| Some(text.to_owned());
     match input.text("status") {
         Some("aborted") => report.state_with(Authority::Hook, AgentState::Ready, why("aborted")),
         Some("error") => report.state(AgentState::Error),
         _ => {
-            let followed = followed(input);
+            let follow_ups = follow_up_count(input);
             report.state(AgentState::Done);
-            // One more would be passed over, and what it carries would be lost.
-            if followed < LOOP_LIMIT {
-                report.hook_point = HookPoint::Stopping { already_blocked: followed > 0 };
+            // Cursor would ignore one more, and its messages would be lost.
+            if follow_ups < LOOP_LIMIT {
+                report.hook_point = HookPoint::Stopping { already_blocked: follow_ups > 0 };
             }
         }
     }
 }
 
-/// How often a follow-up made it go on already.
-fn followed(input: &HookInput) -> u32 {
+/// How many follow-ups have continued the turn.
+fn follow_up_count(input: &HookInput) -> u32 {
     match input.get("loop_count") {
         Some(Value::Number(count)) => count.parse().unwrap_or(LOOP_LIMIT),
         _ => 0,
     }
 }
 
-/// What it takes back.
+/// The output that Cursor accepts.
 #[derive(Debug, Default, PartialEq, Eq, Serialize)]
 struct Output {
-    /// After a tool, behind its result; when a session begins, in its first context.
+    /// After a tool, appended to its result; at the start of a session, added to its context.
     #[serde(skip_serializing_if = "Option::is_none")]
     additional_context: Option<String>,
-    /// After a turn: the next message, as if the person had sent it.
+    /// After a turn: submitted as the next prompt.
     #[serde(skip_serializing_if = "Option::is_none")]
     followup_message: Option<String>,
 }
 
 fn answer(event: &str, reply: &HookReply) -> Output {
-    // A prompt can be held back there, but nothing can be said with it; nor with a tool that failed.
+    // Hooks for prompts and failed tools cannot add context.
     let additional_context = match event {
         "sessionStart" => reply.start_context(),
         "postToolUse" => reply.turn_context(),
@@ -145,7 +143,7 @@ mod tests {
     use ringer_core::agent::SignalContent;
     use serde_json::json;
 
-    /// The fields that the documents show for every event, and those of one.
+    /// The fields that the documentation shows for every event, and those of one.
     fn report(event: &str, own: serde_json::Value) -> HookReport {
         let mut input = json!({
             "conversation_id": "cdefee2d-2727-4b73-bf77-d9d830f31d2a",
@@ -169,8 +167,14 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(event: &str, own: serde_json::Value, state: AgentState, moment: HookPoint, text: Option<&str>) {
-        report(event, own).assert_only_signal(state, moment, text);
+    fn check(
+        event: &str,
+        own: serde_json::Value,
+        state: AgentState,
+        hook_point: HookPoint,
+        text: Option<&str>,
+    ) {
+        report(event, own).assert_only_signal(state, hook_point, text);
     }
 
     #[test]
@@ -219,12 +223,12 @@ mod tests {
 
     #[test]
     fn what_it_takes_from_documents() {
-        let said = |event: &str, reply: &HookReply| serde_json::to_value(answer(event, reply)).unwrap();
+        let output = |event: &str, reply: &HookReply| serde_json::to_value(answer(event, reply)).unwrap();
         let context = HookReply::with_context("hello");
-        assert_eq!(said("postToolUse", &context), json!({"additional_context": "hello"}));
-        assert_eq!(said("stop", &HookReply::with_stop_reason("go")), json!({"followup_message": "go"}));
+        assert_eq!(output("postToolUse", &context), json!({"additional_context": "hello"}));
+        assert_eq!(output("stop", &HookReply::with_stop_reason("go")), json!({"followup_message": "go"}));
         for event in ["beforeSubmitPrompt", "postToolUseFailure", "stop", "sessionEnd"] {
-            assert_eq!(said(event, &context), json!({}), "{event}");
+            assert_eq!(output(event, &context), json!({}), "{event}");
         }
     }
 

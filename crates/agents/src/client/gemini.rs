@@ -1,13 +1,11 @@
-//! Gemini CLI: the inputs of its hooks, recorded from version 0.61.0, and what it takes back.
+//! Gemini CLI: hook inputs, recorded from version 0.61.0, and the output that it accepts.
 
 use ringer_core::agent::{AgentState, Authority, BlockedOn, SignalContent};
 
-use super::adapter::Adapter;
+use super::adapter::{Adapter, PushMethod};
 use super::input::HookInput;
 use super::json::Value;
-use super::output::{DecisionOutput, to_json};
-use super::push_method::PushMethod;
-use super::reply::HookReply;
+use super::reply::{DecisionOutput, HookReply, to_json};
 use super::report::{HookPoint, HookReport};
 use super::request;
 use super::settings::{
@@ -15,10 +13,10 @@ use super::settings::{
 };
 use crate::setup::{Dialect, Obstacle};
 
-/// The name of Ringer's hooks in Gemini's settings, by which the user can switch them off.
+/// The name of Ringer's hooks in Gemini's settings, by which the person can disable them.
 const HOOK_NAME: &str = "ringer";
 
-/// The JSON that it takes in its settings.
+/// The JSON that Gemini CLI accepts in its settings.
 const DIALECT: Dialect = Dialect { comments: true, byte_order_mark: false };
 
 /// Gemini CLI.
@@ -54,7 +52,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
                 "SessionEnd",
                 "PreCompress",
             ],
-            // Gemini shows this name in its hook panel; without it, the whole shell line. It counts milliseconds.
+            // Gemini shows this name in its hook panel; without it, the whole shell line. Timeouts are in milliseconds.
             entry: HookEntryForm::Group { name: Some(HOOK_NAME), timeout_per_second: 1000 },
             check: Some(HookCheck { dialect: DIALECT, find: find_obstacle }),
             after_change: None,
@@ -86,21 +84,21 @@ fn read(event: &str, input: &HookInput) -> HookReport {
         }
         "BeforeAgent" => {
             let prompt = input.text("prompt").map(without_context).unwrap_or_default();
-            report.prompted(request::is_of_person(prompt));
+            report.prompted(request::is_from_person(prompt));
             report.text = input.text("prompt").map(without_context).and_then(request::shorten);
             report.hook_point = HookPoint::PromptSubmitted;
         }
         "BeforeTool" => report.before_tool(input),
         "AfterTool" => {
             report.after_tool(input);
-            // Of a tool that could not run the model gets the error alone, without what a hook has added.
+            // If a tool could not run, the model gets only the error, without a hook's context.
             if input.get("tool_response.error").is_some_and(|error| *error != Value::Null) {
                 report.hook_point = HookPoint::Other;
             }
         }
         "AfterAgent" => report.done(input, "prompt_response"),
         "Notification" => notification(input, &mut report),
-        // It comes in every turn, whether there is something to compress or not.
+        // `PreCompress` comes in every turn, even if there is nothing to compress.
         "PreCompress" | "BeforeModel" | "AfterModel" | "BeforeToolSelection" => report.alive(),
         "SessionEnd" => report.session_ends(input),
         _ => {}
@@ -108,8 +106,8 @@ fn read(event: &str, input: &HookInput) -> HookReport {
     report
 }
 
-/// It has no other hook for permissions, and asks at once: believed like a hook, or the `working` of the moment before
-/// would hold against it.
+/// Reports permission prompts with the authority of a hook, because no other hook reports them; otherwise the `Working` of the
+/// moment before would outrank them.
 fn notification(input: &HookInput, report: &mut HookReport) {
     let details = input.get("details").unwrap_or(&Value::Null);
     let message = input.text("message").and_then(request::shorten);
@@ -123,7 +121,7 @@ fn notification(input: &HookInput, report: &mut HookReport) {
         return;
     }
     let title = details.text("title").map(|title| title.strip_prefix("Confirm ").unwrap_or(title));
-    let wish = match (title, details.text("command")) {
+    let request_line = match (title, details.text("command")) {
         (Some(title), Some(command)) if !title.contains(command) => {
             request::shorten(&format!("{title}: {command}"))
         }
@@ -131,10 +129,10 @@ fn notification(input: &HookInput, report: &mut HookReport) {
         (None, Some(command)) => request::shorten(command),
         (None, None) => message,
     };
-    report.state_with(Authority::Hook, AgentState::Blocked(BlockedOn::Permission), wish);
+    report.state_with(Authority::Hook, AgentState::Blocked(BlockedOn::Permission), request_line);
 }
 
-/// What the person said: a hook's context stands before it, in the prompt itself.
+/// Strips the context that a hook put before the person's prompt.
 fn without_context(prompt: &str) -> &str {
     let after = prompt.strip_prefix("<hook_context>").and_then(|rest| rest.split_once("</hook_context>"));
     after.map_or(prompt, |(_, after)| after)
@@ -181,12 +179,12 @@ mod tests {
 
     #[test]
     fn nothing_goes_into_the_result_of_a_tool_that_could_not_run() {
-        let check = |response: serde_json::Value, moment: HookPoint| {
+        let check = |response: serde_json::Value, hook_point: HookPoint| {
             let input = json!({"session_id": "s", "tool_response": response});
             let report = read("AfterTool", &HookInput::read(input.to_string().as_bytes()).unwrap());
             assert_eq!(
                 (report.hook_point, &report.signals[0].content),
-                (moment, &SignalContent::State(AgentState::Working))
+                (hook_point, &SignalContent::State(AgentState::Working))
             );
         };
         check(json!({"llmContent": "Exit Code: 3", "error": null}), HookPoint::AfterTool);

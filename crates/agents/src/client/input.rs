@@ -1,13 +1,13 @@
-//! A hook's standard input, as far as Ringer reads it.
+//! The known members of a hook's standard input.
 
 use std::io::Read;
 
 use super::json::{InputError, Limits, Reader, Value};
 use super::text::{MAX_TAIL, TruncatedText};
 
-/// The longest input that is read, in bytes. More is refused: no client sends it.
+/// Maximum input size, in bytes. No client sends more; it is rejected.
 pub const MAX_INPUT: u64 = 64 * 1024 * 1024;
-/// The longest text that is kept whole, in bytes. Of a longer one its beginning and its end are kept.
+/// Maximum size of a text that is kept whole, in bytes. A longer one keeps its beginning and its end.
 pub const MAX_KEPT: usize = 16 * 1024;
 
 const LIMITS: Limits = Limits {
@@ -18,10 +18,9 @@ const LIMITS: Limits = Limits {
     keeps: is_known,
 };
 
-/// The members that Ringer reads, at any depth. Of what a tool answered only whether it failed is among them: the
-/// rest is what is big.
+/// The members that Ringer reads, at any depth. Of a tool's result only its error is among them: the rest is large.
 const KNOWN: &[&str] = &[
-    // Who, where, which turn.
+    // Identity, place, turn.
     "session_id",
     "conversation_id",
     "sessionID",
@@ -47,7 +46,7 @@ const KNOWN: &[&str] = &[
     "event",
     "properties",
     "info",
-    // Beginning and end.
+    // Start and end.
     "source",
     "reason",
     "trigger",
@@ -61,7 +60,7 @@ const KNOWN: &[&str] = &[
     "session_crons",
     "is_interrupt",
     "ends_with_turn",
-    // Words.
+    // Texts.
     "prompt",
     "prompt_response",
     "message",
@@ -77,7 +76,7 @@ const KNOWN: &[&str] = &[
     "recoverable",
     "name",
     "data",
-    // Tools, and what they are to do.
+    // Tools and their arguments.
     "tool",
     "tool_name",
     "tool_use_id",
@@ -113,10 +112,10 @@ fn is_known(name: &str) -> bool {
     KNOWN.contains(&name)
 }
 
-/// A hook's input: the known fields, each cut to a limit.
+/// A hook's input: the known members, each truncated to a limit.
 ///
-/// It takes less than half a megabyte, whatever it was read from. Unknown fields are skipped:
-/// clients add some with every version.
+/// It takes less than half a megabyte, whatever the size of the input. Unknown members are skipped: clients add some with every
+/// version.
 ///
 /// ```
 /// use ringer_agents::client::HookInput;
@@ -132,7 +131,7 @@ pub struct HookInput {
 }
 
 impl HookInput {
-    /// Reads to the end. Anything but one JSON object is an error.
+    /// Reads one JSON object. Anything else is an error.
     pub fn read(source: impl Read) -> Result<Self, InputError> {
         match Reader::new(source, LIMITS).document()? {
             Some(root @ Value::Map(_)) => Ok(Self { root }),
@@ -140,33 +139,33 @@ impl HookInput {
         }
     }
 
-    /// A text, by the names that lead to it, joined by dots. An empty one counts as none; a long one is cut.
+    /// The text at a dotted path, truncated. `None` if it is empty.
     pub fn text(&self, path: &str) -> Option<&str> {
         self.whole_text(path).map(|text| text.head.as_str())
     }
 
-    /// The first of these texts that is there.
+    /// The first text that is present.
     pub fn first_text(&self, paths: &[&str]) -> Option<&str> {
         paths.iter().find_map(|path| self.text(path))
     }
 
-    /// Whether something is said to be so. What is not said is not so.
+    /// Returns true if the value is `true`. A missing value is false.
     pub fn flag(&self, path: &str) -> bool {
         matches!(self.get(path), Some(Value::Bool(true)))
     }
 
-    /// Whether a text was too long to be kept whole.
+    /// Returns true if the text was truncated.
     pub fn is_cut(&self, path: &str) -> bool {
         self.whole_text(path).is_some_and(|text| text.cut)
     }
 
-    /// A text as a whole; of one that was cut, its beginning and its end.
+    /// The whole text; of a truncated one, its beginning and its end.
     pub fn full_text(&self, path: &str) -> Option<String> {
         let text = self.whole_text(path)?;
         Some(if text.cut { format!("{}\n…\n{}", text.head, text.tail) } else { text.head.clone() })
     }
 
-    /// The last line of a text that says anything, even if the text was cut.
+    /// The last non-blank line of a text, even if the text was truncated.
     pub fn last_line(&self, path: &str) -> Option<&str> {
         let text = self.whole_text(path)?;
         let end = if text.cut { &text.tail } else { &text.head };
@@ -186,7 +185,7 @@ impl HookInput {
 }
 
 impl Value {
-    /// The value that names, joined by dots, lead to; a number leads into a list.
+    /// The value at a dotted path. A number indexes a list.
     pub(super) fn get(&self, path: &str) -> Option<&Self> {
         path.split('.').try_fold(self, |value, step| match value {
             Self::Map(members) => members.iter().find(|(name, _)| name == step).map(|(_, value)| value),
@@ -195,7 +194,7 @@ impl Value {
         })
     }
 
-    /// A text in it, if it says anything.
+    /// The text at a dotted path, unless it is empty.
     pub(super) fn text(&self, path: &str) -> Option<&str> {
         match self.get(path)? {
             Self::Text(text) if !text.head.is_empty() => Some(&text.head),
@@ -203,7 +202,7 @@ impl Value {
         }
     }
 
-    /// What a list has, as far as it was kept.
+    /// The items of a list that were kept.
     pub(super) fn items(&self) -> &[Self] {
         match self {
             Self::List { items, .. } => items,
@@ -211,7 +210,7 @@ impl Value {
         }
     }
 
-    /// How many a list had.
+    /// The number of items that the list had, kept or not.
     pub(super) fn seen(&self) -> usize {
         match self {
             Self::List { seen, .. } => *seen,

@@ -1,21 +1,20 @@
-//! A JSON reader that keeps little of a document, however long the document is.
+//! A JSON reader that keeps little of a document, however long it is.
 //!
-//! A tool's result may have fifty megabytes. `serde_json` reads a whole string before its length can be checked; this reads
-//! in small steps, keeps the members whose names are known, cuts long texts while it reads them, and walks over the
-//! rest. On what it keeps it agrees with `serde_json`, with one exception: a text with half a surrogate pair, which
-//! JavaScript writes when it cuts an emoji in two, is repaired and not refused.
+//! A tool's result may have fifty megabytes. `serde_json` reads a whole string before its length can be checked; this reader
+//! reads in small chunks, keeps the members whose names are known, truncates long texts while it reads them, and skips the rest.
+//! For what it keeps it agrees with `serde_json`, with one exception: half a surrogate pair, which JavaScript writes when it cuts
+//! an emoji in two, is replaced and not rejected.
 
 use std::io::{self, Read};
 
 use super::text::{TextBuilder, TruncatedText};
 
-/// How deep arrays and objects may be nested: as deep as `serde_json` goes.
+/// Maximum nesting depth, the same as in `serde_json`.
 const MAX_DEPTH: usize = 127;
-/// The longest number that is kept, in bytes. A longer one is cut: nothing here counts.
+/// Maximum bytes kept of a number. A longer one is truncated: nothing here computes with numbers.
 const MAX_NUMBER: usize = 64;
-/// What is read at once.
 const READ_CHUNK: usize = 32 * 1024;
-/// What a value costs besides its text: about what it takes in memory.
+/// The cost of a value besides its text: about what it takes in memory.
 const NODE_COST: usize = 128;
 
 /// Why an input cannot be read.
@@ -25,57 +24,57 @@ pub enum InputError {
     /// It is not JSON.
     #[error("byte {at}: expected {expected}")]
     Syntax {
-        /// Where, counted from 0.
+        /// Byte offset, from 0.
         at: u64,
-        /// What should be there.
+        /// What was expected there.
         expected: &'static str,
     },
-    /// It ends too early.
+    /// The document ends too early.
     #[error("it ends in the middle")]
     Ends,
-    /// It is nested too deep.
+    /// The nesting is too deep.
     #[error("byte {at}: nested more than {MAX_DEPTH} deep")]
     TooDeep {
-        /// Where.
+        /// Byte offset, from 0.
         at: u64,
     },
-    /// It is too long.
+    /// The document is too long.
     #[error("more than {most} bytes")]
     TooLong {
-        /// The limit.
+        /// The limit, in bytes.
         most: u64,
     },
-    /// It cannot be read at all.
+    /// Reading failed.
     #[error("cannot be read")]
     Read(#[from] io::Error),
 }
 
-/// What of a document is kept.
+/// What to keep of a document.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Limits {
-    /// The longest document, in bytes.
+    /// Maximum size of the document, in bytes.
     pub(super) document: u64,
-    /// The longest text, in bytes; of a longer one the beginning and a little of the end.
+    /// Maximum size of a text, in bytes; a longer one keeps its beginning and a little of its end.
     pub(super) text: usize,
-    /// What one member of the outermost object may take, so that none can crowd out the others.
+    /// Budget of one member of the outermost object, so that none can crowd out the others.
     pub(super) field: usize,
-    /// What all of them may take.
+    /// Budget of all of them.
     pub(super) total: usize,
-    /// Which members are kept, at any depth.
+    /// The members to keep, at any depth.
     pub(super) keeps: fn(&str) -> bool,
 }
 
-/// A value, as far as it was kept.
+/// A value; lists and maps may be incomplete.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Value {
     Null,
     Bool(bool),
-    /// As it was written.
+    /// As written.
     Number(String),
     Text(TruncatedText),
     List {
         items: Vec<Value>,
-        /// How many there were, kept or not.
+        /// The number of items, kept or not.
         seen: usize,
     },
     Map(Vec<(String, Value)>),
@@ -91,7 +90,7 @@ pub(super) struct Reader<R> {
     buffer: Vec<u8>,
     at: usize,
     end: usize,
-    /// Where the buffer begins in the document.
+    /// Offset of the buffer in the document.
     offset: u64,
 }
 
@@ -101,14 +100,14 @@ impl<R: Read> Reader<R> {
         Self { source, limits, budget, buffer: vec![0; READ_CHUNK], at: 0, end: 0, offset: 0 }
     }
 
-    /// The whole document. `None` where its one value was too much to keep.
+    /// Reads the document. `None` if its one value was too large to keep.
     ///
-    /// An object or array that is complete is taken without waiting for the end of the input: a client may keep the pipe
-    /// open. What was read together with it still has to be white space.
+    /// A complete object or array is returned without waiting for the end of the input: a client may keep the pipe open. What was
+    /// read together with it must still be white space.
     pub(super) fn document(mut self) -> Result<Option<Value>> {
         let mut budget = self.budget;
         self.skip_space()?;
-        let ends_itself = matches!(self.need()?, b'{' | b'[');
+        let ends_itself = matches!(self.require()?, b'{' | b'[');
         let value = self.value(0, Some(&mut budget))?;
         let rest = &self.buffer[self.at..self.end];
         if ends_itself && rest.iter().all(|byte| b" \t\n\r".contains(byte)) {
@@ -127,7 +126,7 @@ impl<R: Read> Reader<R> {
             *budget -= NODE_COST;
             budget
         });
-        match self.need()? {
+        match self.require()? {
             b'{' => self.object(depth + 1, keep),
             b'[' => self.array(depth + 1, keep),
             b'"' => {
@@ -148,18 +147,18 @@ impl<R: Read> Reader<R> {
     }
 
     fn object(&mut self, depth: usize, mut keep: Option<&mut usize>) -> Result<Option<Value>> {
-        self.open(depth)?;
+        self.enter(depth)?;
         let mut members: Vec<(String, Value)> = Vec::new();
         let mut first = true;
-        while self.more(b'}', first)? {
+        while self.has_next(b'}', first)? {
             first = false;
             self.skip_space()?;
-            if self.need()? != b'"' {
+            if self.require()? != b'"' {
                 return Err(self.expected("a name"));
             }
             let name = self.text(Some(self.limits.text))?;
             self.skip_space()?;
-            self.take(b':', "a colon")?;
+            self.consume(b':', "a colon")?;
             let known = !name.cut && (self.limits.keeps)(&name.head);
             let value = match keep.as_deref_mut().filter(|_| known) {
                 None => self.value(depth, None)?,
@@ -176,7 +175,7 @@ impl<R: Read> Reader<R> {
                 }
             };
             let Some(value) = value else { continue };
-            // Of two members of one name the later counts, as everywhere.
+            // The last of two members with the same name counts, as in other parsers.
             match members.iter_mut().find(|(own, _)| *own == name.head) {
                 Some((_, old)) => *old = value,
                 None => members.push((name.head, value)),
@@ -186,16 +185,16 @@ impl<R: Read> Reader<R> {
     }
 
     fn array(&mut self, depth: usize, mut keep: Option<&mut usize>) -> Result<Option<Value>> {
-        self.open(depth)?;
+        self.enter(depth)?;
         let (mut items, mut seen) = (Vec::new(), 0);
-        while self.more(b']', seen == 0)? {
+        while self.has_next(b']', seen == 0)? {
             items.extend(self.value(depth, keep.as_deref_mut())?);
             seen += 1;
         }
         Ok(keep.map(|_| Value::List { items, seen }))
     }
 
-    fn open(&mut self, depth: usize) -> Result<()> {
+    fn enter(&mut self, depth: usize) -> Result<()> {
         if depth > MAX_DEPTH {
             return Err(InputError::TooDeep { at: self.position() });
         }
@@ -203,52 +202,52 @@ impl<R: Read> Reader<R> {
         Ok(())
     }
 
-    /// Whether another item follows, past the comma between two; past the closing sign if none does.
-    fn more(&mut self, close: u8, first: bool) -> Result<bool> {
+    /// Skips the comma and returns true if another item follows; otherwise skips the closing bracket.
+    fn has_next(&mut self, close: u8, first: bool) -> Result<bool> {
         self.skip_space()?;
-        if self.need()? == close {
+        if self.require()? == close {
             self.at += 1;
             return Ok(false);
         }
         if !first {
-            self.take(b',', "a comma or the end of the list")?;
+            self.consume(b',', "a comma or the end of the list")?;
         }
         Ok(true)
     }
 
     fn word(&mut self, word: &[u8], value: Value, keep: bool) -> Result<Option<Value>> {
         for byte in word {
-            self.take(*byte, "true, false or null")?;
+            self.consume(*byte, "true, false or null")?;
         }
         Ok(keep.then_some(value))
     }
 
     fn number(&mut self) -> Result<String> {
         let mut raw = String::new();
-        self.optional(&mut raw, b"-")?;
-        if !self.optional(&mut raw, b"0")? {
+        self.accept(&mut raw, b"-")?;
+        if !self.accept(&mut raw, b"0")? {
             self.digits(&mut raw)?;
         }
-        if self.optional(&mut raw, b".")? {
+        if self.accept(&mut raw, b".")? {
             self.digits(&mut raw)?;
         }
-        if self.optional(&mut raw, b"eE")? {
-            self.optional(&mut raw, b"+-")?;
+        if self.accept(&mut raw, b"eE")? {
+            self.accept(&mut raw, b"+-")?;
             self.digits(&mut raw)?;
         }
         Ok(raw)
     }
 
     fn digits(&mut self, raw: &mut String) -> Result<()> {
-        if !self.optional(raw, b"0123456789")? {
+        if !self.accept(raw, b"0123456789")? {
             return Err(self.expected("a digit"));
         }
-        while self.optional(raw, b"0123456789")? {}
+        while self.accept(raw, b"0123456789")? {}
         Ok(())
     }
 
-    /// Takes one of these bytes if it comes next.
-    fn optional(&mut self, raw: &mut String, bytes: &[u8]) -> Result<bool> {
+    /// Reads one of these bytes if it comes next.
+    fn accept(&mut self, raw: &mut String, bytes: &[u8]) -> Result<bool> {
         let Some(byte) = self.peek()?.filter(|byte| bytes.contains(byte)) else { return Ok(false) };
         self.at += 1;
         if raw.len() < MAX_NUMBER {
@@ -257,34 +256,34 @@ impl<R: Read> Reader<R> {
         Ok(true)
     }
 
-    /// A text, of which at most so many bytes are kept; `None` keeps nothing.
+    /// Reads a text and keeps at most `most` bytes of its beginning; `None` keeps nothing.
     fn text(&mut self, most: Option<usize>) -> Result<TruncatedText> {
-        self.take(b'"', "a text")?;
-        let mut kept = TextBuilder::new(most);
+        self.consume(b'"', "a text")?;
+        let mut builder = TextBuilder::new(most);
         loop {
-            self.need()?;
+            self.require()?;
             let rest = &self.buffer[self.at..self.end];
             let plain = rest.iter().position(|byte| matches!(byte, b'"' | b'\\' | 0..=0x1f));
             let run = plain.unwrap_or(rest.len());
-            kept.push(&rest[..run]);
+            builder.push(&rest[..run]);
             self.at += run;
             match rest.get(run).copied() {
                 None => {}
                 Some(b'"') => {
                     self.at += 1;
-                    return Ok(kept.finish());
+                    return Ok(builder.finish());
                 }
                 Some(b'\\') => {
                     self.at += 1;
-                    self.escape(&mut kept)?;
+                    self.escape(&mut builder)?;
                 }
                 Some(_) => return Err(self.expected("no control character in a text")),
             }
         }
     }
 
-    fn escape(&mut self, kept: &mut TextBuilder) -> Result<()> {
-        let byte = self.need()?;
+    fn escape(&mut self, builder: &mut TextBuilder) -> Result<()> {
+        let byte = self.require()?;
         self.at += 1;
         let plain = match byte {
             b'"' | b'\\' | b'/' => byte,
@@ -296,11 +295,11 @@ impl<R: Read> Reader<R> {
             b'u' => {
                 let mut unit = 0;
                 for _ in 0..4 {
-                    let digit = char::from(self.need()?).to_digit(16);
+                    let digit = char::from(self.require()?).to_digit(16);
                     unit = unit * 16 + digit.ok_or_else(|| self.expected("four hex digits"))?;
                     self.at += 1;
                 }
-                kept.push_unit(unit);
+                builder.push_unit(unit);
                 return Ok(());
             }
             _ => {
@@ -308,7 +307,7 @@ impl<R: Read> Reader<R> {
                 return Err(self.expected("an escape"));
             }
         };
-        kept.push(&[plain]);
+        builder.push(&[plain]);
         Ok(())
     }
 
@@ -319,15 +318,15 @@ impl<R: Read> Reader<R> {
         Ok(())
     }
 
-    fn take(&mut self, byte: u8, expected: &'static str) -> Result<()> {
-        if self.need()? != byte {
+    fn consume(&mut self, byte: u8, expected: &'static str) -> Result<()> {
+        if self.require()? != byte {
             return Err(self.expected(expected));
         }
         self.at += 1;
         Ok(())
     }
 
-    fn need(&mut self) -> Result<u8> {
+    fn require(&mut self) -> Result<u8> {
         self.peek()?.ok_or(InputError::Ends)
     }
 

@@ -1,25 +1,23 @@
-//! opencode: its events as Ringer's plugin passes them on, and what the plugin takes back.
+//! opencode: events as Ringer's plugin passes them on, and the output that the plugin accepts.
 //!
-//! The plugin writes the event as opencode gave it (`{"type", "properties"}`), or the input of a `tool.execute` hook,
-//! with `cwd` beside it, `parentID` for the session of a subagent, `last_assistant_message` where it knows that, and
-//! `ends_with_turn` where the process does. Written after opencode 1.18's types, and run with 1.18.33.
+//! The plugin passes the event as opencode sent it (`{"type", "properties"}`), or the input of a `tool.execute` hook. It adds
+//! `cwd`, `parentID` for the session of a subagent, `last_assistant_message` if known, and `ends_with_turn` if the process ends
+//! with the turn. Written from the types of opencode 1.18, and run with 1.18.33.
 
 mod prompt;
 
 use ringer_core::agent::{AgentState, Authority, BlockedOn};
 use serde::Serialize;
 
-use super::adapter::Adapter;
+use super::adapter::{Adapter, PushMethod};
 use super::input::HookInput;
 use super::json::Value;
-use super::output::to_json;
-use super::push_method::PushMethod;
-use super::reply::HookReply;
+use super::reply::{HookReply, to_json};
 use super::report::{HookPoint, HookReport};
 use super::request;
 use super::settings::{ClientSettings, Format, McpForm, SettingsFile};
 
-/// Where the session's id may stand.
+/// The members that may have the session's id.
 const SESSION: [&str; 6] = [
     "session_id",
     "sessionID",
@@ -60,7 +58,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
 };
 
 fn read(event: &str, input: &HookInput) -> HookReport {
-    // A subagent is a session of its own. It works for the session above it, and that one is told of.
+    // A subagent is a separate session. It works for its parent session, which is the one reported.
     let parent = input.first_text(&["parentID", "properties.info.parentID", "properties.parentID"]);
     let subagent = parent.is_some();
     let cwd = input.first_text(&["cwd", "directory", "properties.info.directory"]);
@@ -75,49 +73,50 @@ fn read(event: &str, input: &HookInput) -> HookReport {
             report.state(AgentState::Ready);
             report.hook_point = HookPoint::SessionStarts;
         }
-        // The plugin asks for what stands in the system prompt: when it first sees a session, also one that goes on.
+        // The plugin asks for the text of the system prompt when it first sees a session, including a resumed one.
         "session.context" => {
             report.alive();
             report.hook_point = HookPoint::SessionStarts;
         }
         "chat.message" => {
-            report.prompted(request::is_of_person(input.text("prompt").unwrap_or_default()));
+            report.prompted(request::is_from_person(input.text("prompt").unwrap_or_default()));
             report.text = input.text("prompt").and_then(request::shorten);
             report.hook_point = HookPoint::PromptSubmitted;
         }
         "tool.execute.before" => {
             let tool = input.text("tool").unwrap_or_default();
-            let text = request::wish(tool, input.get("args"), report.cwd.as_deref());
+            let text = request::describe_tool(tool, input.get("args"), report.cwd.as_deref());
             report.call_begins(report.call_id.clone(), text);
         }
         "tool.execute.after" => {
             report.call_ended(report.call_id.clone());
         }
         "permission.asked" | "permission.updated" => {
-            let wish = permission(input.get("properties").unwrap_or(&Value::Null), report.cwd.as_deref());
-            report.state_with(Authority::Hook, AgentState::Blocked(BlockedOn::Permission), wish);
-            report.about_call(input.text("properties.id").map(str::to_owned));
+            let request_line =
+                permission(input.get("properties").unwrap_or(&Value::Null), report.cwd.as_deref());
+            report.state_with(Authority::Hook, AgentState::Blocked(BlockedOn::Permission), request_line);
+            report.set_call(input.text("properties.id").map(str::to_owned));
         }
         "question.asked" => {
             let text = input.get("properties").and_then(request::question);
             report.state_with(Authority::Hook, AgentState::Blocked(BlockedOn::Question), text);
-            report.about_call(input.text("properties.id").map(str::to_owned));
+            report.set_call(input.text("properties.id").map(str::to_owned));
         }
-        // The plugin asks for what comes while the session is idle, of which it has told.
+        // The plugin waits for messages of an idle session that it has reported.
         "session.waiting" => report.waits_for_messages = !subagent,
-        // The plugin asks for the answer to a dialog of which it has told.
+        // The plugin waits for the answer to a dialog that it has reported.
         "permission.waiting" | "question.waiting" => {
-            report.waits_at = input.text("properties.id").map(str::to_owned);
+            report.awaited_call = input.text("properties.id").map(str::to_owned);
         }
         "permission.replied" | "question.replied" | "question.rejected" => {
             report.state(AgentState::Working);
             let asked = input.first_text(&["properties.requestID", "properties.permissionID"]);
-            report.about_call(asked.map(str::to_owned));
+            report.set_call(asked.map(str::to_owned));
         }
         "session.status" => status(input, &mut report),
         "session.idle" => {
             report.done(input, "last_assistant_message");
-            // `opencode run`: what is given to it now would not be read.
+            // `opencode run` exits after the turn: a new prompt would not be read.
             if input.flag("ends_with_turn") {
                 report.hook_point = HookPoint::Other;
             }
@@ -127,17 +126,22 @@ fn read(event: &str, input: &HookInput) -> HookReport {
         "session.deleted" => report.state(AgentState::Exited),
         _ => {}
     }
-    if subagent { report.of_subagent() } else { report }
+    if subagent { report.into_subagent() } else { report }
 }
 
 /// `permission` and `patterns` since 1.1, `type`, `title` and `pattern` before.
-fn permission(asked: &Value, cwd: Option<&str>) -> Option<String> {
-    let what = asked.text("permission").or_else(|| asked.text("type")).unwrap_or_default();
-    let metadata = asked.get("metadata").filter(|metadata| request::wish("", Some(metadata), None).is_some());
+fn permission(properties: &Value, cwd: Option<&str>) -> Option<String> {
+    let what = properties.text("permission").or_else(|| properties.text("type")).unwrap_or_default();
+    let metadata = properties
+        .get("metadata")
+        .filter(|metadata| request::describe_tool("", Some(metadata), None).is_some());
     if let Some(metadata) = metadata {
-        return request::wish(what, Some(metadata), cwd);
+        return request::describe_tool(what, Some(metadata), cwd);
     }
-    let pattern = asked.text("patterns.0").or_else(|| asked.text("pattern")).or_else(|| asked.text("title"));
+    let pattern = properties
+        .text("patterns.0")
+        .or_else(|| properties.text("pattern"))
+        .or_else(|| properties.text("title"));
     match pattern {
         Some(pattern) if !what.is_empty() => request::shorten(&format!("{what}: {pattern}")),
         Some(pattern) => request::shorten(pattern),
@@ -148,14 +152,14 @@ fn permission(asked: &Value, cwd: Option<&str>) -> Option<String> {
 fn status(input: &HookInput, report: &mut HookReport) {
     match input.text("properties.status.type") {
         Some("busy") => report.state(AgentState::Working),
-        // It tries again by itself: nothing to tell but that it waits for its provider.
+        // opencode retries by itself: only the wait for its provider is reported.
         Some("retry") => {
             report.state(AgentState::RateLimited);
             if let Some(message) = input.text("properties.status.message") {
                 report.observe("rate-limit-warning", message, false);
             }
         }
-        // `session.idle` says the same.
+        // `session.idle` reports the same.
         _ => report.alive(),
     }
 }
@@ -177,22 +181,22 @@ fn failure(input: &HookInput, report: &mut HookReport) {
     report.state_with(Authority::Hook, AgentState::Error, request::shorten(&text));
 }
 
-/// What the plugin takes back.
+/// The output that the plugin accepts.
 #[derive(Debug, Default, PartialEq, Eq, Serialize)]
 struct Output {
-    /// To be appended to the tool's output.
+    /// Appended to the tool's output.
     #[serde(skip_serializing_if = "Option::is_none")]
     append: Option<String>,
-    /// To be the session's next message.
+    /// Submitted as the session's next prompt.
     #[serde(skip_serializing_if = "Option::is_none")]
     prompt: Option<String>,
-    /// To stand in the system prompt.
+    /// Added to the system prompt.
     #[serde(skip_serializing_if = "Option::is_none")]
     system: Option<String>,
 }
 
 fn answer(event: &str, reply: &HookReply) -> Output {
-    // The plugin puts it right behind the tool's own text; a blank line belongs between the two.
+    // The plugin appends it without a separator.
     let context = reply.turn_context().filter(|_| event == "tool.execute.after");
     Output {
         append: context.map(|context| format!("\n\n{context}")),
@@ -279,7 +283,7 @@ mod tests {
     #[test]
     fn an_idle_session_waits_for_messages_and_tells_nothing() {
         let idle = report("session.waiting", &json!({"session_id": "s"}));
-        assert!(idle.waits_for_messages && idle.signals.is_empty() && !idle.asks(), "{idle:?}");
+        assert!(idle.waits_for_messages && idle.signals.is_empty() && !idle.is_about_dialog(), "{idle:?}");
         let child = report("session.waiting", &json!({"session_id": "s", "parentID": "p"}));
         assert!(!child.waits_for_messages);
         let reply = HookReply { stop_reason: Some("look".to_owned()), ..HookReply::default() };

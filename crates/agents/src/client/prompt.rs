@@ -1,85 +1,81 @@
-//! Dialogs of clients: what they ask, and how a hook answers them.
+//! Client dialogs: what they ask, and how a hook answers them.
 
 use std::io::{self, Read};
 
 use ringer_core::agent::{Answer, AnswerMethod, PermissionRequest, PromptContent};
 use serde_json::Value;
 
-/// The longest input that is kept whole beside what is read of it. A longer one can only be answered in its dialog.
+/// Maximum input size, in bytes, that is kept for the answer. A dialog with a longer one can only be answered in the client.
 const MAX_RAW: usize = 1024 * 1024;
-/// How much of a request is kept, in bytes. Of a longer one only the beginning is, and it cannot be allowed from elsewhere.
+/// Maximum bytes kept of a request. A longer one is truncated and cannot be allowed from elsewhere.
 const MAX_REQUEST: usize = 64 * 1024;
 
-/// What is between a command and the reason for it.
+/// Separates a command and the reason for it.
 pub(crate) const BEFORE_REASON: &str = "\nWhy: ";
 
-/// Reads the results of tools in a line of a transcript.
+/// Reads the tool results in a line of a transcript.
 pub(crate) type ReadResults = fn(line: &[u8]) -> Vec<String>;
 
-/// How the hooks of a client tell of its dialogs.
+/// How a client's hooks report its dialogs.
 #[derive(Debug)]
 pub(crate) struct PromptHooks {
-    /// The events that tell of a dialog.
+    /// The events that report a dialog.
     pub(crate) events: &'static [&'static str],
-    /// How an answer from elsewhere reaches it. A hook may only wait for one where the dialog is open meanwhile.
+    /// How an answer from elsewhere reaches the client. A hook may wait for one only if the dialog is open meanwhile.
     pub(crate) method: AnswerMethod,
-    /// The events whose hook waits for the answer.
     pub(crate) waiting_events: &'static [&'static str],
-    /// Reads what a dialog asks.
     pub(crate) read: fn(event: &str, input: &Value) -> Option<PromptContent>,
-    /// The output of the waiting hook that gives an answer. `None` if the client takes no such answer.
+    /// The output of the waiting hook for an answer. `None` if the client does not accept this answer.
     pub(crate) output: fn(event: &str, input: &Value, answer: &Answer) -> Option<String>,
-    /// The results of tools in a line of the session's transcript, for a client that has one: a result that does not repeat the
-    /// answer shows that another answer was first.
+    /// Reads the tool results in a line of the session's transcript, if the client writes one. A result that does not repeat the
+    /// answer shows that another answer came first.
     pub(crate) results: Option<ReadResults>,
-    /// How the client tells which answer it took, if it does.
-    pub(crate) taken: Option<TakenAnswers>,
-    /// The variable, and its value, in a run that no person attends: the client asks its hooks, and refuses.
+    /// How the client reports which answer it took, if it does.
+    pub(crate) answer_events: Option<AnswerEvents>,
+    /// The environment variable and value of an unattended run, in which the client calls its hooks and then refuses by itself.
     pub(crate) unattended: Option<(&'static str, &'static str)>,
 }
 
-/// How a client tells which answer it took.
+/// How a client reports which answer it took.
 #[derive(Debug)]
-pub(crate) struct TakenAnswers {
-    /// The events that tell it.
+pub(crate) struct AnswerEvents {
     pub(crate) events: &'static [&'static str],
-    /// Reads the answer.
     pub(crate) read: fn(event: &str, input: &Value) -> Option<Answer>,
 }
 
-/// Reads from a source and keeps a copy, up to a limit.
-pub(super) struct KeepingReader<R> {
+/// Keeps a copy of what is read, up to a limit.
+pub(super) struct TeeReader<R> {
     source: R,
-    kept: Vec<u8>,
+    copy: Vec<u8>,
     is_too_long: bool,
 }
 
-impl<R: Read> KeepingReader<R> {
+impl<R: Read> TeeReader<R> {
     pub(super) fn new(source: R) -> Self {
-        Self { source, kept: Vec::new(), is_too_long: false }
+        Self { source, copy: Vec::new(), is_too_long: false }
     }
 
-    /// What was read, as JSON. `None` if it was too long or is none.
+    /// Parses the copy as JSON. `None` if the input was too long or is not JSON.
     pub(super) fn into_json(self) -> Option<Value> {
         if self.is_too_long {
             return None;
         }
-        serde_json::Deserializer::from_slice(&self.kept).into_iter().next()?.ok()
+        serde_json::Deserializer::from_slice(&self.copy).into_iter().next()?.ok()
     }
 }
 
-impl<R: Read> Read for KeepingReader<R> {
+impl<R: Read> Read for TeeReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let length = self.source.read(buffer)?;
-        self.is_too_long |= self.kept.len() + length > MAX_RAW;
+        self.is_too_long |= self.copy.len() + length > MAX_RAW;
         if !self.is_too_long {
-            self.kept.extend_from_slice(&buffer[..length]);
+            self.copy.extend_from_slice(&buffer[..length]);
         }
         Ok(length)
     }
 }
 
-/// What a tool is to do, all of it: the command alone, or every member of the tool's input.
+/// The complete request of a tool: the command alone, or every member of the tool's input.
 pub(super) fn permission_request(tool: &str, input: &Value, always: Vec<String>) -> PermissionRequest {
     let text = match (input.get("command").and_then(Value::as_str), input.as_object()) {
         (Some(command), Some(members))
@@ -92,7 +88,7 @@ pub(super) fn permission_request(tool: &str, input: &Value, always: Vec<String>)
         }
         (_, Some(members)) => {
             let mut members: Vec<String> = members.iter().map(|(key, value)| member(key, value)).collect();
-            // A file's name before its content.
+            // Short members first: a file's name before its content.
             members.sort_by_key(|member| member.contains('\n'));
             members.join("\n")
         }
@@ -110,7 +106,7 @@ fn member(key: &str, value: &Value) -> String {
     }
 }
 
-/// A text, cut if it is too long, and whether it is whole.
+/// Truncates a long text. Returns true if the text is whole.
 pub(super) fn cut(mut text: String) -> (String, bool) {
     if text.len() <= MAX_REQUEST {
         return (text, true);
@@ -119,7 +115,7 @@ pub(super) fn cut(mut text: String) -> (String, bool) {
     (text, false)
 }
 
-/// The questions of a client, in the form that Claude Code and opencode share.
+/// Reads questions in the form that Claude Code and opencode share.
 pub(super) fn questions(
     input: &Value,
     multiple: &str,
@@ -180,7 +176,7 @@ mod tests {
     #[test]
     fn what_is_read_is_kept_up_to_a_limit() {
         let keep = |bytes: &[u8]| {
-            let mut reader = KeepingReader::new(bytes);
+            let mut reader = TeeReader::new(bytes);
             io::copy(&mut reader, &mut io::sink()).unwrap();
             reader.into_json()
         };

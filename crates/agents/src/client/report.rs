@@ -1,4 +1,4 @@
-//! What a hook call reports about an agent.
+//! What a hook call reports about an agent, in a form that is the same for all clients.
 
 use ringer_core::agent::{
     AgentState, Answer, Authority, BlockedOn, Prompt, Signal, SignalContent, ends_with_waiting_marker,
@@ -8,100 +8,99 @@ use ringer_core::toast::Observation;
 use super::input::HookInput;
 use super::request::{self, shorten};
 
-/// The word on the last line of a message that says that the agent waits, unless the person set another.
+/// The default marker: a word on the last line of a message that means the agent waits.
 pub const WAITING: &str = "WAITING";
 
-/// At which point of a turn a hook is called, which decides what may be answered.
+/// The point of a turn at which a hook is called. It decides what may be answered.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum HookPoint {
-    /// A session begins: instructions can go in.
+    /// A session starts: instructions can be added.
     SessionStarts,
-    /// A prompt was sent, by the person or a program: context can go in with it.
+    /// A prompt was submitted, by the person or a program: context can be added.
     PromptSubmitted,
-    /// A tool is about to run. Nothing goes in.
+    /// A tool is about to run: nothing can be added.
     BeforeTool,
-    /// A tool ran, well or badly: context can go in with its result.
+    /// A tool has succeeded or failed: context can be added to its result.
     AfterTool,
-    /// The turn ends, and can be made to go on.
+    /// The turn ends, and can be continued.
     Stopping {
-        /// Whether it was made to go on before. Doing it again may keep it going for ever.
+        /// The turn was continued before. Doing it again may keep it going for ever.
         already_blocked: bool,
     },
-    /// Nothing can be answered.
+    /// Nothing can be added.
     #[default]
     Other,
 }
 
-/// A call of a tool, by its id, or else by what tells it from others.
+/// A tool call, by its id or by a key that distinguishes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ToolCall {
-    /// It is about to run.
+    /// The call is about to run.
     Begins {
-        /// Which one.
+        /// The id or key of the call.
         call: String,
-        /// The tool, and what it is to do, in a line.
+        /// A line with the tool and its arguments.
         text: Option<String>,
     },
-    /// It ran, well or badly.
+    /// The call has succeeded or failed.
     Ended(String),
 }
 
-/// What runs on after a turn.
+/// Background tasks at the end of a turn.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct BackgroundTasks {
-    /// How many tasks run that may never end.
+    /// Tasks that may never end.
     pub(super) running: usize,
-    /// Whether one runs that wakes the agent when it ends.
+    /// A task is running that wakes the agent when it ends.
     pub(super) pending: bool,
 }
 
-/// What a hook call reports.
+/// A hook call, in the form that is the same for all clients.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HookReport {
-    /// The session. `None` if the call is about none that is to be reported.
+    /// The session. `None` if the call is not to be reported.
     pub session_id: Option<String>,
-    /// Where it works.
+    /// The working directory.
     pub cwd: Option<String>,
-    /// What it says of the agent's state. They hold for the session also when a subagent was the one who acted.
+    /// The signals about the agent's state. They apply to the session even if a subagent acted.
     pub signals: Vec<Signal>,
-    /// Whether a subagent (or another helper of the client) acted. Nothing goes into its turns, and its
-    /// end is not reported.
+    /// A subagent (or another helper of the client) acted. Nothing enters its turns, and its end is not reported.
     pub subagent: bool,
-    /// The client's id of the turn, where it has one.
+    /// The client's id of the turn, if it has one.
     pub turn_key: Option<String>,
-    /// The tool call it is about.
+    /// The tool call that the event is about.
     pub call_id: Option<String>,
-    /// Which tool begins to run or has ended, also a subagent's.
+    /// The tool call that starts or has ended, including a subagent's.
     pub tool_call: Option<ToolCall>,
-    /// The ids of Ringer's messages that it carries.
+    /// The ids of Ringer's messages in the prompt.
     pub confirmed_ids: Vec<String>,
-    /// What may be answered.
+    /// The point of the turn.
     pub hook_point: HookPoint,
-    /// What the client said about itself: limits, models.
+    /// What the client reports about itself: limits, models.
     pub observations: Vec<Observation>,
-    /// The question, what it wants to do, the error, the prompt: in a line. The last message: whole.
+    /// A line with the question, the request, the error or the prompt. The last message is kept whole.
     pub text: Option<String>,
     /// The last line of the agent's last message.
     pub last_line: Option<String>,
-    /// The prompt, by its call, whose answer the hook waits for, where an earlier event has told of it.
-    pub waits_at: Option<String>,
+    /// The call whose dialog this hook waits for, if an earlier event reported the dialog.
+    pub awaited_call: Option<String>,
     /// The hook waits for messages while the session is idle.
     pub waits_for_messages: bool,
-    /// What the client asks in a dialog, whole.
+    /// The dialog that the client shows.
     pub prompt: Option<Prompt>,
-    /// The answer that the client took in a dialog, where it says so.
-    pub taken: Option<Answer>,
+    /// The answer that the client took in a dialog, if it reports it.
+    pub dialog_answer: Option<Answer>,
 }
 
 impl HookReport {
-    /// Whether it is about a dialog: the agent needs a person, or waits for their answer.
-    pub(crate) fn asks(&self) -> bool {
-        self.waits_at.is_some() || self.signals.iter().any(Signal::is_blocked)
+    /// Returns true if the event is about a dialog: the agent needs a person, or the hook waits for their answer.
+    pub(crate) fn is_about_dialog(&self) -> bool {
+        self.awaited_call.is_some() || self.signals.iter().any(Signal::is_blocked)
     }
 
-    /// Applies another marker than [`WAITING`]: a turn whose last line is the marker did not complete, the agent waits.
+    /// Applies a waiting marker, such as [`WAITING`]: a turn whose last line is the marker did not complete; the agent waits.
     pub fn apply_waiting_marker(&mut self, marker: &str) {
         if !self.last_line.as_deref().is_some_and(|line| ends_with_waiting_marker(line, marker)) {
             return;
@@ -110,8 +109,9 @@ impl HookReport {
         for signal in self.signals.iter_mut().filter(|signal| signal.content == done) {
             signal.content = SignalContent::State(AgentState::Blocked(BlockedOn::Input));
             signal.pending = false;
-            // The marker is for Ringer, and the person need not read it.
-            self.text = signal.text.take().and_then(|text| said(text.strip_suffix(marker).unwrap_or(&text)));
+            // The marker is for Ringer; it is not shown to the person.
+            self.text =
+                signal.text.take().and_then(|text| trimmed(text.strip_suffix(marker).unwrap_or(&text)));
             signal.text.clone_from(&self.text);
         }
     }
@@ -120,7 +120,7 @@ impl HookReport {
         Self { session_id: session_id.map(str::to_owned), cwd: cwd.map(str::to_owned), ..Self::default() }
     }
 
-    /// A session begins. After a compaction it goes on where it was, in or out of a turn: `ready` would end the turn.
+    /// A session starts. After a compaction the session continues where it was, in or out of a turn: `Ready` would end the turn.
     pub(super) fn session_starts(&mut self, input: &HookInput) {
         if input.text("source") == Some("compact") {
             self.alive();
@@ -130,32 +130,31 @@ impl HookReport {
         self.hook_point = HookPoint::SessionStarts;
     }
 
-    /// A prompt was submitted, by the person or by a program.
     pub(super) fn prompt_submitted(&mut self, input: &HookInput) {
         let prompt = input.text("prompt").unwrap_or_default();
-        self.prompted(request::is_of_person(prompt));
+        self.prompted(request::is_from_person(prompt));
         self.text = input.text("prompt").and_then(shorten);
         self.hook_point = HookPoint::PromptSubmitted;
     }
 
-    /// It works on a prompt.
+    /// The agent works on a prompt.
     pub(super) fn prompted(&mut self, by_person: bool) {
         let signal = Signal::state(Authority::Hook, AgentState::Working);
         self.signals.push(Signal { by_person, ..signal });
     }
 
-    /// It works with a tool. Prompts about other calls stay open.
+    /// The agent works on a call. Prompts about other calls stay open.
     fn works_with_call(&mut self, call: Option<String>) {
         let signal = Signal::state(Authority::Hook, AgentState::Working);
         self.signals.push(Signal { call, ..signal });
     }
 
-    /// The person interrupted it.
+    /// The person interrupted the agent.
     pub(super) fn interrupted(&mut self) {
         self.signals.push(Signal::new(Authority::Hook, SignalContent::Interrupted));
     }
 
-    /// It only wants a permission in these signals, which it has or will not get: no person is asked.
+    /// Replaces the signal that asks for a permission: the permission was granted or will not be given, so no person is asked.
     pub(crate) fn replace_permission_prompt(&mut self, content: &SignalContent) {
         let asks = SignalContent::State(AgentState::Blocked(BlockedOn::Permission));
         for signal in self.signals.iter_mut().filter(|signal| signal.content == asks) {
@@ -163,29 +162,27 @@ impl HookReport {
         }
     }
 
-    /// The last signal is about this call.
-    pub(super) fn about_call(&mut self, call: Option<String>) {
+    /// Sets the call of the last signal.
+    pub(super) fn set_call(&mut self, call: Option<String>) {
         if let Some(signal) = self.signals.last_mut() {
             signal.call = call;
         }
     }
 
-    /// It is alive, and nothing else is known.
+    /// The agent is alive; nothing else is known.
     pub(super) fn alive(&mut self) {
         self.signals.push(Signal::new(Authority::Hook, SignalContent::Alive));
     }
 
-    /// The agent is in this state.
     pub(super) fn state(&mut self, state: AgentState) {
         self.signals.push(Signal::state(Authority::Hook, state));
     }
 
-    /// It is in this state, with words.
     pub(super) fn state_with(&mut self, authority: Authority, state: AgentState, text: Option<String>) {
         self.add_signal(authority, SignalContent::State(state), text);
     }
 
-    /// It sent a notification of its own.
+    /// The client sent its own notification.
     pub(super) fn notified(&mut self, content: SignalContent, text: Option<String>) {
         self.add_signal(Authority::Notification, content, text);
     }
@@ -195,32 +192,32 @@ impl HookReport {
         self.signals.push(Signal { text, ..Signal::new(authority, content) });
     }
 
-    /// It wants leave to use the tool of the input, or asks something with it.
+    /// The agent asks for permission to use the tool, or asks a question with it.
     pub(super) fn blocked_by_tool(&mut self, input: &HookInput) {
         let tool = input.text("tool_name").unwrap_or_default();
         if request::is_question(tool) {
             let text = input.get("tool_input").and_then(request::question);
             self.state_with(Authority::Hook, AgentState::Blocked(BlockedOn::Question), text);
         } else {
-            let wish = request::wish(tool, input.get("tool_input"), self.cwd.as_deref());
-            self.state_with(Authority::Hook, AgentState::Blocked(BlockedOn::Permission), wish);
+            let request = request::describe_tool(tool, input.get("tool_input"), self.cwd.as_deref());
+            self.state_with(Authority::Hook, AgentState::Blocked(BlockedOn::Permission), request);
         }
-        self.about_call(call_of(input));
+        self.set_call(call_of(input));
     }
 
-    /// A tool of the input is about to run: work, unless the tool is how the client asks the person.
+    /// A tool is about to run: the agent works, unless the tool is how the client asks the person.
     pub(super) fn before_tool(&mut self, input: &HookInput) {
         if input.text("tool_name").is_some_and(request::is_question) {
             self.blocked_by_tool(input);
             self.hook_point = HookPoint::BeforeTool;
         } else {
             let tool = input.text("tool_name").unwrap_or_default();
-            let text = request::wish(tool, input.get("tool_input"), self.cwd.as_deref());
+            let text = request::describe_tool(tool, input.get("tool_input"), self.cwd.as_deref());
             self.call_begins(call_of(input), text);
         }
     }
 
-    /// A call is about to run, which does what the text says.
+    /// A call is about to run; `text` describes it.
     pub(super) fn call_begins(&mut self, call: Option<String>, text: Option<String>) {
         let id = self.call_id.clone().or_else(|| call.clone());
         self.tool_call = id.map(|call| ToolCall::Begins { call, text });
@@ -228,21 +225,21 @@ impl HookReport {
         self.hook_point = HookPoint::BeforeTool;
     }
 
-    /// A tool of the input ran.
+    /// A tool has run.
     pub(super) fn after_tool(&mut self, input: &HookInput) {
         self.call_ended(call_of(input));
     }
 
-    /// A call ran.
+    /// A call has run.
     pub(super) fn call_ended(&mut self, call: Option<String>) {
         self.tool_call = self.call_id.clone().or_else(|| call.clone()).map(ToolCall::Ended);
         self.works_with_call(call);
         self.hook_point = HookPoint::AfterTool;
     }
 
-    /// Its turn ended, with the message at that path.
+    /// The turn ended with the message at this path.
     pub(super) fn done(&mut self, input: &HookInput, path: &str) {
-        let message = input.full_text(path).and_then(|message| said(&message));
+        let message = input.full_text(path).and_then(|message| trimmed(&message));
         let mut signal = Signal::state(Authority::Hook, AgentState::Done);
         signal.text.clone_from(&message);
         self.signals.push(signal);
@@ -252,7 +249,7 @@ impl HookReport {
         self.apply_waiting_marker(WAITING);
     }
 
-    /// What runs on after the turn that ended.
+    /// Adds background tasks to the end of a turn.
     pub(super) fn background_tasks(&mut self, tasks: BackgroundTasks) {
         let done = SignalContent::State(AgentState::Done);
         for signal in self.signals.iter_mut().filter(|signal| signal.content == done) {
@@ -260,47 +257,47 @@ impl HookReport {
         }
     }
 
-    /// The session ended, with the reason that Claude Code and Gemini give.
+    /// The session ended. Claude Code and Gemini give the reason.
     pub(super) fn session_ends(&mut self, input: &HookInput) {
         let by_person = matches!(input.text("reason"), Some("prompt_input_exit" | "clear" | "logout"));
         let signal = Signal::state(Authority::Hook, AgentState::Exited);
         self.signals.push(Signal { by_person, ..signal });
     }
 
-    /// The client said something about itself; `source` is a row of the core's catalogue.
+    /// The client reported something about itself; `source` is a row of the core's catalogue.
     pub(super) fn observe(&mut self, source: &str, text: &str, error: bool) {
         if let Some(text) = shorten(text) {
             self.observations.push(Observation { error, ..Observation::new(source, text) });
         }
     }
 
-    /// A subagent acted: messages for the agent must not go into the subagent's turn.
-    pub(super) fn of_subagent(mut self) -> Self {
+    /// Marks the report as a subagent's: messages for the agent must not enter the subagent's turn.
+    pub(super) fn into_subagent(mut self) -> Self {
         self.subagent = true;
         self.hook_point = HookPoint::Other;
         self
     }
 }
 
-/// A message without the space around it. `None` if it says nothing.
-fn said(message: &str) -> Option<String> {
+/// Trims white space and control characters. `None` if nothing is left.
+fn trimmed(message: &str) -> Option<String> {
     let message = message.trim_matches(|c: char| c.is_whitespace() || c.is_control());
     (!message.is_empty()).then(|| message.to_owned())
 }
 
-/// What tells the tool call of the input from others.
+/// A key that distinguishes the tool call of the input from others.
 fn call_of(input: &HookInput) -> Option<String> {
     Some(request::call_key(input.text("tool_name")?, input.get("tool_input")))
 }
 
 #[cfg(test)]
 impl HookReport {
-    /// It says that the agent is in this state, and nothing else.
+    /// Asserts that this state is all that is reported.
     #[track_caller]
-    pub(super) fn assert_only_signal(&self, state: AgentState, moment: HookPoint, text: Option<&str>) {
+    pub(super) fn assert_only_signal(&self, state: AgentState, hook_point: HookPoint, text: Option<&str>) {
         assert_eq!(
             (&self.signals[0].content, self.hook_point, self.text.as_deref()),
-            (&SignalContent::State(state), moment, text)
+            (&SignalContent::State(state), hook_point, text)
         );
         assert!(self.signals.len() == 1 && !self.subagent && self.observations.is_empty());
     }

@@ -1,26 +1,26 @@
-//! What an agent wants to do or to know, in one line for a person.
+//! What an agent asks for, in one line for a person.
 
 use ringer_core::agent::question_with_options;
 use ringer_core::hash::fnv1a_64;
 
 use super::json::Value;
 
-/// The longest line, in characters: what a notification shows.
+/// Maximum characters of a line. A notification shows this many.
 pub const MAX_LINE: usize = 240;
 
-/// The tools with which clients ask the person: Claude Code, Codex, Gemini, opencode.
+/// The tools that ask the person: Claude Code, Codex, Gemini, opencode.
 const QUESTION_TOOLS: [&str; 4] = ["AskUserQuestion", "request_user_input", "ask_user", "question"];
 
-/// Where a tool's input says what it is about, the most telling first.
+/// The members of a tool's input that describe it, the most telling first.
 const SUBJECTS: [&str; 9] =
     ["command", "file_path", "filePath", "notebook_path", "path", "url", "query", "pattern", "description"];
 
-/// Whether a tool is how the client asks the person something.
+/// Returns true for the tools that ask the person.
 pub(super) fn is_question(tool: &str) -> bool {
     QUESTION_TOOLS.contains(&tool)
 }
 
-/// A text as one line of at most [`MAX_LINE`] characters. `None` if it says nothing.
+/// Shortens a text to one line of at most [`MAX_LINE`] characters. `None` if nothing is left.
 pub(super) fn shorten(text: &str) -> Option<String> {
     let mut line = String::new();
     let mut length = 0;
@@ -32,7 +32,7 @@ pub(super) fn shorten(text: &str) -> Option<String> {
         line.push_str(word);
         length += word.chars().count();
         if length > MAX_LINE {
-            // The sign takes the place of the last character.
+            // The ellipsis replaces the last character.
             let end = line.char_indices().nth(MAX_LINE - 1).map_or(line.len(), |(at, _)| at);
             line.truncate(end);
             line.truncate(line.trim_end().len());
@@ -43,51 +43,51 @@ pub(super) fn shorten(text: &str) -> Option<String> {
     (!line.is_empty()).then_some(line)
 }
 
-/// What a tool is to do: its name, what with, and why if it says so.
-pub(super) fn wish(tool: &str, input: Option<&Value>, cwd: Option<&str>) -> Option<String> {
+/// Describes a tool call: the tool, its subject, and the reason if there is one.
+pub(super) fn describe_tool(tool: &str, input: Option<&Value>, cwd: Option<&str>) -> Option<String> {
     let input = input.unwrap_or(&Value::Null);
     let Some((name, subject)) = SUBJECTS.iter().find_map(|name| Some((*name, input.text(name)?))) else {
         return shorten(tool);
     };
-    let subject = cwd.map_or(subject, |cwd| below(cwd, subject));
+    let subject = cwd.map_or(subject, |cwd| relative_to(cwd, subject));
     let why = input.text("description").filter(|_| name != "description");
     let why = why.map(|why| format!(" ({why})")).unwrap_or_default();
     let tool = if tool.is_empty() { String::new() } else { format!("{tool}: ") };
     shorten(&format!("{tool}{subject}{why}"))
 }
 
-/// What tells one tool call from another where a client gives no id: a request for permission has none, the call's other
-/// events have one. The same call twice at once is one.
+/// Identifies a tool call where a client gives no id: a permission request has none, the other events of the call have one. Two
+/// identical calls at once share a key.
 pub(super) fn call_key(tool: &str, input: Option<&Value>) -> String {
     let subject = input.and_then(|input| SUBJECTS.iter().find_map(|name| input.text(name)));
     let bytes = tool.bytes().chain([0]).chain(subject.unwrap_or_default().bytes());
     format!("{:016x}", fnv1a_64(bytes))
 }
 
-/// How prompts begin that no person typed: messages of Ringer and of other sessions, and the end of a background task.
-const OF_PROGRAMS: [&str; 4] =
+/// The beginnings of prompts that no person typed: messages from Ringer and other sessions, and the end of a background task.
+const PROGRAM_PROMPTS: [&str; 4] =
     ["<notification source=", "<cross-session-message", "<task-notification", "<task_notification"];
 
-/// Whether the person gave this prompt.
-pub(super) fn is_of_person(prompt: &str) -> bool {
+/// Returns true if a person typed this prompt.
+pub(super) fn is_from_person(prompt: &str) -> bool {
     let prompt = prompt.trim_start();
-    !OF_PROGRAMS.iter().any(|begin| prompt.starts_with(begin))
+    !PROGRAM_PROMPTS.iter().any(|begin| prompt.starts_with(begin))
 }
 
-/// A path as seen from a folder above it.
-fn below<'a>(folder: &str, path: &'a str) -> &'a str {
+/// Makes a path relative to a directory above it.
+fn relative_to<'a>(folder: &str, path: &'a str) -> &'a str {
     let rest = path.strip_prefix(folder).and_then(|rest| rest.strip_prefix('/'));
     rest.filter(|rest| !rest.is_empty()).unwrap_or(path)
 }
 
-/// What is asked, with what can be answered: `Which? (A / B)`.
+/// The questions with their options: `Which? (A / B)`.
 pub(super) fn question(input: &Value) -> Option<String> {
     let questions = input.get("questions").map(Value::items).unwrap_or_default();
-    let asked: Vec<String> = match questions {
+    let lines: Vec<String> = match questions {
         [] => one_question(input).into_iter().collect(),
         questions => questions.iter().filter_map(one_question).collect(),
     };
-    shorten(&asked.join("; "))
+    shorten(&lines.join("; "))
 }
 
 fn one_question(question: &Value) -> Option<String> {
@@ -117,7 +117,7 @@ mod tests {
     fn what_a_tool_is_to_do() {
         let check = |tool: &str, value: serde_json::Value, expected: &str| {
             let input = input(&value);
-            assert_eq!(wish(tool, input.get("tool_input"), Some("/p")).as_deref(), Some(expected));
+            assert_eq!(describe_tool(tool, input.get("tool_input"), Some("/p")).as_deref(), Some(expected));
         };
         check("Bash", serde_json::json!({"command": "rm -r x"}), "Bash: rm -r x");
         check("Bash", serde_json::json!({"command": "a\nb", "description": "why"}), "Bash: a b (why)");
@@ -142,10 +142,12 @@ mod tests {
 
     #[test]
     fn what_programs_send_is_no_prompt_of_the_person() {
-        assert!(is_of_person("fix the tests") && is_of_person("what is <notification source=\"x\"> for?"));
-        assert!(!is_of_person("<notification source=\"agent:w\">\ndone\n</notification>"));
-        assert!(!is_of_person("\n<task-notification>\n<status>completed</status>"));
-        assert!(!is_of_person("<cross-session-message from=\"ringer\">"));
+        assert!(
+            is_from_person("fix the tests") && is_from_person("what is <notification source=\"x\"> for?")
+        );
+        assert!(!is_from_person("<notification source=\"agent:w\">\ndone\n</notification>"));
+        assert!(!is_from_person("\n<task-notification>\n<status>completed</status>"));
+        assert!(!is_from_person("<cross-session-message from=\"ringer\">"));
     }
 
     #[test]

@@ -1,86 +1,81 @@
-//! The files in which a client says which sessions run, and what each does. This is data; `crate::sessions` reads them.
+//! The files in which a client publishes its sessions and what they do. `crate::sessions` reads them.
 
 use std::path::PathBuf;
 
 use ringer_core::agent::BlockedOn;
 
-/// Where a client writes about its sessions, below the directory of the person's settings.
+/// The form of a client's session files, below the person's settings directory.
 #[derive(Debug)]
 pub(crate) enum SessionFiles {
-    /// A small file for each session that runs, which is written anew.
-    States {
-        /// The directory.
+    /// A small file for each running session, which is rewritten on every change.
+    StatusFiles {
         directory: &'static str,
-        /// Reads a file.
         read: ReadSession,
-        /// What was said in the sessions.
+        /// The messages of the sessions.
         transcripts: Transcripts,
     },
-    /// A log for each session, which grows by a line for each event, in a directory for each day: `sessions/2026/11/16`.
+    /// A log for each session with a line for each event, in a directory for each day: `sessions/2026/11/16`.
     Logs {
-        /// The directory of the years.
+        /// The directory that contains the years.
         directory: &'static str,
-        /// Reads a line. `None` for one that says nothing about what the session does.
+        /// Reads a line. `None` if it does not change what the session does.
         read: fn(&[u8]) -> Option<SessionStatus>,
     },
 }
 
-/// Files `SESSION.jsonl` that grow by a line for each message, in a directory for each project.
+/// Files `SESSION.jsonl` with a line for each message, in a directory for each project.
 #[derive(Debug)]
 pub(crate) struct Transcripts {
-    /// The directory of those directories.
+    /// The directory that contains the projects.
     pub(crate) directory: &'static str,
-    /// Reads a line. `None` for one that is no message of the session's own.
+    /// Reads a line. `None` if it is not a message of the session itself.
     pub(crate) read: fn(&[u8]) -> Option<TurnEnd>,
 }
 
-/// How a turn ended, if a line is the last message in it.
+/// How a turn ended if this line is its last message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum TurnEnd {
-    /// The agent said this last.
+    /// The turn completed with this message.
     Complete(String),
-    /// With this error.
+    /// The turn failed with this error.
     Failed(String),
-    /// It should have gone on.
+    /// The turn should have continued.
     Interrupted,
 }
 
-/// Reads the file of a session.
+/// Reads a session file.
 pub(crate) type ReadSession = fn(&[u8]) -> Option<SessionFile>;
 
-/// What a file says of its session.
+/// The content of a session file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SessionFile {
-    /// The session.
     pub(crate) session_id: String,
-    /// The socket that takes messages for it.
+    /// The socket that accepts messages for the session.
     pub(crate) socket: Option<PathBuf>,
-    /// Its directory.
     pub(crate) cwd: Option<String>,
-    /// What it does.
     pub(crate) status: Option<SessionStatus>,
 }
 
-/// What a session does, as its client says.
+/// What a session does, according to its client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SessionStatus {
     pub(crate) activity: SessionActivity,
-    /// Since when, in milliseconds since 1970.
+    /// Start of the activity, in milliseconds since 1970.
     pub(crate) since_ms: i64,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum SessionActivity {
-    /// It is in a turn, and shows no prompt.
+    /// A turn is running, and no prompt is shown.
     Busy,
-    /// It shows a prompt, and needs this.
+    /// A prompt is shown that needs this.
     Waiting(Option<BlockedOn>),
-    /// It waits for the person's next prompt: its turn is complete, or was interrupted.
+    /// The session waits for its next prompt: its turn completed or was interrupted.
     Idle,
-    /// The person interrupted its turn.
+    /// The person interrupted the turn.
     Interrupted,
-    /// Its turn ended with this error.
+    /// The turn ended with this error.
     Failed(String),
-    /// Something that its hooks tell, too.
+    /// Something that hooks report as well.
     Other,
 }

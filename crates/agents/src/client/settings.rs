@@ -1,29 +1,29 @@
-//! What a client's settings look like: where its files are, and the form of its hook file.
+//! The settings of a client: where its files are, and the form of its hook file.
 
 use std::path::{Path, PathBuf};
 
 use crate::setup::{Dialect, Obstacle};
 
-/// The directories that decide where settings are. The caller reads the environment; nothing here does.
+/// The directories that settings are found in. The caller reads the environment; nothing here does.
 #[derive(Debug, Clone)]
 pub struct ClientPaths {
-    /// The person's home.
+    /// The person's home directory.
     pub home: PathBuf,
-    /// `$XDG_CONFIG_HOME`, for opencode; else `.config` in the home.
+    /// `$XDG_CONFIG_HOME`, used by opencode; default: `~/.config`.
     pub config_home: Option<PathBuf>,
-    /// `$CLAUDE_CONFIG_DIR`; else `.claude` in the home.
+    /// `$CLAUDE_CONFIG_DIR`; default: `~/.claude`.
     pub claude_dir: Option<PathBuf>,
-    /// `$CODEX_HOME`; else `.codex` in the home.
+    /// `$CODEX_HOME`; default: `~/.codex`.
     pub codex_home: Option<PathBuf>,
-    /// `$COPILOT_HOME`; else `.copilot` in the home.
+    /// `$COPILOT_HOME`; default: `~/.copilot`.
     pub copilot_home: Option<PathBuf>,
     /// The root of the repository, for [`SetupScope::Project`](crate::setup::SetupScope::Project).
     pub project: Option<PathBuf>,
-    /// What an administrator sets for Claude Code on this machine.
+    /// The administrator's settings for Claude Code on this machine.
     pub claude_managed: PathBuf,
 }
 
-/// Where Claude Code looks for an administrator's settings.
+/// The path of an administrator's settings for Claude Code.
 const CLAUDE_MANAGED: &str = if cfg!(target_os = "macos") {
     "/Library/Application Support/ClaudeCode/managed-settings.json"
 } else {
@@ -31,7 +31,7 @@ const CLAUDE_MANAGED: &str = if cfg!(target_os = "macos") {
 };
 
 impl ClientPaths {
-    /// The usual places below a home.
+    /// The default paths below a home directory.
     pub fn new(home: impl Into<PathBuf>) -> Self {
         let home = home.into();
         Self {
@@ -45,29 +45,29 @@ impl ClientPaths {
         }
     }
 
-    /// The directory that a variable names, or the one of this name in the home.
+    /// The directory from a variable, or the one of this name in the home directory.
     pub(crate) fn named_or_home(&self, named: Option<&PathBuf>, name: &str) -> PathBuf {
         named.cloned().unwrap_or_else(|| self.home.join(name))
     }
 }
 
-/// How a file is written.
+/// The format of a settings file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Format {
     /// JSON with comments and a `hooks` object.
     Hooks,
-    /// Codex's `config.toml`, of which only `notify` is changed.
+    /// Codex's `config.toml`; only `notify` is changed.
     CodexConfig,
-    /// opencode's plugin, a file that Ringer owns.
+    /// opencode's plugin, which belongs to Ringer.
     OpencodePlugin,
-    /// aider's `.aider.conf.yml`, of which only the notifications are changed.
+    /// aider's `.aider.conf.yml`; only the notification settings are changed.
     AiderConf,
-    /// A file in which Ringer has its MCP server at most.
+    /// A file in which Ringer has only its MCP server.
     McpServers,
 }
 
-/// How a client writes down an MCP server that it starts.
+/// The form of an MCP server in a client's settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum McpForm {
@@ -75,7 +75,7 @@ pub enum McpForm {
     Command {
         /// The name of the object.
         servers: &'static str,
-        /// Whether an entry says `"type": "stdio"`.
+        /// An entry has `"type": "stdio"`.
         has_type: bool,
     },
     /// In JSON, as a member of an object: `{"type": "local", "command": [PROGRAM, "mcp"], "enabled": true}`.
@@ -90,64 +90,61 @@ pub enum McpForm {
 /// The settings of one client.
 #[derive(Debug)]
 pub(crate) struct ClientSettings {
-    /// The directory of the person's own settings.
+    /// The directory of the person's settings.
     pub(crate) user_directory: fn(&ClientPaths) -> PathBuf,
-    /// The same in a project.
+    /// The directory of settings in a project.
     pub(crate) project_directory: &'static str,
-    /// The files that a setup concerns, below the directory.
+    /// The files that setup may change.
     pub(crate) files: &'static [SettingsFile],
-    /// The hook file, for a client that has one.
     pub(crate) hooks: Option<HookFile>,
-    /// The setting in the hook file that turns off popups of its own, for a client that shows any.
+    /// The setting in the hook file that turns off the client's own popups, if it shows any.
     pub(crate) own_popups: Option<PopupSetting>,
 }
 
-/// A setting that turns off the popups that a client shows itself.
+/// A setting that turns off a client's own popups.
 #[derive(Debug)]
 pub(crate) struct PopupSetting {
     pub(crate) key: &'static str,
-    /// Its value when they are off.
+    /// The value that turns them off.
     pub(crate) off: &'static str,
-    /// The terminals in which the client shows popups.
     pub(crate) terminals: &'static str,
 }
 
-/// Where a file is that a setup concerns.
+/// The place of a settings file.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum FilePlace {
-    /// In the directory of the settings.
+    /// In the settings directory.
     Inside,
-    /// Beside it.
+    /// Next to the settings directory.
     Beside,
-    /// In another directory of the person's.
+    /// In another directory.
     In(fn(&ClientPaths) -> PathBuf),
 }
 
-/// A file that a setup concerns.
+/// A file that setup may change.
 #[derive(Debug)]
 pub(crate) struct SettingsFile {
     pub(crate) name: &'static str,
     pub(crate) format: Format,
-    /// Whether a project has it as well.
+    /// Projects have this file as well.
     pub(crate) in_projects: bool,
-    /// Where it is.
     pub(crate) place: FilePlace,
-    /// Another name that the client reads it under; it counts if only a file of that name is there.
+    /// An alternative name, used if only a file of that name exists.
     pub(crate) other_name: Option<&'static str>,
-    /// The form of the person's MCP servers, if the client has them in this file.
+    /// The form of MCP servers, if the client has them in this file.
     pub(crate) mcp: Option<McpForm>,
-    /// What follows its name in that of the directory that the client makes while it writes the file.
+    /// The suffix of the lock directory that the client creates while it writes the file.
     pub(crate) lock: Option<&'static str>,
 }
 
 impl SettingsFile {
-    /// A file in the directory, of the person and of projects.
+    /// A file that the person and projects have.
     pub(crate) const fn new(name: &'static str, format: Format) -> Self {
         let place = FilePlace::Inside;
         Self { name, format, in_projects: true, place, other_name: None, mcp: None, lock: None }
     }
 
-    /// A file of the person's in the directory, of which only the MCP server is Ringer's.
+    /// A file that only the person has, in which only the MCP server is Ringer's.
     pub(crate) const fn with_mcp_servers(name: &'static str, form: McpForm) -> Self {
         Self { in_projects: false, mcp: Some(form), ..Self::new(name, Format::McpServers) }
     }
@@ -156,65 +153,64 @@ impl SettingsFile {
 /// The form of a hook file.
 #[derive(Debug)]
 pub(crate) struct HookFile {
-    /// The events for which Ringer has an entry.
+    /// The events that Ringer has an entry for.
     pub(crate) events: &'static [&'static str],
-    /// The form of an entry.
     pub(crate) entry: HookEntryForm,
-    /// How to find out that the client does not run its hooks; `None` where that is not known.
+    /// How to detect that the client does not run its hooks, if known.
     pub(crate) check: Option<HookCheck>,
-    /// What a person has to do after the file was changed, and why.
+    /// What the person has to do after the file was changed, and why.
     pub(crate) after_change: Option<NextStep>,
 }
 
-/// How to find out that a client does not run the hooks in its file.
+/// How to detect that a client does not run the hooks in its file.
 #[derive(Debug)]
 pub(crate) struct HookCheck {
-    /// The JSON that it takes.
+    /// The JSON dialect that the client accepts.
     pub(crate) dialect: Dialect,
-    /// Looks for a reason in a file that it takes.
+    /// Looks for a reason in a file that the client accepts.
     pub(crate) find: fn(&InstalledHooks) -> Option<Obstacle>,
 }
 
-/// A hook file of one client, and what a check may look at besides.
+/// A client's hook file, and the other facts that a check may need.
 pub(crate) struct InstalledHooks<'a> {
-    /// The hook file, and the same with links resolved.
+    /// The hook file, and the same path with links resolved.
     pub(crate) path: &'a Path,
     pub(crate) resolved: &'a Path,
-    /// What is in it.
+    /// The content of the hook file.
     pub(crate) text: &'a str,
     pub(crate) paths: &'a ClientPaths,
     /// The repository that the client would run in.
     pub(crate) repository: Option<&'a Path>,
-    /// Reads another file of the client.
+    /// Reads another file.
     pub(crate) read: &'a dyn Fn(&Path) -> Option<String>,
-    /// Whether a shell line is one of Ringer's for this client.
+    /// Returns true if a shell line is Ringer's for this client.
     pub(crate) is_ours: &'a dyn Fn(&str) -> bool,
 }
 
-/// What is the case, and what to do about it.
+/// A fact, and what to do about it.
 #[derive(Debug)]
 pub(crate) struct NextStep {
     pub(crate) what: &'static str,
     pub(crate) hint: &'static str,
 }
 
-/// The form of one entry of a hook file.
+/// The form of an entry in a hook file.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum HookEntryForm {
     /// An event has groups of handlers: `[{"hooks": [{"type": "command", "command": …, "timeout": …}]}]`.
     Group {
-        /// The name of Ringer's handler, where the client shows one.
+        /// The name of Ringer's handler, if the client shows one.
         name: Option<&'static str>,
-        /// What the timeout counts: 1 for seconds, 1000 for milliseconds.
+        /// Timeout units per second: 1 for seconds, 1000 for milliseconds.
         timeout_per_second: u32,
     },
-    /// An event has the handlers themselves, in a file with a version: `[{"command": …, "timeout": …}]`.
+    /// An event has the handlers directly, in a file with a version: `[{"command": …, "timeout": …}]`.
     Flat {
-        /// Whether a handler says `"type": "command"`.
+        /// A handler has `"type": "command"`.
         has_type: bool,
-        /// The member that has the shell line.
+        /// The member with the shell line.
         line: &'static str,
-        /// The member that has the timeout, in seconds.
+        /// The member with the timeout, in seconds.
         timeout: &'static str,
     },
 }

@@ -1,37 +1,37 @@
-//! A text out of a document, cut while it is read.
+//! A text that is truncated while it is read.
 
-/// What is kept of the end of a long text, in bytes. The end of an agent's last message says how it went.
+/// Bytes kept of the end of a long text. The end of an agent's last message shows the outcome.
 pub(super) const MAX_TAIL: usize = 4 * 1024;
 
-/// A text, or its beginning and its end.
+/// A whole text, or the beginning and end of a longer one.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct TruncatedText {
     pub(super) head: String,
-    /// The last part of a text that was cut; empty if it was not.
+    /// The end of a truncated text; empty for a whole one.
     pub(super) tail: String,
     pub(super) cut: bool,
 }
 
-/// A text on its way in.
+/// Collects a text piece by piece.
 #[derive(Debug, Default)]
 pub(super) struct TextBuilder {
-    /// `None`: nothing is kept.
+    /// Limit of the head; `None` keeps nothing.
     most: Option<usize>,
     head: Vec<u8>,
     tail: Vec<u8>,
-    /// Whether something between the two was left out.
+    /// Something between head and tail was dropped.
     cut: bool,
-    /// The first half of a surrogate pair.
+    /// A pending high surrogate.
     high: Option<u32>,
 }
 
 impl TextBuilder {
-    /// At most so many bytes of the beginning, and [`MAX_TAIL`] of the rest; `None` keeps nothing at all.
+    /// Keeps at most `most` bytes of the beginning and [`MAX_TAIL`] of the rest; `None` keeps nothing.
     pub(super) fn new(most: Option<usize>) -> Self {
         Self { most, ..Self::default() }
     }
 
-    /// Takes a piece of the text; a character may be in two pieces.
+    /// Adds a piece of the text. A character may span two pieces.
     pub(super) fn push(&mut self, bytes: &[u8]) {
         if bytes.is_empty() {
             return;
@@ -53,7 +53,7 @@ impl TextBuilder {
         }
     }
 
-    /// A UTF-16 unit, as `\u` writes them.
+    /// Adds a UTF-16 unit from a `\u` escape.
     pub(super) fn push_unit(&mut self, unit: u32) {
         let high = self.high.take();
         match (high, unit) {
@@ -81,11 +81,10 @@ impl TextBuilder {
         }
     }
 
-    /// The text, or what was kept of it.
     pub(super) fn finish(mut self) -> TruncatedText {
         self.flush_lone_surrogate();
         if self.cut {
-            // Between two characters, not inside one.
+            // Cut between characters.
             if let Err(error) = std::str::from_utf8(&self.head)
                 && error.error_len().is_none()
             {
@@ -105,20 +104,20 @@ impl TextBuilder {
 mod tests {
     use super::*;
 
-    fn kept(most: usize, pieces: &[&[u8]]) -> TruncatedText {
-        let mut kept = TextBuilder::new(Some(most));
+    fn truncate(most: usize, pieces: &[&[u8]]) -> TruncatedText {
+        let mut builder = TextBuilder::new(Some(most));
         for piece in pieces {
-            kept.push(piece);
+            builder.push(piece);
         }
-        kept.finish()
+        builder.finish()
     }
 
     #[test]
     fn what_fits_is_kept_whole() {
-        let text = kept(5, &[b"ab", b"", b"cde"]);
+        let text = truncate(5, &[b"ab", b"", b"cde"]);
         assert_eq!((text.head.as_str(), text.tail.as_str(), text.cut), ("abcde", "", false));
         let long = "\u{e4}".repeat(MAX_TAIL);
-        let text = kept(5, &[&long.as_bytes()[..7], &long.as_bytes()[7..MAX_TAIL + 5]]);
+        let text = truncate(5, &[&long.as_bytes()[..7], &long.as_bytes()[7..MAX_TAIL + 5]]);
         assert_eq!((text.head.len(), text.tail.as_str(), text.cut), (MAX_TAIL + 5 + 2, "", false));
     }
 
@@ -126,13 +125,13 @@ mod tests {
     fn what_does_not_fit_is_cut_between_characters() {
         // Two bytes each; the third one does not fit whole, nor does the first of the end.
         let end = "x".repeat(MAX_TAIL - 1);
-        let text = kept(5, &[format!("\u{e4}\u{f6}\u{fc}\u{fc}{end}").as_bytes()]);
+        let text = truncate(5, &[format!("\u{e4}\u{f6}\u{fc}\u{fc}{end}").as_bytes()]);
         assert_eq!((text.head.as_str(), text.tail, text.cut), ("\u{e4}\u{f6}", end, true));
     }
 
     #[test]
     fn a_character_in_two_pieces_is_one() {
-        assert_eq!(kept(9, &[b"\xc3", b"\xa4"]).head, "\u{e4}");
+        assert_eq!(truncate(9, &[b"\xc3", b"\xa4"]).head, "\u{e4}");
     }
 
     #[test]
@@ -140,7 +139,7 @@ mod tests {
         let long = format!("{}\nWAITING", "x".repeat(100_000));
         for step in [1, 7, 1023, 1024, 1025, 100_000] {
             let pieces: Vec<&[u8]> = long.as_bytes().chunks(step).collect();
-            let text = kept(8, &pieces);
+            let text = truncate(8, &pieces);
             assert_eq!((text.head.as_str(), text.tail.len()), ("xxxxxxxx", MAX_TAIL));
             assert!(text.tail.ends_with("\nWAITING"));
         }
@@ -149,11 +148,11 @@ mod tests {
     #[test]
     fn halves_of_a_pair_that_lost_each_other_are_repaired() {
         let check = |units: &[u32], expected: &str| {
-            let mut kept = TextBuilder::new(Some(64));
+            let mut builder = TextBuilder::new(Some(64));
             for unit in units {
-                kept.push_unit(*unit);
+                builder.push_unit(*unit);
             }
-            assert_eq!(kept.finish().head, expected);
+            assert_eq!(builder.finish().head, expected);
         };
         check(&[0xD83D, 0xDE00], "\u{1f600}");
         check(&[0xD83D], "\u{fffd}");

@@ -1,4 +1,4 @@
-//! A connection to Codex's server: JSON messages in a WebSocket over its Unix socket, with a deadline.
+//! A connection to Codex's server: JSON messages in a WebSocket over a Unix socket, with a deadline.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -10,28 +10,28 @@ use serde_json::Value;
 use tungstenite::protocol::WebSocketConfig;
 use tungstenite::{Error as WebSocketError, HandshakeError, Message, WebSocket};
 
-use super::error::CodexServerError;
-
-/// The longest message that is read, in bytes. What Codex sends for a thread without its turns is far below.
+/// Maximum message size, in bytes. What Codex sends for a thread without its turns is far smaller.
 const MAX_MESSAGE: usize = 16 * 1024 * 1024;
 
-/// A connection that ends with this value.
+/// A connection. Dropping it closes the WebSocket.
 pub(super) struct Connection {
     socket: WebSocket<DeadlineStream>,
 }
 
 impl Connection {
-    /// Connects to a socket that this user owns.
+    /// Connects to a socket, which this user must own.
     pub(super) fn open(path: &Path, deadline: Instant) -> Result<Self, CodexServerError> {
         let stream = match owned::connect(path) {
             Ok(stream) => stream,
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused) => {
                 return Err(CodexServerError::NoServer);
             }
-            // A refusal of the check, not of the system.
-            Err(error) if error.raw_os_error().is_none() => return Err(CodexServerError::NotOwn(error)),
-            // More processes wait for it than can.
-            Err(error) if error.kind() == ErrorKind::WouldBlock => return Err(CodexServerError::Silent),
+            // An error without an OS code comes from the ownership check.
+            Err(error) if error.raw_os_error().is_none() => {
+                return Err(CodexServerError::UntrustedSocket(error));
+            }
+            // The backlog of the socket is full.
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return Err(CodexServerError::Timeout),
             Err(error) => return Err(error.into()),
         };
         stream.set_nonblocking(false)?;
@@ -41,17 +41,15 @@ impl Connection {
         let opened = tungstenite::client::client_with_config("ws://localhost/", stream, Some(config));
         match opened {
             Ok((socket, _)) => Ok(Self { socket }),
-            Err(HandshakeError::Interrupted(_)) => Err(CodexServerError::Silent),
+            Err(HandshakeError::Interrupted(_)) => Err(CodexServerError::Timeout),
             Err(HandshakeError::Failure(error)) => Err(failure(error)),
         }
     }
 
-    /// From now on it has until then.
     pub(super) fn set_deadline(&mut self, deadline: Instant) {
         self.socket.get_mut().deadline = deadline;
     }
 
-    /// Sends messages.
     pub(super) fn send(&mut self, messages: &[Value]) -> Result<(), CodexServerError> {
         for message in messages {
             self.socket.write(Message::text(message.to_string())).map_err(failure)?;
@@ -59,7 +57,7 @@ impl Connection {
         self.socket.flush().map_err(failure)
     }
 
-    /// The next message. What is no JSON is left out.
+    /// Reads the next message. Messages that are not JSON are skipped.
     pub(super) fn receive(&mut self) -> Result<Value, CodexServerError> {
         loop {
             if let Message::Text(text) = self.socket.read().map_err(failure)?
@@ -73,7 +71,7 @@ impl Connection {
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        // The connection is over either way.
+        // The connection ends either way.
         let _ = self.socket.close(None);
         let _ = self.socket.flush();
     }
@@ -82,21 +80,21 @@ impl Drop for Connection {
 fn failure(error: WebSocketError) -> CodexServerError {
     match error {
         WebSocketError::Io(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
-            CodexServerError::Silent
+            CodexServerError::Timeout
         }
         WebSocketError::Io(error) => CodexServerError::Connection(error),
         error => CodexServerError::Connection(io::Error::other(error.to_string())),
     }
 }
 
-/// A stream that fails when its time is over, however slowly the other end sends.
+/// A stream that fails after its deadline, however slowly the peer sends.
 struct DeadlineStream {
     stream: UnixStream,
     deadline: Instant,
 }
 
 impl DeadlineStream {
-    /// Whether there is time left; as long as that is, the next step may take.
+    /// Sets the socket timeout to the time left. Fails after the deadline.
     fn limit(&self, set: fn(&UnixStream, Option<std::time::Duration>) -> io::Result<()>) -> io::Result<()> {
         let left = self.deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
@@ -122,4 +120,39 @@ impl Write for DeadlineStream {
     fn flush(&mut self) -> io::Result<()> {
         self.stream.flush()
     }
+}
+
+/// Why Codex's server cannot be queried or answered. The prompt was not answered.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CodexServerError {
+    /// There is no socket, or no process listens on it.
+    #[error(
+        "Codex was started without its server (--no-daemon), so it can only be answered in its own terminal"
+    )]
+    NoServer,
+    /// The server does not run this session.
+    #[error(
+        "Codex's server does not run this session: it has ended, or it was started without that server and can only \
+         be answered in its own terminal"
+    )]
+    OtherSession,
+    /// Another user could read what is sent.
+    #[error("Codex's socket cannot be trusted: {0}")]
+    UntrustedSocket(io::Error),
+    /// The deadline passed.
+    #[error("Codex's server did not answer in time")]
+    Timeout,
+    /// The server rejected a request.
+    #[error("Codex's server refused: {0}")]
+    Refused(String),
+    /// The dialog asks for more than Ringer shows.
+    #[error("Codex asks for more than can be shown here, so it can only be answered in its own terminal")]
+    DialogOnly,
+    /// The dialog does not offer this answer.
+    #[error("Codex does not offer this answer here")]
+    NotOffered,
+    /// The connection failed.
+    #[error("the connection to Codex's server failed: {0}")]
+    Connection(#[from] io::Error),
 }

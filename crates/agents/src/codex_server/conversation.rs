@@ -1,59 +1,55 @@
-//! What is said to Codex's server, step by step: messages in, messages out.
+//! The protocol with Codex's server: messages in, messages out. Pure.
 
 use ringer_core::agent::{Answer, Prompt, PromptContent};
 use serde_json::{Value, json};
 
-use super::error::CodexServerError;
-use super::request::WaitingRequest;
+use super::connection::CodexServerError;
+use super::request::PendingRequest;
 
 const INITIALIZE: u64 = 1;
 const LIST: u64 = 2;
 const RESUME: u64 = 3;
 const STEER: u64 = 4;
 
-/// The longest error of the server that is shown, in characters.
+/// Maximum characters shown of a server error.
 const MAX_REFUSAL: usize = 200;
 
-/// What a conversation is for.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Purpose<'a> {
-    /// To see what waits; if the person was shown something, only that.
+    /// Read the pending prompt; if the person was shown one, only that one.
     Show { shown: Option<&'a PromptContent> },
-    /// To answer what the person was shown.
+    /// Answer the prompt that the person was shown.
     Answer { shown: &'a PromptContent, answer: &'a Answer },
 }
 
 /// How a conversation ends.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Ending {
-    /// This waits.
-    Waits(Prompt),
-    /// Nothing waits, or something else than what the person was shown.
-    NothingWaits,
-    /// Codex took the answer.
+pub(super) enum Outcome {
+    /// This prompt is pending.
+    Pending(Prompt),
+    /// Nothing is pending, or a prompt other than the one shown.
+    NothingPending,
     Taken,
-    /// The answer was sent, and Codex did not say that it took it.
+    /// The answer was sent, and Codex did not confirm it.
     NotConfirmed,
 }
 
-/// What follows from a message.
+/// What to do after a message.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Reaction {
-    /// These are to be sent.
     Send(Vec<Value>),
-    /// It is over.
-    End(Ending),
+    End(Outcome),
 }
 
 #[derive(Debug)]
 enum Phase {
-    /// An answer to the request with this id is awaited.
+    /// Waiting for the response to the request with this id.
     Opening(u64),
-    /// The server has been asked to send again what waits. `is_doubtful` if it may have nothing to send.
+    /// The server was asked to resend pending requests. `is_doubtful` if there may be none.
     Searching { is_doubtful: bool },
-    /// The reason for a refusal has been sent, and this refusal is to follow.
-    GivingReason { request_id: Value, refusal: Value },
-    /// The answer has been sent. `is_complete` unless the reason for it was not taken.
+    /// The reason for a refusal was sent; this refusal follows.
+    SendingReason { request_id: Value, refusal: Value },
+    /// The answer was sent. `is_complete` is false if the reason for it was rejected.
     Confirming { request_id: Value, is_complete: bool },
 }
 
@@ -66,36 +62,36 @@ pub(super) struct Conversation<'a> {
 }
 
 impl<'a> Conversation<'a> {
-    /// A conversation that begins with this message. `find_patch` finds the patch of a tool call.
+    /// Starts a conversation and returns its first message. `find_patch` finds the patch of a tool call.
     pub(super) fn begin(
         thread_id: &'a str,
         purpose: Purpose<'a>,
         find_patch: &'a dyn Fn(&str) -> Option<String>,
     ) -> (Self, Value) {
         let client = json!({ "name": "ringer", "title": "Ringer", "version": env!("CARGO_PKG_VERSION") });
-        // Without it the server keeps questions to itself.
+        // Without this capability the server does not send questions.
         let capabilities = json!({ "experimentalApi": true });
         let params = json!({ "clientInfo": client, "capabilities": capabilities });
         let conversation = Self { thread_id, purpose, find_patch, phase: Phase::Opening(INITIALIZE) };
         (conversation, request(INITIALIZE, "initialize", &params))
     }
 
-    /// Whether an answer was sent.
+    /// Returns true once the answer was sent.
     pub(super) fn has_answered(&self) -> bool {
         matches!(self.phase, Phase::Confirming { .. })
     }
 
-    /// Whether there may be nothing to wait for.
+    /// Returns true if nothing may be pending.
     pub(super) fn is_doubtful(&self) -> bool {
         matches!(self.phase, Phase::Searching { is_doubtful: true })
     }
 
-    /// The ending if no more messages come.
-    pub(super) fn end(&self) -> Result<Ending, CodexServerError> {
+    /// The outcome if no more messages come.
+    pub(super) fn end(&self) -> Result<Outcome, CodexServerError> {
         match self.phase {
-            Phase::Opening(_) | Phase::GivingReason { .. } => Err(CodexServerError::Silent),
-            Phase::Searching { .. } => Ok(Ending::NothingWaits),
-            Phase::Confirming { .. } => Ok(Ending::NotConfirmed),
+            Phase::Opening(_) | Phase::SendingReason { .. } => Err(CodexServerError::Timeout),
+            Phase::Searching { .. } => Ok(Outcome::NothingPending),
+            Phase::Confirming { .. } => Ok(Outcome::NotConfirmed),
         }
     }
 
@@ -108,27 +104,27 @@ impl<'a> Conversation<'a> {
                 self.opened(id, result(message)?)
             }
             Phase::Opening(RESUME) | Phase::Searching { .. } if !is_response => self.search(message),
-            Phase::GivingReason { request_id, .. } if is_resolution(message, self.thread_id, request_id) => {
-                Ok(Reaction::End(Ending::NothingWaits))
+            Phase::SendingReason { request_id, .. } if is_resolution(message, self.thread_id, request_id) => {
+                Ok(Reaction::End(Outcome::NothingPending))
             }
-            Phase::GivingReason { request_id, refusal }
+            Phase::SendingReason { request_id, refusal }
                 if is_response && message.get("id") == Some(&json!(STEER)) =>
             {
                 let (request_id, refusal) = (request_id.take(), refusal.take());
-                // It is refused also if the reason is not taken.
+                // Send the refusal even if the reason was rejected.
                 self.phase = Phase::Confirming { request_id, is_complete: message.get("result").is_some() };
                 Ok(Reaction::Send(vec![refusal]))
             }
             Phase::Confirming { request_id, is_complete }
                 if is_resolution(message, self.thread_id, request_id) =>
             {
-                Ok(Reaction::End(if *is_complete { Ending::Taken } else { Ending::NotConfirmed }))
+                Ok(Reaction::End(if *is_complete { Outcome::Taken } else { Outcome::NotConfirmed }))
             }
             _ => Ok(Reaction::Send(Vec::new())),
         }
     }
 
-    /// The next step after a response of the server.
+    /// Handles a response of the server.
     fn opened(&mut self, id: u64, result: &Value) -> Result<Reaction, CodexServerError> {
         match id {
             INITIALIZE => {
@@ -137,7 +133,7 @@ impl<'a> Conversation<'a> {
                 Ok(Reaction::Send(vec![json!({ "method": "initialized" }), list]))
             }
             LIST => {
-                // Resuming another thread would load it.
+                // Resuming a thread that is not loaded would load it.
                 let threads =
                     result.get("data").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
                 if !threads.iter().any(|thread| thread == self.thread_id) {
@@ -154,10 +150,11 @@ impl<'a> Conversation<'a> {
         }
     }
 
-    /// Searches in a thread with this status. A hook tells of a dialog before it opens, so one may come in a turn.
+    /// Starts the search in a thread with this status. A hook reports a dialog before it opens, so an active turn may still open
+    /// one.
     fn search_in(&mut self, status: &Value) -> Reaction {
         if status.get("type") != Some(&json!("active")) {
-            return Reaction::End(Ending::NothingWaits);
+            return Reaction::End(Outcome::NothingPending);
         }
         let flags =
             status.get("activeFlags").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
@@ -172,19 +169,19 @@ impl<'a> Conversation<'a> {
             let status = message.pointer("/params/status").unwrap_or(&Value::Null);
             return Ok(self.search_in(status));
         }
-        let Some(waiting) = WaitingRequest::read(message, self.thread_id, self.find_patch) else {
+        let Some(pending) = PendingRequest::read(message, self.thread_id, self.find_patch) else {
             return Ok(Reaction::Send(Vec::new()));
         };
         match self.purpose {
-            Purpose::Show { shown } if shown.is_none_or(|shown| waiting.asks(shown)) => {
-                Ok(Reaction::End(Ending::Waits(waiting.prompt())))
+            Purpose::Show { shown } if shown.is_none_or(|shown| pending.matches(shown)) => {
+                Ok(Reaction::End(Outcome::Pending(pending.prompt())))
             }
-            Purpose::Answer { shown, answer } if waiting.asks(shown) => {
-                let reply = json!({ "id": waiting.id, "result": waiting.reply(shown, answer)? });
-                Ok(Reaction::Send(vec![self.give(waiting, reply, reason_of(answer))]))
+            Purpose::Answer { shown, answer } if pending.matches(shown) => {
+                let reply = json!({ "id": pending.id, "result": pending.reply(shown, answer)? });
+                Ok(Reaction::Send(vec![self.send_answer(pending, reply, reason_of(answer))]))
             }
             _ => {
-                // Something else waits. What was shown may come after it.
+                // Another request is pending. The one that was shown may follow.
                 if let Phase::Searching { is_doubtful } = &mut self.phase {
                     *is_doubtful = true;
                 }
@@ -193,14 +190,14 @@ impl<'a> Conversation<'a> {
         }
     }
 
-    /// Gives an answer. The reason for it goes before it: after it, the model may have been asked already.
-    fn give(&mut self, waiting: WaitingRequest, reply: Value, reason: Option<&str>) -> Value {
-        let WaitingRequest { id: request_id, turn_id, .. } = waiting;
+    /// Sends an answer. The reason goes first: after the answer, the model may already continue.
+    fn send_answer(&mut self, pending: PendingRequest, reply: Value, reason: Option<&str>) -> Value {
+        let PendingRequest { id: request_id, turn_id, .. } = pending;
         let Some(reason) = reason else {
             self.phase = Phase::Confirming { request_id, is_complete: true };
             return reply;
         };
-        self.phase = Phase::GivingReason { request_id, refusal: reply };
+        self.phase = Phase::SendingReason { request_id, refusal: reply };
         let input = json!([{ "type": "text", "text": reason }]);
         let params = json!({ "threadId": self.thread_id, "expectedTurnId": turn_id, "input": input });
         request(STEER, "turn/steer", &params)

@@ -1,52 +1,49 @@
-//! A request with which Codex waits for its person: what it asks, and the replies to it.
+//! A request of Codex to its person: the prompt it stands for, and the replies to it.
 
 use ringer_core::agent::{Answer, AnswerMethod, PermissionRequest, Prompt, PromptContent, PromptQuestion};
 use ringer_platform::shell_word;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::error::CodexServerError;
-use super::patch_files::files_in;
+use super::connection::CodexServerError;
+use super::patches::files_in;
 use crate::client::BEFORE_REASON;
 use crate::client::codex_prompt::{COMMAND_TOOL, PATCH_TOOL, permission_request, questions};
-use crate::shell_words;
 
 const COMMAND: &str = "item/commandExecution/requestApproval";
 const FILE_CHANGE: &str = "item/fileChange/requestApproval";
 const QUESTIONS: &str = "item/tool/requestUserInput";
 
-/// The decision that allows commands for good. Its value says which.
+/// The decision that allows commands permanently. Its value says which ones.
 const ALWAYS: &str = "acceptWithExecpolicyAmendment";
 /// The decision that allows changes of the same files until the session ends. Codex always offers it.
 const ALWAYS_IN_SESSION: &str = "acceptForSession";
 
-/// A request that waits for an answer.
+/// A request that waits for a reply.
 #[derive(Debug)]
-pub(super) struct WaitingRequest {
-    /// Its id, which an answer repeats. The server chooses it.
+pub(super) struct PendingRequest {
+    /// The id that the reply repeats. The server chooses it.
     pub(super) id: Value,
-    /// The turn that waits.
     pub(super) turn_id: String,
     content: Content,
 }
 
 #[derive(Debug)]
 enum Content {
-    /// A command or a change of files.
+    /// A command or a file change.
     Permission {
         tool: &'static str,
-        /// The command or the patch.
         command: String,
         reason: Option<String>,
-        /// The decision that allows it always, and what that allows in words.
+        /// The decision that allows it permanently, and a description of what it allows.
         always: Option<(Value, String)>,
-        /// Whether it asks for something besides the command.
+        /// It asks for more than the command, such as network access.
         asks_for_more: bool,
     },
     Questions {
         ids: Vec<String>,
         questions: Vec<PromptQuestion>,
-        /// Whether an answer is a secret, which Ringer would write down.
+        /// An answer is a secret, which must not be written to the journal.
         is_secret: bool,
     },
 }
@@ -70,9 +67,9 @@ struct Params {
     available_decisions: Option<Vec<Value>>,
 }
 
-impl WaitingRequest {
-    /// Reads a message. `None` if it is no request of this thread that Ringer can show. `find_patch` finds the patch of a tool
-    /// call, which the request for a change of files does not contain.
+impl PendingRequest {
+    /// Reads a message. `None` if it is not a request of this thread that Ringer can show. `find_patch` finds the patch of a tool
+    /// call, which a request for a file change does not contain.
     pub(super) fn read(
         message: &Value,
         thread_id: &str,
@@ -86,14 +83,13 @@ impl WaitingRequest {
         let raw = message.get("params")?;
         let params = Params::deserialize(raw).ok().filter(|params| params.thread_id == thread_id)?;
         let content = match method {
-            COMMAND => command(&params)?,
-            FILE_CHANGE => file_change(&params, find_patch(&params.item_id)?),
-            _ => asked(raw)?,
+            COMMAND => read_command(&params)?,
+            FILE_CHANGE => read_file_change(&params, find_patch(&params.item_id)?),
+            _ => read_questions(raw)?,
         };
         Some(Self { id, turn_id: params.turn_id, content })
     }
 
-    /// What it asks.
     pub(super) fn prompt(&self) -> Prompt {
         let (content, is_answerable) = match &self.content {
             Content::Permission { tool, command, reason, always, asks_for_more } => {
@@ -109,8 +105,8 @@ impl WaitingRequest {
         Prompt { content, method, transcript: None }
     }
 
-    /// Whether it asks what the person was shown.
-    pub(super) fn asks(&self, shown: &PromptContent) -> bool {
+    /// Returns true if this is the request that the person was shown.
+    pub(super) fn matches(&self, shown: &PromptContent) -> bool {
         match (&self.content, shown) {
             (Content::Permission { tool, command, .. }, PromptContent::Permission(shown)) => {
                 shown.tool == *tool && is_shown(command, shown)
@@ -125,7 +121,7 @@ impl WaitingRequest {
         }
     }
 
-    /// The reply that gives this answer to what the person was shown.
+    /// The reply for this answer to the prompt that the person was shown.
     pub(super) fn reply(&self, shown: &PromptContent, answer: &Answer) -> Result<Value, CodexServerError> {
         let decision = match (&self.content, answer) {
             (Content::Permission { .. }, Answer::Deny { .. }) => json!("decline"),
@@ -151,7 +147,7 @@ impl WaitingRequest {
     }
 }
 
-fn command(params: &Params) -> Option<Content> {
+fn read_command(params: &Params) -> Option<Content> {
     let decisions = params.available_decisions.as_deref().unwrap_or_default();
     let always = decisions.iter().find_map(|decision| {
         let words = decision.get(ALWAYS)?.get("execpolicy_amendment")?.as_array()?;
@@ -172,7 +168,7 @@ fn command(params: &Params) -> Option<Content> {
     })
 }
 
-fn file_change(params: &Params, patch: String) -> Content {
+fn read_file_change(params: &Params, patch: String) -> Content {
     let always = files_in(&patch).map(|files| {
         let files: Vec<String> = files.iter().map(|file| shell_word(file)).collect();
         let words = format!("changes of the same files, until this session ends: {}", files.join(" "));
@@ -187,16 +183,16 @@ fn file_change(params: &Params, patch: String) -> Content {
     }
 }
 
-/// The script that Codex runs with a shell, which is what its hooks call the command.
+/// Strips the shell that Codex runs a script with: its hooks report the bare script as the command.
 fn without_shell(line: &str) -> String {
-    let words = shell_words::split(line).unwrap_or_default();
+    let words = split_words(line).unwrap_or_default();
     match <[String; 3]>::try_from(words) {
         Ok([_, flag, script]) if flag == "-lc" || flag == "-c" => script,
         _ => line.to_owned(),
     }
 }
 
-fn asked(params: &Value) -> Option<Content> {
+fn read_questions(params: &Value) -> Option<Content> {
     let questions = questions(params)?;
     let raw = params.get("questions")?.as_array()?;
     let ids =
@@ -205,8 +201,8 @@ fn asked(params: &Value) -> Option<Content> {
     Some(Content::Questions { ids, questions, is_secret })
 }
 
-/// Whether a command is the one that was shown. The reason is Codex's own and may change; of a command that is too long, the
-/// beginning was shown.
+/// Returns true if this command was shown. The reason comes from Codex and may change. Only the beginning of a long command was
+/// shown.
 fn is_shown(command: &str, shown: &PermissionRequest) -> bool {
     match shown.request.strip_prefix(command) {
         Some(rest) => rest.is_empty() || rest.starts_with(BEFORE_REASON),
@@ -220,4 +216,71 @@ fn is_whole(shown: &PromptContent) -> bool {
 
 fn offers(shown: &PromptContent, always: &str) -> bool {
     matches!(shown, PromptContent::Permission(request) if request.always == [always])
+}
+
+/// Splits a shell command line that was built by quoting words. `None` if a quote is not closed.
+fn split_words(line: &str) -> Option<Vec<String>> {
+    let mut words = Vec::new();
+    let mut word: Option<String> = None;
+    let mut rest = line.chars();
+    while let Some(next) = rest.next() {
+        match next {
+            ' ' | '\t' | '\n' => words.extend(word.take()),
+            '\'' => {
+                let word = word.get_or_insert_default();
+                loop {
+                    match rest.next()? {
+                        '\'' => break,
+                        quoted => word.push(quoted),
+                    }
+                }
+            }
+            '"' => {
+                let word = word.get_or_insert_default();
+                loop {
+                    match rest.next()? {
+                        '"' => break,
+                        '\\' => match rest.next()? {
+                            escaped @ ('$' | '`' | '"' | '\\') => word.push(escaped),
+                            '\n' => {}
+                            other => word.extend(['\\', other]),
+                        },
+                        quoted => word.push(quoted),
+                    }
+                }
+            }
+            '\\' => word.get_or_insert_default().push(rest.next()?),
+            plain => word.get_or_insert_default().push(plain),
+        }
+    }
+    words.extend(word);
+    Some(words)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn words_as_codex_quotes_them() {
+        let split = |line: &str| split_words(line).unwrap();
+        assert_eq!(split("/bin/bash -lc 'touch zz-file'"), ["/bin/bash", "-lc", "touch zz-file"]);
+        assert_eq!(split(r#"sh -c "touch x && echo 'a b'""#), ["sh", "-c", "touch x && echo 'a b'"]);
+        assert_eq!(split(r#"a'b'"'c'"\ d '' "\$x\n""#), ["ab'c' d", "", r"$x\n"]);
+        assert!(split("").is_empty());
+    }
+
+    #[test]
+    fn an_open_quote_is_no_line_of_words() {
+        assert_eq!([split_words("a 'b"), split_words("\"b"), split_words("b\\")], [None, None, None]);
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_quoted_is_read_back(words in prop::collection::vec("(?s).{0,12}", 0..5)) {
+            let line = words.iter().map(|word| shell_word(word)).collect::<Vec<_>>().join(" ");
+            prop_assert_eq!(split_words(&line), Some(words));
+        }
+    }
 }

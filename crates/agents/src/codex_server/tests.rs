@@ -55,39 +55,39 @@ fn find_patch(call_id: &str) -> Option<String> {
     call_id.starts_with("call_").then(|| PATCH.to_owned())
 }
 
-/// Hears the server's part of a recording. Gives what is said to it, and the ending.
-fn play(recording: &[(bool, Value)], purpose: Purpose) -> (Vec<Value>, Result<Ending, CodexServerError>) {
+/// Replays the server's part of a recording. Returns what Ringer sent, and the outcome.
+fn play(recording: &[(bool, Value)], purpose: Purpose) -> (Vec<Value>, Result<Outcome, CodexServerError>) {
     let thread = thread_of(recording);
     let (mut conversation, first) = Conversation::begin(&thread, purpose, &find_patch);
-    let mut said = vec![first];
+    let mut sent = vec![first];
     for (_, message) in recording.iter().filter(|(is_ours, _)| !is_ours) {
         match conversation.receive(message) {
-            Ok(Reaction::Send(messages)) => said.extend(messages),
-            Ok(Reaction::End(ending)) => return (said, Ok(ending)),
-            Err(error) => return (said, Err(error)),
+            Ok(Reaction::Send(messages)) => sent.extend(messages),
+            Ok(Reaction::End(outcome)) => return (sent, Ok(outcome)),
+            Err(error) => return (sent, Err(error)),
         }
     }
-    let ending = conversation.end();
-    (said, ending)
+    let outcome = conversation.end();
+    (sent, outcome)
 }
 
-/// Plays a recording of what a person should be able to do: the same must be said.
+/// Replays a recording of a possible answer: Ringer must send the same messages.
 #[track_caller]
 fn check(name: &str, shown: &PromptContent, answer: &Answer) {
     let recording = recording(name);
-    let (said, ending) = play(&recording, Purpose::Answer { shown, answer });
+    let (sent, outcome) = play(&recording, Purpose::Answer { shown, answer });
     let recorded: Vec<Value> =
         recording.into_iter().filter(|(is_ours, _)| *is_ours).map(|(_, message)| message).collect();
-    assert_eq!(said, recorded);
-    assert_eq!(ending.unwrap(), Ending::Taken);
+    assert_eq!(sent, recorded);
+    assert_eq!(outcome.unwrap(), Outcome::Taken);
 }
 
-/// Plays a recording with another answer or to another prompt: none must be given.
+/// Replays a recording with another answer, or for another prompt: no answer may be sent.
 #[track_caller]
-fn check_unanswered(name: &str, shown: &PromptContent, answer: &Answer) -> Result<Ending, CodexServerError> {
-    let (said, ending) = play(&recording(name), Purpose::Answer { shown, answer });
-    assert!(said.iter().all(|message| message.get("result").is_none()), "{said:?}");
-    ending
+fn check_unanswered(name: &str, shown: &PromptContent, answer: &Answer) -> Result<Outcome, CodexServerError> {
+    let (sent, outcome) = play(&recording(name), Purpose::Answer { shown, answer });
+    assert!(sent.iter().all(|message| message.get("result").is_none()), "{sent:?}");
+    outcome
 }
 
 fn deny(reason: Option<&str>) -> Answer {
@@ -105,18 +105,18 @@ fn a_command_is_always_allowed_if_what_that_allows_was_shown() {
     check("command_always", &permission("Bash", COMMAND, &[ALWAYS]), &Answer::AllowAlways);
     for always in [&[][..], &["commands that start with: touch"], &[ALWAYS, ALWAYS]] {
         let shown = permission("Bash", COMMAND, always);
-        let ending = check_unanswered("command_always", &shown, &Answer::AllowAlways);
-        assert!(matches!(ending, Err(CodexServerError::NotOffered)), "{ending:?}");
+        let outcome = check_unanswered("command_always", &shown, &Answer::AllowAlways);
+        assert!(matches!(outcome, Err(CodexServerError::NotOffered)), "{outcome:?}");
     }
 }
 
 #[test]
 fn the_reason_for_a_refusal_goes_before_it_into_the_same_turn() {
     check("command_deny", &command(), &deny(Some("not today")));
-    let (said, ending) =
+    let (sent, outcome) =
         play(&recording("command_deny"), Purpose::Answer { shown: &command(), answer: &deny(None) });
-    assert_eq!(said.last().unwrap()["result"], json!({ "decision": "decline" }));
-    assert_eq!(ending.unwrap(), Ending::Taken);
+    assert_eq!(sent.last().unwrap()["result"], json!({ "decision": "decline" }));
+    assert_eq!(outcome.unwrap(), Outcome::Taken);
 }
 
 #[test]
@@ -128,8 +128,8 @@ fn a_reason_that_comes_too_late_is_not_confirmed() {
         }
     }
     let answer = deny(Some("not today"));
-    let (_, ending) = play(&recording, Purpose::Answer { shown: &command(), answer: &answer });
-    assert_eq!(ending.unwrap(), Ending::NotConfirmed);
+    let (_, outcome) = play(&recording, Purpose::Answer { shown: &command(), answer: &answer });
+    assert_eq!(outcome.unwrap(), Outcome::NotConfirmed);
 }
 
 #[test]
@@ -141,16 +141,19 @@ fn what_is_answered_in_the_pane_before_the_refusal_is_not_refused() {
     let steered = recording.iter().position(|(is_ours, message)| !is_ours && message["id"] == 4).unwrap();
     recording.insert(steered, resolved);
     let answer = deny(Some("not today"));
-    let (said, ending) = play(&recording, Purpose::Answer { shown: &command(), answer: &answer });
-    assert!(said.iter().all(|message| message.get("result").is_none()), "{said:?}");
-    assert_eq!(ending.unwrap(), Ending::NothingWaits);
+    let (sent, outcome) = play(&recording, Purpose::Answer { shown: &command(), answer: &answer });
+    assert!(sent.iter().all(|message| message.get("result").is_none()), "{sent:?}");
+    assert_eq!(outcome.unwrap(), Outcome::NothingPending);
 }
 
 #[test]
 fn a_change_of_files_is_allowed_by_its_patch() {
     check("file_change_allow", &permission("apply_patch", PATCH, &[]), &Answer::Allow);
     let other = permission("apply_patch", &PATCH.replace("hello", "bye"), &[]);
-    assert_eq!(check_unanswered("file_change_allow", &other, &Answer::Allow).unwrap(), Ending::NothingWaits);
+    assert_eq!(
+        check_unanswered("file_change_allow", &other, &Answer::Allow).unwrap(),
+        Outcome::NothingPending
+    );
 }
 
 #[test]
@@ -159,13 +162,13 @@ fn changes_of_files_are_always_allowed_if_these_files_were_shown() {
         let shown = permission("apply_patch", PATCH, shown);
         play(&recording("file_change_allow"), Purpose::Answer { shown: &shown, answer: &Answer::AllowAlways })
     };
-    let (said, ending) = always(&[ALWAYS_FILES]);
-    assert_eq!(said.last().unwrap()["result"], json!({ "decision": "acceptForSession" }));
-    assert_eq!(ending.unwrap(), Ending::Taken);
+    let (sent, outcome) = always(&[ALWAYS_FILES]);
+    assert_eq!(sent.last().unwrap()["result"], json!({ "decision": "acceptForSession" }));
+    assert_eq!(outcome.unwrap(), Outcome::Taken);
     for shown in [&[][..], &["changes of the same files, until this session ends: other.txt"]] {
-        let (said, ending) = always(shown);
-        assert!(said.iter().all(|message| message.get("result").is_none()), "{said:?}");
-        assert!(matches!(ending, Err(CodexServerError::NotOffered)), "{ending:?}");
+        let (sent, outcome) = always(shown);
+        assert!(sent.iter().all(|message| message.get("result").is_none()), "{sent:?}");
+        assert!(matches!(outcome, Err(CodexServerError::NotOffered)), "{outcome:?}");
     }
 }
 
@@ -175,8 +178,8 @@ fn a_question_is_answered() {
     check("question", &question("Which one?"), &beta);
     let two = Answer::Choices(vec![vec!["Beta".to_owned()]; 2]);
     for answer in [two, Answer::Allow, deny(Some("no"))] {
-        let ending = check_unanswered("question", &question("Which one?"), &answer);
-        assert!(matches!(ending, Err(CodexServerError::NotOffered)), "{ending:?}");
+        let outcome = check_unanswered("question", &question("Which one?"), &answer);
+        assert!(matches!(outcome, Err(CodexServerError::NotOffered)), "{outcome:?}");
     }
 }
 
@@ -184,11 +187,11 @@ fn a_question_is_answered() {
 fn what_was_answered_in_the_pane_does_not_wait() {
     assert_eq!(
         check_unanswered("answered_in_pane", &command(), &Answer::Allow).unwrap(),
-        Ending::NothingWaits
+        Outcome::NothingPending
     );
     assert_eq!(
         play(&recording("answered_in_pane"), Purpose::Show { shown: None }).1.unwrap(),
-        Ending::NothingWaits
+        Outcome::NothingPending
     );
 }
 
@@ -202,8 +205,8 @@ fn only_what_was_shown_is_answered() {
         question("Which one?"),
     ] {
         for answer in [Answer::Allow, Answer::AllowAlways, deny(Some("no"))] {
-            let ending = check_unanswered("command_allow", &shown, &answer);
-            assert_eq!(ending.unwrap(), Ending::NothingWaits, "{shown:?}");
+            let outcome = check_unanswered("command_allow", &shown, &answer);
+            assert_eq!(outcome.unwrap(), Outcome::NothingPending, "{shown:?}");
         }
     }
 }
@@ -214,8 +217,8 @@ fn what_was_not_shown_in_full_can_only_be_refused() {
     request.request.truncate(10);
     request.whole = false;
     let shown = PromptContent::Permission(request);
-    let ending = check_unanswered("command_allow", &shown, &Answer::Allow);
-    assert!(matches!(ending, Err(CodexServerError::NotOffered)), "{ending:?}");
+    let outcome = check_unanswered("command_allow", &shown, &Answer::Allow);
+    assert!(matches!(outcome, Err(CodexServerError::NotOffered)), "{outcome:?}");
     check("command_deny", &shown, &deny(Some("not today")));
 }
 
@@ -234,10 +237,10 @@ fn what_asks_for_more_than_a_command_is_left_to_its_dialog() {
             message["params"][name] = value.clone();
         }
         let answer = Purpose::Answer { shown: &command(), answer: &Answer::Allow };
-        let (said, ending) = play(&recording, answer);
-        assert!(said.iter().all(|message| message.get("result").is_none()), "{name}");
-        assert!(matches!(ending, Err(CodexServerError::DialogOnly)), "{name}: {ending:?}");
-        let Ending::Waits(prompt) = play(&recording, Purpose::Show { shown: None }).1.unwrap() else {
+        let (sent, outcome) = play(&recording, answer);
+        assert!(sent.iter().all(|message| message.get("result").is_none()), "{name}");
+        assert!(matches!(outcome, Err(CodexServerError::DialogOnly)), "{name}: {outcome:?}");
+        let Outcome::Pending(prompt) = play(&recording, Purpose::Show { shown: None }).1.unwrap() else {
             panic!("{name}")
         };
         assert_eq!(prompt.method, AnswerMethod::DialogOnly, "{name}");
@@ -249,12 +252,12 @@ fn what_waits_is_shown() {
     let waits = |name: &str| play(&recording(name), Purpose::Show { shown: None }).1.unwrap();
     let prompt = |content: PromptContent| {
         let method = AnswerMethod::ClientServer;
-        Ending::Waits(Prompt { content, method, transcript: None })
+        Outcome::Pending(Prompt { content, method, transcript: None })
     };
     let shown = format!("{COMMAND}\nWhy: May I touch a file?");
     assert_eq!(waits("command_allow"), prompt(permission("Bash", &shown, &[ALWAYS])));
     assert_eq!(waits("file_change_allow"), prompt(permission("apply_patch", PATCH, &[ALWAYS_FILES])));
-    let Ending::Waits(asked) = waits("question") else { panic!("a question") };
+    let Outcome::Pending(asked) = waits("question") else { panic!("a question") };
     let Ok(choices) = asked.content.read_answer(&["2"]) else { panic!("an answer") };
     assert_eq!(choices, Answer::Choices(vec![vec!["Beta".to_owned()]]));
 }
@@ -263,18 +266,18 @@ fn what_waits_is_shown() {
 fn what_was_shown_is_found_again_with_what_it_would_always_allow() {
     let show =
         |shown: &PromptContent| play(&recording("command_allow"), Purpose::Show { shown: Some(shown) }).1;
-    let Ending::Waits(prompt) = show(&command()).unwrap() else { panic!("it waits") };
+    let Outcome::Pending(prompt) = show(&command()).unwrap() else { panic!("it waits") };
     let PromptContent::Permission(request) = prompt.content else { panic!("a permission") };
     assert_eq!(request.always, [ALWAYS]);
-    assert_eq!(show(&permission("Bash", "touch other", &[])).unwrap(), Ending::NothingWaits);
+    assert_eq!(show(&permission("Bash", "touch other", &[])).unwrap(), Outcome::NothingPending);
 }
 
 #[test]
 fn another_session_is_not_loaded() {
     let recording = recording("command_allow");
     let (mut conversation, _) = Conversation::begin("another", Purpose::Show { shown: None }, &find_patch);
-    let ending = recording.iter().find_map(|(_, message)| conversation.receive(message).err());
-    assert!(matches!(ending, Some(CodexServerError::OtherSession)), "{ending:?}");
+    let outcome = recording.iter().find_map(|(_, message)| conversation.receive(message).err());
+    assert!(matches!(outcome, Some(CodexServerError::OtherSession)), "{outcome:?}");
 }
 
 #[test]
@@ -289,7 +292,7 @@ fn without_a_server_the_error_says_where_to_answer() {
     let socket = directory.join("app-server-control.sock");
     fs::create_dir_all(&directory).unwrap();
     fs::write(&socket, "").unwrap();
-    assert!(matches!(ask(), CodexServerError::NotOwn(_)));
+    assert!(matches!(ask(), CodexServerError::UntrustedSocket(_)));
     fs::remove_file(&socket).unwrap();
     symlink(home.path().join("gone"), &socket).unwrap();
     assert!(matches!(ask(), CodexServerError::NoServer), "temporary files were cleared");
@@ -298,7 +301,7 @@ fn without_a_server_the_error_says_where_to_answer() {
     assert!(matches!(ask(), CodexServerError::NoServer), "its process was killed");
     if test_support::is_root() {
         std::os::unix::fs::chown(&socket, Some(65_534), None).unwrap();
-        assert!(matches!(ask(), CodexServerError::NotOwn(_)), "another user's");
+        assert!(matches!(ask(), CodexServerError::UntrustedSocket(_)), "another user's");
     }
 }
 
@@ -310,11 +313,11 @@ fn a_server_that_is_stopped_is_not_waited_for() {
     let _listener = UnixListener::bind(directory.join("app-server-control.sock")).unwrap();
     let begin = Instant::now();
     let error = pending_prompt(&ClientPaths::new(home.path()), "thread").unwrap_err();
-    assert!(matches!(error, CodexServerError::Silent), "{error:?}");
+    assert!(matches!(error, CodexServerError::Timeout), "{error:?}");
     assert!(begin.elapsed() < TIME_TO_FIND * 3);
 }
 
-/// Anything that is made of the server's own words, but not the command that was shown.
+/// Any messages built from the server's own words, but not the command that was shown.
 fn garbage() -> impl Strategy<Value = Value> {
     let words = prop::sample::select(vec![
         "thread",
@@ -385,8 +388,8 @@ proptest! {
         let begin = begin.take_while(|message| !message["params"]["command"].is_string()).take(recorded);
         for message in begin.chain(&messages) {
             match conversation.receive(message) {
-                Ok(Reaction::Send(said)) => {
-                    prop_assert!(said.iter().all(|message| message.get("result").is_none()), "{said:?}");
+                Ok(Reaction::Send(sent)) => {
+                    prop_assert!(sent.iter().all(|message| message.get("result").is_none()), "{sent:?}");
                 }
                 Ok(Reaction::End(_)) | Err(_) => break,
             }
@@ -409,7 +412,7 @@ proptest! {
         let is_harmless = is_same || (matches!(key, "turnId" | "itemId") && value.is_string())
             || (key == "kind" && value.is_null());
         prop_assume!(!is_harmless && value != json!(thread));
-        let (said, _) = play(&recording, Purpose::Answer { shown: &command(), answer: &Answer::Allow });
-        prop_assert!(said.iter().all(|message| message.get("result").is_none()));
+        let (sent, _) = play(&recording, Purpose::Answer { shown: &command(), answer: &Answer::Allow });
+        prop_assert!(sent.iter().all(|message| message.get("result").is_none()));
     }
 }

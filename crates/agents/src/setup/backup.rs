@@ -1,35 +1,35 @@
-//! The names of backups: `settings.json.ringer-backup-20261115-060000`, beside the file.
+//! Backups of settings files, next to the file: `settings.json.ringer-backup-20261115-060000`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::error::SetupError;
-use super::replace::beside;
+use super::files::sibling_path;
 
-/// What stands between the name of a file and the time in the name of its backup.
+/// Separates the name of a file and the time in the name of its backup.
 const BACKUP: &str = ".ringer-backup-";
 
-/// Characters of a time, `20261115-060000`.
+/// Length of a time such as `20261115-060000`.
 const TIME_LENGTH: usize = 15;
 
-/// The time in the names of backups, `20261115-060000`. The caller has the clock.
+/// The time in the name of a backup, `20261115-060000`. The caller has the clock.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BackupTime(String);
 
 impl BackupTime {
-    /// A time of the form `YYYYMMDD-HHMMSS`.
+    /// Parses a time of the form `YYYYMMDD-HHMMSS`.
     pub fn new(text: &str) -> Result<Self, SetupError> {
-        if is_time(text) { Ok(Self(text.to_owned())) } else { Err(SetupError::Stamp(text.to_owned())) }
+        if is_time(text) { Ok(Self(text.to_owned())) } else { Err(SetupError::BackupTime(text.to_owned())) }
     }
 
-    /// The path of a backup of a file: of the first one of this second, or of a later one.
+    /// The path of a backup of a file; `number` counts the backups of the same second from 1.
     pub(crate) fn backup_of(&self, path: &Path, number: usize) -> PathBuf {
         let suffix = if number == 1 { String::new() } else { format!("-{number}") };
-        beside(path, "", &format!("{BACKUP}{}{suffix}", self.0))
+        sibling_path(path, "", &format!("{BACKUP}{}{suffix}", self.0))
     }
 }
 
-/// The backups of a file that are there, newest first.
+/// Existing backups of a file, newest first.
 pub fn backups(path: &Path) -> Vec<PathBuf> {
     let Some(directory) = path.parent() else { return Vec::new() };
     let prefix = format!("{}{BACKUP}", path.file_name().unwrap_or_default().to_string_lossy());
@@ -42,7 +42,7 @@ pub fn backups(path: &Path) -> Vec<PathBuf> {
     names.into_iter().map(|name| directory.join(name)).collect()
 }
 
-/// `20261115-060000`, and `-2` behind it for the second backup of that second.
+/// `20261115-060000`, followed by `-2` for the second backup of that second.
 fn is_time_and_number(text: &str) -> bool {
     let (time, rest) = text.split_at_checked(TIME_LENGTH).unwrap_or_default();
     let number = rest.strip_prefix('-');

@@ -1,8 +1,8 @@
-//! Which JSON a client reads, and what it therefore sees in a file.
+//! The JSON dialect of a client, and lookups as the client would do them.
 
 use super::jsonc::{self, JsonKind, JsoncError, Node};
 
-/// What a client takes besides strict JSON. None of them takes a comma after the last member.
+/// What a client accepts besides strict JSON. No client accepts a trailing comma.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Dialect {
     pub(crate) comments: bool,
@@ -10,7 +10,7 @@ pub(crate) struct Dialect {
 }
 
 impl Dialect {
-    /// The first thing in a text that the client does not take.
+    /// The first thing in a text that the client rejects.
     pub(crate) fn refuses(self, text: &str) -> Option<JsoncError> {
         if !self.byte_order_mark && text.starts_with('\u{feff}') {
             return Some(JsoncError::at(text, 0, "a byte order mark"));
@@ -24,7 +24,7 @@ impl Dialect {
         Some(JsoncError::at(text, offset, what))
     }
 
-    /// A boolean of a text, if the client takes the text.
+    /// Looks up a boolean. `None` if the client rejects the text.
     pub(crate) fn boolean(self, text: &str, keys: &[&str]) -> Option<bool> {
         if self.refuses(text).is_some() {
             return None;
@@ -38,7 +38,7 @@ impl Dialect {
         }
     }
 
-    /// The texts in an array, if the client takes the text.
+    /// Looks up an array of strings. Empty if the client rejects the text.
     pub(crate) fn list(self, text: &str, keys: &[&str]) -> Vec<String> {
         let document = jsonc::parse(text).ok().filter(|_| self.refuses(text).is_none());
         let root = document.as_ref().and_then(|document| document.root.as_ref());
@@ -48,12 +48,12 @@ impl Dialect {
     }
 }
 
-/// The value that is reached through members of these names.
+/// Looks up a value by a path of member names.
 fn find<'a>(object: &'a Node, keys: &[&str]) -> Option<&'a Node> {
     keys.iter().try_fold(object, |object, key| object.member(key).map(|(_, value)| value))
 }
 
-/// Where the first comma without anything behind it stands.
+/// The offset of the first trailing comma.
 fn trailing_comma(node: &Node) -> Option<usize> {
     let slots = &node.body()?.slots;
     let inner = slots.iter().filter_map(|slot| trailing_comma(&slot.value));

@@ -1,7 +1,7 @@
-//! The entry that each client runs, and how Ringer recognises its entries.
+//! Ringer's entries in clients' settings, and how they are recognised.
 //!
-//! A hook entry is one shell line. It ends in [`MARKER`], by which an entry is recognised, whatever path or form it
-//! has; entries without it are not Ringer's and stay.
+//! A hook entry is one shell line that ends in [`MARKER`], by which it is recognised, whatever its path or form. Entries without
+//! the marker are not Ringer's and stay.
 
 use std::path::Path;
 
@@ -11,33 +11,32 @@ use super::error::SetupError;
 use super::splice::NewValue;
 use crate::client::{Client, Format, HookEntryForm};
 
-/// The end of every shell line that the setup writes.
+/// The end of every shell line that setup writes.
 pub(crate) const MARKER: &str = "# ringer-hook";
 
-/// The member of a handler in a group that has its timeout.
+/// The member with the timeout, in a handler of a group.
 pub(crate) const TIMEOUT: &str = "timeout";
 
-/// How long a hook may take before the client gives up on it, in seconds. Ours takes milliseconds; this is for a
-/// machine that hangs.
+/// Seconds after which the client gives up on a hook. Ringer's takes milliseconds; the limit is for a machine that hangs.
 const TIMEOUT_SECONDS: u32 = 5;
-/// The same for a hook that waits for the person.
+/// Timeout of a hook that waits for the person.
 const WAITING_TIMEOUT_SECONDS: u32 = 24 * 60 * 60;
 
 /// The name of Ringer's MCP server.
 pub(crate) const MCP_SERVER: &str = "ringer";
 
-/// What the program is called with to be that server.
+/// The argument that runs the MCP server.
 pub(crate) const MCP_ARGUMENT: &str = "mcp";
 
-/// Whether a program and its first argument are Ringer's MCP server.
+/// Returns true if a program with this first argument is Ringer's MCP server.
 pub(crate) fn runs_mcp_server(program: Option<&str>, argument: Option<&str>) -> bool {
     program.is_some_and(is_ringer) && argument == Some(MCP_ARGUMENT)
 }
 
-/// Which entries of Ringer's a setup is about.
+/// The kinds of entries that a setup concerns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Entries {
-    /// What makes a client report its events: hooks, a plugin, a notification program.
+    /// Entries that make a client report its events: hooks, a plugin, a notification program.
     Hooks,
     /// The MCP server `ringer`, which a client starts for its agents.
     McpServer,
@@ -46,19 +45,19 @@ pub enum Entries {
 }
 
 impl Entries {
-    /// Whether hooks and the like are among them.
+    /// Returns true if they include entries that report events.
     pub fn has_hooks(self) -> bool {
         self != Self::McpServer
     }
 
-    /// Whether the MCP server is among them.
+    /// Returns true if they include the MCP server.
     pub fn has_mcp_server(self) -> bool {
         self != Self::Hooks
     }
 }
 
 impl Client {
-    /// Whether there are entries of this kind for it.
+    /// Returns true if the client has entries of this kind.
     pub fn takes(self, entries: Entries) -> bool {
         let mut files = self.adapter().settings.files.iter();
         files.any(|file| {
@@ -67,7 +66,7 @@ impl Client {
         })
     }
 
-    /// The events of its hook file; none for opencode, which has a plugin file, and aider, which has no hooks.
+    /// The events of its hook file. Empty for opencode, which has a plugin, and aider, which has no hooks.
     pub fn hook_events(self) -> &'static [&'static str] {
         self.adapter().settings.hooks.as_ref().map_or(&[], |hooks| hooks.events)
     }
@@ -76,23 +75,23 @@ impl Client {
         self.adapter().settings.hooks.as_ref().map(|hooks| hooks.entry)
     }
 
-    /// Whether an event's array has the handlers themselves, in a file with a version, and not groups of them.
+    /// Returns true if an event's array has handlers directly, in a file with a version, and not groups of handlers.
     pub(crate) fn is_flat(self) -> bool {
         matches!(self.hook_entry(), Some(HookEntryForm::Flat { .. }))
     }
 
-    /// The member of a handler that has the shell line.
+    /// The member of a handler with the shell line.
     pub(crate) fn line_key(self) -> &'static str {
         if let Some(HookEntryForm::Flat { line, .. }) = self.hook_entry() { line } else { "command" }
     }
 
-    /// Whether the hook of an event waits for the person.
+    /// Returns true if the hook of an event waits for the person.
     fn hook_waits(self, event: &str) -> bool {
         let prompts = self.adapter().prompts.as_ref();
         prompts.is_some_and(|prompts| prompts.waiting_events.contains(&event))
     }
 
-    /// A time in the unit of its hook file.
+    /// Converts seconds to the unit of its hook file.
     fn timeout(self, seconds: u32) -> u32 {
         match self.hook_entry() {
             Some(HookEntryForm::Group { timeout_per_second, .. }) => seconds * timeout_per_second,
@@ -100,7 +99,7 @@ impl Client {
         }
     }
 
-    /// The entry that an event's array gets: one handler, for every tool, in a group where the client has them.
+    /// The entry for an event: one handler for every tool, in a group if the client has groups.
     pub(crate) fn entry(self, program: &RingerProgram, event: &str) -> NewValue {
         let line = NewValue::Text(program.shell_line(self, event));
         let kind = ("type", NewValue::Text("command".to_owned()));
@@ -124,7 +123,7 @@ impl Client {
         }
     }
 
-    /// Whether a shell line in this client's hook file is ours: by its marker, or as people write it who follow the documentation.
+    /// Returns true if a shell line is Ringer's: it has the marker, or the form that the documentation gives for manual setup.
     pub(crate) fn owns(self, line: &str) -> bool {
         let line = line.trim();
         let words = format!(" hook {} ", self.as_str());
@@ -134,7 +133,7 @@ impl Client {
         line.ends_with(MARKER) || self.is_plain_call(line)
     }
 
-    /// `ringer hook claude Stop`, with whatever path before it, and nothing else on the line.
+    /// Returns true for `ringer hook claude Stop` with any path, and nothing else on the line.
     fn is_plain_call(self, line: &str) -> bool {
         let mut parts = line.rsplitn(4, ' ');
         let event = parts.next().unwrap_or_default();
@@ -157,8 +156,8 @@ impl Client {
 pub struct RingerProgram(String);
 
 impl RingerProgram {
-    /// A program to call. A relative path is refused, because an agent runs its hooks in any directory; so is a name
-    /// that does not begin with `ringer`, because a removal could not know it again.
+    /// Checks a program. A relative path is refused, because an agent runs its hooks in any directory. So is a name that does not
+    /// begin with `ringer`, because a removal could not recognise it.
     pub fn new(path: &Path) -> Result<Self, SetupError> {
         let refused = || SetupError::Program(path.to_path_buf());
         let text = path.to_str().filter(|text| !text.contains('\0')).ok_or_else(refused)?;
@@ -177,17 +176,17 @@ impl RingerProgram {
         &self.0
     }
 
-    /// The line for an event of a client.
+    /// The shell line for an event of a client.
     ///
-    /// One shell and no process besides: `command -v` and `[` are built in, and `exec` makes the shell become the hook,
-    /// so the exit code is the hook's own. A missing program is exit 0 without a word. Only words that sh, bash, zsh
-    /// and fish read alike are used, for Codex runs the person's own shell.
+    /// It needs no process but the shell: `command -v` and `[` are built in, and `exec` replaces the shell by the hook, so the
+    /// exit code is the hook's. A missing program is a silent exit 0. The line uses only what sh, bash, zsh and fish read alike,
+    /// because Codex runs the person's shell.
     pub(crate) fn shell_line(&self, client: Client, event: &str) -> String {
         self.line(&format!("hook {client} {event}"))
     }
 
-    /// The line that aider runs, with `sh`, when it waits. It says nothing of a session, so this is a message, and no
-    /// state. What goes wrong is kept from aider, which would show it.
+    /// The shell line that aider runs, with `sh`, when it waits. It names no session, so it sends a message and reports no state.
+    /// Errors are hidden from aider, which would show them.
     pub(crate) fn waiting_line(&self) -> String {
         self.line("notify --from \"${RINGER_AGENT:-aider}\" --type waiting 'aider waits for you' 2>/dev/null")
     }
@@ -203,7 +202,7 @@ impl RingerProgram {
     }
 }
 
-/// Whether a program is Ringer, by its file name; `ringer-next` counts.
+/// Returns true if a program is Ringer, by its file name; `ringer-next` counts.
 pub(crate) fn is_ringer(program: &str) -> bool {
     Path::new(program)
         .file_name()
@@ -211,9 +210,27 @@ pub(crate) fn is_ringer(program: &str) -> bool {
         .is_some_and(|name| name.starts_with("ringer"))
 }
 
+/// opencode's plugin, with a placeholder for the program. Ringer owns the whole file.
+const PLUGIN_TEMPLATE: &str = include_str!("opencode.js");
+
+/// The beginning of every plugin file that Ringer writes.
+const PLUGIN_MARK: &str = "// ringer-hook:";
+
+/// The plugin for a program.
+pub(crate) fn plugin_source(program: &RingerProgram) -> String {
+    // A JSON string is a JavaScript string.
+    PLUGIN_TEMPLATE.replace("\"@PROGRAM@\"", &serde_json::Value::from(program.as_str()).to_string())
+}
+
+/// Returns true if Ringer wrote this plugin file.
+pub(crate) fn is_ringer_plugin(text: &str) -> bool {
+    text.trim_start_matches('\u{feff}').trim_start().starts_with(PLUGIN_MARK)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::path::Path;
 
     #[test]
     fn the_line_for_a_name_and_for_a_path() {
@@ -259,5 +276,14 @@ mod tests {
         ] {
             assert_eq!(Client::Claude.owns(line), ours, "{line}");
         }
+    }
+
+    #[test]
+    fn the_program_is_written_as_a_string() {
+        let program = RingerProgram::new(Path::new("/a \"b\"\\/ringer")).unwrap();
+        let source = plugin_source(&program);
+        assert!(source.contains(r#"const PROGRAM = "/a \"b\"\\/ringer""#));
+        assert!(is_ringer_plugin(&source) && !source.contains("@PROGRAM@"));
+        assert!(!is_ringer_plugin("export const Mine = async () => ({}) // ringer-hook:"));
     }
 }

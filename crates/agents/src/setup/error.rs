@@ -1,4 +1,4 @@
-//! What can go wrong in setup.
+//! Errors of setup, and notes for the person.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -7,25 +7,25 @@ use thiserror::Error;
 
 use super::jsonc::JsoncError;
 
-/// Why a setup or removal was refused. In every case the file concerned is as it was before.
+/// Why a setup or removal was refused. The file concerned is unchanged.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum SetupError {
-    /// The program cannot be called from everywhere, or not be known again.
+    /// The program cannot be called from every directory, or could not be recognised later.
     #[error("{} is not `ringer`, by a plain name or an absolute path", .0.display())]
     Program(PathBuf),
     /// Not a time of the form `20261115-060000`.
     #[error("{0:?} is not a time of the form YYYYMMDD-HHMMSS")]
-    Stamp(String),
-    /// A project was asked for, but none was given.
+    BackupTime(String),
+    /// No project directory was given.
     #[error("the project directory is unknown")]
     NoProject,
-    /// The file is not JSON with comments, or not of the client's shape.
+    /// The file is not JSON with comments, or does not have the client's structure.
     #[error("{} is not a valid settings file: {source}", path.display())]
     Jsonc {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The error.
         source: JsoncError,
     },
     /// The file is not TOML.
@@ -33,15 +33,15 @@ pub enum SetupError {
     Toml {
         /// The file.
         path: PathBuf,
-        /// What the TOML library says, with line and column.
+        /// The error of the TOML library, with line and column.
         message: String,
     },
-    /// aider's settings are not plain lines, so that none can be put before them.
+    /// aider's settings do not begin as a plain mapping, so no lines can be added before them.
     #[error("{} does not begin with a line of the form `name: value`", .0.display())]
     Yaml(PathBuf),
-    /// The user has set the key that the setup would set, and it can have one value only.
+    /// The person has set the key that setup would set, and it can have only one value.
     #[error("{} already sets {name}, which is not changed", path.display())]
-    Taken {
+    AlreadySet {
         /// The file.
         path: PathBuf,
         /// The name of the setting.
@@ -58,24 +58,24 @@ pub enum SetupError {
         /// The largest file that is read.
         limit: u64,
     },
-    /// A file that is not Ringer's is in the place of Ringer's.
+    /// A file that is not Ringer's has the path of Ringer's.
     #[error("{} was not written by ringer", .0.display())]
     Foreign(PathBuf),
-    /// The file is not what it was when the plan was made.
+    /// The file has changed since the plan was made.
     #[error("{} was changed by another program; nothing was written", .0.display())]
-    Changed(PathBuf),
-    /// The record of what the setup wrote cannot be read.
+    ChangedMeanwhile(PathBuf),
+    /// The record of previous setups cannot be read.
     #[error("{} cannot be read: {message}", path.display())]
     SetupRecords {
         /// The record.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The error.
         message: String,
     },
-    /// A step on the file system failed.
+    /// A file operation failed.
     #[error("{doing} {}: {source}", path.display())]
     Io {
-        /// What was tried, for example `writing`.
+        /// The operation, for example `writing`.
         doing: &'static str,
         /// The file.
         path: PathBuf,
@@ -85,14 +85,52 @@ pub enum SetupError {
 }
 
 impl SetupError {
-    /// For a file that is not JSON with comments, or not of the client's shape.
+    /// Adds the path to a JSON error.
     pub(crate) fn jsonc(path: &Path, source: JsoncError) -> Self {
         Self::Jsonc { path: path.to_path_buf(), source }
     }
 
-    /// For `map_err`: an error of the file system with what was being done.
+    /// For `map_err`: adds the operation and the path to an I/O error.
     pub(crate) fn io(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_path_buf();
         move |source| Self::Io { doing, path, source }
     }
+}
+
+/// Something that the person should know about a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SetupNote {
+    /// The fact.
+    pub what: String,
+    /// What to do about it.
+    pub hint: String,
+}
+
+/// A reason why a client does not run Ringer's hooks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Obstacle {
+    /// How the hooks are kept from running.
+    pub kind: ObstacleKind,
+    /// The reason, and what to do about it.
+    pub note: SetupNote,
+}
+
+impl Obstacle {
+    /// A setting in a file that switches the client's hooks off.
+    pub(crate) fn switched_off(client: &str, path: &Path, what: &str, hint: &str) -> Self {
+        let what = format!("{what} in {}, so {client} does not run them", path.display());
+        Self { kind: ObstacleKind::SwitchedOff, note: SetupNote { what, hint: hint.to_owned() } }
+    }
+}
+
+/// How hooks are kept from running.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ObstacleKind {
+    /// The client rejects the syntax of the file.
+    Unread,
+    /// The person or an administrator has switched hooks off.
+    SwitchedOff,
+    /// Codex waits until the person trusts the hooks.
+    Untrusted,
 }

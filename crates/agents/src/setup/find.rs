@@ -1,4 +1,4 @@
-//! Where the clients keep their settings, and which of them are installed.
+//! Locates clients' settings files, and detects installed clients.
 
 use std::ffi::OsStr;
 use std::path::PathBuf;
@@ -7,15 +7,15 @@ use ringer_platform::find_program;
 
 use super::entries::Entries;
 use super::error::SetupError;
-use super::replace::beside;
+use super::files::sibling_path;
 use crate::client::{Client, ClientPaths, FilePlace, Format, McpForm, SettingsFile};
 
-/// For whom a setup is: the person everywhere, or one repository.
+/// The scope of a setup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SetupScope {
-    /// The person's own settings.
+    /// The person's settings, which apply everywhere.
     User,
-    /// The settings in the project directory only.
+    /// The settings in one project directory.
     Project,
 }
 
@@ -32,7 +32,7 @@ impl ClientPaths {
         }
     }
 
-    /// The files that a setup of a client concerns.
+    /// The files that a setup of a client may change.
     pub fn targets(&self, client: Client, scope: SetupScope) -> Result<Vec<Target>, SetupError> {
         let directory = self.directory(client, scope)?;
         let files = client.adapter().settings.files.iter();
@@ -45,70 +45,70 @@ impl ClientPaths {
             };
             let usual = path(file.name);
             let other = file.other_name.map(path).filter(|other| other.exists() && !usual.exists());
-            // A person's own servers only: those of a project are started for everyone who works in it.
+            // Only in the person's settings: servers of a project start for everyone who works in it.
             let mcp = file.mcp.filter(|_| scope == SetupScope::User);
             let path = other.unwrap_or(usual);
-            let lock = file.lock.map(|end| beside(&path, "", end));
+            let lock = file.lock.map(|end| sibling_path(&path, "", end));
             Target { client, scope, format: file.format, mcp, path, lock }
         };
         Ok(files.map(target).collect())
     }
 }
 
-/// One file of one client.
+/// A settings file of a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
-    /// Whose file it is.
+    /// The client.
     pub client: Client,
-    /// For whom.
+    /// The scope.
     pub scope: SetupScope,
-    /// How it is written.
+    /// The format of the file.
     pub format: Format,
-    /// The form of the MCP servers in it, where Ringer's may be among them.
+    /// The form of MCP servers in it, if Ringer's may be among them.
     pub mcp: Option<McpForm>,
-    /// Where it is, or will be.
+    /// The path, which may not exist yet.
     pub path: PathBuf,
-    /// The directory that the client makes while it writes the file, if it does.
+    /// The lock directory that the client creates while it writes the file.
     pub lock: Option<PathBuf>,
 }
 
 impl Target {
-    /// Whether it may have such entries.
+    /// Returns true if the file may contain these entries.
     pub(crate) fn has(&self, entries: Entries) -> bool {
         (entries.has_hooks() && self.format != Format::McpServers)
             || (entries.has_mcp_server() && self.mcp.is_some())
     }
 
-    /// Whether Ringer has nothing there but its MCP server.
+    /// Returns true if only Ringer's MCP server may be in it.
     pub fn is_for_mcp_only(&self) -> bool {
         self.format == Format::McpServers
     }
 }
 
-/// What is known of a client on this machine.
+/// A client as found on this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DetectedClient {
     /// The client.
     pub client: Client,
-    /// Its program, if it is on the search path.
+    /// Its program, if found in `PATH`.
     pub program: Option<PathBuf>,
-    /// The directory of the person's settings for it.
+    /// The directory of the person's settings.
     pub directory: PathBuf,
-    /// Whether that directory is there.
+    /// Whether that directory exists.
     pub has_directory: bool,
 }
 
 impl DetectedClient {
-    /// Whether a setup makes sense: the program can be run, or it has been.
+    /// Returns true if a setup makes sense: the client can be run, or has been.
     pub fn is_installed(&self) -> bool {
         self.program.is_some() || self.has_directory
     }
 }
 
-/// Every supported client, with what is installed of it. `search` is the value of `PATH`.
-pub fn find(search: &OsStr, places: &ClientPaths) -> Vec<DetectedClient> {
+/// Detects every supported client. `search` is the value of `PATH`.
+pub fn find(search: &OsStr, paths: &ClientPaths) -> Vec<DetectedClient> {
     let found = Client::ALL.into_iter().filter_map(|client| {
-        let directory = places.directory(client, SetupScope::User).ok()?;
+        let directory = paths.directory(client, SetupScope::User).ok()?;
         let has_directory = directory.is_dir();
         let program = client.programs().iter().find_map(|name| find_program(search, name));
         Some(DetectedClient { client, program, directory, has_directory })

@@ -1,24 +1,26 @@
-//! The hook file of Claude Code, Codex and Gemini: `{"hooks": {EVENT: [{"hooks": [{"command": …}]}]}}`; and the flat one
-//! of Cursor and Copilot CLI: `{"version": 1, "hooks": {EVENT: [{"command": …}]}}`.
+//! Hook files: those of Claude Code, Codex and Gemini, `{"hooks": {EVENT: [{"hooks": [{"command": …}]}]}}`, and the flat ones of
+//! Cursor and Copilot CLI, `{"version": 1, "hooks": {EVENT: [{"command": …}]}}`.
 //!
-//! Both directions look for the *next* thing that is not as it should be, change that, and look again until there is
-//! none: what is right already is never written, so a second run finds nothing to do.
+//! A hook file may also have the setting that turns off the client's own popups, so that the person sees each notification once.
+//!
+//! Installing and removing find the *next* thing to fix, fix it, and start again until there is none. What is right is never
+//! rewritten, so a second run has nothing to do.
 
 use std::collections::BTreeSet;
 
 use super::entries::RingerProgram;
+use super::files::OriginalContent;
 use super::jsonc::{self, Body, Document, JsoncError, Node, Slot};
 use super::splice::{self, Formatting, NewValue};
-use crate::client::Client;
+use crate::client::{Client, PopupSetting};
 
-/// Far more steps than any file needs; reaching it means that a step did not do what it should.
+/// Far more steps than any file needs; reaching it means that a step had no effect.
 const MAX_STEPS: usize = 10_000;
 
-/// The version of a flat hook file, the only one there is.
+/// The version of a flat hook file. There is only this one.
 const VERSION: u32 = 1;
 
-/// The position of one of Ringer's handlers: indices into the event members, its groups and their handlers. In a flat
-/// file the group is the handler.
+/// The position of a handler: indices of the event, the group and the handler. In a flat file the group is the handler.
 #[derive(Debug, Clone, Copy)]
 struct HandlerPosition {
     event: usize,
@@ -26,7 +28,7 @@ struct HandlerPosition {
     handler: Option<usize>,
 }
 
-/// The parts of a hook file from before the setup; they stay, even when they are empty.
+/// Parts of a hook file that existed before setup. They stay, even if they are empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct ExistingParts {
     hooks: bool,
@@ -34,7 +36,7 @@ pub(crate) struct ExistingParts {
 }
 
 impl ExistingParts {
-    /// The parts of a text besides Ringer's entries; none if it cannot be read.
+    /// The parts of a text without Ringer's entries; none if it cannot be read.
     pub(crate) fn of(client: Client, text: &str) -> Self {
         let stripped = strip(client, text, &Self::default()).ok();
         let root = stripped.as_deref().and_then(|text| jsonc::parse(text).ok()?.root);
@@ -44,12 +46,12 @@ impl ExistingParts {
     }
 }
 
-/// The text with exactly one Ringer entry for each event.
+/// Installs exactly one Ringer entry for each event.
 pub(crate) fn install(client: Client, program: &RingerProgram, text: &str) -> Result<String, JsoncError> {
     apply_until_stable(text, |text| install_step(client, program, text))
 }
 
-/// The text without any Ringer entry; what becomes empty by that goes as well, unless it is `existing`.
+/// Removes all Ringer entries, and the parts that become empty, except those in `existing`.
 pub(crate) fn strip(client: Client, text: &str, existing: &ExistingParts) -> Result<String, JsoncError> {
     apply_until_stable(text, |text| {
         let document = jsonc::parse(text)?;
@@ -61,7 +63,7 @@ pub(crate) fn strip(client: Client, text: &str, existing: &ExistingParts) -> Res
     })
 }
 
-/// Whether a text has nothing in it but an empty object, or one with a version, so that the file has no effect.
+/// Returns true if a text is an empty object, possibly with a version, so that the file has no effect.
 pub(crate) fn has_no_hooks(client: Client, text: &str) -> bool {
     let solid: String = text.trim_start_matches('\u{feff}').split_whitespace().collect();
     solid == "{}" || (client.is_flat() && solid == format!("{{\"version\":{VERSION}}}"))
@@ -81,7 +83,7 @@ fn apply_until_stable(
     Err(JsoncError::at(&text, 0, "the hooks of this file cannot be brought into order"))
 }
 
-/// The first thing that is missing, wrong or too much, put right.
+/// Fixes the first entry that is missing, wrong or redundant.
 fn install_step(client: Client, program: &RingerProgram, text: &str) -> Result<Option<String>, JsoncError> {
     let document = jsonc::parse(text)?;
     let formatting = Formatting::of(text, document.root.as_ref());
@@ -99,7 +101,7 @@ fn install_step(client: Client, program: &RingerProgram, text: &str) -> Result<O
     if root.object().is_none() {
         return Err(JsoncError::at(text, root.span.start, "the document is not an object"));
     }
-    // A missing one counts as the first; what another one means is not known.
+    // A missing version counts as 1; other versions are unknown.
     let version = root.member("version").filter(|_| client.is_flat()).map(|(_, version)| version);
     if let Some(version) = version.filter(|version| text[version.span.clone()] != VERSION.to_string()) {
         return Err(JsoncError::at(text, version.span.start, "the version of this file is not known"));
@@ -114,7 +116,7 @@ fn install_step(client: Client, program: &RingerProgram, text: &str) -> Result<O
     let mut seen = BTreeSet::new();
     for position in ringer_handlers(client, hooks) {
         let (name, command) = entry(client, hooks, position).unwrap_or_default();
-        // Of an event named twice the client reads only the last one, so Ringer's entry must be there.
+        // If an event is named twice, the client reads only the last one, so Ringer's entry must be there.
         let unread = hooks.member(name).is_none_or(|(last, _)| last != position.event);
         if unread || !client.hook_events().contains(&name) || !seen.insert(name) {
             return Ok(remove_handler(text, &document, position, &ExistingParts::default()));
@@ -136,7 +138,7 @@ fn install_step(client: Client, program: &RingerProgram, text: &str) -> Result<O
     Ok(splice::append(text, array, &formatting, None, &fresh))
 }
 
-/// Every Ringer handler, in the order of the file.
+/// All of Ringer's handlers, in file order.
 fn ringer_handlers(client: Client, hooks: &Node) -> Vec<HandlerPosition> {
     let is_ours = |handler: &Node| {
         let line = handler.member(client.line_key()).and_then(|(_, line)| line.text());
@@ -183,7 +185,7 @@ fn handler(hooks: &Node, position: HandlerPosition) -> Option<&Node> {
     }
 }
 
-/// Takes one handler out, and with it every level that held nothing else; a comment is something else.
+/// Removes a handler, and every level that contains nothing else, not even a comment.
 fn remove_handler(
     text: &str,
     document: &Document,
@@ -219,11 +221,50 @@ fn remove_handler(
     splice::remove(text, root_body, index)
 }
 
+/// Returns true if the popup setting is set.
+pub(crate) fn has_popup_setting(setting: &PopupSetting, text: &str) -> bool {
+    let document = jsonc::parse(text).ok();
+    document.and_then(|document| document.root).is_some_and(|root| root.member(setting.key).is_some())
+}
+
+/// Turns popups off, unless the person has set the setting.
+pub(crate) fn turn_off_popups(setting: &PopupSetting, text: &str) -> Result<String, JsoncError> {
+    let document = jsonc::parse(text)?;
+    let Some(root) = document.root.as_ref().filter(|root| root.member(setting.key).is_none()) else {
+        return Ok(text.to_owned());
+    };
+    let formatting = Formatting::of(text, Some(root));
+    let new =
+        splice::append(text, root, &formatting, Some(setting.key), &NewValue::Text(setting.off.to_owned()));
+    Ok(new.unwrap_or_else(|| text.to_owned()))
+}
+
+/// Undoes [`turn_off_popups`]. The setting stays if it may be the person's: set before setup, changed since, or of unknown
+/// origin.
+pub(crate) fn strip_popup_setting(
+    setting: &PopupSetting,
+    text: &str,
+    original: &OriginalContent,
+) -> Result<String, JsoncError> {
+    let was_set = match original {
+        OriginalContent::Unknown => true,
+        OriginalContent::Absent => false,
+        OriginalContent::Bytes(bytes) => has_popup_setting(setting, &String::from_utf8_lossy(bytes)),
+    };
+    let document = jsonc::parse(text)?;
+    let ours = document.root.as_ref().filter(|_| !was_set).and_then(|root| {
+        let (index, value) = root.member(setting.key)?;
+        (value.text() == Some(setting.off)).then_some((root.object()?, index))
+    });
+    let left = ours.and_then(|(body, index)| splice::remove(text, body, index));
+    Ok(left.unwrap_or_else(|| text.to_owned()))
+}
+
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     use super::*;
+    use crate::client::{Client, PopupSetting};
+    use std::path::Path;
 
     fn program() -> RingerProgram {
         RingerProgram::new(Path::new("/bin/ringer")).unwrap()
@@ -302,5 +343,45 @@ mod tests {
         let out = install(Client::Claude, &program(), original).unwrap();
         let out = strip(Client::Claude, &out, &existing).unwrap();
         assert_eq!(out.split_whitespace().collect::<String>(), r#"{"hooks":{"Stop":[]}}"#);
+    }
+
+    fn setting() -> &'static PopupSetting {
+        Client::Claude.adapter().settings.own_popups.as_ref().unwrap()
+    }
+
+    #[test]
+    fn popups_are_turned_off_and_back_on() {
+        for text in ["{\n  \"model\": \"opus\"\n}\n", "{ // mine\n\t\"a\": 1,\r\n}", "{\"hooks\": {}}"] {
+            let off = turn_off_popups(setting(), text).unwrap();
+            assert!(off.contains("\"preferredNotifChannel\": \"notifications_disabled\""), "{off}");
+            assert_eq!(turn_off_popups(setting(), &off).unwrap(), off);
+            let before = OriginalContent::Bytes(text.as_bytes().to_vec());
+            assert_eq!(strip_popup_setting(setting(), &off, &before).unwrap(), text);
+            assert_eq!(
+                strip_popup_setting(setting(), &off, &OriginalContent::Unknown).unwrap(),
+                off,
+                "it may be the person's"
+            );
+        }
+    }
+
+    #[test]
+    fn a_popup_setting_of_the_person_stays() {
+        for text in [
+            "{\"preferredNotifChannel\": \"kitty\"}",
+            "{\"preferredNotifChannel\": \"notifications_disabled\"}",
+        ] {
+            assert_eq!(turn_off_popups(setting(), text).unwrap(), text);
+            assert_eq!(
+                strip_popup_setting(setting(), text, &OriginalContent::Bytes(text.as_bytes().to_vec()))
+                    .unwrap(),
+                text
+            );
+        }
+        let changed = "{\"preferredNotifChannel\": \"kitty\"}";
+        assert_eq!(
+            strip_popup_setting(setting(), changed, &OriginalContent::Bytes(b"{}".to_vec())).unwrap(),
+            changed
+        );
     }
 }

@@ -1,17 +1,17 @@
-//! JSON with comments, read into a tree that knows where every byte is.
+//! JSON with comments, parsed into a tree of byte positions.
 //!
-//! The clients' settings are edited by people: comments, trailing commas, tabs and CRLF are normal there. A parser that
-//! gives back values and prints them again would lose all that, so this one keeps only *positions*, and
-//! [`super::splice`] changes the text between them. Accepted: strict JSON, `//` and `/* */` comments, one trailing comma
-//! in an object or array, a byte order mark, and a document without any value (an empty file).
+//! Settings are edited by people: comments, trailing commas, tabs and CRLF are common. Parsing and printing values would lose
+//! them, so this parser keeps only *positions*, and [`super::splice`] edits the text between them. It accepts strict JSON, `//`
+//! and `/* */` comments, one trailing comma in an object or array, a byte order mark, and a document without a value (an empty
+//! file).
 //!
-//! Bounds: [`MAX_DEPTH`] levels. No input makes it panic.
+//! Nesting is limited to [`MAX_DEPTH`] levels. No input causes a panic.
 
 use std::ops::Range;
 
 use thiserror::Error;
 
-/// How deeply objects and arrays may be nested; the reader calls itself once per level.
+/// Maximum nesting of objects and arrays. The parser recurses once per level.
 pub(crate) const MAX_DEPTH: usize = 128;
 
 /// Why a text is not JSON with comments, and where.
@@ -39,47 +39,45 @@ impl JsoncError {
     }
 }
 
-/// A value and its place in the text.
+/// A value and its span in the text.
 #[derive(Debug)]
 pub(crate) struct Node {
     pub(crate) span: Range<usize>,
     pub(crate) kind: JsonKind,
 }
 
-/// What a value is.
 #[derive(Debug)]
 pub(crate) enum JsonKind {
-    /// A number, `true`, `false` or `null`: nothing here is ever read, only kept.
+    /// A number, `true`, `false` or `null`, kept unparsed.
     Plain,
     Text(String),
     Array(Body),
     Object(Body),
 }
 
-/// What stands between the brackets of an array or object.
+/// The content of an array or object.
 #[derive(Debug)]
 pub(crate) struct Body {
     pub(crate) slots: Vec<Slot>,
-    /// Where the last thing that is not white space ends: the bracket, a value, a comma or a comment.
+    /// The end of the last token inside: the bracket, a value, a comma or a comment.
     pub(crate) tail: usize,
 }
 
-/// One element of an array or one member of an object.
+/// An element of an array or a member of an object.
 #[derive(Debug)]
 pub(crate) struct Slot {
-    /// The name, in an object.
     pub(crate) key: Option<String>,
-    /// Where it begins: the key in an object, the value in an array.
+    /// The start of the key in an object, of the value in an array.
     pub(crate) start: usize,
     pub(crate) value: Node,
     /// The comma that follows.
     pub(crate) comma: Option<usize>,
-    /// Whether a `//` comment comes before it, whose line end must then stay.
+    /// A `//` comment precedes it, whose line end must stay.
     pub(crate) after_line_comment: bool,
 }
 
 impl Slot {
-    /// The item, from its key to the end of its value.
+    /// The span from the key to the end of the value.
     pub(crate) fn span(&self) -> Range<usize> {
         self.start..self.value.span.end
     }
@@ -103,7 +101,7 @@ impl Node {
         self.object().or_else(|| self.array())
     }
 
-    /// A member's index and value; of two with one name the last counts, as it does for the clients.
+    /// A member's index and value. The last of two members with the same name counts, as for the clients.
     pub(crate) fn member(&self, key: &str) -> Option<(usize, &Node)> {
         let slots = &self.object()?.slots;
         let index = slots.iter().rposition(|slot| slot.key.as_deref() == Some(key))?;
@@ -111,28 +109,26 @@ impl Node {
     }
 }
 
-/// A whole text.
 #[derive(Debug)]
 pub(crate) struct Document {
-    /// The value; `None` if there are only white space and comments.
+    /// The value; `None` if there is only white space and comments.
     pub(crate) root: Option<Node>,
-    /// Where the comments begin, in order.
+    /// Offsets of the comments, in order.
     comments: Vec<usize>,
 }
 
 impl Document {
-    /// Where the first comment begins.
     pub(crate) fn first_comment(&self) -> Option<usize> {
         self.comments.first().copied()
     }
 
-    /// Whether a comment is in `outer` but not in `inner`.
+    /// Returns true if a comment is in `outer` but not in `inner`.
     pub(crate) fn has_comment_around(&self, outer: &Range<usize>, inner: &Range<usize>) -> bool {
         self.comments.iter().any(|at| outer.contains(at) && !inner.contains(at))
     }
 }
 
-/// Reads a whole text.
+/// Parses a document.
 pub(crate) fn parse(text: &str) -> Result<Document, JsoncError> {
     let mut reader = Reader {
         text,
@@ -161,9 +157,9 @@ struct Reader<'a> {
     text: &'a str,
     bytes: &'a [u8],
     at: usize,
-    /// Where the last thing that is not white space ended.
+    /// The end of the last token.
     solid_end: usize,
-    /// Whether the gap just read ended with a `//` comment.
+    /// The last gap ended with a `//` comment.
     line_comment: bool,
     comments: Vec<usize>,
 }
@@ -177,13 +173,12 @@ impl Reader<'_> {
         JsoncError::at(self.text, self.at, what)
     }
 
-    /// Takes one byte that is certainly there.
+    /// Consumes one byte, which must exist.
     fn bump(&mut self) {
         self.at += 1;
         self.solid_end = self.at;
     }
 
-    /// White space and comments.
     fn skip_whitespace_and_comments(&mut self) -> Result<(), JsoncError> {
         self.line_comment = false;
         while let Some(byte) = self.peek() {
@@ -375,11 +370,11 @@ impl Reader<'_> {
             }
             self.at = back;
         }
-        // Half a surrogate pair is allowed by JSON. Ringer's entries have none, so its value does not matter.
+        // JSON allows half a surrogate pair. Ringer's entries have none, so its value does not matter.
         Ok(char::from_u32(first).unwrap_or(char::REPLACEMENT_CHARACTER))
     }
 
-    /// The `uXXXX` at the current place.
+    /// Reads `uXXXX` at the current offset.
     fn unit(&mut self) -> Result<u32, JsoncError> {
         let digits = self.text.get(self.at + 1..self.at + 5);
         let code = digits.filter(|digits| digits.bytes().all(|byte| byte.is_ascii_hexdigit()));

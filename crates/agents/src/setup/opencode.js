@@ -25,15 +25,15 @@ const EVENTS = new Set([
   "question.rejected",
 ])
 
-// `opencode run` ends with its turn: what it is given to go on with then would be lost.
+// `opencode run` exits after its turn: a follow-up prompt would be lost.
 const ENDS_WITH_TURN = process.argv.slice(2).find((word) => !word.startsWith("-")) === "run"
 
-// Starts the hook. Gives what it printed to `finish`, an empty text if it failed.
+// Starts the hook. Passes its output to `finish`, or an empty text if it failed.
 const start = (event, input, finish) => {
   let output = ""
   const child = spawn(PROGRAM, ["hook", "opencode", event], { stdio: ["pipe", "pipe", "ignore"] })
   child.on("error", () => finish(""))
-  // One that this plugin has ended may have taken a message before that.
+  // A hook that this plugin stopped may already have claimed a message.
   child.on("close", (code, signal) => finish(code === 0 || signal ? output : ""))
   child.stdout.setEncoding("utf8")
   child.stdout.on("error", () => {})
@@ -53,7 +53,7 @@ const parse = (text) => {
   }
 }
 
-// What the hook answered, or an empty object if it failed in any way. It begins when the call before it is over.
+// Resolves to the hook's answer, or to an empty object if it failed. Starts when the previous call is over.
 const call = (event, input, before) =>
   new Promise((resolve) => {
     let child
@@ -80,18 +80,18 @@ const call = (event, input, before) =>
     before.then(begin)
   })
 
-// The hooks that wait beside a dialog.
+// Hooks that wait beside a dialog.
 const waiting = new Set()
 
-// The hooks that wait for messages, by the idle session.
+// Hooks that wait for messages, by idle session.
 const listening = new Map()
 const stopListening = (id) => {
   listening.get(id)?.kill()
   listening.delete(id)
 }
 
-// What a later event of a session does not say itself: its parent, and the last text of its assistant. And the last call
-// for it: opencode does not wait for its events, and a `busy` must not come in after the `idle` of the same moment.
+// Facts about a session that later events do not repeat: its parent, its last assistant text, and its last hook call. opencode
+// does not wait for event handlers, and a `busy` must not arrive after the `idle` of the same moment.
 const sessions = new Map()
 const session = (id) => {
   const known = sessions.get(id) ?? { parent: null, message: null, text: null, busy: false, told: Promise.resolve({}) }
@@ -101,7 +101,7 @@ const session = (id) => {
   return known
 }
 
-// A turn begins: what comes now enters it.
+// A turn starts: new messages enter it.
 const begins = (id) => {
   session(id).busy = true
   stopListening(id)
@@ -124,14 +124,14 @@ export const Ringer = async (context) => {
     const known = session(id)
     const parent = known.parent ? { parentID: known.parent } : {}
     const cwd = context?.directory ?? process.cwd()
-    // A subagent's calls are for the session above it, and wait in the same line.
+    // A subagent's calls are for its parent session, and share its queue.
     const line = known.parent ? session(known.parent) : known
     line.told = call(type, { type, session_id: id ?? null, cwd, ...parent, ...more }, line.told)
     return line.told
   }
 
-  // Waits beside an open dialog, outside the line of calls, and passes on what is answered elsewhere. The hook ends by
-  // itself when the dialog is answered. Of two answers opencode takes the first.
+  // Waits beside an open dialog, outside the queue, and passes on an answer given elsewhere. The hook exits when the dialog is
+  // answered. opencode takes the first answer.
   const answerElsewhere = (asked, id, properties) => {
     const http = context?.client?._client
     if (!http || !properties.id) return
@@ -151,7 +151,7 @@ export const Ringer = async (context) => {
     waiting.add(child)
   }
 
-  // Waits for messages while a session is idle, outside the line of calls. The hook ends by itself with this process.
+  // Waits for messages while a session is idle, outside the queue. The hook exits with this process.
   const listen = (id) => {
     const known = session(id)
     if (ENDS_WITH_TURN || known.parent || known.busy) return
@@ -167,7 +167,7 @@ export const Ringer = async (context) => {
     if (listening.size > MOST_SESSIONS) stopListening(listening.keys().next().value)
   }
 
-  // Not waited for: it lasts as long as the turn that it begins.
+  // Not awaited: it lasts as long as the turn that it starts.
   const prompt = (id, text) => {
     const api = context.client.session
     const message = { path: { id }, body: { parts: [{ type: "text", text }] } }
@@ -203,7 +203,7 @@ export const Ringer = async (context) => {
         await tell("chat.message", input?.sessionID, { prompt: texts.join("\n").slice(0, MOST_TEXT) })
       } catch {}
     },
-    // What notifications are, and by what they are known. It is asked for once, and stands in every request.
+    // The description of notifications and their nonce. Requested once per session, and part of every system prompt.
     "experimental.chat.system.transform": async (input, output) => {
       try {
         const id = input?.sessionID
@@ -216,7 +216,7 @@ export const Ringer = async (context) => {
     },
     "tool.execute.before": async (input, output) => {
       try {
-        // What it does is shown in a line; what it writes may be long.
+        // The tool's arguments are shown in a line; file contents may be long.
         const texts = Object.entries(output?.args ?? {}).filter(([, value]) => typeof value === "string")
         const args = Object.fromEntries(texts.map(([name, text]) => [name, text.slice(0, 300)]))
         await tell("tool.execute.before", input?.sessionID, { tool: input?.tool, callID: input?.callID, args })
@@ -224,19 +224,19 @@ export const Ringer = async (context) => {
     },
     "tool.execute.after": async (input, output) => {
       try {
-        // What comes from an MCP server is in parts.
+        // The result of an MCP tool consists of parts.
         const parts = Array.isArray(output?.content) ? output.content : null
-        // What has no place for it must not be asked for, or it is gone.
+        // A result that cannot be extended must not request messages, or they would be lost.
         if (!parts && typeof output?.output !== "string") return
         const more = { tool: input?.tool, callID: input?.callID }
         const { append } = await tell("tool.execute.after", input?.sessionID, more)
         if (typeof append !== "string") return
-        // At the front: of a long result opencode cuts the end off, and in a text it has done so before.
+        // At the front: opencode truncates the end of a long result, and has already done so for a text.
         if (parts) parts.unshift({ type: "text", text: append.trim() })
         else output.output += append
       } catch {}
     },
-    // It may be the end of the process, and the last event has only just come.
+    // The process may be exiting, and the last event may have just arrived.
     dispose: async () => {
       for (const child of [...waiting, ...listening.values()]) child.kill()
       await Promise.all([...sessions.values()].map((known) => known.told))

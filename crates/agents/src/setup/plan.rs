@@ -1,37 +1,34 @@
-//! What a setup or removal would change, decided without changing anything.
+//! What a setup or removal would change, computed without changing anything.
 //!
-//! [`plan`] is a pure function of the bytes on disk; [`read_files`] is what reads them. A plan for a client is made whole or
-//! not at all: if one of its files cannot be understood, none is touched.
+//! [`plan`] is a pure function of the bytes on disk, which [`read_files`] reads. A plan for a client is complete or fails: if one
+//! of its files cannot be understood, none is changed.
 
 use std::path::Path;
 
 use similar::TextDiff;
 
-use super::conf;
-use super::disk::{Before, read};
-use super::entries::{Entries, RingerProgram};
-use super::error::SetupError;
+use super::aider_conf;
+use super::codex_toml::{self, NotifyOutcome};
+use super::entries::{Entries, RingerProgram, is_ringer_plugin, plugin_source};
+use super::error::{SetupError, SetupNote};
+use super::files::{OriginalContent, read, sibling_path};
 use super::find::{SetupScope, Target};
 use super::hooks::{self, ExistingParts};
 use super::mcp;
-use super::note::SetupNote;
-use super::notify::{self, Outcome};
-use super::plugin;
-use super::popups;
 use super::record::{OriginalFile, SetupRecords, fingerprint};
-use crate::client::{Client, ClientPaths, Format};
+use crate::client::{Client, ClientPaths, Format, SettingsFile};
 
-/// What to do.
+/// Setup or removal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SetupAction {
-    /// Make the client call this program, by these entries.
+    /// Make the client call this program through these entries.
     Setup(RingerProgram, Entries),
     /// Remove these entries.
     Remove(Entries),
 }
 
 impl SetupAction {
-    /// Which entries it is about.
+    /// The entries that it concerns.
     pub fn entries(&self) -> Entries {
         match self {
             Self::Setup(_, entries) | Self::Remove(entries) => *entries,
@@ -39,40 +36,40 @@ impl SetupAction {
     }
 }
 
-/// A file as it is now, with its history.
+/// The current content of a file, with its history.
 #[derive(Debug, Clone)]
 pub struct CurrentFile {
-    /// Which file.
+    /// The file.
     pub target: Target,
-    /// Its bytes, if it exists.
+    /// Its content, if it exists.
     pub bytes: Option<Vec<u8>>,
-    /// What was there before the setup.
+    /// What the record says about it.
     pub history: FileHistory,
 }
 
-/// What the record says of a file.
+/// What the record says about a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FileHistory {
     /// The file was not edited since Ringer wrote it.
     pub untouched: bool,
-    /// What was there before the first change.
-    pub original: Before,
+    /// The content before the first setup.
+    pub original: OriginalContent,
 }
 
-/// One file, before and after.
+/// A planned change of one file.
 #[derive(Debug, Clone)]
 pub struct FileChange {
-    /// Which file.
+    /// The file.
     pub target: Target,
-    /// Its bytes now; `None` if it does not exist.
+    /// The current content; `None` if the file does not exist.
     pub before: Option<Vec<u8>>,
-    /// Its bytes afterwards; `None` if it shall not exist.
+    /// The new content; `None` if the file will not exist.
     pub after: Option<Vec<u8>>,
-    /// What a person should know.
+    /// Notes for the person.
     pub notes: Vec<SetupNote>,
-    /// The file is as the setup left it, so replacing it loses nothing of the user's.
+    /// The file is as setup left it, so replacing it loses nothing of the person's.
     pub(crate) untouched: bool,
-    /// A removal leaves other entries of Ringer's in it.
+    /// A removal leaves other entries of Ringer in it.
     pub(crate) keeps_entries: bool,
 }
 
@@ -82,12 +79,12 @@ impl FileChange {
         &self.target.path
     }
 
-    /// Whether anything is to be done.
+    /// Returns true if the content changes.
     pub fn is_change(&self) -> bool {
         self.before != self.after
     }
 
-    /// A unified diff, empty if nothing changes. It has the file's own text in it: the caller that shows it sanitises it.
+    /// A unified diff, empty if nothing changes. It contains raw text of the file: a caller that shows it must sanitise it.
     pub fn diff(&self) -> String {
         let text = |bytes: &Option<Vec<u8>>| {
             String::from_utf8_lossy(bytes.as_deref().unwrap_or_default()).into_owned()
@@ -101,59 +98,59 @@ impl FileChange {
     }
 }
 
-/// Everything that is to be done for one client.
+/// The changes for one client.
 #[derive(Debug, Clone)]
 pub struct Plan {
-    /// Whose settings.
+    /// The client.
     pub client: Client,
     /// Setup or removal.
     pub action: SetupAction,
-    /// One per file, also where nothing changes.
+    /// One per file, including unchanged files.
     pub changes: Vec<FileChange>,
 }
 
 impl Plan {
-    /// Also turns off the client's own popups, where it has such a setting.
+    /// Also turns off the client's own popups, if it has such a setting.
     pub fn turn_off_client_popups(&mut self) -> Result<(), SetupError> {
         let Some(setting) = &self.client.adapter().settings.own_popups else { return Ok(()) };
         let is_setup = matches!(self.action, SetupAction::Setup(..));
         let hook_files = self.changes.iter_mut().filter(|change| change.target.format == Format::Hooks);
         for change in hook_files.filter(|_| is_setup) {
-            let text = text(&change.target.path, change.after.as_deref())?;
-            let off = popups::turn_off(setting, text)
+            let text = as_text(&change.target.path, change.after.as_deref())?;
+            let off = hooks::turn_off_popups(setting, text)
                 .map_err(|source| SetupError::jsonc(&change.target.path, source))?;
             change.after = Some(off.into_bytes());
         }
         Ok(())
     }
 
-    /// The terminals in which the client will show popups of its own beside Ringer's: its settings do not say otherwise.
+    /// The terminals in which the client will show its own popups next to Ringer's, because its settings do not turn them off.
     pub fn client_popups(&self) -> Option<&'static str> {
         let setting = self.client.adapter().settings.own_popups.as_ref()?;
         let change = self.changes.iter().find(|change| change.target.format == Format::Hooks)?;
         let after = str::from_utf8(change.after.as_deref()?).ok()?;
-        (!popups::are_set(setting, after)).then_some(setting.terminals)
+        (!hooks::has_popup_setting(setting, after)).then_some(setting.terminals)
     }
 
-    /// Whether nothing is to be done.
+    /// Returns true if nothing changes.
     pub fn is_empty(&self) -> bool {
         !self.changes.iter().any(FileChange::is_change)
     }
 }
 
-/// Reads the files of a client that an action is about, and what the record says of them.
+/// Reads the files that an action concerns, and what the record says about them.
 pub fn read_files(
     client: Client,
     action: &SetupAction,
     scope: SetupScope,
-    places: &ClientPaths,
+    paths: &ClientPaths,
     records: &SetupRecords,
 ) -> Result<Vec<CurrentFile>, SetupError> {
-    let mut targets = places.targets(client, scope)?;
+    let mut targets = paths.targets(client, scope)?;
     targets.retain(|target| target.has(action.entries()));
     if *action == SetupAction::Remove(Entries::All) {
-        // Else one that a client has for itself, and that may be large or broken, would stop a removal.
-        let is_known = |target: &Target| records.contains(&target.path) || mcp::is_in(target);
+        // Otherwise a client's private file, which may be large or broken, would stop a removal.
+        let is_known = |target: &Target| records.contains(&target.path) || mcp::contains_server(target);
         targets.retain(|target| !target.is_for_mcp_only() || is_known(target));
     }
     read_targets(targets, records)
@@ -171,11 +168,11 @@ pub(crate) fn read_targets(
     files.collect()
 }
 
-/// The plan for a client, from what [`read_files`] found.
+/// Plans an action for a client, from the result of [`read_files`].
 pub fn plan(client: Client, action: &SetupAction, files: Vec<CurrentFile>) -> Result<Plan, SetupError> {
     let changes = files.into_iter().map(|file| match action {
-        SetupAction::Setup(program, entries) => setup(file, program, *entries),
-        SetupAction::Remove(entries) => remove(file, *entries),
+        SetupAction::Setup(program, entries) => plan_setup(file, program, *entries),
+        SetupAction::Remove(entries) => plan_removal(file, *entries),
     });
     Ok(Plan { client, action: action.clone(), changes: changes.collect::<Result<_, _>>()? })
 }
@@ -183,20 +180,24 @@ pub fn plan(client: Client, action: &SetupAction, files: Vec<CurrentFile>) -> Re
 fn history(path: &Path, bytes: Option<&[u8]>, records: &SetupRecords) -> FileHistory {
     let Some(record) = records.get(path) else { return FileHistory::default() };
     let original = match &record.original {
-        OriginalFile::Absent => Before::Absent,
-        // A backup that was deleted or changed is as good as none.
+        OriginalFile::Absent => OriginalContent::Absent,
+        // A backup that was deleted or changed is useless.
         OriginalFile::Backup { path, fingerprint: expected } => match read(path) {
-            Ok(Some(bytes)) if fingerprint(&bytes) == *expected => Before::Bytes(bytes),
-            _ => Before::Unknown,
+            Ok(Some(bytes)) if fingerprint(&bytes) == *expected => OriginalContent::Bytes(bytes),
+            _ => OriginalContent::Unknown,
         },
     };
     FileHistory { untouched: bytes.is_some_and(|bytes| record.left.contains(&fingerprint(bytes))), original }
 }
 
-fn setup(file: CurrentFile, program: &RingerProgram, entries: Entries) -> Result<FileChange, SetupError> {
+fn plan_setup(
+    file: CurrentFile,
+    program: &RingerProgram,
+    entries: Entries,
+) -> Result<FileChange, SetupError> {
     let CurrentFile { target, bytes: before, history } = file;
     let mut notes = Vec::new();
-    let mut after = text(&target.path, before.as_deref())?.to_owned();
+    let mut after = as_text(&target.path, before.as_deref())?.to_owned();
     if entries.has_hooks() {
         after = with_hooks(&target, program, before.as_ref().map(|_| after.as_str()), &mut notes)?;
     }
@@ -219,7 +220,7 @@ fn setup(file: CurrentFile, program: &RingerProgram, entries: Entries) -> Result
     Ok(FileChange { target, before, after, notes, untouched: history.untouched, keeps_entries: false })
 }
 
-/// A file with all that makes the client report its events.
+/// Installs the entries that make the client report its events.
 fn with_hooks(
     target: &Target,
     program: &RingerProgram,
@@ -231,29 +232,33 @@ fn with_hooks(
         Format::Hooks => hooks::install(target.client, program, text)
             .map_err(|source| SetupError::jsonc(&target.path, source))?,
         Format::CodexConfig => {
-            match notify::install(program, text).map_err(|error| toml_error(&target.path, &error))? {
-                Outcome::Text(text) => text,
-                Outcome::Foreign(value) => {
+            match codex_toml::install_notify(program, text)
+                .map_err(|error| toml_error(&target.path, &error))?
+            {
+                NotifyOutcome::Text(text) => text,
+                NotifyOutcome::Foreign(value) => {
                     notes.push(foreign_notify(&value));
                     text.to_owned()
                 }
             }
         }
-        Format::OpencodePlugin if before.is_some() && !plugin::is_ours(text) => {
+        Format::OpencodePlugin if before.is_some() && !is_ringer_plugin(text) => {
             return Err(SetupError::Foreign(target.path.clone()));
         }
-        Format::OpencodePlugin => plugin::source(program),
-        Format::AiderConf => conf::install(program, text).map_err(|error| conf_error(&target.path, error))?,
+        Format::OpencodePlugin => plugin_source(program),
+        Format::AiderConf => {
+            aider_conf::install(program, text).map_err(|error| conf_error(&target.path, error))?
+        }
         Format::McpServers => text.to_owned(),
     })
 }
 
-fn remove(file: CurrentFile, entries: Entries) -> Result<FileChange, SetupError> {
+fn plan_removal(file: CurrentFile, entries: Entries) -> Result<FileChange, SetupError> {
     let CurrentFile { target, bytes: before, history } = file;
     if let Some(bytes) = before.as_deref().filter(|_| entries != Entries::All) {
-        let left = stripped(&target, bytes, Some(&history.original), entries)?;
-        let all = |left: &[u8]| stripped(&target, left, Some(&history.original), Entries::All);
-        // With other entries of Ringer's in it, it is not yet what it was before the setup.
+        let left = without_entries(&target, bytes, Some(&history.original), entries)?;
+        let all = |left: &[u8]| without_entries(&target, left, Some(&history.original), Entries::All);
+        // With other entries of Ringer in it, the file is not restored yet.
         if left.as_deref().map(all).transpose()?.flatten() != left {
             let untouched = history.untouched;
             return Ok(FileChange {
@@ -267,30 +272,32 @@ fn remove(file: CurrentFile, entries: Entries) -> Result<FileChange, SetupError>
         }
     }
     let after = match (&before, history.untouched, &history.original) {
-        (None, _, _) | (Some(_), true, Before::Absent) => None,
-        (Some(_), true, Before::Bytes(original)) => stripped(&target, original, None, Entries::All)?,
-        (Some(bytes), _, original) => stripped(&target, bytes, Some(original), Entries::All)?,
+        (None, _, _) | (Some(_), true, OriginalContent::Absent) => None,
+        (Some(_), true, OriginalContent::Bytes(original)) => {
+            without_entries(&target, original, None, Entries::All)?
+        }
+        (Some(bytes), _, original) => without_entries(&target, bytes, Some(original), Entries::All)?,
     };
     let untouched = history.untouched;
     Ok(FileChange { target, before, after, notes: Vec::new(), untouched, keeps_entries: false })
 }
 
-/// A file without Ringer's entries; `None` if nothing is left in it.
-fn stripped(
+/// Removes Ringer's entries; `None` if nothing is left.
+fn without_entries(
     target: &Target,
     bytes: &[u8],
-    original: Option<&Before>,
+    original: Option<&OriginalContent>,
     entries: Entries,
 ) -> Result<Option<Vec<u8>>, SetupError> {
-    let text = text(&target.path, Some(bytes))?;
+    let text = as_text(&target.path, Some(bytes))?;
     let before = match original {
-        Some(Before::Bytes(bytes)) => Some(String::from_utf8_lossy(bytes)),
+        Some(OriginalContent::Bytes(bytes)) => Some(String::from_utf8_lossy(bytes)),
         _ => None,
     };
     let mut left = text.to_owned();
     if entries.has_hooks() {
         if target.format == Format::OpencodePlugin {
-            return Ok((!plugin::is_ours(text)).then(|| left.into_bytes()));
+            return Ok((!is_ringer_plugin(text)).then(|| left.into_bytes()));
         }
         left = without_hooks(target, text, original, before.as_deref())?;
     }
@@ -301,36 +308,38 @@ fn stripped(
         Format::Hooks | Format::McpServers => hooks::has_no_hooks(target.client, &left),
         _ => left.trim().is_empty(),
     };
-    let created_by_us = original == Some(&Before::Absent);
+    let created_by_us = original == Some(&OriginalContent::Absent);
     Ok((!(created_by_us && is_empty)).then(|| left.into_bytes()))
 }
 
-/// A file without what makes the client report its events. `before` is its text from before the setup.
+/// Removes the entries that make the client report its events. `before` is the text from before setup.
 fn without_hooks(
     target: &Target,
     text: &str,
-    original: Option<&Before>,
+    original: Option<&OriginalContent>,
     before: Option<&str>,
 ) -> Result<String, SetupError> {
     match target.format {
         Format::Hooks => {
-            let kept = before.map(|before| ExistingParts::of(target.client, before)).unwrap_or_default();
-            let left = hooks::strip(target.client, text, &kept);
+            let existing = before.map(|before| ExistingParts::of(target.client, before)).unwrap_or_default();
+            let left = hooks::strip(target.client, text, &existing);
             let left = match (original, &target.client.adapter().settings.own_popups) {
                 (Some(original), Some(setting)) => {
-                    left.and_then(|left| popups::strip(setting, &left, original))
+                    left.and_then(|left| hooks::strip_popup_setting(setting, &left, original))
                 }
                 _ => left,
             };
             left.map_err(|source| SetupError::jsonc(&target.path, source))
         }
-        Format::CodexConfig => notify::strip(text).map_err(|error| toml_error(&target.path, &error)),
-        Format::AiderConf => Ok(conf::strip(text)),
+        Format::CodexConfig => {
+            codex_toml::strip_notify(text).map_err(|error| toml_error(&target.path, &error))
+        }
+        Format::AiderConf => Ok(aider_conf::strip(text)),
         Format::OpencodePlugin | Format::McpServers => Ok(text.to_owned()),
     }
 }
 
-fn text<'a>(path: &Path, bytes: Option<&'a [u8]>) -> Result<&'a str, SetupError> {
+fn as_text<'a>(path: &Path, bytes: Option<&'a [u8]>) -> Result<&'a str, SetupError> {
     str::from_utf8(bytes.unwrap_or_default()).map_err(|_| SetupError::NotText(path.to_path_buf()))
 }
 
@@ -338,11 +347,11 @@ fn toml_error(path: &Path, error: &toml_edit::TomlError) -> SetupError {
     SetupError::Toml { path: path.to_path_buf(), message: error.to_string().trim_end().to_owned() }
 }
 
-fn conf_error(path: &Path, error: conf::ConfError) -> SetupError {
+fn conf_error(path: &Path, error: aider_conf::ConfError) -> SetupError {
     let path = path.to_path_buf();
     match error {
-        conf::ConfError::Shape => SetupError::Yaml(path),
-        conf::ConfError::Taken(name) => SetupError::Taken { path, name },
+        aider_conf::ConfError::Shape => SetupError::Yaml(path),
+        aider_conf::ConfError::AlreadySet(name) => SetupError::AlreadySet { path, name },
     }
 }
 
@@ -371,4 +380,30 @@ fn foreign_notify(value: &str) -> SetupNote {
                `ringer hook codex notify \"$1\"`"
             .to_owned(),
     }
+}
+
+/// Plans the removal of Ringer from recorded files other than `known`: those of projects, and of directories that a variable
+/// named at the time. A record has no client, but a file name belongs to the entries of one client only, whose lines name it.
+pub fn removals_elsewhere(records: &SetupRecords, known: &[Target]) -> Result<Vec<Plan>, SetupError> {
+    let mut plans = Vec::new();
+    let is_known = |path: &Path| known.iter().any(|target| target.path == path);
+    for path in records.paths().filter(|path| !is_known(path)) {
+        for client in Client::ALL {
+            let mut files = client.adapter().settings.files.iter();
+            let is_named = |name: &&str| path.ends_with(name);
+            let is_it =
+                |file: &&SettingsFile| is_named(&file.name) || file.other_name.as_ref().is_some_and(is_named);
+            let Some(file) = files.find(is_it) else { continue };
+            let (scope, path) = (SetupScope::Project, path.to_owned());
+            let lock = file.lock.map(|end| sibling_path(&path, "", end));
+            let target = Target { client, scope, format: file.format, mcp: file.mcp, path, lock };
+            let files = read_targets(vec![target], records)?;
+            let plan = plan(client, &SetupAction::Remove(Entries::All), files)?;
+            if !plan.is_empty() {
+                plans.push(plan);
+                break;
+            }
+        }
+    }
+    Ok(plans)
 }

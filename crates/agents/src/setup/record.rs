@@ -1,10 +1,10 @@
-//! The record of what the setup wrote, so that a removal can restore the exact bytes from before.
+//! The record of what setup wrote, so that a removal can restore the original bytes.
 //!
-//! It is one file, `setup.json`, in a directory of the caller's. For each settings file it has a fingerprint of what we
-//! left and the way to what was there before: a backup, or nothing. It is written *before* the settings file is replaced
-//! and names both contents, so it is true whichever of the two a crash leaves behind.
+//! It is one file, `setup.json`, in the caller's state directory. For each settings file it has fingerprints of what setup wrote
+//! and replaced, and the original: a backup, or nothing. It is written *before* the settings file is replaced, so it is true
+//! whichever content a crash leaves behind.
 //!
-//! Without it nothing is lost: a removal then takes out our entries and leaves the rest.
+//! Without the record, a removal still takes out Ringer's entries and leaves the rest.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,44 +15,37 @@ use serde::{Deserialize, Serialize};
 
 use super::error::SetupError;
 
-/// The version of the file that this program writes, and the newest that it reads.
+/// The version of the file.
 const VERSION: u32 = 1;
 
-/// The name of the file.
 const NAME: &str = "setup.json";
 
-/// Everything that the setup is known to have written.
+/// Everything that setup is known to have written.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SetupRecords {
     version: u32,
     files: BTreeMap<PathBuf, SetupRecord>,
 }
 
-/// What the setup did to one file.
+/// What setup did to one file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct SetupRecord {
-    /// Fingerprints of the contents that stand for "not edited since": what the setup wrote, and what it replaced.
+    /// Fingerprints of the contents that mean "not edited since": what setup wrote, and what it replaced.
     pub(crate) left: Vec<String>,
-    /// What was there before the setup.
     pub(crate) original: OriginalFile,
-    /// Directories that the setup made for it, deepest last.
+    /// Directories that setup created for it, deepest last.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) made: Vec<PathBuf>,
 }
 
-/// What was at a path before the first change.
+/// The content of a path before the first change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum OriginalFile {
     /// No file.
     Absent,
-    /// The bytes in this backup, if they still have this fingerprint.
-    Backup {
-        /// The backup.
-        path: PathBuf,
-        /// Its fingerprint.
-        fingerprint: String,
-    },
+    /// A backup, valid only if it still has this fingerprint.
+    Backup { path: PathBuf, fingerprint: String },
 }
 
 impl Default for SetupRecords {
@@ -62,7 +55,7 @@ impl Default for SetupRecords {
 }
 
 impl SetupRecords {
-    /// Reads the record in a directory; an empty one if there is none.
+    /// Reads the record in a directory; empty if there is none.
     pub fn load(directory: &Path) -> Result<Self, SetupError> {
         let path = directory.join(NAME);
         let bytes = match fs::read(&path) {
@@ -84,7 +77,7 @@ impl SetupRecords {
         }
     }
 
-    /// The path and bytes of the record, to be written.
+    /// The path and bytes of the record, for writing.
     pub(crate) fn file(&self, directory: &Path) -> Result<(PathBuf, Vec<u8>), SetupError> {
         let path = directory.join(NAME);
         let text = serde_json::to_string_pretty(self)
@@ -92,12 +85,12 @@ impl SetupRecords {
         Ok((path, format!("{text}\n").into_bytes()))
     }
 
-    /// Whether something is recorded of a path.
+    /// Returns true if there is a record of a path.
     pub fn contains(&self, path: &Path) -> bool {
         self.files.contains_key(path)
     }
 
-    /// The files of which something is recorded.
+    /// The recorded files.
     pub fn paths(&self) -> impl Iterator<Item = &Path> {
         self.files.keys().map(PathBuf::as_path)
     }
@@ -114,7 +107,7 @@ impl SetupRecords {
         self.files.remove(path)
     }
 
-    /// Whether a backup holds the file from before the setup, and must therefore stay.
+    /// Returns true if a backup has the original file, and must stay.
     pub(crate) fn uses_backup(&self, backup: &Path) -> bool {
         self.files
             .values()
@@ -124,7 +117,7 @@ impl SetupRecords {
 
 /// A fingerprint of a file's bytes: FNV-1a over 128 bits, and the length.
 ///
-/// It tells "edited since" from "not edited"; it is no protection against a forger, who could write the file itself.
+/// It detects edits; it does not protect against forgery, since a forger could write the file itself.
 pub(crate) fn fingerprint(bytes: &[u8]) -> String {
     const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
     let start: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;

@@ -1,14 +1,13 @@
-//! Changes to a JSONC text that touch nothing but their own place.
+//! Local edits of a JSONC text.
 //!
-//! Three operations: put a new item at the end of an array or object, take an item out, replace a value. What an
-//! insertion adds (a comma, a line end, the file's own indentation) is exactly what the removal of the same item takes
-//! out again; every other byte stays.
+//! Three operations: append an item to an array or object, remove an item, replace a value. Removing an item takes out exactly
+//! what its insertion added (comma, line end, indentation in the file's style); every other byte stays.
 
 use std::ops::Range;
 
 use super::jsonc::{Body, Node, Slot};
 
-/// A value to be written, in the order in which it shall stand.
+/// A value to write; members are written in this order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum NewValue {
     Text(String),
@@ -18,17 +17,17 @@ pub(crate) enum NewValue {
     Object(Vec<(&'static str, NewValue)>),
 }
 
-/// How a file is written: its line end and one step of its indentation.
+/// The style of a file: its line end and one step of its indentation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Formatting {
     newline: &'static str,
     step: String,
-    /// The whole document is on one line, so what is new goes there, too.
+    /// The document is on one line, so new items go there too.
     one_line: bool,
 }
 
 impl Formatting {
-    /// The formatting of a text; two spaces and `\n` where it does not show one.
+    /// Detects the style of a text; two spaces and `\n` by default.
     pub(crate) fn of(text: &str, root: Option<&Node>) -> Self {
         let first = root.and_then(Node::body).and_then(|body| body.slots.first());
         let step = first.and_then(|slot| own_line_indent(text, slot.start)).filter(|step| !step.is_empty());
@@ -37,7 +36,7 @@ impl Formatting {
     }
 }
 
-/// The line end that a text uses first.
+/// The first line end of a text.
 pub(crate) fn newline_of(text: &str) -> &'static str {
     match text.find('\n') {
         Some(at) if text[..at].ends_with('\r') => "\r\n",
@@ -45,12 +44,12 @@ pub(crate) fn newline_of(text: &str) -> &'static str {
     }
 }
 
-/// A text's byte order mark, if it has one, and the rest.
+/// Splits off the byte order mark.
 pub(crate) fn split_bom(text: &str) -> (&str, &str) {
     text.split_at(if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 })
 }
 
-/// A text that has no value in it, with a whole new document at its end.
+/// Appends a document to a text without a value.
 pub(crate) fn document_after(text: &str, fresh: &NewValue, formatting: &Formatting) -> String {
     let gap = if text.is_empty() || text.ends_with(['\n', '\u{feff}']) { "" } else { newline_of(text) };
     let mut out = format!("{text}{gap}");
@@ -59,7 +58,7 @@ pub(crate) fn document_after(text: &str, fresh: &NewValue, formatting: &Formatti
     out
 }
 
-/// Puts a new item at the end of `container`; with a key, into an object.
+/// Appends an item to `container`; an object needs a key.
 pub(crate) fn append(
     text: &str,
     container: &Node,
@@ -100,10 +99,10 @@ pub(crate) fn append(
         }
     }
     edits.push((body.tail..body.tail, item));
-    Some(spliced(text, edits))
+    Some(apply_edits(text, edits))
 }
 
-/// Takes an item out, with its comma and the white space that its insertion added.
+/// Removes an item, its comma, and the white space that its insertion added.
 pub(crate) fn remove(text: &str, body: &Body, index: usize) -> Option<String> {
     let slot = body.slots.get(index)?;
     let end = slot.value.span.end;
@@ -117,30 +116,30 @@ pub(crate) fn remove(text: &str, body: &Body, index: usize) -> Option<String> {
         edits.push((comma..comma + 1, String::new()));
     }
 
-    let start = lead(text, slot.start);
+    let start = leading_space(text, slot.start);
     let line_ends_after = rest.trim_start_matches([' ', '\t']).starts_with(['\r', '\n']);
     if slot.after_line_comment && !line_ends_after {
-        // Without this line end the comment above would swallow what follows.
+        // Without this line end, the comment above would include what follows.
         edits.push((slot.start..end, String::new()));
     } else {
         edits.push((start..end, String::new()));
         if let (Some(comma), true) = (slot.comma, start == slot.start) {
-            // Nothing stood before it, so the blank behind its comma was its own.
+            // Nothing preceded the item, so the blank after its comma belongs to it.
             let blanks = text[comma + 1..].len() - text[comma + 1..].trim_start_matches([' ', '\t']).len();
             edits.push((comma + 1..comma + 1 + blanks, String::new()));
         }
     }
     edits.sort_by_key(|(range, _)| range.start);
-    Some(spliced(text, edits))
+    Some(apply_edits(text, edits))
 }
 
-/// Replaces one value by a string.
+/// Replaces a value by a string.
 pub(crate) fn replace_text(text: &str, node: &Node, new: &str) -> String {
-    spliced(text, vec![(node.span.clone(), quoted(new))])
+    apply_edits(text, vec![(node.span.clone(), quoted(new))])
 }
 
-/// Where the white space of an insertion before `start` begins: at the last line end, or after the last other byte.
-fn lead(text: &str, start: usize) -> usize {
+/// The start of the white space before `start`: at the last line end, or after the last other byte.
+fn leading_space(text: &str, start: usize) -> usize {
     let solid = text[..start].trim_end_matches([' ', '\t', '\r', '\n']).len();
     match text[solid..start].rfind('\n') {
         Some(at) if text[solid..solid + at].ends_with('\r') => solid + at - 1,
@@ -149,20 +148,20 @@ fn lead(text: &str, start: usize) -> usize {
     }
 }
 
-/// The indentation of an item that is the first thing on its line.
+/// The indentation of an item, if it is the first thing on its line.
 fn own_line_indent(text: &str, start: usize) -> Option<&str> {
     let line = text[..start].rfind('\n')? + 1;
     text.get(line..start).filter(|indent| indent.bytes().all(|byte| matches!(byte, b' ' | b'\t')))
 }
 
-/// The white space with which the line of `at` begins.
+/// The indentation of the line that contains `at`.
 fn line_indent(text: &str, at: usize) -> &str {
     let line = &text[text[..at].rfind('\n').map_or(0, |newline| newline + 1)..at];
     &line[..line.len() - line.trim_start_matches([' ', '\t']).len()]
 }
 
-/// A text with some ranges replaced; they are in order and do not overlap.
-fn spliced(text: &str, edits: Vec<(Range<usize>, String)>) -> String {
+/// Replaces ranges of a text. The ranges are sorted and do not overlap.
+fn apply_edits(text: &str, edits: Vec<(Range<usize>, String)>) -> String {
     let mut out = String::with_capacity(text.len() + 64);
     let mut at = 0;
     for (range, new) in edits {
@@ -179,7 +178,7 @@ fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
-/// Writes a value; `indent` is that of its own line, or `None` to stay on one line.
+/// Writes a value. `indent` is the indentation of its line, or `None` to stay on one line.
 fn write(out: &mut String, fresh: &NewValue, formatting: &Formatting, indent: Option<&str>) {
     match fresh {
         NewValue::Text(text) => out.push_str(&quoted(text)),

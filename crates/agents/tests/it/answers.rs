@@ -1,4 +1,4 @@
-//! Hooks that wait beside a dialog, with a real journal: who is answered, by whom, and when a hook gives up.
+//! Hooks that wait beside a dialog, with a real journal: which prompt is answered, by whom, and when a hook gives up.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests, outside any test function")]
 
@@ -28,14 +28,14 @@ struct Test {
     directory: tempfile::TempDir,
 }
 
-/// A hook that runs as a client would run it.
+/// A hook process, run as a client would run it.
 struct RunningHook {
     thread: JoinHandle<()>,
     output: Option<PipeReader>,
 }
 
 impl RunningHook {
-    /// What it printed. Waits until it has ended.
+    /// Waits until it exits. Returns its output.
     fn printed(mut self) -> String {
         let mut text = String::new();
         self.output.take().unwrap().read_to_string(&mut text).unwrap();
@@ -76,7 +76,7 @@ impl Test {
         RunningHook { thread, output: Some(output) }
     }
 
-    /// A hook beside a dialog that asks for a permission. Gives the prompt, too, once the hook waits.
+    /// Starts a hook beside a permission dialog. Also returns the prompt, once the hook waits.
     fn asked(&self) -> (RunningHook, StoredPrompt) {
         let hook = self.hook("PermissionRequest", &permission());
         (hook, self.until_waited_for())
@@ -114,9 +114,9 @@ fn run(home: Home, event: &str, input: &str, mut writer: PipeWriter, variables: 
         stdout: Some(stdout.as_fd()),
         before_wait: &|_| {},
     };
-    // Only opencode's events have a point in their names.
+    // Only opencode's event names contain a dot.
     let client = if event.contains('.') { Client::Opencode } else { Client::Claude };
-    // A client that has gone is one of the cases.
+    // One case is a client that has exited.
     let _ = call(client, event, input.as_bytes(), &mut writer, &at);
 }
 
@@ -146,7 +146,7 @@ fn the_waiting_hook_prints_the_answer_and_the_journal_says_who_gave_it() {
     let mark = messages.iter().find(|message| message.draft.tag == Tag::Mark(Mark::Decision)).unwrap();
     assert_eq!((mark.draft.sender.as_str(), mark.draft.body.as_str()), ("person", "allow"));
     assert_eq!(mark.draft.key.as_deref(), Some(prompt.key.as_str()));
-    // The tool has run: only now it is over.
+    // The tool has run: only now the prompt ends.
     test.hook("PostToolUse", &recorded("claude_PostToolUse_Write", SESSION)).printed();
     assert!(test.journal().prompt(&prompt.key).unwrap().unwrap().ended_ms.is_some());
 }
@@ -239,7 +239,7 @@ fn an_event_that_is_in_the_spool_is_waited_for_all_the_same() {
     assert_eq!(behaviour(&hook.printed()), "allow");
 }
 
-/// The hub that runs takes its time.
+/// A running hub may take a moment.
 #[test]
 fn an_event_that_only_the_hub_may_apply_is_waited_for() {
     let test = Test::new();
@@ -334,7 +334,7 @@ fn confirmed_only_when_the_session_goes_on() {
     assert_eq!(behaviour(&hook.printed()), "allow");
 }
 
-/// Its notification is sent then, so a popup can offer the options.
+/// The notification is sent then, so that a popup can offer the options.
 #[test]
 fn a_question_is_known_from_the_hook_before_its_dialog_and_answered_beside_it() {
     let test = Test::new();
@@ -354,7 +354,7 @@ fn a_question_is_known_from_the_hook_before_its_dialog_and_answered_beside_it() 
     assert_eq!(test.journal().open_prompts().unwrap().len(), 1, "only questions are known before");
 }
 
-/// Both are calls of one tool for one file, so they have one notification: what it shows is what can be allowed.
+/// Both are calls of one tool for one file, so they share a notification: only what it shows can be allowed.
 #[test]
 fn an_answer_is_not_given_to_another_call_that_looks_alike() {
     let test = Test::new();

@@ -1,4 +1,4 @@
-//! Every recorded hook input, and what comes out of it.
+//! Every recorded hook input, and the report it yields.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests, outside any test function")]
 
@@ -10,12 +10,12 @@ use ringer_agents::client::{Client, HookPoint, HookReply, HookReport, agent_id, 
 use ringer_core::Kind;
 use ringer_core::agent::{AgentMachine, AgentState, AgentTimeouts, Authority, Signal, SignalContent};
 
-/// One row: the fixture, its signals as words, the moment, the text, and the answer to a context of `hello`.
+/// One row: the fixture, its signals as words, the hook point, the text, and the answer to a context of `hello`.
 type Row = (&'static str, &'static str, HookPoint, Option<&'static str>, bool);
 
 const NOT_BLOCKED: HookPoint = HookPoint::Stopping { already_blocked: false };
 
-/// The last column: whether a context of `hello` goes in.
+/// The last column: true if a context of `hello` is accepted.
 const ROWS: &[Row] = &[
     ("claude_SessionStart", "ready", HookPoint::SessionStarts, None, true),
     ("claude_UserPromptSubmit", "working", HookPoint::PromptSubmitted, Some("please do the thing"), true),
@@ -133,9 +133,9 @@ fn words(report: &HookReport) -> String {
 
 #[test]
 fn every_recorded_input() {
-    for (name, signals, moment, text, takes_context) in ROWS {
+    for (name, signals, hook_point, text, takes_context) in ROWS {
         let report = report(name);
-        assert_eq!((words(&report).as_str(), report.hook_point), (*signals, *moment), "{name}");
+        assert_eq!((words(&report).as_str(), report.hook_point), (*signals, *hook_point), "{name}");
         assert_eq!(report.text.as_deref(), *text, "{name}");
         assert_eq!(report.cwd.as_deref(), Some("/home/user/project"), "{name}");
         assert!(report.session_id.is_some() && report.observations.is_empty(), "{name}");
@@ -181,7 +181,7 @@ fn a_hook_and_notify_of_one_session_are_one_agent() {
     assert_ne!(id("codex_Stop").as_str(), "codex-01a1dca1", "its beginning is the time");
 }
 
-/// Plays recorded inputs, a second apart unless told, into the core. Gives what is told, and the state at the end.
+/// Replays recorded inputs into the core, a second apart by default. Returns the notices, and the state at the end.
 fn play(inputs: &[(u64, &str)]) -> (Vec<(Kind, Option<String>)>, AgentState) {
     let at = std::time::Duration::from_secs;
     let mut machine = AgentMachine::new(at(0), AgentTimeouts::default());

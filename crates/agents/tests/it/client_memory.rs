@@ -1,7 +1,6 @@
-//! Fifty megabytes of a tool's result, read in less than one of memory.
+//! Reads fifty megabytes of a tool's result in less than one megabyte of memory.
 //!
-//! Measured from outside, by the greatest size that Linux saw: in a process of its own, because other tests of this
-//! program run beside it.
+//! The peak memory is measured by Linux, in a separate process, because other tests of this program run at the same time.
 
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "helpers of tests, outside any test function")]
@@ -12,13 +11,13 @@ use std::process::Command;
 use ringer_agents::client::{Client, read_from};
 
 const GREAT: usize = 50 * 1024 * 1024;
-/// Enough to be noticed, for what is not worth ten seconds.
+/// Large enough to be noticed, for inputs that are not worth ten seconds.
 const LARGE: usize = 8 * 1024 * 1024;
-/// As short as shows the same parts of the program.
+/// The shortest input that runs the same parts of the program.
 const LITTLE: usize = 64 * 1024;
 const MOST: u64 = 1024 * 1024;
 
-/// An opening, many times the same piece, an ending; never in memory as a whole.
+/// A prefix, the same piece many times, a suffix; never in memory as a whole.
 fn long(length: usize, opening: &'static str, piece: &'static [u8], ending: &'static str) -> impl Read {
     struct Pieces(&'static [u8], usize);
     impl Read for Pieces {
@@ -40,13 +39,13 @@ fn greatest_size() -> u64 {
     line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() * 1024
 }
 
-/// Reads inputs of these lengths: one that is passed over, and others that are kept in part.
+/// Reads inputs of these lengths: one that is skipped, and others that are partly kept.
 fn read_all(great: usize, large: usize) {
     const TEXT: &[u8] = &[b'x'; 4096];
     let read = |source: Box<dyn Read>| read_from(Client::Claude, "PostToolUse", source).unwrap();
     let report = read(Box::new(long(great, "{\"tool_response\": \"", TEXT, "\", \"tool_use_id\": \"t1\"}")));
     assert_eq!(report.call_id.as_deref(), Some("t1"));
-    // Texts and lists that are kept, but not whole; a name that never ends; one field again and again.
+    // Texts and lists that are truncated; an endless name; one member again and again.
     read(Box::new(long(large, "{\"last_assistant_message\": \"", TEXT, "\"}")));
     read(Box::new(long(large, "{\"background_tasks\": [", b"{\"command\": \"make\"},", "1]}")));
     read(Box::new(long(large, "{\"", TEXT, "\": 1}")));
@@ -57,7 +56,7 @@ fn read_all(great: usize, large: usize) {
 #[test]
 #[ignore = "run by the test below, in a process of its own"]
 fn measured() {
-    // What the first calls touch is the program, not the input.
+    // The first calls touch pages of the program, not of the input.
     read_all(LITTLE, LITTLE);
     let before = greatest_size();
     read_all(GREAT, LARGE);

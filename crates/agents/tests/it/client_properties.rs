@@ -1,4 +1,4 @@
-//! Anything at all as an input, and everything that may ever be an answer.
+//! Arbitrary inputs, and all possible answers.
 
 use std::collections::BTreeSet;
 
@@ -65,7 +65,7 @@ fn paths(value: &serde_json::Value, prefix: &str) -> BTreeSet<String> {
     members.iter().flat_map(|(name, value)| paths(value, &format!("{prefix}{dot}{name}"))).collect()
 }
 
-/// What each client's own schema allows, of what we could ever send.
+/// The members of Ringer's output that each client's schema allows.
 fn closed_set(client: Client) -> BTreeSet<String> {
     let context = ["hookSpecificOutput.hookEventName", "hookSpecificOutput.additionalContext"];
     let block = ["decision", "reason"];
@@ -92,7 +92,7 @@ proptest! {
         let _ = read_bytes(client, event, &bytes);
     }
 
-    /// Fields of the right names with anything in them, which gets further than bytes do.
+    /// Known members with arbitrary values, which reach deeper than arbitrary bytes.
     #[test]
     fn no_fields_make_it_panic(client in client(), event in event(), fields in fields()) {
         let input = HookInput::read(serde_json::to_vec(&fields).unwrap().as_slice()).unwrap();

@@ -17,7 +17,7 @@ use serde_json::json;
 
 const SESSION: &str = "01a1df46-81dc-7c71-b9f0-4dc0f3fa17df";
 
-/// Calls Codex's hook for a permission. Gives what it printed.
+/// Calls Codex's hook for a permission. Returns its output.
 fn ask(home: &Home, paths: &ClientPaths) -> String {
     let input = json!({
         "session_id": SESSION, "turn_id": "01a1df46-8a9c-7663-9d06-18988c7820cd", "cwd": "/nowhere",

@@ -1,4 +1,4 @@
-//! Hook calls from their input to their answer, with a real journal: what becomes of an agent, and what is told.
+//! Hook calls from input to answer, with a real journal: the agent's state, and the notices.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests, outside any test function")]
 
@@ -33,11 +33,11 @@ pub(crate) struct TestEnvironment {
     pub(crate) manager: Option<&'static str>,
     /// `RINGER_AGENT`.
     pub(crate) name: Option<&'static str>,
-    /// Whether it is a run of `claude -p`.
+    /// A run of `claude -p`.
     unattended: bool,
 }
 
-/// An answer without the sentences about notifications that a session begins with, and without nonces, which differ.
+/// Strips what a session's first answer says about notifications, and nonces, which differ.
 fn without_nonces(answer: &str) -> String {
     let strip = |text: &str| {
         let mut parts = text.split(" nonce=\\\"");
@@ -84,7 +84,7 @@ impl TestEnvironment {
         self.mono.set(self.mono.get() + Duration::from_secs(seconds));
     }
 
-    /// A hook call that writes wherever it is told.
+    /// A hook call that writes to `out`.
     pub(crate) fn call_into(
         &self,
         client: Client,
@@ -104,26 +104,26 @@ impl TestEnvironment {
                 (self.unattended && name == "CLAUDE_CODE_ENTRYPOINT").then(|| "sdk-cli".to_owned())
             },
             paths: &|| ClientPaths::new(std::path::Path::new(NOWHERE)),
-            // No client reads it, so no hook waits for the person.
+            // No client reads the output, so no hook waits for the person.
             stdout: Some(unread.as_fd()),
             before_wait: &|_| {},
         };
         call(client, event, input.to_string().as_bytes(), out, &at).map(drop)
     }
 
-    /// A hook call; gives what it answers, without what tells of notifications and without their nonces.
+    /// Calls a hook and returns its answer without the text about notifications and without nonces.
     pub(crate) fn call(&self, client: Client, event: &str, input: &Value) -> String {
         without_nonces(&self.whole_call(client, event, input))
     }
 
-    /// A hook call; gives what it answers.
+    /// Calls a hook and returns its answer.
     pub(crate) fn whole_call(&self, client: Client, event: &str, input: &Value) -> String {
         let mut out = Vec::new();
         self.call_into(client, event, input, &mut out).unwrap();
         String::from_utf8(out).unwrap()
     }
 
-    /// Plays one recorded input in a session, a second after the last one.
+    /// Replays one recorded input in a session, a second after the last one.
     pub(crate) fn play_in(&self, session: &str, name: &str) -> String {
         self.pass(1);
         let mut parts = name.split('_');
@@ -135,7 +135,7 @@ impl TestEnvironment {
         self.play_in(SESSION, name)
     }
 
-    /// Plays recorded inputs, none of which is answered.
+    /// Replays recorded inputs, none of which is answered.
     #[track_caller]
     pub(crate) fn play_all(&self, names: &[&str]) {
         for name in names {
@@ -143,21 +143,21 @@ impl TestEnvironment {
         }
     }
 
-    /// Everything but the marks that end what was told before.
+    /// All messages except marks that resolve earlier notices.
     pub(crate) fn messages(&self) -> Vec<Message> {
         let mut messages = self.journal().messages_after(0, usize::MAX).unwrap();
         messages.retain(|message| message.draft.tag != Tag::Mark(Mark::Resolve));
         messages
     }
 
-    /// How what was told before ended.
+    /// The marks that resolve earlier notices.
     fn ended(&self) -> Vec<String> {
         let messages = self.journal().messages_after(0, usize::MAX).unwrap();
         let ended = messages.into_iter().filter(|message| message.draft.tag == Tag::Mark(Mark::Resolve));
         ended.map(|message| message.draft.body).collect()
     }
 
-    /// What was told, as `kind: text`.
+    /// The notices, as `kind: text`.
     pub(crate) fn told(&self) -> Vec<String> {
         let words = |message: &Message| format!("{}: {}", message.draft.tag.as_str(), message.draft.body);
         self.messages().iter().map(words).collect()
@@ -167,7 +167,7 @@ impl TestEnvironment {
         self.journal().agent_state(&agent()).unwrap().unwrap()
     }
 
-    /// Sends something to an agent.
+    /// Sends a message to an agent.
     pub(crate) fn send(&self, to: &str, text: &str) -> MessageId {
         self.send_to(Recipient::parse(to).unwrap(), "w1", text)
     }
@@ -178,7 +178,7 @@ impl TestEnvironment {
         self.journal().append(&draft, &IdSource::now()).unwrap()
     }
 
-    /// How far a message has come.
+    /// The receipt state of a message.
     pub(crate) fn receipt(&self, id: &MessageId) -> String {
         self.journal().receipts(id.as_str()).unwrap()[0].state.clone()
     }
@@ -188,7 +188,7 @@ pub(crate) fn agent() -> Agent {
     Agent::new(AGENT).unwrap()
 }
 
-/// What entered the turn: the context, or the reason to go on.
+/// What entered the turn: the context, or the reason to continue.
 #[track_caller]
 pub(crate) fn entered(answer: &str) -> String {
     if answer.is_empty() {
@@ -200,7 +200,7 @@ pub(crate) fn entered(answer: &str) -> String {
     parts.filter_map(Value::as_str).collect()
 }
 
-/// What one block says.
+/// The text of one block.
 pub(crate) fn block(source: &str, text: &str) -> String {
     format!("<notification source=\"{source}\">\n{text}\n</notification>")
 }
@@ -283,7 +283,7 @@ fn what_ends_a_turn_is_told_once() {
     check(&["claude_SubagentStart", "claude_SubagentStop", "claude_FileChanged"], &[]);
 }
 
-/// What is told of the recorded failure, in the words of the core.
+/// The notice of the recorded failure, in the words of the core.
 fn world_error() -> String {
     let environment = TestEnvironment::new();
     environment.play_all(&["claude_UserPromptSubmit", "claude_StopFailure"]);
@@ -441,12 +441,12 @@ fn a_named_session_has_one_identity() {
     let complete = environment.messages().into_iter().next_back().unwrap().draft;
     assert_eq!(complete.sender.as_str(), "worker-2");
     assert!(complete.body.starts_with("Manager worker-2 completed its goal"), "{}", complete.body);
-    // What it says with `ringer notify` comes from the same one.
+    // A message by `ringer notify` comes from the same agent.
     environment.send_to(Recipient::Default, "worker-2", "half done");
     let agents = environment.journal().stats(None, 0).unwrap().agents;
     let ids: Vec<_> = agents.iter().map(|agent| agent.id.as_str()).filter(|id| *id != "boss").collect();
     assert_eq!(ids, [AGENT]);
-    // The person's next prompt ends it under that name, too.
+    // The person's next prompt resolves it under that name, too.
     environment.play_all(&["claude_UserPromptSubmit"]);
     assert_eq!(environment.ended(), ["prompted"]);
 }

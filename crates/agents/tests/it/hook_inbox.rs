@@ -1,4 +1,4 @@
-//! What waits for an agent enters its turn: once, in order, in bounds, and never counted before it was written.
+//! Pending messages enter an agent's turn: once, in order, within limits, and never counted before the answer is written.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests, outside any test function")]
 
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::hook::{AGENT, Closed, NOWHERE, SESSION, TestEnvironment, agent, block, entered, recorded};
 
-/// A environment in which the agent works.
+/// An environment in which the agent works.
 fn working() -> TestEnvironment {
     let environment = TestEnvironment::new();
     environment.play_all(&["claude_SessionStart", "claude_UserPromptSubmit"]);
@@ -75,7 +75,7 @@ fn the_same_call_confirms_nothing() {
     let environment = working();
     let id = environment.send(AGENT, "hello");
     assert_ne!(environment.play("claude_PostToolUse_Bash"), "");
-    // The same tool call again: the model has not gone on.
+    // The same tool call again: the model has not continued.
     assert_eq!(environment.play("claude_PostToolBatch"), "");
     assert_eq!(environment.receipt(&id), "delivered");
 }
@@ -218,7 +218,7 @@ fn millis(time: std::time::Duration) -> i64 {
     i64::try_from(time.as_millis()).unwrap()
 }
 
-/// A hook that died so many milliseconds ago, between its claim and its output.
+/// A hook that died this many milliseconds ago, between its claim and its output.
 fn die_half_way(environment: &TestEnvironment, milliseconds_ago: i64) {
     let stamp = IdSource::now();
     let stamp = IdSource { unix_ms: stamp.unix_ms - milliseconds_ago, ..stamp };
@@ -278,7 +278,7 @@ fn of_many_hooks_at_once_one_gets_it() {
                 };
                 let input = after_tool(&format!("t{number}")).to_string();
                 let mut out = Vec::new();
-                // One that finds the journal busy gives up; the others get it then.
+                // A hook that finds the journal busy gives up; the others get the message then.
                 let _ =
                     ringer_agents::hook::call(Client::Claude, "PostToolUse", input.as_bytes(), &mut out, &at);
                 String::from_utf8(out).unwrap()
@@ -294,7 +294,7 @@ fn of_many_hooks_at_once_one_gets_it() {
     }
 }
 
-/// Each hook is a process of its own, and once began the rates anew.
+/// Each hook is a separate process; the rates must not start over with each.
 #[test]
 fn what_is_over_the_rate_of_its_source_waits_also_for_the_next_hook() {
     let environment = working();
@@ -341,8 +341,7 @@ fn each_client_gets_what_it_takes_and_nothing_else() {
     }
 }
 
-/// What a client cannot be answered stays in the inbox.
-/// Every client that takes something when a session begins is told what its notifications carry from then on.
+/// Every client that accepts context at the start of a session is told the nonce of its notifications there.
 #[test]
 fn a_session_is_told_its_nonce_and_keeps_it() {
     for (client, start, after) in [
@@ -409,7 +408,8 @@ fn a_subagent_gets_nothing_of_its_agents_mail() {
     assert_eq!(entered(&environment.play("claude_PostToolUse_Bash")), block("agent:w1", "hello"));
 }
 
-/// What waited when the hook looked may have gone another way when it claims: a mark waits, and never enters.
+/// A message that was pending when the hook looked may be delivered otherwise before it claims: a mark is pending, and never
+/// enters.
 #[test]
 fn a_stop_that_nothing_keeps_is_an_end() {
     let environment = working();

@@ -1,4 +1,4 @@
-//! The lead: who becomes it, what it is told when it begins, and what reaches it through its hooks.
+//! The lead: which agent it is, which instructions it gets, and what reaches it through its hooks.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests, outside any test function")]
 
@@ -14,7 +14,7 @@ use crate::hook::{AGENT, NOWHERE, SESSION, TestEnvironment, agent, block, entere
 
 const OTHER: &str = "77777777-d2b2-442c-995b-a5ac36193cd6";
 
-/// A environment whose lead is the usual agent, at work.
+/// An environment whose lead is the usual agent, at work.
 fn led() -> TestEnvironment {
     let environment = TestEnvironment::new();
     environment.journal().want_lead(&Scope::global(), true).unwrap();
@@ -27,7 +27,7 @@ fn lead_of(environment: &TestEnvironment) -> Option<String> {
     environment.journal().lead(&Scope::global()).unwrap().agent
 }
 
-/// What a listener of the lead's name prints now.
+/// The output of a listener for the lead.
 fn listen(environment: &TestEnvironment) -> Vec<String> {
     let mut journal = environment.journal();
     let consumer = Consumer::new(Consumer::LEAD, Scope::global()).unwrap();
@@ -51,7 +51,7 @@ fn the_first_session_is_told_to_listen_and_the_second_is_not() {
     assert_eq!(entered(&environment.play("claude_SessionStart")), instructions(&agent()));
     assert_eq!(environment.play_in(OTHER, "claude_SessionStart"), "");
     assert_eq!(lead_of(&environment).as_deref(), Some(AGENT));
-    // After a compaction the model has forgotten.
+    // After a compaction the model has forgotten the instructions.
     let mut compacted = recorded("claude_SessionStart", SESSION);
     compacted["source"] = json!("compact");
     let answer = environment.call(Client::Claude, "SessionStart", &compacted);
@@ -125,7 +125,7 @@ fn nobody_is_told_of_himself() {
     );
     environment.play_all(&["claude_UserPromptSubmit"]);
     assert_eq!(listen(&environment), Vec::<String>::new());
-    // Another's end is the lead's business.
+    // The end of another agent is reported to the lead.
     environment.play_in(OTHER, "claude_UserPromptSubmit");
     environment.play_in(OTHER, "claude_Stop");
     let told = entered(&environment.play("claude_PostToolUse_Bash"));

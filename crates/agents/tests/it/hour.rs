@@ -1,5 +1,5 @@
-//! Ten agents for an hour: recorded hooks, a real journal, the hub's rules, and a clock that the test moves. After every step, who
-//! needs the person is what the agents last said.
+//! Ten agents for an hour: recorded hooks, a real journal, the hub's rules, and a clock that the test moves. After every step,
+//! the agents that need the person are those that last reported it.
 
 #![expect(clippy::expect_used, reason = "helpers of tests, outside any test function")]
 
@@ -22,10 +22,10 @@ use test_support::Random;
 use crate::hook::{NOWHERE, recorded};
 
 const MINUTE: u64 = 60;
-/// The default after which an agent that works in silence is stuck.
+/// The default time after which an agent that works in silence is stuck.
 const STUCK_AFTER: u64 = 10 * MINUTE;
 
-/// What an agent does, as the test knows it.
+/// The state of an agent, as the test knows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Doing {
     Idle,
@@ -37,7 +37,7 @@ enum Doing {
 }
 use Doing::{Failed, Idle, InTool, Permission, Question, Working};
 
-/// From what, by which recorded hook, to what.
+/// A transition: from, recorded hook, to.
 type Step = (Doing, &'static str, Doing);
 
 const CLAUDE: &[Step] = &[
@@ -95,7 +95,7 @@ impl Session {
         Self { client, steps, id, agent, doing: Idle, last_step: 0 }
     }
 
-    /// What the person has to do for it at this second.
+    /// What the agent needs from the person at this second.
     fn need(&self, now: u64) -> Option<ShownKind> {
         match self.doing {
             Permission => Some(ShownKind::Permission),
@@ -115,7 +115,7 @@ struct Hour {
     read_up_to: i64,
     seconds: Cell<u64>,
     sessions: Vec<Session>,
-    /// The kinds that were needed at least once.
+    /// The kinds that occurred at least once.
     seen: Vec<ShownKind>,
 }
 
@@ -149,7 +149,7 @@ impl Hour {
         Duration::from_secs(self.seconds.get())
     }
 
-    /// Time passes, as the hub's clock sees it.
+    /// Advances the hub's clock.
     fn pass(&mut self, seconds: u64) {
         self.seconds.set(self.seconds.get() + seconds);
         let (mono, timeouts) = (self.mono(), AgentTimeouts::default());
@@ -173,7 +173,7 @@ impl Hour {
             input["tool_input"] = json!({ "command": "echo hello-from-mock", "description": "May I?" });
         }
         let surface = session.agent.as_str().to_owned();
-        // No client reads it, so no hook waits for the person.
+        // No client reads the output, so no hook waits for the person.
         let (_, unread) = std::io::pipe().expect("a pipe");
         let context = HookContext {
             home: self.home.clone(),
@@ -195,7 +195,7 @@ impl Hour {
         self.check(name);
     }
 
-    /// The hub reads what is new.
+    /// The hub reads new messages.
     fn read(&mut self) {
         let mono = self.mono();
         for message in self.journal.messages_after(self.read_up_to, usize::MAX).expect("it reads") {
@@ -208,7 +208,7 @@ impl Hour {
         }
     }
 
-    /// The rows are those that the agents' last hooks say, in the order of the table.
+    /// Checks that the rows match the agents' last hooks, in the order of the table.
     #[track_caller]
     fn check(&mut self, after: &str) {
         let now = self.seconds.get();
@@ -242,7 +242,7 @@ fn who_needs_the_person_is_right_at_every_step_of_an_hour_with_ten_agents() {
         hour.pass(1 + random.below(12));
         if quiet.contains(&hour.seconds.get()) && !is_quiet {
             is_quiet = true;
-            // One model hangs, and one tool runs for long.
+            // One model hangs, and one tool runs for a long time.
             while hour.sessions[0].doing != Working {
                 hour.step(0, &mut random);
             }

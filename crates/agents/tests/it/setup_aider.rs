@@ -1,4 +1,4 @@
-//! aider's settings: Ringer's lines in a user's file, and the command that they name.
+//! aider's settings: Ringer's lines in a person's file, and the command in them.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests, outside any test function")]
 
@@ -8,8 +8,8 @@ use std::process::{Command, Stdio};
 
 use proptest::prelude::*;
 use ringer_agents::setup::{
-    Before, Client, CurrentFile, Entries, FileHistory, Format, RingerProgram, SetupAction, SetupError,
-    SetupScope, Target, plan,
+    Client, CurrentFile, Entries, FileHistory, Format, OriginalContent, RingerProgram, SetupAction,
+    SetupError, SetupScope, Target, plan,
 };
 use test_support::{make_program, started};
 
@@ -35,11 +35,11 @@ fn set_up(program: &str, text: &str) -> Result<String, SetupError> {
     planned(&action, text, FileHistory::default()).map(Option::unwrap)
 }
 
-fn removed(text: &str, untouched: bool, original: Before) -> Option<String> {
+fn removed(text: &str, untouched: bool, original: OriginalContent) -> Option<String> {
     planned(&SetupAction::Remove(Entries::All), text, FileHistory { untouched, original }).unwrap()
 }
 
-/// A line of a person's, as aider's sample has them and a little wilder.
+/// A line as in aider's sample file, or a little wilder.
 const LINES: [&str; 14] = [
     "model: x",
     "dark-mode: true # mine",
@@ -57,7 +57,7 @@ const LINES: [&str; 14] = [
     "test-cmd: \"echo 'ringer notify' # ringer-hook\"",
 ];
 
-/// What a person may have set for themselves, or a file may begin with.
+/// Settings that a person may have made, or the beginning of a file.
 const OTHERS: [&str; 6] =
     ["notifications: true", "\"notifications-command\": say", "{a: 1}", "---", " indented: x", "..."];
 
@@ -82,8 +82,8 @@ proptest! {
     #[test]
     fn setup_and_removal(text in any_text()) {
         let Ok(after) = set_up(PROGRAM, &text) else {
-            // Refused, and what is not there is not taken out either.
-            prop_assert_eq!(removed(&text, false, Before::Unknown), Some(text));
+            // Refused; and removing changes nothing either.
+            prop_assert_eq!(removed(&text, false, OriginalContent::Unknown), Some(text));
             return Ok(());
         };
         prop_assert!(!text.lines().any(|line| line.starts_with("notifications")), "{}", text);
@@ -94,21 +94,21 @@ proptest! {
         let moved = set_up("/bin/ringer", &after).unwrap();
         prop_assert_eq!(&set_up(PROGRAM, &moved).unwrap(), &after, "only our lines are renewed");
 
-        let bytes = || Before::Bytes(text.clone().into_bytes());
-        for (untouched, original) in [(true, bytes()), (false, bytes()), (false, Before::Unknown)] {
+        let bytes = || OriginalContent::Bytes(text.clone().into_bytes());
+        for (untouched, original) in [(true, bytes()), (false, bytes()), (false, OriginalContent::Unknown)] {
             prop_assert_eq!(removed(&after, untouched, original), Some(text.clone()));
         }
-        prop_assert_eq!(removed(&after, true, Before::Absent), None);
+        prop_assert_eq!(removed(&after, true, OriginalContent::Absent), None);
         let edited = format!("{after}{newline}vim: true{newline}");
         let left = removed(&edited, false, bytes()).unwrap();
         prop_assert_eq!(left, format!("{text}{newline}vim: true{newline}"));
     }
 }
 
-/// What of the program's path is in the line as it is.
+/// The part of the program's path that is in the line unchanged.
 const PROGRAM_WORD: &str = "/opt/ringer ";
 
-/// What a reader of YAML makes of a text, as JSON. It is Debian's own Python: the one that `python3-yaml` is for.
+/// A text as a YAML parser reads it, as JSON. It runs Debian's Python, which `python3-yaml` is for.
 #[track_caller]
 fn read_as_yaml(text: &str) -> serde_json::Value {
     let script = "import json, sys, yaml; print(json.dumps(yaml.safe_load(sys.argv[1])))";
@@ -136,11 +136,11 @@ fn a_reader_of_yaml_finds_the_settings_of_both() {
     }
 }
 
-/// The command, run as aider's documents say: by the shell, when it waits.
+/// Runs the command as aider's documentation says: by the shell, when it waits.
 fn waits(program: &str, name: Option<&str>) -> (String, String, bool) {
     let text = set_up(program, "").unwrap();
     let line = text.lines().find_map(|line| line.strip_prefix("notifications-command: ")).unwrap();
-    // What is escaped for YAML here is escaped alike for JSON.
+    // These YAML escapes are the same in JSON.
     let line: String = serde_json::from_str(line.rsplit_once(" #").unwrap().0).unwrap();
     let mut command = Command::new("/bin/sh");
     command.args(["-c", &line]).stdin(Stdio::null()).env_remove("RINGER_AGENT");

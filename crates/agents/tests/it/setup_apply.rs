@@ -9,7 +9,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use ringer_agents::setup::{
-    Applied, BackupTime, Client, ClientPaths, Entries, FileChange, MAX_BACKUPS, Plan, RingerProgram,
+    ApplyResult, BackupTime, Client, ClientPaths, Entries, FileChange, MAX_BACKUPS, Plan, RingerProgram,
     SetupAction, SetupError, SetupRecords, SetupScope, Step, apply, apply_with_observer, find, plan,
     read_files, removals_elsewhere,
 };
@@ -52,7 +52,7 @@ impl Home {
         client: Client,
         action: &SetupAction,
         time: &str,
-    ) -> Result<Applied, SetupError> {
+    ) -> Result<ApplyResult, SetupError> {
         apply(&self.plan(client, action)?, &self.state(), &BackupTime::new(time).unwrap())
     }
 
@@ -237,7 +237,7 @@ fn a_file_that_changed_after_the_plan_is_left_alone() {
     let plan = home.plan(Client::Claude, &setup("ringer")).unwrap();
     fs::write(&path, "{\"new\": 1}\n").unwrap();
     let error = apply(&plan, &home.state(), &BackupTime::new(T1).unwrap()).unwrap_err();
-    assert!(matches!(error, SetupError::Changed(_)), "{error}");
+    assert!(matches!(error, SetupError::ChangedMeanwhile(_)), "{error}");
     assert_eq!(fs::read_to_string(&path).unwrap(), "{\"new\": 1}\n");
     assert!(!home.files().iter().any(|name| name.contains("ringer-new")));
     home.run(Client::Claude, &setup("ringer"), T2).unwrap();
@@ -323,7 +323,7 @@ fn a_failing_step_leaves_the_old_file_or_the_new_one() {
         let plan = home.plan(Client::Claude, &setup("ringer")).unwrap();
         let new = String::from_utf8(plan.changes[0].after.clone().unwrap()).unwrap();
         let failed = apply_with_observer(&plan, &home.state(), &time, &mut watch).is_err();
-        assert_eq!(failed, step != Step::ForgetReceipt, "{step:?}");
+        assert_eq!(failed, step != Step::RemoveRecord, "{step:?}");
         let now = fs::read_to_string(&path).unwrap();
         assert!(now == old || now == new, "{step:?}: {now}");
         home.run(Client::Claude, &setup("ringer"), T2).unwrap();
@@ -331,7 +331,7 @@ fn a_failing_step_leaves_the_old_file_or_the_new_one() {
 
         let plan = home.plan(Client::Claude, &SetupAction::Remove(Entries::All)).unwrap();
         let failed = apply_with_observer(&plan, &home.state(), &time, &mut watch).is_err();
-        let is_taken = !matches!(step, Step::MakeDirectory | Step::WriteBackup | Step::WriteReceipt);
+        let is_taken = !matches!(step, Step::MakeDirectory | Step::WriteBackup | Step::WriteRecord);
         assert_eq!(failed, is_taken, "{step:?}");
         let now = fs::read_to_string(&path).unwrap();
         assert!(now == old || now == new, "{step:?}: {now}");

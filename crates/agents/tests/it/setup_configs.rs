@@ -1,5 +1,4 @@
-//! Settings files as people have them, made from dice: comments, foreign hooks, old entries of ours, CRLF, tabs, no line
-//! end at the end.
+//! Random settings files as people have them: comments, foreign hooks, old entries of Ringer, CRLF, tabs, no line end at the end.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests, outside any test function")]
 
@@ -11,9 +10,9 @@ use ringer_agents::setup::Client;
 pub(crate) struct Config {
     pub(crate) client: Client,
     pub(crate) text: String,
-    /// How many handlers of ours, in older forms, are in it.
+    /// The number of Ringer's handlers in it, in older forms.
     pub(crate) old_entries: usize,
-    /// Texts of others, each of which must stay as it is.
+    /// Texts of others, each of which must stay unchanged.
     pub(crate) foreign: Vec<String>,
 }
 
@@ -183,7 +182,7 @@ impl Writer {
         };
         let key = if client == Client::Copilot { "bash" } else { "command" };
         let members = ["\"type\": \"command\"".to_owned(), format!("\"{key}\": \"{command}\"")];
-        // A comment inside an entry of ours goes with the entry.
+        // A comment inside an entry of Ringer is removed with it.
         let comments = self.comments;
         self.comments &= command.starts_with("echo");
         let handler = self.body(['{', '}'], &members, 5);
@@ -192,8 +191,8 @@ impl Writer {
     }
 }
 
-/// Plain JSON: the same text without comments, trailing commas and byte order mark. A second opinion, written apart from
-/// the reader under test.
+/// Plain JSON: the text without comments, trailing commas and byte order mark. A second implementation, independent of the parser
+/// under test.
 pub(crate) fn plain_json(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text.trim_start_matches('\u{feff}');

@@ -1,4 +1,4 @@
-//! A setup that is killed, with `SIGKILL`, at each of its steps.
+//! A setup that is killed with `SIGKILL` at each of its steps.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests, outside any test function")]
 
@@ -16,7 +16,7 @@ use rustix::process::{Signal, getpid, kill_process};
 
 use crate::setup_apply::{Home, setup};
 
-/// Which directory the child works in, what it does and at which step it dies.
+/// The child's directory, its action, and the step at which it dies.
 const VARIABLE: &str = "RINGER_TEST_KILL";
 
 #[test]
@@ -40,7 +40,7 @@ fn child() {
     apply_with_observer(&plan, &state, &time, &mut watch).unwrap();
 }
 
-/// Runs the child; says whether it was killed.
+/// Runs the child. Returns true if it was killed.
 fn killed(home: &Home, what: &str, step: Step) -> bool {
     let (root, state) = (home.places.home.display(), home.state());
     let order = format!("{root}\n{}\n{what}\n{step:?}", state.display());
@@ -65,13 +65,13 @@ fn killed_half_way_it_is_the_old_file_or_the_new_one() {
         let new = home.plan(Client::Claude, &setup("ringer")).unwrap().changes.remove(0).after.unwrap();
         let new = String::from_utf8(new).unwrap();
 
-        assert_eq!(killed(&home, "setup", step), step != Step::ForgetReceipt);
+        assert_eq!(killed(&home, "setup", step), step != Step::RemoveRecord);
         let now = fs::read_to_string(&path).unwrap();
         assert!(now == old || now == new, "{step:?}: {now}");
         home.run(Client::Claude, &setup("ringer"), "20261115-060000").unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), new, "{step:?}: the next run completes it");
 
-        let is_taken = !matches!(step, Step::MakeDirectory | Step::WriteBackup | Step::WriteReceipt);
+        let is_taken = !matches!(step, Step::MakeDirectory | Step::WriteBackup | Step::WriteRecord);
         assert_eq!(killed(&home, "remove", step), is_taken);
         let now = fs::read_to_string(&path).unwrap();
         assert!(now == old || now == new, "{step:?}: {now}");

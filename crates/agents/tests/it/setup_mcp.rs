@@ -57,7 +57,7 @@ fn servers(text: &str, name: &str) -> Value {
     Value::Object(servers.collect())
 }
 
-/// What each client starts, as its documents and its own command write it down.
+/// The entry of each client, as its documentation and its own command write it.
 fn entry(client: Client, program: &str) -> Value {
     match client {
         Client::Opencode => json!({ "type": "local", "command": [program, "mcp"], "enabled": true }),
@@ -88,7 +88,7 @@ fn in_an_empty_home_it_comes_and_goes() {
     }
 }
 
-/// Files of people, with which a client's own reader need not agree.
+/// Files that a client's own parser might reject.
 fn texts(client: Client, name: &str) -> Vec<String> {
     if client == Client::Codex {
         let texts = [
@@ -141,13 +141,13 @@ fn comments_and_commas_stay() {
         assert!(written.contains(line), "{line}: {written}");
     }
     assert!(written.contains("\"/bin/ringer\""), "{written}");
-    // The record is gone: only the entry tells what was written.
+    // Without the record, only the entry shows what was written.
     fs::remove_dir_all(home.state()).unwrap();
     home.run(Client::Opencode, &REMOVE, T2).unwrap();
     assert_eq!(fs::read_to_string(&path).unwrap(), text);
 }
 
-/// Without the record, and with changes of the person's since.
+/// Removal without the record, and after changes by the person.
 #[test]
 fn a_file_that_was_changed_since_loses_only_the_entry() {
     for (client, file, name) in FILES {
@@ -192,7 +192,7 @@ fn a_server_of_the_persons_of_that_name_stays_and_is_told() {
     }
 }
 
-/// An entry with what the person added to it is brought up to date in its place.
+/// An entry that the person extended is updated in place.
 #[test]
 fn an_older_path_is_replaced_and_nothing_else() {
     let text = r#"{"mcpServers": {"ringer": {"args": ["mcp"], "command": "/old/ringer-0.1", "timeout": 9 /* mine */}}}"#;
@@ -231,7 +231,7 @@ fn hooks_and_the_server_share_a_file_and_go_one_by_one() {
         home.run(client, &REMOVE_ALL, T3).unwrap();
         assert_eq!(read(), text, "{client}: everything, to the byte");
 
-        // The other way round: the server was there first.
+        // The other order: the server was there first.
         home.run(client, &add("/bin/ringer"), T1).unwrap();
         home.run(client, &setup("/bin/ringer"), T1).unwrap();
         home.run(client, &REMOVE, T2).unwrap();
@@ -254,7 +254,7 @@ fn a_removal_of_everything_takes_the_server_as_well() {
     }
 }
 
-/// A client's own file that Ringer never wrote does not keep it from working.
+/// A client's private file that Ringer never wrote does not stop Ringer.
 #[test]
 fn a_broken_file_is_refused_where_it_counts_only() {
     let broken = [
@@ -302,8 +302,8 @@ fn links_modes_and_directories_in_the_way() {
     assert!(error.contains("mcp.json") && error.contains("not a file"), "{error}");
 }
 
-/// Claude Code has its own state in the file. It is not an obstacle that it writes between the plan and the change, and it
-/// does not write during the change.
+/// Claude Code keeps its own state in the file. It may write between the plan and the change, and does not write during the
+/// change.
 #[test]
 fn a_file_of_the_clients_is_changed_under_its_lock() {
     let home = Home::new();
@@ -333,7 +333,7 @@ fn a_file_of_the_clients_is_changed_under_its_lock() {
     assert!(!lock.exists());
 }
 
-/// Of two members of one name the clients read the last.
+/// Clients read the last of two members with the same name.
 #[test]
 fn a_name_that_is_there_twice() {
     let own = r#"{"command": "/bin/ringer", "args": ["mcp"]}"#;
@@ -364,7 +364,7 @@ fn variables_say_where_the_files_are() {
     assert_eq!(path(Client::Claude), named("cc/.claude.json"));
     assert_eq!(path(Client::Codex), named("cx/config.toml"));
     assert_eq!(path(Client::Opencode), named("xdg/opencode/opencode.json"));
-    // A project's servers are not a person's own.
+    // Servers of a project are not the person's.
     let places = ClientPaths { project: Some(named("project")), ..places };
     for client in Client::ALL {
         let targets = places.targets(client, SetupScope::Project).unwrap();
@@ -372,7 +372,7 @@ fn variables_say_where_the_files_are() {
     }
 }
 
-/// A file that a variable named at the time of the setup is found by its record.
+/// A file in a directory that a variable named at the time of the setup is found through its record.
 #[test]
 fn a_server_elsewhere_is_removed() {
     let mut home = Home::new();

@@ -1,4 +1,4 @@
-//! Hooks that stand in a client's files and are not run. What each client does was seen with the real one.
+//! Hooks that a client has in its files and does not run. Each behaviour was observed with the real client.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests, outside any test function")]
 
@@ -69,7 +69,7 @@ fn hooks_that_are_switched_off() {
     use ObstacleKind::SwitchedOff;
     let (home, path) = with_text(Claude, "{\"disableAllHooks\": true}");
     check(&home, Claude, None, Some((SwitchedOff, path.to_str().unwrap())));
-    // The repository's settings come first, and among those the ones that are not shared.
+    // The repository's settings take precedence, and among them the local ones.
     let repository = home.state().join("repository");
     fs::create_dir_all(repository.join(".claude")).unwrap();
     let write = |name: &str, text: &str| fs::write(repository.join(".claude").join(name), text).unwrap();
@@ -80,7 +80,7 @@ fn hooks_that_are_switched_off() {
     check(&home, Claude, Some(&repository), Some((SwitchedOff, "settings.local.json")));
     write("settings.local.json", "{\"disableAllHooks\": true,}");
     check(&home, Claude, Some(&repository), None);
-    // And an administrator's before all.
+    // An administrator's settings take precedence over all.
     let managed = |text: &str| fs::write(&home.places.claude_managed, text).unwrap();
     managed("{\"disableAllHooks\": true}");
     check(&home, Claude, Some(&repository), Some((SwitchedOff, "managed-settings.json")));
@@ -108,7 +108,7 @@ fn codex_has_to_trust_each_of_them() {
     check(&home, Codex, None, Some((Untrusted, "does not run all of its 6 hooks: 6 not trusted yet")));
     let config = hooks.with_file_name("config.toml");
     let written = fs::read_to_string(&config).unwrap();
-    // As Codex 0.166.0 writes it when they are trusted with /hooks.
+    // As Codex 0.166.0 writes it when hooks are trusted with /hooks.
     let hashes = [
         ("session_start", "bdbd72065d025340432d5f06a3e98f47827411af1ad97830e767cf90b15496ba"),
         ("user_prompt_submit", "95b3b9ef328254db0d6f0e13f7524975137f14a575b9736f1bd4bdebb149ee4c"),
@@ -137,7 +137,7 @@ fn codex_has_to_trust_each_of_them() {
     check(&home, Codex, None, Some((SwitchedOff, "1 switched off")));
     fs::write(&config, format!("{trusted}\n[features]\nhooks = false\n")).unwrap();
     check(&home, Codex, None, Some((SwitchedOff, "hooks are off in [features]")));
-    // Another program makes others of them.
+    // Another program changes them.
     fs::write(&config, &trusted).unwrap();
     let action = SetupAction::Setup(RingerProgram::new(Path::new("/opt/ringer")).unwrap(), Entries::Hooks);
     home.run(Codex, &action, "20261115-060001").unwrap();

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
 use ringer_agents::setup::{
-    Before, Client, CurrentFile, Entries, FileHistory, Format, McpForm, RingerProgram, SetupAction,
+    Client, CurrentFile, Entries, FileHistory, Format, McpForm, OriginalContent, RingerProgram, SetupAction,
     SetupError, SetupScope, Target, plan,
 };
 use serde_json::Value;
@@ -42,14 +42,14 @@ fn set_up(client: Client, text: &str) -> String {
         .unwrap()
 }
 
-fn removed(client: Client, text: &str, untouched: bool, original: Before) -> Option<String> {
+fn removed(client: Client, text: &str, untouched: bool, original: OriginalContent) -> Option<String> {
     let history = FileHistory { untouched, original };
     planned(client, &SetupAction::Remove(Entries::All), text.as_bytes(), history)
         .unwrap()
         .map(|bytes| String::from_utf8(bytes).unwrap())
 }
 
-/// Every command of an event, by the second opinion.
+/// Every command of an event, by the second implementation.
 fn commands(text: &str) -> Vec<(String, String)> {
     let value: Value =
         serde_json::from_str(&plain_json(text)).unwrap_or_else(|error| panic!("{error}:\n{text}"));
@@ -73,7 +73,7 @@ fn is_ours(command: &str) -> bool {
     !command.starts_with("echo")
 }
 
-/// Whether `short` is what is left of `long` after taking some bytes out.
+/// Returns true if `short` is `long` with some bytes removed.
 fn is_left_of(short: &str, long: &str) -> bool {
     let mut long = long.bytes();
     short.bytes().all(|byte| long.any(|other| other == byte))
@@ -128,8 +128,8 @@ proptest! {
         check_foreign(&config, &after);
         prop_assert_eq!(&set_up(client, &after), &after, "a second run changes nothing");
 
-        // Not edited since: the very bytes come back, less what was ours in them.
-        let back = removed(client, &after, true, Before::Bytes(config.text.clone().into_bytes())).unwrap();
+        // Not edited since: the original bytes come back, except Ringer's own.
+        let back = removed(client, &after, true, OriginalContent::Bytes(config.text.clone().into_bytes())).unwrap();
         check_foreign(&config, &back);
         if config.old_entries == 0 {
             prop_assert_eq!(&back, &config.text);
@@ -137,28 +137,28 @@ proptest! {
             prop_assert!(!commands(&back).iter().any(|(_, command)| is_ours(command)));
             prop_assert!(is_left_of(&back, &config.text));
         }
-        prop_assert_eq!(removed(client, &after, true, Before::Absent), None);
+        prop_assert_eq!(removed(client, &after, true, OriginalContent::Absent), None);
 
-        // Without a record: only ours goes; where no part was empty before, that is the very bytes again.
-        let blind = removed(client, &after, false, Before::Unknown).unwrap();
+        // Without a record, only Ringer's entries are removed; if no part was empty before, the bytes are the original ones.
+        let blind = removed(client, &after, false, OriginalContent::Unknown).unwrap();
         check_foreign(&config, &blind);
         prop_assert!(is_left_of(&blind, &after));
         let plain = squeezed(&plain_json(&config.text));
         if config.old_entries == 0 && !plain.is_empty() && !plain.contains("[]") && !plain.contains("{}") {
             prop_assert_eq!(&blind, &config.text);
         }
-        prop_assert_eq!(removed(client, &blind, false, Before::Unknown), Some(blind));
+        prop_assert_eq!(removed(client, &blind, false, OriginalContent::Unknown), Some(blind));
 
-        // Edited since: only ours goes.
+        // Edited since: only Ringer's entries are removed.
         let edit = |text: &str| text.replacen('{', "{\"edited\": [1], ", 1);
         if !plain.is_empty() {
             let edited = edit(&after);
-            let back = removed(client, &edited, false, Before::Bytes(config.text.clone().into_bytes())).unwrap();
+            let back = removed(client, &edited, false, OriginalContent::Bytes(config.text.clone().into_bytes())).unwrap();
             check_foreign(&config, &back);
             prop_assert!(!commands(&back).iter().any(|(_, command)| is_ours(command)));
             if config.old_entries == 0 {
                 let expect = edit(&config.text);
-                // Where there was nothing, what our entry stood between is white space, or a comma no longer needed.
+                // In a file that was empty, only white space or a redundant comma is left around the entry.
                 let same = squeezed(&back) == squeezed(&expect)
                     || plain_json(&squeezed(&plain_json(&back))) == plain_json(&squeezed(&plain_json(&expect)));
                 prop_assert!(same, "{back}\n{expect}");
@@ -182,7 +182,7 @@ proptest! {
         prop_assert!(is_left_of(&config.text, &after), "bytes were lost:\n{}", after);
         prop_assert_eq!(&planned(&add, &after, FileHistory::default()), &after, "a second run changes nothing");
 
-        // What is ours of the hooks stays.
+        // Ringer's hooks stay.
         let remove = SetupAction::Remove(Entries::McpServer);
         let blind = planned(&remove, &after, FileHistory::default());
         check_foreign(&config, &blind);
@@ -190,7 +190,7 @@ proptest! {
         if config.old_entries > 0 || (!plain.is_empty() && plain != "{}") {
             prop_assert_eq!(&blind, &config.text);
         }
-        let original = Before::Bytes(config.text.clone().into_bytes());
+        let original = OriginalContent::Bytes(config.text.clone().into_bytes());
         let back = planned(&remove, &after, FileHistory { untouched: true, original });
         prop_assert_eq!(&back, &config.text);
     }

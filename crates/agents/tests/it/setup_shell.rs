@@ -1,4 +1,4 @@
-//! What setup writes, run by the shells and the JavaScript that will run it.
+//! The output of setup, run by shells and by JavaScript.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests, outside any test function")]
 
@@ -12,7 +12,7 @@ use test_support::{make_program, started};
 
 use crate::setup_apply::setup;
 
-/// The text that a setup for `program` writes to a new file.
+/// The text that setup for `program` writes to a new file.
 fn written(client: Client, format: Format, program: &str) -> String {
     let target = Target {
         client,
@@ -51,7 +51,7 @@ fn run(shell: &str, line: &str, search: &str) -> Output {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     let mut child = started(shell, command.spawn());
-    // A hook that is not there does not read; the pipe may be closed already.
+    // A missing hook does not read; the pipe may already be closed.
     drop(child.stdin.take().unwrap().write_all(b"{}"));
     child.wait_with_output().unwrap()
 }
@@ -79,7 +79,7 @@ fn every_shell_runs_the_line() {
     }
 }
 
-/// Lets the plugin hear a session, and prints the tool output and what was prompted.
+/// Runs the plugin through a session. Prints the tool output and the prompts.
 const DRIVER: &str = r#"
 import { Ringer } from "./plugin.mjs"
 const prompts = []
@@ -127,12 +127,12 @@ fn plugin(program: &str, words: &[&str]) -> serde_json::Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// The output of the plugin with a hook that answers, and what the hook was told: events and inputs.
+/// The output of the plugin with a hook that answers, and the events and inputs that the hook got.
 #[track_caller]
 fn told(words: &[&str]) -> (serde_json::Value, Vec<(String, serde_json::Value)>) {
     let directory = tempfile::tempdir().unwrap();
     let log = directory.path().join("log");
-    // It takes its time for one of them, so that the next one could overtake it.
+    // One call is slow, so that the next one could overtake it.
     let body = format!(
         "[ $3 = session.status ] && while [ ${{#i}} -lt 5000 ]; do i=x$i; done\n\
          {{ echo \"$3\"; cat; echo; }} >>'{}'\ncase $3 in tool.execute.after) echo '{{\"append\": \" and more\"}}';; \
@@ -158,7 +158,7 @@ fn the_plugin_speaks_with_the_hook() {
     let events: Vec<&str> = told.iter().map(|(event, _)| event.as_str()).collect();
     let (created, after) = ("session.created", "tool.execute.after");
     let (context, deleted) = ("session.context", "session.deleted");
-    // Once for a session, and not for that of a subagent.
+    // Once per session, and not for a subagent's.
     assert_eq!(events, [created, after, after, "session.status", "session.idle", context, deleted]);
     let expect = serde_json::json!({"type": "session.idle", "session_id": "s1", "cwd": "/project", "parentID": "s0",
         "properties": {"sessionID": "s1"}, "last_assistant_message": "done"});
@@ -182,7 +182,7 @@ fn the_plugin_survives_a_missing_a_failing_and_a_hanging_hook() {
         "/nowhere/ringer".to_owned(),
         fake(&directory.path().join("a"), "echo '{\"append\": \"x\"}'; exit 1"),
         fake(&directory.path().join("b"), "echo 'not json'"),
-        // Its two seconds end it; without them the test would never end.
+        // The limit of two seconds ends it; otherwise the test would never end.
         fake(
             &directory.path().join("c"),
             "[ \"$3\" = session.idle ] && exec cat /dev/zero >/dev/null; exit 0",

@@ -8,7 +8,7 @@ use std::env;
 use std::path::{Path, PathBuf};
 
 use ringer_agents::setup::{
-    Applied, BackupTime, Client, ClientPaths, DetectedClient, Entries, FileChange, ObstacleKind, Plan,
+    ApplyResult, BackupTime, Client, ClientPaths, DetectedClient, Entries, FileChange, ObstacleKind, Plan,
     SetupAction, SetupError, SetupNote, SetupRecords, SetupScope, apply, find, has_mcp_server, obstacles,
     plan, read_files,
 };
@@ -194,7 +194,7 @@ fn plain(arguments: &Args, plans: &[Plan], client_paths: &ClientPaths, state: &P
         print_notes(&notes(arguments, plans, client_paths, has_changes));
         return if has_changes { Ok(()) } else { print_line(nothing(arguments, plans)) };
     }
-    let mut applied = Applied::default();
+    let mut applied = ApplyResult::default();
     if has_changes && !arguments.dry_run {
         if !arguments.yes && !confirm("Write these changes?", arguments.without_asking())? {
             eprint_line("Nothing was changed.");
@@ -254,7 +254,7 @@ fn make_plans(
                 plans.push(plan);
             }
             // This client was not named on the command line, so its error does not stop the others.
-            Err(error @ SetupError::Taken { .. }) if arguments.clients.is_empty() => {
+            Err(error @ SetupError::AlreadySet { .. }) if arguments.clients.is_empty() => {
                 print_notes(&[SetupNote { what: error.to_string(), hint: TAKEN.to_owned() }]);
             }
             Err(error) => return Err(failure(&error)),
@@ -354,10 +354,10 @@ fn print_diffs(plans: &[Plan]) -> Outcome {
     Ok(())
 }
 
-fn apply_plans(plans: &[Plan], state: &Path) -> Result<Applied, Failure> {
+fn apply_plans(plans: &[Plan], state: &Path) -> Result<ApplyResult, Failure> {
     let stamp = Clock::local().compact(IdSource::now().unix_ms);
     let time = BackupTime::new(&stamp).map_err(|error| failure(&error))?;
-    let mut all = Applied::default();
+    let mut all = ApplyResult::default();
     for plan in plans.iter().filter(|plan| !plan.is_empty()) {
         let applied = apply(plan, state, &time).map_err(|error| failure(&error))?;
         all.written.extend(applied.written);

@@ -2,7 +2,7 @@
 
 use std::io::{self, IsTerminal, Read};
 
-use ringer_agents::client::{Client, Status, agent_id};
+use ringer_agents::client::{Client, StatusLine, agent_id};
 use ringer_ipc::tell;
 use ringer_journal::{HubStore, IdSource, Journal, LockTimeout, StatusSummary};
 use ringer_term::tmux_text;
@@ -89,11 +89,11 @@ fn forward_status(journal: &mut Journal) -> Option<()> {
     let input: Value = serde_json::from_str(&input).ok()?;
     let agent = agent_id(Client::Claude, input["session_id"].as_str()?)?;
     let before = journal.agent_note(&agent).ok()?.and_then(|note| serde_json::from_str(&note).ok());
-    let status = Status::read(&input);
+    let status = StatusLine::read(&input);
     if before.as_ref() == Some(&status) {
         return None;
     }
-    let changes = status.since(before.as_ref(), agent.as_str());
+    let changes = status.changes_since(before.as_ref(), agent.as_str());
     if !changes.is_empty() {
         tell(journal.home(), "observe", &json!({ "observations": changes })).ok()?;
     }

@@ -18,11 +18,12 @@ use tokio::sync::{Semaphore, watch};
 use tokio::task::spawn_blocking;
 use tokio::time::interval_at;
 
-use super::arguments::read;
-use super::backend::{AskResult, Backend, ToolText};
 use super::push::Pushes;
 use super::results::{WhenWritten, result};
-use super::tools::{AskArguments, DEFAULT_ASK_SECONDS, InboxArguments, StatusArguments, ToolName};
+use super::tools::{
+    AskArguments, AskResult, Backend, DEFAULT_ASK_SECONDS, InboxArguments, StatusArguments, ToolName,
+    ToolText, read_arguments,
+};
 
 /// Questions that wait for their answers at once. Each has a thread.
 pub(super) const MAX_ASKING: usize = 64;
@@ -76,29 +77,29 @@ impl Handler {
     ) -> Result<CallToolResult, String> {
         let text = match tool {
             ToolName::Notify => {
-                let arguments = read(tool, arguments)?;
+                let arguments = read_arguments(tool, arguments)?;
                 self.run(move |backend| backend.notify(&arguments)).await
             }
-            ToolName::Ask => return self.ask(read(tool, arguments)?, context).await,
+            ToolName::Ask => return self.ask(read_arguments(tool, arguments)?, context).await,
             ToolName::Questions => {
-                let arguments = read(tool, arguments)?;
+                let arguments = read_arguments(tool, arguments)?;
                 self.run(move |backend| backend.questions(&arguments)).await
             }
             ToolName::Answer => {
-                let arguments = read(tool, arguments)?;
+                let arguments = read_arguments(tool, arguments)?;
                 self.run(move |backend| backend.answer(&arguments)).await
             }
             ToolName::Inbox => {
-                let InboxArguments { seen } = read(tool, arguments)?;
+                let InboxArguments { seen } = read_arguments(tool, arguments)?;
                 let text = self.run(move |backend| backend.mark_seen(&seen)).await?;
                 return Ok(result(Ok(text), &WhenWritten::Inbox));
             }
             ToolName::List => {
-                let arguments = read(tool, arguments)?;
+                let arguments = read_arguments(tool, arguments)?;
                 self.run(move |backend| backend.list(&arguments)).await
             }
             ToolName::Status => {
-                let StatusArguments {} = read(tool, arguments)?;
+                let StatusArguments {} = read_arguments(tool, arguments)?;
                 self.run(Backend::status).await
             }
         };

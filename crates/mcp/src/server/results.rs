@@ -9,8 +9,8 @@ use serde_json::Value;
 use tokio::sync::{Mutex, OwnedMutexGuard};
 use tokio::task::spawn_blocking;
 
-use super::backend::{Backend, ToolText};
 use super::push::Pushes;
+use super::tools::{Backend, ToolText};
 use crate::agent_inbox::AgentInbox;
 use crate::proxy::PendingNotifications;
 

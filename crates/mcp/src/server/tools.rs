@@ -1,9 +1,13 @@
-//! The tools: their names, their parameters, and what a model reads of them.
+//! The tools: their names, their parameters, the check of a call's arguments, and the [`Backend`] that carries them out.
+
+use std::os::fd::BorrowedFd;
+use std::time::Duration;
 
 use rmcp::handler::server::common::schema_for_input;
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use schemars::JsonSchema;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 /// How long `ask` waits if the call does not say so. Clients end a call after 60 seconds by default.
@@ -194,9 +198,126 @@ fn simplify(schema: &mut JsonObject) {
     }
 }
 
+/// The arguments of a tool. The error is for the model.
+pub(super) fn read_arguments<T: DeserializeOwned>(
+    tool: ToolName,
+    arguments: Option<JsonObject>,
+) -> Result<T, String> {
+    let mut arguments = arguments.unwrap_or_default();
+    // Models write it for what they leave out.
+    arguments.retain(|_, value| !value.is_null());
+    check_arguments(&tool.schema(), &arguments)?;
+    serde_json::from_value(Value::Object(arguments)).map_err(|error| format!("invalid arguments: {error}"))
+}
+
+fn check_arguments(schema: &JsonObject, arguments: &JsonObject) -> Result<(), String> {
+    let no_parameters = JsonObject::new();
+    let parameters = schema.get("properties").and_then(Value::as_object).unwrap_or(&no_parameters);
+    for (name, value) in arguments {
+        let Some(parameter) = parameters.get(name) else {
+            let known: Vec<&str> = parameters.keys().map(String::as_str).collect();
+            let known = if known.is_empty() { "it has none".to_owned() } else { known.join(", ") };
+            return Err(format!("unknown parameter {name:?} (known: {known})"));
+        };
+        if !fits(parameter, value) {
+            return Err(format!("the parameter `{name}` must be {}", words(parameter)));
+        }
+    }
+    let required = schema.get("required").and_then(Value::as_array).into_iter().flatten();
+    let missing = required.filter_map(Value::as_str).find(|name| !arguments.contains_key(*name));
+    missing.map_or(Ok(()), |name| Err(format!("the parameter `{name}` is missing")))
+}
+
+fn fits(parameter: &Value, value: &Value) -> bool {
+    let is_of_type = match parameter["type"].as_str() {
+        Some("string") => value.is_string(),
+        Some("boolean") => value.is_boolean(),
+        Some("integer") => value.as_u64().is_some_and(|number| is_in_range(parameter, number)),
+        Some("array") => value.as_array().is_some_and(|all| all.iter().all(Value::is_string)),
+        _ => true,
+    };
+    is_of_type && parameter["enum"].as_array().is_none_or(|known| known.contains(value))
+}
+
+fn is_in_range(parameter: &Value, number: u64) -> bool {
+    parameter["minimum"].as_u64().is_none_or(|least| number >= least)
+        && parameter["maximum"].as_u64().is_none_or(|most| number <= most)
+}
+
+fn words(parameter: &Value) -> String {
+    if let Some(known) = parameter["enum"].as_array() {
+        let known: Vec<&str> = known.iter().filter_map(Value::as_str).collect();
+        return format!("one of {}", known.join(", "));
+    }
+    match (parameter["type"].as_str(), parameter["minimum"].as_u64(), parameter["maximum"].as_u64()) {
+        (Some("integer"), least, Some(most)) => {
+            format!("a whole number from {} to {most}", least.unwrap_or_default())
+        }
+        (Some("integer"), ..) => "a whole number, not negative".to_owned(),
+        (Some("boolean"), ..) => "true or false".to_owned(),
+        (Some("array"), ..) => "a list of texts".to_owned(),
+        _ => "a text".to_owned(),
+    }
+}
+
+/// What a tool says: its text, or what went wrong and what to do next.
+pub type ToolText = Result<String, String>;
+
+/// How asking a question ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AskResult {
+    /// It has its answer; `None` if it was closed without one.
+    Answered {
+        /// The id of the question.
+        id: String,
+        /// The answer.
+        answer: Option<String>,
+    },
+    /// It is still open.
+    Open {
+        /// The id of the question.
+        id: String,
+        /// Whether the answer is sent to the agent that asked. Without an agent it is only kept.
+        is_sent_later: bool,
+    },
+}
+
+/// The journal and the hub, for the tools. The methods block, and are called on threads where that is allowed.
+pub trait Backend: Send + Sync + 'static {
+    /// Sends a message.
+    fn notify(&self, message: &NotifyArguments) -> ToolText;
+
+    /// Asks, and waits for the answer: until the time is over, or `stop` is closed at its other end.
+    fn ask(
+        &self,
+        question: &AskArguments,
+        within: Duration,
+        stop: BorrowedFd<'_>,
+    ) -> Result<AskResult, String>;
+
+    /// The answer to a question is in a result that is about to be written: it need not come once more.
+    fn mark_answer_read(&self, question: &str);
+
+    /// The questions, as text.
+    fn questions(&self, arguments: &QuestionsArguments) -> ToolText;
+
+    /// Answers a question of `ask`.
+    fn answer(&self, arguments: &AnswerArguments) -> ToolText;
+
+    /// The agent has read these messages elsewhere. The text says what is wrong with the ids, if something is.
+    fn mark_seen(&self, ids: &[String]) -> ToolText;
+
+    /// The notifications, as text.
+    fn list(&self, arguments: &ListArguments) -> ToolText;
+
+    /// What needs the person, the agents and the hub, as text.
+    fn status(&self) -> ToolText;
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     #[test]
     fn every_tool_and_parameter_is_described() {
@@ -212,5 +333,47 @@ mod tests {
         }
         assert_eq!(ToolName::Notify.schema()["required"], serde_json::json!(["message"]));
         assert_eq!(ToolName::Ask.schema()["required"], serde_json::json!(["question"]));
+    }
+
+    fn wrong<T: DeserializeOwned + std::fmt::Debug>(tool: ToolName, arguments: &Value) -> String {
+        read_arguments::<T>(tool, arguments.as_object().cloned()).unwrap_err()
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_with_the_name_of_the_parameter() {
+        let notify = |arguments: Value| wrong::<NotifyArguments>(ToolName::Notify, &arguments);
+        assert_eq!(notify(json!({})), "the parameter `message` is missing");
+        assert_eq!(notify(json!({ "message": null })), "the parameter `message` is missing");
+        assert_eq!(notify(json!({ "message": 5 })), "the parameter `message` must be a text");
+        assert_eq!(
+            notify(json!({ "message": "x", "kind": "shout" })),
+            "the parameter `kind` must be one of complete, waiting, permission, idle, question, stuck, error, status"
+        );
+        assert_eq!(
+            notify(json!({ "message": "x", "body": "y" })),
+            "unknown parameter \"body\" (known: key, kind, message, source, title, to)"
+        );
+        let ask = |arguments: Value| wrong::<AskArguments>(ToolName::Ask, &arguments);
+        assert_eq!(
+            ask(json!({ "question": "x", "options": "yes" })),
+            "the parameter `options` must be a list of texts"
+        );
+        assert_eq!(
+            ask(json!({ "question": "x", "timeout_seconds": 3601 })),
+            "the parameter `timeout_seconds` must be a whole number from 0 to 3600"
+        );
+        assert_eq!(
+            wrong::<StatusArguments>(ToolName::Status, &json!({ "x": 1 })),
+            "unknown parameter \"x\" (known: it has none)"
+        );
+        assert!(wrong::<ListArguments>(ToolName::List, &json!({ "limit": -1 })).contains("`limit`"));
+    }
+
+    #[test]
+    fn what_is_left_out_has_its_default() {
+        let arguments = json!({ "message": "x", "title": null });
+        let read: NotifyArguments = read_arguments(ToolName::Notify, arguments.as_object().cloned()).unwrap();
+        assert_eq!(read, NotifyArguments { message: "x".to_owned(), ..NotifyArguments::default() });
+        assert!(read_arguments::<StatusArguments>(ToolName::Status, None).is_ok());
     }
 }

@@ -1,5 +1,5 @@
-//! The dialogs of Claude Code, as its `PermissionRequest` hook tells of them, and the answers that it takes from that hook.
-//! Seen with 2.1.325: the dialog is open while the hook runs, and an answer closes it.
+//! Claude Code's dialogs, as its `PermissionRequest` hook reports them, and the answers that it accepts from that hook. Observed
+//! with 2.1.325: the dialog is open while the hook runs, and an answer closes it.
 
 use ringer_core::agent::{Answer, AnswerMethod, PromptContent};
 use ringer_term::escape_json;
@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 
 use crate::client::prompt::{PromptHooks, cut, permission_request, questions};
 
-/// What the model reads where the person gave no reason.
+/// What the model reads if the person gave no reason.
 pub(crate) const DENIED: &str = "The user does not want this.";
 
 pub(super) const PROMPTS: PromptHooks = PromptHooks {
-    // Its questions are told of by the hook before, so that what tells of them can offer the answers.
+    // Questions are reported by `PreToolUse` first, so that the notification can offer the answers.
     events: &["PermissionRequest", "PreToolUse"],
     method: AnswerMethod::WaitingHook,
     waiting_events: &["PermissionRequest"],
@@ -19,7 +19,7 @@ pub(super) const PROMPTS: PromptHooks = PromptHooks {
     output,
     results: Some(results),
     // `claude -p`.
-    taken: None,
+    answer_events: None,
     unattended: Some(("CLAUDE_CODE_ENTRYPOINT", "sdk-cli")),
 };
 
@@ -42,7 +42,7 @@ fn read(event: &str, input: &Value) -> Option<PromptContent> {
     }
 }
 
-/// The texts of the results that a line of the transcript has.
+/// The tool results in a line of the transcript.
 fn results(line: &[u8]) -> Vec<String> {
     let line: Value = serde_json::from_slice(line).unwrap_or_default();
     let parts = line["message"]["content"].as_array().map(Vec::as_slice).unwrap_or_default();
@@ -55,7 +55,7 @@ fn results(line: &[u8]) -> Vec<String> {
     results.map(text).collect()
 }
 
-/// What a suggestion would allow, in words. One that is not known is shown as it was sent.
+/// Describes what a suggestion would allow. An unknown one is shown as it was sent.
 fn suggestion(suggestion: &Value) -> String {
     let text = |key: &str| suggestion.get(key).and_then(Value::as_str);
     let list = |key: &str, word: &dyn Fn(&Value) -> Option<String>| {
@@ -96,7 +96,7 @@ fn suggestion(suggestion: &Value) -> String {
 fn output(_event: &str, input: &Value, answer: &Answer) -> Option<String> {
     let is_plan = input.get("tool_name").and_then(Value::as_str) == Some("ExitPlanMode");
     let decision = match answer {
-        // Without an input the client does not take a plan as approved.
+        // Without an input the client does not treat a plan as approved.
         Answer::Allow if is_plan => json!({ "behavior": "allow", "updatedInput": {} }),
         Answer::Allow => json!({ "behavior": "allow" }),
         Answer::AllowAlways => {

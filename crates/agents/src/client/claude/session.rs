@@ -1,4 +1,4 @@
-//! What Claude Code writes about its sessions, seen with version 2.1.325.
+//! Claude Code's session files, recorded from version 2.1.325.
 
 use std::path::PathBuf;
 
@@ -10,13 +10,13 @@ use crate::client::session_file::{
     SessionActivity, SessionFile, SessionFiles, SessionStatus, Transcripts, TurnEnd,
 };
 
-pub(super) const FILES: SessionFiles = SessionFiles::States {
+pub(super) const FILES: SessionFiles = SessionFiles::StatusFiles {
     directory: "sessions",
     read: read_session,
     transcripts: Transcripts { directory: "projects", read: read_turn_end },
 };
 
-/// What is read of `sessions/PID.json`.
+/// The members of `sessions/PID.json` that are read.
 #[derive(Debug, Deserialize)]
 struct Session {
     #[serde(rename = "sessionId")]
@@ -38,7 +38,7 @@ fn read_session(bytes: &[u8]) -> Option<SessionFile> {
         Some("waiting") => Some(SessionActivity::Waiting(match session.waiting_for.as_deref() {
             Some("permission prompt" | "sandbox request") => Some(BlockedOn::Permission),
             Some("input needed") => Some(BlockedOn::Question),
-            // One that the person opened, such as the list of models.
+            // A dialog that the person opened, such as the list of models.
             _ => None,
         })),
         Some("idle") => Some(SessionActivity::Idle),
@@ -49,7 +49,7 @@ fn read_session(bytes: &[u8]) -> Option<SessionFile> {
     Some(SessionFile { session_id: session.id, socket: session.socket, cwd: session.cwd, status })
 }
 
-/// What is read of a line of `projects/DIRECTORY/SESSION.jsonl`.
+/// The members of a line of `projects/DIRECTORY/SESSION.jsonl` that are read.
 #[derive(Debug, Deserialize)]
 struct TranscriptLine {
     #[serde(rename = "type")]

@@ -1,16 +1,16 @@
-//! What Codex asks in its dialogs. Its hooks tell of them before they open; its server has them while they are open.
+//! Codex's dialogs. Its hooks report them before they open; its server has them while they are open.
 
 use ringer_core::agent::{AnswerMethod, PermissionRequest, PromptContent, PromptQuestion};
 use serde_json::{Value, json};
 
 use crate::client::prompt::{self, PromptHooks};
 
-/// The tool name that hooks give a command.
+/// The tool name of a command in hooks.
 pub(crate) const COMMAND_TOOL: &str = "Bash";
-/// The tool name that hooks give a change of files.
+/// The tool name of a file change in hooks.
 pub(crate) const PATCH_TOOL: &str = "apply_patch";
 
-/// Its hooks run before the dialog, which opens only when they end: they never wait.
+/// Codex's hooks run before the dialog, which opens only when they end: they never wait.
 pub(super) const HOOKS: PromptHooks = PromptHooks {
     events: &["PermissionRequest", "PreToolUse"],
     method: AnswerMethod::ClientServer,
@@ -18,11 +18,11 @@ pub(super) const HOOKS: PromptHooks = PromptHooks {
     read,
     output: |_, _, _| None,
     results: None,
-    taken: None,
+    answer_events: None,
     unattended: None,
 };
 
-/// What its server can be answered to. Other tools ask in another form.
+/// Reads the prompts that can be answered through the server. Other tools ask in another form.
 fn read(event: &str, input: &Value) -> Option<PromptContent> {
     let tool = input.get("tool_name")?.as_str()?;
     let input = input.get("tool_input")?;
@@ -47,9 +47,9 @@ pub(crate) fn permission_request(
     prompt::permission_request(tool, &json!({ "command": command, "description": reason }), always)
 }
 
-/// Its questions. `None` if one cannot be read.
+/// Reads the questions. `None` if one is malformed.
 pub(crate) fn questions(input: &Value) -> Option<Vec<PromptQuestion>> {
-    // The hook does not say it, and Codex always offers it.
+    // Hooks leave this out, and Codex always offers free text.
     let is_other = |question: &Value| question.get("isOther").and_then(Value::as_bool).unwrap_or(true);
     match prompt::questions(input, "", is_other)? {
         PromptContent::Questions(questions) => Some(questions),

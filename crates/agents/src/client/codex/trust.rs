@@ -1,7 +1,7 @@
-//! Which of Ringer's hooks Codex runs: those that the user trusted, unchanged since.
+//! Which of Ringer's hooks Codex runs: those that the person trusted and that have not changed since.
 //!
-//! Codex writes into `config.toml`, for each handler by its place, a hash of what was trusted:
-//! `[hooks.state."/…/.codex/hooks.json:stop:0:0"] trusted_hash = "sha256:…"`. It skips the others without a word.
+//! For each handler, by its position, Codex writes a hash of what was trusted into `config.toml`:
+//! `[hooks.state."/…/.codex/hooks.json:stop:0:0"] trusted_hash = "sha256:…"`. It silently skips the others.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -14,27 +14,27 @@ use toml_edit::{Document, Item, TableLike};
 use crate::client::settings::InstalledHooks;
 use crate::setup::{Obstacle, ObstacleKind, SetupNote, split_bom};
 
-/// The timeout that Codex gives to a handler without one, in seconds.
+/// Codex's default timeout of a handler, in seconds.
 const DEFAULT_TIMEOUT: u64 = 600;
 
 /// How Codex treats one of Ringer's handlers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum TrustState {
     Trusted,
-    /// It was never trusted.
+    /// Never trusted.
     New,
-    /// What was trusted was another one.
+    /// Changed since it was trusted.
     Changed,
     SwitchedOff,
 }
 
-/// Why Codex does not run Ringer's hooks. A text that is not JSON or TOML says nothing: Codex does not start with such
-/// a `config.toml`, and setup refuses the other.
+/// Returns why Codex does not run Ringer's hooks. Files that are not JSON or TOML are ignored: Codex does not start with such a
+/// `config.toml`, and setup rejects the other.
 pub(super) fn find_obstacle(hooks: &InstalledHooks, config: &str, config_path: &Path) -> Option<Obstacle> {
     let config = Document::parse(split_bom(config).1.to_owned()).ok()?;
     let root = config.as_table();
     let features = root.get("features").and_then(|features| features.as_table_like());
-    // The second is what older versions called it; 0.166 still takes it.
+    // Older versions called it `codex_hooks`; 0.166 still accepts that.
     let is_off = |key: &str| features.and_then(|features| features.get(key)?.as_bool()) == Some(false);
     if is_off("hooks") || is_off("codex_hooks") {
         let what =
@@ -44,12 +44,13 @@ pub(super) fn find_obstacle(hooks: &InstalledHooks, config: &str, config_path: &
     }
     let states = root.get("hooks").and_then(|hooks| hooks.as_table_like()?.get("state")?.as_table_like());
     let parsed: Value = serde_json::from_str(hooks.text).ok()?;
-    // Codex resolves links in a `CODEX_HOME` that is set, and not in `~/.codex`.
+    // Codex resolves links in `CODEX_HOME`, but not in `~/.codex`.
     let paths = [hooks.path, hooks.resolved];
-    let found: Vec<State> =
+    let found: Vec<TrustState> =
         handlers(&parsed, hooks.is_ours).map(|handler| handler.state(paths, states)).collect();
-    let count = |state: State| found.iter().filter(|found| **found == state).count();
-    let (new, changed, off) = (count(State::New), count(State::Changed), count(State::SwitchedOff));
+    let count = |state: TrustState| found.iter().filter(|found| **found == state).count();
+    let (new, changed, off) =
+        (count(TrustState::New), count(TrustState::Changed), count(TrustState::SwitchedOff));
     if new + changed + off == 0 {
         return None;
     }
@@ -62,7 +63,7 @@ pub(super) fn find_obstacle(hooks: &InstalledHooks, config: &str, config_path: &
     Some(Obstacle { kind, note: SetupNote { what, hint: "open codex and type /hooks".to_owned() } })
 }
 
-/// One of Ringer's handlers, and its position.
+/// One of Ringer's handlers and its position.
 struct Handler<'a> {
     event: &'a str,
     group: usize,
@@ -71,7 +72,7 @@ struct Handler<'a> {
     object: &'a Map<String, Value>,
 }
 
-/// Every Ringer handler in a hook file.
+/// All of Ringer's handlers in a hook file.
 fn handlers<'a>(hooks: &'a Value, is_ours: &'a dyn Fn(&str) -> bool) -> impl Iterator<Item = Handler<'a>> {
     let events = hooks["hooks"].as_object().into_iter().flatten();
     events.flat_map(move |(event, groups)| {
@@ -89,18 +90,18 @@ fn handlers<'a>(hooks: &'a Value, is_ours: &'a dyn Fn(&str) -> bool) -> impl Ite
 }
 
 impl Handler<'_> {
-    fn state(&self, paths: [&Path; 2], states: Option<&dyn TableLike>) -> State {
+    fn state(&self, paths: [&Path; 2], states: Option<&dyn TableLike>) -> TrustState {
         let key =
             |path: &Path| format!("{}:{}:{}:{}", path.display(), self.event_name(), self.group, self.index);
         let state = paths.into_iter().find_map(|path| states?.get(&key(path))?.as_table_like());
-        let Some(state) = state else { return State::New };
+        let Some(state) = state else { return TrustState::New };
         if state.get("enabled").and_then(Item::as_bool) == Some(false) {
-            return State::SwitchedOff;
+            return TrustState::SwitchedOff;
         }
         match (state.get("trusted_hash").and_then(Item::as_str), self.hash()) {
-            (None, _) => State::New,
-            (Some(trusted), Some(hash)) if trusted != hash => State::Changed,
-            _ => State::Trusted,
+            (None, _) => TrustState::New,
+            (Some(trusted), Some(hash)) if trusted != hash => TrustState::Changed,
+            _ => TrustState::Trusted,
         }
     }
 
@@ -116,8 +117,7 @@ impl Handler<'_> {
         name
     }
 
-    /// The hash of this handler as it is now: SHA-256 of JSON without spaces, its keys in order. `None` for one that has
-    /// more in it than Ringer knows of.
+    /// The hash of this handler: SHA-256 of compact JSON with sorted keys. `None` if it has members that Ringer does not know.
     fn hash(&self) -> Option<String> {
         let known = ["type", "command", "timeout", "async", "statusMessage"];
         if !self.object.keys().all(|key| known.contains(&key.as_str())) {
@@ -128,7 +128,7 @@ impl Handler<'_> {
             None => DEFAULT_TIMEOUT,
         };
         let is_async = self.object.get("async").is_some_and(|value| value.as_bool() == Some(true));
-        // Ordered by key, as Codex orders them before it hashes.
+        // Codex sorts the keys before it hashes.
         let mut handler = BTreeMap::from([
             ("async", Value::from(is_async)),
             ("command", self.object.get("command")?.clone()),
@@ -140,7 +140,7 @@ impl Handler<'_> {
         }
         let mut identity =
             BTreeMap::from([("event_name", json!(self.event_name())), ("hooks", json!([handler]))]);
-        // These two have no tool that could match.
+        // These two events have no tool to match.
         if let Some(matcher) = self.matcher.filter(|_| !matches!(self.event, "Stop" | "UserPromptSubmit")) {
             identity.insert("matcher", matcher.into());
         }

@@ -11,7 +11,7 @@ fn read(bytes: &[u8]) -> Result<Value> {
     Reader::new(Trickle(bytes), EVERYTHING).document().map(Option::unwrap)
 }
 
-/// Gives at most three bytes at once, as a slow pipe does.
+/// Returns at most three bytes per read, like a slow pipe.
 struct Trickle<'a>(&'a [u8]);
 
 impl Read for Trickle<'_> {
@@ -155,11 +155,11 @@ proptest! {
         prop_assert!(same(&read(text.as_bytes()).unwrap(), &reference));
     }
 
-    /// Escapes of `\u` are left out: half a pair is the one thing in which the two differ.
+    /// `\u` escapes are left out: half a surrogate pair is the one difference between the two.
     #[test]
     fn it_takes_and_refuses_what_serde_json_does(text in "[\\[\\]{}:,\" \\\\ntrue01.eE+-]{0,12}") {
         let whole = serde_json::from_str::<Reference>(&text);
-        // What comes after a complete object may not have been read with it, and is not waited for.
+        // What follows a complete object may not have been read with it, and is not waited for.
         let is_object = text.trim_start().starts_with(['{', '[']);
         let first = serde_json::Deserializer::from_str(&text).into_iter::<Reference>().next();
         let reference = match (read(text.as_bytes()), first) {
@@ -202,7 +202,7 @@ proptest! {
         let _ = read(&bytes);
     }
 
-    /// Whatever is left out, what is kept is the beginning of what was there.
+    /// Whatever is dropped, what is kept is the beginning of what was there.
     #[test]
     fn limits_only_leave_out(value in values(), text in 0_usize..20, total in 0_usize..3000) {
         let limits = Limits { text, field: 1000, total, ..EVERYTHING };

@@ -1,4 +1,4 @@
-//! The dialogs of opencode, as Ringer's plugin tells of them, and the answers that the plugin passes on. Seen with 1.18.33: the
+//! opencode's dialogs, as Ringer's plugin reports them, and the answers that the plugin passes on. Observed with 1.18.33: the
 //! dialog stays open meanwhile, and the first reply counts.
 
 use ringer_core::agent::{Answer, AnswerMethod, PromptContent};
@@ -6,9 +6,9 @@ use ringer_term::escape_json;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::client::prompt::{PromptHooks, TakenAnswers, permission_request, questions};
+use crate::client::prompt::{AnswerEvents, PromptHooks, permission_request, questions};
 
-/// How long `always` holds, as its documents say.
+/// How long `always` lasts, according to the documentation.
 const ALWAYS: &str = "for the rest of this opencode session";
 
 pub(super) const PROMPTS: PromptHooks = PromptHooks {
@@ -18,9 +18,9 @@ pub(super) const PROMPTS: PromptHooks = PromptHooks {
     read,
     output,
     results: None,
-    taken: Some(TakenAnswers {
+    answer_events: Some(AnswerEvents {
         events: &["permission.replied", "question.replied", "question.rejected"],
-        read: taken,
+        read: read_answer_event,
     }),
     unattended: None,
 };
@@ -42,7 +42,7 @@ fn read(event: &str, input: &Value) -> Option<PromptContent> {
     Some(PromptContent::Permission(permission_request(tool, metadata.unwrap_or(&patterns), always)))
 }
 
-/// The body of the reply, under the word for what is replied to.
+/// The body of the reply, under the kind of the dialog.
 fn output(event: &str, _input: &Value, answer: &Answer) -> Option<String> {
     let permission = |reply: &str| json!({ "permission": { "reply": reply } });
     let output = match (event, answer) {
@@ -58,8 +58,7 @@ fn output(event: &str, _input: &Value, answer: &Answer) -> Option<String> {
     Some(escape_json(&output.to_string()).into_owned())
 }
 
-/// The answer that opencode took, in its dialog or from elsewhere.
-fn taken(event: &str, input: &Value) -> Option<Answer> {
+fn read_answer_event(event: &str, input: &Value) -> Option<Answer> {
     let replied = input.get("properties")?;
     match (event, replied.get("reply").and_then(Value::as_str)) {
         ("permission.replied", Some("once")) => Some(Answer::Allow),
@@ -99,7 +98,7 @@ mod tests {
     fn the_answer_that_was_taken_is_told() {
         fn check(event: &str, properties: &Value, expect: Option<&Answer>) {
             assert_eq!(
-                taken(event, &json!({ "properties": properties })).as_ref(),
+                read_answer_event(event, &json!({ "properties": properties })).as_ref(),
                 expect,
                 "{event} {properties}"
             );

@@ -128,7 +128,7 @@ fn looked_at(client: Client) -> Result<Look, String> {
     let places = setup_paths(false).map_err(words)?;
     let plan = match user_plan(client, Entries::Hooks).map_err(words)? {
         Ok(plan) => plan,
-        Err(error @ SetupError::Taken { .. }) => return Ok(Look::Taken(error.to_string())),
+        Err(error @ SetupError::AlreadySet { .. }) => return Ok(Look::Taken(error.to_string())),
         Err(error) => return Err(error.to_string()),
     };
     if !plan.is_empty() {

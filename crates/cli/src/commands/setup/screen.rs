@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use ringer_agents::setup::{Applied, DetectedClient, Entries, Plan, SetupAction};
+use ringer_agents::setup::{ApplyResult, DetectedClient, Entries, Plan, SetupAction};
 use ringer_term::{Detection, sanitise_line};
 use serde_json::Value;
 
@@ -71,7 +71,7 @@ pub(super) fn question(clients: usize, remove: bool, mcp: bool) -> String {
 }
 
 /// Prints how it went and how to undo it.
-pub(super) fn print_done(applied: &Applied, undo: Option<&str>) -> Outcome {
+pub(super) fn print_done(applied: &ApplyResult, undo: Option<&str>) -> Outcome {
     let backups: Vec<String> = applied.backups.iter().map(|path| short_path(path)).collect();
     let backups =
         if backups.is_empty() { String::new() } else { format!(" Backups: {}.", backups.join(", ")) };

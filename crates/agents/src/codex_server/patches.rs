@@ -1,4 +1,6 @@
-//! The patch of a tool call, from the log of its session: the request for a change of files does not contain it.
+//! Patches of Codex: the patch of a tool call, read from the session log, and the files that a patch changes.
+//!
+//! The request for a file change does not contain the patch.
 
 use std::path::Path;
 
@@ -7,7 +9,7 @@ use serde_json::Value;
 
 use crate::sessions::tail_of;
 
-/// How much of the end of a log is read, in bytes. The call that waits is among the last.
+/// Bytes read from the end of a log. The pending call is among the last lines.
 const MAX_END: u64 = 4 * 1024 * 1024;
 
 const BEGIN: &str = "*** Begin Patch";
@@ -23,13 +25,13 @@ struct LoggedItem {
     #[serde(rename = "type")]
     kind: String,
     call_id: String,
-    /// Of a tool that takes text.
+    /// Input of a tool that takes text.
     input: Option<String>,
-    /// JSON, of a tool that takes arguments: Codex recognises a patch in a shell's command.
+    /// Input of a tool that takes arguments, as JSON. Codex recognises a patch in a shell command.
     arguments: Option<String>,
 }
 
-/// Finds the patch of a call in a log.
+/// Finds the patch of a tool call in a session log.
 pub(super) fn find_patch(log: &Path, call_id: &str) -> Option<String> {
     let end = tail_of(log, MAX_END).ok()?;
     let mut lines = end.split(|byte| *byte == b'\n').rev();
@@ -53,6 +55,32 @@ fn patch_in(line: &[u8], id: &str) -> Option<String> {
     let begin = text.find(BEGIN)?;
     let end = text.rfind(END)? + END.len();
     text.get(begin..end).map(str::to_owned)
+}
+
+const FILE_MARKERS: [&str; 4] = ["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "];
+const OTHER_MARKERS: [&str; 3] = ["*** Begin Patch", "*** End Patch", "*** End of File"];
+
+/// The files that a patch names, each once. `None` if a line may mean more to Codex than it does here, so that the list may be
+/// incomplete.
+pub(super) fn files_in(patch: &str) -> Option<Vec<String>> {
+    let mut files: Vec<String> = Vec::new();
+    for line in patch.lines() {
+        let marker = FILE_MARKERS.iter().find_map(|marker| line.trim_start().strip_prefix(marker));
+        match marker {
+            // Whether Codex reads an indented line as a marker or as content depends on its place.
+            Some(_) if line.starts_with(char::is_whitespace) => return None,
+            Some(name) if name.trim().is_empty() => return None,
+            Some(name) => {
+                let name = name.trim().to_owned();
+                if !files.contains(&name) {
+                    files.push(name);
+                }
+            }
+            None if line.starts_with("***") && !OTHER_MARKERS.contains(&line.trim_end()) => return None,
+            None => {}
+        }
+    }
+    (!files.is_empty()).then_some(files)
 }
 
 #[cfg(test)]
@@ -85,5 +113,35 @@ mod tests {
         assert_eq!(find_patch(&log, "c3"), None);
         assert_eq!(find_patch(&log, "c4"), None);
         assert_eq!(find_patch(&directory.path().join("none"), "c1"), None);
+    }
+
+    #[test]
+    fn every_file_that_a_patch_names_is_found_or_none() {
+        fn check(lines: &[&str], expect: Option<&[&str]>) {
+            let patch = format!("*** Begin Patch\n{}\n*** End Patch", lines.join("\n"));
+            let expect = expect.map(|files| files.iter().map(ToString::to_string).collect());
+            assert_eq!(files_in(&patch), expect, "{patch}");
+        }
+        check(&["*** Add File: new.txt", "+hello"], Some(&["new.txt"]));
+        check(
+            &[
+                "*** Update File: a b.rs ",
+                "*** Move to: c.rs",
+                "@@",
+                "-x",
+                "+y",
+                "*** End of File",
+                "*** Delete File: d",
+            ],
+            Some(&["a b.rs", "c.rs", "d"]),
+        );
+        check(
+            &["*** Update File: a", "@@", "+*** Add File: b", "*** Update File: a", "@@", " x"],
+            Some(&["a"]),
+        );
+        check(&["*** Add File: a", "+x", "  *** Add File: b", "+y"], None);
+        check(&["*** Environment ID: other", "*** Add File: a", "+x"], None);
+        check(&["*** Add File:  ", "+x"], None);
+        check(&["+x"], None);
     }
 }

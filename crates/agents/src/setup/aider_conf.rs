@@ -1,31 +1,31 @@
-//! aider's `.aider.conf.yml`: two lines of Ringer's at its top, each ending in [`MARKER`].
+//! aider's `.aider.conf.yml`: Ringer puts two lines at its top, each ending in [`MARKER`].
 //!
-//! From its documents, never run: its pages "Notifications" and "YAML config file" (aider.chat/docs, copies of 2026). With
-//! `notifications: true` it runs `notifications-command` when it has answered and waits for the person.
+//! From its documentation, never run: the pages "Notifications" and "YAML config file" (aider.chat/docs, copies of 2026). With
+//! `notifications: true`, aider runs `notifications-command` when it has answered and waits for the person.
 //!
-//! There is no YAML reader here, and none is needed: at the top of a mapping two more lines are two more members, whatever
-//! comes after them. So a file must begin as a plain mapping; one that does not is refused.
+//! No YAML parser is needed: at the top of a mapping, two more lines are two more members, whatever follows. So a file must begin
+//! as a plain mapping; any other is refused.
 
 use super::entries::{MARKER, RingerProgram};
 use super::splice::{newline_of, split_bom};
 
-/// The settings that are written, in this order.
+/// The settings that setup writes, in this order.
 const NAMES: [&str; 2] = ["notifications", "notifications-command"];
 
-/// Why nothing was put in.
+/// Why the lines cannot be added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ConfError {
-    /// It does not begin as a plain mapping.
+    /// The file does not begin as a plain mapping.
     Shape,
-    /// The person has set this.
-    Taken(&'static str),
+    /// The person has set this setting.
+    AlreadySet(&'static str),
 }
 
-/// The text with Ringer's two lines, unless the user has set these keys.
+/// Adds Ringer's two lines, unless the person has set these keys.
 pub(crate) fn install(program: &RingerProgram, text: &str) -> Result<String, ConfError> {
     let (bom, body) = split_bom(text);
     if let Some(name) = body.lines().filter(|line| !is_ours(line)).find_map(setting) {
-        return Err(ConfError::Taken(name));
+        return Err(ConfError::AlreadySet(name));
     }
     let lines = [
         format!("{}: true {MARKER}", NAMES[0]),
@@ -36,12 +36,12 @@ pub(crate) fn install(program: &RingerProgram, text: &str) -> Result<String, Con
         return Ok(text.to_owned());
     }
     let left = without_ours(body);
-    let (before, after) = left.split_at(top(&left)?);
+    let (before, after) = left.split_at(insertion_point(&left)?);
     let newline = newline_of(text);
     Ok(format!("{bom}{before}{}{newline}{}{newline}{after}", lines[0], lines[1]))
 }
 
-/// The text without Ringer's lines.
+/// Removes Ringer's lines.
 pub(crate) fn strip(text: &str) -> String {
     let (bom, body) = split_bom(text);
     format!("{bom}{}", without_ours(body))
@@ -51,8 +51,8 @@ fn without_ours(body: &str) -> String {
     body.split_inclusive('\n').filter(|line| !is_ours(line)).collect()
 }
 
-/// Where the first line of the mapping can stand: at the very beginning, or after the mark of a document's start.
-fn top(body: &str) -> Result<usize, ConfError> {
+/// The offset of the mapping's first line: the start of the text, or after the document marker.
+fn insertion_point(body: &str) -> Result<usize, ConfError> {
     let mut at = 0;
     let mut start = None;
     for line in body.split_inclusive('\n') {
@@ -61,7 +61,7 @@ fn top(body: &str) -> Result<usize, ConfError> {
         if words.is_empty() || words.starts_with('#') {
             continue;
         }
-        // Without its line end there is no place after it.
+        // Without a line end, nothing can follow the marker.
         if start.is_none() && matches!(line, "---\n" | "---\r\n") {
             start = Some(at);
             continue;
@@ -71,7 +71,7 @@ fn top(body: &str) -> Result<usize, ConfError> {
     Ok(start.unwrap_or(0))
 }
 
-/// `name: value` or `name:`, not indented and with nothing special in the name.
+/// Returns true for `name: value` or `name:`, not indented and with a plain name.
 fn is_member(line: &str) -> bool {
     let Some((name, value)) = line.split_once(':') else { return false };
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
@@ -86,7 +86,7 @@ fn is_ours(line: &str) -> bool {
         && NAMES.iter().any(|name| line.strip_prefix(name).is_some_and(|rest| rest.starts_with(": ")))
 }
 
-/// The setting of Ringer's that a line sets, in any spelling: aider takes names in quotes and with dashes, too.
+/// Which of Ringer's settings a line sets, in any spelling: aider also accepts quoted names and leading dashes.
 fn setting(line: &str) -> Option<&'static str> {
     let (name, _) = line.split_once(':')?;
     let name = name.trim_end().trim_matches(['"', '\'']);
@@ -95,8 +95,7 @@ fn setting(line: &str) -> Option<&'static str> {
     NAMES.into_iter().find(|known| *known == name)
 }
 
-/// A string in double quotes. Whatever is not plain ASCII is escaped: of some characters YAML readers take no notice, and
-/// others make them stop.
+/// A string in double quotes. Everything but plain ASCII is escaped: YAML readers ignore some characters and reject others.
 fn quoted(text: &str) -> String {
     let escaped = text.chars().map(|character| match character {
         '"' | '\\' => format!("\\{character}"),
@@ -160,7 +159,7 @@ mod tests {
             ("--notifications-command: say done # not ringer-hook", NAMES[1]),
         ] {
             let text = format!("model: x\n{line}\n");
-            assert_eq!(install(&program("ringer"), &text), Err(ConfError::Taken(name)), "{line}");
+            assert_eq!(install(&program("ringer"), &text), Err(ConfError::AlreadySet(name)), "{line}");
             assert_eq!(strip(&text), text);
         }
         let commented = "#notifications: false\n#notifications-command: xxx\n";
