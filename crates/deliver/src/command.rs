@@ -4,13 +4,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use ringer_term::escape_json;
-
 use tokio::sync::OwnedSemaphorePermit;
 
-use crate::environment::Variables;
 use crate::error::Error;
 use crate::note::Note;
-use crate::program::{Output, Program};
+use crate::program::{Output, Program, Variables};
 
 /// How long the command may take.
 pub const COMMAND_TIMEOUT: Duration = Duration::from_secs(30);

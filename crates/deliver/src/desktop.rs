@@ -6,8 +6,6 @@
 //! macOS can do less: there a popup is shown and that is all. It replaces none, cannot be withdrawn, and Ringer does
 //! not learn whether the person clicked it.
 
-#[cfg(any(target_os = "macos", test))]
-mod banner;
 #[cfg(not(target_os = "macos"))]
 mod bus;
 #[cfg(any(target_os = "macos", test))]
@@ -19,7 +17,6 @@ mod macos;
 mod popup;
 #[cfg(not(target_os = "macos"))]
 mod popup_table;
-mod request;
 #[cfg(not(target_os = "macos"))]
 mod worker;
 
@@ -36,9 +33,8 @@ use crate::error::Error;
 #[cfg(target_os = "macos")]
 use macos as worker;
 
-pub use popup::Popup;
-use request::DesktopRequest;
-pub use request::{DesktopEvent, DesktopStatus, DisplayedPopup, MAX_POPUPS, PopupHandle, PreviousPopup};
+use popup::DesktopRequest;
+pub use popup::{DesktopEvent, DesktopStatus, DisplayedPopup, MAX_POPUPS, Popup, PopupHandle, PreviousPopup};
 
 /// How many requests may wait for the worker. One more waits for room, and is answered with [`Error::Busy`] when its time
 /// is over.

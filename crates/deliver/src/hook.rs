@@ -6,8 +6,7 @@ use std::time::Duration;
 use ringer_core::policy::{HookAnswer, HookInput, HookPatch};
 use ringer_term::escape_json;
 
-use crate::environment::Variables;
-use crate::program::{Output, Program};
+use crate::program::{Output, Program, Variables};
 
 /// The most a hook may write. One that writes more is ended, and its patch lost.
 pub const MAX_ANSWER: usize = 1024 * 1024;

@@ -42,7 +42,6 @@
 mod command;
 mod desktop;
 mod disk;
-mod environment;
 mod error;
 mod hook;
 mod note;

@@ -17,9 +17,10 @@ use tokio::task::JoinHandle;
 use zbus::message::{Flags, Message, Sequence, Type};
 use zbus::{Connection, MessageStream, Variant};
 
-use super::content::{PopupContent, ServerCapabilities};
-use super::request::PopupHandle;
 use crate::error::Error;
+
+use super::content::{PopupContent, ServerCapabilities};
+use super::popup::PopupHandle;
 
 /// How many signals may wait while the worker waits for a reply. Further ones are dropped, like unread events.
 const MAX_SIGNALS: usize = 256;

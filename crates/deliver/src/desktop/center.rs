@@ -1,15 +1,17 @@
-//! Shows banners by calls that block, each in its own thread, so that one that hangs delays no other.
+//! Banners, as macOS calls its popups. They are shown by calls that block, each in its own thread, so that one that hangs delays
+//! no other.
 
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+use ringer_term::{sanitise_block, sanitise_line};
 use tokio::sync::{Semaphore, mpsc};
 use tokio::time::timeout_at;
 
-use super::banner::Banner;
-use super::request::{DesktopRequest, DesktopStatus, DisplayedPopup, PopupHandle};
 use crate::error::Error;
+
+use super::popup::{DesktopRequest, DesktopStatus, DisplayedPopup, Popup, PopupHandle};
 
 /// How many banners may be on their way. A further one waits for a permit, within its deadline.
 const MAX_AT_ONCE: usize = 16;
@@ -55,13 +57,41 @@ pub(super) async fn run(
     }
 }
 
+/// What Notification Center gets: plain text, of which it reads nothing as markup.
+///
+/// It has no urgency. A sound would stand for one, but sound is a separate channel that may be muted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Banner {
+    /// The heading, never empty.
+    pub(super) title: String,
+    /// The line below it.
+    pub(super) subtitle: Option<String>,
+    /// The text.
+    pub(super) message: String,
+}
+
+impl Popup {
+    /// The popup for Notification Center.
+    pub(super) fn banner(&self) -> Banner {
+        let subtitle = sanitise_line(self.subtitle.trim());
+        Banner {
+            title: self.heading(),
+            subtitle: Some(subtitle).filter(|subtitle| !subtitle.trim().is_empty()),
+            message: sanitise_block(self.body.trim()),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use std::sync::{Mutex, mpsc as blocking};
+
+    use tokio::task::JoinSet;
+
+    use crate::note::example;
+
     use super::super::{Desktop, MAX_QUEUED, Popup};
     use super::*;
-    use crate::note::example;
-    use std::sync::{Mutex, mpsc as blocking};
-    use tokio::task::JoinSet;
 
     fn desktop(
         deadline: Duration,
@@ -119,5 +149,20 @@ mod tests {
         drop(end);
         assert!(hanging.join_all().await.iter().all(Result::is_ok));
         assert!(patient.show(popup("a")).await.is_ok());
+    }
+
+    #[test]
+    fn hostile_text_is_plain_text() {
+        let check = |(title, subtitle, body): (&str, &str, &str), expect: (&str, Option<&str>, &str)| {
+            let (title, subtitle, body) = (title.to_owned(), subtitle.to_owned(), body.to_owned());
+            let banner = Popup { title, subtitle, body, ..Popup::of(&example()) }.banner();
+            assert_eq!((banner.title.as_str(), banner.subtitle.as_deref(), banner.message.as_str()), expect);
+        };
+        check(("Claude", "repo", "done"), ("Claude", Some("repo"), "done"));
+        check(
+            ("a\x1b[31m\nb", "c\nd\x07", "<b>1 & 2</b>\x07\nnext"),
+            ("a[31m b", Some("c d"), "<b>1 & 2</b>\nnext"),
+        );
+        check(("\x07", "\x1b", " "), ("Ringer", None, ""));
     }
 }

@@ -12,9 +12,8 @@ use notify_rust::{Notification, set_application};
 use ringer_term::sanitise_line;
 use tokio::sync::mpsc;
 
-use super::banner::Banner;
-use super::center;
-use super::request::{DesktopEvent, DesktopRequest, PreviousPopup};
+use super::center::{self, Banner};
+use super::popup::{DesktopEvent, DesktopRequest, PreviousPopup};
 
 /// In whose name banners are shown: every Mac has it, and a click opens a terminal. notify-rust would search for a
 /// program called `use_default`, and macOS may ask the person where that is.

@@ -8,7 +8,7 @@ use ringer_core::agent::PopupAnswer;
 use zbus::message::Sequence;
 
 use super::content::{PopupContent, action};
-use super::request::{MAX_POPUPS, PopupHandle, PreviousPopup};
+use super::popup::{MAX_POPUPS, PopupHandle, PreviousPopup};
 
 /// The person closed it by hand. (1 is out of time, 3 is closed by a call.)
 const BY_HAND: u32 = 2;

@@ -10,14 +10,14 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout, timeout_at};
 use zbus::message::Sequence;
 
+use crate::error::Error;
+
 use super::bus::{BusConnection, BusSignal};
 use super::content::PopupContent;
-use super::popup::Popup;
-use super::popup_table::{Click, PopupTable};
-use super::request::{
-    DesktopEvent, DesktopRequest, DesktopStatus, DisplayedPopup, PopupHandle, PreviousPopup,
+use super::popup::{
+    DesktopEvent, DesktopRequest, DesktopStatus, DisplayedPopup, Popup, PopupHandle, PreviousPopup,
 };
-use crate::error::Error;
+use super::popup_table::{Click, PopupTable};
 
 /// How many popups may be asked for without an answer. When there are more, all of those are forgotten: a server that
 /// wakes up after that shows them for good.
