@@ -7,14 +7,14 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use ringer_core::attention::OnePane;
-use ringer_core::message::{SurfaceId, TmuxSurface};
+use ringer_core::message::{ShownKind, SurfaceId, TmuxSurface};
 use ringer_ipc::{HostConnection, HubClientError};
 use ringer_journal::{ControllingTerminal, Home};
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::drawing::{Drawing, PaneRing, undraw};
 use crate::look::{FocusReports, Look, Views, commands};
-use crate::order::Order;
 use crate::scan::{Scanning, SeenClients};
 use crate::server::{DOORBELL, TmuxError, TmuxServer};
 use crate::setup;
@@ -279,4 +279,18 @@ impl Terminals {
 /// As much as a host may say.
 fn cut(text: &str) -> &str {
     &text[..text.floor_char_boundary(256)]
+}
+
+/// What the hub orders, as far as tmux can do it.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(tag = "event", content = "data", rename_all = "lowercase")]
+enum Order {
+    Ring {
+        surface_id: SurfaceId,
+        lit: bool,
+        #[serde(default)]
+        unread: usize,
+        #[serde(default)]
+        kind: Option<ShownKind>,
+    },
 }

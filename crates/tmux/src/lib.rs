@@ -10,8 +10,6 @@ mod frame;
 mod host;
 mod look;
 mod offline;
-mod order;
-mod program;
 mod scan;
 mod server;
 mod servers;
