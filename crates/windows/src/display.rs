@@ -1,20 +1,28 @@
 //! One display of X11: which window is active, which window a terminal is in, and making one active.
 
+use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
 
 use ringer_platform::owned;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use x11rb::connection::Connection;
 use x11rb::errors::ReplyError;
 use x11rb::protocol::xproto::{
     AtomEnum, ChangeWindowAttributesAux, ClientMessageEvent, ConnectionExt, EventMask, GetPropertyReply,
 };
 use x11rb::protocol::{ErrorKind, Event};
-use x11rb::rust_connection::RustConnection;
+use x11rb::rust_connection::{DefaultStream, PollMode, RustConnection, Stream};
+use x11rb::utils::RawFdContainer;
 use x11rb::x11_utils::X11Error;
 use x11rb::{CURRENT_TIME, NONE};
 
 use crate::display_name::DisplayName;
-use crate::stream::DeadlineStream;
+
+/// How long a server may take. It answers within a millisecond unless it hangs.
+const DEADLINE: Duration = Duration::from_secs(1);
 
 /// The number of a window on a display.
 pub(crate) type WindowId = u32;
@@ -258,5 +266,54 @@ fn unless_gone<T>(answer: Result<T, ReplyError>) -> Result<Option<T>, DisplayErr
         Ok(answer) => Ok(Some(answer)),
         Err(ReplyError::X11Error(X11Error { error_kind: ErrorKind::Window, .. })) => Ok(None),
         Err(error) => Err(DisplayError::of(error)),
+    }
+}
+
+/// A connection to an X server that waits for [`DEADLINE`] at most.
+#[derive(Debug)]
+struct DeadlineStream(DefaultStream);
+
+impl DeadlineStream {
+    fn new(stream: UnixStream) -> io::Result<Self> {
+        DefaultStream::from_unix_stream(stream).map(|(stream, _)| Self(stream))
+    }
+}
+
+impl AsFd for DeadlineStream {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+impl Stream for DeadlineStream {
+    fn poll(&self, mode: PollMode) -> io::Result<()> {
+        let mut flags = PollFlags::empty();
+        flags.set(PollFlags::IN, mode.readable());
+        flags.set(PollFlags::OUT, mode.writable());
+        let deadline = Timespec::try_from(DEADLINE).map_err(io::Error::other)?;
+        loop {
+            match poll(&mut [PollFd::new(&self.0, flags)], Some(&deadline)) {
+                Ok(0) => return Err(io::Error::new(io::ErrorKind::TimedOut, "it does not answer")),
+                Ok(_) => return Ok(()),
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    fn read(&self, buffer: &mut [u8], descriptors: &mut Vec<RawFdContainer>) -> io::Result<usize> {
+        self.0.read(buffer, descriptors)
+    }
+
+    fn write(&self, buffer: &[u8], descriptors: &mut Vec<RawFdContainer>) -> io::Result<usize> {
+        self.0.write(buffer, descriptors)
+    }
+
+    fn write_vectored(
+        &self,
+        buffers: &[IoSlice<'_>],
+        descriptors: &mut Vec<RawFdContainer>,
+    ) -> io::Result<usize> {
+        self.0.write_vectored(buffers, descriptors)
     }
 }

@@ -4,8 +4,7 @@ use ringer_core::message::SurfaceId;
 
 use crate::display::{ActiveWindow, Display};
 use crate::kitty_listing::KittyWindow;
-use crate::terminal::Terminal;
-use crate::terminal_window::{NotOwn, TerminalWindow};
+use crate::terminal::{NotOwn, Terminal, TerminalWindow};
 
 /// The class of kitty's windows.
 const KITTY: &str = "kitty";

@@ -6,8 +6,8 @@ use ringer_core::message::SurfaceId;
 
 use crate::kitties::Kitties;
 use crate::kitty::KittyAddress;
+use crate::kitty_listing::wanted_title;
 use crate::looks::SeenIn;
-use crate::marked_title::wanted_title;
 
 /// Which surfaces ring, and which titles have to be changed.
 #[derive(Debug, Default)]

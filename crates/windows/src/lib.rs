@@ -20,16 +20,11 @@ mod hub_side;
 mod inspect;
 mod kitties;
 mod kitty;
-mod kitty_answer;
 mod kitty_listing;
 mod kitty_marks;
 mod kitty_worker;
 mod looks;
-mod marked_title;
-mod stream;
 mod terminal;
-mod terminal_window;
-mod unusable_surfaces;
 mod wakeup;
 mod windows;
 
@@ -37,7 +32,5 @@ pub use inspect::{WindowReport, inspect};
 #[doc(hidden)]
 pub use kitty::{read_listing, title_request};
 #[doc(hidden)]
-pub use kitty_listing::{KittyWindow, Listing};
-#[doc(hidden)]
-pub use marked_title::wanted_title;
+pub use kitty_listing::{KittyWindow, Listing, wanted_title};
 pub use windows::Windows;
