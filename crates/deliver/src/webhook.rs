@@ -1,7 +1,7 @@
 //! Webhooks: ntfy, Slack, Discord, or anything that takes JSON.
 //!
-//! A redirect is a refusal: it would carry the text, and perhaps the secret, to a host the person did not name.
-//! Addresses and secrets appear in no error: those of Slack and Discord are passwords in themselves.
+//! A redirect is an error: following it would send the text, and perhaps the secret, to a host the person did not name.
+//! Addresses and secrets appear in no error: an address of Slack or Discord is a password in itself.
 
 mod request;
 mod secret;
@@ -24,21 +24,21 @@ use secret::Secret;
 pub use request::{Service, WebhookRequest};
 pub use secret::{MAX_SECRET, SecretFile};
 
-/// How long one attempt may take, from the name lookup to the last byte of the answer.
+/// The timeout of one attempt, from the name lookup to the last byte of the response.
 pub const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Where notifications are sent over HTTP.
+/// An HTTP endpoint that gets notifications.
 #[derive(Clone)]
 pub struct Webhook {
-    /// Whose form the request has.
+    /// The service, which determines the format of the request.
     pub kind: Service,
-    /// Where it goes.
+    /// The address.
     pub url: String,
-    /// The file with the secret, if it wants one.
+    /// The file with the secret for the `Authorization` header, if any.
     pub secret: Option<SecretFile>,
-    /// Which kinds of notification it wants; empty: all.
+    /// The kinds of notification to send; empty: all.
     pub kinds: Vec<ShownKind>,
-    /// How long one attempt may take; [`ATTEMPT_TIMEOUT`] as a rule.
+    /// The timeout of one attempt, usually [`ATTEMPT_TIMEOUT`].
     pub timeout: Duration,
 }
 
@@ -59,12 +59,12 @@ impl Webhook {
         Self { kind, url: url.into(), secret: None, kinds: Vec::new(), timeout: ATTEMPT_TIMEOUT }
     }
 
-    /// Whether it wants notifications of this kind.
+    /// Returns true if notifications of this kind are sent.
     pub fn wants(&self, kind: ShownKind) -> bool {
         self.kinds.is_empty() || self.kinds.contains(&kind)
     }
 
-    /// Makes one attempt. [`Error::Later`] means that another may succeed.
+    /// Makes one attempt. After [`Error::Later`] another may succeed.
     pub async fn send(&self, note: &Note) -> Result<(), Error> {
         let request = WebhookRequest::build(self.kind, &self.url, note)?;
         let (secret, timeout) = (self.secret.clone(), self.timeout);
@@ -77,8 +77,8 @@ impl Webhook {
         })
     }
 
-    /// Sends it, and tries again while that may help, at most `attempts` times. Waits in between as long as the other
-    /// side asks, else 1 s, 4 s, 16 s and so on, up to [`MAX_PAUSE`].
+    /// Makes up to `attempts` attempts. Waits in between as long as the server asks (`Retry-After`), else 1 s, 4 s, 16 s and so
+    /// on, up to [`MAX_PAUSE`].
     pub async fn deliver(&self, note: &Note, attempts: u32) -> Result<(), Error> {
         let mut made = 0;
         loop {
@@ -95,7 +95,7 @@ impl Webhook {
     }
 }
 
-/// One attempt, on a thread that may block.
+/// Makes one attempt; blocks.
 fn attempt(request: &WebhookRequest, secret: Option<&SecretFile>, timeout: Duration) -> Result<(), Error> {
     let secret = secret.map(SecretFile::read).transpose()?;
     let mut config = ureq::Agent::config_builder()
@@ -105,7 +105,7 @@ fn attempt(request: &WebhookRequest, secret: Option<&SecretFile>, timeout: Durat
         .timeout_global(Some(timeout))
         .user_agent(concat!("ringer/", env!("CARGO_PKG_VERSION")));
     if request.is_loopback() {
-        // A proxy from the environment cannot reach what is on this machine.
+        // A proxy from the environment cannot reach this machine.
         config = config.proxy(None);
     }
     let agent: ureq::Agent = config.build().into();
@@ -122,13 +122,12 @@ fn attempt(request: &WebhookRequest, secret: Option<&SecretFile>, timeout: Durat
     }
 }
 
-/// The most that is read of an answer. The rest is left unread and the connection closed.
+/// How much of a response body is read. Then the connection is closed.
 pub const MAX_ANSWER_BODY: u64 = 64 * 1024;
 
-/// The longest pause between two attempts. Who asks for a longer one gets no further attempt.
+/// The longest pause between two attempts. A server that asks for a longer one gets no further attempt.
 pub const MAX_PAUSE: Duration = Duration::from_mins(5);
 
-/// Turns a response into a result.
 fn check_response(host: &str, response: Response<Body>, secret: Option<&Secret>) -> Result<(), Error> {
     let status = response.status();
     if status.is_success() {
@@ -147,7 +146,6 @@ fn check_response(host: &str, response: Response<Body>, secret: Option<&Secret>)
     }
 }
 
-/// Whether another attempt may succeed.
 fn is_retryable(status: StatusCode) -> bool {
     status.is_server_error()
         || status == StatusCode::TOO_MANY_REQUESTS
@@ -155,21 +153,20 @@ fn is_retryable(status: StatusCode) -> bool {
         || status == StatusCode::TOO_EARLY
 }
 
-/// Seconds, perhaps with a fraction. A date is not read: ntfy, Slack and Discord send seconds, and otherwise the
-/// back-off applies.
+/// Parses a `Retry-After` in seconds, perhaps with a fraction. A date is ignored: ntfy, Slack and Discord send seconds, and
+/// otherwise the back-off applies.
 fn seconds(value: &str) -> Option<Duration> {
     value.trim().parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
 }
 
-/// The first line of the body.
 fn first_line_of_body(response: Response<Body>) -> String {
     let mut bytes = Vec::new();
-    // A body that breaks off is used as far as it came.
+    // A truncated body is used as far as it was received.
     let _ = response.into_body().into_reader().take(MAX_ANSWER_BODY).read_to_end(&mut bytes);
     first_line(&bytes)
 }
 
-/// The network failed. The library's text is not used, because it may repeat the address.
+/// The error for a failed connection. The text of the library is not used, because it may repeat the address.
 fn unreachable(host: &str, error: &ureq::Error) -> Error {
     let why = match error {
         ureq::Error::Timeout(_) => "no answer in time".to_owned(),
@@ -185,7 +182,7 @@ fn unreachable(host: &str, error: &ureq::Error) -> Error {
     Error::Later { host: host.to_owned(), why, after: None }
 }
 
-/// How long to wait after `made` failed attempts; `None` if there is to be no further one.
+/// The pause after `made` failed attempts; `None` if there should be no further one.
 fn pause(made: u32, error: &Error) -> Option<Duration> {
     let Error::Later { after, .. } = error else { return None };
     let seconds = 4_u64.saturating_pow(made.saturating_sub(1));

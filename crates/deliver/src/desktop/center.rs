@@ -1,5 +1,4 @@
-//! Banners, as macOS calls its popups. They are shown by calls that block, each in its own thread, so that one that hangs delays
-//! no other.
+//! Banners, as macOS calls its popups. The calls that show them block, so each runs in its own thread and delays no other.
 
 use std::sync::Arc;
 use std::thread;
@@ -13,10 +12,10 @@ use crate::error::Error;
 
 use super::popup::{DesktopRequest, DesktopStatus, DisplayedPopup, Popup, PopupHandle};
 
-/// How many banners may be on their way. A further one waits for a permit, within its deadline.
+/// How many calls may run at once. A further one waits for a permit until its deadline.
 const MAX_AT_ONCE: usize = 16;
 
-/// Works until the last handle is gone. What is asked to be shown is posted; nothing that was shown is touched again.
+/// The worker: runs until the last [`Desktop`](super::Desktop) is dropped. It only posts banners; it never changes one.
 pub(super) async fn run(
     post: impl Fn(&Banner) -> Result<(), String> + Send + Sync + 'static,
     server: &'static str,
@@ -39,27 +38,27 @@ pub(super) async fn run(
             let _ = answer.send(Err(Error::NoAnswer(deadline)));
             continue;
         };
-        // The caller gave up meanwhile and uses another channel: two popups would be one too many.
+        // The caller has given up and uses another channel instead.
         if answer.is_closed() {
             continue;
         }
         number = number.wrapping_add(1);
-        let shown = PopupHandle { number, server: server.to_owned() };
-        let shown = DisplayedPopup { shown, offer: None };
+        let handle = PopupHandle { number, server: server.to_owned() };
+        let displayed = DisplayedPopup { handle, offer: None };
         let post = Arc::clone(&post);
-        // The caller watches the clock. A late thread finds the receiver dropped, and one that could not be started
-        // drops the answer.
+        // The caller has the deadline. A late thread finds the receiver dropped; a thread that cannot be started drops the
+        // answer.
         let _ = thread::Builder::new().name("banner".to_owned()).spawn(move || {
             let posted = post(&popup.banner());
             drop(permit);
-            let _ = answer.send(posted.map(|()| shown).map_err(Error::Desktop));
+            let _ = answer.send(posted.map(|()| displayed).map_err(Error::Desktop));
         });
     }
 }
 
-/// What Notification Center gets: plain text, of which it reads nothing as markup.
+/// A popup for Notification Center, which reads no markup.
 ///
-/// It has no urgency. A sound would stand for one, but sound is a separate channel that may be muted.
+/// There is no urgency. Only a sound could express one, but sound is a separate channel that may be muted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Banner {
     /// The heading, never empty.
@@ -71,7 +70,6 @@ pub(super) struct Banner {
 }
 
 impl Popup {
-    /// The popup for Notification Center.
     pub(super) fn banner(&self) -> Banner {
         let subtitle = sanitise_line(self.subtitle.trim());
         Banner {
@@ -99,7 +97,7 @@ mod tests {
     ) -> Desktop {
         let (requests, queue) = mpsc::channel(MAX_QUEUED);
         tokio::spawn(run(post, "test", deadline, queue));
-        Desktop { requests, deadline, shown: Arc::default() }
+        Desktop { requests, deadline, popup_count: Arc::default() }
     }
 
     fn popup(title: &str) -> Popup {
@@ -115,13 +113,13 @@ mod tests {
             if refused { Err("not allowed".to_owned()) } else { Ok(()) }
         });
         assert_eq!(
-            desktop.show(popup("a")).await.unwrap().shown,
+            desktop.show(popup("a")).await.unwrap().handle,
             PopupHandle { number: 1, server: "test".to_owned() }
         );
         assert_eq!(banners.recv().unwrap(), popup("a").banner());
         let refused = desktop.show(popup("no")).await.unwrap_err();
         assert_eq!(refused.to_string(), "the notification server: not allowed");
-        assert_eq!(desktop.show(popup("b")).await.unwrap().shown.number, 3);
+        assert_eq!(desktop.show(popup("b")).await.unwrap().handle.number, 3);
     }
 
     #[tokio::test]

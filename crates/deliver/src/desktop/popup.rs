@@ -13,25 +13,25 @@ use crate::note::Note;
 /// A popup to be shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Popup {
-    /// The notification.
+    /// The id of the notification.
     pub id: MessageId,
-    /// What it is shown for, usually a surface: there is one popup per key, and a newer one takes its place.
+    /// Usually the surface. There is one popup per key: a newer one replaces it.
     pub key: String,
-    /// A heading.
+    /// The heading.
     pub title: String,
-    /// A second heading; may be empty.
+    /// The second heading; may be empty.
     pub subtitle: String,
     /// The text.
     pub body: String,
-    /// What it is about.
+    /// The kind of notification.
     pub kind: ShownKind,
-    /// What an agent asks, if the popup can answer that.
+    /// The prompt of an agent, if the popup can answer it.
     pub prompt: Option<Box<PromptContent>>,
 }
 
 impl Popup {
-    /// The popup of a note. Its key is the surface; what has none stands for itself, and so does what an agent waits for: two
-    /// of these may be open on one surface.
+    /// The popup for a note. Its key is the surface. A prompt, or a note without a surface, is its own key: two prompts may be open
+    /// on one surface.
     pub fn of(note: &Note) -> Self {
         let title = note.heading().to_owned();
         let subtitle = if note.subtitle == title { String::new() } else { note.subtitle.clone() };
@@ -48,73 +48,73 @@ impl Popup {
         }
     }
 
-    /// The heading as it is shown: one safe line, never empty.
+    /// The heading for display: one sanitised line, never empty.
     pub(super) fn heading(&self) -> String {
         let heading = sanitise_line(&self.title);
         if heading.trim().is_empty() { "Ringer".to_owned() } else { heading }
     }
 }
 
-/// How many popups are remembered. The oldest is forgotten first: Ringer can no longer replace or withdraw it.
+/// How many popups are remembered. The oldest is forgotten first, and can no longer be replaced or withdrawn.
 pub const MAX_POPUPS: usize = 1024;
 
-/// Where a popup is shown: the server's number for it, and which server that is. A server that was restarted counts
-/// from the beginning, so a number alone could name another program's popup.
+/// Identifies a popup: the number that the server gave it, and the server. A restarted server counts from the beginning, so a
+/// number alone could name another program's popup.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PopupHandle {
-    /// The server's number. macOS gives none; there Ringer counts.
+    /// The number from the server. macOS gives none; there Ringer counts.
     pub number: u32,
-    /// The bus and the name of the server on it, or macOS. Opaque.
+    /// The bus and the unique name of the server on it, or macOS. Opaque.
     pub server: String,
 }
 
-/// A popup that is shown, as the caller has to keep it for the next hub.
+/// A popup on the screen. The caller stores it for the next hub.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DisplayedPopup {
-    /// Where.
-    pub shown: PopupHandle,
-    /// What it says and which answers it offers, if it offers any. Opaque.
+    /// Its number and server.
+    pub handle: PopupHandle,
+    /// Its content and the answers that it offers, if any. Opaque.
     pub offer: Option<String>,
 }
 
-/// A popup that an earlier hub has shown.
+/// A popup of an earlier hub.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PreviousPopup {
-    /// What it was shown for; see [`Popup::key`].
+    /// See [`Popup::key`].
     pub key: String,
-    /// The notification.
+    /// The id of the notification.
     pub id: MessageId,
-    /// What [`super::Desktop::show`] gave back for it.
-    pub shown: PopupHandle,
-    /// The same; see [`DisplayedPopup::offer`].
+    /// See [`DisplayedPopup::handle`].
+    pub handle: PopupHandle,
+    /// See [`DisplayedPopup::offer`].
     pub offer: Option<String>,
 }
 
-/// What the person did to a popup. One that merely ran out of time is no event: the person has not read it.
+/// An action of the person on a popup. A popup that expired is no event: the person has not read it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DesktopEvent {
-    /// Closed it by hand.
+    /// The person closed it.
     Dismissed(MessageId),
-    /// Wants to be taken to it. The token lets a window come to the front under Wayland.
+    /// The person wants to go to its surface. The activation token lets a window come to the front under Wayland.
     Show(MessageId, Option<String>),
-    /// Pressed the button of an answer that the popup offered.
+    /// The person pressed the button of an answer.
     Answer(MessageId, PopupAnswer),
 }
 
-/// What the worker is asked for.
+/// A request to the worker.
 #[derive(Debug)]
 pub(super) enum DesktopRequest {
     Show {
         popup: Popup,
         by: Instant,
-        /// Closed when the caller has given up; then the popup is not wanted any more.
+        /// Closed if the caller no longer wants the popup.
         answer: oneshot::Sender<Result<DisplayedPopup, Error>>,
     },
     #[cfg_attr(target_os = "macos", expect(dead_code, reason = "nothing can be taken back there"))]
     Withdraw {
         id: MessageId,
-        /// Answered when it is gone. The caller may have dropped the receiver.
+        /// Answered when the popup is gone. The caller may have dropped the receiver.
         answer: oneshot::Sender<Result<(), Error>>,
     },
     #[cfg_attr(target_os = "macos", expect(dead_code, reason = "there is no bus"))]
@@ -127,12 +127,12 @@ pub(super) enum DesktopRequest {
     },
 }
 
-/// Where popups are shown at present.
+/// The notification server in use.
 #[derive(Debug)]
 pub struct DesktopStatus {
     /// The address of the session bus, if one is known.
     pub bus: Option<String>,
-    /// Who would show a popup there, in words; or why none can be shown.
+    /// A description of the server, or why no popup can be shown.
     pub server: Result<String, Error>,
 }
 
