@@ -1,5 +1,5 @@
-//! Agents whose hooks are not set up: what they say to their pane is read by a program behind `pipe-pane`. It ends with the
-//! agent. A pane that is piped already is left alone. An agent is recognised by the program in the foreground of its pane.
+//! Agents whose hooks are not installed: `ringer term scan` reads their output behind `pipe-pane`, and exits with the agent. A pane
+//! that already has a pipe is left alone. An agent is recognised by the foreground program of its pane.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,45 +8,45 @@ use std::path::{Path, PathBuf};
 use ringer_core::message::{SurfaceId, TmuxSurface};
 use ringer_platform::shell_word;
 
-use crate::look::Look;
 use crate::server::{TmuxError, TmuxServer};
+use crate::snapshot::Snapshot;
 
-/// The process that reads a pane.
+/// The pane option with the pid of the process that reads the pane.
 const MARK: &str = "@ringer_scan";
 
-/// How often it is tried to set it.
+/// Attempts to set the mark.
 const SET_TRIES: usize = 5;
 
-/// How panes are read.
+/// How to read panes.
 pub struct Scanning {
-    /// The program `ringer`.
+    /// The path of `ringer`.
     pub program: PathBuf,
-    /// Whether a client, by its name, has to be read: its hooks report nothing.
+    /// Returns true if the client of this name has to be read, because its hooks are not installed.
     pub is_needed: Box<dyn Fn(&str) -> bool + Send + Sync>,
 }
 
-/// The clients of a server that were seen, each with its pane.
+/// The pid of the client in each pane, once it was considered for scanning.
 #[derive(Debug, Default)]
-pub(crate) struct SeenClients(BTreeMap<String, u32>);
+pub(crate) struct ScannedClients(BTreeMap<String, u32>);
 
-impl SeenClients {
-    /// Begins to read the panes in which another client runs.
+impl ScannedClients {
+    /// Starts a reader for each pane with a new client.
     pub(crate) fn scan(
         &mut self,
         server: &TmuxServer,
-        look: &Look,
+        snapshot: &Snapshot,
         home: &Path,
         scanning: &Scanning,
     ) -> Result<(), TmuxError> {
-        self.0.retain(|pane, _| look.panes.contains_key(pane));
-        for (id, pane) in look.panes.iter().filter(|(_, pane)| !pane.is_piped) {
+        self.0.retain(|pane, _| snapshot.panes.contains_key(pane));
+        for (id, pane) in snapshot.panes.iter().filter(|(_, pane)| !pane.is_piped) {
             let Some(client) = RunningClient::on_terminal_of(pane.pid) else { continue };
             if self.0.insert(id.clone(), client.pid) == Some(client.pid) || !(scanning.is_needed)(client.name)
             {
                 continue;
             }
             let socket = server.socket().to_string_lossy();
-            let surface = TmuxSurface { socket: &socket, server: &look.pid, pane: id }.id();
+            let surface = TmuxSurface { socket: &socket, server: &snapshot.pid, pane: id }.id();
             let command = command(&scanning.program, home, &surface, client.pid);
             match server.run(&["pipe-pane", "-t", id, &command]) {
                 // The pane was closed meanwhile.
@@ -58,7 +58,7 @@ impl SeenClients {
     }
 }
 
-/// What tmux gives to a shell. It expands formats and times in it first.
+/// The shell command for `pipe-pane`. tmux expands formats and `strftime` sequences in it first, so they are escaped.
 fn command(program: &Path, home: &Path, surface: &SurfaceId, pid: u32) -> String {
     let (home, program) = (shell_word(&home.to_string_lossy()), shell_word(&program.to_string_lossy()));
     let surface = shell_word(surface.as_str());
@@ -68,7 +68,7 @@ fn command(program: &Path, home: &Path, surface: &SurfaceId, pid: u32) -> String
     command.replace('#', "##").replace('%', "%%")
 }
 
-/// That this process reads a pane, noted in tmux for as long as it does.
+/// Marks a pane in tmux while this process reads it.
 #[derive(Debug)]
 pub struct PaneReaderMark {
     server: TmuxServer,
@@ -76,19 +76,19 @@ pub struct PaneReaderMark {
 }
 
 impl PaneReaderMark {
-    /// Of the pane that a surface is.
+    /// Marks the pane of a surface.
     pub fn set(surface: &SurfaceId) -> Option<Self> {
         let TmuxSurface { socket, pane, .. } = surface.tmux()?;
         let mark = Self { server: TmuxServer::at(socket), pane: pane.to_owned() };
         let own = std::process::id().to_string();
         let words = ["set-option", "-pq", "-t", &mark.pane, MARK, &own];
-        // A machine that has much to do may be late. Without the mark, only `ringer setup tmux --remove` does not know of it.
+        // A busy machine may be slow, so try again. Without the mark, `ringer setup tmux --remove` does not end the pipe.
         let mut tries = (0..SET_TRIES).map(|_| mark.server.run(&words));
-        tries.find(|set| !matches!(set, Err(TmuxError::Late)));
+        tries.find(|set| !matches!(set, Err(TmuxError::TimedOut)));
         Some(mark)
     }
 
-    /// The title that the program had set before it was read; without the mark that Ringer may have put in front of it.
+    /// The title that the program has set, without the mark that Ringer may have put in front of it.
     pub fn title(&self) -> Option<String> {
         let title = "#{?#{==:#{pane_title},#{@ringer_marked}},#{@ringer_title},#{pane_title}}";
         let title = self.server.run(&["display-message", "-p", "-t", &self.pane, title]).ok()?;
@@ -98,14 +98,14 @@ impl PaneReaderMark {
 
 impl Drop for PaneReaderMark {
     fn drop(&mut self) {
-        // Another one may read the pane by now.
+        // Another process may read the pane by now.
         let is_own = format!("#{{==:#{{{MARK}}},{}}}", std::process::id());
         let unset = format!("set-option -pqu -t {} {MARK}", self.pane);
         let _ = self.server.run(&["if-shell", "-F", "-t", &self.pane, &is_own, &unset]);
     }
 }
 
-/// Ends all reading.
+/// Closes the pipes of all marked panes.
 pub(crate) fn end_scans(server: &TmuxServer) -> Result<(), TmuxError> {
     let listed = server.run(&["list-panes", "-a", "-F", &format!("#{{pane_id}} #{{?{MARK},1,0}}")])?;
     for pane in listed.lines().filter_map(|line| line.strip_suffix(" 1")) {
@@ -114,7 +114,7 @@ pub(crate) fn end_scans(server: &TmuxServer) -> Result<(), TmuxError> {
     Ok(())
 }
 
-/// The clients whose titles and notifications are understood, by the names of their programs.
+/// The program names of the clients whose titles and notifications Ringer understands.
 const CLIENTS: [&str; 4] = ["claude", "codex", "gemini", "opencode"];
 
 /// A client that runs in a pane.
@@ -125,11 +125,11 @@ struct RunningClient {
 }
 
 impl RunningClient {
-    /// The client that has the terminal of a process. Only where the kernel tells it as files.
+    /// The client in the foreground of the terminal of a process. Needs `/proc`.
     fn on_terminal_of(pid: u32) -> Option<Self> {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
         let leader = foreground(&stat)?;
-        // A shell or a script may have started it.
+        // The leader may be a shell or a script that started the client.
         let children =
             || fs::read_to_string(format!("/proc/{leader}/task/{leader}/children")).unwrap_or_default();
         Self::of(leader).or_else(|| children().split_whitespace().find_map(|pid| Self::of(pid.parse().ok()?)))
@@ -142,13 +142,13 @@ impl RunningClient {
     }
 }
 
-/// The process that leads the foreground of a terminal, in the words of the kernel about one of its processes.
+/// The foreground process group of a terminal, from the `/proc/PID/stat` of one of its processes.
 fn foreground(stat: &str) -> Option<u32> {
-    // The name in parentheses may hold anything, so count from its end.
+    // The name in parentheses may contain anything, so count from its end.
     stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(5)?.parse().ok()
 }
 
-/// The client by the name of a process and its arguments: a script is run by a shell or by Node.js.
+/// Identifies a client by the name and the arguments of a process: a script is run by a shell or by Node.js.
 fn client(name: &str, arguments: &[u8]) -> Option<&'static str> {
     let words = arguments.split(|byte| *byte == 0).take(2).filter_map(|word| std::str::from_utf8(word).ok());
     let files = words.filter_map(|word| Path::new(word).file_name()?.to_str());
