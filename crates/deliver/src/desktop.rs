@@ -3,8 +3,8 @@
 //! One worker handles all requests in order, so a popup is never withdrawn before it was shown. Callers only queue requests; a
 //! server that hangs costs them their own deadline and nothing else.
 //!
-//! On macOS a popup can only be shown. It replaces no other one, cannot be withdrawn, and Ringer does not learn whether the person
-//! clicked it.
+//! On macOS a popup can only be shown. It replaces no other one, cannot be withdrawn, and Ringer does not learn whether the
+//! person clicked it.
 
 #[cfg(not(target_os = "macos"))]
 mod bus;

@@ -1,8 +1,8 @@
 //! tmux as a host: lists panes, reports which ones the person looks at, and draws rings and badges.
 //!
 //! Ringer does not attach a client in control mode: such a client counts as focused, and programs in the panes would no longer
-//! learn that the person went elsewhere. Instead tmux hooks signal a `wait-for` channel (the doorbell), and the state is then read
-//! once. [`Servers`] runs two threads per server: its host, and one that waits for the doorbell. What the person looks at
+//! learn that the person went elsewhere. Instead tmux hooks signal a `wait-for` channel (the doorbell), and the state is then
+//! read once. [`Servers`] runs two threads per server: its host, and one that waits for the doorbell. What the person looks at
 //! (`snapshot`) and what has to be drawn (`Drawing::steps`) is computed without tmux.
 
 mod drawing;

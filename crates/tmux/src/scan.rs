@@ -1,5 +1,5 @@
-//! Agents whose hooks are not installed: `ringer term scan` reads their output behind `pipe-pane`, and exits with the agent. A pane
-//! that already has a pipe is left alone. An agent is recognised by the foreground program of its pane.
+//! Agents whose hooks are not installed: `ringer term scan` reads their output behind `pipe-pane`, and exits with the agent. A
+//! pane that already has a pipe is left alone. An agent is recognised by the foreground program of its pane.
 
 use std::collections::BTreeMap;
 use std::fs;

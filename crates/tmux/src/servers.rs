@@ -28,7 +28,7 @@ type LogLine = Arc<dyn Fn(String) + Send + Sync>;
 /// Finds tmux servers and passes them to the host threads.
 #[derive(Debug)]
 pub struct Servers {
-    servers: Sender<TmuxServer>,
+    sender: Sender<TmuxServer>,
     /// Socket and pid of servers that surfaces have named. Each is tried once.
     seen: BTreeSet<(String, String)>,
     one_pane: Arc<Mutex<OnePane>>,
@@ -53,7 +53,7 @@ impl Servers {
             log: Arc::new(log),
         };
         thread::spawn(move || threads.run(&directories, &servers));
-        Self { servers: sender, seen: BTreeSet::new(), one_pane }
+        Self { sender, seen: BTreeSet::new(), one_pane }
     }
 }
 
@@ -69,7 +69,7 @@ impl Extension for Servers {
 
     fn tmux_found(&mut self, socket: &str) {
         // It fails only if the thread has ended.
-        let _ = self.servers.send(TmuxServer::at(socket));
+        let _ = self.sender.send(TmuxServer::at(socket));
     }
 
     fn set_one_pane(&mut self, one_pane: OnePane) {

@@ -221,8 +221,8 @@ impl BusConnection {
         Ok(capabilities)
     }
 
-    /// Shows a popup. The call is addressed to the server whose capabilities are known, not to one that has just replaced it: with
-    /// the latter, `replaces` could be another program's popup.
+    /// Shows a popup. The call is addressed to the server whose capabilities are known, not to one that has just replaced it:
+    /// with the latter, `replaces` could be another program's popup.
     ///
     /// The future borrows nothing, because it may outlive the deadline of the caller.
     pub(super) fn notify(

@@ -30,8 +30,8 @@ pub struct Popup {
 }
 
 impl Popup {
-    /// The popup for a note. Its key is the surface. A prompt, or a note without a surface, is its own key: two prompts may be open
-    /// on one surface.
+    /// The popup for a note. Its key is the surface. A prompt, or a note without a surface, is its own key: two prompts may be
+    /// open on one surface.
     pub fn of(note: &Note) -> Self {
         let title = note.heading().to_owned();
         let subtitle = if note.subtitle == title { String::new() } else { note.subtitle.clone() };

@@ -19,8 +19,8 @@ use super::popup::{
 };
 use super::popup_table::{Click, PopupTable};
 
-/// How many `Notify` calls may be unanswered. Beyond that all of them are aborted: a server that recovers later shows those popups
-/// for good.
+/// How many `Notify` calls may be unanswered. Beyond that all of them are aborted: a server that recovers later shows those
+/// popups for good.
 const MAX_UNANSWERED: usize = 16;
 
 /// How long a bus may take to name its notification server. A popup has 5 s in all, so most of that is left for showing it.
