@@ -26,12 +26,12 @@ const DEADLINE: Duration = Duration::from_secs(1);
 
 pub(crate) type WindowId = u32;
 
-/// The most windows between the one that a terminal names and the root. Usual are the terminal's, its top-level window and the
-/// frame of the window manager.
+/// The most windows between the one that a terminal names and the root. Usually there are three: the terminal's, its top-level
+/// window and the frame of the window manager.
 const MAX_DEPTH: usize = 16;
-/// The most that is read of a property, in units of four bytes. A window manager supports about a hundred things.
+/// How much of a property is read, in units of four bytes. `_NET_SUPPORTED` has about a hundred entries.
 const MAX_PROPERTY: u32 = 4096;
-/// A request of a program that does what the person wants, as a taskbar does. Window managers may ignore those of others.
+/// The source indication of pagers and taskbars (EWMH). Window managers may ignore requests from ordinary programs.
 const BY_THE_PERSON: u32 = 2;
 
 x11rb::atom_manager! {
