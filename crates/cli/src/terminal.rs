@@ -35,7 +35,7 @@ pub(crate) fn detect_by_environment() -> Detection {
     if detection.multiplexers.first() != Some(&Multiplexer::Tmux) {
         return detection;
     }
-    let server = env.get("TMUX").and_then(TmuxServer::of_variable);
+    let server = env.get("TMUX").and_then(TmuxServer::from_variable);
     let answer = server.and_then(|server| server.run(&tmux_query(env.get("TMUX_PANE"))).ok());
     match answer.as_deref().and_then(OuterTerminal::from_tmux) {
         Some(outer) => detection.with_outer_terminal(outer),

@@ -31,7 +31,7 @@ pub(crate) fn socket_directories() -> Vec<PathBuf> {
 
 /// The server around this process.
 pub(crate) fn server_around() -> Option<TmuxServer> {
-    TmuxServer::of_variable(variable("TMUX")?.to_str()?)
+    TmuxServer::from_variable(variable("TMUX")?.to_str()?)
 }
 
 /// What to type if the server around this process is another user's.

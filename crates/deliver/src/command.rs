@@ -4,37 +4,35 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use ringer_term::escape_json;
-
 use tokio::sync::OwnedSemaphorePermit;
 
-use crate::environment::Variables;
 use crate::error::Error;
 use crate::note::Note;
-use crate::program::{Output, Program};
+use crate::program::{Output, Program, Variables};
 
-/// How long the command may take.
+/// The default timeout of the command.
 pub const COMMAND_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A command of the user. The text of a notification reaches it only through the environment and the standard input,
-/// never through its arguments: no text of a message becomes an option or reaches a shell.
+/// A command of the user. It reads the notification from the environment and the standard input, never from its arguments:
+/// no text of a message becomes an option or reaches a shell.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PersonCommand {
     /// The program and its arguments, exactly as they are in the settings.
     pub argv: Vec<String>,
-    /// Where it runs.
+    /// The working directory.
     pub directory: PathBuf,
-    /// How long it may take; [`COMMAND_TIMEOUT`] as a rule.
+    /// Usually [`COMMAND_TIMEOUT`].
     pub timeout: Duration,
 }
 
 impl PersonCommand {
-    /// Runs it for one notification. A status other than zero is a failure.
+    /// Runs the command for one notification. A status other than zero is an error.
     pub async fn run(&self, note: &Note) -> Result<(), Error> {
         self.run_with_permit(note, None).await
     }
 
-    /// The same, with a permit that is released when it has ended, and early where a disk that hangs keeps it from
-    /// starting.
+    /// Like [`run`](Self::run), holding a permit until the command has exited. The permit is released early if a hanging disk
+    /// delays the start.
     pub async fn run_with_permit(
         &self,
         note: &Note,

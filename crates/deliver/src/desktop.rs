@@ -1,13 +1,11 @@
 //! Desktop popups: `org.freedesktop.Notifications` on the session bus; on macOS, its Notification Center.
 //!
-//! One worker does everything in order, so a popup is never withdrawn before it was shown. Callers only queue; a
+//! One worker handles all requests in order, so a popup is never withdrawn before it was shown. Callers only queue requests; a
 //! server that hangs costs them their own deadline and nothing else.
 //!
-//! macOS can do less: there a popup is shown and that is all. It replaces none, cannot be withdrawn, and Ringer does
-//! not learn whether the person clicked it.
+//! On macOS a popup can only be shown. It replaces no other one, cannot be withdrawn, and Ringer does not learn whether the
+//! person clicked it.
 
-#[cfg(any(target_os = "macos", test))]
-mod banner;
 #[cfg(not(target_os = "macos"))]
 mod bus;
 #[cfg(any(target_os = "macos", test))]
@@ -19,7 +17,6 @@ mod macos;
 mod popup;
 #[cfg(not(target_os = "macos"))]
 mod popup_table;
-mod request;
 #[cfg(not(target_os = "macos"))]
 mod worker;
 
@@ -36,16 +33,14 @@ use crate::error::Error;
 #[cfg(target_os = "macos")]
 use macos as worker;
 
-pub use popup::Popup;
-use request::DesktopRequest;
-pub use request::{DesktopEvent, DesktopStatus, DisplayedPopup, MAX_POPUPS, PopupHandle, PreviousPopup};
+use popup::DesktopRequest;
+pub use popup::{DesktopEvent, DesktopStatus, DisplayedPopup, MAX_POPUPS, Popup, PopupHandle, PreviousPopup};
 
-/// How many requests may wait for the worker. One more waits for room, and is answered with [`Error::Busy`] when its time
-/// is over.
+/// The length of the request queue. A further request waits for room, and gets [`Error::Busy`] at its deadline.
 pub const MAX_QUEUED: usize = 256;
-/// How many events may wait for the hub. Further ones are dropped: the popup is gone, its notification stays unread.
+/// The length of the event queue. Further events are dropped: the popup is gone, its notification stays unread.
 pub const MAX_EVENTS: usize = 256;
-/// How long a request may take, its time in the queue included.
+/// The deadline of a request, including its time in the queue.
 pub const REPLY_DEADLINE: Duration = Duration::from_secs(5);
 
 /// A handle to the desktop. Clones share one worker, which ends with the last of them.
@@ -53,15 +48,16 @@ pub const REPLY_DEADLINE: Duration = Duration::from_secs(5);
 pub struct Desktop {
     requests: mpsc::Sender<DesktopRequest>,
     deadline: Duration,
-    shown: Arc<AtomicUsize>,
+    popup_count: Arc<AtomicUsize>,
 }
 
 impl Desktop {
-    /// Starts the worker, which connects at once if there are known popups, else at the first request. Has to be called inside a tokio runtime.
+    /// Starts the worker, which connects at once if there are known popups, else at the first request. Must be called inside a
+    /// tokio runtime.
     ///
-    /// The address is that of the session bus (`DBUS_SESSION_BUS_ADDRESS`, or `unix:path=$XDG_RUNTIME_DIR/bus`);
-    /// without one every request is answered with [`Error::NoBus`]. macOS needs none. The known popups are those an earlier hub has shown
-    /// and this one may replace or withdraw, or the person may click. The deadline is [`REPLY_DEADLINE`] outside of tests.
+    /// `address` is the session bus (`DBUS_SESSION_BUS_ADDRESS`, or `unix:path=$XDG_RUNTIME_DIR/bus`); without one every request
+    /// fails with [`Error::NoBus`]. macOS needs none. `known` are the popups of an earlier hub, which this one may replace or
+    /// withdraw, and which the person may click. `deadline` is [`REPLY_DEADLINE`] outside of tests.
     pub fn new(
         address: Option<String>,
         known: Vec<PreviousPopup>,
@@ -69,49 +65,48 @@ impl Desktop {
     ) -> (Self, mpsc::Receiver<DesktopEvent>) {
         let (requests, queue) = mpsc::channel(MAX_QUEUED);
         let (events, receiver) = mpsc::channel(MAX_EVENTS);
-        let shown = Arc::new(AtomicUsize::new(known.len()));
-        tokio::spawn(worker::run(address, known, deadline, queue, events, Arc::clone(&shown)));
-        (Self { requests, deadline, shown }, receiver)
+        let popup_count = Arc::new(AtomicUsize::new(known.len()));
+        tokio::spawn(worker::run(address, known, deadline, queue, events, Arc::clone(&popup_count)));
+        (Self { requests, deadline, popup_count }, receiver)
     }
 
-    /// How many popups may be on the screen, as far as the server reported. On macOS none are counted: it does not report clicks.
-    pub fn shown(&self) -> usize {
-        if cfg!(target_os = "macos") { 0 } else { self.shown.load(Ordering::Relaxed) }
+    /// The number of popups on the screen, as far as the server has reported. Always 0 on macOS, which does not report clicks.
+    pub fn popup_count(&self) -> usize {
+        if cfg!(target_os = "macos") { 0 } else { self.popup_count.load(Ordering::Relaxed) }
     }
 
-    /// Which server would show a popup at that address, in words. Nothing is shown, and no server is started.
+    /// Describes the server that would show a popup at that address. Shows nothing and starts no server.
     #[cfg(not(target_os = "macos"))]
     pub async fn describe(address: &str, deadline: Duration) -> Result<String, Error> {
-        let asked = async { bus::BusConnection::connect(address).await?.describe().await };
-        tokio::time::timeout(deadline, asked).await.unwrap_or(Err(Error::NoAnswer(deadline)))
+        let query = async { bus::BusConnection::connect(address).await?.describe().await };
+        tokio::time::timeout(deadline, query).await.unwrap_or(Err(Error::NoAnswer(deadline)))
     }
 
-    /// Which server would show a popup. That of macOS is always there.
+    /// Describes the server that would show a popup.
     #[cfg(target_os = "macos")]
     #[expect(clippy::unused_async, reason = "elsewhere the server is asked")]
     pub async fn describe(_address: &str, _deadline: Duration) -> Result<String, Error> {
         Ok("Notification Center shows banners".to_owned())
     }
 
-    /// Whether the server at that address keeps popups back, because the person does not want to be disturbed. `false` where
-    /// it does not say.
+    /// Returns true if the server at that address is in do-not-disturb mode, and false if it does not say.
     pub async fn is_paused(address: &str, deadline: Duration) -> bool {
         #[cfg(not(target_os = "macos"))]
-        let asked = async {
+        let query = async {
             match bus::BusConnection::connect(address).await {
                 Ok(connection) => connection.is_paused().await,
                 Err(_) => false,
             }
         };
         #[cfg(target_os = "macos")]
-        let asked = async {
+        let query = async {
             let _ = address;
             false
         };
-        tokio::time::timeout(deadline, asked).await.unwrap_or(false)
+        tokio::time::timeout(deadline, query).await.unwrap_or(false)
     }
 
-    /// Uses another bus from now on, if it has a notification server and the present one has none.
+    /// Switches to another bus, if it has a notification server and the current one has none.
     pub async fn use_bus(&self, address: String) -> Result<(), Error> {
         let (answer, answered) = oneshot::channel();
         let sent = self.requests.send(DesktopRequest::UseBus { address, answer }).await;
@@ -120,7 +115,7 @@ impl Desktop {
         answered.await.unwrap_or_else(|_| Err(ended()))
     }
 
-    /// Where popups are shown at present. Nothing is shown, and no server is started.
+    /// Describes where popups are shown. Shows nothing and starts no server.
     pub async fn status(&self) -> DesktopStatus {
         let (answer, answered) = oneshot::channel();
         // If it cannot be sent, the answer is dropped with it.
@@ -131,10 +126,10 @@ impl Desktop {
         })
     }
 
-    /// Shows a popup, in place of the last one with the same key (on macOS beside it). Gives where it is shown, to be
-    /// kept for [`Desktop::new`].
+    /// Shows a popup, in place of the last one with the same key (on macOS beside it). The caller keeps the result for
+    /// [`Desktop::new`] of the next hub.
     ///
-    /// A caller that drops this future no longer wants the popup: it is not shown, or taken back where that can be done.
+    /// If the caller drops this future, the popup is not shown, or withdrawn where that is possible.
     pub async fn show(&self, popup: Popup) -> Result<DisplayedPopup, Error> {
         let by = Instant::now() + self.deadline;
         let (answer, answered) = oneshot::channel();
@@ -150,15 +145,14 @@ impl Desktop {
         }
     }
 
-    /// Takes a popup back, after everything that was asked for before, even if the caller drops the answer: it is gone, as
-    /// unknown ones and those of another server are, or it could not be taken back, as on macOS. A caller who waits also
-    /// waits for room in the queue.
+    /// Closes a popup, after all requests that were queued before. It is queued at once where there is room, so the future may be
+    /// dropped. Succeeds for unknown popups and those of another server; fails on macOS.
     pub fn withdraw(&self, id: MessageId) -> impl Future<Output = Result<(), Error>> + Send + use<> {
         let (answer, answered) = oneshot::channel();
-        let refused = self.requests.try_send(DesktopRequest::Withdraw { id, answer }).err();
+        let unsent = self.requests.try_send(DesktopRequest::Withdraw { id, answer }).err();
         let requests = self.requests.clone();
         async move {
-            let sent = match refused {
+            let sent = match unsent {
                 Some(request) => requests.send(request.into_inner()).await.is_ok(),
                 None => true,
             };

@@ -1,4 +1,4 @@
-//! Calls that wait for a disk: each on a thread, with a deadline.
+//! Runs calls that wait for a disk on a thread, with a deadline.
 //!
 //! The server of a network disk may have gone. A thread that then looks into a directory or starts a program there waits
 //! until the server is back, perhaps for ever, and no signal helps. The caller here goes on at its deadline. The thread
@@ -18,10 +18,10 @@ use tokio::time::{Instant, timeout_at};
 /// answers within milliseconds; one that has to spin up first costs no more than a program above the limit.
 const SLOW: Duration = Duration::from_secs(1);
 
-/// The right to run beside a limited number of others.
+/// A slot among a limited number of deliveries.
 pub(crate) type Permit = Option<OwnedSemaphorePermit>;
 
-/// How many calls hang at each place. Shared by the whole process, as its threads are.
+/// The number of hanging calls per place. One for the whole process, as its threads are.
 static HANGING: Mutex<Option<HashMap<String, usize>>> = Mutex::new(None);
 
 fn hanging() -> MutexGuard<'static, Option<HashMap<String, usize>>> {
@@ -34,12 +34,12 @@ pub(crate) struct Call {
     place: String,
     given_up: AtomicBool,
     is_over: AtomicBool,
-    /// Whether it is counted among those that hang.
+    /// Counted in [`HANGING`].
     is_counted: AtomicBool,
 }
 
 impl Call {
-    /// Whether the caller has gone on without it: whatever it does now is too late.
+    /// Returns true if the caller has stopped waiting. The result will be dropped.
     pub(crate) fn is_given_up(&self) -> bool {
         self.given_up.load(Ordering::Relaxed)
     }
@@ -80,7 +80,7 @@ impl Drop for Caller {
     }
 }
 
-/// Does something that waits for the disk of a place, until a deadline.
+/// Runs `work`, which waits for the disk of `place`, and waits for it until a deadline.
 pub(crate) async fn call<T: Send + 'static>(
     place: String,
     until: Instant,

@@ -1,4 +1,4 @@
-//! What can go wrong with a delivery.
+//! Errors of delivery channels.
 
 use std::io;
 use std::path::PathBuf;
@@ -8,13 +8,13 @@ use std::time::Duration;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The path names something that is no terminal. Nothing was written into it.
+    /// The path is not a terminal. Nothing was written.
     #[error("{} is not a terminal", path.display())]
     NotATerminal {
-        /// What was named.
+        /// The path.
         path: PathBuf,
     },
-    /// The terminal belongs to another user. Nothing was written into it.
+    /// The terminal belongs to another user. Nothing was written.
     #[error("{} belongs to another user (uid {owner}, not {own})", path.display())]
     NotOurs {
         /// The terminal.
@@ -24,7 +24,7 @@ pub enum Error {
         /// The user of this process.
         own: u32,
     },
-    /// The device is the terminal of another session by now. Nothing was written into it.
+    /// The device is now the terminal of another session. Nothing was written.
     #[error("{} now belongs to another session", path.display())]
     OtherSession {
         /// The device.
@@ -35,7 +35,7 @@ pub enum Error {
     Terminal {
         /// The terminal.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
     /// The terminal takes no output: stopped with Ctrl-S, or no process reads it.
@@ -43,15 +43,15 @@ pub enum Error {
     TerminalStopped {
         /// The terminal.
         path: PathBuf,
-        /// How much it took.
+        /// Bytes that were written.
         written: usize,
-        /// How much there was.
+        /// Length of the sequence.
         of: usize,
     },
     /// There is no session bus, so there are no desktop notifications.
     #[error("no session bus: {0}")]
     NoBus(String),
-    /// The queue is full; nothing was queued.
+    /// The request queue is full.
     #[error("the desktop is busy: {0} requests are waiting")]
     Busy(usize),
     /// The other side did not answer in time.
@@ -60,23 +60,23 @@ pub enum Error {
     /// The notification server refused, or there is none.
     #[error("the notification server: {0}")]
     Desktop(String),
-    /// The desktop keeps what it shows, as that of macOS does.
+    /// The desktop cannot remove popups, as on macOS.
     #[error("this desktop cannot remove a popup")]
     CannotWithdraw,
-    /// No program is installed that could play a sound.
+    /// No installed program can play the sound.
     #[error("no program to play {what}: install {install}")]
     NoPlayer {
-        /// What was to be played.
+        /// The sound.
         what: String,
-        /// What would help.
+        /// The programs that could play it.
         install: &'static str,
     },
-    /// A program failed, in words.
+    /// A program failed.
     #[error("{program}: {why}")]
     Program {
-        /// Which.
+        /// The name of the program.
         program: String,
-        /// Exit status and what it complained about, or why it could not run.
+        /// The exit status and the first line of standard error, or why it could not run.
         why: String,
     },
     /// The address of a webhook cannot be used. It is not repeated here, because it may be a secret itself.
@@ -87,33 +87,33 @@ pub enum Error {
     Secret {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The reason.
         why: String,
     },
-    /// The webhook does not want it; trying again would not help.
+    /// The server rejected the request; a retry would not help.
     #[error("{host} rejected it: {why}")]
     Refused {
-        /// Who.
+        /// The host of the webhook.
         host: String,
-        /// The status, and the first line of what it said.
+        /// The status and the first line of the body.
         why: String,
     },
-    /// The webhook cannot take it now; trying again may help.
+    /// The server is unreachable or busy; a retry may help.
     #[error("{host} did not accept it: {why}")]
     Later {
-        /// Who.
+        /// The host of the webhook.
         host: String,
-        /// What happened.
+        /// The reason.
         why: String,
-        /// When to come back, if it said so.
+        /// The `Retry-After` of the server.
         after: Option<Duration>,
     },
-    /// The webhook did not take it, and it was tried often enough.
+    /// All attempts failed.
     #[error("gave up after {attempts} attempts: {last}")]
     GaveUp {
-        /// How often it was tried.
+        /// The number of attempts.
         attempts: u32,
-        /// What happened at last.
+        /// The error of the last attempt.
         last: Box<Self>,
     },
 }

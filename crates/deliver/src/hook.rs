@@ -6,30 +6,29 @@ use std::time::Duration;
 use ringer_core::policy::{HookAnswer, HookInput, HookPatch};
 use ringer_term::escape_json;
 
-use crate::environment::Variables;
-use crate::program::{Output, Program};
+use crate::program::{Output, Program, Variables};
 
-/// The most a hook may write. One that writes more is ended, and its patch lost.
+/// The longest answer of a hook. A hook that writes more is killed, and its patch is lost.
 pub const MAX_ANSWER: usize = 1024 * 1024;
 
-/// How long a hook may take unless its configuration sets another time: long enough for a script that asks a service.
+/// The timeout of a hook whose configuration sets none: long enough for a script that queries a service.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// A hook program, ready to be run.
+/// A hook program and how to run it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HookProgram {
-    /// Its name.
+    /// The name of the hook in the settings.
     pub id: String,
     /// The program and its arguments.
     pub argv: Vec<String>,
-    /// Where it runs.
+    /// The working directory.
     pub directory: PathBuf,
-    /// How long it may take.
+    /// When the hook is killed.
     pub timeout: Duration,
 }
 
 impl HookProgram {
-    /// Asks the hook about a notification. Whatever it does, there is an answer, and within its time.
+    /// Runs the hook for a notification. Whatever the program does, this returns an answer within the timeout.
     pub async fn run(&self, hook_input: &HookInput) -> HookAnswer {
         let input = match serde_json::to_string(hook_input) {
             Ok(json) => escape_json(&json).into_owned(),
@@ -40,7 +39,7 @@ impl HookProgram {
             directory: self.directory.clone(),
             environment: variables(hook_input, &input),
             input: input.into_bytes(),
-            output: Output::Kept { most: MAX_ANSWER },
+            output: Output::Captured { limit: MAX_ANSWER },
             timeout: self.timeout,
         };
         match program.run().await.into_result(self.timeout) {
@@ -62,7 +61,7 @@ fn variables(hook_input: &HookInput, json: &str) -> Vec<(String, String)> {
         .into_pairs()
 }
 
-/// Nothing is no change; anything else is a patch or a failure.
+/// An empty answer changes nothing; anything else is a patch or a failure.
 fn read_answer(stdout: &[u8]) -> HookAnswer {
     let answer = stdout.trim_ascii();
     if answer.is_empty() {

@@ -7,7 +7,7 @@
 //! | a sound | [`Sound`] |
 //! | the person's command | [`PersonCommand`] |
 //! | ntfy, Slack, Discord, JSON over HTTP | [`Webhook`] |
-//! | a policy hook, which may change what is said | [`HookProgram`] |
+//! | a policy hook, which may change the notification | [`HookProgram`] |
 //!
 //! ```no_run
 //! use ringer_deliver::{Desktop, DesktopEvent, Note, Popup, REPLY_DEADLINE};
@@ -16,7 +16,7 @@
 //! let address = std::env::var("DBUS_SESSION_BUS_ADDRESS").ok();
 //! let (desktop, mut events) = Desktop::new(address, Vec::new(), REPLY_DEADLINE);
 //! let shown = desktop.show(Popup::of(&note)).await?;
-//! println!("popup {} of {}", shown.shown.number, shown.shown.server);
+//! println!("popup {} of {}", shown.handle.number, shown.handle.server);
 //! if let Some(DesktopEvent::Dismissed(id)) = events.recv().await {
 //!     println!("{id} was read on the desktop");
 //! }
@@ -33,7 +33,7 @@
 //! # Its bounds
 //!
 //! Everything has a deadline, and dropping a future ends what it began. A program: its timeout, [`MAX_ANSWER`] of
-//! answer, [`MAX_STDERR`] of complaint. The desktop: [`MAX_QUEUED`] requests, [`MAX_POPUPS`] popups remembered,
+//! answer, [`MAX_STDERR`] of standard error. The desktop: [`MAX_QUEUED`] requests, [`MAX_POPUPS`] popups remembered,
 //! [`MAX_EVENTS`] events unread. A webhook: [`ATTEMPT_TIMEOUT`] an attempt, [`MAX_ANSWER_BODY`] of answer,
 //! [`MAX_PAUSE`] between attempts.
 
@@ -42,7 +42,6 @@
 mod command;
 mod desktop;
 mod disk;
-mod environment;
 mod error;
 mod hook;
 mod note;
@@ -59,7 +58,7 @@ pub use desktop::{
 pub use error::Error;
 pub use hook::{DEFAULT_TIMEOUT, HookProgram, MAX_ANSWER};
 pub use note::Note;
-pub use program::{DRAIN_AFTER_EXIT, Ended, KILL_AFTER, MAX_STDERR, Output, Program};
+pub use program::{DRAIN_AFTER_EXIT, KILL_AFTER, MAX_STDERR, Output, Program, ProgramOutcome};
 pub use sound::{SOUND_TIMEOUT, Sound};
 pub use webhook::{
     ATTEMPT_TIMEOUT, MAX_ANSWER_BODY, MAX_PAUSE, MAX_SECRET, SecretFile, Service, Webhook, WebhookRequest,

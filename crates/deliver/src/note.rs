@@ -1,4 +1,4 @@
-//! The notification as all delivery channels get it.
+//! The notification that every delivery channel sends.
 
 use ringer_core::engine::Delivery;
 use ringer_core::message::{ShownKind, SurfaceId, WorkspaceId};
@@ -6,25 +6,25 @@ use ringer_core::{MessageId, Sender};
 use ringer_term::mask_secrets;
 use serde::Serialize;
 
-/// A notification as the delivery channels get it: without known secrets, because each of them may leave this machine or be seen
-/// by others. Else the text is as it was sent: each channel sanitises it for itself.
+/// A notification for the delivery channels. Known secrets are masked, because a channel may leave this machine or be seen by
+/// others. Otherwise the text is as it was sent: each channel sanitises it for its own output.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Note {
-    /// The notification.
+    /// The id of the notification.
     pub id: MessageId,
-    /// What it is about.
+    /// The kind of notification.
     pub kind: ShownKind,
-    /// Who sent it.
+    /// The sender.
     pub sender: Sender,
-    /// A heading; may be empty.
+    /// The heading; may be empty.
     pub title: String,
-    /// A second heading; may be empty.
+    /// The second heading; may be empty.
     pub subtitle: String,
     /// The text.
     pub body: String,
-    /// The workspace where it rings.
+    /// The workspace in which it rings.
     pub workspace: WorkspaceId,
-    /// The surface where it rings, if one is known.
+    /// The surface on which it rings, if known.
     pub surface: Option<SurfaceId>,
 }
 

@@ -15,17 +15,16 @@ use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::disk::{self, Call, Permit};
 
-/// The most that is kept of what a program complains about. The rest is read and dropped.
+/// How much of standard error is kept. The rest is read and dropped.
 pub const MAX_STDERR: usize = 64 * 1024;
-/// How long a program may run after SIGTERM before SIGKILL.
+/// Time between SIGTERM and SIGKILL.
 pub const KILL_AFTER: Duration = Duration::from_millis(750);
-/// How long the output of a program that has ended is still read: a grandchild may hold it open for ever.
+/// How long the output is read after the program has exited: a grandchild may hold the pipe open for ever.
 pub const DRAIN_AFTER_EXIT: Duration = Duration::from_millis(500);
-/// How long a killed program may take to be gone. One stuck in the kernel is left to the runtime to reap.
+/// How long to wait for a killed program. One that is stuck in the kernel is left to the runtime to reap.
 const REAP_WITHIN: Duration = Duration::from_secs(1);
-/// The size of one read.
 const READ_CHUNK: usize = 16 * 1024;
-/// How many reads may follow the last moment: more than any pipe holds.
+/// How many reads may follow the deadline: more than any pipe holds.
 const MAX_DRAIN_READS: usize = 256;
 
 /// A program to run.
@@ -33,50 +32,50 @@ const MAX_DRAIN_READS: usize = 256;
 pub struct Program {
     /// The program and its arguments.
     pub argv: Vec<String>,
-    /// Where it runs.
+    /// The working directory.
     pub directory: PathBuf,
     /// Added to the environment of this process.
     pub environment: Vec<(String, String)>,
-    /// What it reads on its standard input. It need not read it.
+    /// The standard input. A program that does not read it is no error.
     pub input: Vec<u8>,
-    /// What becomes of its standard output.
+    /// What happens to the standard output.
     pub output: Output,
-    /// How long it may run.
+    /// When the program is killed.
     pub timeout: Duration,
 }
 
-/// What becomes of a program's standard output.
+/// What happens to a program's standard output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Output {
-    /// It is not read.
+    /// It goes to `/dev/null`.
     Ignored,
-    /// It is kept. A program that writes more than this is ended.
-    Kept {
+    /// It is returned. A program that writes more than the limit is killed.
+    Captured {
         /// In bytes.
-        most: usize,
+        limit: usize,
     },
 }
 
-/// What became of a program.
+/// How a program ended.
 #[derive(Debug)]
-pub enum Ended {
-    /// It ended by itself, or another process killed it.
+pub enum ProgramOutcome {
+    /// It exited by itself, or another process killed it.
     Exited {
-        /// How.
+        /// The exit status or signal.
         status: ExitStatus,
-        /// What it said.
+        /// The standard output, if it was captured.
         stdout: Vec<u8>,
-        /// What it complained about, up to [`MAX_STDERR`].
+        /// The standard error, up to [`MAX_STDERR`].
         stderr: Vec<u8>,
     },
-    /// It took too long and was ended.
+    /// It exceeded its timeout and was killed.
     TimedOut {
-        /// What it complained about.
+        /// The standard error.
         stderr: Vec<u8>,
     },
-    /// It wrote more than its limit and was ended.
+    /// It wrote more than the limit and was killed.
     OutputTooLong {
-        /// What it complained about.
+        /// The standard error.
         stderr: Vec<u8>,
     },
     /// It could not be started.
@@ -84,25 +83,25 @@ pub enum Ended {
 }
 
 impl Program {
-    /// Runs it. Takes at most its timeout and a few seconds more, whatever it does.
+    /// Runs the program. Takes at most its timeout and a few seconds more, whatever the program does.
     ///
     /// When this future is dropped, the program and its whole process group are killed.
-    pub async fn run(self) -> Ended {
+    pub async fn run(self) -> ProgramOutcome {
         self.run_with_permit(&mut None).await
     }
 
-    /// The same, with a permit that is released early where the disk makes the start slow.
-    pub(crate) async fn run_with_permit(self, permit: &mut Permit) -> Ended {
+    /// Like [`run`](Self::run), releasing the permit early if the disk delays the start.
+    pub(crate) async fn run_with_permit(self, permit: &mut Permit) -> ProgramOutcome {
         let mut until = Instant::now() + self.timeout;
         let output = self.output;
         let program = self.argv.first().map_or("", String::as_str);
         let place = format!("{program} in {}", self.directory.display());
-        // Starting waits for the directory and the program's file, and either may lie on a disk that hangs. What is
-        // started too late is dropped with the result, and killed by that.
+        // Starting waits for the directory and the program's file, and either may lie on a disk that hangs. A program that is
+        // started after the deadline is dropped with the result, which kills it.
         let start = move |call: &Call| self.start(call).map(|(group, child)| (group, child, self.input));
         let (mut group, mut child, input) = match disk::call(place, until, permit, start).await.flatten() {
             Ok(started) => started,
-            Err(error) => return Ended::NotStarted(error),
+            Err(error) => return ProgramOutcome::NotStarted(error),
         };
         let mut pipes = Pipes::of(&mut child, input, output);
         let mut exited = None;
@@ -117,11 +116,11 @@ impl Program {
                 biased;
                 status = child.wait(), if exited.is_none() => match status {
                     Ok(status) => {
-                        group.is_reaped();
+                        group.mark_reaped();
                         exited = Some(status);
                         until = until.min(Instant::now() + DRAIN_AFTER_EXIT);
                     }
-                    Err(error) => return Ended::NotStarted(error),
+                    Err(error) => return ProgramOutcome::NotStarted(error),
                 },
                 () = sleep_until(until) => match exited {
                     Some(status) => {
@@ -131,7 +130,7 @@ impl Program {
                     None => break,
                 },
                 () = pipes.step(), if pipes.are_open() => {
-                    if pipes.stdout.is_over() {
+                    if pipes.stdout.is_over_limit {
                         break;
                     }
                 }
@@ -139,11 +138,15 @@ impl Program {
         }
         group.end(&mut child, &mut pipes).await;
         let stderr = pipes.stderr.kept;
-        if pipes.stdout.over { Ended::OutputTooLong { stderr } } else { Ended::TimedOut { stderr } }
+        if pipes.stdout.is_over_limit {
+            ProgramOutcome::OutputTooLong { stderr }
+        } else {
+            ProgramOutcome::TimedOut { stderr }
+        }
     }
 
-    /// The group comes first, so that it is also dropped first: it is killed while the program's number is its own.
-    fn start(&self, call: &Call) -> io::Result<(Group, Child)> {
+    /// The group comes first, so that it is also dropped first: it is killed before the child is reaped and its pid reused.
+    fn start(&self, call: &Call) -> io::Result<(ProcessGroup, Child)> {
         let Some((program, arguments)) = self.argv.split_first() else {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "no program is named"));
         };
@@ -163,13 +166,13 @@ impl Program {
             .stdin(Stdio::piped())
             .stdout(match self.output {
                 Output::Ignored => Stdio::null(),
-                Output::Kept { .. } => Stdio::piped(),
+                Output::Captured { .. } => Stdio::piped(),
             })
             .stderr(Stdio::piped())
             .process_group(0)
             .kill_on_drop(true)
             .spawn()?;
-        Ok((Group::of(&child), child))
+        Ok((ProcessGroup::of(&child), child))
     }
 
     /// Reads the beginning of the program's file. If its disk hangs, this thread hangs; otherwise the forked child
@@ -191,39 +194,38 @@ impl Program {
     }
 }
 
-/// Where programs without a slash are looked for, as `exec` does it.
+/// The directories that `exec` searches for a program without a slash.
 fn search_path() -> Vec<PathBuf> {
     std::env::var_os("PATH").map(|path| std::env::split_paths(&path).collect()).unwrap_or_default()
 }
 
 /// The process group of a running program, killed when this is dropped before the program was reaped.
-struct Group(Option<Pid>);
+struct ProcessGroup(Option<Pid>);
 
-impl Group {
+impl ProcessGroup {
     fn of(child: &Child) -> Self {
         Self(child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw))
     }
 
-    /// From now on the number may be another process's.
-    fn is_reaped(&mut self) {
+    /// Disarms the group: from now on the pid may belong to another process.
+    fn mark_reaped(&mut self) {
         self.0 = None;
     }
 
     fn signal(&self, signal: Signal) {
         if let Some(group) = self.0 {
-            // Gone already is as good.
+            // A group that has already exited is fine, too.
             let _ = kill_process_group(group, signal);
         }
     }
 
-    /// Asks the whole group to end, and kills what is left of it after [`KILL_AFTER`].
+    /// Sends SIGTERM to the group, and SIGKILL to what is left of it after [`KILL_AFTER`].
     ///
-    /// The program itself is not reaped in between: as long as it is a zombie, its number cannot become that of
-    /// another group.
+    /// The program itself is not reaped in between: while it is a zombie, its pid cannot become the id of another group.
     async fn end(&mut self, child: &mut Child, pipes: &mut Pipes) {
         self.signal(Signal::TERM);
         let until = Instant::now() + KILL_AFTER;
-        // A program that has closed all its pipes has most likely ended; then there is no need to wait.
+        // A program that has closed all its pipes has most likely exited, so there is no need to wait.
         while !pipes.are_closed() {
             tokio::select! {
                 () = sleep_until(until) => break,
@@ -232,18 +234,18 @@ impl Group {
         }
         self.signal(Signal::KILL);
         if timeout(REAP_WITHIN, child.wait()).await.is_ok() {
-            self.is_reaped();
+            self.mark_reaped();
         }
     }
 }
 
-impl Drop for Group {
+impl Drop for ProcessGroup {
     fn drop(&mut self) {
         self.signal(Signal::KILL);
     }
 }
 
-/// The ends of a program's standard streams.
+/// Our ends of a program's standard streams.
 struct Pipes {
     stdin: Option<ChildStdin>,
     input: Vec<u8>,
@@ -254,15 +256,15 @@ struct Pipes {
 
 impl Pipes {
     fn of(child: &mut Child, input: Vec<u8>, output: Output) -> Self {
-        let most = match output {
+        let limit = match output {
             Output::Ignored => 0,
-            Output::Kept { most } => most,
+            Output::Captured { limit } => limit,
         };
         Self {
             stdin: child.stdin.take().filter(|_| !input.is_empty()),
             input,
             written: 0,
-            stdout: Capture::new(child.stdout.take(), most),
+            stdout: Capture::new(child.stdout.take(), limit),
             stderr: Capture::new(child.stderr.take(), MAX_STDERR),
         }
     }
@@ -271,18 +273,17 @@ impl Pipes {
         self.stdin.is_some() || !self.are_closed()
     }
 
-    /// Whether both output pipes are closed.
     fn are_closed(&self) -> bool {
         self.stdout.from.is_none() && self.stderr.from.is_none()
     }
 
-    /// Moves some bytes one way or the other. May be dropped at any time without losing any.
+    /// Moves some bytes one way or the other. Cancel-safe: no byte is lost if the future is dropped.
     async fn step(&mut self) {
         let rest = self.input.get(self.written..).unwrap_or_default();
         tokio::select! {
             written = write(&mut self.stdin, rest) => match written {
                 Ok(count) if count > 0 && count < rest.len() => self.written += count,
-                // All of it is written, or the program does not want it: that is its own affair.
+                // All of it is written, or the program does not read it, which is no error.
                 _ => self.stdin = None,
             },
             () = self.stdout.read() => {}
@@ -290,7 +291,7 @@ impl Pipes {
         }
     }
 
-    /// Takes what is there already, without waiting: on a busy machine this task may be late, and not the program.
+    /// Reads what is already in the pipes, without waiting: on a busy machine this task may be late, not the program.
     /// Bounded, because a grandchild may go on writing.
     async fn drain(&mut self) {
         for _ in 0..MAX_DRAIN_READS {
@@ -300,8 +301,8 @@ impl Pipes {
         }
     }
 
-    fn exited(self, status: ExitStatus) -> Ended {
-        Ended::Exited { status, stdout: self.stdout.kept, stderr: self.stderr.kept }
+    fn exited(self, status: ExitStatus) -> ProgramOutcome {
+        ProgramOutcome::Exited { status, stdout: self.stdout.kept, stderr: self.stderr.kept }
     }
 }
 
@@ -312,22 +313,18 @@ async fn write(stdin: &mut Option<ChildStdin>, bytes: &[u8]) -> io::Result<usize
     }
 }
 
-/// One stream of output, kept up to a bound and read to its end.
+/// One stream of output: the first bytes are kept, and it is read to its end.
 struct Capture<R> {
     from: Option<R>,
     kept: Vec<u8>,
-    most: usize,
-    over: bool,
+    limit: usize,
+    is_over_limit: bool,
     chunk: Vec<u8>,
 }
 
 impl<R: AsyncRead + Unpin> Capture<R> {
-    fn new(from: Option<R>, most: usize) -> Self {
-        Self { from, kept: Vec::new(), most, over: false, chunk: vec![0; READ_CHUNK] }
-    }
-
-    fn is_over(&self) -> bool {
-        self.over
+    fn new(from: Option<R>, limit: usize) -> Self {
+        Self { from, kept: Vec::new(), limit, is_over_limit: false, chunk: vec![0; READ_CHUNK] }
     }
 
     async fn read(&mut self) {
@@ -336,30 +333,29 @@ impl<R: AsyncRead + Unpin> Capture<R> {
         };
         match from.read(&mut self.chunk).await {
             Ok(count) if count > 0 => {
-                let room = self.most - self.kept.len();
+                let room = self.limit - self.kept.len();
                 self.kept.extend(self.chunk.iter().take(count.min(room)));
-                self.over |= count > room;
+                self.is_over_limit |= count > room;
             }
             _ => self.from = None,
         }
     }
 }
 
-/// The first line of what a program complained about, fit to be shown.
+/// The first line of standard error, sanitised and shortened for display.
 pub(crate) fn first_line(bytes: &[u8]) -> String {
-    /// Enough to recognise the trouble.
-    const MOST: usize = 200;
+    const MAX_CHARS: usize = 200;
     let text = String::from_utf8_lossy(bytes.get(..4096).unwrap_or(bytes));
     let line = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
     let line = ringer_term::sanitise_line(line);
     let line = line.trim();
-    match line.char_indices().nth(MOST) {
+    match line.char_indices().nth(MAX_CHARS) {
         Some((end, _)) => format!("{}…", &line[..end]),
         None => line.to_owned(),
     }
 }
 
-/// What happened, with the first line of the complaint where there is one.
+/// Appends the first line of standard error, if there is one.
 pub(crate) fn with_stderr(what: String, stderr: &[u8]) -> String {
     match first_line(stderr) {
         line if line.is_empty() => what,
@@ -367,8 +363,8 @@ pub(crate) fn with_stderr(what: String, stderr: &[u8]) -> String {
     }
 }
 
-impl Ended {
-    /// What it said if all went well; otherwise what went wrong, in words.
+impl ProgramOutcome {
+    /// Returns the standard output of a program that succeeded, otherwise an error message.
     pub fn into_result(self, timeout: Duration) -> Result<Vec<u8>, String> {
         match self {
             Self::Exited { status, stdout, .. } if status.success() => Ok(stdout),
@@ -377,6 +373,43 @@ impl Ended {
             Self::OutputTooLong { stderr } => Err(with_stderr("too much output".to_owned(), &stderr)),
             Self::NotStarted(error) => Err(format!("cannot be started: {error}")),
         }
+    }
+}
+
+/// The longest value put into the environment, in bytes. Linux refuses to start a program with one above 128 KiB. The standard
+/// input always has the whole text.
+const MAX_VALUE: usize = 100 * 1024;
+
+/// Hooks that were written for cmux read the second one.
+const PREFIXES: [&str; 2] = ["RINGER_NOTIFICATION_", "CMUX_NOTIFICATION_"];
+
+/// Environment variables for a program, under both prefixes.
+#[derive(Debug, Default)]
+pub(crate) struct Variables(Vec<(String, String)>);
+
+impl Variables {
+    /// Adds a text, without NUL and cut at [`MAX_VALUE`].
+    pub(crate) fn text(mut self, name: &str, value: &str) -> Self {
+        let mut value: String = value.chars().filter(|character| *character != '\0').collect();
+        value.truncate(value.floor_char_boundary(MAX_VALUE));
+        self.push(name, &value);
+        self
+    }
+
+    /// Adds a document, or nothing if it is longer than [`MAX_VALUE`]: half of it could not be parsed.
+    pub(crate) fn document(mut self, name: &str, value: &str) -> Self {
+        if value.len() <= MAX_VALUE {
+            self.push(name, value);
+        }
+        self
+    }
+
+    fn push(&mut self, name: &str, value: &str) {
+        self.0.extend(PREFIXES.iter().map(|prefix| (format!("{prefix}{name}"), value.to_owned())));
+    }
+
+    pub(crate) fn into_pairs(self) -> Vec<(String, String)> {
+        self.0
     }
 }
 
@@ -390,5 +423,26 @@ mod tests {
         assert_eq!(first_line(&[b'x'; 9000]).chars().count(), 201);
         assert_eq!(first_line(b"\xff\xfe"), "\u{fffd}\u{fffd}");
         assert_eq!(with_stderr("exit status: 1".to_owned(), b" \n"), "exit status: 1");
+    }
+
+    #[test]
+    fn both_prefixes_without_nul_and_bounded() {
+        let pairs = Variables::default()
+            .text("TITLE", "a\0b")
+            .text("BODY", &"é".repeat(MAX_VALUE))
+            .document("POLICY_JSON", &"x".repeat(MAX_VALUE + 1))
+            .into_pairs();
+        let names: Vec<&str> = pairs.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(
+            names,
+            [
+                "RINGER_NOTIFICATION_TITLE",
+                "CMUX_NOTIFICATION_TITLE",
+                "RINGER_NOTIFICATION_BODY",
+                "CMUX_NOTIFICATION_BODY"
+            ]
+        );
+        assert_eq!(pairs[0].1, "ab");
+        assert_eq!(pairs[2].1.len(), MAX_VALUE);
     }
 }

@@ -1,4 +1,4 @@
-//! A sound, by whatever plays sounds on this machine.
+//! Plays a sound with a program that is installed on this machine.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -12,10 +12,10 @@ use crate::disk;
 use crate::error::Error;
 use crate::program::{Output, Program};
 
-/// How long a sound may play, with everything that is tried.
+/// How long a sound may play, including all players that are tried.
 pub const SOUND_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The sound of the freedesktop theme, for machines without libcanberra; on macOS one that it brings along.
+/// The message sound of the freedesktop theme, for machines without libcanberra; on macOS a sound of the system.
 const THEME_FILE: &str = if cfg!(target_os = "macos") {
     "/System/Library/Sounds/Glass.aiff"
 } else {
@@ -37,14 +37,14 @@ pub enum Sound {
 }
 
 impl Sound {
-    /// Plays it with the first program of this search path that can. One that is installed but fails (a sound server
-    /// that does not run) gives way to the next.
+    /// Plays the sound with the first player on this search path that succeeds. A player that fails, perhaps because its sound
+    /// server is not running, is followed by the next.
     pub async fn play(&self, path: &OsStr) -> Result<(), Error> {
         self.play_with_permit(path, None).await
     }
 
-    /// The same, with a permit that is released when it has ended, and early where a disk that hangs keeps it from
-    /// starting.
+    /// Like [`play`](Self::play), holding a permit until the player has exited. The permit is released early if a hanging disk
+    /// delays the start.
     pub async fn play_with_permit(
         &self,
         path: &OsStr,
@@ -58,11 +58,11 @@ impl Sound {
             Self::File(file) => format!("{} or of {}", file.display(), path.display()),
             Self::Off | Self::Theme => path.display().to_string(),
         };
-        let found = disk::call(place, until, &mut permit, move |_| sound.candidates(&path)).await;
-        let found = found.unwrap_or_else(|error| {
+        let players = disk::call(place, until, &mut permit, move |_| sound.candidates(&path)).await;
+        let players = players.unwrap_or_else(|error| {
             Err(Error::Program { program: "the search for a player".to_owned(), why: error.to_string() })
         });
-        for argv in found? {
+        for argv in players? {
             let left = until.saturating_duration_since(Instant::now());
             let program = Program {
                 argv: argv.clone(),
@@ -83,22 +83,22 @@ impl Sound {
         last.map_or(Ok(()), Err)
     }
 
-    /// The program of this search path that would play it.
+    /// The player that would be tried first.
     pub fn player(&self, path: &OsStr) -> Option<String> {
         self.candidates(path).ok()?.into_iter().next()?.into_iter().next()
     }
 
-    /// The programs that could play it, best first; none for no sound.
+    /// The command lines that could play the sound, best first; none for [`Off`](Self::Off).
     fn candidates(&self, path: &OsStr) -> Result<Vec<Vec<String>>, Error> {
-        let (found, what, install) = match self {
+        let (players, what, install) = match self {
             Self::Off => return Ok(Vec::new()),
             Self::Theme => {
-                let mut found = theme_players(path);
+                let mut players = theme_players(path);
                 if Path::new(THEME_FILE).is_file() {
-                    found.extend(file_players(path, Path::new(THEME_FILE)));
+                    players.extend(file_players(path, Path::new(THEME_FILE)));
                 }
                 let install = "canberra-gtk-play, or pw-play or paplay and the sound-theme-freedesktop";
-                (found, "the theme's sound".to_owned(), install)
+                (players, "the theme's sound".to_owned(), install)
             }
             Self::File(file) => {
                 if !file.is_file() {
@@ -108,7 +108,7 @@ impl Sound {
                 (file_players(path, file), file.display().to_string(), "pw-play, paplay or aplay")
             }
         };
-        if found.is_empty() { Err(Error::NoPlayer { what, install }) } else { Ok(found) }
+        if players.is_empty() { Err(Error::NoPlayer { what, install }) } else { Ok(players) }
     }
 }
 
@@ -121,9 +121,9 @@ fn theme_players(path: &OsStr) -> Vec<Vec<String>> {
 
 fn file_players(path: &OsStr, file: &Path) -> Vec<Vec<String>> {
     let extension = file.extension().and_then(OsStr::to_str).unwrap_or_default().to_ascii_lowercase();
-    // It plays what it does not know as raw samples: loud noise.
+    // aplay plays unknown formats as raw samples: loud noise.
     let aplay_knows = matches!(extension.as_str(), "wav" | "au" | "voc");
-    // A relative name that begins with a dash is no option; the players run in `/` anyway.
+    // Absolute, so that a name that begins with a dash is no option; the players run in `/` anyway.
     let Some(name) = std::path::absolute(file).ok().and_then(|file| file.to_str().map(str::to_owned)) else {
         return Vec::new();
     };
@@ -135,7 +135,6 @@ fn file_players(path: &OsStr, file: &Path) -> Vec<Vec<String>> {
         .collect()
 }
 
-/// The path of a player, if it is on the search path.
 fn find(path: &OsStr, name: &str) -> Option<String> {
     find_own_program(path, name).ok()?.to_str().map(str::to_owned)
 }
@@ -155,8 +154,8 @@ mod tests {
         directory
     }
 
-    fn names(found: &[Vec<String>]) -> Vec<&str> {
-        found.iter().map(|argv| argv[0].rsplit('/').next().unwrap()).collect()
+    fn names(players: &[Vec<String>]) -> Vec<&str> {
+        players.iter().map(|argv| argv[0].rsplit('/').next().unwrap()).collect()
     }
 
     #[test]

@@ -1,6 +1,4 @@
-//! Writes a sequence to a terminal without ever waiting long for it.
-//!
-//! Which sequence is the business of `ringer-term`; this file only brings it there.
+//! Writes an escape sequence to a terminal, with a deadline. `ringer-term` encodes the sequence.
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind, Write};
@@ -16,10 +14,10 @@ use rustix::io::Errno;
 
 use crate::error::Error;
 
-/// How long a terminal may refuse output before the caller should give up.
+/// The default deadline: how long a terminal may refuse output.
 pub const WRITE_DEADLINE: Duration = Duration::from_secs(2);
-/// How often to look whether another program has written what the terminal did not take at once. Between two pictures of a window
-/// that always draws there is about as much time.
+/// How often to retry the lock of a terminal that another program is writing to. A window that redraws all the time leaves about
+/// this much time between two frames.
 const LOCK_PAUSE: Duration = Duration::from_micros(500);
 
 /// Writes a whole sequence to a terminal that this user owns.
@@ -29,15 +27,15 @@ const LOCK_PAUSE: Duration = Duration::from_micros(500);
 /// in the middle keeps a part; the rest is abandoned, because waiting for a dead reader would be for ever. The terminal
 /// drops an unfinished sequence at the next escape that the program in it writes.
 ///
-/// Nothing is written into the middle of what the window of panes writes to the same terminal.
+/// The terminal is locked meanwhile, so that the sequence does not mix with what the pane window writes to it.
 ///
 /// Anything but a terminal of this user is refused before a byte is written.
 pub async fn write(tty: &Path, bytes: &[u8], deadline: Duration) -> Result<(), Error> {
     write_if(tty, bytes, deadline, || true).await
 }
 
-/// The same, if the device is still the terminal that is meant. That is asked when it is open: devices are used again, but
-/// one that is open stays what it was, so nothing is written to another session's terminal.
+/// Like [`write`], if `is_meant` says that the device is still the same terminal. It is called once the device is open: the
+/// system reuses device names, but not while one is open, so nothing is written to another session's terminal.
 pub async fn write_if(
     tty: &Path,
     bytes: &[u8],
@@ -46,7 +44,7 @@ pub async fn write_if(
 ) -> Result<(), Error> {
     let until = Instant::now() + deadline;
     let (path, owned) = (tty.to_owned(), bytes.to_vec());
-    // A thread of the pool, for two seconds at most: the reactor takes a foreign descriptor only by unsafe code.
+    // On a thread of the pool: the reactor takes a foreign descriptor only by unsafe code.
     let writing = tokio::task::spawn_blocking(move || write_until(&path, &owned, until, is_meant));
     writing.await.unwrap_or_else(|error| {
         Err(Error::Terminal { path: tty.to_owned(), source: io::Error::other(error.to_string()) })
@@ -60,7 +58,7 @@ fn write_until(
     is_meant: impl FnOnce() -> bool,
 ) -> Result<(), Error> {
     let failed = |source| Error::Terminal { path: tty.to_owned(), source };
-    // Opening some devices does something; so look first, and at what was opened once more.
+    // Opening some devices has side effects, so check before opening, and check the opened device again.
     check(tty, &std::fs::metadata(tty).map_err(failed)?)?;
     let mut terminal = open(tty).map_err(failed)?;
     check(tty, &terminal.metadata().map_err(failed)?)?;
@@ -70,7 +68,7 @@ fn write_until(
     if !is_meant() {
         return Err(Error::OtherSession { path: tty.to_owned() });
     }
-    // Held until the terminal is closed.
+    // The lock is released when the terminal is closed.
     while !try_lock_terminal(&terminal) {
         if Instant::now() >= until {
             return Err(Error::TerminalStopped { path: tty.to_owned(), written: 0, of: bytes.len() });
@@ -94,7 +92,7 @@ fn write_until(
     Ok(())
 }
 
-/// Waits until the terminal takes output again. `false` when the time is up.
+/// Waits until the terminal takes output again. Returns false at the deadline.
 fn wait_writable(terminal: &File, until: Instant) -> io::Result<bool> {
     let left = until.saturating_duration_since(Instant::now());
     if left.is_zero() {

@@ -240,7 +240,7 @@ async fn serve(
     let known = store.popups()?.into_iter().map(|popup| PreviousPopup {
         key: popup.key,
         id: popup.id,
-        shown: PopupHandle { number: popup.number, server: popup.server },
+        handle: PopupHandle { number: popup.number, server: popup.server },
         offer: popup.offer,
     });
     let known: Vec<PreviousPopup> = known.collect();

@@ -298,7 +298,7 @@ impl EventLoop {
 
     /// Whether a popup may be on the screen whose click would be lost if the hub ended.
     fn waits_for_clicks(&mut self, now: Duration) -> bool {
-        if self.channels.desktop.shown() == 0 {
+        if self.channels.desktop.popup_count() == 0 {
             return false;
         }
         let since = *self.only_popups_since.get_or_insert(now);

@@ -243,7 +243,7 @@ async fn run(watch: Watch, path: PathBuf) -> WatchOutcome {
         directory: watch.working_directory().to_owned(),
         environment: vec![("RINGER_WATCH_PATH".to_owned(), path.to_string_lossy().into_owned())],
         input: Vec::new(),
-        output: Output::Kept { most: MAX_OUTPUT },
+        output: Output::Captured { limit: MAX_OUTPUT },
         timeout: watch.timeout,
     };
     let result = program.run().await.into_result(watch.timeout);

@@ -1,11 +1,15 @@
-//! Replacing files.
+//! Files: replacing them, noticing that they changed, which file systems other machines use, and how many may be open.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::process;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::SystemTime;
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// Whether a file has to survive a power failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,11 +50,101 @@ pub fn sync_directory(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
 }
 
+/// When a file was changed and how long it is: enough to see that it is another one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FileStamp {
+    modified: SystemTime,
+    length: u64,
+}
+
+/// The stamp of a file. `None` if there is none.
+pub fn file_stamp(path: &Path) -> Option<FileStamp> {
+    let metadata = fs::metadata(path).ok()?;
+    Some(FileStamp { modified: metadata.modified().ok()?, length: metadata.len() })
+}
+
+/// The kernel's numbers of file systems of a network, or of a program that may be one: NFS, SMB, FUSE, 9P, AFS, Coda, Ceph, Lustre, GPFS,
+/// `BeeGFS`, `OrangeFS`, `PanFS`, OCFS2, GFS2, shared folders of a virtual machine.
+#[cfg(target_os = "linux")]
+const SHARED: [u32; 20] = [
+    0x1983_0326,
+    0x6b41_4653,
+    0x7461_636f,
+    0x0116_1970,
+    0xaad7_aaea,
+    0x2003_0528,
+    0x7375_7245,
+    0xbacb_acbc,
+    0x7c7c_6673,
+    0x6969,
+    0x517b,
+    0xff53_4d42,
+    0xfe53_4d42,
+    0x6573_5546,
+    0x0102_1997,
+    0x5346_414f,
+    0x00c3_6400,
+    0x0bd0_0bd0,
+    0x4750_4653,
+    0x786f_4256,
+];
+
+/// Whether a file may be on a file system that other machines use, too. What is not there yet is where its directory is.
+#[cfg(target_os = "linux")]
+pub fn is_on_shared_file_system(path: &Path) -> bool {
+    let found = path.ancestors().find_map(|path| rustix::fs::statfs(path).ok());
+    // The field has another type on each processor. All of these numbers fit into 32 bits.
+    let number = found.and_then(|found| u32::try_from(i128::from(found.f_type) & 0xffff_ffff).ok());
+    number.is_some_and(|number| SHARED.contains(&number))
+}
+
+/// Where the kernel does not tell it in this way.
+#[cfg(not(target_os = "linux"))]
+pub fn is_on_shared_file_system(_: &Path) -> bool {
+    false
+}
+
+/// As many as a process is to have, and as many as macOS allows one that asks for more.
+const WANTED: [u64; 2] = [65_536, 10_240];
+
+/// The limit with which this process was started.
+static FIRST: OnceLock<u64> = OnceLock::new();
+
+/// Lets this process have more files open: as many as it may, and at most 65,536. A person's shell often has 1,024 or 256, and a process
+/// that serves many others needs a file for each.
+pub fn raise_open_files() {
+    let Rlimit { current: Some(current), maximum } = getrlimit(Resource::Nofile) else { return };
+    let _ = FIRST.set(current);
+    for wanted in WANTED.map(|wanted| maximum.map_or(wanted, |most| most.min(wanted))) {
+        if wanted > current && setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), maximum }).is_ok()
+        {
+            return;
+        }
+    }
+}
+
+/// Starts a program with the limit that this process had before [`raise_open_files`]: some programs are slow or wrong with a high one.
+/// It is higher if this process would have no room for files up to this number.
+pub fn with_first_open_files<T>(needed: u64, start: impl FnOnce() -> T) -> T {
+    let raised = getrlimit(Resource::Nofile);
+    let first = FIRST.get().map(|first| (*first).max(needed));
+    let first = first.filter(|first| raised.current.is_some_and(|raised| *first < raised));
+    if let Some(first) = first {
+        let _ = setrlimit(Resource::Nofile, Rlimit { current: Some(first), maximum: raised.maximum });
+    }
+    let started = start();
+    if first.is_some() {
+        let _ = setrlimit(Resource::Nofile, raised);
+    }
+    started
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{Durability, replace_file};
     use std::fs;
     use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
 
     #[test]
     fn a_file_is_replaced_whole_and_private() {
@@ -74,5 +168,28 @@ mod tests {
         assert!(replace_file(&taken, b"text", Durability::Unsynced).is_err());
         assert!(replace_file(&directory.path().join("missing/file"), b"text", Durability::Unsynced).is_err());
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1, "no temporary file is left");
+    }
+
+    #[test]
+    fn what_only_this_machine_has_is_not_shared() {
+        assert!(!is_on_shared_file_system(Path::new("/proc/self/nothing/here")));
+        assert!(!is_on_shared_file_system(&std::env::temp_dir().join("not there yet")));
+    }
+
+    fn current() -> u64 {
+        getrlimit(Resource::Nofile).current.unwrap()
+    }
+
+    #[test]
+    fn the_limit_is_raised_and_not_for_programs() {
+        let maximum = getrlimit(Resource::Nofile).maximum;
+        setrlimit(Resource::Nofile, Rlimit { current: Some(100), maximum }).unwrap();
+        assert_eq!(with_first_open_files(0, current), 100, "it was not raised");
+        raise_open_files();
+        let raised = current();
+        assert!(raised > 100 && raised <= 65_536);
+        assert_eq!(with_first_open_files(0, current), 100);
+        assert_eq!(with_first_open_files(200, current), 200, "there would be no room");
+        assert_eq!(current(), raised);
     }
 }

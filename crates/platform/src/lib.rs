@@ -16,38 +16,24 @@
 
 #![deny(unsafe_code)]
 
-mod allocator;
-mod clean_pages;
 #[cfg(target_os = "linux")]
 mod directory_changes;
-mod environment;
-mod file_stamp;
 mod files;
-mod foreground;
-mod hex;
-mod open_files;
+mod memory;
 pub mod owned;
 mod program;
-mod shared_file_system;
-mod shell_word;
 mod socket;
-mod terminal_lock;
-mod trusted_users;
-mod wake;
+mod terminal;
+mod text;
 
-pub use allocator::share_one_heap;
-pub use clean_pages::release_clean_pages;
 #[cfg(target_os = "linux")]
 pub use directory_changes::DirectoryChanges;
-pub use environment::{path_variable, variable};
-pub use file_stamp::{FileStamp, file_stamp};
-pub use files::{Durability, replace_file, sync_directory};
-pub use foreground::{ForegroundCheck, stop_this_process};
-pub use hex::hex;
-pub use open_files::{raise_open_files, with_first_open_files};
-pub use program::{find_own_program, find_program, is_program};
-pub use shared_file_system::is_on_shared_file_system;
-pub use shell_word::shell_word;
-pub use socket::{FIRST_FRAME_WITHIN, peer_pid, peer_uid};
-pub use terminal_lock::{try_lock_terminal, unlock_terminal};
-pub use wake::{clear_wakes, wake, wake_pair};
+pub use files::{
+    Durability, FileStamp, file_stamp, is_on_shared_file_system, raise_open_files, replace_file,
+    sync_directory, with_first_open_files,
+};
+pub use memory::{release_clean_pages, share_one_heap};
+pub use program::{find_own_program, find_program, is_program, path_variable, variable};
+pub use socket::{FIRST_FRAME_WITHIN, clear_wakes, peer_pid, peer_uid, wake, wake_pair};
+pub use terminal::{ForegroundCheck, stop_this_process, try_lock_terminal, unlock_terminal};
+pub use text::{hex, shell_word};

@@ -1,6 +1,7 @@
-//! Programs on a search path.
+//! Programs on a search path, and variables of the environment. A variable that is set to nothing counts as not set, as the XDG
+//! specification says.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
@@ -31,13 +32,24 @@ pub fn is_program(file: &Path) -> bool {
     file.is_file() && access(file, Access::EXEC_OK).is_ok()
 }
 
+/// The value of a variable.
+pub fn variable(name: &str) -> Option<OsString> {
+    std::env::var_os(name).filter(|value| !value.is_empty())
+}
+
+/// The value of a variable, as a path.
+pub fn path_variable(name: &str) -> Option<PathBuf> {
+    variable(name).map(PathBuf::from)
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{find_own_program, find_program};
     use std::ffi::OsStr;
     use std::fs::{self, Permissions};
     use std::os::unix::fs::PermissionsExt;
     use std::path::PathBuf;
+
+    use super::{find_own_program, find_program, path_variable, variable};
 
     #[test]
     fn only_absolute_directories_are_searched() {
@@ -63,5 +75,11 @@ mod tests {
         assert_eq!(find(), Err(format!("{} can be written by other users", program.display())));
         let missing = find_own_program(&search_path, "no-such-program").unwrap_err().to_string();
         assert_eq!(missing, "no-such-program is not on the search path");
+    }
+
+    #[test]
+    fn a_variable_that_is_not_set_has_no_value() {
+        assert!(variable("PATH").is_some() && path_variable("PATH").is_some());
+        assert_eq!(variable("RINGER_TEST_NEVER_SET"), None);
     }
 }

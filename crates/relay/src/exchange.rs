@@ -1,8 +1,9 @@
-//! One connection: a [`Link`] between the journal of this machine and two pipes to the other one.
+//! One connection: a [`Link`] between the journal of this machine and two pipes to the other one. [`serve`] is the far end of one,
+//! `ringer relay serve --stdio`.
 
 use std::collections::VecDeque;
 use std::io;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
 use ringer_journal::{IdSource, Import, Journal, JournalWatch, monotonic};
@@ -10,16 +11,14 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
 use crate::agents::{MAX_AGENTS, WireAgent, own_agents};
-use crate::answers::answer;
 use crate::error::Error;
-use crate::exchange_setup::ExchangeSetup;
 use crate::frame::{Frame, FrameReader, Hello, PROTOCOL, Purpose};
 use crate::link::{Input, Link, Output};
-use crate::link_agents::LinkAgents;
 use crate::link_process::{ProcessErrors, set_nonblocking};
-use crate::local_journal;
+use crate::local_journal::{self, answer};
 use crate::machine::{MachineId, MachineName};
-use crate::peer::{Peer, check_name, register_machine};
+use crate::machine_agents::LinkAgents;
+use crate::peer::{ExchangeSetup, Peer, check_name, register_machine};
 use crate::position::Position;
 use crate::repositories::Repositories;
 use crate::wire_message::WireMessage;
@@ -413,4 +412,13 @@ struct Ready {
     /// The other side reads no more. What it said last may still be in the input.
     closed: bool,
     stop: bool,
+}
+
+/// Serves the machine at the other end of standard input and output, until it closes its end.
+pub fn serve(setup: &ExchangeSetup) -> Result<(), Error> {
+    let (input, output) = (io::stdin(), io::stdout());
+    let pipes = Pipes { input: input.as_fd(), output: output.as_fd(), stop: None, errors: None };
+    match Exchange::begin(setup, pipes, &mut |_| {})?.run()? {
+        Ended::Closed | Ended::Stopped => Ok(()),
+    }
 }

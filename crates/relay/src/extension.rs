@@ -17,14 +17,13 @@ use ringer_platform::wake_pair;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
-use crate::answers::GiveAnswer;
 use crate::error::Error;
 use crate::exchange::{Ended, Exchange, Pipes, Progress};
-use crate::exchange_setup::ExchangeSetup;
-use crate::given_name::GivenName;
 use crate::link_process::LinkProcess;
+use crate::local_journal::GiveAnswer;
 use crate::machine::MachineName;
-use crate::repository_names::RepositoryNames;
+use crate::peer::{ExchangeSetup, GivenName};
+use crate::repositories::RepositoryNames;
 use crate::status_file::{LinkState, StatusFile};
 use crate::team::run_team;
 use crate::team_setup::{TeamProgress, TeamSetup};

@@ -1,15 +1,16 @@
-//! What a connection does with the journal of this machine.
+//! What a connection does with the journal of this machine: it reads and stores messages, spreads marks on everything, and passes
+//! on answers of the person at another machine.
 
 use std::collections::BTreeSet;
 
 use ringer_core::agent::{AnswerMethod, PromptContent};
 use ringer_core::attention::MarkTarget;
-use ringer_core::message::{Agent, Mark, Tag};
+use ringer_core::message::{Agent, MACHINE_PREFIX, Mark, Tag};
 use ringer_core::{Draft, Kind, Message, MessageId, Recipient};
 use ringer_journal::{Cursor, Error, IdSource, ImportedMessage, Journal, ReadPosition};
 
-use crate::bulk_mark::BulkMark;
-use crate::import::{ImportRefusal, ImportRules, for_popup};
+use crate::frame::Answered;
+use crate::import::{ImportRefusal, ImportRules, for_popup, message_id};
 use crate::link::{Input, ReadMessages};
 use crate::machine::{MachineId, MachineName};
 use crate::position::Position;
@@ -238,4 +239,97 @@ impl Checked {
         let count = self.refused.as_ref().map_or(0, |(count, _)| *count);
         self.refused = Some((count + more, why.to_string()));
     }
+}
+
+/// The newest messages of a machine that such a mark is sent for. Older ones have mostly been read before.
+const MOST: usize = 500;
+/// The characters of an id that say when it was made; the others are random.
+const TIME_OF_ID: usize = 18;
+
+/// A mark on everything, or on all of a machine. The other machine may have newer messages that did not come here yet, which the
+/// person did not see: so it gets a mark on each message that had come.
+pub(crate) struct BulkMark<'a> {
+    mark: &'a Message,
+    /// Only what came from this surface.
+    surface: Option<String>,
+}
+
+impl<'a> BulkMark<'a> {
+    /// The mark, if a message is one that is also about messages of that machine.
+    pub(crate) fn of(message: &'a Message, machine: &MachineName) -> Option<Self> {
+        let (Tag::Mark(Mark::Read | Mark::Clear), None) = (message.draft.tag, &message.machine) else {
+            return None;
+        };
+        let surface = match MarkTarget::parse(message.draft.key.as_deref()?)? {
+            MarkTarget::All => None,
+            MarkTarget::Place(place) => {
+                let own = place.workspace.as_str().strip_prefix(MACHINE_PREFIX);
+                own.filter(|own| *own == machine.as_str())?;
+                place.surface.map(|surface| surface.as_str().to_owned())
+            }
+            MarkTarget::Message(_) | MarkTarget::AllRead | MarkTarget::Key(_) => return None,
+        };
+        Some(Self { mark: message, surface })
+    }
+
+    /// A mark on each message of the machine that had come before it.
+    pub(crate) fn on_each(
+        &self,
+        journal: &mut Journal,
+        machine: &MachineName,
+    ) -> Result<Vec<WireMessage>, Error> {
+        let came = journal.notices_of_machine(machine.as_str(), self.mark.seq, MOST)?;
+        let is_meant =
+            |message: &&Message| self.surface.is_none() || message.draft.origin.surface == self.surface;
+        let marked = came.iter().filter(is_meant).filter_map(|target| self.on(target, machine));
+        Ok(marked.collect())
+    }
+
+    fn on(&self, target: &Message, machine: &MachineName) -> Option<WireMessage> {
+        let mut mark = self.mark.clone();
+        mark.draft.key = Some(target.id.to_string());
+        let wire = WireMessage::of(&mark, machine)?;
+        // The same mark on the same message has the same id, so that it is stored once however often it is sent.
+        let time = self.mark.id.as_str().get(..TIME_OF_ID)?;
+        let random = target.id.as_str().get(TIME_OF_ID..)?;
+        Some(WireMessage { id: format!("{time}{random}"), ..wire })
+    }
+}
+
+/// The most words of an answer: a prompt has a few questions.
+const MAX_WORDS: usize = 64;
+/// The exit code of what is not allowed.
+const NO_PERMISSION: u8 = 77;
+
+/// An answer of the person at another machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AnswerRequest {
+    /// The message that asks.
+    pub message: MessageId,
+    /// The words of the answer. Without them, what is asked is shown.
+    pub words: Vec<String>,
+    /// Whether that is wanted as JSON.
+    pub as_json: bool,
+}
+
+/// Gives an answer.
+pub type GiveAnswer = fn(&AnswerRequest) -> Answered;
+
+/// Gives an answer, if that is allowed: to what agents of this machine ask, and not to what those of a third one ask.
+pub(crate) fn answer(
+    give: Option<GiveAnswer>,
+    journal: &mut Journal,
+    message: &str,
+    words: Vec<String>,
+    as_json: bool,
+) -> Result<Answered, Error> {
+    let refused =
+        |error: &str| Answered { exit: NO_PERMISSION, error: error.to_owned(), ..Answered::default() };
+    let Some(give) = give else { return Ok(refused("that machine takes no answers over this link")) };
+    let id = message_id(message).ok().filter(|_| words.len() <= MAX_WORDS);
+    let Some(message) = id else { return Ok(refused("that is no answer")) };
+    Ok(match journal.machine_of(&message)? {
+        Some(Some(_)) => refused("the question is of another machine; answer it there"),
+        _ => give(&AnswerRequest { message, words, as_json }),
+    })
 }

@@ -1,11 +1,17 @@
-//! The agents of all other machines, for lists.
+//! The agents of all other machines, for lists. Those of linked machines are kept in a file each.
 
-use std::path::Path;
+use std::fs;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
 
-use ringer_journal::Home;
+use ringer_journal::{Home, IdSource, Lock};
+use ringer_platform::{Durability, replace_file};
+use serde::{Deserialize, Serialize};
 
-use crate::agents::WireAgent;
-use crate::link_agents::LinkAgents;
+use crate::agents::{WireAgent, import_agents};
+use crate::import::ImportRules;
+use crate::machine::{MachineId, MachineName, lock_path};
 use crate::status_file::STATUS_FILE;
 use crate::team_agents::TeamAgents;
 
@@ -51,4 +57,76 @@ impl MachineAgents {
         };
         linked.chain(TeamAgents::all(home).into_iter().flat_map(of_team)).collect()
     }
+}
+
+/// More of a file is not read.
+const MAX_FILE: u64 = 1024 * 1024;
+/// How the names of the files begin and end.
+const FILE: (&str, &str) = ("relay-agents-", ".json");
+
+/// The agents of another machine, as it told of them last.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct LinkAgents {
+    /// What the machine is called here.
+    pub(crate) machine: String,
+    /// Its id.
+    machine_id: MachineId,
+    /// When it told of them, in milliseconds since 1970.
+    pub(crate) told_ms: i64,
+    /// Its agents, with the name of the machine in theirs.
+    pub(crate) agents: Vec<WireAgent>,
+}
+
+impl LinkAgents {
+    /// What another machine says of its agents.
+    pub(crate) fn of(rules: &ImportRules, machine: &MachineId, agents: Vec<WireAgent>) -> Self {
+        Self {
+            machine: rules.machine.to_string(),
+            machine_id: machine.clone(),
+            told_ms: IdSource::now().unix_ms,
+            agents: import_agents(rules, agents),
+        }
+    }
+
+    /// Keeps it for commands. Without the file they know less, and all else works.
+    pub(crate) fn write(&self, home: &Home) {
+        if let Ok(bytes) = serde_json::to_vec(self) {
+            let _ = replace_file(&path(home, &self.machine), &bytes, Durability::Unsynced);
+        }
+    }
+
+    /// Those of every machine that told of some.
+    pub(crate) fn all(home: &Home) -> Vec<Self> {
+        let entries = fs::read_dir(home.path()).into_iter().flatten().flatten();
+        let names = entries.filter_map(|entry| entry.file_name().to_str().map(str::to_owned));
+        let mut names: Vec<String> = names.filter(|name| Self::is_file(name)).collect();
+        names.sort_unstable();
+        names.iter().filter_map(|name| read(&home.path().join(name))).collect()
+    }
+
+    /// Whether a file of the home is one of these.
+    pub(crate) fn is_file(name: &str) -> bool {
+        name.starts_with(FILE.0) && name.ends_with(FILE.1)
+    }
+
+    /// Forgets the agents of a machine.
+    pub(crate) fn forget(home: &Home, machine: &MachineName) {
+        let _ = fs::remove_file(path(home, machine.as_str()));
+    }
+
+    /// Whether the machine is connected now. If it is not, its agents may do something else by now.
+    pub(crate) fn is_connected(&self, home: &Home) -> bool {
+        let path = lock_path(home, &self.machine_id);
+        path.exists() && matches!(Lock::take(&path, Some(Instant::now())), Ok(None))
+    }
+}
+
+fn path(home: &Home, machine: &str) -> PathBuf {
+    home.path().join(format!("{}{machine}{}", FILE.0, FILE.1))
+}
+
+fn read(path: &Path) -> Option<LinkAgents> {
+    let mut bytes = Vec::new();
+    fs::File::open(path).ok()?.take(MAX_FILE).read_to_end(&mut bytes).ok()?;
+    serde_json::from_slice(&bytes).ok()
 }

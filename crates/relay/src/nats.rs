@@ -5,25 +5,20 @@
 //! and how far this machine has stored it is a note there. `publishing`, `receiving` and `state` are the rules; `exchange` is
 //! one connection, with `outbound` and `inbound` as its two directions.
 
-mod agent_list;
 mod agent_service;
 mod agent_timing;
 mod answers;
-mod batch;
 mod connection;
 mod consumer;
 mod coverage;
 mod exchange;
 mod inbound;
 mod incoming;
-mod message_id;
 mod next;
 mod outbound;
-mod outgoing;
 mod payload;
 mod publications;
 mod publishing;
-mod readable;
 mod reading;
 mod receiving;
 mod state;
@@ -31,11 +26,8 @@ mod stream_probe;
 mod subject;
 
 #[cfg(test)]
-mod simulated_server;
-#[cfg(test)]
 mod simulation;
 
 pub(crate) use agent_service::leave;
 pub(crate) use answers::answer;
-pub(crate) use exchange::{exchange, join};
-pub(crate) use readable::readable;
+pub(crate) use exchange::{exchange, join, readable};

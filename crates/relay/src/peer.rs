@@ -1,16 +1,15 @@
-//! The machine at the other end of a connection.
+//! The machine at the other end of a connection: its name here, and the setup that a connection to it starts with.
 
 use ringer_journal::{Home, IdSource, Journal, NameSource, NamingResult};
 
 use crate::error::Error;
-use crate::exchange_setup::ExchangeSetup;
-use crate::first_position::{self, first_position};
 use crate::frame::Hello;
-use crate::given_name::GivenName;
 use crate::import::ImportRules;
-use crate::link_agents::LinkAgents;
-use crate::machine::{MachineId, MachineName};
-use crate::peer_lock::PeerLock;
+use crate::local_journal::GiveAnswer;
+use crate::machine::{MachineId, MachineName, PeerLock};
+use crate::machine_agents::LinkAgents;
+use crate::position::{first_position, forget_first_position};
+use crate::repositories::RepositoryNames;
 
 /// Machines of one name that are told apart by a number.
 const MAX_OF_ONE_NAME: usize = 100;
@@ -95,7 +94,7 @@ fn set_name(
         NamingResult::HasOtherName { name: known, source } if given.replaces(&known, &source) => {
             if source == NameSource::Machine && journal.machine_id_of(name)?.is_none() {
                 // Any machine can say the id of this one. One that does gets what this one has not confirmed, and nothing older.
-                first_position::forget(home, id);
+                forget_first_position(home, id);
             }
             let naming = journal.rename_machine(id, &known, name, &given.source)?;
             if let Some(known) = MachineName::parse(&known).filter(|_| naming == NamingResult::Named) {
@@ -143,7 +142,85 @@ pub fn forget_machine(home: &Home, journal: &mut Journal, name: &MachineName) ->
     let Some(id) = journal.machine_id_of(name.as_str())? else { return Ok(false) };
     journal.forget_machine(&id)?;
     if let Some(id) = MachineId::parse(&id) {
-        first_position::forget(home, id.as_str());
+        forget_first_position(home, id.as_str());
     }
     Ok(true)
+}
+
+/// What a person called the other machine, in a link of the settings or with `ringer relay serve --name`.
+#[derive(Debug, Clone)]
+pub struct GivenName {
+    pub(crate) name: MachineName,
+    pub(crate) source: NameSource,
+    /// The names of all links of the settings.
+    links: Vec<String>,
+}
+
+impl GivenName {
+    /// The name of a link with this command. `links` are the names of all links of the settings.
+    pub fn of_link(name: MachineName, command: &[String], links: Vec<String>) -> Self {
+        Self { name, source: NameSource::Link { command: command.join(" ") }, links }
+    }
+
+    /// The only name that a far end serves.
+    pub fn of_far_end(name: MachineName) -> Self {
+        Self { name, source: NameSource::Serve, links: Vec::new() }
+    }
+
+    /// Whether the name that a machine has gives way to this one: the machine chose it itself, or this link had it before. A name
+    /// of another link, or of `serve --name`, stays, or a machine could take over the id of another one.
+    pub(crate) fn replaces(&self, known: &str, source: &NameSource) -> bool {
+        let is_of_link = self.links.iter().any(|link| link == known);
+        match (&self.source, source) {
+            (NameSource::Link { .. }, NameSource::Machine) => !is_of_link,
+            (NameSource::Link { command }, NameSource::Link { command: before }) => {
+                !is_of_link && command == before
+            }
+            _ => false,
+        }
+    }
+}
+
+/// The configuration of a connection.
+#[derive(Debug, Clone)]
+pub struct ExchangeSetup {
+    /// The home of this machine.
+    pub home: Home,
+    /// The version of this program.
+    pub program: String,
+    /// Whether this is the far end of a link, which is also asked for other things than messages.
+    pub is_far_end: bool,
+    /// What the other machine is called here. Without a name, it is called as it calls itself.
+    pub name: Option<GivenName>,
+    /// Gives answers of the other machine to what agents ask here. Without it, that machine may neither answer nor write to
+    /// agents.
+    pub give_answer: Option<GiveAnswer>,
+    /// Whether the person at this machine wants to answer what agents ask there.
+    pub may_answer: bool,
+    /// Whether messages of agents there reach the lead agent of the same repository here.
+    pub may_reach_lead: bool,
+    /// The names of repositories here.
+    pub repository_names: RepositoryNames,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_gives_way_to_that_of_the_settings_unless_a_person_gave_it_elsewhere() {
+        let link = |command: &str| NameSource::Link { command: command.to_owned() };
+        let command = ["ssh", "box"].map(str::to_owned);
+        let name = MachineName::parse("build").unwrap();
+        let links = ["build", "vm"].map(str::to_owned).to_vec();
+        let given = GivenName::of_link(name.clone(), &command, links);
+        assert!(given.replaces("box", &NameSource::Machine), "the machine chose it");
+        assert!(given.replaces("box", &link("ssh box")), "the link was called so");
+        assert!(!given.replaces("box", &link("ssh vm")), "another link was called so");
+        assert!(!given.replaces("box", &NameSource::Serve));
+        for source in [NameSource::Machine, link("ssh box")] {
+            assert!(!given.replaces("vm", &source), "another link is called so");
+            assert!(!GivenName::of_far_end(name.clone()).replaces("box", &source));
+        }
+    }
 }

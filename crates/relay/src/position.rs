@@ -1,8 +1,19 @@
-//! A place in the journal of a machine, as links name it.
+//! Positions in the journal of a machine, and the first one that another machine may read from.
+//!
+//! What was written here before a machine was linked is not for it, whatever position it asks for. The first position is in a file
+//! beside the journal, because the journal may be removed, repaired or replaced by an older copy. Then the id of the last message
+//! before the link tells what was written after it: ids are in the order of time.
 
-use ringer_journal::Cursor;
-use serde::de::Error;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::PathBuf;
+
+use ringer_journal::{Cursor, Home, IdSource, Journal};
+use ringer_platform::{Durability, replace_file};
+use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
+
+use crate::error::Error;
 
 /// A place in a journal. All three parts have to fit, because a journal may be removed or replaced by an older copy.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -50,4 +61,34 @@ impl From<Position> for Cursor {
     fn from(position: Position) -> Self {
         Self { generation: Some(position.generation), seq: position.seq, id: position.id }
     }
+}
+
+fn first_position_file(home: &Home, key: &str) -> PathBuf {
+    home.path().join(format!("relay-begin-{key}.json"))
+}
+
+/// The number behind which messages of this machine may go to another one, or to a team: the key is what the journal keeps its
+/// place under. That of a machine that is new is the end of the
+/// journal: from here on nothing is left out that is written for it.
+pub(crate) fn first_position(home: &Home, journal: &mut Journal, key: &str) -> Result<i64, Error> {
+    let now = journal.export_position(key, IdSource::now().unix_ms)?;
+    let path = first_position_file(home, key);
+    let failed = |what: &str, source| Error::Io { what: format!("cannot {what} {}", path.display()), source };
+    let begun: Position = match fs::read(&path) {
+        Ok(bytes) => serde_json::from_slice(&bytes).map_err(|error| failed("read", error.into()))?,
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            let begins = Position::from(now);
+            // Plain data: it cannot fail to be written.
+            let bytes = serde_json::to_vec(&begins).unwrap_or_default();
+            replace_file(&path, &bytes, Durability::Synced).map_err(|error| failed("write", error))?;
+            begins
+        }
+        Err(error) => return Err(failed("read", error)),
+    };
+    begun.id.map_or(Ok(0), |id| Ok(journal.own_seq_until(&id)?))
+}
+
+/// Forgets where the messages for a machine begin.
+pub(crate) fn forget_first_position(home: &Home, key: &str) {
+    let _ = fs::remove_file(first_position_file(home, key));
 }

@@ -1,16 +1,17 @@
-//! Which repository of this machine is a clone of the one that a message of another machine is about.
+//! Which repository of this machine is a clone of the one that a message of another machine is about, and the names that the
+//! person gave to repositories.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::Path;
 use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use ringer_core::Scope;
 use ringer_core::policy::RepositoryName;
 use ringer_journal::{Error, Journal, Repository};
-
-use crate::repository_names::RepositoryNames;
 
 /// How long a directory may take: it may be on a disk that hangs.
 const TAKES_AT_MOST: Duration = Duration::from_millis(500);
@@ -120,13 +121,55 @@ impl Repositories {
     }
 }
 
+/// Reads the names, if they may have changed since it was called last.
+type ReadNames = Box<dyn FnMut() -> Option<Vec<RepositoryName>> + Send>;
+
+/// The names of repositories, shared by what sets them and the links, which use them while they are connected.
+#[derive(Debug, Clone, Default)]
+pub struct RepositoryNames(Arc<Mutex<Names>>);
+
+#[derive(Default)]
+struct Names {
+    current: Arc<[RepositoryName]>,
+    read: Option<ReadNames>,
+}
+
+impl RepositoryNames {
+    /// Names that are read anew whenever they are needed. `read` gives them if they may have changed.
+    pub fn read_with(read: impl FnMut() -> Option<Vec<RepositoryName>> + Send + 'static) -> Self {
+        Self(Arc::new(Mutex::new(Names { read: Some(Box::new(read)), ..Names::default() })))
+    }
+
+    /// These are the names from now on.
+    pub(crate) fn set(&self, names: Vec<RepositoryName>) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).current = names.into();
+    }
+
+    /// The names.
+    pub(crate) fn current(&self) -> Arc<[RepositoryName]> {
+        let mut names = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(changed) = names.read.as_mut().and_then(|read| read()) {
+            names.current = changed.into();
+        }
+        Arc::clone(&names.current)
+    }
+}
+
+impl fmt::Debug for Names {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Names").field("current", &self.current).finish_non_exhaustive()
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::*;
     use std::fs;
     use std::path::PathBuf;
+
     use tempfile::TempDir;
     use test_support::{HangingDirectory, until};
+
+    use super::*;
 
     /// A directory with repositories, which have a remote each.
     fn with_repositories(names: &[&str]) -> TempDir {

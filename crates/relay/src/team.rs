@@ -1,19 +1,20 @@
 //! A team, as the hub and commands use it: each connection has a runtime of its own, which ends with it.
 
-#[cfg(feature = "nats")]
-use std::cell::OnceCell;
-#[cfg(feature = "nats")]
-use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 
 use ringer_journal::Journal;
 
 use crate::error::Error;
 use crate::exchange::Ended;
-use crate::first_position;
 use crate::frame::Answered;
+use crate::position::forget_first_position;
 use crate::team_agents::TeamAgents;
 use crate::team_setup::{TeamProgress, TeamSetup};
+
+#[cfg(feature = "nats")]
+use std::cell::OnceCell;
+#[cfg(feature = "nats")]
+use std::os::fd::AsFd;
 
 /// Connects to the team's server, and exchanges messages until the connection is lost or `stop` is closed.
 #[cfg(feature = "nats")]
@@ -102,7 +103,7 @@ pub fn answer_in_team(_: &TeamSetup, _: &str, _: &str, _: &[String], _: bool) ->
 pub fn forget_team(setup: &TeamSetup, journal: &mut Journal) -> Result<(), Error> {
     let key = setup.export_key();
     journal.forget_team(&key)?;
-    first_position::forget(&setup.home, &key);
+    forget_first_position(&setup.home, &key);
     TeamAgents::forget(&setup.home, &setup.team);
     Ok(())
 }

@@ -7,10 +7,10 @@ use ringer_core::policy::{RelayLink, TeamLink};
 use ringer_journal::{Home, Journal};
 use ringer_platform::owned;
 
-use crate::answers::GiveAnswer;
 use crate::error::Error;
+use crate::local_journal::GiveAnswer;
 use crate::machine::{MachineId, MachineName};
-use crate::repository_names::RepositoryNames;
+use crate::repositories::RepositoryNames;
 
 /// What a machine of a team needs.
 #[derive(Debug, Clone)]

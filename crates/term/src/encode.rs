@@ -1,9 +1,9 @@
-//! The plain encoders: OSC 9, OSC 777, OSC 0 and OSC 8. OSC 99 has a file of its own.
+//! The frame of an outgoing OSC sequence, and the plain encoders: OSC 9, OSC 777, OSC 0 and OSC 8. OSC 99 is in `osc99.rs`.
 //!
 //! Each sanitises its text itself, so that no caller can forget it.
 
 use crate::base64;
-use crate::osc::{Terminator, osc};
+use crate::multiplexer::Multiplexer;
 use crate::sanitise::{cut_bytes, sanitise_line};
 
 /// The bell.
@@ -109,6 +109,31 @@ pub fn hyperlink(uri: &str, text: &str, terminator: Terminator) -> String {
         )
         .collect();
     format!("{}{}{}", osc(&format!("8;;{safe}"), terminator), sanitise_line(text), osc("8;;", terminator))
+}
+
+/// What ends an OSC.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Terminator {
+    /// `ESC \`, the standard.
+    St,
+    /// BEL, for GNU screen: an ST inside its wrapper has to be split over two pieces.
+    Bel,
+}
+
+impl Terminator {
+    /// The terminator to use inside these multiplexers.
+    pub fn inside(layers: &[Multiplexer]) -> Self {
+        if layers.contains(&Multiplexer::Screen) { Self::Bel } else { Self::St }
+    }
+}
+
+/// Frames a payload that is already safe.
+pub(crate) fn osc(payload: &str, terminator: Terminator) -> String {
+    let end = match terminator {
+        Terminator::St => "\x1b\\",
+        Terminator::Bel => "\x07",
+    };
+    format!("\x1b]{payload}{end}")
 }
 
 #[cfg(test)]

@@ -1,7 +1,6 @@
 //! The events that a program sends to its terminal.
 
-use crate::id::NotificationId;
-use crate::osc99::{Actions, Occasion, Urgency};
+use crate::osc99::{Actions, NotificationId, Occasion, Urgency};
 use crate::progress::Progress;
 use crate::status::ProgramStatus;
 

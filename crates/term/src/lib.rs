@@ -44,26 +44,21 @@
 #![forbid(unsafe_code)]
 
 mod base64;
-mod cell;
 mod channel;
 mod detect;
 mod encode;
 mod env;
 mod event;
 mod hidden;
-mod id;
 mod identity;
 mod interpret;
-mod json;
 mod link;
 mod multiplexer;
 mod notification_stripper;
-mod osc;
 mod osc99;
 mod osc99_assembler;
 mod osc99_chunk;
 pub mod outer;
-mod outgoing;
 mod passthrough_parser;
 pub mod probe;
 mod progress;
@@ -74,33 +69,32 @@ mod spawn;
 mod status;
 mod title;
 
-pub use cell::is_shown_in_cell;
-pub use channel::{CHANNELS, Channel, Method, MethodChoice, UnknownChannel, choose_method};
+pub use channel::{
+    CHANNELS, Channel, Method, MethodChoice, OutgoingNotification, UnknownChannel, choose_method,
+};
 pub use detect::{Detection, detect};
 pub use encode::{
-    BEL, TITLE_RESTORE, TitleState, copy_to_clipboard, hyperlink, osc9, osc777, title, title_mark,
-    window_title,
+    BEL, TITLE_RESTORE, Terminator, TitleState, copy_to_clipboard, hyperlink, osc9, osc777, title,
+    title_mark, window_title,
 };
 pub use env::Env;
 pub use event::{
     Notification, Osc99Metadata, Prompt, PromptMark, Protocol, Query, TerminalEvent, TerminalEventKind,
 };
-pub use id::{InvalidId, NotificationId};
+pub use hidden::{escape_hidden, escape_json};
 pub use identity::{TerminalIdentity, TerminalProgram, Version};
-pub use json::{escape_hidden, escape_json};
 pub use link::{LinkTarget, file_path, link_target};
 pub use multiplexer::{Multiplexer, SCREEN_PIECE, wrap};
 pub use notification_stripper::NotificationStripper;
-pub use osc::Terminator;
 pub use osc99::{
-    Actions, MAX_ENCODED, MAX_PLAIN, Occasion, Osc99Message, Urgency, alive99_reply, close99, query99,
-    query99_reply,
+    Actions, InvalidId, MAX_ENCODED, MAX_PLAIN, NotificationId, Occasion, Osc99Message, Urgency,
+    alive99_reply, close99, query99, query99_reply,
 };
 pub use outer::{AppleBell, OuterTerminal, Passthrough};
-pub use outgoing::OutgoingNotification;
 pub use progress::{Percent, Progress, shows_progress};
 pub use sanitise::{
-    MAX_CHARS, sanitise_block, sanitise_line, sanitise_line_before, sanitise_text, tmux_text,
+    MAX_CHARS, is_shown_in_cell, sanitise_block, sanitise_line, sanitise_line_before, sanitise_text,
+    tmux_text,
 };
 pub use scanner::Scanner;
 pub use secret::mask_secrets;

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use crate::event::{Notification, Osc99Metadata, Protocol, Query, TerminalEventKind};
-use crate::id::NotificationId;
+use crate::osc99::NotificationId;
 use crate::osc99_chunk::{Chunk, Key, PayloadType};
 
 /// How many unfinished notifications are kept. At the limit the oldest is dropped.

@@ -4,8 +4,7 @@ use std::borrow::Cow;
 
 use crate::base64;
 use crate::event::Osc99Metadata;
-use crate::id::NotificationId;
-use crate::osc99::{MAX_ENCODED, MAX_PLAIN, Occasion, Urgency};
+use crate::osc99::{MAX_ENCODED, MAX_PLAIN, NotificationId, Occasion, Urgency};
 
 /// The longest text of a key, in bytes; names of sounds and icons are far shorter. Longer ones are passed over.
 const MAX_KEY: usize = 256;

@@ -6,9 +6,9 @@
 
 use std::time::Duration;
 
-use crate::id::NotificationId;
 use crate::identity::TerminalIdentity;
 use crate::multiplexer::{Multiplexer, wrap};
+use crate::osc99::NotificationId;
 
 /// Zellij answers the last query itself, before the terminal around it has answered the others. Wait this much longer then.
 /// A choice, not a measurement.

@@ -1,7 +1,7 @@
 //! The terminal's progress indicator, OSC 9;4.
 
+use crate::encode::{Terminator, osc};
 use crate::identity::{TerminalIdentity, TerminalProgram, Version};
-use crate::osc::{Terminator, osc};
 
 /// A percentage from 0 to 100.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,8 +1,8 @@
 //! The scanner: bytes of a stream in, terminal events out.
 
 use crate::event::{Notification, TerminalEvent, TerminalEventKind};
-use crate::id::NotificationId;
 use crate::interpret::{Meaning, interpret};
+use crate::osc99::NotificationId;
 use crate::osc99_assembler::Osc99Assembler;
 use crate::passthrough_parser::{PassthroughParser, Token};
 

@@ -3,7 +3,7 @@
 //! Claude Code sends it only to a terminal that answered its query; Codex sends it unasked.
 
 use crate::base64;
-use crate::osc::{Terminator, osc};
+use crate::encode::{Terminator, osc};
 use crate::sanitise::{cut_bytes, sanitise_block, sanitise_line};
 
 /// The longest status that is read.

@@ -22,9 +22,8 @@
 
 #![expect(clippy::panic, reason = "a test that can neither run nor be reported as skipped has failed")]
 
-#[cfg(feature = "desktop")]
-mod background_runtime;
-mod hanging;
+mod desktop_session;
+mod files;
 #[cfg(feature = "desktop")]
 mod login_manager;
 #[cfg(feature = "model")]
@@ -34,20 +33,19 @@ mod model;
 mod nats_server;
 #[cfg(feature = "desktop")]
 mod notification_server;
-mod program;
 mod random;
-mod session_bus;
-mod virtual_screen;
 mod wait;
 mod web_server;
 
+use std::env;
 use std::fs::OpenOptions;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::{env, thread};
+use std::thread;
 
-pub use hanging::HangingDirectory;
+pub use desktop_session::{SessionBus, VirtualScreen, first_line};
+pub use files::{HangingDirectory, copy_program, make_fifo, make_program};
 #[cfg(feature = "desktop")]
 pub use login_manager::LoginManager;
 #[cfg(feature = "model")]
@@ -59,10 +57,7 @@ pub use nats_server::{NATS_USERS, NatsServer, NatsUser};
 pub use notification_server::{
     BlockingNotificationServer, NotificationServer, NotifyCall, ServerBehaviour, ServerCall, in_time,
 };
-pub use program::{copy_program, make_fifo, make_program};
 pub use random::Random;
-pub use session_bus::{SessionBus, first_line};
-pub use virtual_screen::VirtualScreen;
 pub use wait::{DEADLINE, until, until_within};
 pub use web_server::{WebRequest, WebResponse, serve};
 

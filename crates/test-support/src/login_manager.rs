@@ -2,8 +2,8 @@
 
 use zbus::{Connection, OwnedObjectPath};
 
-use crate::background_runtime::BackgroundRuntime;
 use crate::in_time;
+use crate::notification_server::BackgroundRuntime;
 
 const NAME: &str = "org.freedesktop.login1";
 const MANAGER: &str = "/org/freedesktop/login1";

@@ -3,14 +3,15 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::future::Future;
-use std::sync::Arc;
+use std::sync::{Arc, mpsc as blocking};
+use std::thread;
 
-use tokio::sync::{Notify, mpsc};
+use tokio::runtime::{Builder, Handle};
+use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::time::timeout;
 use zbus::{Connection, OwnedVariant};
 
 use crate::DEADLINE;
-use crate::background_runtime::BackgroundRuntime;
 
 const NAME: &str = "org.freedesktop.Notifications";
 const PATH: &str = "/org/freedesktop/Notifications";
@@ -251,7 +252,7 @@ impl BlockingNotificationServer {
     /// If the bus is gone.
     #[track_caller]
     pub fn forge_click(address: &str, number: u32, action: &str) {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = Builder::new_current_thread().enable_all().build();
         let runtime = runtime.unwrap_or_else(|error| panic!("no runtime: {error}"));
         let forged = runtime.block_on(in_time("a forged click", forge_click(address, number, action)));
         forged.unwrap_or_else(|error| panic!("no forged click: {error}"));
@@ -283,4 +284,36 @@ async fn forge_click(address: &str, number: u32, action: &str) -> zbus::Result<(
     }
     // The bus answers after it has passed on what came before.
     connection.call_method(Some(BUS), "/org/freedesktop/DBus", Some(BUS), "GetId", &()).await.map(drop)
+}
+
+/// A runtime on a thread of its own, for services of tests that have none. It ends when this is dropped.
+#[derive(Debug)]
+pub(crate) struct BackgroundRuntime {
+    handle: Handle,
+    _end: oneshot::Sender<()>,
+}
+
+impl BackgroundRuntime {
+    /// Starts it.
+    #[track_caller]
+    pub(crate) fn start() -> Self {
+        let (end, ended) = oneshot::channel::<()>();
+        let (sender, handle) = blocking::sync_channel(1);
+        thread::spawn(move || {
+            let runtime = Builder::new_current_thread().enable_all().build();
+            let runtime = runtime.unwrap_or_else(|error| panic!("no runtime: {error}"));
+            let _ = sender.send(runtime.handle().clone());
+            let _ = runtime.block_on(ended);
+        });
+        let handle = handle.recv().unwrap_or_else(|_| panic!("no thread for a runtime"));
+        Self { handle, _end: end }
+    }
+
+    pub(crate) fn handle(&self) -> &Handle {
+        &self.handle
+    }
+
+    pub(crate) fn block_on<F: Future>(&self, future: F) -> F::Output {
+        self.handle.block_on(future)
+    }
 }

@@ -1,8 +1,7 @@
-//! Rings and badges: what is set in tmux, and how it is taken away again.
+//! Rings and badges: sets and removes the tmux options that show them.
 //!
-//! A pane that rings has `@ringer_ring`, its window a badge (`@ringer_badge`) and, while anything in it rings, a border style
-//! of Ringer's around the person's own. What was there before is kept in options of the window, so that a later hub can
-//! restore it, too. No text of a message gets into any of them: tmux would expand it.
+//! A pane that rings has `@ringer_ring`. Its window has a badge (`@ringer_badge`) and a [`Frame`]. No text of a message gets into
+//! the options, because tmux would expand it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,38 +9,38 @@ use ringer_core::attention::OnePane;
 use ringer_core::message::ShownKind;
 
 use crate::frame::{Frame, begin_frame, end_frame};
-use crate::look::{Look, Pane};
 use crate::server::{TmuxError, TmuxServer};
+use crate::snapshot::{Pane, Snapshot};
 
-/// A pane's ring.
+/// The ring of a pane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PaneRing {
     pub(crate) unread: usize,
     pub(crate) kind: Option<ShownKind>,
 }
 
-/// What is drawn in a server.
+/// The rings and badges that are drawn in a server.
 #[derive(Debug, Default)]
 pub(crate) struct Drawing {
     /// The panes that have a ring.
     panes: BTreeSet<String>,
     /// The badge of each window that has one.
     badges: BTreeMap<String, String>,
-    /// The windows that show a ring, and how.
+    /// The windows with a frame.
     frames: BTreeMap<String, Frame>,
 }
 
-/// What has to be done next.
+/// A change of the drawing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// These words of a command.
+    /// A tmux command.
     Run(Vec<String>),
     BeginFrame(String, Frame),
     EndFrame(String),
 }
 
 impl Step {
-    /// The words of its command. For a frame: its window, and how it shows a ring.
+    /// The words of the command. For a frame: a description, and its window.
     pub(crate) fn words(self) -> Vec<String> {
         match self {
             Self::Run(words) => words,
@@ -55,14 +54,14 @@ fn words(words: &[&str]) -> Step {
     Step::Run(words.iter().map(|word| (*word).to_owned()).collect())
 }
 
-/// The badge of a window: the sign of what is most urgent, and how many are unread.
+/// The badge of a window: the sign of the most urgent kind, and the number of unread notifications.
 fn badge(rings: &[PaneRing]) -> String {
     let unread: usize = rings.iter().map(|ring| ring.unread).sum();
     if unread == 0 {
         return String::new();
     }
     let kinds = rings.iter().filter_map(|ring| ring.kind);
-    // With a background of its own: the person's status line may be in any colour, and tmux's own is green.
+    // With a background: the status line may have any colour, and is green by default.
     let (sign, style) = match kinds.max_by_key(|kind| (kind.urgency(), kind.is_prompt())) {
         Some(ShownKind::Permission | ShownKind::Waiting) => ("!", "#[fg=black]#[bg=yellow]"),
         Some(ShownKind::Question) => ("?", "#[fg=white]#[bg=blue]"),
@@ -76,12 +75,12 @@ fn badge(rings: &[PaneRing]) -> String {
 }
 
 impl Drawing {
-    /// How a ring of a pane shows, if it does.
+    /// How to show the ring of a pane, if at all.
     fn frame(&self, pane: &Pane, one_pane: OnePane) -> Option<Frame> {
         let is_above = self.frames.get(&pane.window) == Some(&Frame::Above) && one_pane == OnePane::Border;
         match one_pane {
             _ if pane.panes_in_window > 1 => Some(Frame::Border),
-            // The line above it is Ringer's own.
+            // The border status was set by Ringer.
             _ if is_above => Some(Frame::Above),
             _ if pane.has_border_status => Some(Frame::Border),
             OnePane::None => None,
@@ -90,15 +89,15 @@ impl Drawing {
         }
     }
 
-    /// What is to be done so that these rings show, and no others.
+    /// The steps that make exactly these rings visible.
     pub(crate) fn steps(
         &mut self,
-        look: &Look,
+        snapshot: &Snapshot,
         rings: &BTreeMap<String, PaneRing>,
         one_pane: OnePane,
     ) -> Vec<Step> {
         let mut windows: BTreeMap<&str, Vec<PaneRing>> = BTreeMap::new();
-        let shown = rings.iter().filter_map(|(id, ring)| Some((id, look.panes.get(id)?, *ring)));
+        let shown = rings.iter().filter_map(|(id, ring)| Some((id, snapshot.panes.get(id)?, *ring)));
         let mut panes = BTreeSet::new();
         let mut frames = BTreeMap::new();
         for (id, pane, ring) in shown {
@@ -112,9 +111,9 @@ impl Drawing {
             .filter(|(_, badge)| !badge.is_empty())
             .collect();
 
-        let is_there = |window: &String| look.panes.values().any(|pane| pane.window == *window);
+        let is_there = |window: &String| snapshot.panes.values().any(|pane| pane.window == *window);
         let mut steps = Vec::new();
-        // A frame that becomes another one ends first, so that what the person has set is never Ringer's own.
+        // A frame that changes ends first, so that Ringer never saves its own values as the person's.
         let other = self.frames.iter().filter(|(window, frame)| {
             frames.get(*window).is_some_and(|new| new != *frame) && is_there(window)
         });
@@ -123,7 +122,8 @@ impl Drawing {
         steps.extend(new.map(|(window, frame)| Step::BeginFrame(window.clone(), *frame)));
         let added = panes.iter().filter(|pane| !self.panes.contains(*pane));
         steps.extend(added.map(|pane| words(&["set-option", "-pq", "-t", pane, "@ringer_ring", "1"])));
-        let ended = self.panes.iter().filter(|pane| !panes.contains(*pane) && look.panes.contains_key(*pane));
+        let ended =
+            self.panes.iter().filter(|pane| !panes.contains(*pane) && snapshot.panes.contains_key(*pane));
         steps.extend(ended.map(|pane| words(&["set-option", "-pqu", "-t", pane, "@ringer_ring"])));
         let changed = badges.iter().filter(|(window, badge)| self.badges.get(*window) != Some(badge));
         steps.extend(
@@ -138,21 +138,21 @@ impl Drawing {
         steps
     }
 
-    /// Draws these rings, and no others. Gives whether tmux answered.
+    /// Makes exactly these rings visible.
     pub(crate) fn draw(
         &mut self,
         server: &TmuxServer,
-        look: &Look,
+        snapshot: &Snapshot,
         rings: &BTreeMap<String, PaneRing>,
         one_pane: OnePane,
     ) -> Result<(), TmuxError> {
-        for step in self.steps(look, rings, one_pane) {
-            let done = match &step {
+        for step in self.steps(snapshot, rings, one_pane) {
+            let result = match &step {
                 Step::Run(words) => server.run(words).map(drop),
                 Step::BeginFrame(window, frame) => begin_frame(server, window, *frame),
                 Step::EndFrame(window) => end_frame(server, window),
             };
-            match done {
+            match result {
                 // The pane or the window was closed meanwhile.
                 Ok(()) | Err(TmuxError::Refused(_)) => {}
                 Err(error) => return Err(error),
@@ -162,7 +162,7 @@ impl Drawing {
     }
 }
 
-/// Takes everything away that is drawn in a server, by this process or an earlier one.
+/// Removes all rings, badges and frames from a server, also those of an earlier process.
 pub(crate) fn undraw(server: &TmuxServer) -> Result<(), TmuxError> {
     let listed = server.run(&[
         "list-panes",
@@ -194,8 +194,8 @@ pub(crate) fn undraw(server: &TmuxServer) -> Result<(), TmuxError> {
 mod tests {
     use super::*;
 
-    fn look() -> Look {
-        Look::parse(
+    fn snapshot() -> Snapshot {
+        Snapshot::parse(
             "s $0 main\np %0 @0 2 off 11 0 $0 1 /dev/pts/1 a\np %1 @0 2 off 11 0 $0 1 /dev/pts/2 b\n\
              p %2 @1 1 off 11 0 $0 2 /dev/pts/3 c\n",
         )
@@ -207,7 +207,7 @@ mod tests {
     }
 
     fn told(drawing: &mut Drawing, kinds: &[(&str, ShownKind)]) -> Vec<String> {
-        told_of(drawing.steps(&look(), &rings(kinds), OnePane::None))
+        told_of(drawing.steps(&snapshot(), &rings(kinds), OnePane::None))
     }
 
     fn told_of(steps: Vec<Step>) -> Vec<String> {
@@ -215,8 +215,8 @@ mod tests {
     }
 
     /// The frames that begin and end in the window of one pane.
-    fn frames(drawing: &mut Drawing, look: &Look, one_pane: OnePane) -> Vec<String> {
-        let steps = told_of(drawing.steps(look, &rings(&[("%2", ShownKind::Complete)]), one_pane));
+    fn frames(drawing: &mut Drawing, snapshot: &Snapshot, one_pane: OnePane) -> Vec<String> {
+        let steps = told_of(drawing.steps(snapshot, &rings(&[("%2", ShownKind::Complete)]), one_pane));
         steps.into_iter().filter(|step| step.starts_with("begin") || step.starts_with("end")).collect()
     }
 
@@ -228,32 +228,32 @@ mod tests {
             (OnePane::Border, &["begin Above @1"]),
         ] {
             let mut drawing = Drawing::default();
-            assert_eq!(frames(&mut drawing, &look(), one_pane), expected);
-            assert_eq!(frames(&mut drawing, &look(), one_pane), [""; 0], "once");
+            assert_eq!(frames(&mut drawing, &snapshot(), one_pane), expected);
+            assert_eq!(frames(&mut drawing, &snapshot(), one_pane), [""; 0], "once");
         }
     }
 
     #[test]
     fn a_line_above_the_pane_that_is_the_persons_own_is_a_border() {
-        let own = Look::parse("s $0 main\np %2 @1 1 top 11 0 $0 2 /dev/pts/3 c\n");
+        let own = Snapshot::parse("s $0 main\np %2 @1 1 top 11 0 $0 2 /dev/pts/3 c\n");
         for one_pane in [OnePane::None, OnePane::Tint, OnePane::Border] {
             assert_eq!(frames(&mut Drawing::default(), &own, one_pane), ["begin Border @1"]);
         }
         // Ringer's own is not taken for the person's.
         let mut drawing = Drawing::default();
-        assert_eq!(frames(&mut drawing, &look(), OnePane::Border), ["begin Above @1"]);
+        assert_eq!(frames(&mut drawing, &snapshot(), OnePane::Border), ["begin Above @1"]);
         assert_eq!(frames(&mut drawing, &own, OnePane::Border), [""; 0]);
     }
 
     #[test]
     fn a_frame_ends_before_another_one_begins() {
-        let split = Look::parse(
+        let split = Snapshot::parse(
             "s $0 main\np %2 @1 2 off 11 0 $0 2 /dev/pts/3 c\np %3 @1 2 off 11 0 $0 2 /dev/pts/4 d\n",
         );
         let mut drawing = Drawing::default();
-        frames(&mut drawing, &look(), OnePane::Tint);
+        frames(&mut drawing, &snapshot(), OnePane::Tint);
         assert_eq!(frames(&mut drawing, &split, OnePane::Tint), ["end @1", "begin Border @1"]);
-        assert_eq!(frames(&mut drawing, &look(), OnePane::Border), ["end @1", "begin Above @1"]);
+        assert_eq!(frames(&mut drawing, &snapshot(), OnePane::Border), ["end @1", "begin Above @1"]);
     }
 
     #[test]
@@ -292,7 +292,7 @@ mod tests {
         let mut drawing = Drawing::default();
         assert_eq!(told(&mut drawing, &[("%9", ShownKind::Error)]), [""; 0]);
         told(&mut drawing, &[("%0", ShownKind::Error)]);
-        assert_eq!(drawing.steps(&Look::default(), &BTreeMap::new(), OnePane::Tint), []);
+        assert_eq!(drawing.steps(&Snapshot::default(), &BTreeMap::new(), OnePane::Tint), []);
     }
 
     #[test]

@@ -1,54 +1,53 @@
-//! What shows a ring in a window: its border styles, a line above its only pane, or a tint. The options are the person's, so
-//! what was there before is kept in other options of the window, and comes back also with a later hub.
+//! Shows a ring in a window by its border styles, a line above its only pane, or a tint. These are the person's options, so their
+//! values are saved in user options (`@ringer_…`) of the window, from which a later hub can restore them, too.
 
 use crate::server::{TmuxError, TmuxServer};
 
 /// How a window shows a ring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Frame {
-    /// By the border between its panes.
+    /// The border between its panes.
     Border,
-    /// By a line above its only pane.
+    /// A line above its only pane.
     Above,
-    /// By the background of its only pane.
+    /// The background of its only pane.
     Tint,
 }
 
-/// What makes a pane dark blue, behind a style of the person's.
+/// Appended to the person's style: a dark blue background.
 const TINT: &str = ",bg=colour17";
-/// What is changed in the window: each option with a `+` if the window had it of its own, and a `-` if it was the server's.
-const OWN: &str = "@ringer_own";
+/// Lists the changed options of a window: with `+` if the window had a value itself, with `-` if it inherited the value.
+const CHANGED: &str = "@ringer_own";
 
 /// An option that a frame changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct FrameOption {
     name: &'static str,
-    /// Where the person's own value is kept.
-    kept: &'static str,
+    /// The option with the saved value of the person.
+    saved: &'static str,
     change: Change,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Change {
-    /// The ring's style, where the pane rings.
+    /// The style of the ring in panes that ring, else the person's style.
     RingStyle,
     LineAbove,
-    Tinted,
+    Tint,
 }
 
 const BORDER: FrameOption =
-    FrameOption { name: "pane-border-style", kept: "@ringer_border", change: Change::RingStyle };
+    FrameOption { name: "pane-border-style", saved: "@ringer_border", change: Change::RingStyle };
 const ACTIVE_BORDER: FrameOption = FrameOption {
     name: "pane-active-border-style",
-    kept: "@ringer_active_border",
+    saved: "@ringer_active_border",
     change: Change::RingStyle,
 };
 const STATUS: FrameOption =
-    FrameOption { name: "pane-border-status", kept: "@ringer_border_status", change: Change::LineAbove };
-const STYLE: FrameOption =
-    FrameOption { name: "window-style", kept: "@ringer_style", change: Change::Tinted };
+    FrameOption { name: "pane-border-status", saved: "@ringer_border_status", change: Change::LineAbove };
+const STYLE: FrameOption = FrameOption { name: "window-style", saved: "@ringer_style", change: Change::Tint };
 const ACTIVE_STYLE: FrameOption =
-    FrameOption { name: "window-active-style", kept: "@ringer_active_style", change: Change::Tinted };
+    FrameOption { name: "window-active-style", saved: "@ringer_active_style", change: Change::Tint };
 const ALL: [FrameOption; 5] = [BORDER, ACTIVE_BORDER, STATUS, STYLE, ACTIVE_STYLE];
 
 impl Frame {
@@ -62,24 +61,24 @@ impl Frame {
 }
 
 impl FrameOption {
-    /// The value while it is Ringer's, if the person's own was this.
+    /// The value that Ringer sets, given the person's value.
     fn value(self, before: &str) -> String {
         match self.change {
-            // The person's own is expanded as tmux would do it.
-            Change::RingStyle => format!("#{{?@ringer_ring,fg=blue#,bold,#{{E:{}}}}}", self.kept),
+            // `E:` expands formats in the person's style, as tmux would do.
+            Change::RingStyle => format!("#{{?@ringer_ring,fg=blue#,bold,#{{E:{}}}}}", self.saved),
             Change::LineAbove => "top".to_owned(),
-            Change::Tinted => format!("{before}{TINT}"),
+            Change::Tint => format!("{before}{TINT}"),
         }
     }
 }
 
-/// The value that a window has of its own.
+/// The value that is set in the window itself; empty if it is inherited.
 fn own_value(server: &TmuxServer, window: &str, name: &str) -> Result<String, TmuxError> {
     let value = server.run(&["show-options", "-wvq", "-t", window, name])?;
     Ok(value.trim_end_matches('\n').to_owned())
 }
 
-/// Changes the options of a window.
+/// Saves and changes the options of a window.
 pub(crate) fn begin_frame(server: &TmuxServer, window: &str, frame: Frame) -> Result<(), TmuxError> {
     let mut own = Vec::new();
     let mut words: Vec<String> = Vec::new();
@@ -89,19 +88,19 @@ pub(crate) fn begin_frame(server: &TmuxServer, window: &str, frame: Frame) -> Re
     for option in frame.options() {
         let is_own = !own_value(server, window, option.name)?.is_empty();
         own.push(format!("{}{}", if is_own { '+' } else { '-' }, option.name));
-        // tmux copies it: a value that is handed over would be read as words of a command.
-        add("-wqF", option.kept, &format!("#{{{}}}", option.name));
+        // tmux copies the value (`-F`): passed as an argument, it would be parsed as a command.
+        add("-wqF", option.saved, &format!("#{{{}}}", option.name));
         match option.change {
-            Change::Tinted => add("-wqF", option.name, &option.value(&format!("#{{{}}}", option.name))),
+            Change::Tint => add("-wqF", option.name, &option.value(&format!("#{{{}}}", option.name))),
             _ => add("-wq", option.name, &option.value("")),
         }
     }
-    add("-wq", OWN, &own.join(" "));
+    add("-wq", CHANGED, &own.join(" "));
     words.pop();
     server.run(&words).map(drop)
 }
 
-/// The options that are changed in a window, and whether each was the window's own: what [`OWN`] says. Programs may have set that, too.
+/// Parses [`CHANGED`]: the changed options, and whether each was set in the window itself. Any program may have written it.
 fn changed_options(own: &str) -> impl Iterator<Item = (FrameOption, bool)> {
     own.split_whitespace().filter_map(|word| {
         let (sign, name) = word.split_at_checked(1)?;
@@ -109,22 +108,22 @@ fn changed_options(own: &str) -> impl Iterator<Item = (FrameOption, bool)> {
     })
 }
 
-/// Restores the options of a window. One that was changed while it rang stays as it is.
+/// Restores the options of a window. An option that was changed meanwhile keeps its value.
 pub(crate) fn end_frame(server: &TmuxServer, window: &str) -> Result<(), TmuxError> {
-    let changed = own_value(server, window, OWN)?;
+    let changed = own_value(server, window, CHANGED)?;
     for (option, is_own) in changed_options(&changed) {
-        let before = own_value(server, window, option.kept)?;
+        let before = own_value(server, window, option.saved)?;
         if own_value(server, window, option.name)? == option.value(&before) {
             if is_own {
-                let kept = format!("#{{{}}}", option.kept);
-                server.run(&["set-option", "-wqF", "-t", window, option.name, &kept])?;
+                let saved = format!("#{{{}}}", option.saved);
+                server.run(&["set-option", "-wqF", "-t", window, option.name, &saved])?;
             } else {
                 server.run(&["set-option", "-wqu", "-t", window, option.name])?;
             }
         }
-        server.run(&["set-option", "-wqu", "-t", window, option.kept])?;
+        server.run(&["set-option", "-wqu", "-t", window, option.saved])?;
     }
-    server.run(&["set-option", "-wqu", "-t", window, OWN]).map(drop)
+    server.run(&["set-option", "-wqu", "-t", window, CHANGED]).map(drop)
 }
 
 #[cfg(test)]

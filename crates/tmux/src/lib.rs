@@ -1,21 +1,19 @@
-//! tmux as a host: which panes there are, what the person looks at, rings and badges.
+//! tmux as a host: lists panes, reports which ones the person looks at, and draws rings and badges.
 //!
-//! Nothing here is a client of tmux that stays: one in control mode counts as focused, and programs inside no longer learn
-//! that the person went elsewhere. Instead tmux's own hooks ring a doorbell (`wait-for`), and then the state is read once.
-//! [`Servers`] has for each server a thread that is its host and one that waits for the doorbell. What is looked at (`look`) and
-//! what is to be drawn (`Drawing::steps`) is decided without tmux.
+//! Ringer does not attach a client in control mode: such a client counts as focused, and programs in the panes would no longer
+//! learn that the person went elsewhere. Instead tmux hooks signal a `wait-for` channel (the doorbell), and the state is then
+//! read once. [`Servers`] runs two threads per server: its host, and one that waits for the doorbell. What the person looks at
+//! (`snapshot`) and what has to be drawn (`Drawing::steps`) is computed without tmux.
 
 mod drawing;
 mod frame;
 mod host;
-mod look;
 mod offline;
-mod order;
-mod program;
 mod scan;
 mod server;
 mod servers;
 mod setup;
+mod snapshot;
 
 #[doc(hidden)]
 pub use offline::{OfflineLook, OfflineTmux};

@@ -1,4 +1,4 @@
-//! A tmux server, by its socket: commands with a deadline.
+//! Runs tmux commands on the server at a socket, with a deadline.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -11,45 +11,45 @@ use std::time::Duration;
 
 use ringer_platform::{find_own_program, owned};
 
-/// How long tmux may take for one command. It answers within milliseconds unless its server hangs.
+/// The timeout of a command. tmux answers within milliseconds unless its server hangs.
 const DEADLINE: Duration = Duration::from_secs(2);
-/// The most that is read: a row of 300 bytes for each of thousands of panes.
+/// How much output is read: enough for 300 bytes for each of thousands of panes.
 const MAX_OUTPUT: u64 = 4 * 1024 * 1024;
-/// What rings: the channel of `wait-for`.
+/// The `wait-for` channel that hooks signal.
 pub(crate) const DOORBELL: &str = "ringer-look";
 
-/// Why tmux did not do it.
+/// Why a tmux command failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TmuxError {
-    /// It cannot be started.
+    /// tmux cannot be started.
     #[error("cannot run tmux: {0}")]
     Start(io::Error),
-    /// There is no socket, or another user could have put it there: tmux runs what a server behind a socket asks of it.
+    /// There is no socket, or another user could have put it there. The tmux client executes what the server sends.
     #[error("the socket {} cannot be used: {why}", socket.display())]
     Socket {
-        /// Its path.
+        /// The path.
         socket: PathBuf,
-        /// What is wrong with it.
+        /// The reason.
         why: io::Error,
     },
-    /// It takes too long.
+    /// The command exceeded its timeout.
     #[error("tmux did not answer within {} s", DEADLINE.as_secs())]
-    Late,
-    /// It refused.
+    TimedOut,
+    /// tmux reported an error.
     #[error("tmux: {0}")]
     Refused(String),
-    /// It lacks what Ringer needs: formats in border styles came with 3.2.
+    /// The version is too old: formats in border styles came with 3.2.
     #[error("tmux {0} is too old: 3.2 or newer is needed")]
     TooOld(String),
 }
 
 impl TmuxError {
-    /// Why its socket or its program is not used although it is there: another user could have put it there.
+    /// The reason why an existing socket or program is not trusted: another user could have put it there.
     pub fn refusal(&self) -> Option<&io::Error> {
         match self {
             Self::Start(why) | Self::Socket { why, .. } => {
-                // The system's own refusals have a number.
+                // Errors of the system have a number; those of `ringer_platform::owned` have none.
                 (why.kind() == io::ErrorKind::PermissionDenied && why.raw_os_error().is_none()).then_some(why)
             }
             _ => None,
@@ -57,7 +57,7 @@ impl TmuxError {
     }
 }
 
-/// A server.
+/// A tmux server, identified by its socket.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TmuxServer {
     socket: PathBuf,
@@ -69,13 +69,13 @@ impl TmuxServer {
         Self { socket: socket.into() }
     }
 
-    /// The server that the variable `TMUX` of one of its processes names: `SOCKET,PID,SESSION`.
-    pub fn of_variable(tmux: &str) -> Option<Self> {
+    /// Parses the variable `TMUX` of a process in a pane: `SOCKET,PID,SESSION`.
+    pub fn from_variable(tmux: &str) -> Option<Self> {
         let socket = tmux.rsplitn(3, ',').nth(2)?;
         (!socket.is_empty()).then(|| Self::at(socket))
     }
 
-    /// The sockets of this user's servers in the directory where tmux makes them. Some may have no server any more.
+    /// The sockets of this user in a directory where tmux creates them. Some may have no running server.
     pub fn in_directory(directory: &Path) -> Vec<Self> {
         let entries = fs::read_dir(directory).into_iter().flatten().flatten();
         let sockets = entries.map(|entry| entry.path()).filter(|path| owned::check_socket(path).is_ok());
@@ -84,25 +84,25 @@ impl TmuxServer {
         servers
     }
 
-    /// Its socket.
+    /// The path of the socket.
     pub fn socket(&self) -> &Path {
         &self.socket
     }
 
-    /// A tmux that talks to this server. With `-S` it does not check whose socket that is, so it is checked here, each time.
+    /// A tmux command for this server. With `-S` tmux does not check who owns the socket, so it is checked here, each time.
     fn command(&self) -> Result<Command, TmuxError> {
         owned::check_socket(&self.socket)
             .map_err(|why| TmuxError::Socket { socket: self.socket.clone(), why })?;
         let search_path = std::env::var_os("PATH").unwrap_or_default();
         let tmux = find_own_program(&search_path, "tmux").map_err(TmuxError::Start)?;
         let mut command = Command::new(tmux);
-        // With -u names come as they are, whatever the locale of this process.
+        // -u: UTF-8, whatever the locale of this process.
         command.arg("-u").arg("-S").arg(&self.socket).env_remove("TMUX").current_dir("/");
         command.stdin(Stdio::null()).stderr(Stdio::piped());
         Ok(command)
     }
 
-    /// Runs commands, each word an argument, separated by `;`. Returns their standard output.
+    /// Runs commands and returns their standard output. Each word is an argument; commands are separated by `;`.
     pub fn run<W: AsRef<OsStr>>(&self, words: &[W]) -> Result<String, TmuxError> {
         let mut child =
             self.command()?.args(words).stdout(Stdio::piped()).spawn().map_err(TmuxError::Start)?;
@@ -110,26 +110,26 @@ impl TmuxServer {
         let output = child.stdout.take();
         thread::spawn(move || {
             let mut text = Vec::new();
-            // What cannot be read is as if it were not there.
+            // After an error the output ends early.
             let _ = output.map(|output| output.take(MAX_OUTPUT).read_to_end(&mut text));
             let _ = send.send(text);
         });
         let Ok(text) = receive.recv_timeout(DEADLINE) else {
-            // It may end just now.
+            // It fails if tmux has just exited.
             let _ = child.kill();
             let _ = child.wait();
-            return Err(TmuxError::Late);
+            return Err(TmuxError::TimedOut);
         };
         check(child)?;
         Ok(String::from_utf8_lossy(&text).into_owned())
     }
 
-    /// The version of the server, in tmux's words: `3.3a`.
+    /// The version of the server, such as `3.3a`.
     pub(crate) fn version(&self) -> Result<String, TmuxError> {
         Ok(self.run(&["display-message", "-p", "#{version}"])?.trim().to_owned())
     }
 
-    /// Waits, for as long as it takes, until something rings.
+    /// Waits for the doorbell, without a timeout.
     pub(crate) fn wait(&self) -> Result<(), TmuxError> {
         let mut command = self.command()?;
         let child = command.args(["wait-for", DOORBELL]).stdout(Stdio::null()).spawn();
@@ -137,7 +137,7 @@ impl TmuxServer {
     }
 }
 
-/// Whether a version is older than 3.2. One that begins with no number, such as `next-3.6` or `master`, is new.
+/// Returns true for versions before 3.2. A version that begins with no number, such as `next-3.6` or `master`, is new.
 pub(crate) fn is_too_old(version: &str) -> bool {
     let mut numbers = version.split(|letter: char| !letter.is_ascii_digit()).map(str::parse::<u32>);
     match (numbers.next(), numbers.next()) {
@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn the_variable_of_a_process_names_its_server() {
-        let socket = |tmux: &str| TmuxServer::of_variable(tmux).map(|server| server.socket);
+        let socket = |tmux: &str| TmuxServer::from_variable(tmux).map(|server| server.socket);
         assert_eq!(socket("/tmp/tmux-0/default,77,0"), Some("/tmp/tmux-0/default".into()));
         assert_eq!(socket("/tmp/a,b/s,77,0"), Some("/tmp/a,b/s".into()));
         assert_eq!(socket("x"), None);

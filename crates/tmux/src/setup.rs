@@ -1,5 +1,5 @@
-//! What Ringer sets in a server: hooks that ring the doorbell, the badge in the window list, a key, focus events. Each has its
-//! own place beside what the person set, and goes without a trace.
+//! Installs Ringer in a server: hooks that ring the doorbell, the badge in the window list, a key, focus events. All of it
+//! coexists with the person's settings and can be removed completely.
 
 use ringer_journal::Home;
 
@@ -7,9 +7,9 @@ use crate::drawing::undraw;
 use crate::scan::end_scans;
 use crate::server::{DOORBELL, TmuxError, TmuxServer, is_too_old};
 
-/// The place of Ringer's commands among those of a hook.
-const PLACE: u32 = 97;
-/// After these the state is read again.
+/// The index of Ringer's command in a hook array.
+const HOOK_INDEX: u32 = 97;
+/// These hooks ring the doorbell.
 const HOOKS: [&str; 11] = [
     "pane-focus-in",
     "client-attached",
@@ -19,59 +19,59 @@ const HOOKS: [&str; 11] = [
     "window-pane-changed",
     "window-linked",
     "window-unlinked",
-    // A pane that is killed or moved, or a new one that is not gone to.
+    // A pane is killed or moved, or a new one is opened in the background.
     "window-layout-changed",
-    // Another program runs in the active pane, where windows are named after it.
+    // With automatic-rename: the active pane runs another program.
     "window-renamed",
     "pane-exited",
 ];
-/// After these, too, if this version of tmux has them.
+/// These, too, if this version of tmux has them.
 const NEWER_HOOKS: [&str; 1] = ["pane-title-changed"];
-/// After these, too, if this version has them; and it is noted that this client reports focus.
+/// These, too, if this version has them. They also record that the client reports focus.
 const FOCUS_HOOKS: [&str; 2] = ["client-focus-in", "client-focus-out"];
-/// After this, too; and the window is noted. tmux does not say which pane of it.
+/// This one, too. It also records the window; tmux does not say which pane.
 const BELL_HOOK: &str = "alert-bell";
-/// What window lists show.
+/// The formats of the window list.
 const FORMATS: [&str; 2] = ["window-status-format", "window-status-current-format"];
 const BADGE: &str = "#{@ringer_badge}";
-/// The home of the hub that is to be the host of this server.
+/// The option with the home of the hub that is the host of this server.
 const MARK: &str = "@ringer";
-/// What a key did before, as tmux lists it, and which key that is.
+/// The previous binding of the key, as `list-keys` prints it, and the key.
 const KEY_BEFORE: &str = "@ringer_key_before";
 const KEY: &str = "@ringer_key";
-/// That focus events were off.
+/// Set if focus events were off.
 const FOCUS_BEFORE: &str = "@ringer_focus_events";
 
-/// Everything that hooks and keys note.
-const NOTED: [&str; 6] = ["@ringer_focus", "@ringer_bell", "@ringer_popup", KEY, KEY_BEFORE, FOCUS_BEFORE];
+/// The options that hooks and setup write.
+const RECORDS: [&str; 6] = ["@ringer_focus", "@ringer_bell", "@ringer_popup", KEY, KEY_BEFORE, FOCUS_BEFORE];
 
-/// How much hooks note at most, in characters.
-const MAX_NOTED: usize = 1000;
+/// The longest record of a hook, in characters.
+const MAX_RECORD: usize = 1000;
 
-/// All hooks, and what each does.
+/// All hooks with their commands.
 fn hooks() -> impl Iterator<Item = (&'static str, String)> {
     let ring = format!("wait-for -S {DOORBELL}");
-    // The end of what is noted already: while no hub reads it, it would grow without bound.
-    let note = |option: &str, what: &str| {
-        format!("set-option -gqF {option} '#{{=-{MAX_NOTED}:{option}}}#{{{what}}} ' ; {ring}")
+    // Only the end of the record is kept: while no hub reads it, it would grow without bound.
+    let record = |option: &str, what: &str| {
+        format!("set-option -gqF {option} '#{{=-{MAX_RECORD}:{option}}}#{{{what}}} ' ; {ring}")
     };
-    let (noted, bell) = (note("@ringer_focus", "client_name"), note("@ringer_bell", "window_id"));
+    let (focus, bell) = (record("@ringer_focus", "client_name"), record("@ringer_bell", "window_id"));
     let plain = HOOKS.into_iter().chain(NEWER_HOOKS).map(move |name| (name, ring.clone()));
-    let focus = FOCUS_HOOKS.into_iter().map(move |name| (name, noted.clone()));
+    let focus = FOCUS_HOOKS.into_iter().map(move |name| (name, focus.clone()));
     plain.chain(focus).chain([(BELL_HOOK, bell)])
 }
 
-/// Whether the hub of a home is the host of a server. Another one may be: that of a test, say.
+/// Returns true if the hub of this home is the host of the server. A hub with another home may be, for example in a test.
 pub fn is_installed(server: &TmuxServer, home: &Home) -> bool {
     option(server, &["-g"], MARK).is_ok_and(|value| value == mark_of(home))
 }
 
-/// How a server names the home of its host.
+/// The value of [`MARK`] for a home.
 pub(crate) fn mark_of(home: &Home) -> String {
     home.path().display().to_string()
 }
 
-/// Sets hooks and badges. What is there already stays; what the person's own settings replaced comes back.
+/// Sets hooks and badges. Those that are set already stay; those that the person's settings have replaced are set again.
 pub fn install(server: &TmuxServer, home: &Home) -> Result<(), TmuxError> {
     let version = server.version()?;
     if is_too_old(&version) {
@@ -87,45 +87,45 @@ pub fn install(server: &TmuxServer, home: &Home) -> Result<(), TmuxError> {
     Ok(())
 }
 
-/// Runs a command for each hook, of which it gets the name with Ringer's place, and what it does.
+/// Runs a tmux command for each hook. `command` gets the name of the hook with the index, and its command.
 fn for_each_hook(
     server: &TmuxServer,
     command: impl for<'a> Fn(&'a str, &'a str) -> Vec<&'a str>,
 ) -> Result<(), TmuxError> {
-    let mut together: Vec<String> = Vec::new();
-    for (name, does) in hooks() {
-        let place = format!("{name}[{PLACE}]");
-        let words = command(&place, &does);
+    let mut batch: Vec<String> = Vec::new();
+    for (name, action) in hooks() {
+        let hook = format!("{name}[{HOOK_INDEX}]");
+        let words = command(&hook, &action);
         if !is_newer(name) {
-            together.extend(words.into_iter().chain([";"]).map(str::to_owned));
+            batch.extend(words.into_iter().chain([";"]).map(str::to_owned));
         } else if let Err(error) = server.run(&words)
             && !matches!(error, TmuxError::Refused(_))
         {
             return Err(error);
         }
     }
-    together.pop();
-    server.run(&together).map(drop)
+    batch.pop();
+    server.run(&batch).map(drop)
 }
 
-/// Whether older versions of tmux do not know a hook.
+/// Returns true for hooks that older versions of tmux do not have.
 fn is_newer(name: &str) -> bool {
     NEWER_HOOKS.contains(&name) || FOCUS_HOOKS.contains(&name)
 }
 
-/// What became of a key.
+/// The result of [`set_binding`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Binding {
-    /// It opens the inbox.
+    /// The key opens the inbox.
     Set,
-    /// The person has bound it to something else.
+    /// The person has bound the key to something else.
     Taken(String),
 }
 
-/// Binds a key after the prefix to the inbox, unless the person has bound it to something of their own. The program is a word
-/// of a shell. The inbox covers the pane behind it, so that one is not looked at meanwhile.
+/// Binds a key in the prefix table to the inbox, unless the person has bound it to something else. `program` is a shell command.
+/// While the inbox covers a pane, the person does not look at that pane, so the client is recorded in `@ringer_popup`.
 pub fn set_binding(server: &TmuxServer, key: &str, program: &str) -> Result<Binding, TmuxError> {
-    // tmux says in an error that a key is not bound.
+    // tmux fails if the key is not bound.
     let before = server.run(&["list-keys", "-T", "prefix", key]).unwrap_or_default();
     let before = before.lines().next().unwrap_or_default().trim().to_owned();
     let is_ours = before.contains("@ringer_popup");
@@ -146,24 +146,24 @@ pub fn set_binding(server: &TmuxServer, key: &str, program: &str) -> Result<Bind
     Ok(Binding::Set)
 }
 
-/// What there is of Ringer in a server.
+/// The state of the installation in a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Inspection {
-    /// The version of the server, in tmux's words: `3.3a`.
+    /// The version of the server, such as `3.3a`.
     pub version: String,
-    /// Whether Ringer cannot be set up in it.
+    /// The version is not supported.
     pub is_too_old: bool,
-    /// Whether the hub of this home is to be its host.
+    /// The hub of this home is its host.
     pub is_installed: bool,
-    /// Ringer's hooks that are not there. A `set-hook -g` of the person's own without a place takes them away.
+    /// Hooks that are not set. A `set-hook -g` without an index removes them.
     pub missing_hooks: Vec<&'static str>,
-    /// The window lists that show no badge.
+    /// Formats of the window list without the badge.
     pub missing_badges: Vec<&'static str>,
-    /// Whether terminals report focus to it.
+    /// Terminals report focus to tmux.
     pub has_focus_events: bool,
 }
 
-/// Looks at a server and changes nothing.
+/// Inspects the installation without changing anything.
 pub fn inspect(server: &TmuxServer, home: &Home) -> Result<Inspection, TmuxError> {
     let version = server.version()?;
     let is_too_old = is_too_old(&version);
@@ -173,10 +173,10 @@ pub fn inspect(server: &TmuxServer, home: &Home) -> Result<Inspection, TmuxError
         server.run(&["show-hooks", "-g", ";", "show-hooks", "-gw"])?
     };
     let is_there = |name: &str| {
-        let start = format!("{name}[{PLACE}] ");
+        let start = format!("{name}[{HOOK_INDEX}] ");
         listed.lines().any(|line| line.starts_with(&start) && line.contains(DOORBELL))
     };
-    // Those that are not set are listed by their names.
+    // Hooks that are not set are listed by their names.
     let is_known = |name: &str| listed.lines().any(|line| line.split(['[', ' ']).next() == Some(name));
     let mut missing_badges = Vec::new();
     for format in FORMATS {
@@ -197,7 +197,7 @@ pub fn inspect(server: &TmuxServer, home: &Home) -> Result<Inspection, TmuxError
     })
 }
 
-/// Lets terminals report focus to tmux. Gives whether they did not before.
+/// Turns on focus events. Returns true if they were off.
 pub fn turn_on_focus_events(server: &TmuxServer) -> Result<bool, TmuxError> {
     if option(server, &["-g"], "focus-events")? == "on" {
         return Ok(false);
@@ -206,7 +206,7 @@ pub fn turn_on_focus_events(server: &TmuxServer) -> Result<bool, TmuxError> {
     Ok(true)
 }
 
-/// Takes everything away.
+/// Removes Ringer from a server.
 pub fn remove(server: &TmuxServer) -> Result<(), TmuxError> {
     undraw(server)?;
     end_scans(server)?;
@@ -221,7 +221,7 @@ pub fn remove(server: &TmuxServer) -> Result<(), TmuxError> {
     let bound = server.run(&["list-keys", "-T", "prefix", &key]).unwrap_or_default();
     if !key.is_empty() && bound.contains("@ringer_popup") {
         server.run(&["unbind-key", "-T", "prefix", &key])?;
-        // The only one that is ever replaced.
+        // The default binding is the only one that is ever replaced.
         if option(server, &["-g"], KEY_BEFORE)?.ends_with("refresh-client") {
             server.run(&["bind-key", "-T", "prefix", &key, "refresh-client"])?;
         }
@@ -229,10 +229,10 @@ pub fn remove(server: &TmuxServer) -> Result<(), TmuxError> {
     if option(server, &["-g"], FOCUS_BEFORE)? == "off" {
         server.run(&["set-option", "-g", "focus-events", "off"])?;
     }
-    for name in NOTED {
+    for name in RECORDS {
         server.run(&["set-option", "-gqu", name])?;
     }
-    // The host of this server ends when it sees that.
+    // The host of this server stops when it sees this.
     server.run(&["set-option", "-gqu", MARK, ";", "wait-for", "-S", DOORBELL]).map(drop)
 }
 
@@ -242,7 +242,7 @@ fn option(server: &TmuxServer, flags: &[&str], name: &str) -> Result<String, Tmu
     server.run(&words).map(|value| value.trim_end_matches('\n').to_owned())
 }
 
-/// A word that ends with a semicolon would end the command.
+/// Escapes a trailing semicolon, which would end the command.
 fn as_argument(value: &str) -> String {
     value.strip_suffix(';').map_or_else(|| value.to_owned(), |rest| format!("{rest}\\;"))
 }

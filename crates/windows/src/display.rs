@@ -1,29 +1,37 @@
-//! One display of X11: which window is active, which window a terminal is in, and making one active.
+//! An X11 display: finds the active window and the windows of terminals, and activates a window.
 
+use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
 
 use ringer_platform::owned;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use x11rb::connection::Connection;
 use x11rb::errors::ReplyError;
 use x11rb::protocol::xproto::{
     AtomEnum, ChangeWindowAttributesAux, ClientMessageEvent, ConnectionExt, EventMask, GetPropertyReply,
 };
 use x11rb::protocol::{ErrorKind, Event};
-use x11rb::rust_connection::RustConnection;
+use x11rb::rust_connection::{DefaultStream, PollMode, RustConnection, Stream};
+use x11rb::utils::RawFdContainer;
 use x11rb::x11_utils::X11Error;
 use x11rb::{CURRENT_TIME, NONE};
 
 use crate::display_name::DisplayName;
-use crate::stream::DeadlineStream;
 
-/// The number of a window on a display.
+/// The timeout of a request. A server answers within a millisecond unless it hangs.
+const DEADLINE: Duration = Duration::from_secs(1);
+
 pub(crate) type WindowId = u32;
 
-/// Windows between the one that a terminal names and the root: a terminal's own, its top-level one, the window manager's frame.
+/// The most windows between the one that a terminal names and the root. Usually there are three: the terminal's, its top-level
+/// window and the frame of the window manager.
 const MAX_DEPTH: usize = 16;
-/// The most that is read of a property, in units of four bytes. A window manager supports about a hundred things.
+/// How much of a property is read, in units of four bytes. `_NET_SUPPORTED` has about a hundred entries.
 const MAX_PROPERTY: u32 = 4096;
-/// A request of a program that does what the person wants, as a taskbar does. Window managers may ignore those of others.
+/// The source indication of pagers and taskbars (EWMH). Window managers may ignore requests from ordinary programs.
 const BY_THE_PERSON: u32 = 2;
 
 x11rb::atom_manager! {
@@ -48,16 +56,16 @@ impl DisplayError {
     }
 }
 
-/// The window that the person looks at.
+/// The active window of a display.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ActiveWindow {
-    /// No window manager tells.
+    /// No window manager reports it.
     Unknown,
-    /// This one; 0 for none.
+    /// The id; 0 for none.
     Known(WindowId),
 }
 
-/// What happened on a display.
+/// An event on a display.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DisplayEvent {
     /// Another window is active.
@@ -72,7 +80,7 @@ pub(crate) enum DisplayEvent {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TopLevel {
     pub(crate) id: WindowId,
-    /// The process that it says it belongs to.
+    /// The process that it claims to belong to (`_NET_WM_PID`).
     pub(crate) pid: Option<u32>,
     /// The class of its program: `XTerm`.
     pub(crate) class: String,
@@ -84,7 +92,7 @@ pub(crate) struct Display {
     connection: RustConnection<DeadlineStream>,
     root: WindowId,
     atoms: Atoms,
-    /// The window by which the window manager shows that it runs. Without one, the properties of the root may be old.
+    /// The window that proves that the window manager is running. Without one, the properties of the root window may be stale.
     manager: Option<WindowId>,
     active: ActiveWindow,
 }
@@ -111,7 +119,7 @@ impl Display {
         self.active
     }
 
-    /// The top-level window around a window, if that is there.
+    /// The top-level window around a window, if that exists.
     pub(crate) fn top_level(&self, window: WindowId) -> Result<Option<TopLevel>, DisplayError> {
         let mut id = window;
         for _ in 0..MAX_DEPTH {
@@ -120,7 +128,7 @@ impl Display {
             };
             let tree = self.connection.query_tree(id).map_err(DisplayError::of)?.reply();
             let Some(tree) = unless_gone(tree)? else { return Ok(None) };
-            // Without a window manager no window has a state.
+            // Without a window manager no window has a `WM_STATE`.
             if state.type_ != NONE || tree.parent == self.root {
                 return self.describe(id).map(Some);
             }
@@ -139,18 +147,18 @@ impl Display {
         Ok(TopLevel { id, pid: self.pid(id)?, class: String::from_utf8_lossy(class).into_owned() })
     }
 
-    /// The process that a window says it belongs to.
+    /// The process that a window claims to belong to.
     pub(crate) fn pid(&self, window: WindowId) -> Result<Option<u32>, DisplayError> {
         self.number(window, self.atoms._NET_WM_PID, AtomEnum::CARDINAL)
     }
 
-    /// Learns when a window is closed, and if wanted when its title changes.
+    /// Subscribes to the closing of a window, and to changes of its title if `titles` is set.
     pub(crate) fn watch(&self, window: WindowId, titles: bool) -> Result<(), DisplayError> {
         let title = if titles { EventMask::PROPERTY_CHANGE } else { EventMask::NO_EVENT };
         self.select(window, EventMask::STRUCTURE_NOTIFY | title)
     }
 
-    /// Asks the window manager to bring a window to the front. Gives why not, if it cannot be asked.
+    /// Asks the window manager to bring a window to the front. The inner error says that there is no such window manager.
     pub(crate) fn activate(&self, window: WindowId) -> Result<Result<(), &'static str>, DisplayError> {
         if self.manager.is_none() {
             return Ok(Err("no window manager runs that brings windows to the front (_NET_ACTIVE_WINDOW)"));
@@ -163,7 +171,7 @@ impl Display {
         Ok(Ok(()))
     }
 
-    /// What happened since the last call. To be called before waiting for the connection: events may have come with answers.
+    /// The events since the last call. Call this before polling the connection: events may have arrived together with replies.
     pub(crate) fn events(&mut self) -> Result<Vec<DisplayEvent>, DisplayError> {
         let mut events = Vec::new();
         let (mut read_active, mut read_manager) = (false, false);
@@ -199,7 +207,7 @@ impl Display {
     fn read_manager(&mut self) -> Result<(), DisplayError> {
         let check = self.atoms._NET_SUPPORTING_WM_CHECK;
         let named = self.number(self.root, check, AtomEnum::WINDOW)?;
-        // A window manager that was killed leaves its properties behind, but not its window.
+        // A window manager that was killed leaves its properties behind, but not its check window.
         let runs = match named {
             Some(window) => self.number(window, check, AtomEnum::WINDOW)? == named,
             None => false,
@@ -224,8 +232,8 @@ impl Display {
 
     fn select(&self, window: WindowId, mask: EventMask) -> Result<(), DisplayError> {
         let wanted = ChangeWindowAttributesAux::new().event_mask(mask);
-        let asked = self.connection.change_window_attributes(window, &wanted).map_err(DisplayError::of)?;
-        unless_gone(asked.check()).map(drop)
+        let request = self.connection.change_window_attributes(window, &wanted).map_err(DisplayError::of)?;
+        unless_gone(request.check()).map(drop)
     }
 
     /// The first number of a property.
@@ -234,15 +242,15 @@ impl Display {
         Ok(property.and_then(|property| property.value32()?.next()))
     }
 
-    /// A property; none if the window is gone. One that is not set has no type.
+    /// A property; `None` if the window has gone. A property that is not set has no type.
     fn property(
         &self,
         window: WindowId,
         atom: u32,
         kind: u32,
     ) -> Result<Option<GetPropertyReply>, DisplayError> {
-        let asked = self.connection.get_property(false, window, atom, kind, 0, MAX_PROPERTY);
-        unless_gone(asked.map_err(DisplayError::of)?.reply())
+        let request = self.connection.get_property(false, window, atom, kind, 0, MAX_PROPERTY);
+        unless_gone(request.map_err(DisplayError::of)?.reply())
     }
 }
 
@@ -252,11 +260,60 @@ impl AsFd for Display {
     }
 }
 
-/// An answer about a window that may be gone by now.
+/// Turns the error for a window that has gone into `None`.
 fn unless_gone<T>(answer: Result<T, ReplyError>) -> Result<Option<T>, DisplayError> {
     match answer {
         Ok(answer) => Ok(Some(answer)),
         Err(ReplyError::X11Error(X11Error { error_kind: ErrorKind::Window, .. })) => Ok(None),
         Err(error) => Err(DisplayError::of(error)),
+    }
+}
+
+/// A connection to an X server that waits for [`DEADLINE`] at most.
+#[derive(Debug)]
+struct DeadlineStream(DefaultStream);
+
+impl DeadlineStream {
+    fn new(stream: UnixStream) -> io::Result<Self> {
+        DefaultStream::from_unix_stream(stream).map(|(stream, _)| Self(stream))
+    }
+}
+
+impl AsFd for DeadlineStream {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+impl Stream for DeadlineStream {
+    fn poll(&self, mode: PollMode) -> io::Result<()> {
+        let mut flags = PollFlags::empty();
+        flags.set(PollFlags::IN, mode.readable());
+        flags.set(PollFlags::OUT, mode.writable());
+        let deadline = Timespec::try_from(DEADLINE).map_err(io::Error::other)?;
+        loop {
+            match poll(&mut [PollFd::new(&self.0, flags)], Some(&deadline)) {
+                Ok(0) => return Err(io::Error::new(io::ErrorKind::TimedOut, "it does not answer")),
+                Ok(_) => return Ok(()),
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    fn read(&self, buffer: &mut [u8], descriptors: &mut Vec<RawFdContainer>) -> io::Result<usize> {
+        self.0.read(buffer, descriptors)
+    }
+
+    fn write(&self, buffer: &[u8], descriptors: &mut Vec<RawFdContainer>) -> io::Result<usize> {
+        self.0.write(buffer, descriptors)
+    }
+
+    fn write_vectored(
+        &self,
+        buffers: &[IoSlice<'_>],
+        descriptors: &mut Vec<RawFdContainer>,
+    ) -> io::Result<usize> {
+        self.0.write_vectored(buffers, descriptors)
     }
 }

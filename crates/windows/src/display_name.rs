@@ -1,18 +1,18 @@
-//! Which display a program uses, and the cookie that its server asks for.
+//! Parses `DISPLAY`, and reads the cookie of a display from the Xauthority file.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
 use ringer_platform::owned;
 
-/// Where the sockets of X servers are.
+/// The directory of the sockets of X servers.
 const SOCKETS: &str = "/tmp/.X11-unix";
-/// The kind of secret that servers of a person's own machine ask for.
+/// The authorization protocol that local servers use.
 const COOKIE: &[u8] = b"MIT-MAGIC-COOKIE-1";
-/// The family of an entry for this machine, and of one for any.
+/// The family of an entry for a local host, and of one for any host.
 const LOCAL: u16 = 256;
 const ANY: u16 = 65535;
-/// The most that is read of a file with cookies; an entry has about a hundred bytes.
+/// How much of an Xauthority file is read; an entry has about a hundred bytes.
 const MAX_FILE: u64 = 1024 * 1024;
 
 /// A display of this machine.
@@ -20,11 +20,11 @@ const MAX_FILE: u64 = 1024 * 1024;
 pub(crate) struct DisplayName {
     number: u32,
     screen: usize,
-    /// The file with the cookie.
+    /// The Xauthority file.
     authority: Option<PathBuf>,
 }
 
-/// A secret, and of which kind it is.
+/// An authorization: protocol name and data.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Cookie {
     pub(crate) kind: Vec<u8>,
@@ -32,7 +32,7 @@ pub(crate) struct Cookie {
 }
 
 impl DisplayName {
-    /// The display that `DISPLAY` names: `:0`, `:0.1`, `unix:0`. None for one of another machine: its windows are not here.
+    /// Parses `DISPLAY`: `:0`, `:0.1`, `unix:0`. `None` for a display of another machine.
     pub(crate) fn parse(display: &str, authority: Option<PathBuf>) -> Option<Self> {
         let (host, rest) = display.rsplit_once(':')?;
         if !["", "unix"].contains(&host) {
@@ -50,9 +50,9 @@ impl DisplayName {
         self.screen
     }
 
-    /// The cookie for it; an empty one where none is found, since some servers ask for none.
+    /// The cookie of the display. Empty if there is none; some servers need none.
     pub(crate) fn cookie(&self) -> Cookie {
-        // What cannot be read is as if it were not there: the server refuses.
+        // Without a readable file, the server decides.
         let file = self.authority.as_deref().and_then(|path| owned::read(path, MAX_FILE).ok());
         let file = file.unwrap_or_default();
         let host = rustix::system::uname();
@@ -68,7 +68,7 @@ impl fmt::Display for DisplayName {
     }
 }
 
-/// The cookie for a display of this machine in a file of them: entries of a family and four texts, each with its length.
+/// Finds the cookie of a local display in an Xauthority file. An entry is a family and four texts, each with its length.
 fn cookie_in(mut file: &[u8], host: &[u8], number: &[u8]) -> Option<Cookie> {
     while !file.is_empty() {
         let family = take_number(&mut file)?;

@@ -1,4 +1,4 @@
-//! The host: learns where surfaces are seen, follows displays and kitties, and goes to a surface when the hub asks.
+//! The host: finds the windows of surfaces, follows displays and kitties, and brings a surface to the front when the hub asks.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::{AsFd, OwnedFd};
@@ -18,32 +18,30 @@ use crate::hub_side::HubSide;
 use crate::kitties::Kitties;
 use crate::kitty::{KittyAddress, KittyError};
 use crate::kitty_marks::KittyMarks;
-use crate::kitty_worker::{KittyNews, KittyWorker};
-use crate::looks::{Looks, SeenIn, looks};
-use crate::terminal::Terminal;
-use crate::terminal_window::TerminalWindow;
-use crate::unusable_surfaces::UnusableSurfaces;
-use crate::wakeup::{Order, Waker, Wakeup};
+use crate::kitty_worker::{KittyEvent, KittyWorker};
+use crate::terminal::{Terminal, TerminalWindow};
+use crate::visibility::{SurfaceWindow, Visibility, visibility};
+use crate::wakeup::{HostCommand, Waker, Wakeup};
 
-/// Surfaces that are followed; each takes a descriptor.
+/// The most surfaces that are followed; each takes a descriptor.
 const MAX_SURFACES: usize = 256;
-/// How long going to a surface may take. The hub waits for two seconds.
-const GO_WITHIN: Duration = Duration::from_millis(1500);
-/// Different things that are logged.
+/// The timeout of a focus command. The hub waits for two seconds.
+const FOCUS_TIMEOUT: Duration = Duration::from_millis(1500);
+/// The most distinct lines that are logged.
 const MAX_LOGGED: usize = 64;
 
 /// A surface whose window is known.
 struct Surface {
     tty: String,
-    seen_in: SeenIn,
-    /// Becomes readable when the process that leads its session ends: the terminal is closed then.
-    end: OwnedFd,
+    shown_in: SurfaceWindow,
+    /// A pidfd of the session leader. It becomes readable when the terminal is closed.
+    leader_fd: OwnedFd,
 }
 
-/// A surface that the hub wants to be in front.
-struct Going {
+/// A focus command that is not finished.
+struct PendingFocus {
     surface: SurfaceId,
-    /// The window that has to become active; none while kitty is asked, or if no display tells.
+    /// The window that must become active. `None` while kitty has not answered, or if no display reports the active window.
     window: Option<(DisplayName, WindowId)>,
     deadline: Instant,
 }
@@ -57,9 +55,9 @@ pub(crate) struct Host {
     unusable: UnusableSurfaces,
     displays: BTreeMap<DisplayName, Display>,
     kitties: Kitties,
-    going: Vec<Going>,
-    /// The kitties that have answered since the hub was told, and when they were asked, in milliseconds since 1970.
-    answered: BTreeMap<KittyAddress, i64>,
+    pending_focus: Vec<PendingFocus>,
+    /// The kitties that were listed since the last report to the hub, and when they were queried, in milliseconds since 1970.
+    listed: BTreeMap<KittyAddress, i64>,
     marks: KittyMarks,
 }
 
@@ -74,76 +72,80 @@ impl Host {
             unusable: UnusableSurfaces::default(),
             displays: BTreeMap::new(),
             kitties: Kitties::default(),
-            going: Vec::new(),
-            answered: BTreeMap::new(),
+            pending_focus: Vec::new(),
+            listed: BTreeMap::new(),
             marks: KittyMarks::default(),
         }
     }
 
-    /// Goes on until the process ends. `begin` is called before a surface is looked at.
+    /// Runs until the process ends. `begin` is called before an active surface is examined.
     pub(crate) fn run(mut self, polled: &UnixStream, wakeups: &Receiver<Wakeup>, begin: impl Fn(&SurfaceId)) {
         loop {
             for wakeup in wakeups.try_iter() {
                 match wakeup {
-                    Wakeup::Heard(surface) => {
+                    Wakeup::SurfaceActive(surface) => {
                         begin(&surface);
-                        self.heard(surface);
+                        self.surface_active(surface);
                     }
-                    Wakeup::Order(Order::Focus { surface_id }) => self.go(surface_id),
-                    Wakeup::Order(Order::Ring { surface_id, lit }) => self.marks.ring(&surface_id, lit),
-                    Wakeup::TitleMarks(are_on) => self.marks.switch(are_on),
-                    Wakeup::HubGone(connection) => self.hub.lost(connection),
-                    Wakeup::Kitty(kitty, news) => self.kitty_said(&kitty, news),
+                    Wakeup::Command(HostCommand::Focus { surface_id }) => self.focus(surface_id),
+                    Wakeup::Command(HostCommand::Ring { surface_id, lit }) => {
+                        self.marks.ring(&surface_id, lit);
+                    }
+                    Wakeup::TitleMarks(are_on) => self.marks.set_enabled(are_on),
+                    Wakeup::HubGone(connection) => self.hub.connection_lost(connection),
+                    Wakeup::Kitty(kitty, event) => self.handle_kitty_event(&kitty, event),
                 }
             }
-            // An answer to a request may have brought events with it.
+            // A reply to a request may have arrived together with events.
             while self.read_displays() {}
-            self.give_up_late();
-            self.tell_hub();
+            self.expire_pending_focus();
+            self.update_hub();
             self.wait(polled);
         }
     }
 
-    fn looks(&self) -> Looks {
+    fn visibility(&self) -> Visibility {
         let active =
             |name: &DisplayName| self.displays.get(name).map_or(ActiveWindow::Unknown, Display::active);
-        let surfaces = self.surfaces.iter().map(|(id, surface)| (id, &surface.seen_in));
-        looks(surfaces, active, self.kitties.states())
+        let surfaces = self.surfaces.iter().map(|(id, surface)| (id, &surface.shown_in));
+        visibility(surfaces, active, self.kitties.states())
     }
 
-    fn tell_hub(&mut self) {
-        let looks = self.looks();
-        let seen_in = self.surfaces.iter().map(|(id, surface)| (id, &surface.seen_in));
-        self.marks.show(seen_in, &self.kitties, |kitty| self.answered.contains_key(kitty));
-        self.hub.tell(self.surfaces.iter().map(|(id, surface)| (id, surface.tty.as_str())), &looks);
-        let answered = std::mem::take(&mut self.answered);
-        for surface in &looks.glanced_at {
-            if let Some(SeenIn::Kitty { kitty, .. }) = self.surfaces.get(surface).map(|own| &own.seen_in)
-                && let Some(asked_ms) = answered.get(kitty)
+    fn update_hub(&mut self) {
+        let visibility = self.visibility();
+        let shown_in = self.surfaces.iter().map(|(id, surface)| (id, &surface.shown_in));
+        self.marks.update(shown_in, &self.kitties, |kitty| self.listed.contains_key(kitty));
+        self.hub.report(self.surfaces.iter().map(|(id, surface)| (id, surface.tty.as_str())), &visibility);
+        let listed = std::mem::take(&mut self.listed);
+        for surface in &visibility.glanced_at {
+            if let Some(SurfaceWindow::Kitty { kitty, .. }) =
+                self.surfaces.get(surface).map(|own| &own.shown_in)
+                && let Some(requested_ms) = listed.get(kitty)
             {
-                self.hub.tell_glance(surface, *asked_ms);
+                self.hub.report_glance(surface, *requested_ms);
             }
         }
         let surfaces = &self.surfaces;
-        let seen_in = || surfaces.values().map(|surface| &surface.seen_in);
+        let shown_in = || surfaces.values().map(|surface| &surface.shown_in);
         self.kitties.retain(|own| {
-            seen_in().any(|seen_in| matches!(seen_in, SeenIn::Kitty { kitty, .. } if kitty == own))
+            shown_in().any(|shown_in| matches!(shown_in, SurfaceWindow::Kitty { kitty, .. } if kitty == own))
         });
-        self.displays.retain(|name, _| seen_in().any(|seen_in| seen_in.display() == Some(name)));
+        self.displays.retain(|name, _| shown_in().any(|shown_in| shown_in.display() == Some(name)));
     }
 
     /// Waits until something happens.
     fn wait(&mut self, polled: &UnixStream) {
-        let deadline = self.going.iter().map(|going| going.deadline).chain(self.hub.next_deadline()).min();
+        let deadline =
+            self.pending_focus.iter().map(|focus| focus.deadline).chain(self.hub.next_deadline()).min();
         let left = deadline.map(|at| at.saturating_duration_since(Instant::now()));
         let left = left.and_then(|left| Timespec::try_from(left).ok());
-        let ends = self.surfaces.values().map(|surface| surface.end.as_fd());
+        let ends = self.surfaces.values().map(|surface| surface.leader_fd.as_fd());
         let displays = self.displays.values().map(AsFd::as_fd);
         let all = ends.chain(displays).chain([polled.as_fd()]);
         let mut descriptors: Vec<PollFd<'_>> =
             all.map(|descriptor| PollFd::from_borrowed_fd(descriptor, PollFlags::IN)).collect();
         if poll(&mut descriptors, left.as_ref()).is_err() {
-            // It was interrupted.
+            // Interrupted by a signal.
             return;
         }
         let ended: Vec<SurfaceId> = self
@@ -160,11 +162,11 @@ impl Host {
         }
     }
 
-    /// The hub heard from a surface.
-    fn heard(&mut self, surface: SurfaceId) {
+    /// Finds the window of a surface, or lists its kitty again.
+    fn surface_active(&mut self, surface: SurfaceId) {
         if let Some(known) = self.surfaces.get(&surface) {
-            if let SeenIn::Kitty { kitty, .. } = &known.seen_in
-                && self.looks().unreported.contains(&surface)
+            if let SurfaceWindow::Kitty { kitty, .. } = &known.shown_in
+                && self.visibility().unreported.contains(&surface)
                 && let Some(worker) = self.kitties.worker(kitty)
             {
                 worker.list();
@@ -183,29 +185,29 @@ impl Host {
         }
     }
 
-    /// The person is at a surface that the hub asked for. The hub is told first what they look at, as far as that is known: a kitty
-    /// lists its windows a moment later.
-    fn arrived(&mut self, surface: &SurfaceId) {
-        self.tell_hub();
-        self.hub.focused(surface, &Ok(()));
+    /// Answers a focus command that succeeded. The new views are reported first, as far as they are known: a kitty lists its
+    /// windows a moment later.
+    fn focus_succeeded(&mut self, surface: &SurfaceId) {
+        self.update_hub();
+        self.hub.answer_focus(surface, &Ok(()));
     }
 
-    fn add(&mut self, surface: SurfaceId, terminal: Terminal, seen_in: SeenIn) {
+    fn add(&mut self, surface: SurfaceId, terminal: Terminal, shown_in: SurfaceWindow) {
         let pid = i32::try_from(terminal.leader.pid).ok().and_then(Pid::from_raw);
-        let end = pid.and_then(|pid| pidfd_open(pid, PidfdFlags::NONBLOCK).ok());
-        // Only now: numbers of processes are used again.
+        let leader_fd = pid.and_then(|pid| pidfd_open(pid, PidfdFlags::NONBLOCK).ok());
+        // Checked after opening the pidfd, because pids are reused.
         let started = ProcessStat::of(terminal.leader.pid).map(|stat| stat.started);
         let is_same = started == surface.tty().map(|plain| plain.leader_started);
-        match end.filter(|_| is_same) {
-            Some(end) => {
+        match leader_fd.filter(|_| is_same) {
+            Some(leader_fd) => {
                 self.unusable.remove(&surface);
-                self.surfaces.insert(surface, Surface { tty: terminal.tty, seen_in, end });
+                self.surfaces.insert(surface, Surface { tty: terminal.tty, shown_in, leader_fd });
             }
             None => self.unusable.add(surface),
         }
     }
 
-    /// Looks for the window of X11 that a terminal names, and uses it if its class is right.
+    /// Looks up the X11 window that a terminal names, and uses it if `is_right` accepts its class.
     fn find_window(&mut self, surface: SurfaceId, terminal: Terminal, is_right: impl Fn(&str) -> bool) {
         let (Some(name), Some(window)) = (terminal.display.clone(), terminal.window) else {
             return self.unusable.add(surface);
@@ -217,11 +219,11 @@ impl Host {
         });
         let found = found.and_then(Result::ok).filter(|window| is_right(&window.class));
         let Some(TerminalWindow { id, is_alone, .. }) = found else { return self.unusable.add(surface) };
-        let seen_in = SeenIn::Window { display: name, window: id, is_alone };
-        self.add(surface, terminal, seen_in);
+        let shown_in = SurfaceWindow::Window { display: name, window: id, is_alone };
+        self.add(surface, terminal, shown_in);
     }
 
-    /// Does something on a display, and connects to it first if need be. A display that fails is given up.
+    /// Runs `ask` on a display, connecting first if necessary. A display that fails is disconnected.
     fn on_display<T>(
         &mut self,
         name: &DisplayName,
@@ -231,8 +233,8 @@ impl Host {
             Some(display) => Ok(display),
             None => Display::connect(name),
         };
-        let asked = connected.and_then(|mut display| ask(&mut display).map(|answer| (answer, display)));
-        match asked {
+        let result = connected.and_then(|mut display| ask(&mut display).map(|answer| (answer, display)));
+        match result {
             Ok((answer, display)) => {
                 self.displays.insert(name.clone(), display);
                 Some(answer)
@@ -244,11 +246,10 @@ impl Host {
         }
     }
 
-    /// A display is gone or hangs: nothing is known of its windows any more.
+    /// Forgets a display that has gone or hangs, with its windows.
     fn lose_display(&mut self, name: &DisplayName, error: &DisplayError) {
         self.displays.remove(name);
-        let lost =
-            |surface: &Surface| matches!(&surface.seen_in, SeenIn::Window { display, .. } if display == name);
+        let lost = |surface: &Surface| matches!(&surface.shown_in, SurfaceWindow::Window { display, .. } if display == name);
         let lost: Vec<SurfaceId> =
             self.surfaces.iter().filter(|(_, own)| lost(own)).map(|(id, _)| id.clone()).collect();
         for surface in lost {
@@ -264,20 +265,20 @@ impl Host {
         }
     }
 
-    /// Reads what happened on the displays. Gives whether anything did.
+    /// Handles the events of all displays. Returns true if there were any.
     fn read_displays(&mut self) -> bool {
         let names: Vec<DisplayName> = self.displays.keys().cloned().collect();
         let mut has_any = false;
         for name in names {
             for event in self.on_display(&name, Display::events).unwrap_or_default() {
                 has_any = true;
-                self.happened(&name, event);
+                self.handle_display_event(&name, event);
             }
         }
         has_any
     }
 
-    fn happened(&mut self, name: &DisplayName, event: DisplayEvent) {
+    fn handle_display_event(&mut self, name: &DisplayName, event: DisplayEvent) {
         let active = self.displays.get(name).map_or(ActiveWindow::Unknown, Display::active);
         match event {
             DisplayEvent::Active => {
@@ -285,12 +286,13 @@ impl Host {
                 if let Some(pid) = self.on_display(name, |display| display.pid(window)).flatten() {
                     self.kitties.activated(pid);
                 }
-                let is_there = |going: &Going| {
-                    going.window.as_ref().is_some_and(|(on, wanted)| on == name && *wanted == window)
+                let is_active = |focus: &PendingFocus| {
+                    focus.window.as_ref().is_some_and(|(on, wanted)| on == name && *wanted == window)
                 };
-                let arrived: Vec<Going> = self.going.extract_if(.., |going| is_there(going)).collect();
-                for going in arrived {
-                    self.arrived(&going.surface);
+                let done: Vec<PendingFocus> =
+                    self.pending_focus.extract_if(.., |focus| is_active(focus)).collect();
+                for focus in done {
+                    self.focus_succeeded(&focus.surface);
                 }
             }
             DisplayEvent::Title(window) if active == ActiveWindow::Known(window) => {
@@ -303,15 +305,15 @@ impl Host {
                 for kitty in self.kitties_in(name, window) {
                     self.kitties.worker(&kitty).into_iter().for_each(KittyWorker::list);
                 }
-                self.surfaces.retain(|_, own| own.seen_in.window() != Some((name, window)));
+                self.surfaces.retain(|_, own| own.shown_in.window() != Some((name, window)));
             }
         }
     }
 
     /// The kitties that have a surface in a window.
     fn kitties_in(&self, name: &DisplayName, window: WindowId) -> BTreeSet<KittyAddress> {
-        let of = |surface: &Surface| match &surface.seen_in {
-            SeenIn::Kitty { kitty, display, pid } if display.as_ref() == Some(name) => {
+        let of = |surface: &Surface| match &surface.shown_in {
+            SurfaceWindow::Kitty { kitty, display, pid } if display.as_ref() == Some(name) => {
                 let is_there = self.kitties.window(kitty, *pid)?.os_window == Some(window);
                 is_there.then(|| kitty.clone())
             }
@@ -320,39 +322,43 @@ impl Host {
         self.surfaces.values().filter_map(of).collect()
     }
 
-    fn kitty_said(&mut self, address: &KittyAddress, news: KittyNews) {
-        let listed = match news {
-            KittyNews::Focused { surface, result } => return self.kitty_went(address, surface, result),
-            KittyNews::NotMarked(error) => return self.log_once(format!("kitty at {address}: {error}")),
-            KittyNews::Listed { asked_ms, listed } => {
-                self.answered.insert(address.clone(), asked_ms);
-                listed
+    fn handle_kitty_event(&mut self, address: &KittyAddress, event: KittyEvent) {
+        let listing = match event {
+            KittyEvent::Focused { surface, result } => return self.kitty_focused(address, surface, result),
+            KittyEvent::MarkFailed(error) => return self.log_once(format!("kitty at {address}: {error}")),
+            KittyEvent::Listed { requested_ms, listing } => {
+                self.listed.insert(address.clone(), requested_ms);
+                listing
             }
         };
-        if let Err(error) = &listed {
+        if let Err(error) = &listing {
             self.log_once(format!("kitty at {address}: {error}"));
         }
-        let is_known = listed.is_ok();
-        let candidates = self.kitties.listed(address, listed.ok());
+        let is_known = listing.is_ok();
+        let candidates = self.kitties.set_listing(address, listing.ok());
         for (surface, terminal) in candidates {
             let pid = terminal.leader.pid;
             match self.kitties.window(address, pid) {
                 Some(_) => {
                     let display = terminal.display.clone();
-                    self.add(surface, terminal, SeenIn::Kitty { kitty: address.clone(), display, pid });
+                    self.add(
+                        surface,
+                        terminal,
+                        SurfaceWindow::Kitty { kitty: address.clone(), display, pid },
+                    );
                 }
                 None if is_known => self.find_window(surface, terminal, |_| true),
-                // A kitty that did not answer in time is asked again soon, and not taken for a window without tabs.
+                // A kitty that did not answer is queried again soon, and not treated as a window without tabs.
                 None => {
                     self.find_window(surface.clone(), terminal, |class| class != "kitty");
-                    self.unusable.ask_again_soon(&surface);
+                    self.unusable.retry_soon(&surface);
                 }
             }
         }
         let mut watched = BTreeSet::new();
-        let (mut closed, mut arrived) = (Vec::new(), Vec::new());
+        let (mut closed, mut focused) = (Vec::new(), Vec::new());
         for (id, surface) in &self.surfaces {
-            let SeenIn::Kitty { kitty, display, pid } = &surface.seen_in else { continue };
+            let SurfaceWindow::Kitty { kitty, display, pid } = &surface.shown_in else { continue };
             if kitty != address {
                 continue;
             }
@@ -363,8 +369,8 @@ impl Host {
                 _ => {}
             }
             if window.is_some_and(|window| window.is_focused) {
-                let is_there = |going: &Going| going.surface == *id && going.window.is_none();
-                arrived.extend(self.going.extract_if(.., |going| is_there(going)));
+                let is_done = |focus: &PendingFocus| focus.surface == *id && focus.window.is_none();
+                focused.extend(self.pending_focus.extract_if(.., |focus| is_done(focus)));
             }
         }
         for surface in closed {
@@ -373,70 +379,111 @@ impl Host {
         for (display, window) in watched {
             self.on_display(&display, |display| display.watch(window, true));
         }
-        for going in arrived {
-            self.arrived(&going.surface);
+        for focus in focused {
+            self.focus_succeeded(&focus.surface);
         }
     }
 
-    /// The hub wants a surface to be in front.
-    fn go(&mut self, surface: SurfaceId) {
-        let deadline = Instant::now() + GO_WITHIN;
-        self.going.retain(|going| going.surface != surface);
-        match self.surfaces.get(&surface).map(|own| own.seen_in.clone()) {
-            None => self.hub.focused(&surface, &Err("its window was closed".to_owned())),
-            Some(SeenIn::Window { display, window, .. }) => self.activate(surface, display, window, deadline),
-            Some(SeenIn::Kitty { kitty, pid, .. }) => {
+    /// Executes a focus command.
+    fn focus(&mut self, surface: SurfaceId) {
+        let deadline = Instant::now() + FOCUS_TIMEOUT;
+        self.pending_focus.retain(|focus| focus.surface != surface);
+        match self.surfaces.get(&surface).map(|own| own.shown_in.clone()) {
+            None => self.hub.answer_focus(&surface, &Err("its window was closed".to_owned())),
+            Some(SurfaceWindow::Window { display, window, .. }) => {
+                self.activate(surface, display, window, deadline);
+            }
+            Some(SurfaceWindow::Kitty { kitty, pid, .. }) => {
                 let window = self.kitties.window(&kitty, pid).map(|window| window.id);
                 match (self.kitties.worker(&kitty), window) {
                     (Some(worker), Some(window)) => {
                         worker.focus(surface.clone(), window);
-                        self.going.push(Going { surface, window: None, deadline });
+                        self.pending_focus.push(PendingFocus { surface, window: None, deadline });
                     }
-                    _ => self.hub.focused(&surface, &Err("kitty does not answer".to_owned())),
+                    _ => self.hub.answer_focus(&surface, &Err("kitty does not answer".to_owned())),
                 }
             }
         }
     }
 
-    /// kitty has gone to a tab, or has not. Its window need not be in front.
-    fn kitty_went(&mut self, address: &KittyAddress, surface: SurfaceId, result: Result<(), KittyError>) {
-        let Some(at) = self.going.iter().position(|going| going.surface == surface) else { return };
+    /// kitty has switched to a tab, or refused. Its OS window may still have to be activated.
+    fn kitty_focused(&mut self, address: &KittyAddress, surface: SurfaceId, result: Result<(), KittyError>) {
+        let Some(at) = self.pending_focus.iter().position(|focus| focus.surface == surface) else { return };
         if let Err(error) = result {
-            self.going.remove(at);
-            return self.hub.focused(&surface, &Err(format!("kitty: {error}")));
+            self.pending_focus.remove(at);
+            return self.hub.answer_focus(&surface, &Err(format!("kitty: {error}")));
         }
         self.kitties.set_outdated(address);
-        let display = self.surfaces.get(&surface).and_then(|own| own.seen_in.display().cloned());
-        let tells = |name: &DisplayName| {
+        let display = self.surfaces.get(&surface).and_then(|own| own.shown_in.display().cloned());
+        let reports_active = |name: &DisplayName| {
             self.displays.get(name).is_some_and(|display| display.active() != ActiveWindow::Unknown)
         };
-        let pid = self.surfaces.get(&surface).and_then(|own| own.seen_in.leader());
+        let pid = self.surfaces.get(&surface).and_then(|own| own.shown_in.leader());
         let window = pid.and_then(|pid| self.kitties.window(address, pid)?.os_window);
-        if let (Some(display), Some(window)) = (display.filter(tells), window) {
-            let deadline = self.going.remove(at).deadline;
+        if let (Some(display), Some(window)) = (display.filter(reports_active), window) {
+            let deadline = self.pending_focus.remove(at).deadline;
             self.activate(surface, display, window, deadline);
         }
     }
 
     fn activate(&mut self, surface: SurfaceId, name: DisplayName, window: WindowId, deadline: Instant) {
-        let asked = self.on_display(&name, |display| Ok((display.active(), display.activate(window)?)));
-        match asked {
-            None => self.hub.focused(&surface, &Err(format!("display {name} does not answer"))),
-            Some((_, Err(why))) => self.hub.focused(&surface, &Err(why.to_owned())),
-            Some((active, Ok(()))) if active == ActiveWindow::Known(window) => self.arrived(&surface),
-            Some(_) => self.going.push(Going { surface, window: Some((name, window)), deadline }),
+        let result = self.on_display(&name, |display| Ok((display.active(), display.activate(window)?)));
+        match result {
+            None => self.hub.answer_focus(&surface, &Err(format!("display {name} does not answer"))),
+            Some((_, Err(why))) => self.hub.answer_focus(&surface, &Err(why.to_owned())),
+            Some((active, Ok(()))) if active == ActiveWindow::Known(window) => self.focus_succeeded(&surface),
+            Some(_) => {
+                self.pending_focus.push(PendingFocus { surface, window: Some((name, window)), deadline });
+            }
         }
     }
 
-    /// Ends what took too long.
-    fn give_up_late(&mut self) {
+    /// Answers focus commands whose timeout has passed.
+    fn expire_pending_focus(&mut self) {
         let now = Instant::now();
-        for going in self.going.extract_if(.., |going| going.deadline <= now) {
-            let why = match going.window {
+        for focus in self.pending_focus.extract_if(.., |focus| focus.deadline <= now) {
+            let why = match focus.window {
                 Some(_) => "the window manager did not bring it to the front",
                 None => "kitty went to its tab, but the desktop did not bring the window to the front",
             };
-            self.hub.focused(&going.surface, &Err(why.to_owned()));
+            self.hub.answer_focus(&focus.surface, &Err(why.to_owned()));
         }
+    }
+}
+
+/// How long a surface without a usable window is ignored.
+const UNUSABLE_FOR: Duration = Duration::from_mins(1);
+/// The same if the terminal did not answer in time.
+const UNANSWERED_FOR: Duration = Duration::from_secs(5);
+/// The most surfaces that are ignored.
+const MAX_UNUSABLE: usize = 1024;
+
+/// Surfaces without a usable window, which are ignored for a while.
+#[derive(Default)]
+struct UnusableSurfaces {
+    until: BTreeMap<SurfaceId, Instant>,
+}
+
+impl UnusableSurfaces {
+    fn contains(&self, surface: &SurfaceId) -> bool {
+        self.until.get(surface).is_some_and(|until| *until > Instant::now())
+    }
+
+    fn add(&mut self, surface: SurfaceId) {
+        if self.until.len() >= MAX_UNUSABLE {
+            self.until.clear();
+        }
+        self.until.insert(surface, Instant::now() + UNUSABLE_FOR);
+    }
+
+    /// Shortens the time for a surface whose terminal did not answer, if it is ignored.
+    fn retry_soon(&mut self, surface: &SurfaceId) {
+        if let Some(until) = self.until.get_mut(surface) {
+            *until = Instant::now() + UNANSWERED_FOR;
+        }
+    }
+
+    fn remove(&mut self, surface: &SurfaceId) {
+        self.until.remove(surface);
     }
 }

@@ -1,4 +1,4 @@
-//! What the hub knows of the windows: told when something changes, and attached only while there is something to tell.
+//! The connection to the hub: sends changes, and is attached only while there is a surface to report.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -8,31 +8,31 @@ use ringer_ipc::{HostConnection, HubClientError};
 use ringer_journal::Home;
 use serde_json::json;
 
-use crate::looks::Looks;
-use crate::wakeup::{Order, Waker};
+use crate::visibility::Visibility;
+use crate::wakeup::{HostCommand, Waker};
 
-/// How long after a connection that was cut off the next one is tried.
-const ATTACH_AGAIN: Duration = Duration::from_secs(1);
-/// The name of this host, for people.
+/// Pause before a new connection after the hub closed one.
+const RETRY_AFTER: Duration = Duration::from_secs(1);
+/// The display name of this host.
 pub(crate) const HOST: &str = "window";
 
-/// What the hub is told of a surface.
+/// A surface as reported to the hub.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Told {
+struct SurfaceReport {
     tty: String,
     reports_looks: bool,
 }
 
-/// The way to the hub, and what it was told.
+/// The connection to the hub, and what has been reported on it.
 #[derive(Debug)]
 pub(crate) struct HubSide {
     home: Home,
     waker: Waker,
     connection: Option<HostConnection>,
-    /// Counts the connections: the end of an earlier one is not that of this one.
-    attached: u64,
+    /// Numbers the connections, so that the end of an earlier one is not taken for the end of this one.
+    connection_number: u64,
     attach_at: Option<Instant>,
-    surfaces: BTreeMap<SurfaceId, Told>,
+    surfaces: BTreeMap<SurfaceId, SurfaceReport>,
     looked_at: Option<BTreeSet<SurfaceId>>,
 }
 
@@ -42,31 +42,31 @@ impl HubSide {
             home,
             waker,
             connection: None,
-            attached: 0,
+            connection_number: 0,
             attach_at: None,
             surfaces: BTreeMap::new(),
             looked_at: None,
         }
     }
 
-    /// When to call [`Self::tell`] again although nothing changed.
+    /// When to call [`Self::report`] again although nothing has changed.
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
         self.attach_at
     }
 
-    /// These surfaces are there, with their devices, and no others.
-    pub(crate) fn tell<'a>(
+    /// Reports these surfaces, given with their ttys; all others are closed.
+    pub(crate) fn report<'a>(
         &mut self,
         surfaces: impl Iterator<Item = (&'a SurfaceId, &'a str)>,
-        looks: &Looks,
+        visibility: &Visibility,
     ) {
-        let told = |(surface, tty): (&SurfaceId, &str)| {
-            let reports_looks = !looks.unreported.contains(surface);
-            (surface.clone(), Told { tty: tty.to_owned(), reports_looks })
+        let report = |(surface, tty): (&SurfaceId, &str)| {
+            let reports_looks = !visibility.unreported.contains(surface);
+            (surface.clone(), SurfaceReport { tty: tty.to_owned(), reports_looks })
         };
-        let surfaces: BTreeMap<SurfaceId, Told> = surfaces.map(told).collect();
+        let surfaces: BTreeMap<SurfaceId, SurfaceReport> = surfaces.map(report).collect();
         if surfaces.is_empty() {
-            // The hub ends when it is idle and no host is attached.
+            // An idle hub exits only when no host is attached.
             self.forget();
             self.attach_at = None;
             return;
@@ -74,37 +74,37 @@ impl HubSide {
         if self.connection.is_none() && self.attach_at.is_some_and(|at| at > Instant::now()) {
             return;
         }
-        if self.attach().and_then(|()| self.tell_changes(surfaces, &looks.looked_at)).is_err() {
-            self.try_again();
+        if self.attach().and_then(|()| self.report_changes(surfaces, &visibility.looked_at)).is_err() {
+            self.retry_later();
         }
     }
 
-    /// The person saw a surface, of which it would not be noticed when they go. What came after this moment, in milliseconds since
-    /// 1970, they need not have seen.
-    pub(crate) fn tell_glance(&mut self, surface: &SurfaceId, at_ms: i64) {
+    /// Reports that the person saw a surface at a time, in milliseconds since 1970. It would not be noticed when they look away,
+    /// so this says nothing about later notifications.
+    pub(crate) fn report_glance(&mut self, surface: &SurfaceId, at_ms: i64) {
         if self.send("surface.glanced", &json!({ "surface_id": surface, "at_ms": at_ms })).is_err() {
-            self.try_again();
+            self.retry_later();
         }
     }
 
-    /// Answers the order to go to a surface.
-    pub(crate) fn focused(&mut self, surface: &SurfaceId, result: &Result<(), String>) {
+    /// Answers a focus command.
+    pub(crate) fn answer_focus(&mut self, surface: &SurfaceId, result: &Result<(), String>) {
         let why = result.as_ref().err();
         if self.send("surface.focused", &json!({ "surface_id": surface, "why": why })).is_err() {
-            self.try_again();
+            self.retry_later();
         }
     }
 
-    /// A connection has ended.
-    pub(crate) fn lost(&mut self, connection: u64) {
-        if self.connection.is_some() && connection == self.attached {
-            self.try_again();
+    /// Handles the end of a connection.
+    pub(crate) fn connection_lost(&mut self, connection: u64) {
+        if self.connection.is_some() && connection == self.connection_number {
+            self.retry_later();
         }
     }
 
-    fn try_again(&mut self) {
+    fn retry_later(&mut self) {
         self.forget();
-        self.attach_at = Some(Instant::now() + ATTACH_AGAIN);
+        self.attach_at = Some(Instant::now() + RETRY_AFTER);
     }
 
     fn forget(&mut self) {
@@ -115,11 +115,11 @@ impl HubSide {
 
     fn attach(&mut self) -> Result<(), HubClientError> {
         if self.connection.is_none() {
-            self.attached += 1;
-            let (waker, number) = (self.waker.clone(), self.attached);
+            self.connection_number += 1;
+            let (waker, number) = (self.waker.clone(), self.connection_number);
             let host = json!({ "name": HOST, "can_focus": true, "draws_rings": false });
-            let attached = HostConnection::attach(&self.home, &host, move |order: Option<Order>| {
-                waker.hub(number, order);
+            let attached = HostConnection::attach(&self.home, &host, move |command: Option<HostCommand>| {
+                waker.hub(number, command);
             })?;
             self.connection = Some(attached);
             self.attach_at = None;
@@ -127,22 +127,22 @@ impl HubSide {
         Ok(())
     }
 
-    fn tell_changes(
+    fn report_changes(
         &mut self,
-        surfaces: BTreeMap<SurfaceId, Told>,
+        surfaces: BTreeMap<SurfaceId, SurfaceReport>,
         looked_at: &BTreeSet<SurfaceId>,
     ) -> Result<(), HubClientError> {
         let before = std::mem::replace(&mut self.surfaces, surfaces);
-        let changed = self.surfaces.iter().filter(|(surface, told)| before.get(*surface) != Some(told));
+        let changed = self.surfaces.iter().filter(|(surface, report)| before.get(*surface) != Some(report));
         let changed: Vec<_> = changed
-            .map(|(surface, told)| {
-                json!({ "surface_id": surface, "tty": told.tty, "reports_looks": told.reports_looks })
+            .map(|(surface, report)| {
+                json!({ "surface_id": surface, "tty": report.tty, "reports_looks": report.reports_looks })
             })
             .collect();
         if !changed.is_empty() {
             self.send("surface.opened", &json!({ "surfaces": changed }))?;
         }
-        // What is closed is not looked at either, so the views come first.
+        // A closed surface is no longer looked at, so the views come first.
         if self.looked_at.as_ref() != Some(looked_at) {
             self.send_looks(looked_at)?;
             self.looked_at = Some(looked_at.clone());
@@ -155,7 +155,7 @@ impl HubSide {
         Ok(())
     }
 
-    /// Each surface has a window of its own that shows it.
+    /// Each surface is its own client: it has its own window.
     fn send_looks(&mut self, looked_at: &BTreeSet<SurfaceId>) -> Result<(), HubClientError> {
         let views: Vec<_> =
             looked_at.iter().map(|surface| json!({ "client": surface, "surface_id": surface })).collect();

@@ -1,37 +1,34 @@
-//! Whether Ringer sees when the person looks at a terminal, and can go there: for `ringer doctor`.
+//! Checks for `ringer doctor` whether Ringer can see when the person looks at a terminal, and can bring it to the front.
 
 use ringer_core::message::SurfaceId;
 
 use crate::display::{ActiveWindow, Display};
 use crate::kitty_listing::KittyWindow;
-use crate::terminal::Terminal;
-use crate::terminal_window::{NotOwn, TerminalWindow};
+use crate::terminal::{Terminal, TerminalWindow, WindowMismatch};
 
 /// The class of kitty's windows.
 const KITTY: &str = "kitty";
-/// Why a kitty does not say which of its tabs is seen.
 const NO_SOCKET: &str = "its remote control is not on a socket";
-/// What makes a kitty say it.
 const KITTY_FIX: &str = "in kitty.conf: allow_remote_control socket-only, and listen_on unix:/tmp/kitty-{kitty_pid}; then restart kitty";
 
-/// What is known of the window of a terminal.
+/// The result of the check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WindowReport {
-    /// Which window, in words: `XTerm window 0x40000c`.
+    /// The window: `XTerm window 0x40000c`.
     pub name: String,
-    /// Whether Ringer sees when the person looks at it.
-    pub sees: bool,
-    /// Whether Ringer can bring it to the front.
-    pub goes: bool,
-    /// Why one of these is not so.
+    /// Ringer sees when the person looks at it.
+    pub can_see: bool,
+    /// Ringer can bring it to the front.
+    pub can_focus: bool,
+    /// Why one of these is false.
     pub why: Option<String>,
-    /// What to do about that, if something can be done.
+    /// What the person can do about it.
     pub fix: Option<String>,
 }
 
 impl WindowReport {
     fn without(name: impl Into<String>, why: impl Into<String>) -> Self {
-        Self { name: name.into(), sees: false, goes: false, why: Some(why.into()), fix: None }
+        Self { name: name.into(), can_see: false, can_focus: false, why: Some(why.into()), fix: None }
     }
 
     fn fix(self, fix: &str) -> Self {
@@ -39,14 +36,14 @@ impl WindowReport {
     }
 }
 
-/// Looks at the window of a terminal. None where there is none: over SSH, in a pane of tmux, on a console.
+/// Checks the window of a terminal. `None` if it has none: over SSH, in a tmux pane, on a console.
 pub fn inspect(surface: &SurfaceId) -> Option<WindowReport> {
     let terminal = Terminal::of(surface)?;
     if let Some(address) = &terminal.kitty {
         let why = match address.list() {
             Ok(listing) => match listing.led_by(terminal.leader.pid) {
                 Some(window) => return Some(in_kitty(&terminal, window)),
-                // The variable is inherited by terminals that are started in kitty.
+                // Another terminal that was started from kitty has inherited the variable.
                 None => None,
             },
             Err(error) => Some(format!("kitty at {address}: {error}")),
@@ -79,8 +76,8 @@ fn in_kitty(terminal: &Terminal, window: &KittyWindow) -> WindowReport {
     };
     WindowReport {
         name: format!("kitty window {}", window.id),
-        sees: why.is_none(),
-        goes: true,
+        can_see: why.is_none(),
+        can_focus: true,
         why: why.map(str::to_owned),
         fix: None,
     }
@@ -89,13 +86,15 @@ fn in_kitty(terminal: &Terminal, window: &KittyWindow) -> WindowReport {
 fn in_window(terminal: &Terminal, window: u32) -> Option<WindowReport> {
     let name = terminal.display.as_ref()?;
     let claimed = format!("window {window:#x} of display {name}");
-    let asked = Display::connect(name)
+    let result = Display::connect(name)
         .and_then(|display| Ok((TerminalWindow::find(&display, terminal, window)?, display.active())));
-    Some(match asked {
+    Some(match result {
         Err(error) => WindowReport::without(claimed, error.to_string())
             .fix("check DISPLAY and XAUTHORITY, and open a new terminal"),
-        Ok((Err(NotOwn::Closed), _)) => WindowReport::without(claimed, "it was closed; WINDOWID is old"),
-        Ok((Err(NotOwn::Other), _)) => {
+        Ok((Err(WindowMismatch::Closed), _)) => {
+            WindowReport::without(claimed, "it was closed; WINDOWID is old")
+        }
+        Ok((Err(WindowMismatch::Other), _)) => {
             WindowReport::without(claimed, "it belongs to another terminal; WINDOWID was inherited from it")
         }
         Ok((Ok(found), active)) => {
@@ -111,9 +110,9 @@ fn in_window(terminal: &Terminal, window: u32) -> Option<WindowReport> {
                 Some("it may have tabs, and Ringer does not see which one you look at")
             };
             let name = format!("{} window {:#x}", found.class, found.id);
-            let (sees, why) = (why.is_none(), why.map(str::to_owned));
+            let (can_see, why) = (why.is_none(), why.map(str::to_owned));
             let fix = is_kitty.then(|| KITTY_FIX.to_owned());
-            WindowReport { name, sees, goes: has_manager, why, fix }
+            WindowReport { name, can_see, can_focus: has_manager, why, fix }
         }
     })
 }

@@ -1,4 +1,4 @@
-//! Every kitty with a surface: what it listed, and the thread that asks it.
+//! The kitties that show surfaces, each with its last listing and its worker.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,22 +8,22 @@ use ringer_core::message::SurfaceId;
 use crate::kitty::KittyAddress;
 use crate::kitty_listing::{KittyWindow, Listing};
 use crate::kitty_worker::KittyWorker;
-use crate::looks::KittyState;
 use crate::terminal::Terminal;
+use crate::visibility::KittyState;
 use crate::wakeup::{Waker, Wakeup};
 
-/// A terminal that says it is in kitty, until kitty has said so, too.
+/// A terminal that claims to be in kitty, until kitty has listed it.
 type Candidate = (SurfaceId, Terminal);
 
 #[derive(Debug)]
 struct Kitty {
     worker: KittyWorker,
-    /// Its process, once one of its windows is known. A terminal that was started in a window of kitty has its variables, too.
+    /// The pid of kitty, once one of its windows is known. A terminal that was started from a kitty window inherits the variables
+    /// of kitty, so they prove nothing.
     pid: Option<u32>,
     candidates: Vec<Candidate>,
 }
 
-/// All of them.
 #[derive(Debug, Default)]
 pub(crate) struct Kitties {
     kitties: BTreeMap<KittyAddress, Kitty>,
@@ -35,12 +35,12 @@ impl Kitties {
         &self.states
     }
 
-    /// Asks a kitty whether a terminal is one of its windows.
+    /// Lists a kitty to find out whether a terminal is one of its windows.
     pub(crate) fn add(&mut self, address: &KittyAddress, candidate: Candidate, waker: &Waker) {
         let kitty = self.kitties.entry(address.clone()).or_insert_with(|| {
             let (waker, own) = (waker.clone(), address.clone());
-            let tell = move |news| waker.wake(Wakeup::Kitty(own.clone(), news));
-            Kitty { worker: KittyWorker::start(address.clone(), tell), pid: None, candidates: Vec::new() }
+            let report = move |event| waker.wake(Wakeup::Kitty(own.clone(), event));
+            Kitty { worker: KittyWorker::start(address.clone(), report), pid: None, candidates: Vec::new() }
         });
         self.states.entry(address.clone()).or_default();
         if kitty.candidates.iter().all(|(surface, _)| *surface != candidate.0) {
@@ -49,8 +49,8 @@ impl Kitties {
         kitty.worker.list();
     }
 
-    /// A kitty has answered, or has not. Gives the terminals that waited for it.
-    pub(crate) fn listed(&mut self, address: &KittyAddress, listing: Option<Listing>) -> Vec<Candidate> {
+    /// Stores the listing of a kitty; `None` if it did not answer. Returns the candidates that were waiting for it.
+    pub(crate) fn set_listing(&mut self, address: &KittyAddress, listing: Option<Listing>) -> Vec<Candidate> {
         let (Some(kitty), Some(state)) = (self.kitties.get_mut(address), self.states.get_mut(address)) else {
             return Vec::new();
         };
@@ -66,12 +66,12 @@ impl Kitties {
         std::mem::take(&mut kitty.candidates)
     }
 
-    /// The window whose session a process leads.
+    /// The window of a session leader.
     pub(crate) fn window(&self, address: &KittyAddress, pid: u32) -> Option<&KittyWindow> {
         self.states.get(address)?.listing.as_ref()?.led_by(pid)
     }
 
-    /// The title of that window.
+    /// The title of the window of a session leader.
     pub(crate) fn title(&self, address: &KittyAddress, pid: u32) -> Option<&str> {
         let listing = self.states.get(address)?.listing.as_ref()?;
         listing.title(listing.led_by(pid)?.id)
@@ -81,7 +81,7 @@ impl Kitties {
         self.kitties.get(address).map(|kitty| &kitty.worker)
     }
 
-    /// A window of this process became active: another tab may be seen.
+    /// A window of this process became active, perhaps with another tab.
     pub(crate) fn activated(&mut self, pid: u32) {
         for (address, kitty) in self.kitties.iter().filter(|(_, kitty)| kitty.pid == Some(pid)) {
             self.states.get_mut(address).into_iter().for_each(|state| state.is_outdated = true);
@@ -89,19 +89,19 @@ impl Kitties {
         }
     }
 
-    /// A kitty was told to go to another tab, and lists its windows soon.
+    /// A kitty was told to switch tabs, and will be listed again soon.
     pub(crate) fn set_outdated(&mut self, address: &KittyAddress) {
         self.states.get_mut(address).into_iter().for_each(|state| state.is_outdated = true);
     }
 
-    /// Forgets those that have no surface.
+    /// Forgets kitties without a surface.
     pub(crate) fn retain(&mut self, has_surface: impl Fn(&KittyAddress) -> bool) {
         self.kitties.retain(|address, kitty| !kitty.candidates.is_empty() || has_surface(address));
         self.states.retain(|address, _| self.kitties.contains_key(address));
     }
 }
 
-/// Whether a kitty was started with one title for all its windows.
+/// Returns true if a kitty was started with a fixed title for all its windows.
 fn has_fixed_title(pid: u32) -> bool {
     let arguments = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     fixes_title(&arguments)
@@ -138,7 +138,7 @@ mod tests {
         kitties.add(&address, (SurfaceId::new("window"), terminal(10, 9)), &waker);
         let listed = r#"[{"id": 1, "is_focused": true, "platform_window_id": 77, "tabs": [{"is_active_tab": true, "is_focused": true, "title": "a", "windows":
             [{"id": 1, "pid": 10, "is_active_window": true, "is_focused": true, "title": "a"}]}]}]"#;
-        let candidates = kitties.listed(&address, Some(Listing::parse(listed).unwrap()));
+        let candidates = kitties.set_listing(&address, Some(Listing::parse(listed).unwrap()));
         assert_eq!(candidates.len(), 2);
         assert_eq!(kitties.kitties[&address].pid, Some(9));
     }

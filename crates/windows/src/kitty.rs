@@ -1,4 +1,4 @@
-//! kitty, by the socket of its remote control: questions with a deadline.
+//! The remote control protocol of kitty: commands to its socket, with a deadline.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -10,28 +10,26 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use ringer_platform::owned;
+use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::kitty_answer::{AnswerError, AnswerReader, request};
-use crate::kitty_listing::Listing;
-use crate::marked_title::wanted_title;
+use crate::kitty_listing::{Listing, wanted_title};
 
-/// How long kitty may take for an answer: tens of milliseconds unless it hangs.
+/// The timeout of a command. kitty answers within tens of milliseconds unless it hangs.
 const DEADLINE: Duration = Duration::from_secs(1);
 const SET_TITLE: &str = "set-window-title";
 
-/// Where kitty listens.
+/// The socket of a kitty.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum KittyAddress {
     Path(PathBuf),
-    /// A name of the kernel's own, which no file has.
+    /// A name in the abstract namespace.
     Abstract(String),
 }
 
-/// Why kitty did not do it.
+/// Why a command failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum KittyError {
-    /// Nothing listens there, or it takes no connection.
     #[error("its socket takes no connection: {0}")]
     Connect(io::Error),
     #[error("it does not answer: {0}")]
@@ -43,7 +41,7 @@ pub(crate) enum KittyError {
 }
 
 impl KittyAddress {
-    /// The address in `KITTY_LISTEN_ON`. None for TCP: whose process that is cannot be checked.
+    /// Parses `KITTY_LISTEN_ON`. `None` for TCP: the owner of the process cannot be checked.
     pub(crate) fn parse(listen_on: &str) -> Option<Self> {
         let address = listen_on.strip_prefix("unix:")?;
         match address.strip_prefix('@') {
@@ -53,26 +51,26 @@ impl KittyAddress {
         }
     }
 
-    /// Asks for all windows.
+    /// Lists all windows.
     pub(crate) fn list(&self) -> Result<Listing, KittyError> {
-        listing(self.ask("ls", &json!({}))?.as_ref())
+        listing(self.command("ls", &json!({}))?.as_ref())
     }
 
     /// Makes a window the active one of its tab, and its tab the active one.
     pub(crate) fn focus(&self, window: u64) -> Result<(), KittyError> {
-        self.ask("focus-window", &json!({ "match": format!("id:{window}") })).map(drop)
+        self.command("focus-window", &json!({ "match": format!("id:{window}") })).map(drop)
     }
 
-    /// Marks the titles of windows, by their numbers, or takes the marks away. A title that is right stays as it is. What the program
-    /// sets after that counts: the title is not fixed.
+    /// Adds or removes title marks, by window id, where necessary. The titles are temporary: the program in the window can still
+    /// change them.
     pub(crate) fn mark_titles(&self, marks: &BTreeMap<u64, bool>) -> Result<(), KittyError> {
         let listing = self.list()?;
         let mut result = Ok(());
         for (window, is_marked) in marks {
             let wanted = listing.title(*window).and_then(|title| wanted_title(title, *is_marked));
             let Some(title) = wanted else { continue };
-            match self.ask(SET_TITLE, &new_title(*window, &title)) {
-                // The window may have been closed since. The others are marked.
+            match self.command(SET_TITLE, &new_title(*window, &title)) {
+                // The window may have been closed. Go on with the others.
                 Err(error @ KittyError::Refused(_)) => result = Err(error),
                 set => drop(set?),
             }
@@ -80,7 +78,7 @@ impl KittyAddress {
         result
     }
 
-    fn ask(&self, command: &str, payload: &Value) -> Result<Option<Value>, KittyError> {
+    fn command(&self, command: &str, payload: &Value) -> Result<Option<Value>, KittyError> {
         let end = Instant::now() + DEADLINE;
         let mut stream = self.connect()?;
         limit(&stream, end).map_err(KittyError::Silent)?;
@@ -120,7 +118,7 @@ fn new_title(window: u64, title: &str) -> Value {
     json!({ "match": format!("id:{window}"), "title": title, "temporary": true })
 }
 
-/// What these pieces of an answer list, or why they list nothing: for fuzzing. `None` while the answer is not whole.
+/// Parses the pieces of an answer to `ls`, for fuzzing. `None` while the answer is incomplete.
 #[doc(hidden)]
 pub fn read_listing<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Result<Option<Listing>, String> {
     let mut reader = AnswerReader::default();
@@ -134,13 +132,13 @@ pub fn read_listing<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Result<Op
     Ok(None)
 }
 
-/// The request that sets the title of a window: for fuzzing.
+/// The request that sets the title of a window, for fuzzing.
 #[doc(hidden)]
 pub fn title_request(window: u64, title: &str) -> Vec<u8> {
     request(SET_TITLE, &new_title(window, title))
 }
 
-/// Lets reads and writes take until then.
+/// Sets the timeouts of a stream to a deadline.
 fn limit(stream: &UnixStream, end: Instant) -> io::Result<()> {
     let left = end.saturating_duration_since(Instant::now());
     if left.is_zero() {
@@ -159,10 +157,81 @@ impl fmt::Display for KittyAddress {
     }
 }
 
+/// The longest answer. A window takes about 5 KB, most of it its environment.
+const MAX_ANSWER: usize = 1024 * 1024;
+
+const BEGIN: &[u8] = b"\x1bP@kitty-cmd";
+const END: &[u8] = b"\x1b\\";
+/// The protocol version. Newer versions of kitty accept it.
+const VERSION: [u32; 3] = [0, 26, 0];
+
+fn request(command: &str, payload: &Value) -> Vec<u8> {
+    let request = json!({ "cmd": command, "version": VERSION, "no_response": false, "payload": payload });
+    [BEGIN, request.to_string().as_bytes(), END].concat()
+}
+
+/// An answer of kitty.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+struct Answer {
+    ok: bool,
+    #[serde(default)]
+    data: Option<Value>,
+    #[serde(default)]
+    error: Option<String>,
+}
+
+impl Answer {
+    /// The data, or the error message.
+    fn result(self) -> Result<Option<Value>, String> {
+        if self.ok { Ok(self.data) } else { Err(self.error.unwrap_or_else(|| "it refuses".to_owned())) }
+    }
+}
+
+/// Why an answer cannot be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum AnswerError {
+    #[error("its answer is longer than 1 MiB")]
+    TooLong,
+    #[error("what it answers is not of kitty")]
+    NotOfKitty,
+}
+
+/// Assembles an answer from pieces.
+#[derive(Debug, Default)]
+struct AnswerReader {
+    bytes: Vec<u8>,
+}
+
+impl AnswerReader {
+    /// Adds a piece. Returns the answer once it is complete.
+    fn feed(&mut self, bytes: &[u8]) -> Result<Option<Answer>, AnswerError> {
+        // The terminator may be split over two pieces.
+        let searched = self.bytes.len().saturating_sub(END.len() - 1).max(BEGIN.len());
+        let room = MAX_ANSWER.saturating_sub(self.bytes.len());
+        self.bytes.extend_from_slice(&bytes[..bytes.len().min(room)]);
+        let begun = self.bytes.len().min(BEGIN.len());
+        if self.bytes[..begun] != BEGIN[..begun] {
+            return Err(AnswerError::NotOfKitty);
+        }
+        let unsearched = self.bytes.get(searched..).unwrap_or_default();
+        match unsearched.windows(END.len()).position(|window| window == END) {
+            Some(end) => {
+                let answer = &self.bytes[BEGIN.len()..searched + end];
+                serde_json::from_slice(answer).map(Some).map_err(|_| AnswerError::NotOfKitty)
+            }
+            None if bytes.len() > room => Err(AnswerError::TooLong),
+            None => Ok(None),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::*;
     use std::os::unix::net::UnixListener;
+
+    use proptest::prelude::*;
+
+    use super::*;
 
     #[test]
     fn only_sockets_of_this_machine_are_used() {
@@ -199,5 +268,67 @@ mod tests {
         assert!(begin.elapsed() < DEADLINE * 5, "{:?}", begin.elapsed());
         drop(listener);
         assert!(matches!(address.list(), Err(KittyError::Connect(_))));
+    }
+
+    fn whole(json: &str) -> Vec<u8> {
+        [BEGIN, json.as_bytes(), END].concat()
+    }
+
+    #[test]
+    fn a_refusal_says_why() {
+        let answer = |json: &str| AnswerReader::default().feed(&whole(json)).unwrap().unwrap().result();
+        assert_eq!(answer(r#"{"ok": true, "data": "2"}"#), Ok(Some("2".into())));
+        assert_eq!(answer(r#"{"ok": true}"#), Ok(None));
+        let refusal = r#"{"ok": false, "error": "Remote control is disabled", "tb": "…"}"#;
+        assert_eq!(answer(refusal), Err("Remote control is disabled".to_owned()));
+    }
+
+    #[test]
+    fn what_is_not_of_kitty_ends_at_once() {
+        for other in [&b"HTTP/1.1 400 Bad Request\r\n"[..], b"\x1bP@kitty-cmdx\x1b\\", b"\x1b]"] {
+            assert_eq!(AnswerReader::default().feed(other), Err(AnswerError::NotOfKitty), "{other:?}");
+        }
+    }
+
+    #[test]
+    fn an_answer_without_an_end_is_bounded() {
+        let mut reader = AnswerReader::default();
+        assert_eq!(reader.feed(BEGIN), Ok(None));
+        let piece = vec![b' '; 64 * 1024];
+        let pieces = (0..100).take_while(|_| reader.feed(&piece) == Ok(None)).count();
+        assert_eq!(pieces, MAX_ANSWER / piece.len() - 1);
+        assert_eq!(reader.feed(b"x"), Err(AnswerError::TooLong));
+        assert!(reader.bytes.len() <= MAX_ANSWER);
+    }
+
+    proptest! {
+        #[test]
+        fn an_answer_is_the_same_wherever_it_is_split(
+            text in ".{0,80}",
+            cuts in proptest::collection::vec(1_usize..40, 0..20),
+        ) {
+            let bytes = whole(&json!({ "ok": true, "data": text.clone() }).to_string());
+            let mut reader = AnswerReader::default();
+            let (mut rest, mut cuts) = (&bytes[..], cuts.into_iter());
+            let answer = loop {
+                let (piece, later) = rest.split_at(cuts.next().unwrap_or(rest.len()).min(rest.len()));
+                rest = later;
+                let read = reader.feed(piece).unwrap();
+                prop_assert_eq!(read.is_some(), rest.is_empty());
+                if let Some(answer) = read {
+                    break answer;
+                }
+            };
+            prop_assert_eq!(answer.result(), Ok(Some(text.into())));
+        }
+
+        #[test]
+        fn any_bytes_are_refused_or_wait_for_more(bytes: Vec<u8>, after_begin: bool) {
+            let mut reader = AnswerReader::default();
+            if after_begin {
+                prop_assert_eq!(reader.feed(BEGIN), Ok(None));
+            }
+            let _ = reader.feed(&bytes);
+        }
     }
 }

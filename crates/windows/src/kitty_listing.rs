@@ -1,26 +1,25 @@
-//! What kitty lists of its windows, and for which of them it would be noticed that the person went elsewhere.
+//! The windows that kitty lists, and for which of them a switch to another window can be noticed.
 
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
 use crate::display::WindowId;
-use crate::marked_title::plain_title;
 
 /// A window of kitty: one terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KittyWindow {
-    /// Its number in kitty.
+    /// The id in kitty.
     pub id: u64,
-    /// The process that leads its session.
+    /// The session leader.
     pub pid: u32,
-    /// The window of X11 that it is in; `None` elsewhere than under X11.
+    /// The X11 window around it; `None` without X11.
     pub os_window: Option<u32>,
-    /// Whether it is the one that is seen and typed into when its OS window is active.
+    /// It is the visible window with the keyboard when its OS window is active.
     pub is_active: bool,
-    /// Whether kitty itself says that the person is there.
+    /// kitty says that it has the focus.
     pub is_focused: bool,
-    /// Whether the title of the OS window changes when another window of it becomes active.
+    /// The title of the OS window changes when another window in it becomes active.
     pub has_own_title: bool,
 }
 
@@ -28,7 +27,7 @@ pub struct KittyWindow {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Listing {
     windows: Vec<KittyWindow>,
-    /// The titles, by the numbers of the windows. They change all the time.
+    /// The titles, by window id. They change all the time, so they are apart from `windows`.
     titles: BTreeMap<u64, String>,
 }
 
@@ -43,7 +42,7 @@ struct OsWindow {
 
 #[derive(Debug, Deserialize)]
 struct Tab {
-    /// Older versions have only `is_focused`, which means the same there.
+    /// Older versions have only `is_focused`, with the same meaning.
     #[serde(default, rename = "is_active_tab")]
     is_active: Option<bool>,
     is_focused: bool,
@@ -70,8 +69,8 @@ impl Window {
 }
 
 impl Tab {
-    /// The title of the OS window while that window of the tab is active, but for a mark. A tab may have a name that hides those of
-    /// its windows. Marks are set and taken away without a new listing, so titles are told apart without them.
+    /// The title of the OS window while that window of the tab is active, without the mark. A tab may have a name that hides the
+    /// titles of its windows. Marks change without a new listing, so titles are compared without them.
     fn title_with<'a>(&'a self, window: &'a Window) -> &'a str {
         let active = self.windows.iter().find(|window| window.is_active());
         let has_name = active.is_some_and(|active| active.title != self.title);
@@ -80,7 +79,7 @@ impl Tab {
 }
 
 impl Listing {
-    /// Reads the answer to `ls`.
+    /// Parses the answer to `ls`.
     pub(crate) fn parse(text: &str) -> Result<Self, serde_json::Error> {
         let os_windows: Vec<OsWindow> = serde_json::from_str(text)?;
         let (mut windows, mut all_titles) = (Vec::new(), BTreeMap::new());
@@ -114,31 +113,48 @@ impl Listing {
         Ok(Self { windows, titles: all_titles })
     }
 
-    /// Whether another listing differs in titles alone.
+    /// Returns true if another listing differs only in titles.
     pub(crate) fn has_same_windows(&self, other: &Self) -> bool {
         self.windows == other.windows
     }
 
-    /// All windows whose processes are known.
+    /// All windows whose pid is known.
     pub fn windows(&self) -> &[KittyWindow] {
         &self.windows
     }
 
-    /// The title of a window, by its number.
+    /// The title of a window, by id.
     pub fn title(&self, window: u64) -> Option<&str> {
         self.titles.get(&window).map(String::as_str)
     }
 
-    /// The window whose session a process leads.
+    /// The window of a session leader.
     pub(crate) fn led_by(&self, pid: u32) -> Option<&KittyWindow> {
         self.windows.iter().find(|window| window.pid == pid)
     }
 }
 
+/// The prefix of a marked title.
+const MARK: &str = "● ";
+
+/// The title to set; `None` if it is already right.
+pub fn wanted_title(title: &str, is_marked: bool) -> Option<String> {
+    match (title.strip_prefix(MARK), is_marked) {
+        (None, true) => Some(format!("{MARK}{title}")),
+        (Some(plain), false) => Some(plain.to_owned()),
+        _ => None,
+    }
+}
+
+pub(crate) fn plain_title(title: &str) -> &str {
+    title.strip_prefix(MARK).unwrap_or(title)
+}
+
 #[cfg(test)]
 mod tests {
-    use super::*;
     use serde_json::{Value, json};
+
+    use super::*;
 
     fn window(id: u64, active: bool, title: &str) -> Value {
         json!({ "id": id, "pid": 100 + id, "is_active_window": active, "is_focused": active, "title": title,
@@ -197,5 +213,14 @@ mod tests {
             assert!(Listing::parse(text).is_err(), "{text}");
         }
         assert_eq!(Listing::parse("[]").unwrap(), Listing::default());
+    }
+
+    #[test]
+    fn a_title_is_marked_once_and_comes_back_as_it_was() {
+        let marked = wanted_title("✳ fix it", true).unwrap();
+        assert_eq!(marked, "● ✳ fix it");
+        assert_eq!(wanted_title(&marked, true), None);
+        assert_eq!(wanted_title(&marked, false).as_deref(), Some("✳ fix it"));
+        assert_eq!(wanted_title("✳ fix it", false), None);
     }
 }

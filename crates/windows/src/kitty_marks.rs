@@ -1,4 +1,4 @@
-//! The ring of a window of kitty: a mark in front of its title, which kitty can be asked for.
+//! Shows the ring of a kitty window as a mark in front of its title.
 
 use std::collections::BTreeSet;
 
@@ -6,28 +6,28 @@ use ringer_core::message::SurfaceId;
 
 use crate::kitties::Kitties;
 use crate::kitty::KittyAddress;
-use crate::looks::SeenIn;
-use crate::marked_title::wanted_title;
+use crate::kitty_listing::wanted_title;
+use crate::visibility::SurfaceWindow;
 
-/// Which surfaces ring, and which titles have to be changed.
+/// Tracks which surfaces ring and which titles carry a mark.
 #[derive(Debug, Default)]
 pub(crate) struct KittyMarks {
     ringing: BTreeSet<SurfaceId>,
     are_off: bool,
     /// Surfaces whose title may have to change.
     changed: BTreeSet<SurfaceId>,
-    /// Surfaces whose title was to be marked, until kitty lists it without the mark. Other marks are not touched: `ringer run` and
-    /// the hub set their own.
+    /// Surfaces that were marked, until kitty lists them without the mark. Other marks are left alone: `ringer run` and the hub
+    /// set their own.
     marked: BTreeSet<SurfaceId>,
-    /// Surfaces that were heard of.
+    /// Surfaces that have had a ring command.
     known: BTreeSet<SurfaceId>,
 }
 
 impl KittyMarks {
-    /// A ring goes on or off.
+    /// Turns a ring on or off.
     pub(crate) fn ring(&mut self, surface: &SurfaceId, is_lit: bool) {
         if self.known.insert(surface.clone()) && !self.are_off {
-            // A hub that was killed may have left its mark.
+            // A hub that was killed may have left a mark.
             self.marked.insert(surface.clone());
         }
         if is_lit {
@@ -38,24 +38,24 @@ impl KittyMarks {
         self.changed.insert(surface.clone());
     }
 
-    /// Titles are marked from now on, or not.
-    pub(crate) fn switch(&mut self, are_on: bool) {
+    /// Turns title marks on or off.
+    pub(crate) fn set_enabled(&mut self, are_on: bool) {
         self.are_off = !are_on;
         self.changed.extend(self.ringing.iter().cloned());
     }
 
-    /// Has the titles changed that are not as they have to be. These surfaces are open, and no others. Some kitties have just
-    /// listed their windows.
-    pub(crate) fn show<'a>(
+    /// Sets the titles that are not as they should be. `surfaces` are all open ones; `has_listed` is true for kitties that were
+    /// just listed.
+    pub(crate) fn update<'a>(
         &mut self,
-        surfaces: impl Iterator<Item = (&'a SurfaceId, &'a SeenIn)>,
+        surfaces: impl Iterator<Item = (&'a SurfaceId, &'a SurfaceWindow)>,
         kitties: &Kitties,
         has_listed: impl Fn(&KittyAddress) -> bool,
     ) {
         let changed = std::mem::take(&mut self.changed);
         let (mut ringing, mut marked, mut known) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
-        for (id, seen_in) in surfaces {
-            if let SeenIn::Kitty { kitty, pid, .. } = seen_in {
+        for (id, shown_in) in surfaces {
+            if let SurfaceWindow::Kitty { kitty, pid, .. } = shown_in {
                 let listed = kitties.title(kitty, *pid).filter(|_| has_listed(kitty));
                 if let Some(is_marked) = self.wanted(id, changed.contains(id), listed)
                     && let (Some(window), Some(worker)) = (kitties.window(kitty, *pid), kitties.worker(kitty))
@@ -70,8 +70,8 @@ impl KittyMarks {
         (self.ringing, self.marked, self.known) = (ringing, marked, known);
     }
 
-    /// Whether a title has to be set, and then with the mark or without it. It may be known how it was listed: programs set titles
-    /// without a mark, and kitty may not have done what it was asked to.
+    /// Returns whether to set the title with or without the mark; `None` to leave it. `listed` is the title in a new listing: a
+    /// program may have set one without a mark, or kitty may have failed to set ours.
     fn wanted(&mut self, surface: &SurfaceId, has_changed: bool, listed: Option<&str>) -> Option<bool> {
         let is_marked = self.is_marked(surface);
         let is_wrong = listed.is_some_and(|title| wanted_title(title, is_marked).is_some());
@@ -83,7 +83,6 @@ impl KittyMarks {
         ((has_changed || is_wrong) && self.marked.contains(surface)).then_some(is_marked)
     }
 
-    /// Whether the title of a surface has to have a mark.
     fn is_marked(&self, surface: &SurfaceId) -> bool {
         !self.are_off && self.ringing.contains(surface)
     }
@@ -99,9 +98,9 @@ mod tests {
         assert!(!marks.is_marked(&surface));
         marks.ring(&surface, true);
         assert!(marks.is_marked(&surface));
-        marks.switch(false);
+        marks.set_enabled(false);
         assert!(!marks.is_marked(&surface));
-        marks.switch(true);
+        marks.set_enabled(true);
         marks.ring(&surface, false);
         assert!(!marks.is_marked(&surface));
     }
@@ -116,7 +115,7 @@ mod tests {
         marks.ring(&surface, false);
         assert_eq!(marks.wanted(&surface, true, Some("● sh")), None);
         let (mut marks, surface) = (KittyMarks::default(), SurfaceId::new("b"));
-        marks.switch(false);
+        marks.set_enabled(false);
         marks.ring(&surface, true);
         assert_eq!(marks.wanted(&surface, true, Some("● sh")), None);
     }

@@ -1,14 +1,14 @@
-//! Windows of terminals as a host: what the person looks at under X11 and in kitty, and going there.
+//! Terminal windows as a host: reports which windows the person looks at under X11 and in kitty, and brings windows to the front.
 //!
-//! A terminal tells the programs in it which window they are in: `WINDOWID` on a display of X11, `KITTY_LISTEN_ON` for the
-//! socket of kitty. [`Windows`] is a thread of the hub's process that reads this from the environment of the session's leader,
-//! follows which window is active, and says so on the hub's socket. Each kitty is asked on a thread of its own, because it may hang. It is attached only while it knows a window, and sleeps
-//! while nothing changes.
+//! A terminal tells its programs which window they are in: `WINDOWID` on an X11 display, `KITTY_LISTEN_ON` for the socket of
+//! kitty. [`Windows`] is a thread of the hub process. It reads these variables from the environment of the session leader,
+//! follows which window is active, and reports it to the hub. Each kitty is queried on a separate thread, because it may hang.
+//! The host is attached to the hub only while it knows a window, and sleeps while nothing changes.
 //!
 //! # What it never does
 //!
-//! It polls nothing. For one answer of an X server or of kitty it waits for a second at most. It says of no surface that the person looks
-//! at it unless it would also learn that they no longer do: what is looked at is read without a popup.
+//! It never polls on a timer. It waits for one second at most for an X server or kitty. It reports that the person looks at a
+//! surface only if it would also notice that they look away: notifications on a visible surface are marked read without a popup.
 
 #![forbid(unsafe_code)]
 #![cfg(target_os = "linux")]
@@ -20,16 +20,11 @@ mod hub_side;
 mod inspect;
 mod kitties;
 mod kitty;
-mod kitty_answer;
 mod kitty_listing;
 mod kitty_marks;
 mod kitty_worker;
-mod looks;
-mod marked_title;
-mod stream;
 mod terminal;
-mod terminal_window;
-mod unusable_surfaces;
+mod visibility;
 mod wakeup;
 mod windows;
 
@@ -37,7 +32,5 @@ pub use inspect::{WindowReport, inspect};
 #[doc(hidden)]
 pub use kitty::{read_listing, title_request};
 #[doc(hidden)]
-pub use kitty_listing::{KittyWindow, Listing};
-#[doc(hidden)]
-pub use marked_title::wanted_title;
+pub use kitty_listing::{KittyWindow, Listing, wanted_title};
 pub use windows::Windows;

@@ -1,4 +1,4 @@
-//! What the environment of a terminal's session says of its window.
+//! Finds the window of a terminal by the environment of its session leader.
 
 use std::path::PathBuf;
 
@@ -6,15 +6,15 @@ use ringer_core::message::SurfaceId;
 use ringer_journal::SessionLeader;
 use ringer_term::Env;
 
-use crate::display::WindowId;
+use crate::display::{Display, DisplayError, TopLevel, WindowId};
 use crate::display_name::DisplayName;
 use crate::kitty::KittyAddress;
 
-/// A terminal, and the window that it claims. A program may have changed the claim, or inherited it from another terminal.
+/// A terminal and the window that its environment names. The variables may be inherited from another terminal, or changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Terminal {
     pub(crate) tty: String,
-    /// The process that the terminal started.
+    /// The session leader, which the terminal emulator started.
     pub(crate) leader: SessionLeader,
     pub(crate) display: Option<DisplayName>,
     pub(crate) window: Option<WindowId>,
@@ -24,7 +24,7 @@ pub(crate) struct Terminal {
 }
 
 impl Terminal {
-    /// The terminal of a surface, if it is a plain one that is still there. In a pane of tmux, tmux knows what is looked at.
+    /// The terminal of a surface, if it is a tty that still exists. A tmux pane is left to the tmux host.
     pub(crate) fn of(surface: &SurfaceId) -> Option<Self> {
         let tty = surface.tty()?.tty;
         let leader = SessionLeader::of(surface, tty).ok()?;
@@ -49,6 +49,49 @@ impl Terminal {
     }
 }
 
+/// Window classes of programs with one terminal per window. In other windows it is not known which tab is visible.
+const SINGLE_TERMINAL_CLASSES: [&str; 6] = ["XTerm", "UXTerm", "URxvt", "Alacritty", "St", "st-256color"];
+
+/// The top-level window of a terminal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct TerminalWindow {
+    pub(crate) id: WindowId,
+    pub(crate) class: String,
+    /// The window shows only this terminal.
+    pub(crate) is_alone: bool,
+}
+
+/// Why the window that a terminal names is not its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum WindowMismatch {
+    Closed,
+    /// The variable was inherited from another terminal.
+    Other,
+}
+
+impl TerminalWindow {
+    pub(crate) fn find(
+        display: &Display,
+        terminal: &Terminal,
+        window: WindowId,
+    ) -> Result<Result<Self, WindowMismatch>, DisplayError> {
+        let top_level = display.top_level(window)?;
+        Ok(top_level
+            .ok_or(WindowMismatch::Closed)
+            .and_then(|top_level| Self::of(top_level, terminal.leader.parent)))
+    }
+
+    /// Accepts a window if it belongs to the process that started the session leader.
+    fn of(top_level: TopLevel, starter: u32) -> Result<Self, WindowMismatch> {
+        let TopLevel { id, pid, class } = top_level;
+        if pid.is_some_and(|pid| pid != starter) {
+            return Err(WindowMismatch::Other);
+        }
+        let is_alone = pid.is_some() && SINGLE_TERMINAL_CLASSES.contains(&class.as_str());
+        Ok(Self { id, class, is_alone })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -68,5 +111,17 @@ mod tests {
         assert_eq!((kitty.display, kitty.window, kitty.is_kitty), (None, None, true));
         let ssh = claimed(&[("DISPLAY", "localhost:10.0"), ("XAUTHORITY", "/run/x"), ("WINDOWID", "0")]);
         assert_eq!((ssh.display, ssh.window), (None, None));
+    }
+
+    #[test]
+    fn a_window_of_another_process_is_not_used() {
+        let found = |pid, class: &str| {
+            let class = class.to_owned();
+            TerminalWindow::of(TopLevel { id: 7, pid, class }, 70).map(|window| window.is_alone)
+        };
+        assert_eq!(found(Some(70), "XTerm"), Ok(true));
+        assert_eq!(found(Some(70), "konsole"), Ok(false), "it has tabs");
+        assert_eq!(found(None, "XTerm"), Ok(false), "it may be that of another terminal");
+        assert_eq!(found(Some(71), "XTerm"), Err(WindowMismatch::Other));
     }
 }

@@ -1,4 +1,4 @@
-//! What wakes the host's thread.
+//! Messages to the thread of the host.
 
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
@@ -8,31 +8,31 @@ use ringer_core::message::SurfaceId;
 use serde::Deserialize;
 
 use crate::kitty::KittyAddress;
-use crate::kitty_worker::KittyNews;
+use crate::kitty_worker::KittyEvent;
 
-/// What the hub orders, as far as a window can do it.
+/// A command from the hub that a window can execute.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(tag = "event", content = "data", rename_all = "lowercase")]
-pub(crate) enum Order {
-    /// To bring a surface to the front.
+pub(crate) enum HostCommand {
+    /// Bring a surface to the front.
     Focus { surface_id: SurfaceId },
-    /// To show that something on a surface is unread, or no longer.
+    /// Show whether a surface has unread notifications.
     Ring { surface_id: SurfaceId, lit: bool },
 }
 
 #[derive(Debug)]
 pub(crate) enum Wakeup {
-    /// The hub heard from a surface.
-    Heard(SurfaceId),
-    Order(Order),
-    /// Titles are marked from now on, or not.
+    /// A program on the surface has contacted the hub.
+    SurfaceActive(SurfaceId),
+    Command(HostCommand),
+    /// Title marks were turned on or off.
     TitleMarks(bool),
-    /// The connection of this number to the hub has ended.
+    /// The hub connection with this number has ended.
     HubGone(u64),
-    Kitty(KittyAddress, KittyNews),
+    Kitty(KittyAddress, KittyEvent),
 }
 
-/// Wakes the thread. Its other end is polled together with displays and processes.
+/// Sends messages to the thread, which polls the other end of the socket together with displays and processes.
 #[derive(Debug, Clone)]
 pub(crate) struct Waker {
     sender: Sender<Wakeup>,
@@ -50,8 +50,8 @@ impl Waker {
         ringer_platform::wake(&self.wakes);
     }
 
-    /// Something came from the hub on the connection of this number; nothing if it has ended.
-    pub(crate) fn hub(&self, connection: u64, order: Option<Order>) {
-        self.wake(order.map_or(Wakeup::HubGone(connection), Wakeup::Order));
+    /// Passes on a command from the hub connection with this number; `None` if the connection has ended.
+    pub(crate) fn hub(&self, connection: u64, command: Option<HostCommand>) {
+        self.wake(command.map_or(Wakeup::HubGone(connection), Wakeup::Command));
     }
 }

@@ -1,4 +1,4 @@
-//! What is plugged into a hub: tells the host's thread of which surfaces the hub has heard.
+//! The extension of the hub: tells the host thread which surfaces are active.
 
 use std::collections::BTreeSet;
 use std::sync::mpsc::channel;
@@ -14,44 +14,44 @@ use ringer_platform::wake_pair;
 use crate::host::Host;
 use crate::wakeup::{Waker, Wakeup};
 
-/// Surfaces that wait for the thread. More are not heard of until they say something again.
-const MAX_WAITING: usize = 256;
+/// The most surfaces in the queue to the thread. A further one is ignored until its next activity.
+const MAX_QUEUED: usize = 256;
 
-/// The windows of the terminals of which a hub has heard.
+/// Starts the host thread and tells it about surfaces.
 #[derive(Debug)]
 pub struct Windows {
-    /// None if the system has no descriptors left: there is no host then.
+    /// `None` if the system has no descriptors left. Then there is no host.
     waker: Option<Waker>,
-    /// The surfaces that the thread has been told of and has not looked at yet: thousands of notifications are one look.
-    waiting: Arc<Mutex<BTreeSet<SurfaceId>>>,
+    /// Surfaces in the queue. Thousands of notifications from one surface are queued once.
+    queued: Arc<Mutex<BTreeSet<SurfaceId>>>,
 }
 
 impl Windows {
-    /// Starts the thread. `log` gets what goes wrong, each thing once.
+    /// Starts the thread. `log` gets errors, each once.
     pub fn start(home: Home, log: impl Fn(String) + Send + 'static) -> Self {
-        let waiting: Arc<Mutex<BTreeSet<SurfaceId>>> = Arc::default();
+        let queued: Arc<Mutex<BTreeSet<SurfaceId>>> = Arc::default();
         let (polled, other_end) = match wake_pair() {
             Ok(pair) => pair,
             Err(error) => {
                 log(format!("windows: {error}"));
-                return Self { waker: None, waiting };
+                return Self { waker: None, queued };
             }
         };
         let (sender, wakeups) = channel();
         let waker = Waker::new(sender, other_end);
-        let (own, heard) = (waker.clone(), Arc::clone(&waiting));
+        let (own, done) = (waker.clone(), Arc::clone(&queued));
         thread::spawn(move || {
             for surface in listed_surfaces(&home) {
                 if surface.tty().is_some() {
-                    own.wake(Wakeup::Heard(surface));
+                    own.wake(Wakeup::SurfaceActive(surface));
                 }
             }
             let begin = move |surface: &SurfaceId| {
-                heard.lock().unwrap_or_else(PoisonError::into_inner).remove(surface);
+                done.lock().unwrap_or_else(PoisonError::into_inner).remove(surface);
             };
             Host::new(home, own, Box::new(log)).run(&polled, &wakeups, begin);
         });
-        Self { waker: Some(waker), waiting }
+        Self { waker: Some(waker), queued }
     }
 }
 
@@ -62,9 +62,9 @@ impl Extension for Windows {
 
     fn heard_from(&mut self, surface: &SurfaceId) {
         let Some(waker) = self.waker.as_ref().filter(|_| surface.tty().is_some()) else { return };
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        if waiting.len() < MAX_WAITING && waiting.insert(surface.clone()) {
-            waker.wake(Wakeup::Heard(surface.clone()));
+        let mut queued = self.queued.lock().unwrap_or_else(PoisonError::into_inner);
+        if queued.len() < MAX_QUEUED && queued.insert(surface.clone()) {
+            waker.wake(Wakeup::SurfaceActive(surface.clone()));
         }
     }
 }

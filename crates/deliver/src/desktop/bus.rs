@@ -1,4 +1,4 @@
-//! The connection to the session bus and the notification server on it.
+//! The connection to the session bus and to the notification server on it.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -17,11 +17,12 @@ use tokio::task::JoinHandle;
 use zbus::message::{Flags, Message, Sequence, Type};
 use zbus::{Connection, MessageStream, Variant};
 
-use super::content::{PopupContent, ServerCapabilities};
-use super::request::PopupHandle;
 use crate::error::Error;
 
-/// How many signals may wait while the worker waits for a reply. Further ones are dropped, like unread events.
+use super::content::{PopupContent, ServerCapabilities};
+use super::popup::PopupHandle;
+
+/// The length of the signal queue. Signals wait in it while the worker waits for a reply; further ones are dropped.
 const MAX_SIGNALS: usize = 256;
 
 const NAME: &str = "org.freedesktop.Notifications";
@@ -31,10 +32,10 @@ const BUS_PATH: &str = "/org/freedesktop/DBus";
 
 const PROPERTIES: &str = "org.freedesktop.DBus.Properties";
 
-/// The interfaces and properties in which servers say that they keep popups back: dunst, and KDE Plasma.
+/// The do-not-disturb properties of dunst and of KDE Plasma.
 const PAUSED: [(&str, &str); 2] = [("org.dunstproject.cmd0", "paused"), (NAME, "Inhibited")];
 
-/// The signals to subscribe to: those of the server, and a change of the server.
+/// The match rules: the signals of the server, and the change of its owner.
 const RULES: [&str; 2] = [
     "type='signal',sender='org.freedesktop.Notifications',interface='org.freedesktop.Notifications'",
     "type='signal',sender='org.freedesktop.DBus',interface='org.freedesktop.DBus',member='NameOwnerChanged',arg0='org.freedesktop.Notifications'",
@@ -43,17 +44,17 @@ const RULES: [&str; 2] = [
 /// A signal on the bus.
 #[derive(Debug)]
 pub(super) enum BusSignal {
-    /// A popup is closed, for a reason.
+    /// A popup was closed, with the reason code.
     Closed(PopupHandle, u32),
-    /// The person clicked it or a button of it; the action's name.
+    /// The person clicked the popup or a button; the name of the action.
     Action(PopupHandle, String),
-    /// A token for the action that follows.
+    /// The activation token for the next action.
     Token(PopupHandle, String),
-    /// There is another server, or none.
+    /// The server was replaced, or has gone.
     Owner(Option<String>),
 }
 
-/// Opens the socket of one address. Buses over TCP, and programs that stand in for one, are refused: whose they are cannot be checked.
+/// Opens the socket of one address. TCP and `unixexec` addresses are refused: the owner of such a bus cannot be checked.
 fn open_socket(address: &str) -> io::Result<UnixStream> {
     let unknown =
         || io::Error::new(ErrorKind::InvalidInput, format!("{address} is not the address of a socket"));
@@ -66,7 +67,7 @@ fn open_socket(address: &str) -> io::Result<UnixStream> {
     }
 }
 
-/// Decodes a value of a D-Bus address: `%2c` is a comma. `None` if it is not well formed.
+/// Decodes the percent-encoding of a D-Bus address.
 fn unescape(value: &str) -> Option<Vec<u8>> {
     let mut bytes = Vec::with_capacity(value.len());
     let mut rest = value.as_bytes();
@@ -90,9 +91,9 @@ pub(super) struct BusConnection {
     connection: Connection,
     signals: mpsc::Receiver<(Sequence, BusSignal)>,
     listener: JoinHandle<()>,
-    /// The server's own name on the bus, while there is one.
+    /// The unique name of the server, if it is running.
     owner: Option<String>,
-    /// What that server can do, once asked.
+    /// The capabilities of that server, once queried.
     capabilities: Option<ServerCapabilities>,
 }
 
@@ -103,7 +104,7 @@ impl Drop for BusConnection {
 }
 
 impl BusConnection {
-    /// Connects. The address may be a list, as `DBUS_SESSION_BUS_ADDRESS` may be; the first that answers is taken.
+    /// Connects to the first address that answers, of a list like `DBUS_SESSION_BUS_ADDRESS`.
     pub(super) async fn connect(addresses: &str) -> Result<Self, Error> {
         let mut last = Error::NoBus("its address is empty".to_owned());
         for address in addresses.split(';').filter(|address| !address.is_empty()) {
@@ -115,7 +116,7 @@ impl BusConnection {
         Err(last)
     }
 
-    /// Connects to the bus of this user: whoever owns a bus reads every notification and can press every button.
+    /// Connects to one address. The bus must belong to this user: its owner can read every notification and press every button.
     async fn connect_to(address: &str) -> zbus::Result<Self> {
         let connection = zbus::connection::Builder::unix_stream(open_socket(address)?).build().await?;
         let bus = connection.server_guid().to_string();
@@ -125,14 +126,14 @@ impl BusConnection {
         for rule in RULES {
             connected.bus("AddMatch", rule).await?;
         }
-        // No owner is no trouble: the bus starts the server at the first popup, if it knows one.
+        // Without an owner, the bus starts the server at the first popup, if it knows one.
         if let Ok(reply) = connected.bus("GetNameOwner", NAME).await {
             connected.owner = reply.body().deserialize::<&str>().ok().map(str::to_owned);
         }
         Ok(connected)
     }
 
-    /// Whether the server reports what the person does to a popup only to the connection that has shown it last, as dunst does.
+    /// Returns true if the server sends signals about a popup only to the connection that showed it last, as dunst does.
     pub(super) async fn reports_to_sender_only(&self) -> bool {
         let Some(owner) = self.owner.as_deref() else { return false };
         self.server_information(owner).await.is_ok_and(|(name, _)| name == "dunst")
@@ -140,21 +141,21 @@ impl BusConnection {
 
     /// The server's name and version.
     async fn server_information(&self, owner: &str) -> zbus::Result<(String, String)> {
-        let asked = self.connection.call_method(Some(owner), PATH, Some(NAME), "GetServerInformation", &());
-        let reply = asked.await?;
+        let call = self.connection.call_method(Some(owner), PATH, Some(NAME), "GetServerInformation", &());
+        let reply = call.await?;
         let (name, _vendor, version, _spec): (String, String, String, String) = reply.body().deserialize()?;
         Ok((name, version))
     }
 
-    /// Which server would show a popup, in words, without showing one and without starting a server.
+    /// Describes the server that would show a popup. Shows none and starts no server.
     pub(super) async fn describe(&self) -> Result<String, Error> {
         let failed = |error: zbus::Error| Error::Desktop(error.to_string());
         if let Some(owner) = self.owner.as_deref() {
             let (name, version) = self.server_information(owner).await.map_err(failed)?;
             return Ok(sanitise_line(&format!("{name} {version} shows popups")));
         }
-        let asked = self.connection.call_method(Some(BUS), BUS_PATH, Some(BUS), "ListActivatableNames", &());
-        let reply = asked.await.map_err(failed)?;
+        let call = self.connection.call_method(Some(BUS), BUS_PATH, Some(BUS), "ListActivatableNames", &());
+        let reply = call.await.map_err(failed)?;
         let names: Vec<String> = reply.body().deserialize().map_err(failed)?;
         if names.iter().any(|name| name == NAME) {
             return Ok("the session bus starts a notification server with the first popup".to_owned());
@@ -162,12 +163,12 @@ impl BusConnection {
         Err(Error::Desktop("there is none on the session bus".to_owned()))
     }
 
-    /// Whether the server says that it keeps popups back. No server is started.
+    /// Returns true if the server is in do-not-disturb mode. Starts no server.
     pub(super) async fn is_paused(&self) -> bool {
         let Some(owner) = self.owner.as_deref() else { return false };
         for property in PAUSED {
-            let asked = self.connection.call_method(Some(owner), PATH, Some(PROPERTIES), "Get", &property);
-            let Ok(reply) = asked.await else { continue };
+            let call = self.connection.call_method(Some(owner), PATH, Some(PROPERTIES), "Get", &property);
+            let Ok(reply) = call.await else { continue };
             let value = reply.body();
             if value.deserialize::<Variant<'_>>().is_ok_and(|value| bool::try_from(value).unwrap_or(false)) {
                 return true;
@@ -180,22 +181,21 @@ impl BusConnection {
         self.connection.call_method(Some(BUS), BUS_PATH, Some(BUS), method, &argument).await
     }
 
-    /// Whether the bus has gone.
     pub(super) fn is_closed(&self) -> bool {
         self.connection.is_closed()
     }
 
-    /// The next signal. `None` when the bus has gone.
+    /// Waits for the next signal. `None` if the connection was closed.
     pub(super) async fn next_signal(&mut self) -> Option<(Sequence, BusSignal)> {
         self.signals.recv().await
     }
 
-    /// A signal that is there already.
-    pub(super) fn waiting_signal(&mut self) -> Option<(Sequence, BusSignal)> {
+    /// The next signal in the queue, if there is one.
+    pub(super) fn queued_signal(&mut self) -> Option<(Sequence, BusSignal)> {
         self.signals.try_recv().ok()
     }
 
-    /// Another server owns the name, or none does. Our own view may be ahead of the signal.
+    /// Records the owner of the server's name. A reply may already have told of it before the signal arrives.
     pub(super) fn set_owner(&mut self, owner: Option<String>) {
         if self.owner != owner {
             self.owner = owner;
@@ -203,12 +203,12 @@ impl BusConnection {
         }
     }
 
-    /// The server that is there now; see [`PopupHandle::server`].
+    /// The current server; see [`PopupHandle::server`].
     pub(super) fn server(&self) -> Option<String> {
         Some(server(&self.connection.server_guid().to_string(), self.owner.as_deref()?))
     }
 
-    /// What the server can do. The bus starts one if there is none.
+    /// Queries the capabilities of the server. The bus starts it if necessary.
     pub(super) async fn capabilities(&mut self) -> zbus::Result<ServerCapabilities> {
         if let Some(capabilities) = self.capabilities.filter(|_| self.owner.is_some()) {
             return Ok(capabilities);
@@ -221,10 +221,10 @@ impl BusConnection {
         Ok(capabilities)
     }
 
-    /// Shows a popup. Goes to the server that was asked what it can do, and not to one that just took its place: the
-    /// number to replace would be another program's popup there.
+    /// Shows a popup. The call is addressed to the server whose capabilities are known, not to one that has just replaced it:
+    /// with the latter, `replaces` could be another program's popup.
     ///
-    /// The future borrows nothing, because it may have to outlive the caller's deadline.
+    /// The future borrows nothing, because it may outlive the deadline of the caller.
     pub(super) fn notify(
         &self,
         content: PopupContent,
@@ -254,7 +254,7 @@ impl BusConnection {
         }
     }
 
-    /// Closes a popup of the present server, without waiting for an answer: a server that hangs is not worth it.
+    /// Closes a popup of the current server, without waiting for the reply of a server that may hang.
     pub(super) async fn close(&self, number: u32) -> zbus::Result<()> {
         let Some(owner) = self.owner.as_deref() else {
             return Ok(());
@@ -268,41 +268,42 @@ impl BusConnection {
     }
 }
 
+/// A [`PopupHandle::server`].
 fn server(bus: &str, owner: &str) -> String {
     format!("{bus} {owner}")
 }
 
-/// Reads the bus all the time, whatever the worker waits for: a queue that is not read would delay the replies.
+/// Reads the bus all the time, whatever the worker waits for: a full message queue would delay the replies.
 async fn listen(mut messages: MessageStream, bus: String, sender: mpsc::Sender<(Sequence, BusSignal)>) {
     while let Some(message) = poll_fn(|context| Pin::new(&mut messages).poll_next(context)).await {
         let Ok(message) = message else { continue };
-        if let Some(signal) = read(&message, &bus) {
-            // A full queue drops it; a closed one means that the connection is gone, and this task with it.
+        if let Some(signal) = parse_signal(&message, &bus) {
+            // A full queue drops it; a closed one means that the connection, and this task with it, is gone.
             let _ = sender.try_send((message.recv_position(), signal));
         }
     }
 }
 
-fn read(message: &Message, bus: &str) -> Option<BusSignal> {
+fn parse_signal(message: &Message, bus: &str) -> Option<BusSignal> {
     if message.message_type() != Type::Signal {
         return None;
     }
     let header = message.header();
     let sender = header.sender()?.as_str();
-    let shown = |number| PopupHandle { number, server: server(bus, sender) };
+    let handle = |number| PopupHandle { number, server: server(bus, sender) };
     let body = message.body();
     match (header.interface()?.as_str(), header.member()?.as_str()) {
         (NAME, "NotificationClosed") => {
             let (number, reason) = body.deserialize().ok()?;
-            Some(BusSignal::Closed(shown(number), reason))
+            Some(BusSignal::Closed(handle(number), reason))
         }
         (NAME, "ActionInvoked") => {
             let (number, action): (u32, &str) = body.deserialize().ok()?;
-            Some(BusSignal::Action(shown(number), action.to_owned()))
+            Some(BusSignal::Action(handle(number), action.to_owned()))
         }
         (NAME, "ActivationToken") => {
             let (number, token): (u32, &str) = body.deserialize().ok()?;
-            Some(BusSignal::Token(shown(number), token.to_owned()))
+            Some(BusSignal::Token(handle(number), token.to_owned()))
         }
         (BUS, "NameOwnerChanged") if sender == BUS => {
             let (name, _, owner): (&str, &str, &str) = body.deserialize().ok()?;

@@ -1,20 +1,21 @@
-//! Shows banners by calls that block, each in its own thread, so that one that hangs delays no other.
+//! Banners, as macOS calls its popups. The calls that show them block, so each runs in its own thread and delays no other.
 
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+use ringer_term::{sanitise_block, sanitise_line};
 use tokio::sync::{Semaphore, mpsc};
 use tokio::time::timeout_at;
 
-use super::banner::Banner;
-use super::request::{DesktopRequest, DesktopStatus, DisplayedPopup, PopupHandle};
 use crate::error::Error;
 
-/// How many banners may be on their way. A further one waits for a permit, within its deadline.
+use super::popup::{DesktopRequest, DesktopStatus, DisplayedPopup, Popup, PopupHandle};
+
+/// How many calls may run at once. A further one waits for a permit until its deadline.
 const MAX_AT_ONCE: usize = 16;
 
-/// Works until the last handle is gone. What is asked to be shown is posted; nothing that was shown is touched again.
+/// The worker: runs until the last [`Desktop`](super::Desktop) is dropped. It only posts banners; it never changes one.
 pub(super) async fn run(
     post: impl Fn(&Banner) -> Result<(), String> + Send + Sync + 'static,
     server: &'static str,
@@ -37,31 +38,58 @@ pub(super) async fn run(
             let _ = answer.send(Err(Error::NoAnswer(deadline)));
             continue;
         };
-        // The caller gave up meanwhile and uses another channel: two popups would be one too many.
+        // The caller has given up and uses another channel instead.
         if answer.is_closed() {
             continue;
         }
         number = number.wrapping_add(1);
-        let shown = PopupHandle { number, server: server.to_owned() };
-        let shown = DisplayedPopup { shown, offer: None };
+        let handle = PopupHandle { number, server: server.to_owned() };
+        let displayed = DisplayedPopup { handle, offer: None };
         let post = Arc::clone(&post);
-        // The caller watches the clock. A late thread finds the receiver dropped, and one that could not be started
-        // drops the answer.
+        // The caller has the deadline. A late thread finds the receiver dropped; a thread that cannot be started drops the
+        // answer.
         let _ = thread::Builder::new().name("banner".to_owned()).spawn(move || {
             let posted = post(&popup.banner());
             drop(permit);
-            let _ = answer.send(posted.map(|()| shown).map_err(Error::Desktop));
+            let _ = answer.send(posted.map(|()| displayed).map_err(Error::Desktop));
         });
+    }
+}
+
+/// A popup for Notification Center, which reads no markup.
+///
+/// There is no urgency. Only a sound could express one, but sound is a separate channel that may be muted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Banner {
+    /// The heading, never empty.
+    pub(super) title: String,
+    /// The line below it.
+    pub(super) subtitle: Option<String>,
+    /// The text.
+    pub(super) message: String,
+}
+
+impl Popup {
+    pub(super) fn banner(&self) -> Banner {
+        let subtitle = sanitise_line(self.subtitle.trim());
+        Banner {
+            title: self.heading(),
+            subtitle: Some(subtitle).filter(|subtitle| !subtitle.trim().is_empty()),
+            message: sanitise_block(self.body.trim()),
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::{Mutex, mpsc as blocking};
+
+    use tokio::task::JoinSet;
+
+    use crate::note::example;
+
     use super::super::{Desktop, MAX_QUEUED, Popup};
     use super::*;
-    use crate::note::example;
-    use std::sync::{Mutex, mpsc as blocking};
-    use tokio::task::JoinSet;
 
     fn desktop(
         deadline: Duration,
@@ -69,7 +97,7 @@ mod tests {
     ) -> Desktop {
         let (requests, queue) = mpsc::channel(MAX_QUEUED);
         tokio::spawn(run(post, "test", deadline, queue));
-        Desktop { requests, deadline, shown: Arc::default() }
+        Desktop { requests, deadline, popup_count: Arc::default() }
     }
 
     fn popup(title: &str) -> Popup {
@@ -85,13 +113,13 @@ mod tests {
             if refused { Err("not allowed".to_owned()) } else { Ok(()) }
         });
         assert_eq!(
-            desktop.show(popup("a")).await.unwrap().shown,
+            desktop.show(popup("a")).await.unwrap().handle,
             PopupHandle { number: 1, server: "test".to_owned() }
         );
         assert_eq!(banners.recv().unwrap(), popup("a").banner());
         let refused = desktop.show(popup("no")).await.unwrap_err();
         assert_eq!(refused.to_string(), "the notification server: not allowed");
-        assert_eq!(desktop.show(popup("b")).await.unwrap().shown.number, 3);
+        assert_eq!(desktop.show(popup("b")).await.unwrap().handle.number, 3);
     }
 
     #[tokio::test]
@@ -119,5 +147,20 @@ mod tests {
         drop(end);
         assert!(hanging.join_all().await.iter().all(Result::is_ok));
         assert!(patient.show(popup("a")).await.is_ok());
+    }
+
+    #[test]
+    fn hostile_text_is_plain_text() {
+        let check = |(title, subtitle, body): (&str, &str, &str), expect: (&str, Option<&str>, &str)| {
+            let (title, subtitle, body) = (title.to_owned(), subtitle.to_owned(), body.to_owned());
+            let banner = Popup { title, subtitle, body, ..Popup::of(&example()) }.banner();
+            assert_eq!((banner.title.as_str(), banner.subtitle.as_deref(), banner.message.as_str()), expect);
+        };
+        check(("Claude", "repo", "done"), ("Claude", Some("repo"), "done"));
+        check(
+            ("a\x1b[31m\nb", "c\nd\x07", "<b>1 & 2</b>\x07\nnext"),
+            ("a[31m b", Some("c d"), "<b>1 & 2</b>\nnext"),
+        );
+        check(("\x07", "\x1b", " "), ("Ringer", None, ""));
     }
 }

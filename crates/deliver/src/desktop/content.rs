@@ -1,4 +1,4 @@
-//! How a popup reads for a notification server: safe text, and only what that server can do.
+//! The content of a popup for a notification server: sanitised text, and only what that server supports.
 
 use ringer_core::agent::PopupAnswer;
 use ringer_core::message::Urgency;
@@ -35,12 +35,12 @@ impl Popup {
             tag: sanitise_line(&self.key),
             actions: if server.actions { actions(&answers) } else { Vec::new() },
             answers,
-            // What the person must answer stays; all else is shown as long as the server likes.
+            // A prompt stays until it is answered; the server decides about everything else.
             expire: if self.kind.stays() { 0 } else { -1 },
         }
     }
 
-    /// The answers that it offers. The body is what is read before one is given.
+    /// The answers to offer. Some are offered only if the whole body is shown, because the person must read it first.
     fn answers(&self, server: ServerCapabilities, is_shown: bool) -> Vec<PopupAnswer> {
         match &self.prompt {
             Some(prompt) if server.actions => prompt.popup_answers(is_shown.then_some(self.body.trim())),
@@ -49,8 +49,7 @@ impl Popup {
     }
 }
 
-/// A click on the popup itself shows where it came from and answers nothing, so it has no button of its own. Where there are
-/// buttons, one does the same.
+/// A click on the popup itself goes to the surface and answers nothing. Where there are buttons, `Show` does the same.
 fn actions(answers: &[PopupAnswer]) -> Vec<String> {
     let mut actions = vec![("default".to_owned(), "Show")];
     actions.extend(answers.iter().enumerate().map(|(index, answer)| (action(index, answer), answer.label())));
@@ -60,7 +59,7 @@ fn actions(answers: &[PopupAnswer]) -> Vec<String> {
     actions.into_iter().flat_map(|(name, label)| [name, label.to_owned()]).collect()
 }
 
-/// The name of the action of an answer, which stands at this place among the answers.
+/// The action name of the answer at this index.
 pub(super) fn action(index: usize, answer: &PopupAnswer) -> String {
     match answer {
         PopupAnswer::Allow => "allow".to_owned(),
@@ -69,19 +68,18 @@ pub(super) fn action(index: usize, answer: &PopupAnswer) -> String {
     }
 }
 
-/// What a notification server can do.
+/// The capabilities of a notification server that matter here.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct ServerCapabilities {
-    /// It can show a text below the heading.
+    /// It shows a text below the heading.
     pub(super) body: bool,
-    /// Whether it reads `<b>` and the like in that text.
     pub(super) markup: Markup,
     /// It reports clicks.
     pub(super) actions: bool,
 }
 
 impl ServerCapabilities {
-    /// From what the server lists.
+    /// From the reply to `GetCapabilities`.
     pub(super) fn of(listed: &[String]) -> Self {
         let has = |name: &str| listed.iter().any(|listed| listed == name);
         let markup = if has("body-markup") {
@@ -95,7 +93,7 @@ impl ServerCapabilities {
     }
 }
 
-/// What a server makes of markup in the text below the heading.
+/// How a server treats markup in the body.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Markup {
     /// It shows every character as it is.
@@ -110,12 +108,12 @@ pub(super) enum Markup {
 }
 
 impl Markup {
-    /// Whether each character of a text is drawn as it is.
+    /// Returns true if each character of a text is drawn as it is.
     fn shows_all(self, text: &str) -> bool {
         self != Self::Unclear || !text.contains(['&', '<', '>'])
     }
 
-    /// The text with nothing in it that the server could take for markup.
+    /// Escapes or replaces all markup.
     fn neutralise(self, text: String) -> String {
         match self {
             Self::Plain => text,
@@ -125,7 +123,7 @@ impl Markup {
     }
 }
 
-/// What is sent to the server.
+/// The arguments of `Notify`. Serialised in [`DisplayedPopup::offer`](super::DisplayedPopup::offer).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct PopupContent {
     /// The heading, never empty. Plain text for every server.
@@ -136,25 +134,25 @@ pub(super) struct PopupContent {
     pub(super) urgency: u8,
     /// `x-ringer…`: the standard asks for a vendor prefix where it lists no category.
     pub(super) category: String,
-    /// For servers that replace by a tag: it works also when the popup's number is not known any more.
+    /// For servers that replace popups by tag, which works even when the number is no longer known.
     pub(super) tag: String,
     /// Names and labels, alternating.
     pub(super) actions: Vec<String>,
-    /// The answers among these.
+    /// The answers behind these actions.
     pub(super) answers: Vec<PopupAnswer>,
-    /// Milliseconds; -1 as the server likes, 0 never.
+    /// In milliseconds; -1: the server decides, 0: never.
     pub(super) expire: i32,
 }
 
 impl PopupContent {
-    /// For [`DisplayedPopup::offer`](super::DisplayedPopup::offer).
+    /// Serialises the content, if it offers answers.
     pub(super) fn offer(&self) -> Option<String> {
         // Plain data: it cannot fail to be written.
         (!self.answers.is_empty()).then(|| serde_json::to_string(self).unwrap_or_default())
     }
 
-    /// Reads it back. `None` if it is of another version or damaged.
-    pub(super) fn of_offer(offer: &str) -> Option<Self> {
+    /// Parses the content. `None` if it was written by another version or is damaged.
+    pub(super) fn from_offer(offer: &str) -> Option<Self> {
         serde_json::from_str(offer).ok()
     }
 }

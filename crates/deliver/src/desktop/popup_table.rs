@@ -1,4 +1,4 @@
-//! Which popup is which notification.
+//! Maps popups on the screen to notifications.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -8,130 +8,138 @@ use ringer_core::agent::PopupAnswer;
 use zbus::message::Sequence;
 
 use super::content::{PopupContent, action};
-use super::request::{MAX_POPUPS, PopupHandle, PreviousPopup};
+use super::popup::{MAX_POPUPS, PopupHandle, PreviousPopup};
 
-/// The person closed it by hand. (1 is out of time, 3 is closed by a call.)
+/// The `NotificationClosed` reason for a popup that the person closed. (1: expired, 3: closed by a call.)
 const BY_HAND: u32 = 2;
 
-/// GNOME, mako and dunst close a popup that was clicked, in the name of the person, and at once. One that is closed later
-/// than this was dismissed.
+/// GNOME, mako and dunst close a clicked popup at once and report that the person closed it. A popup that is closed later than
+/// this was dismissed.
 const CLICK_CLOSES_WITHIN: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
 struct Entry {
     key: String,
     id: MessageId,
-    shown: PopupHandle,
-    /// When the server said that it is shown, by the order in which the bus delivered. What the server said about the
-    /// number before that was about the predecessor. `None` for popups of an earlier hub.
-    since: Option<Sequence>,
-    /// The answers that it offers. `None` for a popup of an earlier hub that did not write them down.
+    handle: PopupHandle,
+    /// Position of the `Notify` reply among the messages of the bus. Earlier signals with the same number were about the replaced
+    /// popup. `None` for popups of an earlier hub.
+    shown_at: Option<Sequence>,
+    /// The answers that it offers. `None` for a popup of an earlier hub that did not store them.
     answers: Option<Vec<PopupAnswer>>,
     /// The notification that had the same number before.
-    before: Option<MessageId>,
-    /// Told shortly before an action.
+    replaced: Option<MessageId>,
+    /// The activation token, which the server sends just before the action.
     token: Option<String>,
-    /// When the person clicked it.
-    clicked: Option<Instant>,
+    clicked_at: Option<Instant>,
 }
 
 impl Entry {
-    /// Whether it closes because it was clicked. Whether it is read then depends on whether the person got there.
+    /// Returns true if a popup that closes now does so because it was clicked. The click itself decides whether the notification
+    /// becomes read.
     fn closes_by_click(&self, now: Instant) -> bool {
-        self.clicked.is_some_and(|clicked| now.saturating_duration_since(clicked) < CLICK_CLOSES_WITHIN)
+        self.clicked_at.is_some_and(|clicked| now.saturating_duration_since(clicked) < CLICK_CLOSES_WITHIN)
     }
 }
 
-/// What the person clicked on a popup.
+/// A click on a popup.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Click {
-    /// To be taken to where it came from. The token is for the window that comes to the front.
+    /// Go to the surface. The activation token is for the window that comes to the front.
     Show(MessageId, Option<String>),
     /// An answer that it offers.
     Answer(MessageId, PopupAnswer),
 }
 
-/// The popups that are shown, as far as the server reported. At most [`MAX_POPUPS`].
+/// The popups on the screen, as far as the server has reported. At most [`MAX_POPUPS`].
 #[derive(Debug, Default)]
 pub(super) struct PopupTable(VecDeque<Entry>);
 
 impl PopupTable {
-    /// With the popups of an earlier hub.
+    /// A table with the popups of an earlier hub.
     pub(super) fn new(known: Vec<PreviousPopup>) -> Self {
         let mut table = Self::default();
-        for PreviousPopup { key, id, shown, offer } in known {
-            let content = offer.as_deref().and_then(PopupContent::of_offer);
-            table.insert(key, id, shown, (None, content.map(|content| content.answers)));
+        for PreviousPopup { key, id, handle, offer } in known {
+            let content = offer.as_deref().and_then(PopupContent::from_offer);
+            table.insert(key, id, handle, (None, content.map(|content| content.answers)));
         }
         table
     }
 
-    /// A popup is shown, since then if this hub has shown it, and with these answers as far as they are known. Whatever else
-    /// had its key or its number is not shown any more.
+    /// Adds a popup, and removes those with the same key or number. `shown_at` is known if this hub has shown it.
     pub(super) fn insert(
         &mut self,
         key: String,
         id: MessageId,
-        shown: PopupHandle,
-        (since, answers): (Option<Sequence>, Option<Vec<PopupAnswer>>),
+        handle: PopupHandle,
+        (shown_at, answers): (Option<Sequence>, Option<Vec<PopupAnswer>>),
     ) {
-        let before = self.0.iter().find(|entry| entry.shown == shown).map(|entry| entry.id.clone());
-        self.0.retain(|entry| entry.shown != shown && entry.key != key);
+        let replaced = self.0.iter().find(|entry| entry.handle == handle).map(|entry| entry.id.clone());
+        self.0.retain(|entry| entry.handle != handle && entry.key != key);
         if self.0.len() == MAX_POPUPS {
             self.0.pop_front();
         }
-        self.0.push_back(Entry { key, id, shown, since, answers, before, token: None, clicked: None });
+        self.0.push_back(Entry {
+            key,
+            id,
+            handle,
+            shown_at,
+            answers,
+            replaced,
+            token: None,
+            clicked_at: None,
+        });
     }
 
-    /// The number to replace at this server, if there is one.
+    /// The number of the popup with this key, if it is on this server.
     pub(super) fn number(&self, key: &str, server: &str) -> Option<u32> {
-        let found = self.0.iter().find(|entry| entry.key == key && entry.shown.server == server)?;
-        Some(found.shown.number)
+        let entry = self.0.iter().find(|entry| entry.key == key && entry.handle.server == server)?;
+        Some(entry.handle.number)
     }
 
-    /// Takes out the popup of a notification.
+    /// Removes the popup of a notification.
     pub(super) fn take(&mut self, id: &MessageId) -> Option<PopupHandle> {
         let index = self.0.iter().position(|entry| entry.id == *id)?;
-        self.0.remove(index).map(|entry| entry.shown)
+        self.0.remove(index).map(|entry| entry.handle)
     }
 
-    /// The server closed a popup. Gives the notification if the person closed it by hand.
+    /// The server closed a popup. Returns the notification if the person dismissed it.
     pub(super) fn closed(
         &mut self,
-        shown: &PopupHandle,
+        handle: &PopupHandle,
         reason: u32,
         at: Sequence,
         now: Instant,
     ) -> Option<MessageId> {
-        let index = self.0.iter().position(|entry| entry.shown == *shown)?;
+        let index = self.0.iter().position(|entry| entry.handle == *handle)?;
         let entry = self.0.get_mut(index)?;
-        let closed = if entry.since.is_some_and(|since| at < since) {
-            entry.before.take()
+        let closed = if entry.shown_at.is_some_and(|shown_at| at < shown_at) {
+            entry.replaced.take()
         } else {
             self.0.remove(index).filter(|entry| !entry.closes_by_click(now)).map(|entry| entry.id)
         };
         closed.filter(|_| reason == BY_HAND)
     }
 
-    /// The server gives a token for the action that follows.
-    pub(super) fn token(&mut self, shown: &PopupHandle, token: String) {
-        if let Some(entry) = self.0.iter_mut().find(|entry| entry.shown == *shown) {
+    /// Stores the activation token for the action that follows.
+    pub(super) fn token(&mut self, handle: &PopupHandle, token: String) {
+        if let Some(entry) = self.0.iter_mut().find(|entry| entry.handle == *handle) {
             entry.token = Some(token);
         }
     }
 
-    /// The person clicked. Nothing but the action of an answer that the popup offers is that answer.
+    /// The person clicked. Only the action of an answer that the popup offers counts as that answer.
     pub(super) fn clicked(
         &mut self,
-        shown: &PopupHandle,
+        handle: &PopupHandle,
         name: &str,
         at: Sequence,
         now: Instant,
     ) -> Option<Click> {
-        let entry = self.0.iter_mut().find(|entry| entry.shown == *shown)?;
+        let entry = self.0.iter_mut().find(|entry| entry.handle == *handle)?;
         let token = entry.token.take();
-        if entry.since.is_some_and(|since| at < since) {
-            return entry.before.clone().map(|id| Click::Show(id, token));
+        if entry.shown_at.is_some_and(|shown_at| at < shown_at) {
+            return entry.replaced.clone().map(|id| Click::Show(id, token));
         }
         let is_show = matches!(name, "default" | "show");
         let click = match &entry.answers {
@@ -142,18 +150,17 @@ impl PopupTable {
             }
             _ => Click::Show(entry.id.clone(), token),
         };
-        entry.clicked = Some(now);
+        entry.clicked_at = Some(now);
         Some(click)
     }
 
-    /// How many there are.
     pub(super) fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Forgets the popups of every other server: they went with it.
+    /// Forgets the popups of every other server: they disappeared with it.
     pub(super) fn keep_only(&mut self, server: &str) {
-        self.0.retain(|entry| entry.shown.server == server);
+        self.0.retain(|entry| entry.handle.server == server);
     }
 }
 
@@ -165,19 +172,19 @@ mod tests {
         MessageId::parse(text).unwrap()
     }
 
-    fn shown(number: u32) -> PopupHandle {
+    fn handle(number: u32) -> PopupHandle {
         PopupHandle { number, server: "bus :1.1".to_owned() }
     }
 
     #[test]
     fn one_popup_per_key_and_per_number() {
-        let known = PreviousPopup { key: "s1".into(), id: id("a"), shown: shown(7), offer: None };
+        let known = PreviousPopup { key: "s1".into(), id: id("a"), handle: handle(7), offer: None };
         let mut table = PopupTable::new(vec![known]);
         assert_eq!(table.number("s1", "bus :1.1"), Some(7));
         assert_eq!(table.number("s1", "bus :1.2"), None, "another server's number");
-        table.insert("s1".into(), id("b"), shown(7), (None, None));
+        table.insert("s1".into(), id("b"), handle(7), (None, None));
         assert_eq!(table.take(&id("a")), None, "replaced");
-        assert_eq!(table.take(&id("b")), Some(shown(7)));
+        assert_eq!(table.take(&id("b")), Some(handle(7)));
         assert_eq!(table.number("s1", "bus :1.1"), None);
     }
 
@@ -185,14 +192,14 @@ mod tests {
     fn only_closing_by_hand_counts() {
         for (reason, expected) in [(1, None), (2, Some(id("a"))), (3, None), (4, None)] {
             let mut table = PopupTable::default();
-            table.insert("s".into(), id("a"), shown(1), (None, None));
+            table.insert("s".into(), id("a"), handle(1), (None, None));
             assert_eq!(
-                table.closed(&shown(1), reason, Sequence::default(), Instant::now()),
+                table.closed(&handle(1), reason, Sequence::default(), Instant::now()),
                 expected,
                 "{reason}"
             );
             assert_eq!(table.number("s", "bus :1.1"), None, "gone either way");
-            assert_eq!(table.closed(&shown(1), reason, Sequence::default(), Instant::now()), None);
+            assert_eq!(table.closed(&handle(1), reason, Sequence::default(), Instant::now()), None);
         }
     }
 
@@ -201,12 +208,12 @@ mod tests {
         let now = Instant::now();
         for (later, expected) in [(Duration::ZERO, None), (CLICK_CLOSES_WITHIN, Some(id("a")))] {
             let mut table = PopupTable::default();
-            table.insert("s".into(), id("a"), shown(1), (None, None));
-            let click = table.clicked(&shown(1), "default", Sequence::default(), now);
+            table.insert("s".into(), id("a"), handle(1), (None, None));
+            let click = table.clicked(&handle(1), "default", Sequence::default(), now);
             assert_eq!(click, Some(Click::Show(id("a"), None)));
-            assert_eq!(table.closed(&shown(1), BY_HAND, Sequence::default(), now + later), expected);
-            table.insert("s".into(), id("b"), shown(1), (None, None));
-            let other = table.closed(&shown(1), BY_HAND, Sequence::default(), now);
+            assert_eq!(table.closed(&handle(1), BY_HAND, Sequence::default(), now + later), expected);
+            table.insert("s".into(), id("b"), handle(1), (None, None));
+            let other = table.closed(&handle(1), BY_HAND, Sequence::default(), now);
             assert_eq!(other, Some(id("b")), "another popup");
         }
     }
@@ -215,7 +222,7 @@ mod tests {
     fn it_never_grows_beyond_its_cap() {
         let mut table = PopupTable::default();
         for number in 0..=u32::try_from(MAX_POPUPS).unwrap() {
-            table.insert(number.to_string(), id(&number.to_string()), shown(number), (None, None));
+            table.insert(number.to_string(), id(&number.to_string()), handle(number), (None, None));
         }
         assert_eq!(table.0.len(), MAX_POPUPS);
         assert_eq!(table.number("0", "bus :1.1"), None, "the oldest went");
@@ -226,11 +233,11 @@ mod tests {
     #[test]
     fn a_token_belongs_to_one_click() {
         let mut table = PopupTable::default();
-        table.insert("s".into(), id("a"), shown(1), (None, None));
-        table.token(&shown(1), "t".to_owned());
-        table.token(&shown(9), "of no popup".to_owned());
+        table.insert("s".into(), id("a"), handle(1), (None, None));
+        table.token(&handle(1), "t".to_owned());
+        table.token(&handle(9), "of no popup".to_owned());
         let mut click =
-            |number| table.clicked(&shown(number), "default", Sequence::default(), Instant::now());
+            |number| table.clicked(&handle(number), "default", Sequence::default(), Instant::now());
         assert_eq!(click(1), Some(Click::Show(id("a"), Some("t".to_owned()))));
         assert_eq!(click(1), Some(Click::Show(id("a"), None)));
         assert_eq!(click(2), None);
@@ -241,8 +248,8 @@ mod tests {
         let yes = PopupAnswer::Choose("yes".to_owned());
         let check = |answers: Option<Vec<PopupAnswer>>, name: &str, expected: Option<Click>| {
             let mut table = PopupTable::default();
-            table.insert("s".into(), id("a"), shown(1), (Some(Sequence::default()), answers));
-            let click = table.clicked(&shown(1), name, Sequence::default(), Instant::now());
+            table.insert("s".into(), id("a"), handle(1), (Some(Sequence::default()), answers));
+            let click = table.clicked(&handle(1), name, Sequence::default(), Instant::now());
             assert_eq!(click, expected, "{name}");
             let other = PopupHandle { number: 1, server: "bus :1.2".to_owned() };
             assert_eq!(table.clicked(&other, name, Sequence::default(), Instant::now()), None, "forged");
@@ -265,9 +272,9 @@ mod tests {
     fn a_popup_of_an_earlier_hub_offers_what_that_hub_wrote_down() {
         let click = |offer: Option<&str>, name: &str| {
             let offer = offer.map(str::to_owned);
-            let known = PreviousPopup { key: "s".to_owned(), id: id("a"), shown: shown(1), offer };
+            let known = PreviousPopup { key: "s".to_owned(), id: id("a"), handle: handle(1), offer };
             let mut table = PopupTable::new(vec![known]);
-            table.clicked(&shown(1), name, Sequence::default(), Instant::now())
+            table.clicked(&handle(1), name, Sequence::default(), Instant::now())
         };
         let offer = r#"{"summary":"s","body":"b","urgency":2,"category":"c","tag":"t","actions":["default","Show"],
             "answers":["deny"],"expire":0}"#;

@@ -1,4 +1,4 @@
-//! What is sent, per service. Pure: an address and a note in, a request out.
+//! The request for each service. Pure: an address and a note in, a request out.
 
 use std::net::IpAddr;
 
@@ -10,20 +10,20 @@ use ureq::http::Uri;
 use crate::error::Error;
 use crate::note::Note;
 
-/// Discord refuses more, in characters.
+/// Discord's limit, in characters.
 const MAX_DISCORD: usize = 2000;
-/// Slack cuts or refuses much longer messages.
+/// Slack truncates or rejects much longer messages. In characters.
 const MAX_SLACK: usize = 4000;
-/// ntfy turns longer messages into attachments; in bytes.
+/// ntfy turns longer messages into attachments. In bytes.
 const MAX_NTFY: usize = 4000;
 /// The longest heading, in characters.
 const MAX_HEADING: usize = 200;
 
-/// Whose form a request has.
+/// The service behind a webhook.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Service {
-    /// ntfy.sh or a server of the user; the address is that of the topic.
+    /// ntfy.sh or a self-hosted server; the address names the topic.
     Ntfy,
     /// A Slack incoming webhook.
     Slack,
@@ -33,16 +33,16 @@ pub enum Service {
     Json,
 }
 
-/// A request, ready to be sent. Not to be printed: the address may be a secret.
+/// A request. It has no `Debug`, because the address may be a secret.
 #[derive(Clone, PartialEq, Eq)]
 pub struct WebhookRequest {
-    /// Where it goes.
+    /// The address.
     pub url: String,
-    /// Who that is, for errors: the address itself may be a secret.
+    /// The host, for errors.
     pub host: String,
-    /// Headers beside those that every request has.
+    /// Additional headers.
     pub headers: Vec<(&'static str, String)>,
-    /// JSON.
+    /// The JSON body.
     pub body: String,
 }
 
@@ -53,7 +53,7 @@ impl WebhookRequest {
         if !matches!(uri.scheme_str(), Some("http" | "https")) {
             return Err(Error::Address("it must begin with https:// or http://"));
         }
-        // A reader on a phone or in a channel sees no escape of JSON, but what it stands for.
+        // The receiver decodes the JSON escapes and shows the characters that they stand for.
         let note = &Note {
             title: sanitise_text(&note.title),
             subtitle: sanitise_text(&note.subtitle),
@@ -70,25 +70,24 @@ impl WebhookRequest {
             Service::Discord => (uri.to_string(), discord(note)),
             Service::Json => (uri.to_string(), generic(note)),
         };
-        // Lets a receiver that got the request twice recognise the second as a repetition.
+        // Lets a receiver drop a request that it has already got.
         let headers = vec![("X-Ringer-Id", header_safe(note.id.as_str()))];
         Ok(Self { url, host: host.to_owned(), headers, body: escape_json(&body.to_string()).into_owned() })
     }
 
-    /// Whether it stays on this machine.
     pub(super) fn is_loopback(&self) -> bool {
         let host = self.host.trim_start_matches('[').trim_end_matches(']');
         host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
     }
 }
 
-/// Headers are ASCII; a header carries no text here, only ids, which others may have chosen.
+/// Headers are ASCII. They carry ids, which other programs may have chosen.
 fn header_safe(text: &str) -> String {
     text.chars().filter(char::is_ascii_graphic).collect()
 }
 
-/// The address of a topic, as the server's own address and the topic's name. Publishing JSON to the server keeps
-/// hostile text out of headers.
+/// Splits the address of a topic into the address of the server and the name of the topic. Publishing JSON to the server, and not
+/// text to the topic, keeps hostile text out of headers.
 fn ntfy_address(uri: &Uri) -> Result<(String, &str), Error> {
     let (before, topic) = uri.path().trim_end_matches('/').rsplit_once('/').unwrap_or_default();
     if topic.is_empty() {
@@ -122,7 +121,7 @@ fn ntfy(topic: &str, note: &Note) -> Value {
     })
 }
 
-/// Their markup begins with `<`, so `<!channel>` in a text would notify all members.
+/// Escapes `<`: in Slack's markup, `<!channel>` would notify all members.
 fn slack(note: &Note) -> Value {
     let text = cut(&plain(note), MAX_SLACK);
     let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");

@@ -8,14 +8,14 @@ use ringer_platform::owned;
 
 use crate::error::Error;
 
-/// The longest secret, in bytes. A longer file is not a secret but a mistake, and is refused.
+/// The longest secret, in bytes. A longer file is a mistake and is refused.
 pub const MAX_SECRET: u64 = 4096;
 
-/// A file that holds a secret. It is read anew for every attempt, so a changed one counts at once.
+/// A file that holds a secret. It is read for every attempt, so a change takes effect at once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SecretFile(PathBuf);
 
-/// What such a file holds. Cannot be printed.
+/// The content of a [`SecretFile`]. `Debug` does not print it.
 pub(super) struct Secret(String);
 
 impl fmt::Debug for Secret {
@@ -25,12 +25,12 @@ impl fmt::Debug for Secret {
 }
 
 impl SecretFile {
-    /// The secret in that file.
+    /// The file at a path.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self(path.into())
     }
 
-    /// Reads it, if this user owns the file and no other user may read it.
+    /// Reads the file, if this user owns it and no other user may read it.
     pub(super) fn read(&self) -> Result<Secret, Error> {
         let bad = |why: &str| Error::Secret { path: self.0.clone(), why: why.to_owned() };
         let file = owned::open_secret(&self.0).map_err(|error| bad(&error.to_string()))?;
@@ -50,12 +50,12 @@ impl SecretFile {
 }
 
 impl Secret {
-    /// For the `Authorization` header.
+    /// The value of the `Authorization` header.
     pub(super) fn bearer(&self) -> String {
         format!("Bearer {}", self.0)
     }
 
-    /// The text without the secret: a server may repeat what it was sent.
+    /// Replaces the secret in a text of the server, which may echo the request.
     pub(super) fn hidden_in(&self, text: &str) -> String {
         text.replace(&self.0, "…")
     }

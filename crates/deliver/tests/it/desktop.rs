@@ -16,7 +16,7 @@ fn desktop(bus: &SessionBus) -> (Desktop, Receiver<DesktopEvent>) {
 }
 
 async fn show(desktop: &Desktop, popup: Popup) -> PopupHandle {
-    in_time("a popup", desktop.show(popup)).await.expect("a popup").shown
+    in_time("a popup", desktop.show(popup)).await.expect("a popup").handle
 }
 
 async fn next(events: &mut Receiver<DesktopEvent>) -> DesktopEvent {
@@ -92,7 +92,7 @@ async fn a_newer_popup_replaces_even_across_a_restart_of_the_hub() {
     }
     drop(first);
 
-    let known = vec![PreviousPopup { key: "s1".to_owned(), id: id("c"), shown: shown.clone(), offer: None }];
+    let known = vec![PreviousPopup { key: "s1".to_owned(), id: id("c"), handle: shown.clone(), offer: None }];
     let (second, _events) = Desktop::new(Some(bus.address()), known.clone(), DEADLINE);
     assert_eq!(show(&second, popup("d", "s1")).await, shown);
     assert_eq!(server.next_popup().await.replaces, 1);
@@ -184,7 +184,7 @@ async fn another_server_has_other_numbers() {
     assert_eq!(next(&mut events).await, DesktopEvent::Dismissed(id("c")));
 
     // Nor is it for a hub that was restarted meanwhile.
-    let known = vec![PreviousPopup { key: "s1".to_owned(), id: id("a"), shown: before, offer: None }];
+    let known = vec![PreviousPopup { key: "s1".to_owned(), id: id("a"), handle: before, offer: None }];
     let (restarted, _events) = Desktop::new(Some(bus.address()), known, DEADLINE);
     drop(restarted.withdraw(id("a")));
     show(&restarted, popup("d", "s1")).await;

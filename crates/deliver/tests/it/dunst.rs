@@ -116,7 +116,7 @@ async fn dunst_replaces_withdraws_and_tells() {
 
     // A hub that was restarted and knows the number; and one that has lost it, but has the tag.
     let known =
-        vec![PreviousPopup { key: "s1".to_owned(), id: id("b"), shown: first.shown.clone(), offer: None }];
+        vec![PreviousPopup { key: "s1".to_owned(), id: id("b"), handle: first.handle.clone(), offer: None }];
     let (restarted, _told) = Desktop::new(Some(bus.address()), known, DEADLINE);
     assert_eq!(restarted.show(popup("d", "s1")).await.expect("shown"), first);
     displayed(&bus, "2").await;
@@ -169,10 +169,10 @@ async fn on_dunst_a_click_shows_and_an_entry_of_its_menu_answers() {
     displayed(&bus, "0").await;
 
     // dunst reports clicks to the connection that has shown a popup. The next hub takes its place.
-    let DisplayedPopup { shown, offer } = desktop.show(asking("c")).await.expect("shown");
+    let DisplayedPopup { handle, offer } = desktop.show(asking("c")).await.expect("shown");
     displayed(&bus, "1").await;
     drop((desktop, events));
-    let known = vec![PreviousPopup { key: "c".to_owned(), id: id("c"), shown: shown.clone(), offer }];
+    let known = vec![PreviousPopup { key: "c".to_owned(), id: id("c"), handle: handle.clone(), offer }];
     let (restarted, mut events) = Desktop::new(Some(bus.address()), known, DEADLINE);
     restarted.status().await.server.expect("it is taken over");
     displayed(&bus, "1").await;

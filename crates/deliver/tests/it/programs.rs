@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use ringer_deliver::{Ended, MAX_STDERR, Output, Program};
+use ringer_deliver::{MAX_STDERR, Output, Program, ProgramOutcome};
 use tempfile::tempdir;
 use test_support::{DEADLINE, HangingDirectory, in_time};
 
@@ -18,12 +18,12 @@ fn shell(script: &str, directory: &Path) -> Program {
         directory: directory.to_owned(),
         environment: Vec::new(),
         input: Vec::new(),
-        output: Output::Kept { most: 1024 * 1024 },
+        output: Output::Captured { limit: 1024 * 1024 },
         timeout: DEADLINE,
     }
 }
 
-async fn run(program: Program) -> Ended {
+async fn run(program: Program) -> ProgramOutcome {
     in_time("the end of a program", program.run()).await
 }
 
@@ -35,7 +35,7 @@ async fn streams_directory_environment_and_status() {
         input: b"from stdin".to_vec(),
         ..shell("pwd; echo $GREETING; cat; echo oops >&2; exit 3", home.path())
     };
-    let Ended::Exited { status, stdout, stderr } = run(program).await else { panic!("it exits") };
+    let ProgramOutcome::Exited { status, stdout, stderr } = run(program).await else { panic!("it exits") };
     assert_eq!(status.code(), Some(3));
     let real = home.path().canonicalize().expect("a path");
     assert_eq!(String::from_utf8_lossy(&stdout), format!("{}\nhello\nfrom stdin", real.display()));
@@ -47,7 +47,7 @@ async fn a_program_that_hangs_is_ended_with_all_its_children() {
     let home = tempdir().expect("a directory");
     let script = "sleep 600 & echo $! > child; echo $$ > self; wait";
     let ended = run(Program { timeout: SHORT, ..shell(script, home.path()) }).await;
-    assert!(matches!(ended, Ended::TimedOut { .. }), "{ended:?}");
+    assert!(matches!(ended, ProgramOutcome::TimedOut { .. }), "{ended:?}");
     for file in ["self", "child"] {
         let pid = pid_in(&home.path().join(file)).await;
         until("the group is gone", async || !runs(pid)).await;
@@ -59,7 +59,7 @@ async fn one_that_ignores_the_request_is_killed() {
     let home = tempdir().expect("a directory");
     let script = "trap '' TERM; echo $$ > self; echo deaf >&2; while :; do sleep 600; done";
     let ended = run(Program { timeout: SHORT, ..shell(script, home.path()) }).await;
-    assert!(matches!(&ended, Ended::TimedOut { stderr } if stderr == b"deaf\n"), "{ended:?}");
+    assert!(matches!(&ended, ProgramOutcome::TimedOut { stderr } if stderr == b"deaf\n"), "{ended:?}");
     let pid = pid_in(&home.path().join("self")).await;
     until("it is gone", async || !runs(pid)).await;
 }
@@ -69,7 +69,7 @@ async fn a_child_that_ignores_the_request_is_killed_after_its_parent_has_gone() 
     let home = tempdir().expect("a directory");
     let script = "(trap '' TERM; exec sh -c 'echo $$ > child; exec sleep 600') & wait";
     let ended = run(Program { timeout: SHORT, ..shell(script, home.path()) }).await;
-    assert!(matches!(ended, Ended::TimedOut { .. }), "{ended:?}");
+    assert!(matches!(ended, ProgramOutcome::TimedOut { .. }), "{ended:?}");
     let pid = pid_in(&home.path().join("child")).await;
     until("it is gone", async || !runs(pid)).await;
 }
@@ -80,7 +80,7 @@ async fn one_that_ends_when_asked_may_clean_up() {
     let script = "trap 'echo bye > bye; exit 0' TERM; echo $$ > self; while :; do sleep 0.05; done";
     let program = Program { timeout: SHORT, ..shell(script, home.path()) };
     let ended = run(program).await;
-    assert!(matches!(ended, Ended::TimedOut { .. }), "{ended:?}");
+    assert!(matches!(ended, ProgramOutcome::TimedOut { .. }), "{ended:?}");
     assert!(home.path().join("bye").exists());
 }
 
@@ -92,7 +92,7 @@ async fn a_grandchild_that_escapes_and_holds_the_output_is_not_waited_for() {
     let ended = run(shell(script, home.path())).await;
     let pid = pid_in(&home.path().join("escaped")).await;
     assert!(runs(pid), "it still holds the output");
-    let Ended::Exited { status, stdout, .. } = ended else { panic!("{ended:?}") };
+    let ProgramOutcome::Exited { status, stdout, .. } = ended else { panic!("{ended:?}") };
     assert!(status.success());
     assert_eq!(stdout, b"said\n");
     let pid = rustix::process::Pid::from_raw(pid).expect("a process");
@@ -103,16 +103,16 @@ async fn a_grandchild_that_escapes_and_holds_the_output_is_not_waited_for() {
 async fn a_flood_is_stopped_and_a_flood_of_complaints_is_cut() {
     let home = tempdir().expect("a directory");
     let flood = run(shell("echo $$ > self; exec yes", home.path())).await;
-    assert!(matches!(flood, Ended::OutputTooLong { .. }), "{flood:?}");
+    assert!(matches!(flood, ProgramOutcome::OutputTooLong { .. }), "{flood:?}");
     let pid = pid_in(&home.path().join("self")).await;
     until("it is gone", async || !runs(pid)).await;
 
     let complaints = run(shell("head -c 3000000 /dev/zero >&2; echo done", home.path())).await;
-    let Ended::Exited { stdout, stderr, .. } = complaints else { panic!("it exits") };
+    let ProgramOutcome::Exited { stdout, stderr, .. } = complaints else { panic!("it exits") };
     assert_eq!((stdout.as_slice(), stderr.len()), (&b"done\n"[..], MAX_STDERR));
 
     let most = run(shell("head -c 1048576 /dev/zero", home.path())).await;
-    assert!(matches!(&most, Ended::Exited { stdout, .. } if stdout.len() == 1024 * 1024));
+    assert!(matches!(&most, ProgramOutcome::Exited { stdout, .. } if stdout.len() == 1024 * 1024));
 }
 
 #[tokio::test]
@@ -122,19 +122,19 @@ async fn input_that_is_not_read_holds_up_no_program() {
         let program = Program { input: vec![b'x'; 4 * 1024 * 1024], ..shell(script, home.path()) };
         let ended = run(program).await;
         assert!(
-            matches!(&ended, Ended::Exited { status, stdout, .. } if status.success() && stdout == b"done\n")
+            matches!(&ended, ProgramOutcome::Exited { status, stdout, .. } if status.success() && stdout == b"done\n")
         );
     }
     let deaf =
         Program { input: vec![b'x'; 1024 * 1024], timeout: SHORT, ..shell("exec sleep 600", home.path()) };
-    assert!(matches!(run(deaf).await, Ended::TimedOut { .. }));
+    assert!(matches!(run(deaf).await, ProgramOutcome::TimedOut { .. }));
 }
 
 #[tokio::test]
 async fn what_cannot_be_started_says_why() {
     let home = tempdir().expect("a directory");
     let why = |ended| match ended {
-        Ended::NotStarted(error) => error.to_string(),
+        ProgramOutcome::NotStarted(error) => error.to_string(),
         other => panic!("{other:?}"),
     };
     let missing = Program { argv: vec!["/nowhere/hook".to_owned()], ..shell("", home.path()) };
@@ -182,7 +182,7 @@ fn on_hanging_disk(hanging: &HangingDirectory) -> [Program; 2] {
 async fn a_start_that_hangs_is_given_up_in_time_and_not_tried_again_while_it_does() {
     let Some(hanging) = HangingDirectory::new() else { return };
     let why = |ended| match ended {
-        Ended::NotStarted(error) => error.to_string(),
+        ProgramOutcome::NotStarted(error) => error.to_string(),
         other => panic!("{other:?}"),
     };
     for program in on_hanging_disk(&hanging) {
@@ -196,7 +196,7 @@ async fn a_start_that_hangs_is_given_up_in_time_and_not_tried_again_while_it_doe
     }
     // All others start as ever.
     let home = tempdir().expect("a directory");
-    assert!(matches!(run(shell("true", home.path())).await, Ended::Exited { .. }));
+    assert!(matches!(run(shell("true", home.path())).await, ProgramOutcome::Exited { .. }));
     hanging.release();
     for program in on_hanging_disk(&hanging) {
         until("the place is tried again", async || {

@@ -150,7 +150,7 @@ async fn outer(detection: Detection, environment: &Env) -> Detection {
     if detection.multiplexers.first() != Some(&Multiplexer::Tmux) {
         return detection;
     }
-    let Some(server) = environment.get("TMUX").and_then(TmuxServer::of_variable) else { return detection };
+    let Some(server) = environment.get("TMUX").and_then(TmuxServer::from_variable) else { return detection };
     let answer = tmux::run(server, tmux_query(environment.get("TMUX_PANE"))).await.ok();
     match answer.as_deref().and_then(OuterTerminal::from_tmux) {
         Some(outer) => detection.with_outer_terminal(outer),

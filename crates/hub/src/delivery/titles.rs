@@ -122,7 +122,7 @@ impl TmuxPane {
              set-option -p -u -t '{pane}' @ringer_title ; set-option -p -u -t '{pane}' @ringer_marked"
         );
         match self.tell("1", &commands).await {
-            Err(TmuxError::Late) => TitleOutcome::NotYet,
+            Err(TmuxError::TimedOut) => TitleOutcome::NotYet,
             // A pane or a server that has gone has no title.
             Ok(()) | Err(_) => TitleOutcome::Gone,
         }

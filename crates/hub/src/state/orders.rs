@@ -189,13 +189,13 @@ impl HubState {
         for surface in &report.closed {
             self.surfaces.forget(surface);
         }
-        let popup = report.popup.as_ref().map(|popup| popup.shown.number);
-        if let Some(DisplayedPopup { shown, offer }) = report.popup {
+        let popup = report.popup.as_ref().map(|popup| popup.handle.number);
+        if let Some(DisplayedPopup { handle, offer }) = report.popup {
             // As the popup's own key: what an agent waits for stands for itself.
             let record = self.notifications.get(id).filter(|record| !record.is_prompt());
             let surface = record.and_then(|record| record.place.surface.as_ref()).map(ToString::to_string);
             let key = surface.unwrap_or_else(|| id.to_string());
-            let (number, server) = (shown.number, shown.server);
+            let (number, server) = (handle.number, handle.server);
             let popup = ShownPopup { key, id: id.clone(), number, server, offer };
             self.notifications.writes().popup_shown(popup);
         }

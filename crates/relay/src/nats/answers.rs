@@ -9,9 +9,9 @@ use ringer_journal::{Home, Journal};
 use serde::{Deserialize, Serialize};
 use tokio::task::JoinSet;
 
-use crate::answers::{self, GiveAnswer};
 use crate::error::Error;
 use crate::frame::Answered;
+use crate::local_journal::{self, GiveAnswer};
 use crate::team_setup::TeamSetup;
 
 use super::connection::{Connection, words as in_words};
@@ -91,7 +91,7 @@ impl AnswerService {
                 Some(TeamAnswer { message, words, as_json }) => {
                     let given = move || {
                         let mut journal = Journal::open(&home)?;
-                        answers::answer(Some(give), &mut journal, &message, words, as_json)
+                        local_journal::answer(Some(give), &mut journal, &message, words, as_json)
                     };
                     let given = tokio::task::spawn_blocking(given).await;
                     // What is wrong there is no business of the one who answers.

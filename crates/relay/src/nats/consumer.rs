@@ -13,10 +13,9 @@ use async_nats::jetstream::stream::Stream;
 use crate::error::Error;
 use crate::team_setup::TeamSetup;
 
-use super::batch::BATCH;
 use super::connection::{Connection, failed, words};
-use super::message_id::machine_mark;
-use super::subject::{all_of, consumer_name, stream_name};
+use super::incoming::BATCH;
+use super::subject::{all_of, consumer_name, machine_mark, stream_name};
 
 /// How long the server waits for an acknowledgement before it delivers a message again. A batch is stored well within it.
 const ACK_WAIT: Duration = Duration::from_secs(10);

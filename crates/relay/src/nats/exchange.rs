@@ -1,29 +1,29 @@
 //! One connection of this machine to its team: what is written here is published, what others published is stored.
 
 use std::cell::OnceCell;
-use std::os::fd::AsFd;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use async_nats::Client;
 use async_nats::jetstream::stream::Stream;
 use ringer_journal::{IdSource, Journal, JournalWatch};
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
 
 use crate::error::Error;
 use crate::exchange::Ended;
-use crate::first_position::first_position;
-use crate::position::Position;
+use crate::position::{Position, first_position};
 use crate::team_setup::{TeamProgress, TeamSetup};
 
 use super::agent_service::AgentService;
 use super::answers::AnswerService;
-use super::batch::batch;
 use super::connection::{Connection, failed, first_number, has, message_id_at};
 use super::consumer::{OwnConsumer, acknowledge};
 use super::inbound::Inbound;
-use super::incoming::{Incoming, read_between};
+use super::incoming::{Incoming, batch, read_between};
 use super::next::next;
 use super::outbound::Outbound;
 use super::payload::{MAX_WANTED, TeamPayload};
-use super::readable::readable;
 use super::reading::Reading;
 use super::receiving::Want;
 use super::state::TeamState;
@@ -280,6 +280,16 @@ fn ends_of(stream: &Stream) -> (u64, u64) {
     (state.first_sequence, state.last_sequence)
 }
 
-fn io(what: &str, source: std::io::Error) -> Error {
+fn io(what: &str, source: io::Error) -> Error {
     Error::Io { what: what.to_owned(), source }
+}
+
+/// A copy of a descriptor, of which the runtime tells when it can be read.
+pub(crate) fn readable(fd: BorrowedFd<'_>) -> io::Result<AsyncFd<OwnedFd>> {
+    let copy = fd.try_clone_to_owned()?;
+    #[expect(
+        deprecated,
+        reason = "the other way is unsafe, for types that may close their descriptor; this cannot"
+    )]
+    AsyncFd::with_interest(copy, Interest::READABLE)
 }

@@ -1,14 +1,15 @@
-//! A message of the stream, delivered by the consumer or read by its number.
+//! Messages of the stream, delivered by the consumer or read by their number, and stored in batches.
 
 use async_nats::jetstream::Message;
+use async_nats::jetstream::consumer::pull;
 use async_nats::jetstream::message::StreamMessage;
 use async_nats::jetstream::stream::{RawMessageErrorKind, Stream};
 use async_nats::{HeaderMap, HeaderValue};
 
 use crate::error::Error;
 
-use super::batch::BATCH;
 use super::connection::{failed, words};
+use super::next::next_now;
 use super::subject::all_of;
 
 /// A message of the stream.
@@ -82,4 +83,30 @@ pub(crate) async fn read_between(
         }
     }
     Ok(found)
+}
+
+/// Messages that are stored in one transaction, for which other writers wait some milliseconds.
+pub(crate) const BATCH: usize = 256;
+
+type Delivery = Result<Message, pull::MessagesError>;
+
+/// A message, and those that came with it.
+pub(crate) async fn batch(first: Option<Delivery>, stream: &mut pull::Stream) -> Result<Vec<Message>, Error> {
+    let mut batch = Vec::new();
+    let mut message = first;
+    loop {
+        match message {
+            Some(Ok(message)) => batch.push(message),
+            // What came before is delivered again.
+            Some(Err(error)) => return Err(Error::Team(words(&format!("no messages come: {error}")))),
+            None => return Err(Error::Team("the server ended the delivery of messages".to_owned())),
+        }
+        if batch.len() == BATCH {
+            return Ok(batch);
+        }
+        match next_now(stream).await {
+            Some(more) => message = more,
+            None => return Ok(batch),
+        }
+    }
 }

@@ -21,14 +21,13 @@ use crate::team_setup::TeamSetup;
 
 use super::connection::{Connection, failed, info_of};
 use super::coverage::coverage;
-use super::message_id::nats_message_id;
 use super::next::ready_now;
 use super::payload::TeamPayload;
 use super::publications::{Publication, publications};
 use super::publishing::{Publishing, WINDOW};
 use super::receiving::Want;
 use super::state::{LastPublished, TeamState};
-use super::subject::{Audience, TeamSubject, stream_name};
+use super::subject::{Audience, TeamSubject, nats_message_id, stream_name};
 
 /// How far clocks may differ, for what a machine wants that has nothing of this one: a day, in milliseconds.
 const CLOCKS_DIFFER_MS: i64 = 24 * 3_600_000;

@@ -1,16 +1,14 @@
-//! What is published for a message of this machine: itself, or a mark on each message that it marks.
+//! What is published for a message of this machine, and under which subject: itself, or a mark on each message that it marks.
 
 use ringer_core::Message;
-use ringer_core::message::{Mark, Tag};
+use ringer_core::message::{Mark, Recipient, Tag};
 use ringer_journal::{Error, Journal};
 
-use crate::bulk_mark::BulkMark;
 use crate::import::for_popup;
-use crate::local_journal::asked;
+use crate::local_journal::{BulkMark, asked};
 use crate::team_setup::TeamSetup;
 use crate::wire_message::WireMessage;
 
-use super::outgoing::outgoing;
 use super::subject::{Audience, TeamSubject};
 
 /// The most marks that one mark on everything becomes.
@@ -61,4 +59,105 @@ fn marks_on_each(
     }
     marks.truncate(MOST_MARKS);
     Ok(marks)
+}
+
+/// The message as it is published. `None` if it is no business of the team: it came from another machine, it is for an agent
+/// that is not in the team, or it is a mark that only this machine keeps.
+fn outgoing(setup: &TeamSetup, message: &Message) -> Option<(String, WireMessage)> {
+    let draft = &message.draft;
+    let recipient = draft.recipient.to_string();
+    let to = match (draft.tag, &draft.recipient) {
+        (Tag::Notice(_), Recipient::Agent(agent)) => {
+            Some(setup.machine_in(agent.as_str()).filter(|machine| *machine != setup.machine)?)
+        }
+        _ => None,
+    };
+    let audience = match (draft.tag, to) {
+        (Tag::Mark(mark), _) if !is_shared(setup, mark) => return None,
+        (Tag::Mark(_), _) => Audience::Mark,
+        (Tag::Notice(_), Some(machine)) => Audience::Machine(machine),
+        (Tag::Notice(_), None) => Audience::All(&recipient),
+    };
+    let wire = WireMessage::of(message, &setup.name_of(to.unwrap_or(&setup.machine))?)?;
+    let subject = TeamSubject { machine: &setup.machine, scope: draft.scope.as_str(), audience };
+    Some((subject.text(&setup.team), wire))
+}
+
+/// Whether a mark is published: what agents here say of their own always, what the person did where that is shared.
+fn is_shared(setup: &TeamSetup, mark: Mark) -> bool {
+    setup.share_marks || !matches!(mark, Mark::Read | Mark::Unread | Mark::Clear | Mark::Snooze)
+}
+
+#[cfg(test)]
+mod tests {
+    use ringer_core::policy::{RelayLink, TeamLink};
+    use ringer_core::{Draft, Kind, MessageId, Scope, Sender};
+    use ringer_journal::Home;
+
+    use super::*;
+
+    fn setup(share_marks: bool) -> TeamSetup {
+        let team = TeamLink {
+            urls: vec!["nats://localhost".to_owned()],
+            domain: None,
+            machine: Some("laptop".to_owned()),
+            credentials: None,
+            ca: None,
+            share_marks,
+        };
+        let link = RelayLink {
+            name: "t".to_owned(),
+            command: Vec::new(),
+            ssh: None,
+            may_answer: false,
+            may_reach_lead: false,
+            team: Some(team),
+        };
+        TeamSetup::of(&Home::new("/home"), &link).unwrap()
+    }
+
+    fn message(recipient: &str) -> Message {
+        let mut draft = Draft::new(Scope::global(), Sender::system(), Kind::Status, "hello").unwrap();
+        draft.recipient = Recipient::parse(recipient).unwrap();
+        Message { seq: 3, id: MessageId::new(5, [1; 10]), unix_ms: 5, draft, machine: None }
+    }
+
+    fn subject(message: &Message) -> Option<String> {
+        outgoing(&setup(false), message).map(|(subject, _)| subject)
+    }
+
+    #[test]
+    fn only_own_messages_leave_and_only_for_the_team() {
+        assert_eq!(subject(&message("person")).as_deref(), Some("ringer.t.laptop.global.person"));
+        assert_eq!(
+            subject(&message("agent:worker-1@box.t")).as_deref(),
+            Some("ringer.t.laptop.global.to-box")
+        );
+        let (_, wire) = outgoing(&setup(false), &message("agent:worker-1@box.t")).unwrap();
+        assert_eq!(wire.recipient, "agent:worker-1");
+        for other in
+            ["agent:worker-1", "agent:worker-1@box", "agent:worker-1@box.u", "agent:worker-1@laptop.t"]
+        {
+            assert_eq!(subject(&message(other)), None, "{other}");
+        }
+        let imported = Message { machine: Some("box.t".to_owned()), ..message("person") };
+        assert_eq!(subject(&imported), None, "no transit");
+    }
+
+    #[test]
+    fn what_the_person_did_leaves_where_it_is_shared() {
+        let mark = |mark: Mark, key: &str| {
+            let mut message = message("person");
+            message.draft.tag = Tag::Mark(mark);
+            message.draft.key = Some(key.to_owned());
+            message
+        };
+        let id = MessageId::new(5, [2; 10]);
+        let read = mark(Mark::Read, id.as_str());
+        assert!(outgoing(&setup(false), &read).is_none() && outgoing(&setup(true), &read).is_some());
+        assert!(outgoing(&setup(true), &mark(Mark::Read, "all")).is_none());
+        assert!(outgoing(&setup(true), &mark(Mark::Mute, "x")).is_none());
+        let resolved = mark(Mark::Resolve, "episode:claude-1:2");
+        assert_eq!(subject(&resolved).as_deref(), Some("ringer.t.laptop.global.mark"));
+    }
 }

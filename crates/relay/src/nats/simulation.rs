@@ -11,15 +11,15 @@ use std::ops::Range;
 
 use test_support::Random;
 
+use crate::position::Position;
+use crate::wire_message::WireMessage;
+
 use super::payload::TeamPayload;
 use super::publishing::Publishing;
 use super::reading::Reading;
-use super::receiving::{Delivered, Receiver, Want, further};
-use super::simulated_server::{Consumer, Server, TEAM, number_of};
+use super::receiving::{Delivered, Receiver, Want, further, is_of_person};
 use super::state::{LastPublished, TeamState};
 use super::subject::{Audience, TeamSubject};
-use crate::position::Position;
-use crate::wire_message::WireMessage;
 
 const NAMES: [&str; 3] = ["laptop", "box", "vm"];
 /// Messages of the stream that a server loses at most when it loses its last moments.
@@ -399,4 +399,80 @@ fn whatever_the_server_loses_every_machine_has_every_message() {
     for seed in 0..seeds {
         play(seed);
     }
+}
+
+/// The team.
+pub(crate) const TEAM: &str = "t";
+
+/// The server: all of it may be lost.
+#[derive(Default)]
+struct Server {
+    created: u64,
+    /// Subject, payload and the message's id in the stream.
+    stream: Vec<(String, Vec<u8>, String)>,
+    /// What is before this place was removed. Its ids are still known.
+    first: usize,
+    consumers: BTreeMap<&'static str, Consumer>,
+    /// What is before this number is not lost with the end.
+    synced: usize,
+}
+
+/// What the server knows of a machine: where it is, and what it delivered and was not told to be stored.
+#[derive(Default, Clone)]
+struct Consumer {
+    next: usize,
+    open: BTreeSet<usize>,
+}
+
+impl Server {
+    /// Takes a message, unless it has one of that id. Gives its number.
+    fn take(&mut self, subject: String, payload: Vec<u8>, id: &str) -> u64 {
+        let known = self.stream.iter().position(|(.., known)| known == id);
+        let number = known.unwrap_or_else(|| {
+            self.stream.push((subject, payload, id.to_owned()));
+            self.stream.len() - 1
+        });
+        number_of(number)
+    }
+
+    /// The first message of a machine: behind which number there all are here in whole, and its number here.
+    fn first_of(&self, machine: &str) -> Option<(i64, u64)> {
+        self.stream.iter().enumerate().skip(self.first).find_map(|(place, (subject, payload, _))| {
+            let subject = TeamSubject::parse(subject, TEAM)?;
+            match TeamPayload::read(payload)? {
+                TeamPayload::Message { message, .. } if subject.machine == machine => {
+                    Some((message.seq - i64::from(!is_of_person(&message)), number_of(place)))
+                }
+                _ => None,
+            }
+        })
+    }
+
+    /// Its operator removes all but the last few.
+    fn purge(&mut self, kept: usize) {
+        self.first = self.first.max(self.stream.len().saturating_sub(kept));
+        for consumer in self.consumers.values_mut() {
+            consumer.next = consumer.next.max(self.first);
+            consumer.open.retain(|place| *place >= self.first);
+        }
+    }
+
+    fn first_number(&self) -> u64 {
+        number_of(self.first)
+    }
+
+    fn next_number(&self) -> u64 {
+        number_of(self.stream.len())
+    }
+
+    /// Whether it has a message that it acknowledged, as far as it can be known.
+    fn has(&self, last: &LastPublished) -> bool {
+        let found = self.stream.get(usize::try_from(last.sequence).unwrap() - 1);
+        last.sequence < self.first_number() || found.is_some_and(|(.., id)| *id == last.message_id)
+    }
+}
+
+/// The number of the message at a place of the stream. Numbers begin at 1.
+fn number_of(place: usize) -> u64 {
+    u64::try_from(place).unwrap() + 1
 }

@@ -44,7 +44,7 @@ pub(super) fn desktop(bus: Option<String>) -> Result<String, Error> {
     wait(async {
         let (desktop, _events) = Desktop::new(bus, Vec::new(), SEND_TIMEOUT / 2);
         let shown = desktop.show(Popup::of(&note())).await?;
-        Ok(format!("showed popup {}", shown.shown.number))
+        Ok(format!("showed popup {}", shown.handle.number))
     })
 }
 

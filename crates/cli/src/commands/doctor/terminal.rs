@@ -102,7 +102,7 @@ const PART: &str = "window";
 pub(super) fn window_rows() -> Vec<Row> {
     let surface = plain_surface().map(|(surface, _)| SurfaceId::new(&surface));
     let Some(report) = surface.as_ref().and_then(inspect) else { return Vec::new() };
-    let can = match (report.sees, report.goes) {
+    let can = match (report.can_see, report.can_focus) {
         (true, _) => "Ringer sees when you look at it and can bring it to the front",
         (false, true) => "Ringer can bring it to the front, but does not see when you look at it",
         (false, false) => "Ringer does not see when you look at it and cannot bring it to the front",

@@ -1,4 +1,4 @@
-//! A D-Bus session bus for one test.
+//! A desktop session for one test: a D-Bus session bus and a screen that no person sees.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -119,4 +119,54 @@ pub fn first_line(child: &mut Child, name: &str) -> String {
         child.stdout.as_mut().is_some_and(|stdout| BufReader::new(stdout).read_line(&mut line).is_ok());
     assert!(read && !line.is_empty(), "{name} ended at once");
     line.trim().to_owned()
+}
+
+/// A display of X11 that ends with the test.
+#[derive(Debug)]
+pub struct VirtualScreen {
+    server: Child,
+    display: String,
+}
+
+impl VirtualScreen {
+    /// Starts it.
+    ///
+    /// # Panics
+    ///
+    /// If Xvfb does not start.
+    #[track_caller]
+    pub fn start() -> Self {
+        let server = Command::new("Xvfb")
+            .args(["-displayfd", "1", "-nolisten", "tcp", "-screen", "0", "640x480x24"])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn();
+        let mut server = started("Xvfb", server);
+        // It prints the number when it listens.
+        let display = format!(":{}", first_line(&mut server, "Xvfb"));
+        Self { server, display }
+    }
+
+    /// Its name, as in `DISPLAY`.
+    pub fn display(&self) -> &str {
+        &self.display
+    }
+
+    /// The process of its server.
+    pub fn pid(&self) -> u32 {
+        self.server.id()
+    }
+
+    /// Kills its server; every connection breaks.
+    pub fn stop(&mut self) {
+        // It may have ended already.
+        let _ = self.server.kill();
+        let _ = self.server.wait();
+    }
+}
+
+impl Drop for VirtualScreen {
+    fn drop(&mut self) {
+        self.stop();
+    }
 }

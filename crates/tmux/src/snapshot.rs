@@ -1,20 +1,20 @@
-//! One look at a server: its panes, its clients, and what the person looks at.
+//! A snapshot of a server: its panes, its clients, and what the person looks at.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How long after a key a client that does not report focus counts as looked at, in seconds.
-const TYPED_LATELY: i64 = 10;
+/// A client that does not report focus counts as looked at for this long after a key, in seconds.
+const TYPED_RECENTLY: i64 = 10;
 
-/// What is asked. Free text comes last in a line. (tmux prints tabs as underscores.)
+/// Formats of the listings. Free text comes last in a line. (tmux prints tabs as underscores.)
 const SESSIONS: &str = "s #{session_id} #{session_name}";
 const PANES: &str = "p #{pane_id} #{window_id} #{window_panes} #{pane-border-status} #{pane_pid} #{pane_pipe} #{session_id} #{window_index} #{pane_tty} #{pane_title}";
 const CLIENTS: &str = "c #{client_control_mode} #{client_created} #{client_activity} #{client_flags} #{pane_id} #{client_pid} #{session_id} #{client_name}";
-/// The home of the hub that is to be the host; clients that reported focus and windows in which a bell rang since the last look;
+/// The home of the hub that is the host; since the last snapshot, the clients that reported focus and the windows with a bell;
 /// clients that show the inbox in a popup.
 const OPTIONS: [&str; 4] =
     ["o #{pid} #{@ringer}", "f #{@ringer_focus}", "b #{@ringer_bell}", "u #{@ringer_popup}"];
 
-/// The words of the commands that look.
+/// The commands that print a snapshot and reset what hooks have recorded.
 pub(crate) fn commands() -> Vec<&'static str> {
     let mut words = vec!["list-sessions", "-F", SESSIONS, ";", "list-panes", "-a", "-F", PANES, ";"];
     words.extend(["list-clients", "-F", CLIENTS]);
@@ -25,31 +25,29 @@ pub(crate) fn commands() -> Vec<&'static str> {
     words
 }
 
-/// A pane.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Pane {
     pub(crate) window: String,
-    /// How many panes its window has.
     pub(crate) panes_in_window: usize,
-    /// Whether a line above or below each pane of its window has the style of a border.
+    /// Each pane of its window has a line above or below it in the style of a border.
     pub(crate) has_border_status: bool,
-    /// Its first process.
+    /// The first process in it.
     pub(crate) pid: u32,
-    /// Whether a program reads what is written to it.
+    /// It has a `pipe-pane`.
     pub(crate) is_piped: bool,
     session: String,
-    /// Session and window, in words.
+    /// Session name and window index: `main:1`.
     pub(crate) place: String,
     pub(crate) tty: String,
     pub(crate) title: String,
 }
 
-/// A terminal that shows the server.
+/// A client: a terminal that is attached to the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Client {
     name: String,
     created: i64,
-    /// When a key was pressed in it last, in seconds since 1970.
+    /// The time of the last key, in seconds since 1970.
     activity: i64,
     is_focused: bool,
     pane: String,
@@ -57,27 +55,29 @@ struct Client {
     session: String,
 }
 
-/// What a server was like.
+/// The state of a server.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Look {
-    /// By their numbers: `%3`.
+pub(crate) struct Snapshot {
+    /// By pane id: `%3`.
     pub(crate) panes: BTreeMap<String, Pane>,
-    /// The process of the server.
+    /// The pid of the server.
     pub(crate) pid: String,
-    /// The home of the hub that is wanted as the host; none if Ringer was removed.
-    pub(crate) wanted: String,
+    /// The home of the hub that is the host; empty if Ringer was removed.
+    pub(crate) host_home: String,
     clients: Vec<Client>,
-    reported: BTreeSet<String>,
+    /// Clients that reported focus since the last snapshot.
+    focus_reporters: BTreeSet<String>,
     /// Windows in which a bell rang.
-    rang: BTreeSet<String>,
-    in_popup: BTreeSet<String>,
+    bell_windows: BTreeSet<String>,
+    /// Clients that show the inbox in a popup.
+    popup_clients: BTreeSet<String>,
 }
 
-/// What the person looks at.
+/// The panes that the person looks at.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Views {
     pub(crate) views: Vec<View>,
-    /// Whether all clients report focus. Otherwise a pane may be looked at unnoticed.
+    /// All clients report focus. Otherwise the person may look at further panes.
     pub(crate) is_complete: bool,
 }
 
@@ -88,10 +88,10 @@ pub(crate) struct View {
     pub(crate) pane: String,
 }
 
-impl Look {
-    /// Reads what [`commands`] printed.
+impl Snapshot {
+    /// Parses the output of [`commands`].
     pub(crate) fn parse(text: &str) -> Self {
-        let mut look = Self::default();
+        let mut snapshot = Self::default();
         let mut sessions = BTreeMap::new();
         for line in text.lines() {
             let Some((kind, rest)) = line.split_once(' ') else { continue };
@@ -100,42 +100,46 @@ impl Look {
                     let (id, name) = rest.split_once(' ').unwrap_or((rest, ""));
                     sessions.insert(id, name);
                 }
-                "p" => look.add_pane(rest, &sessions),
-                "c" => look.add_client(rest),
+                "p" => snapshot.add_pane(rest, &sessions),
+                "c" => snapshot.add_client(rest),
                 "o" => {
                     let (pid, home) = rest.split_once(' ').unwrap_or((rest, ""));
-                    (look.pid, look.wanted) = (pid.to_owned(), home.to_owned());
+                    (snapshot.pid, snapshot.host_home) = (pid.to_owned(), home.to_owned());
                 }
-                "f" => look.reported = rest.split_whitespace().map(str::to_owned).collect(),
-                "b" => look.rang = rest.split_whitespace().map(str::to_owned).collect(),
-                "u" => look.in_popup = rest.split_whitespace().map(str::to_owned).collect(),
+                "f" => snapshot.focus_reporters = rest.split_whitespace().map(str::to_owned).collect(),
+                "b" => snapshot.bell_windows = rest.split_whitespace().map(str::to_owned).collect(),
+                "u" => snapshot.popup_clients = rest.split_whitespace().map(str::to_owned).collect(),
                 _ => {}
             }
         }
-        look
+        snapshot
     }
 
-    /// Whether a client is attached that was not before.
+    /// Returns true if a client has been attached since `before`.
     pub(crate) fn has_new_client(&self, before: &Self) -> bool {
-        let identities = |look: &Self| {
-            look.clients.iter().map(|client| (client.name.clone(), client.created)).collect::<BTreeSet<_>>()
+        let identities = |snapshot: &Self| {
+            snapshot
+                .clients
+                .iter()
+                .map(|client| (client.name.clone(), client.created))
+                .collect::<BTreeSet<_>>()
         };
         !identities(self).is_subset(&identities(before))
     }
 
-    /// The process of the client that shows a pane's session, of several the one that was used last.
+    /// The pid of the client that shows the session of a pane; if there are several, the most recently used one.
     pub(crate) fn client_of(&self, pane: &Pane) -> Option<u32> {
         let clients = self.clients.iter().filter(|client| client.session == pane.session);
         clients.max_by_key(|client| client.activity).map(|client| client.pid)
     }
 
-    /// The panes in which a bell rang. tmux names the window alone, so those in a window with others are not known.
+    /// The panes in which a bell rang. tmux names only the window, so this is known only for windows with one pane.
     pub(crate) fn bells(&self) -> impl Iterator<Item = &str> {
         let alone = self.panes.iter().filter(|(_, pane)| pane.panes_in_window == 1);
-        alone.filter(|(_, pane)| self.rang.contains(&pane.window)).map(|(id, _)| id.as_str())
+        alone.filter(|(_, pane)| self.bell_windows.contains(&pane.window)).map(|(id, _)| id.as_str())
     }
 
-    /// A pane has a line for each session that its window is in; the first one counts.
+    /// Parses the line of a pane. A window that is linked to several sessions has a line for each; the first one counts.
     fn add_pane(&mut self, line: &str, sessions: &BTreeMap<&str, &str>) {
         let mut fields = line.splitn(10, ' ');
         let mut next = || fields.next();
@@ -161,7 +165,7 @@ impl Look {
         });
     }
 
-    /// One in control mode is a program and shows nothing.
+    /// Parses the line of a client. A client in control mode is a program and shows nothing.
     fn add_client(&mut self, line: &str) {
         let fields: Vec<&str> = line.splitn(8, ' ').collect();
         let [control, created, activity, flags, pane, pid, session, name] = fields[..] else { return };
@@ -180,33 +184,34 @@ impl Look {
     }
 }
 
-/// Ids are words of commands. tmux makes them of a sign and a number, and a line that looks like one of a listing may be a text.
+/// Checks an id before it is used in a command: a sign and a number. A line of the listing may be part of a name or title.
 fn is_id(id: &str, sign: char) -> bool {
     let number = id.strip_prefix(sign).unwrap_or_default();
     !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Which clients report focus: those that did so since they were attached. One that never does is always marked as focused,
-/// so its mark says nothing; over ssh, everything would be read.
+/// The clients that have reported focus since they were attached. For other clients the `focused` flag means nothing: tmux always
+/// sets it, so over ssh every notification would become read.
 #[derive(Debug, Default)]
 pub(crate) struct FocusReports {
     clients: BTreeSet<(String, i64)>,
 }
 
 impl FocusReports {
-    /// What the person looks at now, and when that has to be found out again because of the time alone, in seconds since
-    /// 1970.
-    pub(crate) fn views(&mut self, look: &Look, now: i64) -> (Views, Option<i64>) {
+    /// The panes that the person looks at, and the time at which this changes without an event, in seconds since 1970.
+    pub(crate) fn views(&mut self, snapshot: &Snapshot, now: i64) -> (Views, Option<i64>) {
         let identity = |client: &Client| (client.name.clone(), client.created);
-        let known: BTreeSet<(String, i64)> = look.clients.iter().map(identity).collect();
-        let reported = look.clients.iter().filter(|client| look.reported.contains(&client.name));
-        self.clients.extend(reported.map(identity));
+        let known: BTreeSet<(String, i64)> = snapshot.clients.iter().map(identity).collect();
+        let reporters =
+            snapshot.clients.iter().filter(|client| snapshot.focus_reporters.contains(&client.name));
+        self.clients.extend(reporters.map(identity));
         self.clients.retain(|client| known.contains(client));
         let is_complete = self.clients.len() == known.len();
         let (mut views, mut again) = (Vec::new(), None);
-        for client in look.clients.iter().filter(|client| !look.in_popup.contains(&client.name)) {
+        for client in snapshot.clients.iter().filter(|client| !snapshot.popup_clients.contains(&client.name))
+        {
             let reports = self.clients.contains(&identity(client));
-            let until = client.activity.saturating_add(TYPED_LATELY);
+            let until = client.activity.saturating_add(TYPED_RECENTLY);
             if !reports && until > now {
                 again = Some(again.map_or(until, |other: i64| other.min(until)));
             }
@@ -229,9 +234,9 @@ mod tests {
                         c 0 100 500 attached,focused,UTF-8 %0 21 $0 /dev/pts/9\nc 0 100 500 attached,UTF-8 %2 22 $1 /dev/pts/8\n\
                         c 1 100 500 attached,focused %1 23 $0 control\no 77 /my home\nf /dev/pts/9 /dev/pts/8 \nu \n";
 
-    fn views(reports: &mut FocusReports, look: &Look, now: i64) -> Vec<String> {
+    fn views(reports: &mut FocusReports, snapshot: &Snapshot, now: i64) -> Vec<String> {
         reports
-            .views(look, now)
+            .views(snapshot, now)
             .0
             .views
             .into_iter()
@@ -241,9 +246,12 @@ mod tests {
 
     #[test]
     fn panes_are_known_by_their_first_session() {
-        let look = Look::parse(TEXT);
-        assert_eq!((look.pid.as_str(), look.wanted.as_str(), look.panes.len()), ("77", "/my home", 3));
-        let pane = |id: &str| (look.panes[id].place.clone(), look.panes[id].title.clone());
+        let snapshot = Snapshot::parse(TEXT);
+        assert_eq!(
+            (snapshot.pid.as_str(), snapshot.host_home.as_str(), snapshot.panes.len()),
+            ("77", "/my home", 3)
+        );
+        let pane = |id: &str| (snapshot.panes[id].place.clone(), snapshot.panes[id].title.clone());
         assert_eq!(pane("%0"), ("main:1".into(), "vim a b".into()));
         assert_eq!(pane("%1"), ("main:1".into(), String::new()));
         assert_eq!(pane("%2"), ("my work:3".into(), "zsh".into()));
@@ -252,8 +260,8 @@ mod tests {
     #[test]
     fn a_pane_is_shown_by_the_client_that_was_used_last_in_its_session() {
         let client_of = |text: &str, pane: &str| {
-            let look = Look::parse(text);
-            look.client_of(&look.panes[pane])
+            let snapshot = Snapshot::parse(text);
+            snapshot.client_of(&snapshot.panes[pane])
         };
         assert_eq!((client_of(TEXT, "%1"), client_of(TEXT, "%2")), (Some(21), Some(22)));
         let other = TEXT
@@ -264,32 +272,32 @@ mod tests {
 
     #[test]
     fn a_client_that_reports_focus_is_believed_and_one_in_control_mode_never() {
-        let look = Look::parse(TEXT);
+        let snapshot = Snapshot::parse(TEXT);
         let mut reports = FocusReports::default();
-        assert_eq!(views(&mut reports, &look, 1_000_000), ["/dev/pts/9 %0"]);
+        assert_eq!(views(&mut reports, &snapshot, 1_000_000), ["/dev/pts/9 %0"]);
         // It is remembered that they report.
-        let later = Look::parse(&TEXT.replace("f /dev/pts/9 /dev/pts/8 ", "f "));
+        let later = Snapshot::parse(&TEXT.replace("f /dev/pts/9 /dev/pts/8 ", "f "));
         assert_eq!(views(&mut reports, &later, 1_000_000), ["/dev/pts/9 %0"]);
         // Another client under the same name has not reported.
         let other =
-            Look::parse(&TEXT.replace("f /dev/pts/9 /dev/pts/8 ", "f ").replace("c 0 100", "c 0 200"));
+            Snapshot::parse(&TEXT.replace("f /dev/pts/9 /dev/pts/8 ", "f ").replace("c 0 100", "c 0 200"));
         assert_eq!(views(&mut reports, &other, 1_000_000), [""; 0]);
     }
 
     #[test]
     fn a_client_that_never_reports_is_looked_at_while_it_is_typed_in() {
-        let look = Look::parse(&TEXT.replace("f /dev/pts/9 /dev/pts/8 ", "f "));
+        let snapshot = Snapshot::parse(&TEXT.replace("f /dev/pts/9 /dev/pts/8 ", "f "));
         let mut reports = FocusReports::default();
-        assert_eq!(views(&mut reports, &look, 505), ["/dev/pts/9 %0", "/dev/pts/8 %2"]);
-        assert_eq!(reports.views(&look, 505).1, Some(510));
-        assert_eq!(reports.views(&look, 510), (Views::default(), None));
-        assert!(reports.views(&Look::parse(TEXT), 510).0.is_complete, "both report now");
+        assert_eq!(views(&mut reports, &snapshot, 505), ["/dev/pts/9 %0", "/dev/pts/8 %2"]);
+        assert_eq!(reports.views(&snapshot, 505).1, Some(510));
+        assert_eq!(reports.views(&snapshot, 510), (Views::default(), None));
+        assert!(reports.views(&Snapshot::parse(TEXT), 510).0.is_complete, "both report now");
     }
 
     #[test]
     fn a_time_at_the_end_of_all_times_is_no_panic() {
-        let look = Look::parse(&format!("c 0 100 {} attached %0 21 $0 /dev/pts/9\n", i64::MAX));
-        assert_eq!(FocusReports::default().views(&look, 505).1, Some(i64::MAX));
+        let snapshot = Snapshot::parse(&format!("c 0 100 {} attached %0 21 $0 /dev/pts/9\n", i64::MAX));
+        assert_eq!(FocusReports::default().views(&snapshot, 505).1, Some(i64::MAX));
     }
 
     #[test]
@@ -301,38 +309,38 @@ mod tests {
             ("%2 @1", "% @1"),
             ("%2 @1", "%+2 @1"),
         ] {
-            assert_eq!(Look::parse(&TEXT.replace(id, other)).panes.len(), 2, "{other}");
+            assert_eq!(Snapshot::parse(&TEXT.replace(id, other)).panes.len(), 2, "{other}");
         }
-        let other = Look::parse(&TEXT.replace("%0 21", "; 21"));
+        let other = Snapshot::parse(&TEXT.replace("%0 21", "; 21"));
         assert_eq!(views(&mut FocusReports::default(), &other, 1_000_000), [""; 0]);
     }
 
     #[test]
     fn behind_the_inbox_in_a_popup_nothing_is_looked_at() {
-        let look = Look::parse(&TEXT.replace("u ", "u /dev/pts/9 "));
-        assert_eq!(views(&mut FocusReports::default(), &look, 1_000_000), [""; 0]);
+        let snapshot = Snapshot::parse(&TEXT.replace("u ", "u /dev/pts/9 "));
+        assert_eq!(views(&mut FocusReports::default(), &snapshot, 1_000_000), [""; 0]);
     }
 
     #[test]
     fn a_client_is_new_by_its_name_and_the_time_it_was_attached() {
-        let look = Look::parse(TEXT);
-        assert!(look.has_new_client(&Look::default()));
-        assert!(!look.has_new_client(&look) && !Look::default().has_new_client(&look));
-        assert!(Look::parse(&TEXT.replace("c 0 100", "c 0 101")).has_new_client(&look));
+        let snapshot = Snapshot::parse(TEXT);
+        assert!(snapshot.has_new_client(&Snapshot::default()));
+        assert!(!snapshot.has_new_client(&snapshot) && !Snapshot::default().has_new_client(&snapshot));
+        assert!(Snapshot::parse(&TEXT.replace("c 0 100", "c 0 101")).has_new_client(&snapshot));
     }
 
     #[test]
     fn a_bell_is_of_a_pane_that_has_its_window_to_itself() {
-        let look = Look::parse(&TEXT.replace("u \n", "b @0 @1 @1 @9 \nu \n"));
-        assert_eq!(look.bells().collect::<Vec<_>>(), ["%2"]);
-        assert_eq!(Look::parse(TEXT).bells().count(), 0);
+        let snapshot = Snapshot::parse(&TEXT.replace("u \n", "b @0 @1 @1 @9 \nu \n"));
+        assert_eq!(snapshot.bells().collect::<Vec<_>>(), ["%2"]);
+        assert_eq!(Snapshot::parse(TEXT).bells().count(), 0);
     }
 
     proptest! {
         #[test]
         fn whatever_tmux_prints_is_no_panic(text in "([spcobfu] )?[ -~\\n%$@]{0,200}") {
-            let look = Look::parse(&text);
-            FocusReports::default().views(&look, 0);
+            let snapshot = Snapshot::parse(&text);
+            FocusReports::default().views(&snapshot, 0);
         }
     }
 }

@@ -1,9 +1,29 @@
+//! The terminal of a process: a lock on it, and whether the process has it in the foreground.
+
 use std::io;
-#[cfg(target_os = "linux")]
-use std::os::unix::fs::FileExt;
+use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
 use rustix::process::{Signal, getpgrp, getpid, getppid, getsid, kill_process};
+#[cfg(target_os = "linux")]
+use std::os::unix::fs::FileExt;
+
+/// Takes the lock on a terminal, for programs that write to it at the same time. It is held by the descriptor, and gone with it.
+/// Returns false if another program has it. A terminal that cannot be locked counts as locked.
+///
+/// One write to a terminal is whole. But what a terminal does not take at once is written in pieces, and another program could
+/// write between them, in the middle of an escape sequence.
+pub fn try_lock_terminal(terminal: impl AsFd) -> bool {
+    flock(terminal, FlockOperation::NonBlockingLockExclusive) != Err(Errno::WOULDBLOCK)
+}
+
+/// Gives it back.
+pub fn unlock_terminal(terminal: impl AsFd) {
+    // It cannot fail for one that is locked.
+    let _ = flock(terminal, FlockOperation::Unlock);
+}
 
 /// Stops this process until its shell continues it, also if it catches the signal of Ctrl-Z. One that is no job of a shell would
 /// not be continued, and goes on.

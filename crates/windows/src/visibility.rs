@@ -1,5 +1,5 @@
-//! What the person looks at, by what is known of windows. What is looked at is read without a popup, so a surface counts only
-//! if it would also be noticed that the person went elsewhere.
+//! Computes which surfaces the person looks at. Notifications on such a surface are marked read without a popup, so it counts
+//! only if it would also be noticed that the person looks away.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,22 +10,21 @@ use crate::display_name::DisplayName;
 use crate::kitty::KittyAddress;
 use crate::kitty_listing::Listing;
 
-/// Where a surface is seen.
+/// The window that shows a surface.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum SeenIn {
-    /// In a window of X11.
+pub(crate) enum SurfaceWindow {
+    /// An X11 window.
     Window {
         display: DisplayName,
         window: WindowId,
-        /// Whether its program has one terminal in each window. In one with tabs another terminal may be seen.
+        /// The program has one terminal in each window. In a window with tabs another terminal may be visible.
         is_alone: bool,
     },
-    /// In the window of kitty whose session this process leads.
+    /// The kitty window whose session leader is this process.
     Kitty { kitty: KittyAddress, display: Option<DisplayName>, pid: u32 },
 }
 
-impl SeenIn {
-    /// The display that it is on.
+impl SurfaceWindow {
     pub(crate) fn display(&self) -> Option<&DisplayName> {
         match self {
             Self::Window { display, .. } => Some(display),
@@ -33,7 +32,7 @@ impl SeenIn {
         }
     }
 
-    /// Its window on a display, if it has one that is not kitty's.
+    /// The X11 window, unless it is one of kitty.
     pub(crate) fn window(&self) -> Option<(&DisplayName, WindowId)> {
         match self {
             Self::Window { display, window, .. } => Some((display, *window)),
@@ -41,7 +40,7 @@ impl SeenIn {
         }
     }
 
-    /// The process by which kitty knows it.
+    /// The session leader, by which kitty identifies the window.
     pub(crate) fn leader(&self) -> Option<u32> {
         match self {
             Self::Window { .. } => None,
@@ -50,71 +49,71 @@ impl SeenIn {
     }
 }
 
-/// What is known of a kitty.
+/// The last known state of a kitty.
 #[derive(Debug, Default)]
 pub(crate) struct KittyState {
     pub(crate) listing: Option<Listing>,
-    /// Whether a window of it became active, or it was told to go to another tab, since it was listed.
+    /// Since the listing, one of its windows became active or it was told to switch tabs.
     pub(crate) is_outdated: bool,
-    /// Whether the titles of its windows never change, so that a change of the tab is not noticed.
+    /// The titles of its windows never change, so a switch of tabs is not noticed.
     pub(crate) has_fixed_title: bool,
 }
 
-/// What the person looks at.
+/// Which surfaces the person looks at.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Looks {
-    /// The surfaces that they look at.
+pub(crate) struct Visibility {
+    /// The person looks at these.
     pub(crate) looked_at: BTreeSet<SurfaceId>,
-    /// Those of which it would not be noticed.
+    /// For these it would not be noticed when the person looks away.
     pub(crate) unreported: BTreeSet<SurfaceId>,
-    /// Those of the unreported that were seen at the moment of the last answer.
+    /// The unreported ones that were visible at the time of the last listing.
     pub(crate) glanced_at: BTreeSet<SurfaceId>,
 }
 
-/// Finds out what the person looks at.
-pub(crate) fn looks<'a>(
-    surfaces: impl Iterator<Item = (&'a SurfaceId, &'a SeenIn)> + Clone,
+/// Computes the visibility of all surfaces.
+pub(crate) fn visibility<'a>(
+    surfaces: impl Iterator<Item = (&'a SurfaceId, &'a SurfaceWindow)> + Clone,
     active: impl Fn(&DisplayName) -> ActiveWindow,
     kitties: &BTreeMap<KittyAddress, KittyState>,
-) -> Looks {
+) -> Visibility {
     let mut in_window: BTreeMap<(&DisplayName, WindowId), usize> = BTreeMap::new();
-    for (_, seen_in) in surfaces.clone() {
-        if let SeenIn::Window { display, window, .. } = seen_in {
+    for (_, shown_in) in surfaces.clone() {
+        if let SurfaceWindow::Window { display, window, .. } = shown_in {
             *in_window.entry((display, *window)).or_default() += 1;
         }
     }
-    let mut looks = Looks::default();
-    for (surface, seen_in) in surfaces {
-        let (is_seen, is_reported) = match seen_in {
-            SeenIn::Window { display, window, is_alone } => {
+    let mut visibility = Visibility::default();
+    for (surface, shown_in) in surfaces {
+        let (is_seen, is_reported) = match shown_in {
+            SurfaceWindow::Window { display, window, is_alone } => {
                 let is_alone = *is_alone && in_window.get(&(display, *window)) == Some(&1);
                 match active(display) {
-                    // Of a window with tabs it is not known which one is seen.
+                    // In a window with tabs it is not known which one is visible.
                     ActiveWindow::Known(active) => (is_alone && active == *window, is_alone),
                     ActiveWindow::Unknown => (false, false),
                 }
             }
-            SeenIn::Kitty { kitty, display, pid } => {
+            SurfaceWindow::Kitty { kitty, display, pid } => {
                 let active = display.as_ref().map_or(ActiveWindow::Unknown, &active);
                 kitties.get(kitty).map_or((false, false), |kitty| kitty.sees(*pid, active))
             }
         };
         let set = match (is_seen, is_reported) {
-            (true, true) => &mut looks.looked_at,
+            (true, true) => &mut visibility.looked_at,
             (false, true) => continue,
             (true, false) => {
-                looks.unreported.insert(surface.clone());
-                &mut looks.glanced_at
+                visibility.unreported.insert(surface.clone());
+                &mut visibility.glanced_at
             }
-            (false, false) => &mut looks.unreported,
+            (false, false) => &mut visibility.unreported,
         };
         set.insert(surface.clone());
     }
-    looks
+    visibility
 }
 
 impl KittyState {
-    /// Whether the person sees the window whose session this process leads, and whether it would be noticed.
+    /// Returns whether the window of this session leader is visible, and whether it would be noticed when it no longer is.
     fn sees(&self, pid: u32, active: ActiveWindow) -> (bool, bool) {
         let Some(window) = self.listing.as_ref().and_then(|listing| listing.led_by(pid)) else {
             return (false, false);
@@ -124,7 +123,7 @@ impl KittyState {
             (ActiveWindow::Known(active), Some(os_window)) => {
                 (window.is_active && active == os_window && !self.is_outdated, is_reported)
             }
-            // No display tells when the person leaves kitty.
+            // Without X11 nothing tells when the person leaves kitty.
             _ => (window.is_focused, false),
         }
     }
@@ -139,12 +138,12 @@ mod tests {
         DisplayName::parse(&format!(":{number}"), None).unwrap()
     }
 
-    fn in_window(window: WindowId, is_alone: bool) -> SeenIn {
-        SeenIn::Window { display: display(0), window, is_alone }
+    fn in_window(window: WindowId, is_alone: bool) -> SurfaceWindow {
+        SurfaceWindow::Window { display: display(0), window, is_alone }
     }
 
-    fn in_kitty(pid: u32, display: Option<DisplayName>) -> SeenIn {
-        SeenIn::Kitty { kitty: KittyAddress::parse("unix:@k").unwrap(), display, pid }
+    fn in_kitty(pid: u32, display: Option<DisplayName>) -> SurfaceWindow {
+        SurfaceWindow::Kitty { kitty: KittyAddress::parse("unix:@k").unwrap(), display, pid }
     }
 
     /// Two tabs in window 70, the second one active, and one in window 80.
@@ -165,12 +164,12 @@ mod tests {
 
     /// The numbers of the surfaces that are looked at, not reported, and glanced at.
     fn check(
-        seen_in: &[SeenIn],
+        shown_in: &[SurfaceWindow],
         active: ActiveWindow,
         kitties: &BTreeMap<KittyAddress, KittyState>,
     ) -> [String; 3] {
-        let ids: Vec<SurfaceId> = (0..seen_in.len()).map(|id| SurfaceId::new(&id.to_string())).collect();
-        let found = looks(ids.iter().zip(seen_in), |_| active, kitties);
+        let ids: Vec<SurfaceId> = (0..shown_in.len()).map(|id| SurfaceId::new(&id.to_string())).collect();
+        let found = visibility(ids.iter().zip(shown_in), |_| active, kitties);
         [found.looked_at, found.unreported, found.glanced_at]
             .map(|set| set.iter().map(SurfaceId::as_str).collect())
     }
@@ -191,7 +190,7 @@ mod tests {
         assert_eq!(check(&shared, ActiveWindow::Known(7), &none), ["", "012", ""]);
         assert_eq!(check(&shared, ActiveWindow::Known(8), &none), ["", "012", ""]);
         let elsewhere =
-            [in_window(7, true), SeenIn::Window { display: display(1), window: 7, is_alone: true }];
+            [in_window(7, true), SurfaceWindow::Window { display: display(1), window: 7, is_alone: true }];
         assert_eq!(check(&elsewhere, ActiveWindow::Known(7), &none), ["01", "", ""], "the same number");
     }
 
