@@ -24,6 +24,13 @@
 //! It never makes an agent fail, or wait for other processes for more than about 0.1 s. A hook beside an open dialog waits for
 //! the person, and the dialog stays usable. It changes no byte of a configuration outside Ringer's own entries. It gives an agent
 //! only what is addressed to it.
+//!
+//! # Inside
+//!
+//! `client` is pure: each client is an `Adapter` in one file there, which reads a hook's input and writes its output. `hook` is one call
+//! from input to answer; `waiting_hook` sleeps beside an open dialog and `idle_hook` while a session is idle. `answering` gives an answer
+//! and finds out whether it was taken. `setup` plans and splices clients' settings. `codex_server` speaks with Codex's own server;
+//! `sessions` reads what clients write about their sessions where no hook reports it.
 
 #![forbid(unsafe_code)]
 

@@ -28,6 +28,13 @@
 //! assert!(Draft::new(Scope::global(), Sender::system(), Kind::Status, "  ").is_err());
 //! # Ok::<(), ringer_core::message::InvalidName>(())
 //! ```
+//!
+//! # Inside
+//!
+//! `engine` takes an [`Event`](engine::Event) and returns [`Order`](engine::Order)s: `arrivals`, `decisions`, `records`, `display`. It uses `arrival`
+//! (surfaces, duplicates, the queue), `policy` (rules, hooks, the delivery plan), `attention` (records, badges, rings), `toast` and
+//! `agent`; all share the words of `message`. Each step in the life of a notification is an [`attention::Cause`], whose `Display` is the
+//! sentence of `ringer why`.
 
 #![forbid(unsafe_code)]
 

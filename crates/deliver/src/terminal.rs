@@ -34,7 +34,7 @@ pub async fn write(tty: &Path, bytes: &[u8], deadline: Duration) -> Result<(), E
     write_if(tty, bytes, deadline, || true).await
 }
 
-/// Like [`write`], if `is_meant` says that the device is still the same terminal. It is called once the device is open: the
+/// Like [`write()`], if `is_meant` says that the device is still the same terminal. It is called once the device is open: the
 /// system reuses device names, but not while one is open, so nothing is written to another session's terminal.
 pub async fn write_if(
     tty: &Path,

@@ -24,6 +24,13 @@
 //!
 //! A message body has at most 64 KiB ([`ringer_core::message::MAX_BODY`]). A writer waits for the write lock up to its
 //! [`LockTimeout`], then fails with [`Error::Busy`]. For what is kept and for how long, see [`Journal::prune`].
+//!
+//! # Inside
+//!
+//! `db` is one SQLite file: `Database` owns the connection, `tables` makes the tables, `write_lock` serialises writers, `damage` notes what a
+//! process met, and `repair` rebuilds the file with what `rescue` and `log` can read. There are two such files: `journal` (`ringer.db`,
+//! written by every process) and `hub_store` (`hub.db`, written by the hub alone). `wake` is how a process waits: a doorbell, a
+//! subscription, a waiter. `events` is what a hook reports: `record` writes it, or puts it into the spool that `apply` empties.
 
 #![forbid(unsafe_code)]
 

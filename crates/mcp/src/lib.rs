@@ -8,6 +8,12 @@
 //!
 //! [`channels`] is the other direction: an extension of the hub that runs the MCP servers of the settings, each on a thread,
 //! and puts what they push into the inbox of an agent.
+//!
+//! # Inside
+//!
+//! `server` answers requests: its `handler` calls the backend, and `transport` writes lines and marks messages delivered only once the result
+//! was written. `proxy` stands between a client and another server, with a thread for each direction. Both take what waits from the
+//! `agent_inbox`. `channels` runs the MCP servers of the settings, each on its own thread, and puts what they push into inboxes.
 
 #![forbid(unsafe_code)]
 

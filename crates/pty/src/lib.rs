@@ -13,6 +13,13 @@
 //!
 //! It answers no query, changes no byte of a key or a paste, and buffers about 64 KiB each way: a program that writes faster
 //! than its terminal reads waits, as it would without.
+//!
+//! # Inside
+//!
+//! `run_loop` polls the outer terminal, the PTY, the signals and the hub. Output passes `focus_modes`, input passes `focus_input`; both end
+//! in a bounded `byte_queue`. `reporter` decides what the hub is sent and `hub_link` sends it on its own threads. `keeper` is another process:
+//! it holds PTYs and programs for the server of panes, never reads a PTY while a server is connected, and keeps the last MiB of each
+//! otherwise. Its `wire` protocol is frozen: a keeper may be older than every server it meets.
 
 #![forbid(unsafe_code)]
 

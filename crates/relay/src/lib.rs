@@ -7,6 +7,13 @@
 //!
 //! It passes nothing on that came from a third machine. It believes nothing of what the other machine says of itself: see
 //! [`ImportRules`].
+//!
+//! # Inside
+//!
+//! `link` is one end of a connection: pure rules from frames to frames, with a `simulation`. `exchange` is the loop around it; `serve` runs it
+//! on standard input and output, `extension` starts the program of each link and reconnects. `wire_message` decides what leaves this
+//! machine, `import` makes a message of what arrives. `nats` (feature `nats`) puts a server between the journals of a team: the server is
+//! transport, and each machine republishes what others lack from its own journal.
 
 #![forbid(unsafe_code)]
 

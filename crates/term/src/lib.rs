@@ -40,6 +40,13 @@
 //! It never writes a control byte of a caller's text: every encoder sanitises its input ([`sanitise_line`]), ids are checked
 //! ([`NotificationId`]), and no 8-bit control is ever written. It keeps no more of a stream than [`Scanner`] says. It
 //! panics on no input.
+//!
+//! # Inside
+//!
+//! Bytes come in: `passthrough_parser` (framing and wrappers), `interpret` (what an OSC means), `osc99_chunk` and `osc99_assembler`
+//! (OSC 99), `scanner` (events), `notification_stripper` (the same, with the remaining bytes). Bytes go out: `detect`, `identity` and
+//! `multiplexer` find the terminal, `channel` chooses the method, `encode` and `sanitise` make the bytes. `hidden` is the one table of
+//! characters that are not text; `secret` masks keys and passwords.
 
 #![forbid(unsafe_code)]
 

@@ -7,6 +7,11 @@
 //!
 //! It never waits: everything that can take its time runs on a thread, behind [`Backend`]. It draws nothing while nothing
 //! changes. It shows no text of others as it came: what a terminal would not show, or would obey, is taken out or escaped.
+//!
+//! # Inside
+//!
+//! `inbox` is the state: data, keys and times go in, effects come out. `draw` only reads it. `app` is the loop: it waits for the terminal, the
+//! threads and the clock at once, and reaches the rest of Ringer through the `Backend` trait. `input` makes keys of the terminal's bytes.
 
 #![forbid(unsafe_code)]
 

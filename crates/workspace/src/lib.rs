@@ -13,6 +13,14 @@
 //! It never makes a program wait for the hub or for a client: frames that a client does not take are left out. It draws nothing
 //! while nothing changes, and what is not seen not at all. Of a program, it writes to a client's terminal
 //! only cells, links, and text that is to be copied.
+//!
+//! # Inside
+//!
+//! `state` is pure: program output, keys and hub orders go in with the time, and `Effect`s come out. It owns workspaces (each with a
+//! `layout`), panes (each with an `emulator`) and a `view` for each window. `draw` fills a `screen`, and the difference to what a window shows is
+//! sent. `server` is the shell around it: one thread that polls the keeper, the PTYs, the windows and the hub. `client` lends its terminal to the
+//! server. A server may be killed at any time: the keeper has the programs, `server/saver` saves screens and layouts, and `restoring` puts
+//! both together.
 
 #![forbid(unsafe_code)]
 

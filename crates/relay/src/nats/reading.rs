@@ -40,12 +40,7 @@ impl Reading {
     }
 
     pub(crate) fn read(note: &str) -> Option<Self> {
-        let mut reading: Self = serde_json::from_str(note).ok()?;
-        if reading.whole_to == 0 {
-            // An older version wrote only the furthest message.
-            reading.whole_to = reading.sequence;
-        }
-        Some(reading)
+        serde_json::from_str(note).ok()
     }
 
     pub(crate) fn encode(&self) -> String {
@@ -165,12 +160,6 @@ mod tests {
         assert!(reading.may_have_to_ask(15) && !reading.may_have_to_ask(14));
         reading.check_removed(14);
         assert_eq!(Reading::read(&reading.encode()), Some(reading));
-    }
-
-    #[test]
-    fn a_note_of_an_older_version_is_read() {
-        let reading = Reading::read(r#"{"sequence":7,"message_id":"m"}"#).unwrap();
-        assert_eq!((reading.whole_to, reading.must_ask(9)), (7, false));
     }
 
     #[test]

@@ -54,6 +54,8 @@ pub(crate) async fn domains_of_streams(
         let taken = taken.filter(|taken| taken.stream == name && domains.len() < MOST);
         domains.extend(taken.map(|taken| in_words(&taken.domain)));
     }
+    // Answers come in any order.
+    domains.sort();
     Ok(domains)
 }
 

@@ -494,18 +494,13 @@ fn close_questions(
     key: Option<&str>,
     stamp: &mut IdSource,
 ) -> rusqlite::Result<Vec<String>> {
-    // Earlier versions wrote the key as AGENT-NUMBER.
     let open: Vec<String> = transaction
         .prepare(
             "SELECT DISTINCT question.id FROM question JOIN message ON message.question_id = question.id
              WHERE question.answered IS NULL AND message.kind = 'question'
-                 AND (message.key = ?1 OR ?1 IS NULL AND (
-                     substr(message.key, 1, length(?2)) = ?2 OR substr(message.key, 1, length(?3)) = ?3))",
+                 AND (message.key = ?1 OR ?1 IS NULL AND substr(message.key, 1, length(?2)) = ?2)",
         )?
-        .query_map(
-            params![key, format!("{EPISODE_KEY_PREFIX}{}:", of.id.as_str()), format!("{}-", of.id.as_str())],
-            |row| text(row, 0),
-        )?
+        .query_map(params![key, format!("{EPISODE_KEY_PREFIX}{}:", of.id.as_str())], |row| text(row, 0))?
         .collect::<rusqlite::Result<_>>()?;
     let mut bells = Vec::new();
     for id in open {
