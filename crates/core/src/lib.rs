@@ -31,7 +31,7 @@
 //!
 //! # Inside
 //!
-//! `engine` takes an [`Event`](engine::Event) and returns [`Order`](engine::Order)s: `arrivals`, `decisions`, `records`, `display`. It uses `arrival`
+//! `engine` takes an [`Event`] and returns [`Order`]s: `arrivals`, `decisions`, `records`, `display`. It uses `arrival`
 //! (surfaces, duplicates, the queue), `policy` (rules, hooks, the delivery plan), `attention` (records, badges, rings), `toast` and
 //! `agent`; all share the words of `message`. Each step in the life of a notification is an [`attention::Cause`], whose `Display` is the
 //! sentence of `ringer why`.
