@@ -97,7 +97,7 @@ fn what_programs_in_panes_say_on_a_full_disk_comes_when_there_is_room() {
     until("the person is told", || speaker.problems()[0]["key"] == "disk");
     let home = hub.base.home();
     let text = speaker.problems()[0]["text"].as_str().expect("a text").to_owned();
-    assert!(text.starts_with(&format!("no space left in {}; ", home.display())), "{text}");
+    assert!(text.starts_with(&format!("no space left in {}: ", home.display())), "{text}");
     assert!(speaker.run(&[]).contains("problem: no space left in "));
     // In the line of the footer, too.
     window.wait_for("no space left in ");
