@@ -16,10 +16,10 @@
 //!
 //! # Inside
 //!
-//! `daemon` takes the lock, binds the socket and starts the thread of the `event_loop`, the only place that waits. The loop passes
-//! each event to `state::HubState`, which owns the journal, the engine and all other state, and performs the actions that it
-//! returns. The main thread serves the `socket` and runs everything that can hang (`delivery`, `hosts::tmux`, `watch`). The two
-//! exchange plain data (`message`, `socket::requests`). Another thread probes the repositories from which messages come
+//! `daemon` takes the lock, binds the socket and starts the thread of the `event_loop`, the only place that waits. The loop
+//! passes each event to `state::HubState`, which owns the journal, the engine and all other state, and performs the actions that
+//! it returns. The main thread serves the `socket` and runs everything that can hang (`delivery`, `hosts::tmux`, `watch`). The
+//! two exchange plain data (`message`, `socket::requests`). Another thread probes the repositories from which messages come
 //! (`repository_probe`).
 //!
 //! # What it never does

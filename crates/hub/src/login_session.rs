@@ -58,7 +58,7 @@ pub(crate) async fn report(bus: &str, inputs: mpsc::Sender<Input>, deliveries: &
 }
 
 async fn tell(inputs: &mpsc::Sender<Input>, session: Option<DesktopSession>) {
-    // The loop outlives this task.
+    // Fails only once the loop has ended.
     let _ = inputs.send(Input::Event(LoopEvent::DesktopSession(session))).await;
 }
 

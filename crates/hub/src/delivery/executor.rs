@@ -124,7 +124,7 @@ impl JobExecutor {
                     None => return,
                 },
                 Some(event) = clicks.recv() => {
-                    // The loop outlives the executor.
+                    // Fails only once the loop has ended.
                     let _ = self.inputs.send(Input::Event(LoopEvent::Desktop(event))).await;
                 }
                 Some(shown) = shown_in_terminals.recv() => {

@@ -1,4 +1,5 @@
-//! What the hub writes into the journal on its own, and retries while the write lock is held or the disk cannot be written.
+//! Writes that the hub makes to the journal by itself. They are retried while the write lock is held or the disk cannot be
+//! written.
 
 use std::time::Duration;
 
@@ -66,8 +67,8 @@ impl HubState {
         }
     }
 
-    /// Writes now, or queues the write if a retry may succeed. While the queue is not empty every write is queued, which keeps the
-    /// order. An error that a retry cannot mend is returned at once.
+    /// Writes now, or queues the write if a retry may succeed. While the queue is not empty every write is queued, which keeps
+    /// the order. An error that a retry cannot mend is returned at once.
     fn write_to_journal(&mut self, now: Now, write: JournalWrite) -> Result<(), Error> {
         let written = if self.journal_write_queue.is_empty() {
             self.try_to_write(now, &write)
