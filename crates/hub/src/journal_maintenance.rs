@@ -92,7 +92,7 @@ mod tests {
         Journal::open(home).unwrap().append(&draft, &IdSource::now()).unwrap();
     }
 
-    /// The log stays where it is, and belongs to the new file from then on.
+    /// The write-ahead log keeps its path, and belongs to the new file from then on.
     #[test]
     fn the_log_is_not_copied_into_a_file_that_was_replaced() {
         let directory = tempfile::tempdir().unwrap();

@@ -292,7 +292,7 @@ mod tests {
         ProbeTarget::Around { scope: "0a0a0a0a".to_owned(), cwd, known: known.cloned() }
     }
 
-    /// Sends a prober to these, and waits until it is back, or for so long.
+    /// Probes these targets, and waits for at most `within`.
     async fn ask(
         pool: &mut RepositoryProber,
         targets: Vec<ProbeTarget>,
@@ -339,7 +339,7 @@ mod tests {
         let known = ProbeTarget::Known { scope: "0a0a0a0a".to_owned(), own: Arc::clone(first) };
         let second = look_at(&mut pool, known.clone()).await;
         assert_eq!(own(&second).settings.hooks[0].id, "second!");
-        // A worktree that has gone is no part of the repository around it.
+        // A removed worktree is not part of the repository around it.
         repository(directory.path(), ".");
         set(directory.path(), "above");
         fs::remove_dir_all(&root).unwrap();
@@ -389,7 +389,7 @@ mod tests {
         );
         let later = NOW + RETRY_HUNG_AFTER * 2;
         assert!(pool.send([around(&hanging.path(), None)], later).is_none(), "it is still out there");
-        // It comes back, and goes nowhere else.
+        // The thread ends once its directory answers.
         let alive = pool.hung[0].alive.clone();
         let path = hanging.path();
         hanging.release();

@@ -78,7 +78,7 @@ mod tests {
         told(1).await;
         for made in [home.path().join(".config"), directory.clone()] {
             fs::create_dir(made).unwrap();
-            // Of the change, and because something may have come before the next one was watched.
+            // One report for the change, and one because the file may have changed before it was watched again.
             told(2).await;
         }
         fs::write(directory.join("config.toml"), "").unwrap();

@@ -176,7 +176,7 @@ mod tests {
         ProbedTerminal::new(surface, term, &probe)
     }
 
-    /// A device that is always there stands for a terminal's.
+    /// Stands for a terminal, because this device always exists.
     const HERE: &str = "tty:/dev/null@7";
 
     #[test]
@@ -239,7 +239,7 @@ mod tests {
         assert_eq!(find("xterm-256color", pid), None);
         assert_eq!(find("xterm-kitty", Some(std::process::id())), None, "another program");
         assert_eq!(find("xterm-kitty", None), None);
-        // What another terminal answered through this program is not its own: a foot inside of it, by SSH perhaps.
+        // The reply of another terminal inside this program, such as a foot behind SSH, is not stored for the program.
         answer(HERE, "foot", Some("foot(1.13.1)"), false).keep(&home, pid).unwrap();
         assert_eq!(find("foot", pid), None);
         fs::rename(&kitty, directory.path().join("old")).unwrap();

@@ -154,7 +154,7 @@ mod tests {
     #[cfg(target_os = "linux")]
     use std::process::{Child, Command};
 
-    /// A process with such an environment. It ends with the test.
+    /// A process with an environment. It is killed at the end of the test.
     #[cfg(target_os = "linux")]
     struct Process(Child);
 
@@ -164,7 +164,7 @@ mod tests {
             let mut command = Command::new("sleep");
             let child = command.arg("1000").env_clear().envs(variables.iter().copied()).spawn().unwrap();
             let process = Self(child);
-            // Forked is not yet executed.
+            // Waits for the exec after the fork.
             while !fs::read(format!("/proc/{}/cmdline", process.0.id())).unwrap().starts_with(b"sleep\0") {
                 std::thread::yield_now();
             }

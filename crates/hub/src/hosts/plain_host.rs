@@ -137,7 +137,7 @@ mod tests {
         assert_eq!(host.focus(&Place::workspace(WorkspaceId::new("repo:b"))), FocusResult::NotOwned);
     }
 
-    /// As after a restart: what an earlier hub heard of is found by its id.
+    /// After a restart, a terminal that an earlier hub knew is found by its id.
     #[test]
     fn a_terminal_that_was_never_heard_of_is_found_by_its_id() {
         let mut host = PlainHost::default();

@@ -403,7 +403,7 @@ mod tests {
         assert_eq!((0..5000).filter(|_| rate_limiter.take(later)).count(), 500);
     }
 
-    /// A connection behind which no hub is, and its other end.
+    /// A connection without a hub, and the client's end.
     fn connection() -> (UnixStream, tokio::task::JoinHandle<()>) {
         let (ours, theirs) = UnixStream::pair().unwrap();
         let (desktop, _) = Desktop::new(None, Vec::new(), REPLY_DEADLINE);
@@ -415,7 +415,7 @@ mod tests {
         (ours, tokio::spawn(connection.run()))
     }
 
-    /// Runs on a clock that goes on by itself when nothing else is to be done.
+    /// Runs on tokio's paused clock, which advances when all tasks are idle.
     #[tokio::test(start_paused = true)]
     async fn a_connection_that_says_nothing_or_does_not_read_is_closed() {
         let check = |what: &str, begun: tokio::time::Instant, expect: Duration| {
@@ -433,7 +433,7 @@ mod tests {
         }
         let (mut ours, served) = connection();
         let begun = tokio::time::Instant::now();
-        // Each of these lines is answered with a longer one, which is not read.
+        // Each line gets a longer answer, which the client does not read.
         while ours.write_all(b"x\n").await.is_ok() {}
         served.await.unwrap();
         check("does not read", begun, WRITE_DEADLINE);

@@ -85,7 +85,7 @@ mod tests {
         check(&mut changes).await;
         fs::remove_file(&file).unwrap();
         check(&mut changes).await;
-        // What the one before it had not seen is told by the one that takes its place.
+        // The new source reports changes that the old one had not seen.
         fs::write(&file, "again").unwrap();
         let next = Changes::begin([&file].into_iter()).unwrap();
         let mut next = Changes { every: Duration::from_millis(1), next: Instant::now(), ..next };

@@ -195,7 +195,7 @@ mod tests {
         assert_eq!(marks.tried(&surface, TitleOutcome::Gone), Some(TitleStep::Set(place.clone())));
         assert_eq!(marks.tried(&surface, TitleOutcome::Set), None);
         assert_eq!(marks.flags().count(), 1);
-        // A hub that comes after this one.
+        // The next hub.
         let flags: Vec<PlaceFlag> = marks.flags().collect();
         let mut next = TitleMarks::default();
         next.restore(&flags);

@@ -187,7 +187,7 @@ mod tests {
         seen(&hosts.handle(connection, looks).unwrap().events)
     }
 
-    /// How many surfaces each host shows to the person, for those of which the engine is told.
+    /// The number of viewed surfaces of each host in these events.
     fn seen(events: &[Event]) -> Vec<(u64, usize)> {
         let looks = events.iter().filter_map(|event| match event {
             Event::Looks { host, views, .. } => Some((*host, views.len())),

@@ -119,7 +119,7 @@ mod tests {
         };
         check(&surfaces(true, &[]), (true, true));
         check(&surfaces(true, &[&open]), (true, false));
-        // `ringer run` in a pane has that pane alone.
+        // `ringer run` in a pane attaches only that pane.
         check(&surfaces(false, &[&open]), (true, true));
         assert!(
             !reaches(&surfaces(true, &[]), "w", Some("tmux:/tmp/s:4194305:%1")),
