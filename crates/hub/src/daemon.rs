@@ -29,7 +29,7 @@ use crate::repository_probe::RepositoryProber;
 use crate::socket::server;
 use crate::state::{HubState, RandomSource, Settings, TimeSource};
 
-/// Limits how long shutdown waits for threads that are blocked on a disk. Whatever they still do ends with the process.
+/// How long shutdown waits for threads that are blocked on a disk. Whatever they still do ends with the process.
 const SHUTDOWN_WITHIN: Duration = Duration::from_secs(1);
 /// The most jobs that wait for the executor. It only starts them, so the queue drains quickly.
 const MAX_JOBS: usize = 1024;

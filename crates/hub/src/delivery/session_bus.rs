@@ -55,7 +55,8 @@ impl SessionDesktop {
         Self { desktop, usual, is_learnt: Arc::default() }
     }
 
-    /// Shows a popup, if necessary on the bus of one of these processes. Returns the place in words in that case.
+    /// Shows a popup, on the bus of one of these processes if the hub's own does not work. The returned text names that bus, or
+    /// is empty.
     pub(crate) async fn show(
         &self,
         popup: Popup,

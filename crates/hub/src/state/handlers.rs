@@ -281,7 +281,8 @@ impl HubState {
             (None, None, true) => TerminalSignal::Bell,
             (None, None, false) => return Err(ApiError::params("bell, body or signal is missing")),
         };
-        // The host of the surfaces inside this one reports the signal itself. It may not know the pane of a bell, though.
+        // The host of the surfaces inside reports the signal too, so it would be shown twice. Bells pass, because that host may
+        // not know which pane rang.
         if signal != TerminalSignal::Bell && self.surfaces.shows_others(&surface) {
             return Ok(json!({}));
         }
