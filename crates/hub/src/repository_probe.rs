@@ -254,7 +254,7 @@ impl RunningProbe {
     }
 }
 
-// Directories that hang are made with Linux's own calls.
+// The tests simulate hanging directories with Linux's own calls.
 #[cfg(test)]
 #[cfg(target_os = "linux")]
 mod tests {

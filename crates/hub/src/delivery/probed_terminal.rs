@@ -228,7 +228,7 @@ mod tests {
     fn a_new_window_of_a_program_is_known_by_the_answer_of_another() {
         let directory = tempfile::tempdir().unwrap();
         let home = Home::new(directory.path().join("home"));
-        // Any program under that name will do.
+        // Any program with that name will do.
         let kitty = directory.path().join("kitty");
         test_support::copy_program(Path::new("/bin/sleep"), &kitty);
         let mut running = std::process::Command::new(&kitty).arg("1000").spawn().unwrap();

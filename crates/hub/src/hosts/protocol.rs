@@ -139,7 +139,7 @@ struct SurfaceUnread {
 #[derive(Debug, Deserialize)]
 struct SurfaceFocused {
     surface_id: String,
-    /// Why the host could not go there.
+    /// The reason why the host could not focus the surface. Missing on success.
     why: Option<String>,
     /// A command that helps the person.
     hint: Option<String>,

@@ -1,6 +1,6 @@
 //! Journal writes that failed and are retried, and the disk outage that made them fail.
 //!
-//! While the disk is full, read-only or failing, what hosts report queues in memory. Reports that no longer fit are dropped and
+//! While the disk is full, read-only or failing, terminal reports queue in memory. Reports that no longer fit are dropped and
 //! counted, and the person is told.
 
 use std::collections::{BTreeSet, VecDeque};

@@ -31,14 +31,14 @@ impl HubState {
         self.append(now, &mark_draft(Mark::Read, &MarkTarget::Message(id.clone())), None)
     }
 
-    /// Applies what a terminal showed to the state of its agent.
+    /// Applies a terminal's signal to the state of its agent.
     pub(super) fn apply_signal(&mut self, now: Now, surface: &SurfaceId, signal: Signal) {
         let write = JournalWrite::Signal { surface: surface.clone(), signal };
         let written = self.write_to_journal(now, write);
         self.log_unless_passing(&format!("cannot write down what {surface} showed"), written);
     }
 
-    /// Logs an error that a retry cannot mend. Reports dropped because the queue was full are counted instead.
+    /// Logs an error that a retry cannot fix. Reports dropped because the queue was full are counted instead.
     pub(super) fn log_unless_passing(&mut self, what: &str, written: Result<(), Error>) {
         if let Err(error) = written
             && !error.may_pass()

@@ -102,7 +102,7 @@ impl PendingWrites {
 
     /// Adds a delivery, which starts after the commit.
     pub(in crate::state) fn start_delivery(&mut self, delivery: Delivery) {
-        // Plain data: it cannot fail to be written.
+        // Serialising plain data cannot fail.
         let json = serde_json::to_string(&delivery).unwrap_or_default();
         let way = delivery.channel.as_str().to_owned();
         // A notification that returns from a snooze may have been withdrawn in the same turn. The end of that delivery came
@@ -193,7 +193,7 @@ impl PendingWrites {
 
 /// Encodes a reason and a place for the store.
 pub(super) fn flag(reason: UnreadReason, place: &Place) -> PlaceFlag {
-    // Plain data: it cannot fail to be written.
+    // Serialising plain data cannot fail.
     let place = serde_json::to_string(place).unwrap_or_default();
     PlaceFlag { reason: reason.as_str().to_owned(), place }
 }
