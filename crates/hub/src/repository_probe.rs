@@ -254,7 +254,7 @@ impl RunningProbe {
     }
 }
 
-// The tests simulate hanging directories with Linux's own calls.
+// The tests create hanging directories with Linux's own calls.
 #[cfg(test)]
 #[cfg(target_os = "linux")]
 mod tests {
