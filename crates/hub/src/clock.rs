@@ -1,4 +1,4 @@
-//! What time it is: the three clocks that the rules need, and moments as people read them.
+//! Reads the monotonic, wall and local clocks, and formats times for people.
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -18,7 +18,7 @@ impl Clock {
         Self { zone: TimeZone::system() }
     }
 
-    /// Now.
+    /// Reads all three clocks.
     pub fn now(&self) -> Now {
         let moment = Timestamp::now();
         let local = moment.to_zoned(self.zone.clone());
@@ -30,39 +30,39 @@ impl Clock {
         }
     }
 
-    /// As in the lines that `listen` prints: `2026-02-17T14:30:05-0600`.
+    /// Formats a time as `listen` prints it: `2026-02-17T14:30:05-0600`.
     pub fn stamp(&self, unix_ms: i64) -> String {
         self.format(unix_ms, "%Y-%m-%dT%H:%M:%S%z")
     }
 
-    /// The time of such a stamp, in milliseconds since 1970.
+    /// Parses a time that [`Self::stamp`] formatted. Returns milliseconds since 1970.
     pub fn parse_stamp(&self, stamp: &str) -> Option<i64> {
         Timestamp::strptime("%Y-%m-%dT%H:%M:%S%z", stamp).ok().map(Timestamp::as_millisecond)
     }
 
-    /// For people: `02-17 14:30:05`.
+    /// Formats a time for people: `02-17 14:30:05`.
     pub fn short(&self, unix_ms: i64) -> String {
         self.format(unix_ms, "%m-%d %H:%M:%S")
     }
 
-    /// The time of day: `14:30`.
+    /// Formats the time of day: `14:30`.
     pub fn time_of_day(&self, unix_ms: i64) -> String {
         self.format(unix_ms, "%H:%M")
     }
 
-    /// For people, of a moment that is near: `14:30`, or `02-18 09:00` on another day.
+    /// Formats a time close to `now_ms`: `14:30`, or `02-18 09:00` on another day.
     pub fn near(&self, unix_ms: i64, now_ms: i64) -> String {
         let is_today = self.format(unix_ms, "%Y-%m-%d") == self.format(now_ms, "%Y-%m-%d");
         self.format(unix_ms, if is_today { "%H:%M" } else { "%m-%d %H:%M" })
     }
 
-    /// For the name of a file: `20260217-143005`.
+    /// Formats a time for a file name: `20260217-143005`.
     pub fn compact(&self, unix_ms: i64) -> String {
         self.format(unix_ms, "%Y%m%d-%H%M%S")
     }
 
     fn format(&self, unix_ms: i64, form: &str) -> String {
-        // A moment that no calendar knows is shown as the first one.
+        // A time outside the calendar's range is shown as the epoch.
         let moment = Timestamp::from_millisecond(unix_ms).unwrap_or(Timestamp::UNIX_EPOCH);
         moment.to_zoned(self.zone.clone()).strftime(form).to_string()
     }

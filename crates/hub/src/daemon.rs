@@ -1,4 +1,4 @@
-//! Running a hub: lock, then bind, then the loop, until there is nothing to do.
+//! Runs a hub: takes the lock, binds the socket, and runs the loop until there is nothing left to do.
 
 use std::any::Any;
 use std::path::PathBuf;
@@ -29,52 +29,50 @@ use crate::repository_probe::RepositoryProber;
 use crate::socket::server;
 use crate::state::{HubState, RandomSource, Settings, TimeSource};
 
-/// How long threads that wait for a disk are waited for at the end. One that hangs would hold the end up for ever; whatever
-/// it does ends with the process.
+/// How long shutdown waits for threads that are blocked on a disk. Whatever they still do ends with the process.
 const SHUTDOWN_WITHIN: Duration = Duration::from_secs(1);
-/// Jobs that may wait for the executor, which only starts them.
+/// The most jobs that wait for the executor. It only starts them, so the queue drains quickly.
 const MAX_JOBS: usize = 1024;
 
-/// A hub that repaired a file when it started, and meets damage again within this time, starts no other one: the disk may be
-/// failing, and hubs would start for ever.
+/// A hub that repaired a file when it started, and meets damage again within this time, does not start another hub. The disk
+/// may be failing, and hubs would restart each other forever.
 const REPAIR_LASTS: Duration = Duration::from_mins(1);
 
-/// How long a hub stays without anything to do.
+/// How long an idle hub stays.
 const IDLE_AFTER: Duration = Duration::from_mins(10);
 
-/// Where the system bus is if no variable says so.
+/// The system bus if `DBUS_SYSTEM_BUS_ADDRESS` is not set.
 const SYSTEM_BUS: &str = "unix:path=/run/dbus/system_bus_socket";
 
-/// The name of the log in the home.
 const LOG: &str = "hub.log";
 
-/// Where a hub runs, and with what.
+/// The environment and options of a hub.
 #[derive(Debug, Clone)]
 pub struct HubOptions {
-    /// The home: one hub for each.
+    /// The home. Each home has at most one hub.
     pub home: Home,
     /// `XDG_RUNTIME_DIR`.
     pub runtime: Option<PathBuf>,
     /// The address of the session bus.
     pub bus: Option<String>,
-    /// Where the socket of the person's session bus usually is, which may not be there yet.
+    /// The usual path of the session bus socket. It may not exist yet.
     pub usual_bus: Option<PathBuf>,
-    /// The address of the system bus, where the login manager is. `None` if it is not asked.
+    /// The address of the system bus, on which logind is reached. `None` disables that.
     pub system_bus: Option<String>,
-    /// Where the settings are.
+    /// The variables that locate the settings.
     pub environment: Environment,
-    /// How long it stays with nothing to do.
+    /// How long an idle hub stays.
     pub idle_after: Duration,
-    /// Whether it runs in the foreground, and tells its log to standard error as well.
+    /// Runs in the foreground, and copies the log to standard error.
     pub foreground: bool,
-    /// Whether it starts the next hub when it has to end although there is something to do.
+    /// Starts the next hub if this one must end while there is still something to do.
     pub starts_next: bool,
     /// The log of this process.
     pub log: Log,
 }
 
 impl HubOptions {
-    /// Those of this process.
+    /// Returns the options for this process's environment.
     pub fn of_process(home: Home, foreground: bool) -> Self {
         let runtime = path_variable("XDG_RUNTIME_DIR");
         let bus = variable("DBUS_SESSION_BUS_ADDRESS").map(|address| address.to_string_lossy().into_owned());
@@ -109,8 +107,8 @@ impl HubOptions {
     }
 }
 
-/// Runs a hub with these until it is told to end, or has nothing to do. If it cannot, the reason is in the log, in a
-/// [`StartFailure`], and with the process that waits for this one.
+/// Runs a hub until it is told to stop or has been idle for long enough. A failure is logged, written to a [`StartFailure`], and
+/// reported to the process that waits for this one to start.
 pub fn run(options: &HubOptions, plug_ins: PlugIns) -> Result<(), HubError> {
     let ran = run_hub(options, plug_ins);
     match &ran {
@@ -122,12 +120,12 @@ pub fn run(options: &HubOptions, plug_ins: PlugIns) -> Result<(), HubError> {
 
 fn report(options: &HubOptions, error: &HubError) {
     let home = &options.home;
-    // A directory that another user controls is not written to, not even by root.
+    // Nothing is written to a directory that another user controls, not even by root.
     if !matches!(error, HubError::Journal(JournalError::UnsafeHome { .. })) {
         options.log.quiet_line(format!("the hub cannot run: {error}"));
     }
     let failure = StartFailure { unix_ms: IdSource::now().unix_ms, why: error.to_string() };
-    // Where even that cannot be written, the process that waits still gets the reason.
+    // If this fails too, the waiting process still gets the reason.
     let _ = failure.write(home, options.runtime.as_deref());
     if !options.foreground {
         ringer_ipc::tell_failed(&error.to_string());
@@ -140,7 +138,7 @@ fn run_hub(options: &HubOptions, plug_ins: PlugIns) -> Result<(), HubError> {
     let Some(lock) = HubLock::acquire(home)? else {
         return Err(HubError::Running { pid: HubLock::owner(home).map(|owner| owner.pid) });
     };
-    // Whoever meets damage ends; only here is it repaired, before this process uses the files.
+    // A hub that meets damage ends. Files are repaired only here, before this process uses them.
     let (journal, store) = (Journal::open_repaired(home)?, HubStore::open_repaired(home)?);
     let repaired = (journal.repair().is_some() || store.repair().is_some()).then(Instant::now);
     let log = options.log.clone();
@@ -161,7 +159,7 @@ fn run_hub(options: &HubOptions, plug_ins: PlugIns) -> Result<(), HubError> {
     if let Ok(drop_box) = drop_box {
         drop_box.end(SHUTDOWN_WITHIN);
     }
-    // Before the lock is dropped: from then on another hub may write its own.
+    // Removed before the lock is dropped, because after that another hub may write its own.
     address.remove(home);
     log.line("the hub ends");
     let is_damage = |error: &HubError| matches!(error, HubError::Journal(error) if error.is_corruption());
@@ -190,7 +188,7 @@ fn run_hub(options: &HubOptions, plug_ins: PlugIns) -> Result<(), HubError> {
     }
 }
 
-/// Starts the hub that goes on in the place of this one.
+/// Starts the hub that replaces this one.
 fn start_next(options: &HubOptions) {
     if options.starts_next
         && let Ok(program) = std::env::current_exe()
@@ -199,8 +197,7 @@ fn start_next(options: &HubOptions) {
     }
 }
 
-/// Lets every panic of this process be told in the log, also where the process ends by it: a hub in the background has no
-/// other place to tell it.
+/// Logs every panic, including those that end the process. A hub in the background has nowhere else to report them.
 fn log_panics(log: &Log) {
     let (log, before) = (log.clone(), panic::take_hook());
     panic::set_hook(Box::new(move |info| {
@@ -209,7 +206,7 @@ fn log_panics(log: &Log) {
     }));
 }
 
-/// A process may have rung between the decision to end and the end, and believe that a hub heard it.
+/// Starts another hub if a process rang the doorbell after this one decided to end, and so believes that a hub heard it.
 fn start_again_if_behind(options: &HubOptions, position: &ReadPosition, log: &Log) {
     let journal = Journal::open_existing(&options.home).ok().flatten();
     let is_behind = |mut journal: Journal| {
@@ -268,7 +265,7 @@ async fn serve(
     let parts = LoopParts { files: (journal, store), lock, settings, plug_ins, channels };
     let (ended, end) = tokio::sync::oneshot::channel::<()>();
     let loop_thread = thread::Builder::new().name("loop".to_owned()).spawn(move || {
-        // Dropped when the loop ends, however that comes about.
+        // Dropped when the loop ends, also by a panic.
         let _ended = ended;
         run_loop(parts, received)
     });
@@ -285,7 +282,7 @@ async fn serve(
     loop_thread.join().unwrap_or_else(|panic| Err(HubError::Panicked(words_of(panic.as_ref()))))
 }
 
-/// Tells the loop whether the person is there, where a login manager knows it. Never ends by itself.
+/// Reports the person's desktop session to the loop, where logind exists. Never returns.
 async fn report_login_session(options: &HubOptions, inputs: mpsc::Sender<Input>, deliveries: Arc<Notify>) {
     #[cfg(not(target_os = "macos"))]
     if let Some(bus) = &options.system_bus {
@@ -296,7 +293,7 @@ async fn report_login_session(options: &HubOptions, inputs: mpsc::Sender<Input>,
     std::future::pending::<()>().await;
 }
 
-/// Tells the loop when the settings change, where the system tells. Never ends by itself.
+/// Reports changes of the settings to the loop, where the system announces file changes. Never returns.
 async fn report_settings(options: &HubOptions, inputs: mpsc::Sender<Input>) {
     #[cfg(target_os = "linux")]
     if let Some(path) = ringer_config::user_path(&options.environment) {
@@ -307,14 +304,12 @@ async fn report_settings(options: &HubOptions, inputs: mpsc::Sender<Input>) {
     std::future::pending::<()>().await;
 }
 
-/// What a panic said.
 fn words_of(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().copied();
     let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
     text.unwrap_or("without a word").to_owned()
 }
 
-/// What the loop's thread needs to begin.
 struct LoopParts {
     files: (Journal, HubStore),
     lock: HubLock,
@@ -338,7 +333,7 @@ fn run_loop(parts: LoopParts, inputs: mpsc::Receiver<Input>) -> Result<LoopExit,
     exit
 }
 
-/// Waits for SIGTERM or Ctrl-C, tells the loop, and never ends by itself: the loop does.
+/// Sends [`LoopEvent::Stop`] on SIGTERM or Ctrl-C. Never returns, because the loop decides when to end.
 async fn wait_for_signal(inputs: mpsc::Sender<Input>) {
     use tokio::signal::unix::{SignalKind, signal};
     let (Ok(mut terminate), Ok(mut interrupt)) =

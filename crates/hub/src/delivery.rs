@@ -1,4 +1,4 @@
-//! Carries out what was decided: popups, sounds, programs, titles.
+//! Carries out deliveries: popups, terminal notifications, sounds, programs, webhooks and title marks.
 
 pub(crate) mod executor;
 pub(crate) mod probed_terminal;

@@ -1,8 +1,8 @@
 //! Applies what processes in sandboxes leave in the drop box, and keeps the outbox up to date.
 //!
 //! Runs in a thread with its own journal connection, because an attacker may have made the files and the loop must not wait for
-//! them. The loop reads what this thread appends like the messages of any other process. A claim's file is removed after the claim
-//! is applied; applying a claim twice has no further effect.
+//! them. The loop reads what this thread appends like the messages of any other process. A claim's file is removed after the
+//! claim is applied; applying a claim twice has no further effect.
 
 mod changes;
 mod intake;
@@ -30,16 +30,16 @@ use self::intake::{ClaimLimit, claim_names, read_claim, remove};
 use self::publisher::Publisher;
 use crate::log::Log;
 
-/// How long after a failure it is tried again.
+/// Time between attempts after a failure.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
-/// How often the directories are looked at where the system does not tell of changes.
+/// Polling interval where the system does not announce file changes.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
-/// Files that are no claims are logged so often at most, whatever a sandbox makes.
+/// Refused files are logged at most this often, however many a sandbox creates.
 const LOG_REFUSED_EVERY: Duration = Duration::from_mins(1);
-/// A claim may be older than this moment by so much: the machine or the hub was off. One that is older is dated now.
+/// The greatest plausible age of a claim; the machine or the hub may have been off. An older one gets the current time.
 const OLDEST: Duration = Duration::from_hours(24);
 
-/// The thread, as long as the hub runs.
+/// The thread that serves the drop box.
 #[derive(Debug)]
 pub(crate) struct DropBoxService {
     /// Dropped to end the thread.
@@ -48,10 +48,10 @@ pub(crate) struct DropBoxService {
 }
 
 impl DropBoxService {
-    /// Makes the two directories and starts the thread.
+    /// Creates the two directories and starts the thread.
     pub(crate) fn start(home: &Home, log: &Log) -> io::Result<Self> {
         let places = DropBox::of(home);
-        // The outbox first: a process that sees the drop box looks at the outbox to know whether it is in a sandbox.
+        // The outbox first: a process that sees the drop box uses the outbox to find out whether it is in a sandbox.
         for directory in [places.outbox().directory(), places.directory()] {
             make_directory(directory)?;
         }
@@ -66,7 +66,7 @@ impl DropBoxService {
         Ok(Self { running, ended })
     }
 
-    /// Ends it: once this returns, it appends nothing more, unless the disk hangs for longer than `within`.
+    /// Ends the thread. It appends nothing after this returns, unless the disk hangs for longer than `within`.
     pub(crate) fn end(self, within: Duration) {
         drop(self.running);
         let _ = self.ended.recv_timeout(within);
@@ -90,7 +90,7 @@ struct Server {
     connection: Option<Connection>,
     /// The last problem that was logged, so that it is logged once.
     logged: Option<String>,
-    /// Files that were no claims and are not logged yet, and when the next line may be.
+    /// The number of refused files that are not logged yet.
     refused: u64,
     log_refused_at: Duration,
 }
@@ -98,7 +98,8 @@ struct Server {
 /// The journal, open while there is something to apply or to publish.
 struct Connection {
     journal: Journal,
-    /// Rings for what is published. Registered only then: each message would ring one doorbell more.
+    /// Wakes the thread for changes to publish. Registered only while something is published, because every message then rings
+    /// one doorbell more.
     watch: Option<JournalWatch>,
 }
 
@@ -138,7 +139,7 @@ impl Server {
         }
     }
 
-    /// Applies and publishes what there is. Returns how long to wait at most for the next change.
+    /// Applies claims and publishes files. Returns how long to wait at most for the next change.
     fn turn(&mut self) -> Result<Option<Duration>, Error> {
         self.publisher.expire(monotonic());
         let claims = claim_names(self.places.directory())
@@ -168,7 +169,7 @@ impl Server {
         Ok(again)
     }
 
-    /// Applies claims, the oldest first. Returns when to go on if there are more than may be applied now.
+    /// Applies claims, the oldest first. Returns the time to wait if the rate limit stopped it.
     fn apply(&mut self, journal: &mut Journal, mut names: Vec<OsString>) -> Result<Option<Duration>, Error> {
         let directory = owned::check_directory(self.places.directory()).and_then(File::open);
         let directory = directory.map_err(|error| self.home.error("opening the drop box", error))?;
@@ -269,7 +270,7 @@ fn is_over(
     }
 }
 
-/// The time of a claim: what it says, unless that lies ahead or too far back.
+/// The time of a claim, or now if it is in the future or too old.
 fn plausible(claimed_ms: i64, now_ms: i64) -> i64 {
     let oldest = now_ms.saturating_sub(i64::try_from(OLDEST.as_millis()).unwrap_or(i64::MAX));
     if (oldest..=now_ms).contains(&claimed_ms) { claimed_ms } else { now_ms }

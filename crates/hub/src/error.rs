@@ -1,24 +1,24 @@
-//! Why a hub could not run.
+//! The reasons why a hub cannot run.
 
 use ringer_journal::Error as JournalError;
 
-/// Why a hub could not run.
+/// The reason why a hub could not run.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum HubError {
-    /// There is one already.
+    /// The home already has a hub.
     #[error("the hub is already running{}", pid.map(|pid| format!(" (pid {pid})")).unwrap_or_default())]
     Running {
-        /// Its process, where that is known.
+        /// The process id of that hub, if known.
         pid: Option<u32>,
     },
     /// The journal cannot be used.
     #[error(transparent)]
     Journal(#[from] JournalError),
-    /// The socket cannot be made.
+    /// The socket cannot be created.
     #[error("the hub's socket cannot be made: {0}")]
     Socket(std::io::Error),
-    /// The loop panicked: an error in Ringer. What it had not written down is behind its cursor, and the next hub takes it.
+    /// The loop panicked, a bug in Ringer. What it had not written is beyond its cursor, so the next hub reads it again.
     #[error("the hub stopped because of an internal error: {0}")]
     Panicked(String),
     /// The machine has no threads or descriptors left.

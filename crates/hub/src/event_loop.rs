@@ -1,5 +1,5 @@
-//! The event loop: the only place that waits. It hands everything that happens to [`HubState`], one thing after the other,
-//! and does what the state says.
+//! The event loop: the only place that waits. It passes events to [`HubState`] one by one, and performs the actions that it
+//! returns.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -27,71 +27,70 @@ use crate::socket::subscriptions::EventLog;
 use crate::state::{HubState, RETRY_AFTER};
 use crate::watch::Watcher;
 
-/// Inputs that may wait for the loop. A sender of another one waits; the doorbell is rung only once.
+/// The most inputs that wait for the loop. Then senders wait; the doorbell is rung only once.
 pub(crate) const MAX_INPUTS: usize = 1024;
-/// Inputs that are handled together: one transaction for all of them.
+/// The most inputs that are handled in one transaction.
 const MAX_TOGETHER: usize = 64;
-/// Orders that may wait for one host: a ring for each of its surfaces, and more.
+/// The most orders that wait for one host: a ring for each of its surfaces, and more.
 const MAX_ORDERS: usize = 8192;
-/// After this no other probe is started for what was behind a directory that hangs.
+/// After this, targets behind a directory that hangs are not probed again.
 const PROBE_AGAIN_FOR: Duration = PROBE_TIMEOUT.saturating_mul(2);
-/// How long a hub stays only because a popup may be clicked: from one evening to the next.
+/// How long a popup that may still be clicked keeps an idle hub running: from one evening to the next.
 const WAIT_FOR_CLICKS: Duration = Duration::from_hours(24);
 
-/// How the loop is connected with the rest of the hub.
+/// Connects the loop with the rest of the hub.
 pub(crate) struct LoopChannels {
     pub(crate) jobs: mpsc::Sender<Job>,
     pub(crate) inputs: mpsc::WeakSender<Input>,
-    /// How many clients are connected.
+    /// The number of connected clients.
     pub(crate) clients: Arc<AtomicUsize>,
     pub(crate) desktop: Desktop,
     pub(crate) log: Log,
-    /// How long the hub stays with nothing to do.
+    /// How long an idle hub stays.
     pub(crate) idle_after: Duration,
 }
 
-/// What is left of a loop. Returned so that the lock is dropped after the socket and `hub.json` are gone.
+/// The result of a loop. It holds the lock, which is dropped only after the socket and `hub.json` are removed.
 pub(crate) struct LoopExit {
     pub(crate) lock: HubLock,
-    /// How far the journal was read.
     pub(crate) position: ReadPosition,
-    /// Whether it ended by itself, for want of something to do.
+    /// Ended because it was idle.
     pub(crate) was_idle: bool,
-    /// Whether it ended because its files are damaged, or others are in their place.
+    /// Ended because its files are damaged or were replaced.
     pub(crate) unusable: bool,
 }
 
 /// Why the loop woke up.
 enum Wakeup {
     Input(Input),
-    /// There is something in the journal.
+    /// The journal has new messages.
     Doorbell,
     /// The doorbell may have been removed.
     DoorbellChanged,
     /// The executor takes jobs again.
     Room,
-    /// The repositories were probed.
+    /// The probe of the repositories is finished.
     Probed,
-    /// The journal can be read on at once.
+    /// The journal has more to read.
     More,
     /// A deadline has passed.
     Deadline,
-    /// All senders are gone: shut down.
+    /// All senders are gone; the hub shuts down.
     Closed,
 }
 
-/// The loop, and what only it can touch.
+/// The loop and everything that only it may use.
 pub(crate) struct EventLoop {
     state: HubState,
     clock: Clock,
     doorbell: HubDoorbell,
     channels: LoopChannels,
-    /// Jobs that the executor has not taken yet: as many as were just decided or withdrawn. It takes them at once.
+    /// Jobs that the executor has not taken yet. It takes them at once, so these are only the latest.
     job_backlog: VecDeque<Job>,
     events: EventLog,
-    /// Where the orders for hosts go.
+    /// The orders for each host.
     hosts: HashMap<ConnectionId, mpsc::Sender<Vec<u8>>>,
-    /// Who waits for an answer.
+    /// The clients that wait for an answer.
     replies: HashMap<RequestId, oneshot::Sender<Answered>>,
     last_request: u64,
     probers: RepositoryProber,
@@ -99,24 +98,24 @@ pub(crate) struct EventLoop {
     processes: HashMap<Agent, JoinHandle<()>>,
     watcher: Option<Watcher>,
     last_activity: Duration,
-    /// The longest time between two waits since `hub.status` was last asked: for that long nothing else was handled.
+    /// The longest time between two waits since the latest `hub.status`. Nothing else was handled in that time.
     longest_turn: Duration,
-    /// Since when nothing but a popup keeps the hub from ending.
+    /// Since when only a popup keeps the hub from ending.
     only_popups_since: Option<Duration>,
     stopping: bool,
     was_idle: bool,
 }
 
-/// Repositories that are being probed.
+/// A running probe of repositories.
 struct Probing {
     probe: RunningProbe,
-    /// What earlier probes of the same batch found.
+    /// The results of earlier probes of the same batch.
     found: Vec<(ProbeTarget, ProbeResult)>,
     begun: Duration,
 }
 
 impl EventLoop {
-    /// Goes on where the last hub stopped. Inside a tokio runtime.
+    /// Continues where the last hub stopped. Must be called inside a tokio runtime.
     pub(crate) async fn begin(
         mut state: HubState,
         lock: HubLock,
@@ -126,7 +125,7 @@ impl EventLoop {
         let clock = Clock::local();
         let probed = match probers.send(state.recovery_targets()?, monotonic()) {
             Some(mut probe) => {
-                // However it ends, what was found is in the probe.
+                // The probe holds its results even if the timeout passes.
                 let _ = tokio::time::timeout(PROBE_TIMEOUT, probe.finished()).await;
                 probers.end(probe, monotonic()).0
             }
@@ -158,7 +157,7 @@ impl EventLoop {
         Ok(event_loop)
     }
 
-    /// Runs until the hub is told to end, has had nothing to do for a while, or does not own its home any more.
+    /// Runs until the hub is told to stop, has been idle for a while, or no longer owns its home.
     pub(crate) async fn run(mut self, mut inputs: mpsc::Receiver<Input>) -> LoopExit {
         let mut woken = monotonic();
         while !self.stopping {
@@ -180,7 +179,7 @@ impl EventLoop {
             }
             let wakeup = self.next(&mut inputs).await;
             woken = monotonic();
-            // Before a file of the home is used: another hub may own those that are there now.
+            // Checked before a file of the home is used: another hub may own the files that are there now.
             if self.doorbell.is_gone() {
                 self.channels.log.line("the hub's home or doorbell was removed: ending without writing");
                 return self.exit();
@@ -201,7 +200,7 @@ impl EventLoop {
                 }
                 Wakeup::Room => self.flush_jobs(),
                 Wakeup::Probed => self.finish_probe(),
-                // Deadlines pass also while there is much to read.
+                // Deadlines must not wait until a long journal is read.
                 Wakeup::More if self.wait().is_zero() => self.tick(),
                 Wakeup::DoorbellChanged | Wakeup::More => {}
                 Wakeup::Deadline => self.tick(),
@@ -233,13 +232,13 @@ impl EventLoop {
             () = self.doorbell.changed() => Wakeup::DoorbellChanged,
             _ = self.channels.jobs.reserve(), if !self.job_backlog.is_empty() => Wakeup::Room,
             () = probed => Wakeup::Probed,
-            // Ready only when it is polled again, so everything else that is ready comes first.
+            // Ready only at the second poll, so everything else that is ready comes first.
             () = tokio::task::yield_now(), if more => Wakeup::More,
             () = tokio::time::sleep(wait), if !more => Wakeup::Deadline,
         }
     }
 
-    /// How long nothing has to be done, besides reading the journal.
+    /// Returns the time until the next deadline, apart from reading the journal.
     fn wait(&self) -> Duration {
         let now = self.clock.now();
         let idle = self.last_activity + self.channels.idle_after;
@@ -296,7 +295,7 @@ impl EventLoop {
         }
     }
 
-    /// Whether a popup may be on the screen whose click would be lost if the hub ended.
+    /// Returns true if a popup may be on the screen whose click would be lost if the hub ended.
     fn waits_for_clicks(&mut self, now: Duration) -> bool {
         if self.channels.desktop.popup_count() == 0 {
             return false;
@@ -306,7 +305,7 @@ impl EventLoop {
     }
 
     fn read_journal(&mut self) {
-        // Drained before the journal is read: what comes after that rings again.
+        // Drained before the journal is read: a later message rings again.
         let actions = match self.doorbell.drain(self.state.home()) {
             Ok(rang) => self.state.read_journal(self.clock.now(), rang),
             Err(error) => self.state.doorbell_failed(self.clock.now(), &error),
@@ -344,7 +343,7 @@ impl EventLoop {
         self.flush_jobs();
     }
 
-    /// Gives jobs to the executor as far as it takes them at once; the rest follows when it does.
+    /// Sends jobs to the executor until its queue is full. The rest follows when there is room.
     fn flush_jobs(&mut self) {
         while !self.job_backlog.is_empty()
             && let Ok(permit) = self.channels.jobs.try_reserve()
@@ -356,7 +355,7 @@ impl EventLoop {
 
     fn answer(&mut self, id: RequestId, answer: Answer, behind: u64) {
         let Some(sender) = self.replies.remove(&id) else { return };
-        // The client finds that this hub has ended, and asks the next one.
+        // The client sees the closed connection and asks the next hub.
         if self.state.unusable_files().is_some() {
             return;
         }
@@ -387,14 +386,14 @@ impl EventLoop {
         let _ = sender.send(Answered { reply, behind });
     }
 
-    /// Sends an order to a host. One that does not keep up is cut off, so this never waits.
+    /// Sends an order to a host. Never waits: a host that does not keep up is disconnected.
     fn tell(&mut self, host: ConnectionId, order: &HostOrder) {
         if self.hosts.get(&host).is_some_and(|sender| sender.try_send(json_line(order)).is_err()) {
             self.hosts.remove(&host);
         }
     }
 
-    /// Tells the state that the process of an agent ended, once this is over.
+    /// Sends [`LoopEvent::ProcessEnded`] once `end` completes.
     fn tell_of_end(&mut self, agent: Agent, end: impl Future<Output = ()> + Send + 'static) {
         let Some(inputs) = self.channels.inputs.upgrade() else { return };
         let ended = agent.clone();
@@ -415,12 +414,12 @@ impl EventLoop {
     ) {
         match self.probers.send(targets, monotonic()) {
             Some(probe) => self.probing = Some(Probing { probe, found, begun }),
-            // Nothing is left to look at, or no thread to do it.
+            // Nothing is left to probe, or there is no thread for it.
             None => self.handle(LoopEvent::Probed(found)),
         }
     }
 
-    /// The probe is finished, or its deadline has passed. What was behind a directory that hangs is probed again.
+    /// Ends the probe, which is finished or past its deadline. Targets behind a directory that hangs are probed again.
     fn finish_probe(&mut self) {
         let Some(Probing { probe, mut found, begun }) = self.probing.take() else { return };
         let now = monotonic();
@@ -431,10 +430,10 @@ impl EventLoop {
     }
 }
 
-/// The lock with its doorbell. Inside a tokio runtime.
+/// The lock and its doorbell. Must be created inside a tokio runtime.
 pub(crate) struct HubDoorbell {
     lock: AsyncFd<HubLock>,
-    /// `None` where the system does not tell of it: there it is noticed when the loop wakes up for something else.
+    /// `None` where the system cannot report the removal. There it is noticed at the next wakeup.
     removal: Option<AsyncFd<Removal>>,
 }
 
@@ -448,14 +447,14 @@ impl HubDoorbell {
         Ok(Self { lock: AsyncFd::new(lock).map_err(HubError::Runtime)?, removal })
     }
 
-    /// Waits until it rings.
+    /// Waits until the doorbell rings.
     pub(crate) async fn rang(&self) {
         if let Ok(mut rang) = self.lock.readable().await {
             rang.clear_ready();
         }
     }
 
-    /// Waits until it may have been removed.
+    /// Waits until the doorbell may have been removed.
     pub(crate) async fn changed(&self) {
         let Some(removal) = &self.removal else { return std::future::pending().await };
         if let Ok(mut told) = removal.readable().await {
@@ -464,12 +463,12 @@ impl HubDoorbell {
         }
     }
 
-    /// Reads away all wake-ups, and gives whether there were any. To be called before reading the journal.
+    /// Clears the wakeups. Returns true if there were any. Must be called before the journal is read.
     pub(crate) fn drain(&self, home: &Home) -> Result<bool, Error> {
         self.lock.get_ref().drain(home)
     }
 
-    /// Whether this hub no longer owns the home: [`HubLock::is_gone`].
+    /// Returns true if this hub no longer owns the home; see [`HubLock::is_gone`].
     pub(crate) fn is_gone(&self) -> bool {
         self.lock.get_ref().is_gone()
     }

@@ -1,4 +1,4 @@
-//! Programs and multiplexers that show surfaces: what they send, tmux, and terminals without a host.
+//! Hosts, which show surfaces: the protocol of attached hosts, tmux, and plain terminals.
 
 pub(crate) mod plain_host;
 pub(crate) mod protocol;

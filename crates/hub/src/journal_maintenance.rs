@@ -1,30 +1,30 @@
-//! What is done for the journal now and then: its log copied, what is old removed. Off the loop, because it waits for the disk,
-//! and with a connection of its own.
+//! Maintains the journal: checkpoints the write-ahead log and removes old messages. Runs outside the loop with its own
+//! connection, because it waits for the disk.
 
 use ringer_core::MessageId;
 use ringer_journal::{Error, Home, IdSource, Journal, RetentionLimits, Uptime};
 
-/// What is due.
+/// The tasks that are due.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct JournalTasks {
-    /// The log is copied into the database.
+    /// Copy the write-ahead log into the database.
     pub(crate) checkpoint: bool,
-    /// It is looked whether there are too many messages.
+    /// Check the number and size of messages.
     pub(crate) limit_check: bool,
-    /// What is old is removed.
+    /// Remove old messages.
     pub(crate) pruning: bool,
 }
 
-/// What came of it.
+/// The result of the tasks.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct JournalTasksDone {
-    /// After a pruning: the oldest message that the journal keeps.
+    /// After pruning, the oldest message that the journal keeps.
     pub(crate) kept_from: Option<MessageId>,
-    /// What could not be done, for the log. It is tried again when it is due again.
+    /// Failures, for the log. Failed tasks run again when they are due again.
     pub(crate) problems: Vec<String>,
 }
 
-/// Does these tasks, one after the other.
+/// Performs the tasks.
 #[derive(Debug)]
 pub(crate) struct JournalMaintenance {
     home: Home,
@@ -36,7 +36,7 @@ impl JournalMaintenance {
         Self { home, journal: None }
     }
 
-    /// `ids` is for the message that the journal was full.
+    /// `ids` identifies the message that reports a full journal.
     pub(crate) fn perform(&mut self, tasks: JournalTasks, ids: &IdSource) -> JournalTasksDone {
         let mut done = JournalTasksDone::default();
         let journal = match self.journal() {
@@ -48,7 +48,7 @@ impl JournalMaintenance {
             }
         };
         if tasks.checkpoint {
-            // If it cannot be done now, then another time.
+            // A checkpoint that fails is retried when it is due again.
             let _ = journal.checkpoint();
         }
         if tasks.limit_check
@@ -63,7 +63,7 @@ impl JournalMaintenance {
             }
         }
         if tasks.limit_check || tasks.pruning {
-            // These are rare, and read much: what they read need not stay in memory.
+            // These tasks are rare and read much. Closing the connection frees its page cache.
             self.journal = None;
         }
         done
@@ -71,7 +71,7 @@ impl JournalMaintenance {
 
     fn journal(&mut self) -> Result<Option<&mut Journal>, Error> {
         match &mut self.journal {
-            // Another file may have taken its place. The log has the same name, and must not be copied into the old one.
+            // Another file may have replaced the journal. Its log has the same name and must not be copied into the old file.
             Some(journal) => journal.refresh()?,
             None => self.journal = Journal::open_existing(&self.home)?,
         }
@@ -92,7 +92,7 @@ mod tests {
         Journal::open(home).unwrap().append(&draft, &IdSource::now()).unwrap();
     }
 
-    /// The log stays where it is, and belongs to the new file from then on.
+    /// The write-ahead log keeps its path, and belongs to the new file from then on.
     #[test]
     fn the_log_is_not_copied_into_a_file_that_was_replaced() {
         let directory = tempfile::tempdir().unwrap();

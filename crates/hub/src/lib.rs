@@ -1,9 +1,8 @@
 //! The hub: the one process per person that decides about notifications and delivers them.
 //!
-//! It reads the journal from its own cursor, lets [`ringer_core::Engine`] decide, writes down what was decided, and
-//! carries it out through `ringer-deliver` and the [`Host`](ringer_ipc::host::Host)s that the program plugged in. Commands
-//! talk to it over a socket (`ringer_ipc::HubClient`); everything they change is a message in the journal first, so nothing depends on the hub being
-//! there.
+//! It reads the journal from its own cursor, lets [`ringer_core::Engine`] decide, writes down the decisions, and carries them out
+//! through `ringer-deliver` and the plugged-in [`Host`](ringer_ipc::host::Host)s. Commands talk to it over a socket
+//! (`ringer_ipc::HubClient`). Everything they change is a message in the journal first, so nothing depends on a running hub.
 //!
 //! ```no_run
 //! use ringer_hub::{HubOptions, PlainHost, run};
@@ -17,21 +16,22 @@
 //!
 //! # Inside
 //!
-//! `daemon` takes the lock, binds the socket and starts the thread of the `event_loop`, the only place that waits: it
-//! hands every event to `state::HubState`, which owns the journal, the engine and everything else, and does the actions that
-//! it gets back. Its own thread serves the `socket` and executes what can hang (`delivery`, `hosts::tmux`, `watch`). What goes between
-//! them is plain data (`message`, `socket::requests`). Another thread probes the
-//! repositories from which messages come (`repository_probe`).
+//! `daemon` takes the lock, binds the socket and starts the thread of the `event_loop`, the only place that waits. The loop
+//! passes each event to `state::HubState`, which owns the journal, the engine and all other state, and performs the actions that
+//! it returns. The main thread serves the `socket` and runs everything that can hang (`delivery`, `hosts::tmux`, `watch`). The
+//! two exchange plain data (`message`, `socket::requests`). Another thread probes the repositories from which messages come
+//! (`repository_probe`).
 //!
 //! # What it never does
 //!
-//! It makes no writer wait. It shows nothing that is not in the journal. Its loop never waits for them: programs,
-//! terminals, the desktop, the network, repositories and clients each have a deadline and a place of their own.
+//! It never makes a writer wait, and shows nothing that is not in the journal. Its loop never waits for programs, terminals, the
+//! desktop, the network, repositories or clients: each has a deadline and runs elsewhere.
 //!
 //! # Bounds
 //!
-//! Connections: 256, lines of 1 MiB, 500 requests a second each after a burst of 1,000. Deliveries: 256 of each channel at
-//! once. The others wait, up to 100,000; then messages stay in the journal. In memory: what is unread, and 10,000 of the rest.
+//! Connections: 256, with lines of at most 1 MiB and 500 requests a second each after a burst of 1,000. Deliveries: 256 of each
+//! channel at once. Up to 100,000 more wait; beyond that, messages stay in the journal. In memory: everything unread, and 10,000
+//! read notifications.
 
 #![deny(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! The hub's log: lines in a file, bounded.
+//! The hub's log: a file of bounded size.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
@@ -10,10 +10,10 @@ use ringer_term::sanitise_line;
 
 use crate::clock::Clock;
 
-/// A log longer than this becomes the old one, and the old one before it goes.
+/// A log longer than this is renamed to `hub.log.old`, replacing the previous one.
 const MAX_LOG: u64 = 1024 * 1024;
 
-/// Where the hub writes what happens to it. Cheap to clone; a log that cannot be written is silent.
+/// The hub's log. Cheap to clone. A log that cannot be written is silent.
 #[derive(Debug, Clone)]
 pub struct Log {
     shared: Arc<Mutex<Shared>>,
@@ -25,31 +25,31 @@ struct Shared {
     file: Option<File>,
     length: u64,
     clock: Clock,
-    /// Also to standard error, with `--foreground`.
+    /// Writes to standard error too, with `--foreground`.
     aloud: bool,
 }
 
 impl Log {
-    /// A log in this file, which is opened with the first line. One process has one: another would write on into the old file
-    /// when this one begins a new one.
+    /// Returns a log in this file, which is opened with the first line. A process must have only one: another one would keep
+    /// writing to the old file after this one starts a new file.
     pub fn new(path: PathBuf, aloud: bool) -> Self {
         let shared = Shared { path, file: None, length: 0, clock: Clock::local(), aloud };
         Self { shared: Arc::new(Mutex::new(shared)) }
     }
 
-    /// Writes a line. Its text may come from anywhere, so it is made safe.
+    /// Writes a line. The text may come from anywhere, so it is sanitised.
     pub fn line(&self, text: impl AsRef<str>) {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner).line(text.as_ref());
     }
 
-    /// Writes a line to the file only: the person reads it elsewhere.
+    /// Writes a line to the file only, for texts that the person sees elsewhere.
     pub(crate) fn quiet_line(&self, text: impl AsRef<str>) {
         let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
         let line = shared.stamped(text.as_ref());
         shared.write(line.as_bytes());
     }
 
-    /// The same as [`Self::line`] for a panic, which may have happened while this very thread wrote a line: then it says nothing.
+    /// Writes a line about a panic. Skips it if the log is locked, because this very thread may hold the lock.
     pub(crate) fn line_unless_busy(&self, text: impl AsRef<str>) {
         match self.shared.try_lock() {
             Ok(mut shared) => shared.line(text.as_ref()),
@@ -79,7 +79,7 @@ impl Shared {
             self.file = None;
         }
         if self.file.is_none() {
-            // At the first start of all there is no directory for it yet.
+            // At the very first start, the directory does not exist yet.
             (self.file, self.length) = open(&self.path);
         }
         if let Some(file) = &mut self.file

@@ -1,7 +1,7 @@
-//! The person's session on this machine, as logind reports it: whether the screen is locked, and whether it is idle.
+//! The person's session on this machine, as logind reports it: locked or not, idle or not.
 //!
-//! Nothing is polled: logind sends a signal for every change. When the bus or logind is gone, nothing is known, and the next
-//! attempt is made when the hub has something to deliver: only then does it matter whether the person is there.
+//! Nothing is polled, since logind signals every change. If the bus or logind is gone, the session is unknown, and the next
+//! attempt follows when the hub has something to deliver. Only then does it matter whether the person is present.
 
 use std::collections::HashMap;
 use std::future::poll_fn;
@@ -29,12 +29,12 @@ const PROPERTIES: &str = "org.freedesktop.DBus.Properties";
 const BUS: &str = "org.freedesktop.DBus";
 const BUS_PATH: &str = "/org/freedesktop/DBus";
 
-/// How long the bus and logind may take for an answer. They have nothing else to do.
+/// Deadline of a reply from the bus or logind. They have nothing else to do.
 const REPLY_DEADLINE: Duration = Duration::from_secs(5);
-/// Two attempts to connect are at least this far apart, however much is delivered.
+/// The shortest time between two attempts to connect, however much is delivered.
 const RETRY_AFTER: Duration = Duration::from_secs(5);
 
-/// The signals to subscribe to: changes of sessions, sessions that come and go, and another logind.
+/// The signals to subscribe to: changes of sessions, new and removed sessions, and restarts of logind.
 const RULES: [&str; 4] = [
     "type='signal',sender='org.freedesktop.login1',interface='org.freedesktop.DBus.Properties',member='PropertiesChanged'",
     "type='signal',sender='org.freedesktop.login1',interface='org.freedesktop.login1.Session'",
@@ -42,12 +42,12 @@ const RULES: [&str; 4] = [
     "type='signal',sender='org.freedesktop.DBus',interface='org.freedesktop.DBus',member='NameOwnerChanged',arg0='org.freedesktop.login1'",
 ];
 
-/// Tells the loop about the session, for as long as the hub runs. `deliveries` is notified when the hub delivers something.
+/// Reports the session to the loop while the hub runs. `deliveries` is notified when the hub delivers something.
 pub(crate) async fn report(bus: &str, inputs: mpsc::Sender<Input>, deliveries: &Notify) {
     loop {
         let tried = Instant::now();
         let mut reported = None;
-        // However it ends, nothing is known then.
+        // However the connection ends, the session is unknown afterwards.
         let _ = follow(bus, &inputs, &mut reported).await;
         if reported.is_some() {
             tell(&inputs, None).await;
@@ -58,11 +58,11 @@ pub(crate) async fn report(bus: &str, inputs: mpsc::Sender<Input>, deliveries: &
 }
 
 async fn tell(inputs: &mpsc::Sender<Input>, session: Option<DesktopSession>) {
-    // The loop is there as long as we are.
+    // Fails only once the loop has ended.
     let _ = inputs.send(Input::Event(LoopEvent::DesktopSession(session))).await;
 }
 
-/// Tells of every change until the connection ends.
+/// Reports every change until the connection ends.
 async fn follow(
     bus: &str,
     inputs: &mpsc::Sender<Input>,
@@ -70,7 +70,7 @@ async fn follow(
 ) -> zbus::Result<()> {
     let (connection, messages) = in_time(connect(bus)).await?;
     let (sender, mut changes) = mpsc::channel(1);
-    // Ends with this function.
+    // Aborted when this function returns.
     let mut listener = JoinSet::new();
     listener.spawn(listen(messages, sender));
     loop {
@@ -88,11 +88,11 @@ async fn follow(
     }
 }
 
-/// Reads the bus all the time: a queue that is not read would delay the replies.
+/// Reads the bus continuously, because an unread queue would delay the replies.
 async fn listen(mut messages: MessageStream, changes: mpsc::Sender<()>) {
     while let Some(message) = poll_fn(|context| Pin::new(&mut messages).poll_next(context)).await {
         if message.is_ok_and(|message| is_change(&message)) {
-            // One that waits already says the same.
+            // A change that already waits has the same effect.
             let _ = changes.try_send(());
         }
     }
@@ -105,7 +105,7 @@ async fn in_time<T>(call: impl Future<Output = zbus::Result<T>>) -> zbus::Result
 
 async fn connect(address: &str) -> zbus::Result<(Connection, MessageStream)> {
     let connection = zbus::connection::Builder::address(address).build().await?;
-    // Before the first call, so that no signal is missed.
+    // Created before the first call, so that no signal is missed.
     let messages = MessageStream::from(&connection);
     for rule in RULES {
         connection.call_method(Some(BUS), BUS_PATH, Some(BUS), "AddMatch", &rule).await?;
@@ -113,7 +113,7 @@ async fn connect(address: &str) -> zbus::Result<(Connection, MessageStream)> {
     Ok((connection, messages))
 }
 
-/// Whether a message may mean that the session changed. It is read again then: that is rare.
+/// Returns true if a message may mean a change of the session. The session is then read again, which is rare.
 fn is_change(message: &Message) -> bool {
     let header = message.header();
     let interface = header.interface().map(InterfaceName::as_str);
@@ -122,7 +122,7 @@ fn is_change(message: &Message) -> bool {
         && header.member().is_some_and(|member| member.as_str() != "NameAcquired")
 }
 
-/// The session of this process, or that of its environment, or the one that the person sees.
+/// Finds the session of this process, of its environment, or else the one that the person sees.
 async fn find_session(connection: &Connection) -> zbus::Result<OwnedObjectPath> {
     let own = std::process::id();
     if let Ok(path) = manager(connection, "GetSessionByPID", &own).await
@@ -150,7 +150,7 @@ where
     reply.body().deserialize()
 }
 
-/// A hub outlives the session that started it; logind keeps that one as closing.
+/// Returns true if the session is not closing. A hub outlives the session that started it, and logind keeps that one as closing.
 async fn is_open(connection: &Connection, path: &OwnedObjectPath) -> bool {
     let state = get(connection, path, SESSION, "State").await;
     state.is_ok_and(|state| String::try_from(state).is_ok_and(|state| state != "closing"))
@@ -172,7 +172,7 @@ async fn read_session(connection: &Connection, path: &OwnedObjectPath) -> zbus::
     let mut properties: HashMap<String, OwnedVariant> = asked.await?.body().deserialize()?;
     let mut flag = |name: &str| properties.remove(name).and_then(|value| bool::try_from(value).ok());
     let (is_locked, is_idle) = (flag("LockedHint").unwrap_or(false), flag("IdleHint").unwrap_or(false));
-    // 0 until the desktop has said for the first time whether it is idle.
+    // 0 until the desktop has reported its idle state once.
     let since = properties.remove("IdleSinceHint").and_then(|value| u64::try_from(value).ok());
     Ok(DesktopSession { is_locked, is_idle, reports_idle: since.is_some_and(|since| since > 0) })
 }

@@ -1,4 +1,4 @@
-//! What crosses threads: plain data, so that a test can make it and compare it.
+//! The messages between threads: plain data, which tests can create and compare.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -30,20 +30,20 @@ use crate::socket::requests::Request;
 use crate::socket::subscriptions::{EventFilter, Subscription};
 use crate::view::ListedNotification;
 
-/// Something the loop handles, in the order in which it came.
+/// An event for the loop, which handles them in order.
 #[derive(Debug)]
 pub(crate) enum LoopEvent {
     /// A hook program answered.
     HookAnswered { ticket: Ticket, answer: HookAnswer },
-    /// A delivery is over.
+    /// A delivery ended.
     Delivered { id: MessageId, channel: DeliveryChannel, report: DeliveryReport },
-    /// A popup that was to be withdrawn is gone.
+    /// A popup was withdrawn.
     PopupGone(MessageId),
-    /// A change of a terminal's title was tried.
+    /// A change of a terminal's title was attempted.
     TitleTried { surface: SurfaceId, outcome: TitleOutcome },
     /// It is time to try again to remove the mark from a title.
     RetryTitle(SurfaceId),
-    /// What is known of the person's session on this machine; `None` if nothing is any more.
+    /// The state of the person's session on this machine. `None` if it is no longer known.
     #[cfg_attr(
         all(target_os = "macos", not(test)),
         expect(dead_code, reason = "there is no logind, and only the simulation has sessions")
@@ -60,105 +60,104 @@ pub(crate) enum LoopEvent {
     ProcessEnded(Agent),
     /// tmux was asked to select the pane of a notification whose popup was clicked.
     FocusTried { id: MessageId, result: Result<(), Unreachable> },
-    /// An answer that the person gave with a popup was given to the side that asked.
+    /// The person's answer in a popup was passed to the agent that asked.
     AnswerTried { id: MessageId, answer: PopupAnswer, outcome: AnswerOutcome },
-    /// The repositories of the pending batch were looked at, as far as they answered in time.
+    /// The repositories of the pending batch were probed, as far as they answered in time.
     Probed(Vec<(ProbeTarget, ProbeResult)>),
-    /// What was due for the journal is done.
+    /// Maintenance of the journal ended.
     JournalMaintained(JournalTasksDone),
-    /// A client asks for something.
+    /// A request of a client.
     Request { id: RequestId, request: Request },
-    /// The connection of a host ended.
+    /// A host's connection ended.
     HostGone(ConnectionId),
-    /// The hub is to end.
+    /// The hub must end.
     Stop,
 }
 
-/// Identifies a request until it is answered. The loop gives the numbers.
+/// Identifies a request until it is answered. Assigned by the loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct RequestId(pub(crate) u64);
 
-/// What the hub does because of an event.
+/// An action that the state orders because of an event.
 #[derive(Debug)]
 pub(crate) enum Action {
-    /// The executor carries this out.
+    /// Run a job on the executor.
     Execute(Job),
-    /// A request is answered. `behind` is about how many of the messages that were in the journal before the request the
+    /// Answer a request. `behind` is the approximate number of messages that were in the journal before the request and that the
     /// answer does not take into account.
     Answer { id: RequestId, answer: Answer, behind: u64 },
-    /// A host on the socket is told.
+    /// Send an order to an attached host.
     Tell(SentOrder),
-    /// Subscribers are told.
+    /// Send an event to the subscribers.
     Publish { unix_ms: i64, event: &'static str, data: Value },
-    /// Repositories are looked at, off the loop. `LoopEvent::Probed` tells of them.
+    /// Probe repositories, off the loop. `LoopEvent::Probed` has the results.
     Probe(Vec<ProbeTarget>),
-    /// `LoopEvent::ProcessEnded` is to tell when this process ends. `started` is its start, in the kernel's clock ticks:
-    /// numbers of processes are used again.
+    /// Send `LoopEvent::ProcessEnded` when this process ends. `started` is its start in the kernel's clock ticks, because pids
+    /// are reused.
     WatchProcess { agent: Agent, pid: u32, started: u64 },
-    /// The process of this agent need not be watched any more.
+    /// Stop watching the process of this agent.
     UnwatchProcess(Agent),
-    /// The end of this agent's process is told again in a second.
+    /// Send `LoopEvent::ProcessEnded` for this agent again in a second.
     RetryProcessEnd(Agent),
-    /// These files are watched, and no others.
+    /// Watch exactly these files.
     SetWatches(Vec<Watch>),
-    /// A line goes into the hub's log.
+    /// Write a line to the hub's log.
     Log(String),
 }
 
-/// What a request is answered with.
+/// The answer to a request.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Answer {
-    /// A value, or why there is none.
+    /// A value or an error.
     Value(Result<Value, ApiError>),
-    /// Notifications. They are put into words off the loop: of a thousand, that takes longer than finding them.
+    /// Notifications. They are formatted off the loop: for a thousand, that takes longer than to find them.
     Notifications(Vec<ListedNotification>),
-    /// The hub's status; the loop adds what it alone knows.
+    /// The hub's status, to which the loop adds its own part.
     Status(Value),
-    /// tmux selects a pane; the answer says what came of it. `opening` has the notification that the client asked to open: it is
-    /// in the answer, and read once the person is there.
+    /// Let tmux select a pane, and answer with the result. `opening` is the notification that the client asked to open. The
+    /// answer contains it, and it is marked as read once the person is there.
     Focus { pane: TmuxPane, opening: Option<(MessageId, Value)> },
-    /// What the hub has of its environment; the desktop is asked and added. `offered` is a session bus that the hub may use
-    /// if its own does not work.
+    /// The hub's environment, to which the state of the desktop is added. `offered` is a session bus that the hub may use if its
+    /// own does not work.
     Environment { environment: Value, offered: Option<String> },
-    /// A subscription, which goes on until the connection ends.
+    /// A subscription, which lasts until the connection ends.
     Subscribe(EventFilter),
-    /// The connection is a host from now on, and is sent orders: these first.
+    /// The connection becomes a host and is sent orders, starting with these.
     Attach { host: ConnectionId, orders: Vec<HostOrder> },
 }
 
-/// Something that can take time or hang, for the executor.
+/// A job for the executor, which may take time or hang.
 #[derive(Debug)]
 pub(crate) enum Job {
-    /// Run a hook. Without a program nothing runs, and the hook has failed.
+    /// Run a hook. Without a program the hook fails.
     Hook { ticket: Ticket, program: Option<Arc<HookProgram>>, hook_input: Box<HookInput> },
-    /// Deliver a notification; in the first of these terminals that is there, or on the desktop of these processes if the
-    /// hub's own does not work. A popup can answer the prompt.
+    /// Deliver a notification, in the first of these terminals that exists, or on the desktop of these processes if the hub's own
+    /// session bus does not work. The popup can answer the prompt.
     Deliver {
         delivery: Box<Delivery>,
         terminals: Vec<Terminal>,
         callers: Vec<u32>,
         prompt: Option<Box<PromptContent>>,
     },
-    /// Give the answer that the person gave with the popup of a notification.
+    /// Pass on the person's answer in a popup.
     Answer { id: MessageId, asked: Asked, answer: PopupAnswer },
-    /// Withdraw what was shown of a notification, and stop what is being delivered of it.
+    /// Withdraw a notification from where it is shown, and stop its deliveries.
     Withdraw(MessageId),
-    /// Use another setup of the delivery channels: the settings changed.
+    /// Use another setup of the delivery channels, because the settings changed.
     UpdateSetup(Arc<DeliverySetup>),
     /// Set a mark in a terminal's title, or remove it.
     ChangeTitle(TitleMarkChange),
-    /// Let tmux select a pane: one where a notification rang, or one around it, of which nothing is told.
+    /// Let tmux select a pane. Without an `id`, it is a pane around another one, and its result is not reported.
     FocusPane { id: Option<MessageId>, pane: TmuxPane },
-    /// Do what is due for the journal. `LoopEvent::JournalMaintained` tells what came of it.
+    /// Maintain the journal. `LoopEvent::JournalMaintained` has the result.
     MaintainJournal { tasks: JournalTasks, ids: IdSource },
 }
 
-/// What a delivery did.
+/// The result of a delivery.
 #[derive(Debug, PartialEq)]
 pub(crate) struct DeliveryReport {
-    /// In words.
     pub(crate) result: Result<String, String>,
-    /// Where the desktop shows it.
+    /// The popup on the desktop.
     pub(crate) popup: Option<DisplayedPopup>,
     /// Terminals that turned out to be closed.
     pub(crate) closed: Vec<SurfaceId>,
@@ -170,15 +169,15 @@ impl DeliveryReport {
     }
 }
 
-/// What other threads send to the loop.
+/// An input of the loop from other threads.
 #[derive(Debug)]
 pub(crate) enum Input {
     /// Something happened.
     Event(LoopEvent),
-    /// A client asks for something.
+    /// A request of a client.
     Request {
         connection: ConnectionId,
-        /// The process that connected, if it has a number here.
+        /// The process that connected, if it has a pid in this namespace.
         peer: Option<u32>,
         method: String,
         params: Value,
@@ -190,42 +189,43 @@ pub(crate) enum Input {
 #[derive(Debug)]
 pub(crate) struct Answered {
     pub(crate) reply: Reply,
-    /// About how many of the messages that were in the journal before the request the answer does not take into account.
+    /// The approximate number of messages that were in the journal before the request and that the answer does not take into
+    /// account.
     pub(crate) behind: u64,
 }
 
-/// What a connection does about an answer.
+/// What a connection does to answer its client.
 #[derive(Debug)]
 pub(crate) enum Reply {
     /// Writes it.
     Result(Result<Value, ApiError>),
-    /// Writes these, as they are shown on the socket.
+    /// Formats and writes these.
     Notifications { rows: Vec<ListedNotification>, clock: Clock },
-    /// Lets tmux select a pane, and says what came of it; see [`Answer::Focus`].
+    /// Lets tmux select a pane, and writes the result; see [`Answer::Focus`].
     Focus { pane: TmuxPane, opening: Option<(MessageId, Value)> },
-    /// Asks the desktop; see [`Answer::Environment`].
+    /// Adds the state of the desktop; see [`Answer::Environment`].
     Environment { environment: Value, offered: Option<String> },
     /// Writes events until the connection ends.
     Subscribed(Subscription),
-    /// Is a host from now on: writes these lines, also between answers. They end if it does not keep up.
+    /// Becomes a host: writes these lines, also between answers. The channel closes if the host does not keep up.
     Attached(mpsc::Receiver<Vec<u8>>),
 }
 
-/// What came of a watch.
+/// The result of a watch's command.
 #[derive(Debug)]
 pub(crate) struct WatchOutcome {
-    /// Which file changed.
+    /// The file that changed.
     pub(crate) path: PathBuf,
     /// The command, as the person wrote it.
     pub(crate) command: String,
-    /// The agent that is to be told.
+    /// The agent that receives the result.
     pub(crate) agent: Option<String>,
-    /// What it printed, or why it failed.
+    /// The output, or the reason of the failure.
     pub(crate) result: Result<String, String>,
 }
 
 impl WatchOutcome {
-    /// What the footer says of it.
+    /// The text for the footer.
     pub(crate) fn words(&self) -> String {
         let name = self.path.file_name().unwrap_or_else(|| Path::new("?").as_os_str()).to_string_lossy();
         let what = match &self.result {

@@ -18,19 +18,19 @@ use crate::socket::requests::Request;
 use crate::state::{HubState, RandomSource, Settings, TimeSource};
 use crate::view;
 
-/// The connection on which all requests come.
+/// The connection of all requests.
 const CONNECTION: ConnectionId = ConnectionId(1);
-/// How far the clock goes on while a request waits. One that asks a host to go to a surface waits for 5 s.
+/// How far the clock advances while a request waits. A focus request to a host waits for 2 s.
 const WAIT: Duration = Duration::from_secs(2);
-/// A request is answered after fewer waits than this.
+/// The most waits for an answer.
 const MAX_WAITS: usize = 10;
 
-/// What a hub does with the lines of one client. Deliveries succeed at once, and nothing is shown.
+/// A hub that handles the lines of one client. Deliveries succeed at once, and nothing is shown.
 #[doc(hidden)]
 pub struct OfflineHub {
     state: HubState,
     clock: Clock,
-    /// How far its clock is ahead of the system's.
+    /// How far the simulated clock is ahead of the system's.
     ahead: Duration,
     requests: u64,
     sent: Vec<Vec<u8>>,
@@ -38,7 +38,7 @@ pub struct OfflineHub {
 }
 
 impl OfflineHub {
-    /// A hub with the files of a home and without settings.
+    /// Opens a hub with the files of a home and default settings.
     pub fn open(home: &Home) -> Result<Self, Error> {
         let files = (Journal::open(home)?, HubStore::open(home)?);
         let (settings, clock) = (Settings::read(Environment::default(), home), Clock::local());
@@ -52,7 +52,7 @@ impl OfflineHub {
         Ok(hub)
     }
 
-    /// The lines in these pieces of a stream. `None` if one of them is too long.
+    /// Splits the pieces of a stream into lines. Returns `None` if a line is too long.
     pub fn lines<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Option<Vec<Vec<u8>>> {
         let (mut buffer, mut lines) = (LineBuffer::default(), Vec::new());
         for piece in pieces {
@@ -64,7 +64,7 @@ impl OfflineHub {
         Some(lines)
     }
 
-    /// Everything that is sent because of a request. The answer comes last; `None` if there is none.
+    /// Handles a request. Returns everything that is sent because of it, the answer last, or `None` if there is no answer.
     pub fn answer(&mut self, line: &[u8]) -> Option<Vec<Vec<u8>>> {
         let request = match read_request(line) {
             Ok(request) => request,
@@ -85,7 +85,7 @@ impl OfflineHub {
         Now { mono: now.mono + self.ahead, wall_ms: now.wall_ms + ahead_ms, ..now }
     }
 
-    /// The answer to a request. An error is a value here, too.
+    /// Handles a request. An error is returned as a value, too.
     fn handle(&mut self, request: Request) -> Option<Value> {
         self.requests += 1;
         let id = RequestId(self.requests);

@@ -1,4 +1,4 @@
-//! The end of a process that is not our child.
+//! Waits for the end of processes that are not children of the hub.
 
 use std::os::fd::OwnedFd;
 use std::time::Duration;
@@ -7,14 +7,14 @@ use ringer_journal::ProcessStat;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-/// How often a process is looked at where the system cannot tell of its end.
+/// Polling interval where the system cannot report the end of a process.
 const LOOK_EVERY: Duration =
     if cfg!(target_os = "linux") { Duration::from_mins(1) } else { Duration::from_secs(10) };
 
-/// Waits until the process of that number, which began at that time, has ended.
+/// Waits until the process that started at `started` has ended.
 pub(crate) async fn ended(pid: u32, started: u64) {
     let handle = handle(pid);
-    // Only now: pids are used again, and the handle would be that of another process.
+    // Checked after opening the handle: pids are reused, so the handle could belong to another process.
     if began(pid) != Some(started) {
         return;
     }
@@ -35,7 +35,7 @@ pub(crate) async fn ended(pid: u32, started: u64) {
     }
 }
 
-/// Becomes readable when the process ends.
+/// A pidfd, which becomes readable when the process ends.
 #[cfg(target_os = "linux")]
 fn handle(pid: u32) -> Option<OwnedFd> {
     use rustix::process::{Pid, PidfdFlags, pidfd_open};
@@ -43,13 +43,13 @@ fn handle(pid: u32) -> Option<OwnedFd> {
     number.and_then(|pid| pidfd_open(pid, PidfdFlags::NONBLOCK).ok())
 }
 
-/// Elsewhere there is no such thing; the process is looked at now and then.
+/// Other systems have no pidfd, so the process is polled.
 #[cfg(not(target_os = "linux"))]
 fn handle(_pid: u32) -> Option<OwnedFd> {
     None
 }
 
-/// When a process began.
+/// The start of a process in clock ticks.
 fn began(pid: u32) -> Option<u64> {
     ProcessStat::of(pid).map(|stat| stat.started)
 }

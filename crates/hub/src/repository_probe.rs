@@ -1,7 +1,7 @@
-//! Probes repositories on a disposable thread: a look at a directory on NFS or FUSE can block for ever.
+//! Probes repositories on a disposable thread, because access to a directory on NFS or FUSE can block forever.
 //!
-//! A probe that misses its deadline is abandoned: its thread ends when the system lets go of it, its directory is left alone
-//! for a minute, and the next probe gets another thread. At most eight threads may hang.
+//! A probe that misses its deadline is abandoned: its thread ends when the system call returns, its directory is left alone for a
+//! minute, and the next probe gets another thread. At most eight threads may hang.
 
 use std::collections::VecDeque;
 use std::io;
@@ -18,62 +18,60 @@ use tokio::sync::mpsc;
 use crate::log::Log;
 use ringer_config::{REPOSITORY_FILE, load_repository};
 
-/// How long a probe may take for everything it was asked at once.
+/// Deadline of a probe with all its targets.
 pub(crate) const PROBE_TIMEOUT: Duration = Duration::from_millis(500);
-/// How long a directory that hung is left alone, at least; and for as long as its thread hangs.
+/// How long a directory that hung is left alone. Longer if its thread still hangs.
 const RETRY_HUNG_AFTER: Duration = Duration::from_mins(1);
-/// Threads that may hang. With this many, no repository is probed until one of them returns. Eight, because each holds
-/// a stack, and one dead network share usually hangs one or two.
+/// The most threads that may hang. Then no repository is probed until one of them returns. Eight, because each holds a stack, and
+/// one dead network share usually hangs one or two.
 const MAX_HUNG: usize = 8;
 
-/// A repository's own settings, as they were found.
+/// The settings file of a repository.
 #[derive(Debug)]
 pub(crate) struct RepositorySettings {
-    /// The worktree they lie in.
+    /// The worktree.
     pub(crate) root: PathBuf,
-    /// The stamp of their file.
     stamp: FileStamp,
-    /// What they say.
     pub(crate) settings: ringer_config::RepositorySettings,
 }
 
 impl RepositorySettings {
-    /// The settings at a root, if there are any.
+    /// Reads the settings of a worktree, if it has any.
     pub(crate) fn read(root: &Path, home: Option<&Path>) -> Option<Self> {
         let stamp = file_stamp(&root.join(REPOSITORY_FILE))?;
-        // A broken file of a repository sets nothing; `ringer config check` says what is wrong with it.
+        // A broken file sets nothing; `ringer config check` reports the error.
         let settings = load_repository(root, home).unwrap_or_default();
         Some(Self { root: root.to_owned(), stamp, settings })
     }
 
-    /// Whether nothing changed since they were read.
+    /// Returns true if the file is unchanged.
     fn holds(&self) -> bool {
         file_stamp(&self.root.join(REPOSITORY_FILE)) == Some(self.stamp)
     }
 
-    /// Whether these were read from the same file, unchanged.
+    /// Returns true if both were read from the same, unchanged file.
     pub(crate) fn is_same_file(&self, other: &Self) -> bool {
         self.root == other.root && self.stamp == other.stamp
     }
 }
 
-/// What to look at, and what was found there before.
+/// A target to probe, with the result of the last probe.
 #[derive(Debug, Clone)]
 pub(crate) enum ProbeTarget {
     /// The repository around a directory.
     Around { scope: String, cwd: String, known: Option<Arc<RepositorySettings>> },
-    /// A worktree that is known.
+    /// A known worktree.
     Known { scope: String, own: Arc<RepositorySettings> },
 }
 
-/// What there is.
+/// The result of a probe.
 #[derive(Debug, Clone)]
 pub(crate) enum ProbeResult {
     /// No repository.
     NoRepository,
-    /// A repository that sets nothing.
+    /// A repository without settings.
     NoSettings,
-    /// A repository with settings: the known ones, if they are still the same.
+    /// A repository with settings. These are the known ones if the file is unchanged.
     Settings(Arc<RepositorySettings>),
 }
 
@@ -91,12 +89,12 @@ impl ProbeTarget {
         }
     }
 
-    /// Whether it is the one around this directory.
+    /// Returns true if this is the target around this directory.
     pub(crate) fn is_around(&self, in_scope: &str, directory: &str) -> bool {
         matches!(self, Self::Around { scope, cwd, .. } if scope == in_scope && cwd == directory)
     }
 
-    /// Looks at it, however long that takes. `home` is what `~` means in the settings.
+    /// Probes the target; this may block. `home` is the value of `~` in the settings.
     fn look(&self, home: Option<&Path>) -> ProbeResult {
         let (root, known) = match self {
             Self::Around { cwd, known, .. } => match Repository::around(cwd.as_ref()) {
@@ -111,7 +109,7 @@ impl ProbeTarget {
     }
 }
 
-/// The thread that probes, and those that hang.
+/// The thread that probes, and the threads that hang.
 #[derive(Debug)]
 pub(crate) struct RepositoryProber {
     home: Option<PathBuf>,
@@ -121,7 +119,7 @@ pub(crate) struct RepositoryProber {
     hung: Vec<HungProber>,
 }
 
-/// A thread that waits for requests, and ends when there can be none any more.
+/// A thread that waits for requests and ends when their sender is dropped.
 #[derive(Debug)]
 struct Prober {
     requests: SyncSender<ProbeRequest>,
@@ -134,7 +132,7 @@ struct ProbeRequest {
     answers: mpsc::Sender<ProbeResult>,
 }
 
-/// A thread that has not come back.
+/// A thread that hangs.
 #[derive(Debug)]
 struct HungProber {
     path: PathBuf,
@@ -145,7 +143,7 @@ struct HungProber {
 /// A probe in flight.
 #[derive(Debug)]
 pub(crate) struct RunningProbe {
-    /// What was not looked at yet; the thread is at the first of them.
+    /// The targets that are not probed yet. The thread is at the first one.
     left: VecDeque<ProbeTarget>,
     found: Vec<(ProbeTarget, ProbeResult)>,
     answers: mpsc::Receiver<ProbeResult>,
@@ -158,7 +156,7 @@ impl RepositoryProber {
         Self { home, log, ready: None, hung: Vec::new() }
     }
 
-    /// Starts a probe of these. `None` if there is nothing to look at, or no thread to do it.
+    /// Starts a probe. Returns `None` if there is nothing to probe, or no thread for it.
     pub(crate) fn send(
         &mut self,
         targets: impl IntoIterator<Item = ProbeTarget>,
@@ -183,7 +181,7 @@ impl RepositoryProber {
         Some(RunningProbe { left, found: Vec::new(), answers, deadline: now + PROBE_TIMEOUT })
     }
 
-    /// A probe is over. Gives what was found, and what was behind a directory that hangs.
+    /// Ends a probe. Returns its results, and the targets behind a directory that hangs.
     pub(crate) fn end(
         &mut self,
         mut probe: RunningProbe,
@@ -195,7 +193,7 @@ impl RepositoryProber {
         if let Some(target) = probe.left.pop_front() {
             let path = target.path().to_owned();
             self.log.line(format!("{} does not answer: going on without its settings", path.display()));
-            // It gets no more requests, so it ends when it is back.
+            // The thread gets no more requests, so it ends once it returns.
             let alive = self.ready.take().map(|prober| prober.alive).unwrap_or_default();
             self.hung.push(HungProber { path, until: now + RETRY_HUNG_AFTER, alive });
             if self.are_too_many_hung() {
@@ -218,7 +216,7 @@ impl HungProber {
 
 impl Prober {
     fn spawn(home: Option<PathBuf>) -> io::Result<Self> {
-        // Only one question is ever under way.
+        // At most one request is in flight.
         let (requests, requested) = sync_channel(1);
         let life = Arc::new(());
         let alive = Arc::downgrade(&life);
@@ -233,7 +231,7 @@ impl Prober {
 fn serve(requested: &Receiver<ProbeRequest>, home: Option<&Path>) {
     for ProbeRequest { targets, answers } in requested {
         for target in targets {
-            // There is room for all; if the receiver is gone, this thread hung and was given up.
+            // The channel has room for all answers. If the receiver is gone, this thread hung and was abandoned.
             if answers.try_send(target.look(home)).is_err() {
                 return;
             }
@@ -242,7 +240,7 @@ fn serve(requested: &Receiver<ProbeRequest>, home: Option<&Path>) {
 }
 
 impl RunningProbe {
-    /// Waits until everything was looked at, or cannot be. Loses nothing if it is not waited for to the end.
+    /// Waits until all targets are probed or the thread is gone. Cancel safe.
     pub(crate) async fn finished(&mut self) {
         while !self.left.is_empty()
             && let Some(result) = self.answers.recv().await
@@ -256,7 +254,7 @@ impl RunningProbe {
     }
 }
 
-// Directories that hang are made with Linux's own calls.
+// The tests create hanging directories with Linux's own calls.
 #[cfg(test)]
 #[cfg(target_os = "linux")]
 mod tests {
@@ -272,8 +270,7 @@ mod tests {
         RepositoryProber::new(None, Log::new(directory.join("hub.log"), false))
     }
 
-    /// A repository, and a directory in it.
-    /// For the first of several targets on a busy machine; the second one hangs in any case.
+    /// Enough for the first of several targets on a busy machine. The second one hangs in any case.
     const LONG_ENOUGH: Duration = Duration::from_secs(3);
 
     fn repository(directory: &Path, name: &str) -> PathBuf {
@@ -295,7 +292,7 @@ mod tests {
         ProbeTarget::Around { scope: "0a0a0a0a".to_owned(), cwd, known: known.cloned() }
     }
 
-    /// Sends a prober to these, and waits until it is back, or for so long.
+    /// Probes these targets, and waits for at most `within`.
     async fn ask(
         pool: &mut RepositoryProber,
         targets: Vec<ProbeTarget>,
@@ -342,7 +339,7 @@ mod tests {
         let known = ProbeTarget::Known { scope: "0a0a0a0a".to_owned(), own: Arc::clone(first) };
         let second = look_at(&mut pool, known.clone()).await;
         assert_eq!(own(&second).settings.hooks[0].id, "second!");
-        // A worktree that has gone is no part of the repository around it.
+        // A removed worktree is not part of the repository around it.
         repository(directory.path(), ".");
         set(directory.path(), "above");
         fs::remove_dir_all(&root).unwrap();
@@ -392,7 +389,7 @@ mod tests {
         );
         let later = NOW + RETRY_HUNG_AFTER * 2;
         assert!(pool.send([around(&hanging.path(), None)], later).is_none(), "it is still out there");
-        // It comes back, and goes nowhere else.
+        // The thread ends once its directory answers.
         let alive = pool.hung[0].alive.clone();
         let path = hanging.path();
         hanging.release();

@@ -1,4 +1,4 @@
-//! Tells the loop at once that the person's settings changed. Without it, that is noticed with the next message.
+//! Reports changes of the person's settings to the loop at once. Otherwise the loop notices them with the next message.
 
 use std::path::{Path, PathBuf};
 
@@ -8,17 +8,17 @@ use tokio::task::spawn_blocking;
 use crate::message::{Input, LoopEvent};
 use crate::watch::Changes;
 
-/// Watches the file, and what it is a link to, until the loop ends or the system tells of no changes.
+/// Watches the file and the target of its symlink, until the loop ends or the system cannot watch files.
 pub(crate) async fn report(path: PathBuf, inputs: mpsc::Sender<Input>) -> Option<()> {
     loop {
         let (watched, mut changes) = begin(&path).await?;
-        // It may have changed before it was watched.
+        // The file may have changed before it was watched.
         inputs.send(Input::Event(LoopEvent::SettingsChanged)).await.ok()?;
         loop {
             let paths = changes.next().await?;
             if paths.iter().any(|path| watched.contains(path)) {
                 inputs.send(Input::Event(LoopEvent::SettingsChanged)).await.ok()?;
-                // It may be a link to another file now, or its directory may be there now.
+                // The file may be a symlink to another file now, or its directory may exist now.
                 if files(path.clone()).await? != watched {
                     break;
                 }
@@ -27,12 +27,12 @@ pub(crate) async fn report(path: PathBuf, inputs: mpsc::Sender<Input>) -> Option
     }
 }
 
-/// A directory may hang, so another thread looks at it.
+/// Starts to watch. A directory may hang, so another thread looks at it.
 async fn begin(path: &Path) -> Option<(Vec<PathBuf>, Changes)> {
     let mut watched = files(path.to_owned()).await?;
     loop {
         let changes = Changes::begin(watched.iter())?;
-        // A directory may have been made in between.
+        // A directory may have been created in between.
         let now = files(path.to_owned()).await?;
         if now == watched {
             return Some((watched, changes));
@@ -41,8 +41,8 @@ async fn begin(path: &Path) -> Option<(Vec<PathBuf>, Changes)> {
     }
 }
 
-/// The files whose changes count: the file, what it is a link to, and, as long as its directory is not there, the first of the
-/// directories above it that is not there either.
+/// The paths to watch: the file, the target of its symlink and, if its directory is missing, the topmost missing directory above
+/// it.
 async fn files(path: PathBuf) -> Option<Vec<PathBuf>> {
     let look = move || {
         let target = path.canonicalize().ok().filter(|target| *target != path);
@@ -78,7 +78,7 @@ mod tests {
         told(1).await;
         for made in [home.path().join(".config"), directory.clone()] {
             fs::create_dir(made).unwrap();
-            // Of the change, and because something may have come before the next one was watched.
+            // One report for the change, and one because the file may have changed before it was watched again.
             told(2).await;
         }
         fs::write(directory.join("config.toml"), "").unwrap();

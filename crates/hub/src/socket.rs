@@ -1,4 +1,4 @@
-//! The hub's socket: connections, requests, and the events that clients follow.
+//! The hub's socket: connections, requests and event subscriptions.
 
 pub(crate) mod lines;
 pub(crate) mod params;

@@ -1,9 +1,8 @@
-//! The hub's state, and what it does with everything that happens.
+//! The hub's state, and the handling of all events.
 //!
-//! [`HubState`] has no channel and no runtime, and the time comes with each event: [`HubState::handle`] takes a moment and an
-//! event and gives actions. It does touch the person's files (journal, hub store, settings), which may take time;
-//! [`TimeSource`] says what the time is then. Each part of the state is a type of its own with private
-//! fields; this module and the files below it put the parts together.
+//! [`HubState`] has no channels and no runtime. [`HubState::handle`] takes the current time and an event, and returns actions. It
+//! does use the person's files (journal, hub store, settings), which may take time; [`TimeSource`] says what time it is
+//! afterwards. Each part of the state is a type with private fields; this module and its submodules put the parts together.
 
 mod agent_events;
 mod agents;
@@ -61,7 +60,7 @@ use ringer_ipc::host::{Extension, PlugIns};
 pub(crate) use settings::Settings;
 pub use settings::trust_file;
 
-/// Everything the hub knows.
+/// The complete state of the hub.
 pub(crate) struct HubState {
     journal: Journal,
     spool_lock: SpoolLock,
@@ -72,7 +71,7 @@ pub(crate) struct HubState {
     deliveries: Deliveries,
     surfaces: Surfaces,
     title_marks: TitleMarks,
-    /// Changes of titles that are tried once the marks are written: a hub that ends in between would leave a mark for ever.
+    /// Title changes that start once the marks are stored. A hub that ended in between would leave a mark forever.
     title_changes: Vec<TitleMarkChange>,
     agents: AgentTracker,
     settings: Settings,
@@ -81,22 +80,22 @@ pub(crate) struct HubState {
     heard_reports: HeardReports,
     maintenance: Maintenance,
     problems: Problems,
-    /// What the indicators say, by key.
+    /// The texts of the indicators, by key.
     indicators: BTreeMap<String, String>,
-    /// For the times in answers; it is never asked for the present.
+    /// Formats the times in answers. Never used to read the current time.
     clock: Clock,
     time: TimeSource,
     random: RandomSource,
-    /// What is to be done because of the event that is handled now.
+    /// The actions of the event that is being handled.
     actions: Vec<Action>,
 }
 
-/// What the time is after something that may have taken long: waiting for a lock, writing to a disk.
+/// The clock to read after an operation that may have taken long, such as waiting for a lock or writing to a disk.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum TimeSource {
     /// The system's monotonic clock.
     System,
-    /// The moment of the event that is handled: nothing takes time.
+    /// The time of the current event: nothing takes time.
     #[cfg(test)]
     Simulated,
 }
@@ -111,12 +110,12 @@ impl TimeSource {
     }
 }
 
-/// Where random bytes come from.
+/// The source of random bytes.
 #[derive(Debug)]
 pub(crate) enum RandomSource {
-    /// The system.
+    /// The system's.
     System,
-    /// A seed, for runs that can be repeated.
+    /// A seed, for reproducible runs.
     #[cfg(test)]
     Seeded(u64),
 }
@@ -137,7 +136,7 @@ impl RandomSource {
     }
 }
 
-/// Tells an extension what of the settings is for it.
+/// Passes an extension its part of the settings.
 fn set_extension(extension: &mut dyn Extension, config: &Config) {
     extension.set_one_pane(config.tmux.one_pane);
     // With `always`, the hub marks the titles of all terminals itself.
@@ -148,7 +147,7 @@ fn set_extension(extension: &mut dyn Extension, config: &Config) {
 }
 
 impl HubState {
-    /// Goes on where the last hub stopped; [`HubState::recover`] is called next.
+    /// Continues where the last hub stopped. [`HubState::recover`] must be called next.
     pub(crate) fn new(
         (mut journal, mut store): (Journal, HubStore),
         spool_lock: SpoolLock,
@@ -189,11 +188,11 @@ impl HubState {
         })
     }
 
-    /// Handles what happened. Gives what is to be done about it.
+    /// Handles an event. Returns the actions to perform.
     pub(crate) fn handle(&mut self, now: Now, event: LoopEvent) -> Vec<Action> {
         match event {
             LoopEvent::HookAnswered { ticket, answer } => {
-                // The next hook is ordered because of this answer, and may not be trusted any more.
+                // The answer may order the next hook, which may no longer be trusted.
                 self.reload_settings(now);
                 self.decide(now, Event::HookAnswered { ticket, answer });
                 self.ingest.schedule();
@@ -225,7 +224,7 @@ impl HubState {
             LoopEvent::Probed(results) => self.ingest_probed(now, &results),
             LoopEvent::JournalMaintained(done) => self.journal_maintained(done),
             LoopEvent::Request { id, request } => {
-                // What the client sent before is in the journal by now, and counts for the answer.
+                // Messages that the client sent earlier are in the journal by now, and count for the answer.
                 let up_to = self.journal.last_seq().unwrap_or(i64::MAX);
                 self.requests.add(id, request, up_to, now.mono);
                 self.ingest.schedule();
@@ -240,7 +239,7 @@ impl HubState {
         self.take_actions()
     }
 
-    /// Time has passed.
+    /// Handles deadlines that have passed.
     pub(crate) fn tick(&mut self, now: Now) -> Vec<Action> {
         if self.agents.is_due(now.mono) {
             self.tick_agents(now);
@@ -255,23 +254,23 @@ impl HubState {
         self.take_actions()
     }
 
-    /// There is something new in the journal.
+    /// Records that the journal may have new messages.
     pub(crate) fn schedule_read(&mut self) {
         self.ingest.schedule();
     }
 
-    /// Whether [`HubState::read_journal`] has something to do now.
+    /// Returns true if [`HubState::read_journal`] has something to do now.
     pub(crate) fn has_work(&self, now: Duration) -> bool {
         self.can_read(now) || !self.requests.is_empty()
     }
 
-    /// Whether there is more in the journal, and nothing keeps the hub from reading it; or a mark that was read is not
-    /// applied to all of its notifications yet.
+    /// Returns true if the journal has more messages and nothing keeps the hub from reading them, or if a mark that was read is
+    /// not yet applied to all its notifications.
     pub(crate) fn can_read(&self, now: Duration) -> bool {
         self.can_continue_marks(now) || (self.ingest.can_read(now) && self.has_room())
     }
 
-    /// Not while the store cannot be written: what is marked would be in memory only.
+    /// Returns false while the store cannot be written, because the marks would be in memory only.
     fn can_continue_marks(&self, now: Duration) -> bool {
         self.notifications.has_unfinished_marks() && !self.ingest.is_paused(now)
     }
@@ -280,7 +279,7 @@ impl HubState {
         self.notifications.has_room() && !self.deliveries.is_full()
     }
 
-    /// When something has to be done, besides reading the journal.
+    /// Returns the next deadline, apart from reading the journal.
     pub(crate) fn next_deadline(&self, now: Now) -> Option<Duration> {
         [
             self.notifications.next_deadline(now),
@@ -297,8 +296,8 @@ impl HubState {
         .min()
     }
 
-    /// Whether the hub may end. An agent that works may get stuck, one that is done may wait for its person, what is snoozed
-    /// comes back or escalates, and a person who was away is told what came.
+    /// Returns true if the hub may end. A working agent may get stuck, a finished one may wait for its person, a snoozed
+    /// notification returns or escalates, and a person who was away gets a digest.
     pub(crate) fn is_idle(&self, now: Duration) -> bool {
         let waits = self.ingest.is_busy()
             || self.can_read(now)
@@ -311,12 +310,11 @@ impl HubState {
         self.notifications.undecided() == 0 && !waits && self.deliveries.count() == 0
     }
 
-    /// How far the journal is read.
+    /// Returns the position in the journal.
     pub(crate) fn position(&self) -> &ReadPosition {
         self.ingest.position()
     }
 
-    /// The home of this hub.
     pub(crate) fn home(&self) -> &ringer_journal::Home {
         self.journal.home()
     }
@@ -337,25 +335,25 @@ impl HubState {
         self.act(Action::Log(line.into()));
     }
 
-    /// What ids are made of.
+    /// The source of a new id.
     fn ids(&mut self, now: Now) -> IdSource {
         IdSource { unix_ms: now.wall_ms, random: self.random.next() }
     }
 
-    /// Lets the engine decide about an event, and executes what it orders.
+    /// Lets the engine decide about an event, and executes its orders.
     fn decide(&mut self, now: Now, event: Event) {
         let orders = self.notifications.handle(now, event);
         self.execute_orders(now, orders);
     }
 
-    /// Looks whether the settings changed, once a second at most.
+    /// Checks for changed settings, at most once a second.
     fn check_settings(&mut self, now: Now) {
         if self.settings.take_check(now.mono) {
             self.reload_settings(now);
         }
     }
 
-    /// Reads the person's settings again if they changed.
+    /// Reloads the person's settings if they changed.
     fn reload_settings(&mut self, now: Now) {
         let Some(observations) = self.settings.refresh() else { return };
         self.apply_settings(now);
@@ -385,7 +383,7 @@ impl HubState {
         self.check_settings_problems(now);
     }
 
-    /// A delivery is over.
+    /// Handles the end of a delivery.
     fn delivered(
         &mut self,
         now: Now,

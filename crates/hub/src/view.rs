@@ -1,4 +1,4 @@
-//! Things as they are shown on the socket.
+//! The JSON forms of answers on the socket.
 
 use ringer_core::Engine;
 use ringer_core::attention::{AwayPeriod, Badge, Digest, ReadBy, Record, TrailStep};
@@ -18,7 +18,7 @@ struct NotificationView<'a> {
     short_id: Option<&'a str>,
     ts: String,
     from: &'a str,
-    /// Where it happened, in short, if an agent's client reported it.
+    /// A short label of the place, if an agent's client reported one.
     label: Option<&'a str>,
     kind: &'static str,
     title: Option<&'a str>,
@@ -29,31 +29,31 @@ struct NotificationView<'a> {
     scope: &'a str,
     is_read: bool,
     is_open: bool,
-    /// What made it read, or ended it.
+    /// The reason why it is read or resolved.
     #[serde(skip_serializing_if = "Option::is_none")]
     read_by: Option<&'static str>,
-    /// When it comes back, if it is snoozed.
+    /// When it returns, if it is snoozed.
     #[serde(skip_serializing_if = "Option::is_none")]
     snoozed_until: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     question_id: Option<&'a str>,
 }
 
-/// A notification of the list, with its short id there.
+/// A notification of the list with its short id.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ListedNotification {
     /// The notification.
     pub record: Record,
-    /// What a person can type for its id.
+    /// A short form of the id for people to type.
     pub short_id: Option<String>,
 }
 
-/// These notifications.
+/// Formats notifications.
 pub fn notifications(rows: &[ListedNotification], clock: &Clock) -> Value {
     rows.iter().map(|row| notification(&row.record, row.short_id.as_deref(), clock)).collect()
 }
 
-/// A notification. Its short id is that of the list it is in.
+/// Formats a notification. Short ids belong to the list that contains it.
 pub fn notification(record: &Record, short_id: Option<&str>, clock: &Clock) -> Value {
     json!(NotificationView {
         id: record.id.as_str(),
@@ -76,7 +76,7 @@ pub fn notification(record: &Record, short_id: Option<&str>, clock: &Clock) -> V
     })
 }
 
-/// A mute that the person asked for, as `ringer mute --list --json` prints it.
+/// Formats a mute, as `ringer mute --list --json` prints it.
 pub fn mute(mute: &RequestedMute, clock: &Clock) -> Value {
     let (agent, workspace) = match &mute.target {
         MuteTarget::All => (None, None),
@@ -93,18 +93,18 @@ pub fn mute(mute: &RequestedMute, clock: &Clock) -> Value {
     })
 }
 
-/// Notifications that a digest lists; the counts are of all.
+/// The most notifications that a digest lists. Its counts include all.
 const MAX_IN_DIGEST: usize = 1000;
-/// How far back a digest goes if it is not known when the person was away.
+/// How far back a digest goes if it is unknown when the person was away.
 const DIGEST_MS: i64 = 24 * 60 * 60 * 1000;
 
-/// Since when a digest is: the moment that was asked for, or when the person last went away, or a day ago.
+/// Returns the start of a digest: the requested time, or when the person last went away, or a day ago.
 pub fn digest_since(asked_ms: Option<i64>, away: Option<AwayPeriod>, now_ms: i64) -> i64 {
     let away = || away.map(|away| away.since_ms);
     asked_ms.or_else(away).unwrap_or_else(|| now_ms.saturating_sub(DIGEST_MS))
 }
 
-/// A digest, as `ringer digest --json` prints it: the most urgent first, then the oldest.
+/// Formats a digest, as `ringer digest --json` prints it: the most urgent first, then the oldest.
 pub fn digest(
     since_ms: i64,
     mut records: Vec<&Record>,
@@ -126,12 +126,12 @@ pub fn digest(
     })
 }
 
-/// A step of a trail.
+/// Formats a step of a trail.
 pub fn step(step: &TrailStep, clock: &Clock) -> Value {
     json!({ "ts": clock.stamp(step.unix_ms), "text": step.cause.to_string(), "cause": step.cause })
 }
 
-/// A workspace, with its number, its latest line and how many surfaces hosts have in it.
+/// Formats a workspace, with its badge, its latest text and the number of its surfaces.
 pub(crate) fn workspace(engine: &Engine, id: &WorkspaceId, surfaces: usize) -> Value {
     let attention = engine.attention();
     let Badge(badge) = attention.badge(id);
@@ -146,7 +146,7 @@ pub(crate) fn workspace(engine: &Engine, id: &WorkspaceId, surfaces: usize) -> V
     })
 }
 
-/// What came of going to a place.
+/// Formats the result of a focus attempt.
 pub(crate) fn focus(result: Result<String, Unreachable>) -> Value {
     match result {
         Ok(host) => json!({ "focused": true, "host": host }),
@@ -157,8 +157,7 @@ pub(crate) fn focus(result: Result<String, Unreachable>) -> Value {
     }
 }
 
-/// A notification that is to be opened. For a jump, with how many before it were passed over, because the person cannot be
-/// brought to them.
+/// Formats a notification to open. For a jump, `passed_over` is the number of more urgent ones whose places are not reachable.
 pub(crate) fn opening(notification: &Value, passed_over: Option<usize>) -> Value {
     let mut opening = json!({ "notification": notification });
     if let Some(passed_over) = passed_over {
@@ -167,7 +166,7 @@ pub(crate) fn opening(notification: &Value, passed_over: Option<usize>) -> Value
     opening
 }
 
-/// The same, and what came of going to where it rang.
+/// Adds the result of the focus attempt.
 pub(crate) fn opened(opening: &Value, focus: &Value) -> Value {
     let mut opened = opening.clone();
     opened["focus"] = focus.clone();

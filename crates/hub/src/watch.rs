@@ -1,4 +1,4 @@
-//! File watches: when a file changes, a command runs, and what came of it is told.
+//! File watches: run a command when a file changes, and report its result.
 
 #[cfg(target_os = "linux")]
 mod inotify;
@@ -24,15 +24,15 @@ pub(crate) use inotify::Changes;
 #[cfg(not(target_os = "linux"))]
 use poll::Changes;
 
-/// A file is often written in several steps; what follows within this belongs to one change.
+/// A file is often written in several steps. Changes within this time count as one.
 const SETTLE: Duration = Duration::from_millis(200);
-/// What a command may print; more of it is not told.
+/// The most output of a command, in bytes. The rest is cut off.
 const MAX_OUTPUT: usize = 64 * 1024;
 
-/// How long the loop waits until files are watched, so that no change after that is missed. It takes microseconds, unless a
-/// directory hangs; that one is watched when it answers, and as long as it hangs the loop does not wait again.
+/// How long the loop waits until files are watched, so that no later change is missed. This takes microseconds, unless a
+/// directory hangs. That directory is watched once it answers, and the loop does not wait again while it hangs.
 const START_WITHIN: Duration = Duration::from_millis(250);
-/// Threads that may hang at directories. With more, other watches do not begin until one of them answers.
+/// The most threads that hang on directories. Then no other watch starts until one of them returns.
 const MAX_HUNG: usize = 8;
 
 /// Watches files until it is dropped.
@@ -42,7 +42,7 @@ pub(crate) struct Watcher {
     task: tokio::task::JoinHandle<()>,
 }
 
-/// Other watches, on their way to the task.
+/// New watches for the task.
 #[derive(Debug, Default)]
 struct Next {
     shared: Mutex<Shared>,
@@ -51,14 +51,14 @@ struct Next {
 
 #[derive(Debug, Default)]
 struct Shared {
-    /// What is to be watched, and how often that was set.
+    /// The files to watch. `revision` counts how often they were set.
     watches: Vec<Watch>,
     revision: u64,
-    /// The revision for which the system was asked to tell of changes.
+    /// The revision whose files the system watches.
     asked: u64,
-    /// What the system tells, for the task to take.
+    /// A new source of changes, for the task to take.
     changes: Option<Changes>,
-    /// Threads that are asking.
+    /// Threads that are setting up a source of changes.
     asking: usize,
 }
 
@@ -75,16 +75,15 @@ impl Drop for Watcher {
 }
 
 impl Watcher {
-    /// Begins to watch. Inside a tokio runtime.
+    /// Starts to watch. Must be called inside a tokio runtime.
     pub(crate) fn begin(watches: Vec<Watch>, inputs: mpsc::Sender<Input>) -> Self {
         let next = Arc::new(Next::default());
         let task = tokio::spawn(Files::default().watch(Arc::clone(&next), inputs));
         Self { next, task }.set(watches)
     }
 
-    /// Watches these instead. A watch that is among them as before goes on: its command is let run, and no change of its
-    /// files is missed. A command of any other is ended. When this returns, no change is missed from then on, unless a
-    /// directory hangs.
+    /// Replaces the watches. A watch that stays continues: its command keeps running, and no change of its files is missed. The
+    /// commands of removed watches are killed. No change after the return of this call is missed, unless a directory hangs.
     pub(crate) fn set(self, watches: Vec<Watch>) -> Self {
         let mut shared = self.next.lock();
         if watches == shared.watches {
@@ -99,7 +98,7 @@ impl Watcher {
         self.next.is_there.notify_one();
         if may_ask {
             let (next, (asked, answer)) = (Arc::clone(&self.next), std::sync::mpsc::channel());
-            // On a thread: a directory may be on a file system that hangs. The watches of before go on meanwhile.
+            // On a thread, because a directory may be on a file system that hangs. The old watches go on meanwhile.
             tokio::task::spawn_blocking(move || {
                 next.ask();
                 let _ = asked.send(());
@@ -113,7 +112,7 @@ impl Watcher {
 }
 
 impl Next {
-    /// Asks the system to tell of changes, until it was asked about what is to be watched by then.
+    /// Sets up sources of changes until one covers the latest revision.
     fn ask(&self) {
         let mut shared = self.lock();
         while shared.asked != shared.revision {
@@ -132,18 +131,18 @@ impl Next {
     }
 }
 
-/// A command that runs.
+/// A running command.
 type Command = Pin<Box<dyn Future<Output = WatchOutcome> + Send>>;
 
-/// What is watched, and what has to run because of it.
+/// The watched files, and the commands to run.
 #[derive(Default)]
 struct Files {
     watches: Vec<Watch>,
-    /// `None` as long as the system has not been asked to tell of changes, or cannot.
+    /// `None` until the system watches the files, or if it cannot.
     changes: Option<Changes>,
-    /// Which watch has to run, for which file, and when.
+    /// Pending runs by watch, each with the changed file and its time.
     due: HashMap<usize, (PathBuf, Instant)>,
-    /// The command under way, and the watch it is of. They run one after the other.
+    /// The running command and its watch. Commands run one by one.
     running: Option<(Watch, Command)>,
 }
 
@@ -170,7 +169,7 @@ impl Files {
                 }
             };
             tokio::select! {
-                // Other watches come first: what is no longer trusted must not begin.
+                // New watches come first: a command that is no longer trusted must not start.
                 biased;
                 () = next.is_there.notified() => {
                     let mut shared = next.lock();
@@ -206,14 +205,14 @@ impl Files {
         (self.watches, self.due) = (watches, due);
     }
 
-    /// The system tells of changes of these watches' files from now on. What it had not told of the others is not missed.
+    /// Replaces the source of changes. Changes that the old one has not reported yet are not lost.
     fn listen(&mut self, mut changes: Changes) {
         let last = self.changes.take().map(|before| changes.take_over(&before));
         self.changes = Some(changes);
         self.changed(last.unwrap_or_default());
     }
 
-    /// Every watch of a file has to run.
+    /// Schedules every watch of these files.
     fn changed(&mut self, paths: Vec<PathBuf>) {
         let at = Instant::now() + SETTLE;
         for path in paths {
@@ -224,7 +223,7 @@ impl Files {
         }
     }
 
-    /// Begins what has been due for the longest time.
+    /// Starts the command that has been due the longest.
     fn run_next(&mut self) {
         let first = self.due.iter().min_by_key(|(index, (_, at))| (*at, **index)).map(|(index, _)| *index);
         if let Some(index) = first

@@ -1,4 +1,4 @@
-//! Explaining: what became of a message, out of what is written down alone. So it works with the hub down, too.
+//! Explains what happened to a message. Uses stored data only, so it works without a running hub.
 
 use ringer_journal::{Age, AgentSummary, Error, HubStore, Journal};
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::clock::Clock;
 use crate::view;
 
-/// What became of a message: its trail, and how far it has come on its way to agents. `None` if there is no such message.
+/// Returns the trail of a message and its receipts by agents, or `None` if there is no such message.
 pub fn explain(
     journal: &mut Journal,
     mut memory: Option<&mut HubStore>,
@@ -37,7 +37,7 @@ pub fn explain(
             let taken = journal.hub_position(memory)?;
             message.seq <= taken.cursor.seq || taken.age(message) == Age::Old
         }
-        // What is written down about it is from a hub.
+        // A record or a trail proves that a hub has read the message.
         _ => true,
     };
     Ok(Some(json!({
@@ -54,7 +54,7 @@ pub fn explain(
     })))
 }
 
-/// Agents as `ringer status --json` lists them.
+/// Formats agents as `ringer status --json` lists them.
 pub fn agents(agents: &[AgentSummary], clock: &Clock) -> Vec<Value> {
     let view = |agent: &AgentSummary| {
         json!({

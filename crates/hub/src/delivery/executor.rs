@@ -1,4 +1,4 @@
-//! Executes jobs: what can hang happens here, each job by itself and with a deadline, and never on the loop.
+//! Executes jobs, which can hang: each in its own task with a deadline, never on the loop.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::future::Future;
@@ -23,24 +23,24 @@ use crate::delivery::titles::{RETRY_AFTER, TitleMarkChange, TitleOutcome};
 use crate::journal_maintenance::{JournalMaintenance, JournalTasks, JournalTasksDone};
 use crate::message::{DeliveryReport, Input, Job, LoopEvent};
 
-/// Programs of one kind that may run at once; the others wait. Enough for a burst, and few enough for a laptop when
-/// each is a shell script.
+/// The most programs of one kind that run at once; the others wait. Enough for a burst, and few enough for a laptop if each
+/// is a shell script.
 const MAX_AT_ONCE: usize = 16;
-/// Popups that may be asked for at once; the others wait. The desktop shows one after the other, and the time of each runs from
-/// when it is asked for: of a few even the last one is shown in time by a slow desktop. With one that hangs, each such group falls
+/// The most popups that are requested at once; the others wait. The desktop shows them one by one, and each one's deadline runs
+/// from its request, so a slow desktop can show the last of a small group in time. With a desktop that hangs, each group falls
 /// through to the terminal after [`POPUP_DEADLINE`].
 const MAX_POPUPS_AT_ONCE: usize = 32;
-/// How long a popup or a terminal may take before the next channel is tried: just below the 5 s after which the desktop
-/// gives up by itself, so that this side decides and the popup is withdrawn.
+/// Deadline of a popup or terminal notification, after which the next channel is tried. Just below the 5 s after which the
+/// desktop client gives up, so that this side decides and the popup is withdrawn.
 const POPUP_DEADLINE: Duration = Duration::from_millis(4500);
-/// How long an answer may take: 2 s until the client has taken it, and what the journal's write lock may take before that.
+/// Deadline of an answer: 2 s for the client to take it, plus the wait for the journal's write lock before that.
 const ANSWER_DEADLINE: Duration = Duration::from_secs(15);
-/// The same for an agent of another machine: a connection of ssh has 30 s.
+/// Deadline of an answer to an agent on another machine. An ssh connection has 30 s.
 const ELSEWHERE_DEADLINE: Duration = Duration::from_secs(32);
-/// Notifications in terminals that can still be taken back; the oldest are forgotten.
+/// The most terminal notifications that can still be withdrawn. The oldest are forgotten first.
 const MAX_IN_TERMINALS: usize = 256;
 
-/// What a delivery did, and how it can be withdrawn from a terminal.
+/// The result of a delivery, and how to withdraw it from a terminal.
 #[derive(Debug)]
 struct Executed {
     report: DeliveryReport,
@@ -53,7 +53,6 @@ impl Executed {
     }
 }
 
-/// Executes jobs.
 pub(crate) struct JobExecutor {
     setup: Arc<DeliverySetup>,
     desktop: SessionDesktop,
@@ -64,10 +63,10 @@ pub(crate) struct JobExecutor {
     tasks: JoinSet<()>,
     /// Deliveries that can still be aborted.
     abort_handles: HashMap<MessageId, Vec<AbortHandle>>,
-    /// The deliveries in flight, by their tasks.
+    /// Deliveries in flight.
     delivering: HashMap<Id, (MessageId, DeliveryChannel)>,
     in_terminals: VecDeque<(MessageId, ShownInTerminal)>,
-    /// What terminals answered about themselves is kept there.
+    /// Holds the probe replies of terminals.
     home: Home,
     journal_maintenance: Arc<Mutex<JournalMaintenance>>,
     answerer: Option<Arc<dyn Answerer>>,
@@ -106,7 +105,7 @@ impl JobExecutor {
         }
     }
 
-    /// What is notified with each delivery.
+    /// Returns the [`Notify`] that is notified on each delivery.
     pub(crate) fn deliveries(&self) -> Arc<Notify> {
         Arc::clone(&self.deliveries)
     }
@@ -125,7 +124,7 @@ impl JobExecutor {
                     None => return,
                 },
                 Some(event) = clicks.recv() => {
-                    // The loop is there as long as we are.
+                    // Fails only once the loop has ended.
                     let _ = self.inputs.send(Input::Event(LoopEvent::Desktop(event))).await;
                 }
                 Some(shown) = shown_in_terminals.recv() => {
@@ -188,7 +187,7 @@ impl JobExecutor {
         }
     }
 
-    /// A delivery whose task panicked is reported as failed: the loop counts those that are in flight.
+    /// Reports a delivery whose task panicked as failed, because the loop counts the deliveries in flight.
     async fn report_panic(&mut self, joined: Result<(Id, ()), JoinError>) {
         let task = joined.as_ref().map_or_else(JoinError::id, |(id, ())| *id);
         let Some((id, channel)) = self.delivering.remove(&task) else { return };
@@ -232,7 +231,7 @@ impl JobExecutor {
         });
     }
 
-    /// The loop orders it again only when it has heard of its end, also after a panic.
+    /// Always reports the end, also after a panic: the loop orders no other maintenance before that.
     fn maintain_journal(&mut self, tasks: JournalTasks, ids: IdSource) {
         let (inputs, maintenance) = (self.inputs.clone(), Arc::clone(&self.journal_maintenance));
         self.tasks.spawn(async move {
@@ -247,7 +246,7 @@ impl JobExecutor {
         });
     }
 
-    /// Each in a task of its own: a terminal that is stopped makes no other wait.
+    /// Uses a task for each change, so that a stopped terminal delays no other.
     fn change_title(&mut self, change: TitleMarkChange) {
         let inputs = self.inputs.clone();
         self.tasks.spawn(async move {
@@ -270,7 +269,7 @@ impl JobExecutor {
             let (withdrawal, inputs) = (self.desktop.withdraw(id.clone()), self.inputs.clone());
             let told = id.clone();
             self.tasks.spawn(async move {
-                // Otherwise, as without a bus, it stays written down, and the next hub tries again.
+                // After any other error, such as a missing bus, the store keeps the popup, and the next hub tries again.
                 if matches!(withdrawal.await, Ok(()) | Err(DesktopError::CannotWithdraw)) {
                     let _ = inputs.send(Input::Event(LoopEvent::PopupGone(told))).await;
                 }
@@ -374,7 +373,7 @@ async fn show_in_terminal(terminals: Vec<Terminal>, note: &Note, channel: Channe
     Executed { report: DeliveryReport { closed, ..DeliveryReport::of(Err(why)) }, in_terminal: None }
 }
 
-/// Calls all of them at once; the failure of one is its own.
+/// Calls all webhooks at once. They fail independently.
 async fn call_webhooks(webhooks: &[(String, Webhook)], note: &Note) -> Result<String, String> {
     let mut calls = JoinSet::new();
     for (name, webhook) in webhooks.iter().filter(|(_, webhook)| webhook.wants(note.kind)) {

@@ -1,8 +1,8 @@
-//! What a terminal said of itself when a command in it asked, kept in the home: the hub writes to that terminal too, but
-//! must not ask, because the answer would be typed into the program that runs there.
+//! Stores what a terminal replied about itself when a command in it asked. The hub writes to that terminal too, but must not
+//! query it: the reply would be typed into the program that runs there.
 //!
-//! One small file per terminal, `terminals/<surface>.json`, replaced as a whole. What a terminal program answered is true of
-//! every window of that program, so its file is kept too, under the program's own: see [`emulator`].
+//! Each terminal has one small file, `terminals/<surface>.json`, replaced as a whole. A reply holds for every window of the same
+//! terminal program, so it is also stored for the program; see [`emulator`].
 
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Read};
@@ -16,38 +16,38 @@ use ringer_term::probe::Probe;
 use ringer_term::{Detection, TerminalIdentity, sanitise_line};
 use serde::{Deserialize, Serialize};
 
-/// Files that are kept; with more, the oldest go. Far more than the terminals that are open at once.
+/// The most files that are kept. The oldest are removed first. Far more than the terminals that are open at once.
 const MAX_KEPT: usize = 256;
-/// The longest file, in bytes: a name has at most 1024 characters.
+/// The most bytes that are read of a file. A name has at most 1024 characters.
 const MAX_FILE: u64 = 16 * 1024;
-/// How long a terminal that did not answer is left alone, in milliseconds: ten minutes. It may only have been slow, and each
-/// question that it does not answer costs the person a second.
+/// How long a terminal that did not answer is left alone, in milliseconds: ten minutes. It may only have been slow, but each
+/// unanswered query costs the person a second.
 const SILENT_MS: u64 = 10 * 60 * 1000;
-/// Terminals whose files have another version are asked again.
+/// The version of the format. Terminals whose files have another version are queried again.
 const VERSION: u32 = 1;
 
-/// The answer of a terminal.
+/// A terminal's reply to the probe.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProbedTerminal {
     version: u32,
-    /// The surface: a device, and when the session on it began.
+    /// The surface: a device, and the start of the session on it.
     surface: String,
-    /// Which boot: the kernel counts the beginnings of sessions from it.
+    /// The boot id, because the kernel counts session starts from the boot.
     boot: String,
-    /// The `TERM` of that time. Another one may mean another terminal, as behind `dtach`.
+    /// `TERM` when the terminal was probed. Another value may mean another terminal, as behind `dtach`.
     term: String,
-    /// What the terminal calls itself (XTVERSION), as `kitty(0.26.5)`. `None` if it did not say.
+    /// The terminal's name (XTVERSION), as `kitty(0.26.5)`. `None` if it did not send one.
     pub name: Option<String>,
-    /// Whether it answered the query of OSC 99.
+    /// True if it answered the OSC 99 query.
     pub osc99: bool,
-    /// Whether it answered at all.
+    /// True if it answered at all.
     answered: bool,
-    /// When, in milliseconds since 1970.
+    /// Time of the probe, in milliseconds since 1970.
     unix_ms: i64,
 }
 
 impl ProbedTerminal {
-    /// What the terminal on a surface answered, or did not.
+    /// Records the result of a probe, also if there was no answer.
     pub fn new(surface: &str, term: &str, probe: &Probe) -> Self {
         Self {
             version: VERSION,
@@ -61,9 +61,9 @@ impl ProbedTerminal {
         }
     }
 
-    /// What is known of the terminal on this surface, whose session was begun by a child of this process: its own answer, or
-    /// that of another window of the same program. `None` if neither was ever asked; a file that cannot be read counts as
-    /// none, and the next answer replaces it.
+    /// Finds the stored reply for a surface: its own, or the reply of another window of the same terminal program.
+    /// `leader_parent` is the parent of the session leader, usually that program. Returns `None` if neither was probed. A file
+    /// that cannot be read counts as missing, and the next reply replaces it.
     pub fn find(home: &Home, surface: &str, term: &str, leader_parent: Option<u32>) -> Option<Self> {
         let same_program = || Self::read(home, &emulator(leader_parent?)?, term);
         Self::read(home, surface, term).or_else(same_program)
@@ -78,7 +78,7 @@ impl ProbedTerminal {
         (same && known.boot == boot_of(surface) && (known.answered || age < SILENT_MS)).then_some(known)
     }
 
-    /// Keeps it, for this terminal and for other windows of the program that drew it, and forgets terminals that are gone.
+    /// Stores the reply for this terminal and for its terminal program, and removes the files of terminals that are gone.
     pub fn keep(&self, home: &Home, leader_parent: Option<u32>) -> io::Result<()> {
         self.write(home)?;
         let program = TerminalIdentity::from_xtversion(self.name.as_deref().unwrap_or_default()).program;
@@ -101,7 +101,7 @@ impl ProbedTerminal {
         replace_file(&file(home, &self.surface), &serde_json::to_vec(self)?, Durability::Unsynced)
     }
 
-    /// The detection, corrected by what the terminal said.
+    /// Corrects a detection with the reply.
     pub fn correct(&self, detection: Detection) -> Detection {
         let identity = self.name.as_deref().map(TerminalIdentity::from_xtversion).unwrap_or_default();
         detection.with_probe_reply(identity, self.osc99)
@@ -118,10 +118,10 @@ fn file(home: &Home, surface: &str) -> PathBuf {
     directory(home).join(format!("{name}.json"))
 }
 
-/// Programs that draw a terminal and run as a process of that name. Behind SSH it is another machine's program.
+/// Terminal programs that run as a process with their own name. Behind SSH the program runs on another machine.
 const EMULATORS: [&str; 5] = ["kitty", "foot", "footserver", "ghostty", "konsole"];
 
-/// The file of the terminal program that a process is, as a surface: `exe:/usr/bin/kitty@` and what changes with an upgrade.
+/// The key of a terminal program, used like a surface: `exe:/usr/bin/kitty@` plus values that change with an upgrade.
 fn emulator(pid: u32) -> Option<String> {
     let path = fs::read_link(format!("/proc/{pid}/exe")).ok()?;
     let name = path.file_name()?.to_str()?;
@@ -129,7 +129,7 @@ fn emulator(pid: u32) -> Option<String> {
     Some(format!("exe:{}@{}.{}.{}", path.display(), file.ino(), file.mtime(), file.mtime_nsec()))
 }
 
-/// Which boot this is, for a surface that is counted from it; empty where the system does not say.
+/// The boot id for a `tty:` surface. Empty for others, and where the system has no boot id.
 fn boot_of(surface: &str) -> String {
     if !surface.starts_with("tty:") {
         return String::new();
@@ -137,8 +137,8 @@ fn boot_of(surface: &str) -> String {
     fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
 }
 
-/// Removes the files of devices that are not there or are another session's, and the oldest beyond [`MAX_KEPT`]. What
-/// cannot be removed stays; nothing depends on it.
+/// Removes the files of devices that are gone or belong to another session, and the oldest beyond [`MAX_KEPT`]. Failures are
+/// ignored, since nothing depends on the removal.
 fn forget_the_gone(directory: &Path, surface: &str) {
     let Ok(entries) = fs::read_dir(directory) else { return };
     let mut kept: Vec<(SystemTime, PathBuf)> = Vec::new();
@@ -176,7 +176,7 @@ mod tests {
         ProbedTerminal::new(surface, term, &probe)
     }
 
-    /// A device that is always there stands for a terminal's.
+    /// Stands for a terminal, because this device always exists.
     const HERE: &str = "tty:/dev/null@7";
 
     #[test]
@@ -228,7 +228,7 @@ mod tests {
     fn a_new_window_of_a_program_is_known_by_the_answer_of_another() {
         let directory = tempfile::tempdir().unwrap();
         let home = Home::new(directory.path().join("home"));
-        // Any program under that name will do.
+        // Any program with that name will do.
         let kitty = directory.path().join("kitty");
         test_support::copy_program(Path::new("/bin/sleep"), &kitty);
         let mut running = std::process::Command::new(&kitty).arg("1000").spawn().unwrap();
@@ -239,7 +239,7 @@ mod tests {
         assert_eq!(find("xterm-256color", pid), None);
         assert_eq!(find("xterm-kitty", Some(std::process::id())), None, "another program");
         assert_eq!(find("xterm-kitty", None), None);
-        // What another terminal answered through this program is not its own: a foot inside of it, by SSH perhaps.
+        // The reply of another terminal inside this program, such as a foot behind SSH, is not stored for the program.
         answer(HERE, "foot", Some("foot(1.13.1)"), false).keep(&home, pid).unwrap();
         assert_eq!(find("foot", pid), None);
         fs::rename(&kitty, directory.path().join("old")).unwrap();

@@ -1,8 +1,8 @@
-//! Other session buses than the one that the hub was started with.
+//! Finds a working session bus.
 //!
-//! A hub may be started where there is none, over ssh or by cron, and outlives the desktop session that started it. When it
-//! cannot show a popup on its own bus, it looks for the bus of those whose messages it got: their processes have its address
-//! in their environment. So senders need not do anything for it.
+//! A hub may be started where there is no session bus, over ssh or by cron, and it outlives the desktop session that started it.
+//! If it cannot show a popup on its own bus, it looks for a bus in the environments of the processes that sent it messages.
+//! Senders need not do anything for this.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -16,37 +16,37 @@ use ringer_deliver::{Desktop, DisplayedPopup, Error, Popup};
 use ringer_platform::owned;
 use serde_json::{Value, json};
 
-/// Processes that are remembered: enough for a few terminals and agents.
+/// The most processes that are remembered: enough for a few terminals and agents.
 const MAX_CALLERS: usize = 8;
-/// The most that is read of a process's environment. Linux allows more; ordinary ones have a few KiB.
+/// The most bytes that are read of a process's environment. Linux allows more; usual ones have a few KiB.
 const MAX_ENVIRONMENT: u64 = 1024 * 1024;
 
-/// The processes that sent the last messages.
+/// The processes that sent the latest messages.
 #[derive(Debug, Default)]
 pub(crate) struct Callers(VecDeque<u32>);
 
 impl Callers {
-    /// A message came from this process.
+    /// Records the sender of a message.
     pub(crate) fn heard(&mut self, pid: u32) {
         self.0.retain(|known| *known != pid);
         self.0.push_front(pid);
         self.0.truncate(MAX_CALLERS);
     }
 
-    /// The last one first.
+    /// Returns the processes, the latest first.
     pub(crate) fn recent(&self) -> Vec<u32> {
         self.0.iter().copied().collect()
     }
 }
 
-/// The desktop, on whatever session bus works.
+/// The desktop, on whichever session bus works.
 #[derive(Debug, Clone)]
 pub(crate) struct SessionDesktop {
     desktop: Desktop,
-    /// Where the person's bus usually is. It may not be there yet.
+    /// The usual path of the session bus socket. It may not exist yet.
     usual: Option<PathBuf>,
-    /// Set while the bus is one that a client named. Its notification server may be a program of an agent's, so no button on it
-    /// decides anything.
+    /// Set while the bus was named by a client. Its notification server may be a program that an agent runs, so popups on it get
+    /// no buttons that answer prompts.
     is_learnt: Arc<AtomicBool>,
 }
 
@@ -55,7 +55,8 @@ impl SessionDesktop {
         Self { desktop, usual, is_learnt: Arc::default() }
     }
 
-    /// Shows a popup; if the hub's own bus does not work, on that of one of these processes. Says where in that case.
+    /// Shows a popup, on the bus of one of these processes if the hub's own does not work. The returned text names that bus, or
+    /// is empty.
     pub(crate) async fn show(
         &self,
         popup: Popup,
@@ -71,17 +72,17 @@ impl SessionDesktop {
         shown.map(|shown| (shown, String::new()))
     }
 
-    /// The popup as the present bus may show it.
+    /// Removes the prompt if the current bus is not trusted.
     fn for_this_bus(&self, popup: Popup) -> Popup {
         if self.is_learnt.load(Ordering::Relaxed) { Popup { prompt: None, ..popup } } else { popup }
     }
 
-    /// Takes a popup back; see [`Desktop::withdraw`].
+    /// Withdraws a popup; see [`Desktop::withdraw`].
     pub(crate) fn withdraw(&self, id: MessageId) -> impl Future<Output = Result<(), Error>> + Send + use<> {
         self.desktop.withdraw(id)
     }
 
-    /// What the hub sees of the desktop. The client may offer a bus, which is used if the present one does not work.
+    /// Describes the desktop for a client. The client may offer a bus, which is used if the current one does not work.
     pub(crate) async fn view(&self, offered: Option<String>) -> Value {
         let mut status = self.desktop.status().await;
         if status.server.is_err() && self.learn(Vec::new(), offered).await.is_some() {
@@ -93,7 +94,7 @@ impl SessionDesktop {
         }
     }
 
-    /// Uses another bus, if the present one does not work and one of these does. Gives its address.
+    /// Switches to the first of these buses that works, and returns its address.
     async fn learn(&self, callers: Vec<u32>, offered: Option<String>) -> Option<String> {
         let usual = self.usual.clone();
         let found = tokio::task::spawn_blocking(move || addresses(&callers, offered, usual.as_deref())).await;
@@ -108,7 +109,7 @@ impl SessionDesktop {
     }
 }
 
-/// The addresses that may be used, the best first.
+/// The bus addresses to try, the best first.
 fn addresses(callers: &[u32], offered: Option<String>, usual: Option<&Path>) -> Vec<String> {
     let of_callers = callers.iter().filter_map(|pid| of_process(*pid));
     let usual = usual.map(|socket| format!("unix:path={}", socket.display()));
@@ -123,7 +124,7 @@ fn addresses(callers: &[u32], offered: Option<String>, usual: Option<&Path>) -> 
     found
 }
 
-/// The session bus in the environment of a process of this user; that of other users cannot be read.
+/// The session bus in a process's environment. Other users' environments cannot be read.
 fn of_process(pid: u32) -> Option<String> {
     let mut bytes = Vec::new();
     let file = File::open(format!("/proc/{pid}/environ")).ok()?;
@@ -137,11 +138,11 @@ fn of_process(pid: u32) -> Option<String> {
         .or_else(|| value("XDG_RUNTIME_DIR").map(|directory| format!("unix:path={directory}/bus")))
 }
 
-/// Whether this is the address of a socket in the file system that belongs to us. Others could listen on any other, and
-/// would read every notification.
+/// Returns true if this is the address of a socket in the file system that belongs to this user. On any other address somebody
+/// else could listen, and would read every notification.
 fn is_ours(address: &str) -> bool {
     let Some(fields) = address.strip_prefix("unix:") else { return false };
-    // Characters outside of these are escaped; no bus has them in its path.
+    // Unusual characters are percent-escaped; no bus has them in its path.
     let Some(path) = fields.split(',').find_map(|field| field.strip_prefix("path=")) else { return false };
     !path.contains('%') && owned::check_socket(Path::new(path)).is_ok()
 }
@@ -154,7 +155,7 @@ mod tests {
     #[cfg(target_os = "linux")]
     use std::process::{Child, Command};
 
-    /// A process with such an environment. It ends with the test.
+    /// A process with an environment. It is killed at the end of the test.
     #[cfg(target_os = "linux")]
     struct Process(Child);
 
@@ -164,7 +165,7 @@ mod tests {
             let mut command = Command::new("sleep");
             let child = command.arg("1000").env_clear().envs(variables.iter().copied()).spawn().unwrap();
             let process = Self(child);
-            // Forked is not yet executed.
+            // Waits for the exec after the fork.
             while !fs::read(format!("/proc/{}/cmdline", process.0.id())).unwrap().starts_with(b"sleep\0") {
                 std::thread::yield_now();
             }

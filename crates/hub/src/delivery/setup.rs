@@ -1,4 +1,4 @@
-//! What the delivery channels need of the settings, and nothing else of them: one for each revision of the settings.
+//! The part of the settings that the delivery channels need. Each revision of the settings has its own.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -11,30 +11,28 @@ use ringer_term::Channel;
 
 use ringer_config::{Config, HookEntry, WebhookKind, WebhookWhen};
 
-/// How often a webhook is tried before it is given up.
+/// The most attempts to call a webhook.
 pub(crate) const WEBHOOK_ATTEMPTS: u32 = 5;
 
-/// The delivery channels, as they are set up.
+/// The settings of the delivery channels.
 #[derive(Debug, Clone)]
 pub(crate) struct DeliverySetup {
     /// How terminals show a notification.
     pub(crate) channel: Channel,
-    /// What is played.
+    /// The default sound.
     sound: Sound,
-    /// What is played for some kinds instead.
+    /// Sounds for single kinds.
     sounds: Vec<(ShownKind, Sound)>,
-    /// What is run.
     pub(crate) command: Option<PersonCommand>,
-    /// The webhooks that are called, each under its name.
+    /// Webhooks by name.
     pub(crate) webhooks: Vec<(String, Webhook)>,
-    /// Those that are called when the person is away.
+    /// Webhooks for when the person is away, by name.
     pub(crate) away_webhooks: Vec<(String, Webhook)>,
-    /// Where players are looked for.
+    /// Where sound players are searched.
     pub(crate) search_path: OsString,
 }
 
 impl DeliverySetup {
-    /// What a configuration says of it.
     pub(crate) fn of(config: &Config, search_path: OsString) -> Self {
         let webhooks =
             |when| config.webhooks_of(when).map(|entry| (entry.name().to_owned(), webhook(entry))).collect();
@@ -51,13 +49,13 @@ impl DeliverySetup {
 }
 
 impl DeliverySetup {
-    /// What is played for a kind.
+    /// Returns the sound for a kind.
     pub(crate) fn sound_of(&self, kind: ShownKind) -> &Sound {
         self.sounds.iter().find(|(own, _)| *own == kind).map_or(&self.sound, |(_, sound)| sound)
     }
 }
 
-/// The person's command, ready to run: beside the settings, or at the root where there is no such place.
+/// Returns the person's command. It runs in the directory of the settings, or in `/` if there is none.
 pub fn command(config: &Config) -> Option<PersonCommand> {
     let beside = config.path.parent().filter(|directory| directory.is_dir());
     let directory = beside.unwrap_or(Path::new("/")).to_owned();
@@ -65,7 +63,7 @@ pub fn command(config: &Config) -> Option<PersonCommand> {
     (!argv.is_empty()).then_some(PersonCommand { argv, directory, timeout: COMMAND_TIMEOUT })
 }
 
-/// A sound, ready to be played.
+/// Returns the sound that a setting names.
 pub fn sound(sound: &ringer_config::SoundSetting) -> Sound {
     match sound {
         ringer_config::SoundSetting::Off => Sound::Off,
@@ -74,7 +72,7 @@ pub fn sound(sound: &ringer_config::SoundSetting) -> Sound {
     }
 }
 
-/// A hook, ready to run.
+/// Returns the program of a hook.
 pub fn hook_program(hook: &HookEntry) -> HookProgram {
     HookProgram {
         id: hook.id.clone(),
@@ -84,7 +82,7 @@ pub fn hook_program(hook: &HookEntry) -> HookProgram {
     }
 }
 
-/// A webhook, ready to be called.
+/// Returns the webhook of a settings entry.
 pub fn webhook(webhook: &ringer_config::WebhookEntry) -> Webhook {
     let kind = match webhook.kind {
         WebhookKind::Ntfy => Service::Ntfy,
@@ -101,7 +99,7 @@ pub fn webhook(webhook: &ringer_config::WebhookEntry) -> Webhook {
     }
 }
 
-/// Where programs are looked for.
+/// Returns `PATH`, or a default if it is not set.
 pub(crate) fn search_path() -> OsString {
     std::env::var_os("PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into())
 }

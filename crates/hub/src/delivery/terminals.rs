@@ -1,5 +1,4 @@
-//! Showing a notification in a terminal of another program: which terminal it is, by the environment of its session leader, and
-//! the bytes it gets.
+//! Shows notifications in terminals of other programs. The environment of the session leader says which terminal it is.
 
 use std::path::Path;
 
@@ -21,22 +20,22 @@ use crate::hosts::tmux::{self, TmuxPane};
 /// A terminal that another program runs in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Terminal {
-    /// The device. `None` for a pane of tmux of which only the id is known: tmux knows its device.
+    /// The device. `None` for a tmux pane that is known only by its id; tmux knows the device.
     pub(crate) tty: Option<String>,
-    /// The surface, which knows whose the device was: devices are used again.
+    /// The surface. It names the session too, because device names are reused.
     pub(crate) surface: SurfaceId,
 }
 
-/// Why nothing was shown in a terminal; in words.
+/// The reason why a terminal showed nothing, in words.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum NotShown {
-    /// It was closed.
+    /// The terminal was closed.
     Gone(String),
-    /// It is there, as far as is known.
+    /// The terminal exists, as far as is known.
     Failed(String),
 }
 
-/// What was shown in a terminal and can be taken back.
+/// A terminal notification that can be withdrawn.
 #[derive(Debug, Clone)]
 pub(crate) struct ShownInTerminal {
     surface: SurfaceId,
@@ -45,19 +44,18 @@ pub(crate) struct ShownInTerminal {
 }
 
 impl ShownInTerminal {
-    /// Takes it back.
     pub(crate) async fn withdraw(&self) -> Result<(), Error> {
         write(&self.surface, &self.tty, &self.close).await
     }
 }
 
 impl Terminal {
-    /// The device and what it is, if it is still the one that was meant.
+    /// Returns the device and the environment of its session leader, if the device still belongs to the surface.
     pub(crate) async fn look(&self) -> Result<(String, Env), NotShown> {
         let pane = TmuxPane::of(&self.surface);
         if let Some(tty) = self.tty.clone() {
             let environment = self.environment_of(tty.clone()).await;
-            // The device of a pane that was closed may be a stranger's by now.
+            // The device of a closed pane may belong to a stranger by now.
             if pane.as_ref().is_none_or(|pane| environment.as_ref().is_ok_and(|own| pane.is_around(own))) {
                 return Ok((tty, environment?));
             }
@@ -77,7 +75,7 @@ impl Terminal {
         environment.map_err(|error| NotShown::Failed(error.to_string()))?
     }
 
-    /// Shows a notification through the terminal's own channel. Gives in words how, and what is needed to take it back.
+    /// Shows a notification through the terminal's own channel. Returns the method in words, and how to withdraw it.
     pub(crate) async fn show(
         &self,
         note: &Note,
@@ -111,7 +109,7 @@ impl Terminal {
         Ok((how, close))
     }
 
-    /// The detection with what the terminal answered to a command that ran in it, if one asked.
+    /// Corrects the detection with the stored probe reply of the terminal, if there is one.
     fn corrected(&self, detection: Detection, environment: &Env, home: &Home) -> Detection {
         if !detection.multiplexers.is_empty() {
             return detection;
@@ -124,7 +122,7 @@ impl Terminal {
     }
 }
 
-/// Writes to a terminal, if the device is still that of the surface.
+/// Writes to a terminal, if the device still belongs to the surface.
 pub(crate) async fn write(surface: &SurfaceId, tty: &str, bytes: &[u8]) -> Result<(), Error> {
     let (own, device) = (surface.clone(), tty.to_owned());
     let is_meant = move || {
@@ -135,7 +133,7 @@ pub(crate) async fn write(surface: &SurfaceId, tty: &str, bytes: &[u8]) -> Resul
     terminal::write_if(Path::new(tty), bytes, terminal::WRITE_DEADLINE, is_meant).await
 }
 
-/// The environment of the process that leads the terminal's session: it was started by the terminal itself.
+/// The environment of the terminal's session leader, which the terminal itself started.
 fn environment(surface: &SurfaceId, tty: &str) -> Result<Env, NotShown> {
     let leader = SessionLeader::of(surface, tty).map_err(|error| match error {
         SessionLeaderError::Unknown => NotShown::Failed(error.words(tty)),
@@ -145,7 +143,7 @@ fn environment(surface: &SurfaceId, tty: &str) -> Result<Env, NotShown> {
     Ok(Env::new(variables).tty(true).led_by_child_of(leader.parent))
 }
 
-/// Asks tmux what is around it.
+/// Asks tmux which terminal it runs in.
 async fn outer(detection: Detection, environment: &Env) -> Detection {
     if detection.multiplexers.first() != Some(&Multiplexer::Tmux) {
         return detection;
@@ -158,14 +156,14 @@ async fn outer(detection: Detection, environment: &Env) -> Detection {
     }
 }
 
-/// Whether the locale there has characters beyond ASCII.
+/// Returns true if the locale of the terminal is UTF-8.
 pub(crate) fn has_utf8(environment: &Env) -> bool {
     let locale = ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(|name| environment.get(name));
     let locale = locale.unwrap_or_default().to_ascii_lowercase();
     locale.contains("utf-8") || locale.contains("utf8")
 }
 
-/// The id under which a terminal knows a notification: the same after a restart, so that it is replaced, not doubled.
+/// The terminal's id of a notification. It stays the same after a restart, so the notification is replaced, not doubled.
 fn notification_id(id: &MessageId) -> NotificationId {
     let digits: String = id.as_str().chars().filter(char::is_ascii_alphanumeric).collect();
     NotificationId::new(&digits).unwrap_or_else(|_| NotificationId::four_digits(0))

@@ -1,8 +1,8 @@
-//! Setting a mark in a title and taking it away: one try, which ends within a few seconds whatever the terminal does.
+//! Sets and removes the unread mark in a terminal's title. Each attempt ends within a few seconds, whatever the terminal does.
 //!
-//! A tmux pane: tmux itself puts the mark in front of the title and restores it, so no text of Ringer's is in it,
-//! nothing is written to the program's terminal, and a title that the program has set meanwhile stays. Any other
-//! terminal: the title is pushed on the terminal's own stack and popped again (`title_mark = "always"`).
+//! In a tmux pane, tmux itself puts the mark in front of the title and restores it. The title then contains no text of Ringer's,
+//! nothing is written to the program's terminal, and a title that the program has set meanwhile stays. In any other terminal, the
+//! title is pushed on the terminal's own title stack and popped again (`title_mark = "always"`).
 
 use std::time::Duration;
 
@@ -14,22 +14,22 @@ use ringer_tmux::TmuxError;
 use crate::delivery::terminals::{Terminal, has_utf8, write};
 use crate::hosts::tmux::TmuxPane;
 
-/// How long after a try that failed the next one comes: a terminal that was stopped with Ctrl-S stays so for seconds to
-/// hours.
+/// Time between attempts. A terminal stopped with Ctrl-S stays stopped for seconds to hours.
 pub(crate) const RETRY_AFTER: Duration = Duration::from_secs(5);
-/// What the title says meanwhile where it cannot be read. No text of a message: the next message has another.
+/// The title while marked, where the old one cannot be read. It has no text of a message, since it stays for the next message
+/// too.
 const TEXT: &str = "unread notification";
-/// What pushes the title in front of that text. A terminal that took as much has the title on its stack.
+/// Pushes the title. A terminal that accepted these bytes has the title on its stack.
 const PUSH: &str = "\x1b[22;2t";
 
-/// What came of a try.
+/// The result of an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TitleOutcome {
-    /// The mark is there.
+    /// The title is marked.
     Set,
-    /// There is no mark: it was taken away, could not be set, or went with its terminal.
+    /// There is no mark: it was removed, could not be set, or disappeared with its terminal.
     Gone,
-    /// It could not be taken away yet.
+    /// The mark could not be removed yet.
     NotYet,
 }
 
@@ -48,22 +48,20 @@ enum Target {
 }
 
 impl TitleMarkChange {
-    /// In a pane of tmux.
     pub(crate) fn in_tmux(surface: SurfaceId, pane: TmuxPane, set: bool) -> Self {
         Self { surface, target: Target::Tmux(pane), set }
     }
 
-    /// On the title stack of a terminal.
+    /// Uses the title stack of a terminal.
     pub(crate) fn on_stack(terminal: Terminal, set: bool) -> Self {
         Self { surface: terminal.surface.clone(), target: Target::Stack(terminal), set }
     }
 
-    /// Whether the mark is set, and not removed.
+    /// Returns true if this change sets the mark, false if it removes it.
     pub(crate) fn is_set(&self) -> bool {
         self.set
     }
 
-    /// Tries it.
     pub(crate) async fn carry_out(&self) -> TitleOutcome {
         match (&self.target, self.set) {
             (Target::Tmux(pane), true) => pane.mark().await,
@@ -88,17 +86,17 @@ async fn push(terminal: &Terminal) -> TitleOutcome {
 }
 
 async fn pop(terminal: &Terminal) -> TitleOutcome {
-    // A device that is not known any more has gone with its terminal.
+    // An unknown device has gone with its terminal.
     let Some(tty) = &terminal.tty else { return TitleOutcome::Gone };
     match write(&terminal.surface, tty, TITLE_RESTORE.as_bytes()).await {
         Err(Error::TerminalStopped { written: 0, .. }) => TitleOutcome::NotYet,
-        // A terminal that has gone, or belongs to another session, has no mark of Ringer's.
+        // A terminal that is gone, or belongs to another session, has no mark.
         _ => TitleOutcome::Gone,
     }
 }
 
 impl TmuxPane {
-    /// Puts the mark in front of the title. tmux keeps both, with the pane.
+    /// Puts the mark in front of the title. tmux stores both titles in options of the pane.
     async fn mark(&self) -> TitleOutcome {
         let pane = &self.pane;
         let commands = format!(
@@ -113,7 +111,7 @@ impl TmuxPane {
         }
     }
 
-    /// Brings the title back, unless the program has set another meanwhile.
+    /// Restores the title, unless the program has set another one meanwhile.
     async fn unmark(&self) -> TitleOutcome {
         let pane = &self.pane;
         let commands = format!(
@@ -123,12 +121,12 @@ impl TmuxPane {
         );
         match self.tell("1", &commands).await {
             Err(TmuxError::TimedOut) => TitleOutcome::NotYet,
-            // A pane or a server that has gone has no title.
+            // A pane or server that is gone has no title.
             Ok(()) | Err(_) => TitleOutcome::Gone,
         }
     }
 
-    /// Runs commands if the server is still the one that it was, and this holds of the pane.
+    /// Runs commands if the server process is unchanged and `condition` holds for the pane.
     async fn tell(&self, condition: &str, commands: &str) -> Result<(), TmuxError> {
         let same = format!("#{{&&:#{{==:#{{pid}},{}}},{condition}}}", self.server);
         self.command(&["if-shell", "-F", "-t", &self.pane, &same, commands]).await.map(drop)

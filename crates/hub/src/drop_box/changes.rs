@@ -1,9 +1,9 @@
-//! What announces changes of the drop box.
+//! Watches the drop box for changes.
 
 use std::os::fd::BorrowedFd;
 use std::path::Path;
 
-/// Announces them where the system does.
+/// Watches through inotify. Reports nothing on other systems.
 #[derive(Debug, Default)]
 pub(super) struct DropChanges {
     #[cfg(target_os = "linux")]
@@ -12,7 +12,7 @@ pub(super) struct DropChanges {
 
 #[cfg(target_os = "linux")]
 impl DropChanges {
-    /// Watches the directory, unless it does already. From here on no change is missed.
+    /// Starts to watch the directory, if it is not watched yet. No later change is missed.
     pub(super) fn watch(&mut self, directory: &Path) {
         if self.changes.is_none() {
             self.changes = ringer_platform::DirectoryChanges::begin(std::iter::once(directory)).ok();

@@ -1,4 +1,4 @@
-//! Reads the files of the drop box, which a sandbox may make in any form.
+//! Reads the files of the drop box. A sandbox may create them in any form.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
@@ -22,8 +22,8 @@ pub(super) fn read_claim(directory: &File, name: &OsStr) -> Result<(Claim, Claim
     Claim::parse(&bytes).map_err(|error| error.to_string())
 }
 
-/// Reads a file of at most 64 KiB. Never waits, follows no link, and takes no file that has another name elsewhere: the sandbox could
-/// have linked one that it cannot read itself.
+/// Reads a file of at most 64 KiB. Never blocks and follows no symlink. Refuses a file with a second hard link, because the
+/// sandbox could have linked one that it cannot read itself.
 fn read_plain(directory: &File, name: &OsStr) -> io::Result<Vec<u8>> {
     let refused = |why: &str| io::Error::new(ErrorKind::InvalidData, why);
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
@@ -54,16 +54,16 @@ pub(super) fn remove(directory: &File, name: &OsStr) {
     }
 }
 
-/// Claims that may come at once.
+/// The most claims that are applied at once.
 const BURST: u32 = 60;
-/// After that, one comes in this time.
+/// Time between claims after that.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// A token bucket.
+/// A token bucket for claims.
 #[derive(Debug)]
 pub(super) struct ClaimLimit {
     left: u32,
-    /// Since when the next token is on its way.
+    /// When the latest token was added.
     since: Duration,
 }
 
@@ -72,7 +72,7 @@ impl ClaimLimit {
         Self { left: BURST, since: now }
     }
 
-    /// Takes one. `Err` says how long to wait for the next.
+    /// Takes a token. `Err` is the time until the next one.
     pub(super) fn take(&mut self, now: Duration) -> Result<(), Duration> {
         let passed = now.saturating_sub(self.since);
         let new = u32::try_from(passed.as_secs() / INTERVAL.as_secs()).unwrap_or(u32::MAX);

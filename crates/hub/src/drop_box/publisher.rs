@@ -15,36 +15,36 @@ use serde::Serialize;
 
 use crate::log::Log;
 
-/// Messages that the file of one listener has at most.
+/// The most messages in a listener's file.
 const MAX_MESSAGES: usize = 1_000;
-/// Listeners that have a file at most. Beyond that the one that asked longest ago loses its file.
+/// The most listeners that have a file. Beyond that, the one that asked longest ago loses its file.
 const MAX_LISTENERS: usize = 20;
-/// How often files are looked through for those to remove, if something else happens.
+/// The shortest time between two searches for expired files.
 const EXPIRE_EVERY: Duration = Duration::from_mins(10);
-/// How long a file stays that nobody asked for again.
+/// How long a file stays after it was last requested.
 const KEPT_FOR: Duration = Duration::from_hours(24);
 
 pub(super) struct Publisher {
     outbox: Outbox,
     log: Log,
-    /// The questions that still wait for an answer.
+    /// Questions without an answer.
     open_questions: BTreeSet<QuestionId>,
     /// By name and scope.
     listeners: BTreeMap<(String, String), PublishedListener>,
     expire_at: Duration,
 }
 
-/// A listener, and what its file says.
+/// A listener and the contents of its file.
 struct PublishedListener {
     consumer: Consumer,
-    /// When it asked last, on the monotonic clock.
+    /// Time of its latest request, on the monotonic clock.
     asked: Duration,
     /// The sequence numbers of the first and the last message in its file. `None` before it is written.
     written: Option<(i64, i64)>,
 }
 
 impl Publisher {
-    /// Goes on with the files that an earlier hub left.
+    /// Continues with the files of an earlier hub.
     pub(super) fn new(outbox: Outbox, log: Log, now: Duration) -> Self {
         let (questions, listeners) = outbox.entries();
         let mut publisher = Self {
@@ -70,12 +70,12 @@ impl Publisher {
         self.open_questions.insert(id);
     }
 
-    /// Tells a sandbox that its question was not asked, because another one has its id.
+    /// Refuses a sandbox's question because another one has its id.
     pub(super) fn refuse_question(&self, id: &QuestionId) {
         self.write(&self.outbox.question_path(id), &QuestionState::Refused);
     }
 
-    /// Publishes what a listener has not read, for a day after it asked last.
+    /// Publishes a listener's unread messages until a day after its latest request.
     pub(super) fn add_listener(&mut self, consumer: Consumer, now: Duration) {
         let key = (consumer.name().to_owned(), consumer.scope().to_string());
         let written = self.listeners.get(&key).and_then(|listener| listener.written);
@@ -114,7 +114,7 @@ impl Publisher {
         let mut closed = Vec::new();
         for id in &self.open_questions {
             let path = self.outbox.question_path(id);
-            // Others are none of a sandbox's business, and it could have made a file of that name.
+            // Questions of other askers are withheld from sandboxes, one of which could have created a file of that name.
             let question = journal.question(id)?.filter(|question| question.asker == Sender::unverified());
             let Some(question) = question else {
                 let _ = fs::remove_file(&path);
@@ -139,7 +139,7 @@ impl Publisher {
         Ok(())
     }
 
-    /// Removes files that nobody has asked for in a day.
+    /// Removes files that were not requested for a day.
     pub(super) fn expire(&mut self, now: Duration) {
         if now < self.expire_at {
             return;

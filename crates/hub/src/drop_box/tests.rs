@@ -28,7 +28,7 @@ impl Place {
         Self { directory, home, places }
     }
 
-    /// A hub that has just started.
+    /// Returns the server of a hub that has just started.
     fn server(&self) -> Server {
         let log = Log::new(self.home.path().join("hub.log"), false);
         Server::new(self.home.clone(), self.places.clone(), log)
@@ -105,7 +105,7 @@ fn a_hub_that_was_killed_before_it_removed_a_claim_applies_it_once() {
         place.places.leave(claim).unwrap();
     }
     place.server().turn().unwrap();
-    // Both may have been made in the same millisecond; then their order is random.
+    // Both may have been created in the same millisecond; then their order is random.
     let mut bodies = place.bodies();
     bodies.sort();
     assert_eq!(bodies, ["Which branch?", "hello"]);
@@ -129,7 +129,7 @@ fn the_answer_to_a_question_is_in_the_outbox_also_after_a_restart() {
     assert!(server.connection.is_none());
 }
 
-/// The id of another question is no secret, and its answer is not for the sandbox.
+/// The id of another question is not secret, but a sandbox must not get the answer.
 #[test]
 fn a_claim_cannot_have_the_answer_to_a_question_of_somebody_else() {
     let place = Place::new();
@@ -175,7 +175,7 @@ fn a_listener_gets_what_it_has_not_read_and_its_cursor_stays() {
     server.turn().unwrap();
     assert_eq!(bodies(), ["before", "after"]);
     assert_eq!(journal.cursor(&lead()).unwrap(), 0);
-    // What the lead reads outside is gone from the file.
+    // Messages that the lead reads outside the sandbox disappear from the file.
     let last = journal.messages_after(0, usize::MAX).unwrap().remove(0);
     journal.advance(&lead(), (last.seq, &last.id), 0).unwrap();
     server.turn().unwrap();
@@ -199,7 +199,7 @@ fn a_listeners_file_is_bounded() {
     assert_eq!(file.messages.last().unwrap().seq, file.newest, "the newest are there");
 }
 
-/// Each of these would make a careless reader wait, follow, or read what the sandbox cannot.
+/// Each of these files would make a careless reader block, follow a link, or read what the sandbox cannot.
 #[test]
 fn what_is_no_claim_is_removed_and_the_next_one_is_applied() {
     let place = Place::new();
@@ -264,7 +264,7 @@ fn a_time_that_cannot_be_is_replaced() {
     assert_eq!(plausible(i64::MIN, 5 * day), 5 * day);
 }
 
-/// The thread as the hub runs it: it is woken by the file alone.
+/// Runs the thread as the hub does. Only the file wakes it.
 #[test]
 fn a_claim_wakes_the_thread_and_so_does_the_answer() {
     let place = Place::new();

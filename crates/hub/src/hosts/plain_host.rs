@@ -1,4 +1,4 @@
-//! The plain host: terminals that Ringer does not draw. It learns of one when something in it speaks.
+//! The plain host, for terminals that Ringer does not draw. It learns of a terminal when a message comes from it.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -10,24 +10,24 @@ use ringer_core::message::{Place, SurfaceId};
 use crate::hosts::tmux::TmuxPane;
 use ringer_ipc::host::{FocusResult, Host, SurfaceInfo};
 
-/// Terminals that are remembered. With more, those whose device is gone are forgotten, and if there are none, all are:
-/// a terminal that speaks again is learned again.
+/// The most terminals that are remembered. Beyond that, terminals whose device is gone are forgotten, or all if there are none: a
+/// terminal is learned again with its next message.
 const MAX_TERMINALS: usize = 4096;
 
-/// Terminals that no host draws a ring on. Their ring is the terminal's own notification, and a mark in its title.
+/// Terminals on which no host draws a ring. They ring by the terminal's own notification and a mark in the title.
 #[derive(Debug, Default)]
 pub struct PlainHost {
     terminals: HashMap<SurfaceId, Heard>,
-    /// How often anything was heard.
+    /// A counter that orders terminals by their latest message.
     heard: u64,
     gone: Vec<SurfaceId>,
 }
 
-/// A terminal that spoke.
+/// A terminal from which a message came.
 #[derive(Debug)]
 struct Heard {
     info: SurfaceInfo,
-    /// The larger, the later it spoke last.
+    /// The counter at its latest message.
     last: u64,
 }
 
@@ -98,7 +98,7 @@ impl Host for PlainHost {
             return FocusResult::AskTmux;
         }
         let tty = surface.tty().map_or(surface.as_str(), |plain| plain.tty);
-        // An attached host is asked first: there is none that knows its window.
+        // Attached hosts are asked first, so none of them knows the window.
         FocusResult::Cannot(format!(
             "it came from {tty}, and Ringer does not know the window of that terminal (`ringer doctor` there says why)"
         ))
@@ -137,7 +137,7 @@ mod tests {
         assert_eq!(host.focus(&Place::workspace(WorkspaceId::new("repo:b"))), FocusResult::NotOwned);
     }
 
-    /// As after a restart: what an earlier hub heard of is found by its id.
+    /// After a restart, a terminal that an earlier hub knew is found by its id.
     #[test]
     fn a_terminal_that_was_never_heard_of_is_found_by_its_id() {
         let mut host = PlainHost::default();

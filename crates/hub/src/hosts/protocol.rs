@@ -1,4 +1,4 @@
-//! What hosts on the socket send: what it means depends on the connection.
+//! The messages between the hub and attached hosts. The meaning of a host's request depends on its connection.
 
 use ringer_core::attention::{Badge, Ring};
 use ringer_core::message::{ShownKind, SurfaceId, WorkspaceId};
@@ -10,45 +10,45 @@ use serde_json::Value;
 use crate::hosts::tmux::Unreachable;
 use crate::socket::params::{one_or_several, read};
 
-/// Identifies a connection to the socket. The server gives the numbers, and none twice.
+/// Identifies a connection to the socket. The server never reuses a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct ConnectionId(pub(crate) u64);
 
-/// What a host sends on its connection.
+/// A request of a host.
 #[derive(Debug)]
 pub(crate) enum HostRequest {
-    /// The connection is a host from now on.
+    /// Makes the connection a host.
     Attach { name: String, abilities: HostAbilities },
-    /// It has surfaces, or some of its surfaces changed.
+    /// Surfaces were opened or changed.
     Opened(Vec<SurfaceParams>),
     /// A surface was closed.
     Closed { surface_id: String },
-    /// What the person looks at in it.
+    /// The surfaces that the person looks at.
     Looks(LooksParams),
-    /// The person saw a surface at this moment, in milliseconds since 1970. It does not know whether they still do.
+    /// The person saw a surface at this time, in milliseconds since 1970. The host does not know whether they still do.
     Glanced { surface_id: String, at_ms: i64 },
-    /// The person typed in it.
+    /// The person typed in the host.
     Typed,
-    /// A surface is unread, for one of two reasons that are no notifications.
+    /// A surface is unread without a notification: restored from an earlier session, or because something happened there.
     Unread { surface_id: String, is_restored: bool },
-    /// It went to a surface as it was asked to, or says why not.
+    /// The answer to a focus order.
     Focused { surface_id: String, result: Result<(), Unreachable> },
 }
 
-/// What a host can do.
+/// The abilities of a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct HostAbilities {
-    /// Whether it goes to a surface when it is asked to.
+    /// The host obeys focus orders.
     pub(crate) can_focus: bool,
-    /// Whether it shows rings. If not, a ring is what it would be without this host.
+    /// The host shows rings. If not, surfaces ring as they would without it.
     pub(crate) draws_rings: bool,
-    /// Whether it is the terminal of its surfaces itself. What is written to their devices comes back to it.
+    /// The host itself is the terminal of its surfaces, so output to their devices comes back to it.
     pub(crate) emulates: bool,
 }
 
 pub(crate) type Reader = fn(Value) -> Result<HostRequest, ApiError>;
 
-/// The methods of hosts: what they mean depends on the connection.
+/// The methods of hosts.
 const METHODS: &[(&str, Reader)] = &[
     (ATTACH, |params| {
         let HostName { name, version, can_focus, draws_rings, emulates } = read(params)?;
@@ -83,19 +83,18 @@ const METHODS: &[(&str, Reader)] = &[
 ];
 
 impl HostRequest {
-    /// What reads the requests of a method, if it is one of hosts.
+    /// Returns the reader of a method, if hosts have such a method.
     pub(crate) fn reader(method: &str) -> Option<Reader> {
         METHODS.iter().find(|(name, _)| *name == method).map(|(_, reader)| *reader)
     }
 
-    /// The names of the methods of hosts.
+    /// Returns the names of the methods of hosts.
     pub(crate) fn method_names() -> impl Iterator<Item = &'static str> {
         METHODS.iter().map(|(name, _)| *name)
     }
 }
 
-/// The version of what hosts and the hub send each other. New fields and orders need no other one: both ignore what they do not
-/// know.
+/// The version of the host protocol. New fields and orders do not change it: both sides ignore unknown ones.
 pub(crate) const HOST_PROTOCOL: u32 = 1;
 
 /// The method that makes a connection a host.
@@ -106,13 +105,13 @@ struct HostName {
     name: String,
     #[serde(default = "first_version")]
     version: u32,
-    /// Whether it goes to a surface when it is asked to.
+    /// The host obeys focus orders.
     #[serde(default)]
     can_focus: bool,
-    /// Whether it shows rings. For a terminal of a host that does not, the hub marks the title.
+    /// If false, the hub marks the title of the host's terminals instead.
     #[serde(default = "yes")]
     draws_rings: bool,
-    /// Whether it is the terminal of its surfaces. Notifications for them are written to the terminal around it.
+    /// If true, notifications for the host's surfaces are written to the terminal around it.
     #[serde(default)]
     emulates: bool,
 }
@@ -125,14 +124,14 @@ struct SurfaceName {
 #[derive(Debug, Deserialize)]
 struct SurfaceGlanced {
     surface_id: String,
-    /// When, in milliseconds since 1970.
+    /// Milliseconds since 1970.
     at_ms: i64,
 }
 
 #[derive(Debug, Deserialize)]
 struct SurfaceUnread {
     surface_id: String,
-    /// Whether it was unread in the session before; else something happened there.
+    /// True if it was already unread in the earlier session; else something happened there.
     #[serde(default)]
     restored: bool,
 }
@@ -140,9 +139,9 @@ struct SurfaceUnread {
 #[derive(Debug, Deserialize)]
 struct SurfaceFocused {
     surface_id: String,
-    /// Why the host could not go there.
+    /// The reason why the host could not focus the surface. Missing on success.
     why: Option<String>,
-    /// A command that helps.
+    /// A command that helps the person.
     hint: Option<String>,
 }
 
@@ -150,20 +149,20 @@ struct SurfaceFocused {
 #[derive(Debug, Deserialize)]
 pub(crate) struct SurfaceParams {
     pub(crate) surface_id: String,
-    /// Without one it stands in the repository of what it sends.
+    /// If missing, the surface belongs to the repository from which its messages come.
     #[serde(default)]
     pub(crate) workspace_id: Option<String>,
     #[serde(default)]
     pub(crate) tty: Option<String>,
     #[serde(default)]
     pub(crate) title: Option<String>,
-    /// Where it is, in words.
+    /// The position in words.
     #[serde(default)]
     pub(crate) place: Option<String>,
-    /// The surface that it is inside of, by its id; a terminal also as `tty:DEVICE@START`.
+    /// The id of the surface around it. A terminal may also be given as `tty:DEVICE@START`.
     #[serde(default)]
     pub(crate) parent: Option<String>,
-    /// Whether `surface.looks` would tell that this one is looked at.
+    /// True if `surface.looks` would report that the person looks at this surface.
     #[serde(default = "yes")]
     pub(crate) reports_looks: bool,
 }
@@ -176,17 +175,17 @@ fn first_version() -> u32 {
     1
 }
 
-/// Everything that the person looks at in a host.
+/// All surfaces of a host that the person looks at.
 #[derive(Debug, Deserialize)]
 pub(crate) struct LooksParams {
     pub(crate) views: Vec<ViewParams>,
-    /// Whether the host would know of everything that is looked at.
+    /// True if the host reports every surface that is looked at.
     #[serde(default = "yes")]
     pub(crate) is_complete: bool,
-    /// Whether the person is there. A host that does not know leaves it out.
+    /// True if the person is present. A host that does not know leaves it out.
     #[serde(default)]
     pub(crate) present: Option<bool>,
-    /// Whether the person did something for it to change.
+    /// True if an action of the person caused the change.
     #[serde(default = "yes")]
     pub(crate) by_person: bool,
 }
@@ -197,21 +196,21 @@ pub(crate) struct ViewParams {
     pub(crate) surface_id: String,
 }
 
-/// What a host is to show.
+/// An order to a host.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "event", content = "data", rename_all = "lowercase")]
 pub(crate) enum HostOrder {
-    /// A surface's ring goes on or off, or what it is lit for changes.
+    /// Turns a surface's ring on or off, or changes its reason.
     Ring { surface_id: SurfaceId, lit: bool, unread: usize, kind: Option<ShownKind> },
-    /// A workspace's number changes.
+    /// Changes a workspace's badge.
     Badge { workspace_id: WorkspaceId, badge: usize, text: String },
-    /// A surface flashes once.
+    /// Flashes a surface once.
     Flash { surface_id: SurfaceId },
-    /// The host goes to a surface, and answers with `surface.focused`.
+    /// Brings a surface to the front. The host answers with `surface.focused`.
     Focus { surface_id: SurfaceId },
-    /// Another toast is shown, or none.
+    /// Replaces the toast, or removes it.
     Toast { text: Option<String> },
-    /// An indicator says something else; nothing if the text is empty.
+    /// Changes an indicator. An empty text removes it.
     Indicator { key: String, text: String },
 }
 
@@ -230,7 +229,7 @@ impl HostOrder {
     }
 }
 
-/// An order, and the host that it is for.
+/// An order and its host.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct SentOrder {
     pub(crate) host: ConnectionId,

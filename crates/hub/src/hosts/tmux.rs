@@ -1,4 +1,4 @@
-//! Panes of tmux: found by the id of their surface alone, so that a hub finds those that an earlier one heard of.
+//! tmux panes. The id of a surface is enough to find its pane, so a hub can find panes that an earlier hub knew.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -12,31 +12,30 @@ use ringer_tmux::{TmuxError, TmuxServer};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-/// The most servers that are asked at once where panes are. A person has one or two.
+/// The most servers that are asked at once for their panes. A person has one or two.
 const MAX_SERVERS: usize = 8;
 
-/// What is asked of every pane. The name comes last: it may hold spaces. (tmux prints tabs as underscores.)
+/// The format of `list-panes`. The name comes last because it may contain spaces. tmux prints tabs as underscores.
 const PANE: &str = "#{pid} #{pane_id} #{session_attached} #{session_id} #{window_id} #{window_index} #{pane_tty} #{session_name}";
-/// What is asked of every client. One in control mode is a program and shows nothing.
+/// The format of `list-clients`. A client in control mode is a program and shows nothing.
 const CLIENT: &str = "#{client_control_mode} #{client_activity} #{session_id} #{client_name}";
 
-/// A pane, as the id of its surface names it.
+/// A tmux pane, as named by the id of its surface.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct TmuxPane {
     socket: String,
-    /// Pane numbers are those of one server; another one may have the socket now.
+    /// The pid of the server. Pane numbers are unique only within a server, and another one may own the socket by now.
     pub(crate) server: String,
     pub(crate) pane: String,
 }
 
-/// Why the person could not be brought somewhere.
+/// The reason why a place could not be brought to the front.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Unreachable {
-    /// In words.
     pub(crate) why: String,
-    /// A command that helps.
+    /// A command that helps the person.
     pub(crate) hint: Option<String>,
-    /// The place is no more.
+    /// The place no longer exists.
     pub(crate) is_gone: bool,
 }
 
@@ -59,7 +58,7 @@ impl Unreachable {
     }
 }
 
-/// Where a pane is now.
+/// The current position of a pane.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Found {
     session: String,
@@ -69,7 +68,7 @@ struct Found {
     tty: String,
 }
 
-/// A row of [`PANE`]. A pane has one for each session that its window is in.
+/// A row of [`PANE`]. tmux prints a pane once for each session that contains its window.
 #[derive(Debug)]
 struct PaneRow {
     server: String,
@@ -94,17 +93,17 @@ impl PaneRow {
 }
 
 impl TmuxPane {
-    /// The pane of a surface, if that is one.
+    /// Returns the pane of a surface, if the surface is one.
     pub fn of(surface: &SurfaceId) -> Option<Self> {
         let TmuxSurface { socket, server, pane } = surface.tmux()?;
         Some(Self { socket: socket.to_owned(), server: server.to_owned(), pane: pane.to_owned() })
     }
 
-    /// Brings the pane to the front: in a client that shows its session, else in the one that was used last.
+    /// Brings the pane to the front, in a client that shows its session or else in the most recently used one.
     pub(crate) async fn select(&self) -> Result<(), Unreachable> {
         let found = self.find().await?;
         let window = format!("{}:{}", found.session, found.window);
-        // Also where no client is attached: the next one to attach finds it selected.
+        // Done even if no client is attached, so that the next one to attach finds the pane selected.
         self.run(&["select-window", "-t", &window, ";", "select-pane", "-t", &self.pane]).await?;
         let clients = self.run(&["list-clients", "-F", CLIENT]).await?;
         let Some(client) = best_client(&clients, &found.session) else {
@@ -117,19 +116,19 @@ impl TmuxPane {
         self.run(&["switch-client", "-c", client, "-t", &window]).await.map(drop)
     }
 
-    /// Whether a process with this environment was started in the pane.
+    /// Returns true if a process with this environment was started in the pane.
     pub(crate) fn is_around(&self, environment: &Env) -> bool {
         let server = environment.get("TMUX").and_then(|tmux| tmux.rsplit(',').nth(1));
         server == Some(&self.server) && environment.get("TMUX_PANE") == Some(&self.pane)
     }
 
-    /// The terminal device of the pane.
+    /// Returns the terminal device of the pane.
     pub(crate) async fn tty(&self) -> Result<String, Unreachable> {
         self.find().await.map(|found| found.tty)
     }
 
-    /// The window that each pane is in now, by session and number: `main:3`. Asks each server once. A pane that is closed,
-    /// or whose server does not answer in time, has none.
+    /// Returns the current window of each pane, by session and number: `main:3`. Asks each server once. Leaves out panes that are
+    /// closed or whose server does not answer in time.
     pub async fn windows(panes: Vec<Self>, within: Duration) -> HashMap<Self, String> {
         let mut servers: BTreeMap<String, Vec<Self>> = BTreeMap::new();
         for pane in panes {
@@ -159,13 +158,13 @@ impl TmuxPane {
         panes.into_iter().filter_map(window).collect()
     }
 
-    /// All panes of the server that has the socket now.
+    /// Lists all panes of the server that owns the socket now.
     async fn list(&self) -> Result<Vec<PaneRow>, Unreachable> {
         let listed = self.run(&["list-panes", "-a", "-F", PANE]).await?;
         Ok(PaneRow::parse_all(&listed))
     }
 
-    /// The pane among those of the server. A window may be in several sessions: the one that is looked at, if there is one.
+    /// Finds the pane in the rows. If its window is in several sessions, prefers an attached one.
     fn in_rows<'a>(&self, rows: &'a [PaneRow]) -> Option<&'a Found> {
         let own = rows.iter().filter(|row| row.server == self.server && row.pane == self.pane);
         own.max_by_key(|row| row.is_attached).map(|row| &row.found)
@@ -181,12 +180,12 @@ impl TmuxPane {
         found.ok_or_else(|| Unreachable::gone(format!("its tmux pane {} is closed", self.pane)))
     }
 
-    /// Whether the process of its server runs.
+    /// Returns true if the tmux server is still running.
     pub(crate) fn server_runs(&self) -> bool {
         self.server.parse().is_ok_and(|pid: u32| ProcessStat::of(pid).is_some())
     }
 
-    /// What to type to see a session.
+    /// The command that shows a session.
     fn attach(&self, session_name: &str) -> String {
         let default = format!("/tmp/tmux-{}/default", rustix::process::geteuid().as_raw());
         let socket =
@@ -194,7 +193,7 @@ impl TmuxPane {
         sanitise_line(&format!("tmux {socket}attach -t {}", shell_word(session_name)))
     }
 
-    /// Gives the pane's server a command.
+    /// Runs a command on the pane's server.
     pub(crate) async fn command(&self, words: &[&str]) -> Result<String, TmuxError> {
         let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
         run(TmuxServer::at(&self.socket), words).await
@@ -206,13 +205,13 @@ impl TmuxPane {
     }
 }
 
-/// Gives a server a command, on a thread that may wait for it.
+/// Runs a command on a server, on a thread that may block.
 pub(crate) async fn run(server: TmuxServer, words: Vec<String>) -> Result<String, TmuxError> {
     let ran = tokio::task::spawn_blocking(move || server.run(&words)).await;
     ran.unwrap_or_else(|error| Err(TmuxError::Start(std::io::Error::other(error))))
 }
 
-/// The client that shows this session, else the one that was used last.
+/// Returns the client that shows this session, or else the most recently used one.
 fn best_client<'a>(clients: &'a str, session: &str) -> Option<&'a str> {
     let rows = clients.lines().filter_map(|line| {
         let mut fields = line.splitn(4, ' ');

@@ -1,21 +1,21 @@
-//! Lines that a client sends, of a bounded length.
+//! Reads lines of bounded length from a client.
 
 use ringer_ipc::MAX_LINE;
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::OwnedReadHalf;
 
-/// What is read at once.
+/// Bytes to reserve for each read.
 const READ_CHUNK: usize = 16 * 1024;
 
 /// A line was longer than [`MAX_LINE`].
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct TooLong;
 
-/// The bytes of a stream that are not a whole line yet.
+/// The bytes of a stream that do not form a whole line yet.
 #[derive(Debug, Default)]
 pub(crate) struct LineBuffer {
     held: Vec<u8>,
-    /// The first bytes of `held` that contain no end of a line.
+    /// The length of the part of `held` that contains no newline.
     searched: usize,
 }
 
@@ -24,7 +24,7 @@ impl LineBuffer {
         self.held.extend_from_slice(bytes);
     }
 
-    /// The next whole line, without its end. `None` until more bytes arrive.
+    /// Returns the next whole line without its newline, or `None` until more bytes arrive.
     pub(crate) fn next(&mut self) -> Result<Option<Vec<u8>>, TooLong> {
         if let Some(at) = self.held[self.searched..].iter().position(|byte| *byte == b'\n') {
             let rest = self.held.split_off(self.searched + at + 1);
@@ -42,7 +42,7 @@ impl LineBuffer {
     }
 }
 
-/// The lines of a connection, of a bounded length.
+/// The lines of a connection.
 pub(crate) struct Lines {
     read: OwnedReadHalf,
     buffer: LineBuffer,
@@ -53,7 +53,7 @@ impl Lines {
         Self { read, buffer: LineBuffer::default() }
     }
 
-    /// The next line. `None` at the end. Can be cancelled: what was read stays.
+    /// Returns the next line, or `None` at the end. Cancel safe: bytes already read stay in the buffer.
     pub(crate) async fn next(&mut self) -> Result<Option<Vec<u8>>, TooLong> {
         loop {
             if let Some(line) = self.buffer.next()? {

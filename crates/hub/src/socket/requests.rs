@@ -1,4 +1,4 @@
-//! Requests: every method of the socket as one variant, read once at the edge. `docs/protocol.md` describes them.
+//! Requests: each method of the socket as one variant, read once when it arrives. `docs/protocol.md` describes them.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::hosts::protocol::{ConnectionId, HostRequest};
 use crate::socket::params::{missing, one_or_several, read};
 use crate::socket::subscriptions::EventFilter;
 
-/// What a client asks for.
+/// A request of a client.
 #[derive(Debug)]
 pub(crate) enum Request {
     Ping,
@@ -22,7 +22,7 @@ pub(crate) enum Request {
     Reload,
     Environment(EnvironmentParams),
     ListNotifications(ListParams),
-    /// Everything of a repository goes from the list: its messages are gone from the journal.
+    /// Removes the notifications of a repository from the list, because its messages were removed from the journal.
     ForgetScope(String),
     Why(String),
     CreateNotification(Box<CreateParams>),
@@ -37,7 +37,7 @@ pub(crate) enum Request {
     OpenNotification(String),
     JumpToUnread,
     ListSurfaces,
-    /// A host reports something.
+    /// A request of a host.
     Host(ConnectionId, HostRequest),
     TerminalSignal(Box<SignalParams>),
     FocusSurface(TargetParams),
@@ -47,13 +47,13 @@ pub(crate) enum Request {
     RemoveToast(String),
     Observe(Vec<Observation>),
     Subscribe(EventFilter),
-    /// A server of tmux wants a host.
+    /// A tmux server wants a host.
     TmuxFound(String),
 }
 
 type Reader = fn(Value) -> Result<Request, ApiError>;
 
-/// The methods that the loop answers, and how their parameters are read.
+/// The methods that the loop answers, each with its reader.
 const METHODS: &[(&str, Reader)] = &[
     ("ping", |_| Ok(Request::Ping)),
     ("hub.status", |_| Ok(Request::Status)),
@@ -112,13 +112,13 @@ const METHODS: &[(&str, Reader)] = &[
     ("events.subscribe", |params| read(params).map(Request::Subscribe)),
 ];
 
-/// The names of all methods. `hub.stop` is the server's own.
+/// Returns the names of all methods. The server itself handles `hub.stop`.
 pub fn method_names() -> Vec<&'static str> {
     METHODS.iter().map(|(name, _)| *name).chain(HostRequest::method_names()).chain(["hub.stop"]).collect()
 }
 
 impl Request {
-    /// Reads a request that came on a connection.
+    /// Reads a request of a connection.
     pub(crate) fn read(method: &str, params: Value, connection: ConnectionId) -> Result<Self, ApiError> {
         if let Some(reader) = HostRequest::reader(method) {
             return reader(params).map(|request| Self::Host(connection, request));
@@ -130,7 +130,7 @@ impl Request {
         reader(params)
     }
 
-    /// The request of this process.
+    /// Records the process that sent the request.
     pub(crate) fn sent_by(mut self, peer: Option<u32>) -> Self {
         if let Self::CreateNotification(params) = &mut self {
             params.peer = peer;
@@ -156,12 +156,12 @@ pub(crate) struct CreateParams {
     pub(crate) surface_id: Option<String>,
     pub(crate) caller_tty: Option<String>,
     pub(crate) prefer_tty: bool,
-    /// The process that sends it, as the kernel names it. `None` for one in another process namespace.
+    /// The sending process, as the kernel reports it. `None` for a process in another pid namespace.
     #[serde(skip)]
     pub(crate) peer: Option<u32>,
 }
 
-/// What a request is about: a notification, a place, or all of them.
+/// The target of a request: a notification, a place, or all notifications.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct TargetParams {
@@ -170,26 +170,26 @@ pub(crate) struct TargetParams {
     pub(crate) surface_id: Option<String>,
     pub(crate) all: bool,
     all_read: bool,
-    /// What the marks of one command have in common, so that it is taken back as a whole.
+    /// An id that all marks of one command share, so that they are undone together.
     pub(crate) command: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
 pub(crate) struct SnoozeParams {
-    /// The most urgent unread one if it is left out.
+    /// Defaults to the most urgent unread notification.
     #[serde(default)]
     pub(crate) id: Option<String>,
     pub(crate) until_unix_ms: i64,
 }
 
-/// What is muted, or not any more: one of the first three.
+/// The target of a mute: one of the first three fields.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct MuteParams {
     pub(crate) agent: Option<String>,
     pub(crate) workspace_id: Option<String>,
     pub(crate) all: bool,
-    /// Until it is removed if this is left out.
+    /// If missing, the mute lasts until it is removed.
     pub(crate) until_unix_ms: Option<i64>,
     /// The kinds that are not muted.
     pub(crate) allow: Vec<String>,
@@ -199,7 +199,7 @@ pub(crate) struct MuteParams {
 #[serde(default)]
 pub(crate) struct ListParams {
     pub(crate) unread: bool,
-    /// Only what needs the person, the most urgent first.
+    /// Lists only notifications that need the person, the most urgent first.
     pub(crate) needs_you: bool,
     pub(crate) limit: Option<usize>,
     pub(crate) scope: Option<String>,
@@ -210,7 +210,7 @@ pub(crate) struct ListParams {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct DigestParams {
-    /// When the person last went away if this is left out.
+    /// Defaults to the time when the person last went away.
     pub(crate) since_unix_ms: Option<i64>,
 }
 
@@ -225,13 +225,13 @@ pub(crate) struct ToastParams {
     pub(crate) key: Option<String>,
     #[serde(default)]
     pub(crate) text: String,
-    /// Its text in pieces with colours, instead of `text`.
+    /// The text as coloured spans, instead of `text`.
     #[serde(default)]
     pub(crate) spans: Vec<ToastSpan>,
-    /// Keys of toasts that it removes.
+    /// Keys of toasts that this one removes.
     #[serde(default)]
     pub(crate) invalidates: Vec<String>,
-    /// How it is merged with one of the same key.
+    /// How to merge it with a toast of the same key.
     #[serde(default)]
     pub(crate) fold: Option<String>,
     #[serde(default)]
@@ -282,7 +282,7 @@ struct TmuxSocket {
     socket: String,
 }
 
-/// What a terminal showed: a bell, a notification, or a sign of its agent's state.
+/// Output of a terminal: a bell, a notification, or a sign of its agent's state.
 #[derive(Debug, Deserialize)]
 pub(crate) struct SignalParams {
     pub(crate) surface_id: String,
@@ -292,21 +292,21 @@ pub(crate) struct SignalParams {
     pub(crate) title: Option<String>,
     #[serde(default)]
     pub(crate) body: Option<String>,
-    /// What the text is about, if the host knows it.
+    /// The kind of the text, if the host knows it.
     #[serde(default)]
     pub(crate) kind: Option<Kind>,
-    /// What the program calls its notification.
+    /// The program's id of its notification.
     #[serde(default)]
     pub(crate) id: Option<String>,
-    /// After how many milliseconds it is over.
+    /// The lifetime in milliseconds.
     #[serde(default)]
     pub(crate) ttl_ms: Option<u64>,
-    /// The program takes back what it called so.
+    /// The program withdraws the notification with this `id`.
     #[serde(default)]
     pub(crate) withdrawn: bool,
     #[serde(default)]
     pub(crate) signal: Option<Signal>,
-    /// The id of this report, if the host may have to say it again.
+    /// The id of this report, if the host may have to repeat it.
     #[serde(default)]
     pub(crate) report: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! The socket: which processes may connect, how much they may send, and deadlines so that none of them is waited for.
+//! The server of the socket: access control, rate limits, and deadlines so that the hub waits for no client.
 
 use std::io;
 use std::path::Path;
@@ -24,26 +24,26 @@ use crate::socket::slots::{ConnectionSlot, ConnectionSlots};
 use crate::socket::subscriptions::Subscription;
 use crate::view;
 
-/// Connections at once. One more takes the place of the oldest that has not sent a whole line; where all have, it may
-/// only ask for what `CONTROL` names.
+/// The most ordinary connections. One more takes the slot of the oldest that has not sent a whole line. If all have, it may only
+/// send the requests in `CONTROL`.
 pub const MAX_CONNECTIONS: usize = 256;
-/// Connections beyond those, so that a hub can be looked at and ended however many others are open. Each is closed after
-/// one answer, so there need not be many.
+/// The most control connections beyond the ordinary ones, so that a hub can always be inspected and stopped. Each is closed after
+/// one answer, so a few are enough.
 const MAX_CONTROL: usize = 16;
-/// The requests that are answered on them.
+/// The methods that control connections may call.
 const CONTROL: [&str; 3] = ["hub.stop", "hub.status", "ping"];
 const TOO_MANY: &str = "too many connections";
-/// How long a client may take to take an answer.
+/// Deadline for a client to accept an answer.
 const WRITE_DEADLINE: Duration = Duration::from_secs(5);
-/// How long a connection may say nothing. Half of a line is nothing.
+/// How long a connection may be silent. Half a line counts as silence.
 const IDLE_DEADLINE: Duration = Duration::from_mins(5);
-/// Requests that a connection may send at once, and how many more every second.
+/// Requests that a connection may send at once, and how many more each second.
 const BURST: f64 = 1000.0;
 const PER_SECOND: f64 = 500.0;
-/// How often those who follow hear that the hub is alive.
+/// Interval of the heartbeat to subscribers.
 const HEARTBEAT: Duration = Duration::from_secs(30);
 
-/// Listens on a socket that only its owner can open.
+/// Listens on a socket that only its owner can connect to.
 pub(crate) fn listen(path: &Path) -> io::Result<UnixListener> {
     // This process holds the hub's lock, so the hub that made this socket is dead.
     match std::fs::remove_file(path) {
@@ -55,7 +55,7 @@ pub(crate) fn listen(path: &Path) -> io::Result<UnixListener> {
     Ok(listener)
 }
 
-/// Accepts connections until the loop is gone, and counts those that are open.
+/// Accepts connections, and counts the open ones.
 pub(crate) async fn serve(
     listener: UnixListener,
     inputs: mpsc::Sender<Input>,
@@ -68,12 +68,12 @@ pub(crate) async fn serve(
     let (ordinary, control) = (ConnectionSlots::new(MAX_CONNECTIONS), ConnectionSlots::new(MAX_CONTROL));
     loop {
         let Ok((stream, _)) = listener.accept().await else {
-            // No descriptors left, most likely: wait until some are.
+            // Most likely no descriptors are left; wait for some.
             tokio::time::sleep(Duration::from_millis(100)).await;
             continue;
         };
         let peer = stream.peer_cred();
-        // A process of another namespace has the number 0.
+        // A process of another pid namespace has pid 0.
         let pid = peer.as_ref().ok().and_then(|peer| u32::try_from(peer.pid()?).ok()).filter(|pid| *pid > 0);
         if !peer.is_ok_and(|peer| peer.uid() == own) {
             refuse(&stream, "no_permission", "this hub belongs to another user");
@@ -98,7 +98,7 @@ pub(crate) async fn serve(
     }
 }
 
-/// Says why, if that can be said at once, and closes.
+/// Sends the reason, if that is possible without waiting, and closes the connection.
 fn refuse(stream: &UnixStream, code: &str, why: &str) {
     let response = Response::to(Value::Null, Err(ApiError::new(code, why)));
     let _ = stream.try_write(&response.line());
@@ -120,7 +120,7 @@ impl Drop for ConnectionGuard {
     }
 }
 
-/// How many requests a connection may still send.
+/// A token bucket for the requests of a connection.
 struct RateLimiter {
     left: f64,
     at: Instant,
@@ -139,14 +139,14 @@ impl RateLimiter {
     }
 }
 
-/// The process at the other end of a connection, and what checks whether it may send a request.
+/// The process at the other end of a connection, and the guard that checks its requests.
 struct Sender {
     pid: Option<u32>,
     guard: Arc<dyn RequestGuard>,
 }
 
 impl Sender {
-    /// Says why it may not send a request, if it may not.
+    /// Returns an error if the process may not send this request.
     async fn check(&self, method: &str, params: &Value) -> Result<(), ApiError> {
         if !self.guard.is_reserved(method) {
             return Ok(());
@@ -159,11 +159,11 @@ impl Sender {
     }
 }
 
-/// What a connection may ask for.
+/// The requests that a connection may send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Allowed {
     Everything,
-    /// One request: its place was lost while its line arrived.
+    /// One request, because the slot was lost while its line arrived.
     Once,
     /// One request of [`CONTROL`].
     Control,
@@ -178,17 +178,17 @@ struct Connection {
     slot: ConnectionSlot,
     allowed: Allowed,
     id: ConnectionId,
-    /// The process that connected, if it has a number here.
+    /// The process that connected, if it has a pid in this namespace.
     peer: Option<u32>,
-    /// Nothing if all requests are allowed.
+    /// `None` if all requests are allowed.
     sender: Option<Sender>,
-    /// What this connection is sent if it is a host. It may be silent for as long as it likes.
+    /// The orders for this connection if it is a host. A host may be silent for any time.
     orders: Option<mpsc::Receiver<Vec<u8>>>,
-    /// Whether a host has gone, or takes no answers any more.
+    /// True if writing failed: the host is gone or accepts no more answers.
     reads_nothing: bool,
 }
 
-/// Why a connection ends.
+/// The client is gone or does not keep up.
 struct Disconnected;
 
 impl Connection {
@@ -221,7 +221,7 @@ impl Connection {
     async fn run(mut self) {
         self.answer_lines().await;
         if self.orders.is_some() {
-            // If the loop is gone, so is what it knew of this host.
+            // If the loop is gone, so is its state of this host.
             let _ = self.inputs.send(Input::Event(LoopEvent::HostGone(self.id))).await;
         }
     }
@@ -230,15 +230,15 @@ impl Connection {
         let mut deadline = FIRST_FRAME_WITHIN;
         loop {
             let next = tokio::select! {
-                // What has arrived is read, also when the place was lost meanwhile.
+                // A line that has arrived is read even if the slot was lost meanwhile.
                 biased;
                 next = timeout(deadline, self.lines.next()) => next,
                 order = next_order(&mut self.orders) => match order {
                     Some(order) if self.write(&order).await.is_ok() => continue,
-                    // It did not keep up.
+                    // The host did not keep up.
                     _ => return,
                 },
-                // Never after the first line.
+                // Cannot happen after the first line.
                 () = self.slot.lost() => {
                     let error = ApiError::new("busy", TOO_MANY);
                     let _ = self.out.try_write(&Response::to(Value::Null, Err(error)).line());
@@ -290,7 +290,7 @@ impl Connection {
         if request.method == "hub.stop" {
             self.write(&Response::to(id, Ok(json!({ "stopping": true }))).line()).await?;
             self.inputs.send(Input::Event(LoopEvent::Stop)).await.map_err(|_| Disconnected)?;
-            // Its end is the end of the process, which `ringer hub stop` waits for.
+            // The connection stays open until the process ends, which `ringer hub stop` waits for.
             return std::future::pending().await;
         }
         let Answered { reply, behind } = self.ask(request.method, request.params).await?;
@@ -304,7 +304,7 @@ impl Connection {
             }
             Reply::Focus { pane, opening } => {
                 let result = pane.select().await.map(|()| "tmux".to_owned());
-                // It is read only if the person got there.
+                // Marked as read only if the person got there.
                 if let Some((opened, _)) = opening.as_ref().filter(|_| result.is_ok()) {
                     let marked =
                         self.ask("notification.mark_read".to_owned(), json!({ "id": opened })).await?;
@@ -332,7 +332,7 @@ impl Connection {
         }
     }
 
-    /// Asks the loop, and waits for its answer.
+    /// Sends a request to the loop and waits for its answer.
     async fn ask(&self, method: String, params: Value) -> Result<Answered, Disconnected> {
         let (reply, answered) = oneshot::channel();
         let request = Input::Request { connection: self.id, peer: self.peer, method, params, reply };
@@ -340,7 +340,7 @@ impl Connection {
         answered.await.map_err(|_| Disconnected)
     }
 
-    /// Sends events until the client goes, or does not keep up.
+    /// Sends events until the client disconnects or does not keep up.
     async fn follow(&mut self, id: Value, subscription: Subscription) -> Result<(), Disconnected> {
         let Subscription { replay, gap, last_seq, mut receiver } = subscription;
         let begun = json!({ "subscribed": true, "gap": gap, "last_seq": last_seq });
@@ -357,7 +357,7 @@ impl Connection {
                     None => return Err(Disconnected),
                 },
                 _ = heartbeat.tick() => self.write(b"{\"event\":\"heartbeat\"}\n").await?,
-                // Nothing is expected from it any more but its end.
+                // A subscriber's requests are ignored; only the end of its stream matters.
                 said = self.lines.next() => match said {
                     Ok(Some(_)) => {}
                     _ => return Err(Disconnected),
@@ -369,7 +369,7 @@ impl Connection {
     async fn write(&mut self, bytes: &[u8]) -> Result<(), Disconnected> {
         match timeout(WRITE_DEADLINE, self.out.write_all(bytes)).await {
             Ok(Ok(())) => Ok(()),
-            // What a host said before its end still counts, although it takes no answers any more.
+            // A host's earlier requests still count although it accepts no more answers.
             Ok(Err(_)) if self.orders.is_some() => {
                 self.reads_nothing = true;
                 Ok(())
@@ -379,7 +379,7 @@ impl Connection {
     }
 }
 
-/// The next order for a host; never for others. `None` if it is cut off.
+/// Returns the next order for a host, or `None` if the loop disconnected it. Never completes for other connections.
 async fn next_order(orders: &mut Option<mpsc::Receiver<Vec<u8>>>) -> Option<Vec<u8>> {
     match orders {
         Some(orders) => orders.recv().await,
@@ -403,7 +403,7 @@ mod tests {
         assert_eq!((0..5000).filter(|_| rate_limiter.take(later)).count(), 500);
     }
 
-    /// A connection behind which no hub is, and its other end.
+    /// A connection without a hub, and the client's end.
     fn connection() -> (UnixStream, tokio::task::JoinHandle<()>) {
         let (ours, theirs) = UnixStream::pair().unwrap();
         let (desktop, _) = Desktop::new(None, Vec::new(), REPLY_DEADLINE);
@@ -415,7 +415,7 @@ mod tests {
         (ours, tokio::spawn(connection.run()))
     }
 
-    /// Runs on a clock that goes on by itself when nothing else is to be done.
+    /// Runs on tokio's paused clock, which advances when all tasks are idle.
     #[tokio::test(start_paused = true)]
     async fn a_connection_that_says_nothing_or_does_not_read_is_closed() {
         let check = |what: &str, begun: tokio::time::Instant, expect: Duration| {
@@ -433,7 +433,7 @@ mod tests {
         }
         let (mut ours, served) = connection();
         let begun = tokio::time::Instant::now();
-        // Each of these lines is answered with a longer one, which is not read.
+        // Each line gets a longer answer, which the client does not read.
         while ours.write_all(b"x\n").await.is_ok() {}
         served.await.unwrap();
         check("does not read", begun, WRITE_DEADLINE);

@@ -1,11 +1,11 @@
-//! Places for connections: a limited number, of which the oldest that has said nothing gives way to a new one.
+//! Limits the number of open connections. The oldest one that has sent nothing gives way to a new one.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
 
-/// The places. Cheap to clone.
+/// The slots. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(crate) struct ConnectionSlots {
     shared: Arc<Mutex<Shared>>,
@@ -16,16 +16,16 @@ struct Shared {
     most: usize,
     taken: usize,
     next: u64,
-    /// Those that have not sent a whole line yet, oldest first. One whose sender is dropped has lost its place.
+    /// Connections that have not sent a whole line yet, oldest first. Dropping a sender takes the slot away.
     silent: BTreeMap<u64, oneshot::Sender<()>>,
 }
 
-/// The place of one connection, free again when this is dropped.
+/// The slot of one connection. Dropping it frees the slot.
 #[derive(Debug)]
 pub(crate) struct ConnectionSlot {
     slots: ConnectionSlots,
     number: u64,
-    /// Ends when the place is lost. `None` once it cannot be any more.
+    /// Closed when the slot is lost. `None` once it can no longer be lost.
     lost: Option<oneshot::Receiver<()>>,
 }
 
@@ -35,7 +35,7 @@ impl ConnectionSlots {
         Self { shared: Arc::new(Mutex::new(shared)) }
     }
 
-    /// Takes a place, from the oldest silent one if there is no other. `None` if there is none of those either.
+    /// Takes a slot, if necessary from the oldest silent connection. Returns `None` if there is none.
     pub(crate) fn take(&self) -> Option<ConnectionSlot> {
         let mut shared = self.lock();
         if shared.taken >= shared.most {
@@ -57,16 +57,16 @@ impl ConnectionSlots {
 }
 
 impl ConnectionSlot {
-    /// Waits until the place is lost: for ever, once it was [kept](Self::keep). Can be cancelled.
+    /// Waits until the slot is lost. Never returns once it was [kept](Self::keep). Cancel safe.
     pub(crate) async fn lost(&mut self) {
         match &mut self.lost {
-            // It ends with an error, because nothing is ever sent.
+            // Completes with an error, because nothing is ever sent.
             Some(lost) => drop(lost.await),
             None => std::future::pending().await,
         }
     }
 
-    /// The connection has spoken: its place cannot be lost any more. Gives whether it still had one.
+    /// Makes the slot permanent, after the first line. Returns false if it was already lost.
     pub(crate) fn keep(&mut self) -> bool {
         if self.lost.is_none() {
             return true;
@@ -82,7 +82,7 @@ impl ConnectionSlot {
 impl Drop for ConnectionSlot {
     fn drop(&mut self) {
         let mut shared = self.slots.lock();
-        // A lost place is another connection's by now.
+        // A lost slot belongs to another connection by now.
         if shared.silent.remove(&self.number).is_some() || self.lost.is_none() {
             shared.taken -= 1;
         }

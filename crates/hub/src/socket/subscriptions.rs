@@ -1,4 +1,4 @@
-//! What happened, for those who follow: numbered, kept for a while, and never waited for.
+//! Events for subscribers: numbered, and kept for a while. The hub never waits for a subscriber.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -8,51 +8,51 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::sync::mpsc;
 
-/// Events that are kept for later subscribers. With more, the oldest goes, and a subscriber that asks for it learns of the gap.
+/// The most events that are kept for replay. Beyond that the oldest is dropped, and a subscriber that asks for it is told of the
+/// gap.
 const MAX_KEPT: usize = 4096;
-/// Events that may wait for one subscriber. One that does not keep up is cut off.
+/// The most events that wait for one subscriber. One that does not keep up is disconnected.
 pub(crate) const MAX_WAITING: usize = 1024;
-/// Subscribers at once; as many as there may be connections.
+/// The most subscribers: as many as connections.
 pub(crate) const MAX_SUBSCRIBERS: usize = 256;
 
-/// One event, as it is sent.
+/// The JSON line of an event.
 #[derive(Debug, Serialize)]
 struct EventLine<'a> {
-    /// Its number; they go up by one.
+    /// The sequence number, increasing by one.
     seq: u64,
-    /// What kind of thing happened: `notification.created`, `badge`, …
+    /// The name: `notification.created`, `badge`, …
     event: &'static str,
-    /// When, in milliseconds since 1970.
+    /// Milliseconds since 1970.
     unix_ms: i64,
-    /// The details.
     data: &'a Value,
 }
 
-/// One event that is kept.
+/// An event kept for replay.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct HubEvent {
     seq: u64,
     event: &'static str,
-    /// The surface that it is about, if it is about one.
+    /// The surface of the event, if it has one.
     surface: Option<Box<str>>,
-    /// The line that is sent. A JSON value would take five times its memory.
+    /// The line to send. A JSON value would take five times its memory.
     line: Box<[u8]>,
 }
 
 impl HubEvent {
-    /// The line that is sent, with its end.
+    /// Returns the line to send, with its newline.
     pub(crate) fn line(&self) -> &[u8] {
         &self.line
     }
 }
 
-/// What a subscriber wants.
+/// Selects the events of a subscriber.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub(crate) struct EventFilter {
-    /// Replay everything after this number.
+    /// Replay events after this number.
     pub(crate) after_seq: Option<u64>,
-    /// Only events whose names begin with one of these; empty for all.
+    /// Only events whose names start with one of these prefixes; empty for all.
     pub(crate) names: Vec<String>,
     /// Only events about this surface.
     pub(crate) surface_id: Option<String>,
@@ -67,16 +67,16 @@ impl EventFilter {
     }
 }
 
-/// What a subscriber gets at first.
+/// The start of a subscription.
 #[derive(Debug)]
 pub(crate) struct Subscription {
-    /// What it missed, in order.
+    /// The missed events, in order.
     pub(crate) replay: Vec<Arc<HubEvent>>,
-    /// Whether something between is lost: it asked for more than is kept, or for another hub's numbers.
+    /// True if events are missing: the subscriber asked for events that are no longer kept, or used the numbers of another hub.
     pub(crate) gap: bool,
     /// The number of the last event so far.
     pub(crate) last_seq: u64,
-    /// What happens from now on. It ends when the subscriber is cut off.
+    /// New events. Closed when the subscriber is disconnected.
     pub(crate) receiver: mpsc::Receiver<Arc<HubEvent>>,
 }
 
@@ -89,7 +89,7 @@ pub(crate) struct EventLog {
 }
 
 impl EventLog {
-    /// Adds an event. A subscriber that does not keep up is cut off, so this never waits.
+    /// Adds an event. Never waits: a subscriber that does not keep up is disconnected.
     pub(crate) fn add(&mut self, unix_ms: i64, event: &'static str, data: &Value) {
         self.last_seq += 1;
         let line = json_line(&EventLine { seq: self.last_seq, event, unix_ms, data });
@@ -104,7 +104,7 @@ impl EventLog {
         self.kept.push_back(event);
     }
 
-    /// Adds a subscriber. `None` if there are too many.
+    /// Adds a subscriber. Returns `None` if there are too many.
     pub(crate) fn subscribe(&mut self, filter: EventFilter) -> Option<Subscription> {
         self.subscribers.retain(|(_, sender)| !sender.is_closed());
         if self.subscribers.len() >= MAX_SUBSCRIBERS {
@@ -120,7 +120,7 @@ impl EventLog {
         Some(Subscription { replay, gap, last_seq: self.last_seq, receiver })
     }
 
-    /// How many follow.
+    /// Returns the number of subscribers.
     pub(crate) fn followers(&mut self) -> usize {
         self.subscribers.retain(|(_, sender)| !sender.is_closed());
         self.subscribers.len()

@@ -1,4 +1,4 @@
-//! Agents, as the hub learns of them: from their terminals, from their processes, and as time passes.
+//! Updates the state of agents from their terminals, their processes and the passing of time.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -15,21 +15,21 @@ use serde_json::json;
 use super::{HubState, RETRY_AFTER};
 use crate::message::{Action, WatchOutcome};
 
-/// What an agent is sent of the output of a watch's command: its context is dear, and the file is there to read.
+/// The longest output of a watch's command that an agent is sent: its context is expensive, and it can read the file.
 const MAX_OUTPUT_CHARS: usize = 8_000;
-/// How long after the end of an agent something may still come that its terminal showed before.
+/// Grace period for signals of a terminal that arrive after its agent has exited.
 const LATE_SIGNALS: Duration = Duration::from_secs(3);
-/// A notification with a longer id cannot be taken back.
+/// A notification with a longer id cannot be withdrawn.
 const MAX_ID: usize = 64;
 
-/// The key of what a program sent to its terminal under an id. `None` if the id is too long for one.
+/// The key of a terminal notification with an id. `None` if the id is too long.
 fn terminal_key(surface: &SurfaceId, id: &str) -> Option<String> {
     let key = format!("{TERMINAL_KEY_PREFIX}{surface}:{id}");
     (id.len() <= MAX_ID && validate_name("key", &key).is_ok()).then_some(key)
 }
 
 impl HubState {
-    /// A terminal showed something that no agent's turn covers: it becomes a message.
+    /// Appends a message for output of a terminal that no agent's turn covers.
     pub(super) fn append_terminal_notification(
         &mut self,
         now: Now,
@@ -50,7 +50,7 @@ impl HubState {
         draft.key = id.and_then(|id| terminal_key(surface, &id));
         draft.ttl = ttl_ms.map(Duration::from_millis);
         draft.origin.surface = Some(surface.to_string());
-        // Its host may be gone when the message is read.
+        // The host may be gone when the message is read.
         draft.origin.workspace = self.surfaces.workspace_of(surface).map(|workspace| workspace.to_string());
         if draft.check().is_err() {
             draft.title = None;
@@ -58,7 +58,8 @@ impl HubState {
         self.append_or_log(now, &draft, report);
     }
 
-    /// A program takes back what it sent to its terminal under an id. It is read after the notification, as that may not have been yet.
+    /// Withdraws a terminal notification by its id. The mark is a message too, so it is read after the notification even if that
+    /// is still unread.
     pub(super) fn withdraw_terminal_notification(
         &mut self,
         now: Now,
@@ -73,7 +74,7 @@ impl HubState {
         self.append_or_log(now, &mark, report);
     }
 
-    /// Sends the person what a source reports: a limit, a model.
+    /// Sends the person a notification of a toast source, such as a limit or a model.
     pub(super) fn append_source_notification(&mut self, now: Now, sent: &SourceNotification) {
         let Ok(mut draft) = Draft::new(Scope::global(), Sender::system(), Kind::Status, &sent.text) else {
             return;
@@ -89,7 +90,7 @@ impl HubState {
         self.log_unless_passing("cannot append", appended);
     }
 
-    /// Writes down what the terminal of an agent showed of it.
+    /// Applies a signal of a terminal to the agent in it.
     pub(super) fn update_agent_on(
         &mut self,
         now: Now,
@@ -97,7 +98,7 @@ impl HubState {
         signal: &Signal,
     ) -> Result<(), Error> {
         let known = self.journal.agent_on(surface.as_str())?;
-        // What a terminal showed last may come after its agent's end was noticed. It is of no other agent.
+        // The last output of a terminal may arrive after the end of its agent was noticed. It belongs to no other agent.
         if known.is_none() && self.journal.agent_ended_on(surface.as_str(), now.wall_ms, LATE_SIGNALS)? {
             return Ok(());
         }
@@ -108,7 +109,7 @@ impl HubState {
         Ok(())
     }
 
-    /// Gives how many messages that made.
+    /// Returns the number of messages that the update sent.
     fn update_agent(&mut self, now: Now, info: &AgentInfo, signal: Signal) -> Result<usize, Error> {
         let signals = [signal];
         let timeouts = self.agents.timeouts();
@@ -126,7 +127,7 @@ impl HubState {
         }
     }
 
-    /// An agent may be stuck by now, or have waited for too long.
+    /// Finds agents that are stuck, or that have waited for their person too long.
     pub(super) fn tick_agents(&mut self, now: Now) {
         // An agent whose last event is in the spool is not stuck.
         if !self.apply_spool(now) {
@@ -145,8 +146,7 @@ impl HubState {
         self.ingest.schedule();
     }
 
-    /// Looks at the agents, which may have changed with what was read: publishes what changed, wakes those that became
-    /// idle, and watches their processes.
+    /// Refreshes the live agents from the journal: publishes changes, wakes agents that became idle, and watches their processes.
     pub(super) fn refresh_agents(&mut self, now: Now) -> Result<(), Error> {
         let mut live = self.journal.live_agents(now.mono, self.agents.timeouts())?;
         for guess in take_guesses(&mut live.agents) {
@@ -169,7 +169,7 @@ impl HubState {
         Ok(())
     }
 
-    /// What was known of an agent by its terminal alone is over: its hooks report now.
+    /// Ends an agent that was known by its terminal alone, without a notification, because its hooks report now.
     fn end_quietly(&mut self, now: Now, info: &AgentInfo) -> Result<(), Error> {
         let signals = [Signal::state(Authority::Process, AgentState::Exited)];
         let timeouts = self.agents.timeouts();
@@ -187,13 +187,13 @@ impl HubState {
         let (id, surface) = (info.id.as_str(), &info.surface);
         let data = json!({ "id": id, "state": state.as_str(), "client": info.client, "surface": surface });
         self.publish(now, "agent", data);
-        // It may have become idle with messages waiting; one that is busy is left alone by the waker.
+        // It may have become idle with messages waiting. The waker leaves a busy agent alone.
         self.agents.wake(&info.id);
     }
 
-    /// The process of an agent ended. If the agent has not said so itself, that is told.
+    /// Handles the end of an agent's process. Notifies the person if the agent did not report its end itself.
     pub(super) fn process_ended(&mut self, now: Now, agent: &Agent) {
-        // Its last event may be in the spool: an agent that ended properly did not end in the middle of a turn.
+        // Its last event may be in the spool. An agent that exited properly did not end in the middle of a turn.
         if self.ingest.spool_is_behind(now.mono) || !self.apply_spool(now) {
             return self.act(Action::RetryProcessEnd(agent.clone()));
         }
@@ -220,7 +220,7 @@ impl HubState {
         self.ingest.schedule();
     }
 
-    /// A watched file changed and its command ran.
+    /// Handles the result of a watch's command.
     pub(super) fn watch_finished(&mut self, now: Now, outcome: &WatchOutcome) {
         let mut observation = Observation::new("env-hook", outcome.words());
         observation.error = outcome.result.is_err();
@@ -240,8 +240,8 @@ impl HubState {
     }
 }
 
-/// Takes the agents that are known by their terminals alone, where another one on the same terminal reports by hooks: each is
-/// that one. A client that calls its first hook with the first prompt was seen before.
+/// Removes the agents that are known by their terminals alone, if another agent on the same terminal reports by hooks: both are
+/// the same. This happens with clients that call their first hook with the first prompt.
 fn take_guesses(live: &mut Vec<(AgentInfo, AgentState)>) -> Vec<AgentInfo> {
     let hooked: HashSet<String> =
         live.iter().filter(|(info, _)| info.by_hooks).filter_map(|(info, _)| info.surface.clone()).collect();
@@ -252,8 +252,8 @@ fn take_guesses(live: &mut Vec<(AgentInfo, AgentState)>) -> Vec<AgentInfo> {
     live.extract_if(.., |(info, _)| is_guess(info)).map(|(info, _)| info).collect()
 }
 
-/// An agent without hooks, of which only the terminal is known. Its name comes from the whole surface: those of two
-/// terminals often end alike.
+/// An agent without hooks, known by its terminal alone. Its name is a hash of the whole surface, because the ids of two terminals
+/// often have the same ending.
 fn unknown_agent(surface: &SurfaceId) -> Option<AgentInfo> {
     let hash = fnv1a_32(surface.as_str().bytes());
     Some(AgentInfo {

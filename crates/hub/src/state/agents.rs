@@ -1,4 +1,4 @@
-//! The agents that have not ended, as the hub last saw them.
+//! The live agents as of the last refresh.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -12,27 +12,27 @@ use ringer_ipc::host::Extension;
 /// The live agents, and the extensions that wake idle ones.
 pub(super) struct AgentTracker {
     tracked: HashMap<Agent, TrackedAgent>,
-    /// When an agent may become stuck, or waits for too long.
+    /// When an agent may become stuck, or will have waited for its person too long.
     next_deadline: Option<Duration>,
     timeouts: AgentTimeouts,
     extensions: Vec<Box<dyn Extension>>,
-    /// Whether the journal may say something else of an agent than what is tracked.
+    /// True if the agents may have changed in the journal.
     is_stale: bool,
 }
 
 #[derive(Debug)]
 struct TrackedAgent {
     state: AgentState,
-    /// Its process, if that is watched.
+    /// The process, if it is watched.
     pid: Option<u32>,
 }
 
-/// What is different from the last look.
+/// The changes since the last refresh.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct AgentChanges {
     /// The agents whose state changed.
     pub(super) changed: Vec<(AgentInfo, AgentState)>,
-    /// The processes to watch, each with its start.
+    /// The processes to watch, with their start times.
     pub(super) watch: Vec<(Agent, u32, u64)>,
     /// The agents that have ended.
     pub(super) unwatch: Vec<Agent>,
@@ -52,7 +52,7 @@ impl AgentTracker {
         self.is_stale = true;
     }
 
-    /// An agent may have changed in the journal.
+    /// Records that an agent may have changed in the journal.
     pub(super) fn mark_stale(&mut self) {
         self.is_stale = true;
     }
@@ -73,7 +73,7 @@ impl AgentTracker {
         self.next_deadline.is_some_and(|due| due <= now)
     }
 
-    /// A notification or an agent's hook came from a surface.
+    /// Tells the extensions that a notification or an agent's hook came from a surface.
     pub(super) fn heard_from(&mut self, surface: &SurfaceId) {
         self.extensions.iter_mut().for_each(|extension| extension.heard_from(surface));
     }
@@ -82,29 +82,29 @@ impl AgentTracker {
         self.extensions.iter_mut()
     }
 
-    /// A message for an agent is in the journal, or the agent may have become idle with messages waiting.
+    /// Wakes an agent, for which the journal has a message or which may have become idle with messages waiting.
     pub(super) fn wake(&mut self, agent: &Agent) {
         self.extensions.iter_mut().for_each(|extension| extension.wake(agent));
     }
 
-    /// A message for all of them is in the journal.
+    /// Wakes all agents for a message to all.
     pub(super) fn wake_all(&mut self) {
         for agent in self.tracked.keys() {
             self.extensions.iter_mut().for_each(|extension| extension.wake(agent));
         }
     }
 
-    /// An agent is not what it was.
+    /// Tells the extensions that an agent changed.
     pub(super) fn tell_changed(&mut self) {
         self.extensions.iter_mut().for_each(|extension| extension.agents_changed());
     }
 
-    /// The prompts of an agent may have changed.
+    /// Tells the extensions that the prompts of an agent may have changed.
     pub(super) fn tell_prompts_changed(&mut self) {
         self.extensions.iter_mut().for_each(|extension| extension.prompts_changed());
     }
 
-    /// Whether an extension needs the hub.
+    /// Returns true if an extension needs the hub to keep running.
     pub(super) fn extensions_need_hub(&self) -> bool {
         self.extensions.iter().any(|extension| extension.needs_hub())
     }
@@ -113,12 +113,12 @@ impl AgentTracker {
         !self.tracked.is_empty()
     }
 
-    /// Its process ended.
+    /// Forgets an agent whose process ended.
     pub(super) fn remove(&mut self, agent: &Agent) {
         self.tracked.remove(agent);
     }
 
-    /// These agents live, and no others. Gives what changed since the last look.
+    /// Replaces the live agents. Returns the changes.
     pub(super) fn update(&mut self, live: Vec<(AgentInfo, AgentState)>) -> AgentChanges {
         let mut changes = AgentChanges::default();
         self.is_stale = false;

@@ -1,4 +1,4 @@
-//! Deliveries on their way, the popups that are shown, and the marks in titles.
+//! Pending deliveries, popups, and title marks.
 
 pub(super) mod popups;
 pub(super) mod queue;

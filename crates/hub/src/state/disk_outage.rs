@@ -1,6 +1,6 @@
 //! Journal writes that failed and are retried, and the disk outage that made them fail.
 //!
-//! While the disk is full, read-only or failing, what hosts report queues in memory. Reports that no longer fit are dropped and
+//! While the disk is full, read-only or failing, terminal reports queue in memory. Reports that no longer fit are dropped and
 //! counted, and the person is told.
 
 use std::collections::{BTreeSet, VecDeque};
@@ -24,7 +24,7 @@ pub(super) const WRITE_FOR: Duration = Duration::from_millis(4);
 pub(super) enum JournalWrite {
     /// A message. It has its id from the start, so that retries append it once.
     Append { draft: Box<Draft>, id: MessageId, unix_ms: i64 },
-    /// What a terminal showed of the agent in it.
+    /// A terminal's signal about the agent in it.
     Signal { surface: SurfaceId, signal: Signal },
 }
 
@@ -132,7 +132,7 @@ impl DiskOutage {
         is_over
     }
 
-    /// What the person is told while the outage lasts.
+    /// The problem to show while the outage lasts.
     pub(super) fn problem(&self) -> Problem {
         let dropped = match self.dropped_reports {
             0 => String::new(),

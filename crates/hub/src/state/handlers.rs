@@ -1,5 +1,4 @@
-//! Requests: what each of them does, and how it is answered. One that writes is answered once what it wrote has been read,
-//! as a message like any other.
+//! Handles requests. A request that writes to the journal is answered once the hub has read its messages back.
 
 use std::collections::BTreeSet;
 
@@ -25,18 +24,18 @@ use crate::socket::requests::{
 };
 use crate::view::{self, ListedNotification};
 
-/// Notifications that one answer holds, unless it is asked for fewer.
+/// The most notifications in one answer, and the default limit.
 const MAX_LISTED: usize = 1000;
 
-/// Notifications that are named where a text fits several.
+/// The most notifications to name if a text matches several.
 const MAX_MATCHES: usize = 10;
 
-/// What handling a request comes to.
+/// How a request is answered.
 pub(super) enum Handled {
     Done(Answer),
-    /// To be answered once what was written has been read.
+    /// Answer once the hub has read the request's messages.
     AfterIngest(Continuation),
-    /// To be answered once a host has gone to a surface; with this notification, if the client asked to open one.
+    /// Answer once a host has focused a surface. `opening` is the notification that the client asked to open.
     AfterFocus {
         host: ConnectionId,
         surface: SurfaceId,
@@ -51,7 +50,7 @@ pub(super) fn value(value: Value) -> Handled {
 }
 
 impl HubState {
-    /// Handles a request, or answers one whose writes have been read.
+    /// Handles a request, or finishes one whose messages have been read.
     pub(super) fn answer_request(&mut self, now: Now, request: QueuedRequest) {
         let QueuedRequest { id, step, up_to, deadline } = request;
         let handled = match step {
@@ -68,7 +67,7 @@ impl HubState {
                 self.act(Action::Answer { id, answer, behind });
             }
             Handled::AfterIngest(continuation) => {
-                // Up to what it wrote, if it wrote something; and in any case the journal is read once more before.
+                // Waits for everything that it wrote, and for at least one more read of the journal.
                 let up_to = self.journal.last_seq().unwrap_or(i64::MAX).max(self.ingest.seq() + 1);
                 let step = RequestStep::Finish(continuation);
                 self.requests.put_back(QueuedRequest { id, step, up_to, deadline });
@@ -135,7 +134,7 @@ impl HubState {
         })
     }
 
-    /// The answer to a request whose writes have been read.
+    /// Returns the answer to a request whose messages have been read.
     fn finish_request(&self, now: Now, continuation: Continuation) -> Answer {
         let list = self.notifications.list();
         let answer = match continuation {
@@ -190,7 +189,7 @@ impl HubState {
             needing.sort_by(|one, two| one.by_urgency(two));
             return needing.into_iter().take(most).map(show).collect();
         }
-        // The narrowest index there is: with 100,000 notifications, the loop has no time to look at all of them.
+        // Uses the narrowest index: with 100,000 notifications, the loop has no time to look at all of them.
         let place = params.workspace_id.as_deref().map(|workspace| Place {
             workspace: WorkspaceId::new(workspace),
             surface: params.surface_id.as_deref().map(SurfaceId::new),
@@ -198,7 +197,7 @@ impl HubState {
         match (&place, &params.scope) {
             (Some(place), _) => list.newest_of(place).filter(wanted).take(most).map(show).collect(),
             (None, Some(scope)) => list.newest_in(scope).filter(wanted).take(most).map(show).collect(),
-            // However much came from other machines, what is of this one is on the list, and first.
+            // Notifications of this machine come first, however many other machines send.
             (None, None) => {
                 let local = list.newest().filter(|record| record.machine.is_none() && wanted(record));
                 let elsewhere = list.newest_elsewhere().filter(wanted);
@@ -219,7 +218,7 @@ impl HubState {
         json!({ "removed": removed })
     }
 
-    /// The place that is meant. A surface alone is enough where it is known in which workspace it stands.
+    /// Returns the place of a target. A surface alone is enough if its workspace is known.
     pub(super) fn place(&self, target: &TargetParams) -> Result<Place> {
         let surface = target.surface_id.as_deref().map(SurfaceId::new);
         let workspace_of = |surface: &SurfaceId| {
@@ -245,8 +244,8 @@ impl HubState {
             .ok_or_else(|| ApiError::new("not_found", format!("unknown message {id}")))
     }
 
-    /// The notification that a client names by its id, its short id, `last` or a piece of its id. What names none is taken
-    /// for the id of a message that is not on the list.
+    /// Finds a notification by its id, its short id, `last` or a part of its id. Text that matches none is parsed as the id of a
+    /// message that is not on the list.
     pub(super) fn named(&self, text: &str) -> Result<MessageId> {
         match self.notifications.list().named(text) {
             Named::One(id) => Ok(id),
@@ -282,7 +281,8 @@ impl HubState {
             (None, None, true) => TerminalSignal::Bell,
             (None, None, false) => return Err(ApiError::params("bell, body or signal is missing")),
         };
-        // What is inside tells it itself, and it would come twice. Of a bell, its host may not know the pane.
+        // The host of the surfaces inside reports the signal too, so it would be shown twice. Bells pass, because that host may
+        // not know which pane rang.
         if signal != TerminalSignal::Bell && self.surfaces.shows_others(&surface) {
             return Ok(json!({}));
         }
@@ -333,7 +333,7 @@ impl HubState {
         Ok(json!({}))
     }
 
-    /// What the hub was given when it was started: its delivery channels work with that, and not with what a client has.
+    /// Returns the environment in which the hub was started. Its delivery channels use this one, not a client's.
     fn environment(&self) -> Value {
         let set = |name: &str| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned());
         json!({
@@ -370,7 +370,7 @@ impl HubState {
         let invalid = |error: InvalidName| ApiError::params(error.to_string());
         let scope =
             params.scope.as_deref().map_or_else(|| Ok(Scope::global()), Scope::new).map_err(invalid)?;
-        // What connects here is a program: the person has a shell, a screen and devices.
+        // Whoever connects here is a program: the person has a shell, a screen and devices.
         let claim = SenderClaim { from: params.from, inherited: None, is_program: true };
         let sender = self.journal.sender(params.peer, &claim).map_err(|error| match error {
             Error::Sender(SenderError::Invalid(error)) => invalid(error),
@@ -379,7 +379,7 @@ impl HubState {
         })?;
         let kind: ShownKind = params.kind.as_deref().unwrap_or("status").parse().map_err(invalid)?;
         let (kind, category) = kind.stored();
-        // A script for another ring terminal may send a title alone.
+        // Scripts for other ring terminals may send only a title.
         let body =
             if params.body.is_empty() { params.title.clone().unwrap_or_default() } else { params.body };
         let mut draft = Draft::new(scope, sender, kind, &body).map_err(invalid)?;
@@ -408,13 +408,13 @@ impl HubState {
         Ok(id)
     }
 
-    /// Whether a message is in the journal and the hub has not come to it yet. A mark comes after it, so it counts.
+    /// Returns true if a message is in the journal but not read yet. A mark on it will be read after it, so the mark is valid.
     pub(super) fn is_still_to_be_read(&mut self, id: &MessageId) -> bool {
         let message = self.journal.message(id.as_str()).ok().flatten();
         message.is_some_and(|message| message.seq > self.ingest.seq())
     }
 
-    /// A notification on the list.
+    /// Returns a notification of the list.
     pub(super) fn record(&mut self, id: &MessageId) -> Result<Record> {
         let found = self.notifications.get(id).cloned();
         found.ok_or_else(|| {

@@ -1,8 +1,7 @@
 //! The hook programs that may run, by the identity under which the engine orders them.
 //!
-//! Only programs that are trusted are ever put in here, and a program is handed to the part that runs it only out of
-//! here. The engine orders a hook of the settings under which its notification arrived, so the programs of those
-//! settings are kept as long as the engine may order one of them.
+//! Only trusted programs are added, and this is the only source of programs to run. The engine orders the hooks of the settings
+//! under which a notification arrived, so the programs of those settings stay as long as the engine may order one of them.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -14,26 +13,25 @@ use ringer_config::{Config, Trusted};
 
 use crate::delivery::setup::hook_program;
 
-/// The trusted programs of every revision of the settings that is in use: at most one revision for each notification that
-/// is not decided yet, and that of now.
+/// The trusted programs of every revision in use: the current one, and at most one for each undecided notification.
 #[derive(Debug, Default)]
 pub(crate) struct HookPrograms {
     programs: HashMap<HookIdentity, Arc<HookProgram>>,
 }
 
 impl HookPrograms {
-    /// Adds the programs of a revision that are trusted.
+    /// Adds the trusted programs of a revision.
     pub(crate) fn add(&mut self, revision: u64, config: &Config, trusted: &Trusted) {
         let runnable = config.enabled_hooks().filter(|hook| trusted.is_trusted(*hook));
         self.programs.extend(runnable.map(|hook| (hook.identity(revision), Arc::new(hook_program(hook)))));
     }
 
-    /// Forgets those of all other revisions.
+    /// Removes the programs of all other revisions.
     pub(crate) fn keep_only(&mut self, revisions: &HashSet<u64>) {
         self.programs.retain(|identity, _| revisions.contains(&identity.revision));
     }
 
-    /// The program of that identity, and never another one.
+    /// Returns the program with exactly this identity.
     pub(crate) fn get(&self, hook: &HookIdentity) -> Option<Arc<HookProgram>> {
         self.programs.get(hook).cloned()
     }

@@ -1,4 +1,4 @@
-//! Surfaces, who shows them, what hosts report, and going there.
+//! Surfaces and their hosts: registration, requests of attached hosts, and focus.
 
 pub(super) mod focus_requests;
 pub(super) mod host_focus;

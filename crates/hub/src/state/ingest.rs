@@ -1,11 +1,11 @@
-//! How far the journal is read, and whether it can be read now.
+//! Tracks the position in the journal, and whether reading can go on.
 
 use std::time::Duration;
 
 use ringer_core::Message;
 use ringer_journal::ReadPosition;
 
-/// How long the journal is left alone after it could not be read or written.
+/// Time between attempts after the journal could not be read or written.
 pub(crate) const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 /// The state of reading the journal.
@@ -14,14 +14,14 @@ pub(super) struct Ingest {
     position: ReadPosition,
     /// Set when the doorbell rang or the last batch was full; cleared by a short read.
     more_to_read: bool,
-    /// The batch whose repositories are being probed. Nothing behind it is read, so the order is kept.
+    /// The batch whose repositories are being probed. Nothing after it is read, which keeps the order.
     pending_batch: Option<Vec<Message>>,
     /// The mark that is being applied in pieces. The position stays before it until it is finished: if the hub ends in between,
-    /// the next one reads it again and applies it to what is left.
+    /// the next hub reads it again and applies it to the rest.
     unfinished_mark: Option<Message>,
-    /// Until then nothing is read without a request, and nothing is written to the hub's store: the last try failed.
+    /// Until then, nothing is read without a request and nothing is written to the hub store, because the last attempt failed.
     paused_until: Option<Duration>,
-    /// When the spool is read again: there was more in it, or it could not be read.
+    /// When to read the spool again, because it had more events or could not be read.
     spool_due: Option<Duration>,
 }
 
@@ -41,22 +41,22 @@ impl Ingest {
         &self.position
     }
 
-    /// The number of the last message that was read.
+    /// Returns the sequence number of the last message that was read.
     pub(super) fn seq(&self) -> i64 {
         self.position.cursor.seq
     }
 
-    /// Goes on elsewhere: the journal is another one.
+    /// Continues at another position, because the journal was replaced.
     pub(super) fn move_to(&mut self, position: ReadPosition) {
         self.position = position;
     }
 
-    /// A message was read.
+    /// Moves the position past a message.
     pub(super) fn advance(&mut self, message: &Message) {
         self.position.advance(message.seq, &message.id);
     }
 
-    /// There may be something new in the journal.
+    /// Records that the journal may have new messages.
     pub(super) fn schedule(&mut self) {
         self.more_to_read = true;
     }
@@ -69,7 +69,7 @@ impl Ingest {
         self.more_to_read
     }
 
-    /// Keeps a batch until its repositories were probed.
+    /// Holds a batch until its repositories are probed.
     pub(super) fn hold(&mut self, batch: Vec<Message>) {
         self.pending_batch = Some(batch);
     }
@@ -82,12 +82,12 @@ impl Ingest {
         self.pending_batch.is_some()
     }
 
-    /// Keeps the position before a mark until it is finished. What was read behind it is read again then.
+    /// Holds the position before a mark until it is finished. Messages after it are then read again.
     pub(super) fn hold_mark(&mut self, mark: Message) {
         self.unfinished_mark = Some(mark);
     }
 
-    /// All marks are finished. Gives whether the position is behind another message now.
+    /// Moves the position past a finished mark. Returns true if there was one.
     pub(super) fn finish_mark(&mut self) -> bool {
         let Some(mark) = self.unfinished_mark.take() else { return false };
         self.advance(&mark);
@@ -99,12 +99,12 @@ impl Ingest {
         self.unfinished_mark.is_some()
     }
 
-    /// Whether there is more to read and nothing in the way, provided that there is room for it.
+    /// Returns true if there is more to read and nothing prevents it, apart from a lack of room for new notifications.
     pub(super) fn can_read(&self, now: Duration) -> bool {
         self.more_to_read && !self.is_probing() && !self.has_unfinished_mark() && !self.is_paused(now)
     }
 
-    /// Leaves the files alone for a moment.
+    /// Pauses reading and writing.
     pub(super) fn pause(&mut self, now: Duration) {
         self.paused_until = Some(now + RETRY_AFTER);
     }
@@ -113,27 +113,27 @@ impl Ingest {
         self.paused_until.is_some_and(|until| until > now)
     }
 
-    /// The files can be written again.
+    /// Ends the pause, because the files can be written again.
     pub(super) fn resume(&mut self) {
         self.paused_until = None;
     }
 
-    /// The spool is read now, and need not be read later.
+    /// Clears the deadline, because the spool is read now.
     pub(super) fn clear_spool_deadline(&mut self) {
         self.spool_due = None;
     }
 
-    /// The spool is read again then.
+    /// Sets the time to read the spool again.
     pub(super) fn read_spool_at(&mut self, at: Duration) {
         self.spool_due = Some(at);
     }
 
-    /// Whether the spool could not be read a moment ago.
+    /// Returns true if the spool could not be read a moment ago.
     pub(super) fn spool_is_behind(&self, now: Duration) -> bool {
         self.spool_due.is_some_and(|at| at > now)
     }
 
-    /// Time has passed: what waited for it may go on.
+    /// Handles deadlines that have passed.
     pub(super) fn tick(&mut self, now: Duration) {
         if !self.is_paused(now) {
             self.paused_until = None;
@@ -144,7 +144,7 @@ impl Ingest {
         }
     }
 
-    /// Whether the hub must not end now.
+    /// Returns true if the hub must not end now.
     pub(super) fn is_busy(&self) -> bool {
         self.is_probing() || self.has_unfinished_mark() || self.spool_due.is_some()
     }

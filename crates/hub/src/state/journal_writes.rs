@@ -1,4 +1,5 @@
-//! What the hub writes into the journal on its own, and retries while the write lock is held or the disk cannot be written.
+//! Writes that the hub makes to the journal by itself. They are retried while the write lock is held or the disk cannot be
+//! written.
 
 use std::time::Duration;
 
@@ -30,14 +31,14 @@ impl HubState {
         self.append(now, &mark_draft(Mark::Read, &MarkTarget::Message(id.clone())), None)
     }
 
-    /// Applies what a terminal showed to the state of its agent.
+    /// Applies a terminal's signal to the state of its agent.
     pub(super) fn apply_signal(&mut self, now: Now, surface: &SurfaceId, signal: Signal) {
         let write = JournalWrite::Signal { surface: surface.clone(), signal };
         let written = self.write_to_journal(now, write);
         self.log_unless_passing(&format!("cannot write down what {surface} showed"), written);
     }
 
-    /// Logs an error that a retry cannot mend. Reports dropped because the queue was full are counted instead.
+    /// Logs an error that a retry cannot fix. Reports dropped because the queue was full are counted instead.
     pub(super) fn log_unless_passing(&mut self, what: &str, written: Result<(), Error>) {
         if let Err(error) = written
             && !error.may_pass()
@@ -66,8 +67,8 @@ impl HubState {
         }
     }
 
-    /// Writes now, or queues the write if a retry may succeed. While the queue is not empty every write is queued, which keeps the
-    /// order. An error that a retry cannot mend is returned at once.
+    /// Writes now, or queues the write if a retry may succeed. While the queue is not empty every write is queued, which keeps
+    /// the order. An error that a retry cannot mend is returned at once.
     fn write_to_journal(&mut self, now: Now, write: JournalWrite) -> Result<(), Error> {
         let written = if self.journal_write_queue.is_empty() {
             self.try_to_write(now, &write)

@@ -1,4 +1,4 @@
-//! When the files are tidied up: their logs copied, what is old removed, the hub's position noted.
+//! Schedules the maintenance of the files: checkpoints, pruning, and notes of the hub's position.
 
 use std::time::Duration;
 
@@ -7,27 +7,27 @@ use ringer_journal::HubPruning;
 
 use crate::journal_maintenance::JournalTasks;
 
-/// Changes of the journal after which the hub copies its log into the database. A message takes some twenty pages, and
-/// a writer copies the log at 512 KiB (127 pages) while its sender waits, so the hub does it earlier than most writers
-/// would.
+/// Changes of the journal between two checkpoints. A message takes some twenty pages, and a writer checkpoints at 512 KiB (127
+/// pages) while its sender waits. With this limit the hub does it first in most cases.
 const CHECKPOINT_AFTER: usize = 16;
-/// How often old messages are looked for.
+/// Interval of the pruning of old messages.
 const PRUNE_EVERY: Duration = Duration::from_hours(4);
-/// Messages after which it is looked whether there are too many. A tenth of those over the limit at most, then.
+/// Messages between two checks of the limits. A tenth of the limit, so at most that many are over it.
 const CHECK_LIMIT_AFTER: usize = 20_000;
-/// How often the hub's position is noted in the journal. If the hub's own store is lost, what was read since is shown again.
+/// Interval at which the journal gets the hub's position. If the hub store is lost, messages read after the last note are shown
+/// again.
 const NOTE_POSITION_EVERY: Duration = Duration::from_mins(1);
 
-/// Something that is due.
+/// A task that is due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Due {
-    /// The hub's position is noted in the journal.
+    /// Note the hub's position in the journal.
     Position,
-    /// These are done for the journal.
+    /// Maintain the journal.
     Journal(JournalTasks),
 }
 
-/// What was done, and when.
+/// The schedule of the maintenance.
 #[derive(Debug, Default)]
 pub(super) struct Maintenance {
     changes: usize,
@@ -35,11 +35,11 @@ pub(super) struct Maintenance {
     pruned_at: Option<Duration>,
     position_noted_at: Option<Duration>,
     noted_seq: i64,
-    /// Whether something is being done for the journal. One at a time: what becomes due meanwhile comes after it.
+    /// True while the journal is being maintained. Tasks that become due meanwhile wait.
     is_running: bool,
-    /// What is left to be removed from the hub's store.
+    /// The rest of the pruning of the hub store.
     hub_pruning: Option<HubPruning>,
-    /// Whether repairs may be noted in the files that the person was not told of.
+    /// True if the files may have records of repairs that the person has not been told about.
     repairs_may_be_untold: bool,
 }
 
@@ -48,13 +48,13 @@ impl Maintenance {
         Self { repairs_may_be_untold: true, ..Self::default() }
     }
 
-    /// The journal was found changed this many times.
+    /// Counts changes of the journal.
     pub(super) fn add_changes(&mut self, changes: usize) {
         self.changes += changes;
         self.messages += changes;
     }
 
-    /// What is due now, with the journal read up to that number. It counts as done.
+    /// Takes the tasks that are due. `seq` is the last message that was read.
     pub(super) fn take_due(&mut self, now: Duration, seq: i64) -> Vec<Due> {
         let has_passed =
             |at: Option<Duration>, time: Duration| at.is_none_or(|at| now.saturating_sub(at) >= time);
@@ -71,7 +71,7 @@ impl Maintenance {
             }
         }
         let mut due = Vec::new();
-        // Before a pruning always, so that nothing goes that was not read.
+        // Always before a pruning, so that no unread message is removed.
         let is_position_due = has_passed(self.position_noted_at, NOTE_POSITION_EVERY) || tasks.pruning;
         if seq != self.noted_seq && is_position_due {
             due.push(Due::Position);
@@ -83,7 +83,7 @@ impl Maintenance {
         due
     }
 
-    /// What was due for the journal is done. After a pruning, the hub's store is pruned to what the journal keeps.
+    /// Records the end of the journal's maintenance. After a pruning, the hub store is pruned to what the journal keeps.
     pub(super) fn finished(&mut self, kept_from: Option<&MessageId>) {
         self.is_running = false;
         if let Some(oldest) = kept_from {
@@ -91,32 +91,32 @@ impl Maintenance {
         }
     }
 
-    /// The next piece that is to be removed from the hub's store.
+    /// Takes the next piece to prune from the hub store.
     pub(super) fn take_hub_pruning(&mut self) -> Option<HubPruning> {
         self.hub_pruning.take()
     }
 
-    /// This is left to be removed from it.
+    /// Sets the rest of the pruning.
     pub(super) fn continue_hub_pruning(&mut self, left: Option<HubPruning>) {
         self.hub_pruning = left;
     }
 
-    /// The loop goes on with the hub's store at once, a piece in each turn.
+    /// Returns zero while the hub store is being pruned, one piece in each turn of the loop.
     pub(super) fn next_deadline(&self) -> Option<Duration> {
         self.hub_pruning.as_ref().map(|_| Duration::ZERO)
     }
 
-    /// The hub's position was noted.
+    /// Records that the hub's position was noted.
     pub(super) fn position_noted(&mut self, now: Duration, seq: i64) {
         (self.position_noted_at, self.noted_seq) = (Some(now), seq);
     }
 
-    /// A repair may have been noted.
+    /// Records that a file may have been repaired.
     pub(super) fn check_repairs(&mut self) {
         self.repairs_may_be_untold = true;
     }
 
-    /// Whether repairs are to be looked for. From then on they are told, unless [`Maintenance::check_repairs`] is called.
+    /// Returns true if records of repairs must be looked up, once for each [`Maintenance::check_repairs`].
     pub(super) fn take_repairs_check(&mut self) -> bool {
         std::mem::take(&mut self.repairs_may_be_untold)
     }

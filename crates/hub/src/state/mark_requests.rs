@@ -1,4 +1,4 @@
-//! Requests that mark notifications, and the one that takes the last of them back.
+//! Handles requests that mark notifications, and undo.
 
 use ringer_core::attention::MarkTarget;
 use ringer_core::message::Mark;
@@ -14,7 +14,7 @@ use crate::message::Answer;
 use crate::socket::requests::{SnoozeParams, TargetParams};
 
 impl HubState {
-    /// Marks are messages: this one is appended, and every reader of the journal applies it.
+    /// Appends a mark. Marks are messages, so every reader of the journal applies them.
     pub(super) fn mark(&mut self, now: Now, mark: Mark, target: &TargetParams) -> Result<Handled> {
         let marked = match (&target.id, target.all) {
             (Some(id), _) => {
@@ -32,7 +32,7 @@ impl HubState {
         Ok(Handled::AfterIngest(Continuation::Marked { unread, listed }))
     }
 
-    /// Appends a mark that the person can take back. A command of several marks has an id; one that is alone gets one.
+    /// Appends a mark that the person can undo. The marks of one command share an id; a single mark gets a new one.
     pub(super) fn append_command(
         &mut self,
         now: Now,
@@ -47,7 +47,7 @@ impl HubState {
         self.append_for_request(now, &draft).map(drop)
     }
 
-    /// Takes a notification out of the way until a moment.
+    /// Snoozes a notification.
     pub(super) fn snooze(&mut self, now: Now, params: &SnoozeParams) -> Result<Handled> {
         let id = match &params.id {
             Some(id) => Some(self.named(id)?),
@@ -66,7 +66,7 @@ impl HubState {
         Ok(Handled::AfterIngest(Continuation::Snoozed { id }))
     }
 
-    /// Takes the last command back.
+    /// Undoes the last command.
     pub(super) fn undo(&mut self, now: Now) -> Result<Handled> {
         let Some(kind) = self.notifications.engine().undo_log().last() else {
             let nothing = json!({ "undone": null, "unread": 0, "listed": 0 });

@@ -1,4 +1,4 @@
-//! What the person mutes with a command: the requests, and what follows from their marks.
+//! Handles mutes that the person sets with a command: the requests, and the effects of their marks.
 
 use ringer_core::message::{Mark, ShownKind, Tag, WorkspaceId};
 use ringer_core::policy::{EVERY_MUTE, MAX_REQUESTED_MUTES, MuteTarget, RequestedMute};
@@ -12,11 +12,11 @@ use super::request_queue::Continuation;
 use crate::socket::requests::MuteParams;
 use crate::view;
 
-/// How long the id of a workspace may be, as hosts may name it.
+/// The longest id of a workspace, in bytes, as for hosts.
 const MAX_NAME: usize = 256;
 
 impl HubState {
-    /// A mute is a mark: it is appended, and set when the hub reads it.
+    /// Sets a mute. It is a mark, so it takes effect when the hub reads it.
     pub(super) fn mute(&mut self, now: Now, params: &MuteParams) -> Result<Handled> {
         let target =
             target(params)?.ok_or_else(|| ApiError::params("agent, workspace_id or all is missing"))?;
@@ -37,7 +37,7 @@ impl HubState {
         Ok(Handled::AfterIngest(Continuation::Muted))
     }
 
-    /// Ends a mute, or every one.
+    /// Removes a mute, or all of them.
     pub(super) fn unmute(&mut self, now: Now, params: &MuteParams) -> Result<Handled> {
         let key = target(params)?.map_or_else(|| EVERY_MUTE.to_owned(), |target| target.to_string());
         let command = self.ids(now).message_id();
@@ -45,13 +45,13 @@ impl HubState {
         Ok(Handled::AfterIngest(Continuation::Muted))
     }
 
-    /// What is muted now.
+    /// Lists the active mutes.
     pub(super) fn mute_list(&self, unix_ms: i64) -> Value {
         let mutes = self.notifications.engine().mutes().holding(unix_ms);
         json!(mutes.map(|mute| view::mute(mute, &self.clock)).collect::<Vec<_>>())
     }
 
-    /// A mute was set, or has ended.
+    /// Stores and publishes a mute that was set or ended.
     pub(super) fn change_mute(&mut self, now: Now, target: MuteTarget, mute: Option<RequestedMute>) {
         self.notifications.writes().set_mute(target, mute);
         let muted = self.mute_list(now.wall_ms);

@@ -1,4 +1,4 @@
-//! Notifications: the engine that decides about them, what is to be written of its decisions, and the store they are in.
+//! Notifications: the engine that decides about them, the pending writes of its decisions, and their store.
 
 mod pending_writes;
 
@@ -19,16 +19,16 @@ use pending_writes::{flag, unflag};
 use crate::clock::Clock;
 use crate::view;
 
-/// Notifications that may wait for hooks. The others stay in the journal until there is room. Sixteen hooks run at
-/// once, so 256 keep them busy and fit into memory even with bodies of 64 KiB (16 MiB).
+/// The most notifications that wait for hooks; further messages stay in the journal. Sixteen hooks run at once, so 256 keep them
+/// busy, and fit into memory even with bodies of 64 KiB (16 MiB).
 const MAX_UNDECIDED: usize = 256;
-/// Records that may wait to be written. While the hub's store cannot be written, the others stay in the journal.
+/// The most unwritten records. While the hub store cannot be written, further messages stay in the journal.
 const MAX_UNWRITTEN: usize = 1024;
-/// Read notifications that are kept in memory; older ones are in the journal.
+/// The most read notifications in memory. Older ones are in the journal.
 pub const MAX_READ: usize = 10_000;
-/// Notifications that a mark on many of them changes at once. In the simulation a mark on a few takes several pieces.
+/// Notifications that a mark changes at once. Small in the simulation, so that a mark on a few takes several pieces.
 const MARKED_AT_ONCE: usize = if cfg!(test) { 2 } else { 64 };
-/// Notifications that are added before the memory is trimmed again.
+/// Notifications that are added before memory is trimmed again.
 const TRIM_EVERY: usize = 1_000;
 
 /// The notifications of this hub.
@@ -47,12 +47,12 @@ impl Notifications {
         Self { engine, store, writes: PendingWrites::default(), added_since_trim: 0 }
     }
 
-    /// The store, for what only reads it or looks after its file.
+    /// Returns the store, for reads and maintenance.
     pub(super) fn store(&mut self) -> &mut HubStore {
         &mut self.store
     }
 
-    /// What is to be written with the next commit.
+    /// Returns the writes of the next commit.
     pub(super) fn writes(&mut self) -> &mut PendingWrites {
         &mut self.writes
     }
@@ -65,7 +65,7 @@ impl Notifications {
         self.engine.attention()
     }
 
-    /// The notifications that are in memory.
+    /// Returns the notifications in memory.
     pub(super) fn list(&self) -> &NotificationStore {
         self.engine.attention().store()
     }
@@ -74,12 +74,12 @@ impl Notifications {
         self.list().get(id)
     }
 
-    /// A notification as it is shown.
+    /// Formats a notification.
     pub(super) fn view(&self, record: &Record, clock: &Clock) -> Value {
         view::notification(record, self.list().short_id(&record.id).as_deref(), clock)
     }
 
-    /// Whether a notification is known and read.
+    /// Returns true if a notification is known and read.
     pub(super) fn is_read(&self, id: &MessageId) -> bool {
         self.get(id).is_some_and(|record| record.is_read)
     }
@@ -88,17 +88,17 @@ impl Notifications {
         self.engine.toast()
     }
 
-    /// Lets the engine handle an event. Gives what it orders.
+    /// Lets the engine handle an event. Returns its orders.
     pub(super) fn handle(&mut self, now: Now, event: Event) -> Vec<Order> {
         self.engine.handle(now, event)
     }
 
-    /// Whether a mark is not applied to all of its notifications yet.
+    /// Returns true if a mark is not yet applied to all its notifications.
     pub(super) fn has_unfinished_marks(&self) -> bool {
         self.engine.has_unfinished_marks()
     }
 
-    /// Applies it to the next ones. Gives what the engine orders.
+    /// Applies unfinished marks to the next notifications. Returns the engine's orders.
     pub(super) fn continue_marks(&mut self, now: Now) -> Vec<Order> {
         self.engine.continue_marks(now)
     }
@@ -107,7 +107,7 @@ impl Notifications {
         self.engine.set_preferences(preferences);
     }
 
-    /// The revisions of the settings whose hooks the engine may still order.
+    /// Returns the revisions of the settings whose hooks the engine may still order.
     pub(super) fn hook_revisions(&self) -> HashSet<u64> {
         self.engine.hook_revisions()
     }
@@ -134,12 +134,12 @@ impl Notifications {
         }
     }
 
-    /// Adds notifications that were decided before, without deciding about them again. Gives what the engine orders.
+    /// Adds notifications that were already decided, without a new decision. Returns the engine's orders.
     pub(super) fn restore(&mut self, now: Now, records: Vec<Record>, flags: &[PlaceFlag]) -> Vec<Order> {
         self.engine.restore(now, records, flags.iter().filter_map(unflag))
     }
 
-    /// What the person muted holds, what their last commands changed can be taken back, and who was away is, also for this hub.
+    /// Restores the mutes, the undo log and the absence of the person.
     pub(super) fn restore_person(&mut self, now: Now) -> Result<(), Error> {
         self.engine.restore_undo(self.store.undo_items()?);
         self.engine.restore_mutes(self.store.mutes()?);
@@ -149,22 +149,22 @@ impl Notifications {
         Ok(())
     }
 
-    /// What commands changed of a repository's notifications is forgotten. Gives what the engine orders.
+    /// Forgets the undo log of a repository's notifications. Returns the engine's orders.
     pub(super) fn forget_undo(&mut self, scope: &str) -> Vec<Order> {
         self.engine.forget_undo(scope)
     }
 
-    /// Goes on with a delivery of an earlier hub, in whose place older popups were. Gives what the engine orders.
+    /// Resumes a delivery of an earlier hub, which replaces these older popups. Returns the engine's orders.
     pub(super) fn resume(&mut self, delivery: Delivery, older: Vec<MessageId>) -> Vec<Order> {
         self.engine.resume(delivery, older)
     }
 
-    /// What the store has of notifications: those that are unread, and the latest of the others.
+    /// Returns the notifications in the store: all unread ones, and the latest read ones.
     pub(super) fn stored(&mut self) -> Result<StoredNotifications, Error> {
         self.store.notifications(MAX_READ)
     }
 
-    /// What is written from now on is added to what the store has.
+    /// Sets what the store contains, to which further writes are added.
     pub(super) fn begin_writes(
         &mut self,
         undecided: &[MessageId],
@@ -174,8 +174,8 @@ impl Notifications {
         self.writes = PendingWrites::new(undecided.iter().cloned(), flags, popups);
     }
 
-    /// Writes what happened, in one transaction, and gives the deliveries that start now: the only way in which one does.
-    /// `marks` are the marks in titles. `None` if nothing had to be written.
+    /// Commits the pending writes in one transaction. Returns the deliveries that may start; no delivery starts in any other way.
+    /// `marks` are the title marks. Returns `None` if there was nothing to write.
     pub(super) fn commit(
         &mut self,
         marks: impl Iterator<Item = PlaceFlag>,
@@ -187,14 +187,14 @@ impl Notifications {
             return Ok(None);
         }
         self.store.commit(self.writes.transaction())?;
-        // Trails stay in the store: those of 100,000 unread notifications would be half of the hub's memory.
+        // Trails stay in the store. With 100,000 unread notifications they would take half of the hub's memory.
         for record in &self.writes.transaction().records {
             self.engine.forget_trail_steps(&record.id, record.trail.steps().len());
         }
         Ok(Some(self.writes.committed()))
     }
 
-    /// Whether a place has a ring.
+    /// Returns true if a place has a ring.
     pub(super) fn has_ring(&self, place: &Place, now: Duration) -> bool {
         self.attention().has_ring(place, now)
     }

@@ -1,4 +1,4 @@
-//! What the engine orders: written with the next commit, drawn by the hosts, published, or given to the executor.
+//! Executes the orders of the engine: they are stored, drawn by hosts, published, or passed to the executor.
 
 use ringer_core::attention::Record;
 use ringer_core::engine::Delivery;
@@ -107,7 +107,7 @@ impl HubState {
         }
     }
 
-    /// Tells hosts the rings of these surfaces, with what rings inside them.
+    /// Sends hosts the rings of these surfaces, which include the rings inside them.
     pub(super) fn tell_rings(&mut self, surfaces: impl IntoIterator<Item = SurfaceId>) {
         let engine = self.notifications.engine();
         let orders = |surface: SurfaceId| self.surfaces.ring_orders(&surface, None, engine.lit_rings());
@@ -133,14 +133,14 @@ impl HubState {
         self.notifications.save(record);
     }
 
-    /// Starts a delivery that is written, or lets it wait until its channel has room.
+    /// Starts a stored delivery, or queues it until its channel has room.
     pub(super) fn start_delivery(&mut self, delivery: Delivery) {
         if self.deliveries.start(&delivery.id, delivery.channel) {
             self.execute_delivery(delivery);
         }
     }
 
-    /// Starts the deliveries that waited and have room now.
+    /// Starts queued deliveries whose channels have room.
     pub(super) fn start_waiting_deliveries(&mut self, now: Now) {
         while let Some((id, channel)) = self.deliveries.take_next() {
             match self.notifications.store().pending_delivery(&id, channel.as_str()) {
@@ -159,7 +159,7 @@ impl HubState {
     }
 
     fn execute_delivery(&mut self, mut delivery: Delivery) {
-        // A bell has no heading, and its sender is Ringer: the pane says more.
+        // A bell has no heading and Ringer as its sender, so the name of the pane says more.
         let has_heading = [&delivery.title, &delivery.subtitle].iter().any(|text| !text.trim().is_empty());
         if !has_heading && delivery.sender == Sender::system().as_str() {
             let pane = delivery.place.surface.as_ref().filter(|surface| surface.is_pane());
@@ -177,7 +177,7 @@ impl HubState {
         self.execute(Job::Deliver { delivery: Box::new(delivery), terminals, callers, prompt });
     }
 
-    /// Writes down what came of a delivery, and tells the engine.
+    /// Stores the result of a delivery, and tells the engine.
     pub(super) fn record_delivery(
         &mut self,
         now: Now,
@@ -191,7 +191,7 @@ impl HubState {
         }
         let popup = report.popup.as_ref().map(|popup| popup.handle.number);
         if let Some(DisplayedPopup { handle, offer }) = report.popup {
-            // As the popup's own key: what an agent waits for stands for itself.
+            // The same key as on the desktop: a prompt has its own popup, other notifications share their surface's.
             let record = self.notifications.get(id).filter(|record| !record.is_prompt());
             let surface = record.and_then(|record| record.place.surface.as_ref()).map(ToString::to_string);
             let key = surface.unwrap_or_else(|| id.to_string());
@@ -212,8 +212,8 @@ impl HubState {
         self.decide(now, Event::Delivered { id: id.clone(), channel, result: report.result, popup });
     }
 
-    /// The deliveries of an earlier hub that this version can read. The others are given up: no later version reads them
-    /// either, so they would stay for ever.
+    /// Decodes the deliveries of an earlier hub. Those that this version cannot read are given up: no later version could read
+    /// them either, so they would stay forever.
     pub(super) fn readable_deliveries(&mut self, now: Now, rows: Vec<PendingDelivery>) -> Vec<Delivery> {
         let mut deliveries = Vec::new();
         for row in rows {
@@ -229,7 +229,7 @@ impl HubState {
         deliveries
     }
 
-    /// A ring goes on or off: the mark in the title follows, where that is what the ring is.
+    /// Sets or removes the title mark of a place whose surface rings that way.
     pub(super) fn ring_title(&mut self, place: &Place, lit: bool) {
         let Some(surface) = &place.surface else { return };
         if self.surfaces.rings_by_title(surface) || !lit {
@@ -238,7 +238,7 @@ impl HubState {
         }
     }
 
-    /// Removes the marks of an earlier hub where nothing is unread any more.
+    /// Removes the marks of an earlier hub from places where nothing is unread.
     pub(super) fn check_title_marks(&mut self, now: Now) {
         for place in self.title_marks.places() {
             if !self.notifications.has_ring(&place, now.mono) {
@@ -263,7 +263,7 @@ impl HubState {
         if let Some(change) = change {
             self.title_changes.push(change);
         } else {
-            // No terminal is known: there is nothing to set, and nothing that could be removed.
+            // The terminal is unknown, so no mark can be set or removed.
             let step = self.title_marks.tried(&surface, TitleOutcome::Gone);
             self.change_title(step);
         }

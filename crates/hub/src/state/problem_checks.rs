@@ -1,4 +1,4 @@
-//! Finds what is wrong with Ringer itself, and says so in the log, and to hosts until it is gone.
+//! Finds problems of Ringer itself, logs them, and shows them on hosts until they are solved.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -12,11 +12,11 @@ use super::problems::Problem;
 
 const SETTINGS: &str = "settings";
 const UNTRUSTED: &str = "untrusted-";
-/// How the key of a failing hook's problem begins; its toast has the same key.
+/// Prefix of the key of a failing hook's problem. Its toast has the same key.
 const HOOK_FAILED: &str = "hook-failed-";
 
 impl HubState {
-    /// Looks at the settings: what is wrong with them, and what in them is not trusted.
+    /// Updates the problems of the settings: errors, programs that are not trusted, and failures of hooks that no longer exist.
     pub(super) fn check_settings_problems(&mut self, now: Now) {
         match self.settings.error_text() {
             Some(text) => self.set_problem(now, SETTINGS, Problem { text, hint: "ringer config check" }),
@@ -41,7 +41,7 @@ impl HubState {
         }
     }
 
-    /// A hook has run, or failed.
+    /// Updates the problem of a hook that has run or failed.
     pub(super) fn hook_reported(&mut self, now: Now, hook: &str, failure: Option<String>) {
         let key = format!("{HOOK_FAILED}{hook}");
         match failure {
@@ -53,13 +53,13 @@ impl HubState {
         }
     }
 
-    /// What is wrong, for `hub.status`.
+    /// Lists the problems for `hub.status`.
     pub(super) fn problem_list(&self) -> Value {
         let row = |(key, Problem { text, hint }): (&String, &Problem)| json!({ "key": key, "text": text, "hint": hint });
         self.problems.list().map(row).collect()
     }
 
-    /// What hosts show as a toast: the one that is shown now, else what is wrong, until it is gone.
+    /// Returns the toast for hosts: the current one, or else the first problem.
     pub(super) fn host_toast(&self) -> Option<Toast> {
         self.notifications.toast().cloned().or_else(|| self.problems.toast())
     }
@@ -77,7 +77,7 @@ impl HubState {
         }
     }
 
-    /// There is a problem, of which the log tells elsewhere. Gives whether that is news.
+    /// Shows a problem without logging it. Returns true if it is new or changed.
     pub(super) fn show_problem(&mut self, now: Now, key: &str, problem: Problem) -> bool {
         let is_news = self.problems.set(key, problem);
         if is_news {
@@ -94,7 +94,7 @@ impl HubState {
         }
     }
 
-    /// While another toast is shown, hosts are told when that one ends.
+    /// Publishes the problems. While another toast is shown, hosts are sent them when that toast ends.
     fn problems_changed(&mut self, now: Now) {
         let problems = self.problem_list();
         self.publish(now, "problems", json!({ "problems": problems }));

@@ -1,30 +1,29 @@
-//! What is wrong with Ringer itself: broken settings, hooks that fail or are not trusted. A problem is there until it is gone;
-//! `hub.status` lists them.
+//! The current problems of Ringer itself, such as broken settings, or hooks that fail or are not trusted. `hub.status` lists
+//! them.
 
 use std::collections::BTreeMap;
 
 use ringer_core::toast::{Priority, Toast};
 
-/// Problems that are kept. More would not be read.
+/// The most problems. Nobody would read more.
 const MAX_PROBLEMS: usize = 100;
 
-/// What is wrong, and what to type.
+/// A problem, and a command that helps.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Problem {
-    /// What is wrong.
     pub(super) text: String,
-    /// A command that shows more, or repairs it.
+    /// A command that shows or repairs the problem.
     pub(super) hint: &'static str,
 }
 
-/// The problems that there are now, by their keys.
+/// The current problems by key.
 #[derive(Debug, Default)]
 pub(super) struct Problems {
     by_key: BTreeMap<String, Problem>,
 }
 
 impl Problems {
-    /// There is a problem. Gives whether that is news.
+    /// Sets a problem. Returns true if it is new or changed.
     pub(super) fn set(&mut self, key: &str, problem: Problem) -> bool {
         let known = self.by_key.get(key);
         if known == Some(&problem) || (known.is_none() && self.by_key.len() >= MAX_PROBLEMS) {
@@ -34,17 +33,17 @@ impl Problems {
         true
     }
 
-    /// A problem is gone. Gives it, if it was there.
+    /// Removes a problem, and returns it if it existed.
     pub(super) fn clear(&mut self, key: &str) -> Option<Problem> {
         self.by_key.remove(key)
     }
 
-    /// The keys of the problems that begin like this.
+    /// Returns the keys of problems with this prefix.
     pub(super) fn keys(&self, beginning: &str) -> Vec<String> {
         self.by_key.keys().filter(|key| key.starts_with(beginning)).cloned().collect()
     }
 
-    /// The first problem in one line, with what to type; how many more there are.
+    /// Returns a toast with the first problem, its command and the number of other problems.
     pub(super) fn toast(&self) -> Option<Toast> {
         let Problem { text, hint } = self.by_key.values().next()?;
         let line = match self.by_key.len() - 1 {
@@ -55,7 +54,7 @@ impl Problems {
         Some(Toast::new("problems", Priority::Low, line))
     }
 
-    /// All problems, in the order of their keys.
+    /// Returns all problems, ordered by key.
     pub(super) fn list(&self) -> impl Iterator<Item = (&String, &Problem)> {
         self.by_key.iter()
     }

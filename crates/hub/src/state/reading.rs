@@ -1,11 +1,11 @@
-//! Reading the journal: in batches and in order, and each message with the settings of the worktree from which it came.
+//! Reads the journal in batches and in order, each message with the settings of the worktree from which it came.
 //!
-//! The repositories of a batch are probed off the loop. Meanwhile the batch is pending and nothing behind it is read, so the
-//! order is kept; everything else goes on.
+//! The repositories of a batch are probed off the loop. Meanwhile the batch is pending and nothing after it is read, which keeps
+//! the order; everything else goes on.
 //!
-//! A few batches are read at a time, so a long backlog delays neither requests nor the end of the hub. A request is answered
-//! when everything has been read that was in the journal before it, or after a second; the answer then says how many of
-//! those messages it does not take into account.
+//! Each turn reads only a few batches, so a long backlog delays neither requests nor the end of the hub. A request is answered
+//! once everything that was in the journal before it has been read, or after a second. The answer then says how many of those
+//! messages it does not take into account.
 
 use std::time::Duration;
 
@@ -22,26 +22,25 @@ use crate::journal_maintenance::JournalTasksDone;
 use crate::message::{Action, Job};
 use crate::repository_probe::{ProbeResult, ProbeTarget};
 
-/// Messages that are read at once: one transaction for all of them.
+/// Messages that are read in one transaction.
 const BATCH: usize = 32;
-/// Batches that are read before other events are handled again, and the time after which no other batch is begun. In a
-/// release build a batch takes 2 ms; the loop may be away from its `select!` for 20 ms, also while other processes take half
-/// of the processor.
+/// Batches per turn of the loop, and the time after which a turn starts no other batch. In a release build a batch takes 2 ms.
+/// The loop may be away from its `select!` for 20 ms, even while other processes use half of the CPU.
 const BATCHES_A_TURN: usize = 4;
 const READ_FOR: Duration = Duration::from_millis(4);
-/// Pieces of a mark on many notifications, and the time after which no other is begun. Writing them takes twice as long again.
+/// Pieces of a mark per turn, and the time after which a turn starts no other piece. Writing them takes twice as long again.
 const PIECES_A_TURN: usize = if cfg!(test) { 1 } else { 8 };
 const MARK_PIECES_FOR: Duration = Duration::from_millis(2);
-/// How much longer a request waits for such a mark: less than its client does, which would mark them again.
+/// How much longer a request waits for a mark in pieces. Less than its client, which would otherwise repeat the request.
 const MARK_FOR: Duration = Duration::from_secs(3);
 
 impl HubState {
-    /// Reads messages, as long as there is room and for one turn at most, and answers the requests that waited for it.
-    /// `rang` says that the doorbell rang since the last time.
+    /// Reads messages for one turn at most, while there is room, and answers the requests that waited for them. `rang` is true if
+    /// the doorbell rang since the last call.
     pub(crate) fn read_journal(&mut self, now: Now, rang: bool) -> Vec<Action> {
         if rang {
-            // The doorbell was drained for this read: what it announced is read now, whatever woke the loop. It may be a
-            // message, or a change of an agent's state.
+            // The doorbell was drained, so this read must find what it announced, whatever woke the loop: a message, or a change
+            // of an agent's state.
             self.ingest.schedule();
             self.agents.mark_stale();
         }
@@ -66,12 +65,12 @@ impl HubState {
         self.take_actions()
     }
 
-    /// Whether this turn has taken as long as that.
+    /// Returns true if this turn has taken at least `allowed`.
     pub(super) fn is_late(&self, now: Now, allowed: Duration) -> bool {
         self.time.mono(now).saturating_sub(now.mono) >= allowed
     }
 
-    /// Applies the marks that are not finished, piece by piece and for one turn at most. One transaction for all of these.
+    /// Applies unfinished marks piece by piece, for one turn at most and in one transaction.
     fn continue_marks(&mut self, now: Now) {
         if !self.can_continue_marks(now.mono) {
             return;
@@ -90,7 +89,7 @@ impl HubState {
         self.write_changes(now);
     }
 
-    /// The doorbell cannot be read. Requests are answered all the same.
+    /// Handles a doorbell that cannot be read. Requests are still answered.
     pub(crate) fn doorbell_failed(&mut self, now: Now, error: &Error) -> Vec<Action> {
         self.reading_failed(now, error);
         self.answer_requests(now);
@@ -99,14 +98,14 @@ impl HubState {
 
     pub(super) fn reading_failed(&mut self, now: Now, error: &Error) {
         match error {
-            // It has to be written while it is read: an agent's state changes.
+            // Reading writes too, because the states of agents change.
             Error::Full { .. } | Error::NotWritable { .. } | Error::Failing { .. } => {
                 self.write_failed(now, "cannot read the journal", error);
             }
             error => self.log(format!("cannot read the journal: {error}")),
         }
         self.ingest.pause(self.time.mono(now));
-        // What could not be read is read after the pause.
+        // Reading continues after the pause.
         self.ingest.schedule();
     }
 
@@ -125,7 +124,7 @@ impl HubState {
             self.maintenance.check_repairs();
         }
         self.ingest.set_more_to_read(messages.len() == BATCH);
-        // A ring without a message is a change, too: that of an agent's state.
+        // A ring without a message is a change too, of an agent's state.
         self.maintenance.add_changes(messages.len().max(usize::from(rang)));
         if rang || !messages.is_empty() {
             self.agents.tell_prompts_changed();
@@ -139,8 +138,8 @@ impl HubState {
         Ok(())
     }
 
-    /// Looks whether the journal is still the one that was read up to the position. If it was removed, damaged, or replaced
-    /// by an older copy, it is read again from its beginning.
+    /// Checks that the journal is still the one that was read up to the position. If it was removed, damaged, or replaced by an
+    /// older copy, it is read again from its beginning.
     fn check_position(&mut self) -> Result<(), Error> {
         let position = self.journal.resume_at(self.ingest.position())?;
         let before = self.ingest.seq();
@@ -156,7 +155,7 @@ impl HubState {
         Ok(())
     }
 
-    /// The repositories from which these messages came; now and then, also those that are known.
+    /// Returns the repositories from which these messages came, and now and then all known ones.
     pub(super) fn probe_targets(&mut self, messages: &[Message]) -> Vec<ProbeTarget> {
         let mut targets: Vec<ProbeTarget> = Vec::new();
         for draft in messages.iter().map(|message| &message.draft) {
@@ -176,7 +175,7 @@ impl HubState {
         targets
     }
 
-    /// The repositories of the pending batch were probed: it is ingested.
+    /// Ingests the pending batch, whose repositories have been probed.
     pub(super) fn ingest_probed(&mut self, now: Now, results: &[(ProbeTarget, ProbeResult)]) {
         let Some(messages) = self.ingest.take_pending_batch() else { return };
         if let Err(error) = self.ingest_batch(now, messages, results) {
@@ -196,10 +195,10 @@ impl HubState {
         {
             self.repository_probed(now, target.scope(), result);
         }
-        // With nothing new the position stays, and nothing has to reach the disk before a request is answered.
+        // Without messages the position stays, and nothing must reach the disk before a request is answered.
         if !messages.is_empty() {
             self.agents.mark_stale();
-            // Trust that was withdrawn before a message came counts for it.
+            // Trust that was withdrawn before a message came applies to the message.
             self.reload_settings(now);
         }
         let mut ingested = Ok(());
@@ -216,9 +215,9 @@ impl HubState {
         ingested.and(refreshed)
     }
 
-    /// Takes a message behind the position. What an exchanged journal brings again is known by its id. What it brings from
-    /// before, and was never read, is listed as read: it is too late to ring for it, and its marks are about what the list
-    /// was then.
+    /// Ingests a message after the position. A replaced journal may repeat messages, which are known by their ids. Its old
+    /// messages that were never read are listed as read: it is too late to ring for them, and their marks refer to an earlier
+    /// list.
     fn ingest_message(
         &mut self,
         now: Now,
@@ -253,7 +252,7 @@ impl HubState {
         self.save_record(now, record, true);
     }
 
-    /// A message arrives: where it came from is found out, its repository's settings apply, and the engine gets it.
+    /// Passes a message to the engine, after its repository's settings are applied and its surface is registered.
     pub(super) fn arrive(&mut self, now: Now, message: Message, probed: &[(ProbeTarget, ProbeResult)]) {
         let scope = message.draft.scope.as_str();
         if let Some(cwd) = &message.draft.origin.cwd
@@ -286,20 +285,20 @@ impl HubState {
         self.decide(now, Event::Message(Box::new(incoming)));
     }
 
-    /// A message came from another machine: what it came from is a surface that no host of this one has. Without it, the message
-    /// would be taken for one of the workspace that the person has selected here.
+    /// Registers the surface of a message from another machine, which no host has here. Otherwise the message would count for the
+    /// workspace that the person has selected on this machine.
     fn register_elsewhere(&mut self, now: Now, workspace: &WorkspaceId, surface: Option<&SurfaceId>) {
         let surface = surface.cloned().unwrap_or_else(|| SurfaceId::new(workspace.as_str()));
         let workspace = workspace.clone();
         self.decide(now, Event::Surface { surface, workspace, tty: None, reports_focus: false });
     }
 
-    /// The agents that a message is for are woken if they are idle.
+    /// Wakes the idle agents among the recipients of a message.
     fn wake_recipients(&mut self, message: &Message) {
         let draft = &message.draft;
         match &draft.recipient {
             Recipient::Agent(agent) => self.agents.wake(agent),
-            // Agents of this machine are not meant by what another machine says to all.
+            // A message to all from another machine is not for the agents of this one.
             Recipient::All if message.machine.is_none() => self.agents.wake_all(),
             Recipient::Default | Recipient::Lead if self.agents.has_any() => {
                 let lead = self.journal.lead(&draft.scope).ok().and_then(|lead| lead.agent);
@@ -312,12 +311,12 @@ impl HubState {
         }
     }
 
-    /// Applies the events that hooks spooled because they could not write them in time. If that fails, it is tried again in a
-    /// second; nothing is lost meanwhile. Returns true if none is left.
+    /// Applies the events that hooks spooled because they could not write them in time. A failure is retried in a second, and
+    /// nothing is lost. Returns true if the spool is empty.
     pub(super) fn apply_spool(&mut self, now: Now) -> bool {
         self.ingest.clear_spool_deadline();
         let time = self.time;
-        // The time is looked at once the lock is there: an event that was written directly meanwhile is newer.
+        // The time is read once the lock is held: an event that was written directly meanwhile is newer.
         match self.journal.apply_spool(&self.spool_lock, &|| time.mono(now), LockTimeout::LOOP) {
             Ok(progress) => {
                 if progress.events > 0 {
@@ -337,7 +336,7 @@ impl HubState {
         }
     }
 
-    /// Does what is due for the files. After everything else: it may take a while.
+    /// Performs the maintenance that is due, at the end of a turn because it may take a while.
     pub(crate) fn maintain(&mut self, now: Now) -> Vec<Action> {
         for due in self.maintenance.take_due(now.mono, self.ingest.seq()) {
             match due {
@@ -348,7 +347,7 @@ impl HubState {
                 }
             }
         }
-        // While there is something to read, the loop comes back by itself.
+        // While there is more to read, reading comes first; the loop soon calls this again.
         if !self.can_read(now.mono)
             && let Some(pruning) = self.maintenance.take_hub_pruning()
         {
@@ -365,8 +364,8 @@ impl HubState {
         self.maintenance.finished(done.kept_from.as_ref());
     }
 
-    /// Answers the requests whose time has come, in order. One that wrote something is answered when that has been read, and
-    /// the others after it.
+    /// Answers requests in order. A request that wrote messages is answered when they have been read, and later requests after
+    /// it.
     fn answer_requests(&mut self, now: Now) {
         while self.requests.first().is_some_and(|first| self.can_answer(now.mono, first))
             && let Some(request) = self.requests.take_first()
@@ -375,8 +374,9 @@ impl HubState {
         }
     }
 
-    /// Whether everything has been read that was in the journal before this request; or it has waited long enough; or
-    /// reading is paused, so that it would wait in vain. A request that marks many waits longer, for all of them.
+    /// Returns true if everything that was in the journal before a request has been read, if the request has waited long enough,
+    /// or if reading is paused, so that waiting is useless. A request that marks many notifications waits longer, for all of
+    /// them.
     fn can_answer(&self, now: Duration, request: &QueuedRequest) -> bool {
         let waits_for_mark = self.ingest.has_unfinished_mark() && !self.ingest.is_paused(now);
         if waits_for_mark && matches!(request.step, RequestStep::Finish(_)) {
@@ -392,7 +392,7 @@ impl HubState {
         !self.ingest.is_probing() && is_stuck
     }
 
-    /// About how many messages up to this number have not been read yet. Those that were removed in between count, too.
+    /// Returns the approximate number of unread messages up to this one. Messages that were removed in between count, too.
     pub(super) fn unread_up_to(&mut self, up_to: i64) -> u64 {
         if !self.ingest.has_more_to_read() && !self.ingest.is_probing() && !self.ingest.has_unfinished_mark()
         {

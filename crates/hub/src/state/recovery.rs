@@ -1,4 +1,4 @@
-//! Going on where the last hub ended: what it had stored, what it had not decided, and what it was delivering.
+//! Continues where the last hub ended: restores its notifications, undecided messages and deliveries.
 
 use ringer_core::policy::DeliveryChannel;
 use ringer_core::{Event, Now, Order};
@@ -10,14 +10,14 @@ use crate::message::Action;
 use crate::repository_probe::{ProbeResult, ProbeTarget};
 
 impl HubState {
-    /// The repositories of the messages that the last hub had not decided about: [`HubState::recover`] needs their settings.
+    /// Returns the repositories of the undecided messages, whose settings [`HubState::recover`] needs.
     pub(crate) fn recovery_targets(&mut self) -> Result<Vec<ProbeTarget>, Error> {
         let undecided = self.notifications.store().undecided()?;
         let messages = self.journal.messages(&undecided)?;
         Ok(self.probe_targets(&messages))
     }
 
-    /// Brings back what the last hub had stored, had not decided, and was delivering.
+    /// Restores the stored notifications, the undecided messages and the deliveries of the last hub.
     pub(crate) fn recover(
         &mut self,
         now: Now,
@@ -46,11 +46,11 @@ impl HubState {
         for delivery in self.readable_deliveries(now, outbox) {
             self.log(format!("going on with {} of {}", delivery.channel, delivery.id));
             if self.notifications.is_read(&delivery.id) {
-                // The person has seen it in the meantime, or something newer took its place.
+                // The person has seen it, or a newer notification replaced it.
                 self.notifications.writes().finish_delivery(&delivery.id, delivery.channel);
                 continue;
             }
-            // It replaces the popup of its surface.
+            // Such a delivery replaces the popup of its surface.
             let has_key_of_surface =
                 delivery.channel == DeliveryChannel::Desktop && !delivery.kind.is_prompt();
             let surface = delivery.place.surface.as_ref().filter(|_| has_key_of_surface);
@@ -61,7 +61,7 @@ impl HubState {
             let orders = self.notifications.resume(delivery, older);
             self.execute_orders(now, orders);
         }
-        // What the last hub was to withdraw, and did not come to.
+        // Popups that the last hub should have withdrawn.
         for popup in popups {
             if self.notifications.is_read(&popup.id) {
                 self.execute_order(now, Order::Withdraw(popup.id));
@@ -73,7 +73,7 @@ impl HubState {
         if let Some(observation) = self.settings.error_observation() {
             self.decide(now, Event::Observed(observation));
         }
-        // From now on clients are waiting.
+        // From now on clients wait for this process.
         self.journal.wait_as_loop(LockTimeout::LOOP, RETRY_AFTER);
         self.notifications.store().wait_as_loop(LockTimeout::LOOP, RETRY_AFTER);
         Ok(self.take_actions())

@@ -1,4 +1,4 @@
-//! Repairs: whichever process found the damage, the next hub repairs the file when it starts, and tells the person, once.
+//! Reports repairs. Whichever process finds damage, the next hub repairs the file when it starts, and tells the person once.
 
 use ringer_core::attention::Record;
 use ringer_core::{Draft, Kind, MessageId, Now, Recipient, Scope, Sender};
@@ -14,7 +14,7 @@ enum DamagedFile {
 }
 
 impl HubState {
-    /// Why this hub cannot go on: what it remembers is of files that are damaged, or are not there any more.
+    /// Returns the reason why this hub must end: a file is damaged or was replaced, so its memory no longer matches.
     pub(crate) fn unusable_files(&mut self) -> Option<&'static str> {
         let store = self.notifications.store();
         if self.journal.is_damaged() {
@@ -30,7 +30,7 @@ impl HubState {
         }
     }
 
-    /// Tells of repairs that are noted in the files, if there may be new ones.
+    /// Reports the repairs that are recorded in the files, if there may be new ones.
     pub(super) fn tell_of_repairs(&mut self, now: Now) {
         if !self.maintenance.take_repairs_check() {
             return;
@@ -57,8 +57,8 @@ impl HubState {
         Ok(())
     }
 
-    /// Appends a message for each file and one for all rows. Their ids are those of the repairs: told twice, because a hub
-    /// ended in between, they are one message.
+    /// Appends a message for each repaired file, and one for all rows. A message has the id of its repair, so if a hub ends in
+    /// between and the next one reports the repair again, it is the same message.
     fn append_notices(&mut self, file: DamagedFile, repairs: &[RepairRecord]) -> Result<(), Error> {
         for RepairNotice { id, unix_ms, title, body } in notices(file, repairs) {
             self.log(format!("{title}. {body}"));
@@ -73,7 +73,7 @@ impl HubState {
         Ok(())
     }
 
-    /// Takes notifications out of the hub's store that cannot be read. Gives those that the journal still has.
+    /// Moves unreadable notifications out of the hub store. Returns those that the journal still has.
     pub(super) fn rescue_notifications(
         &mut self,
         now: Now,
@@ -100,7 +100,7 @@ impl HubState {
     }
 }
 
-/// What the person is told.
+/// The message about a repair.
 #[derive(Debug, PartialEq, Eq)]
 struct RepairNotice {
     id: MessageId,

@@ -1,4 +1,4 @@
-//! Requests in the order in which they are answered.
+//! The queue of requests, which are answered in order.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -14,31 +14,31 @@ use crate::socket::requests::Request;
 /// How long a request waits for the messages that were in the journal before it. Clients give up after 5 s.
 const ANSWER_WITHIN: Duration = Duration::from_secs(1);
 
-/// What is left to do for a request.
+/// The next step of a request.
 #[derive(Debug)]
 pub(super) enum RequestStep {
-    /// All of it.
+    /// Handle the request.
     Handle(Request),
-    /// The answer, once what the request wrote has been read.
+    /// Answer, once the request's messages have been read.
     Finish(Continuation),
 }
 
-/// How a request is answered once what it wrote has been read.
+/// How to answer a request once its messages have been read.
 #[derive(Debug, PartialEq)]
 pub(super) enum Continuation {
     /// A message was appended.
     Created { id: MessageId },
-    /// A mark was appended; these numbers were unread and listed before it.
+    /// A mark was appended. The counts are from before it.
     Marked { unread: usize, listed: usize },
-    /// Read notifications were removed; this number was listed before.
+    /// Read notifications were removed. The count is from before it.
     Dismissed { listed: usize },
     /// A notification was snoozed.
     Snoozed { id: MessageId },
     /// A mute was set or removed.
     Muted,
-    /// A command of this kind was taken back; these numbers were unread and listed before.
+    /// A command of this kind was undone. The counts are from before it.
     Undone { kind: UndoKind, unread: usize, listed: usize },
-    /// The settings were read again; before, they had this revision.
+    /// The settings were reloaded. The revision is from before it.
     Reloaded { revision: u64 },
     /// The answer is known already.
     Value(Value),
@@ -46,31 +46,31 @@ pub(super) enum Continuation {
     Focus { pane: TmuxPane, opening: Option<(MessageId, Value)> },
 }
 
-/// A request that waits. Each connection waits for one at a time, so there are few of them.
+/// A waiting request. Each connection has one at a time, so there are few.
 #[derive(Debug)]
 pub(super) struct QueuedRequest {
     pub(super) id: RequestId,
     pub(super) step: RequestStep,
-    /// The number of the last message that was in the journal when it came: its answer takes that one into account.
+    /// The last message that was in the journal when the request came, and that its answer takes into account.
     pub(super) up_to: i64,
-    /// When it is answered with what has been read by then.
+    /// When to answer it, whatever has been read by then.
     pub(super) deadline: Duration,
 }
 
-/// Requests that have not been answered yet.
+/// The requests without an answer.
 #[derive(Debug, Default)]
 pub(super) struct RequestQueue {
     queue: VecDeque<QueuedRequest>,
 }
 
 impl RequestQueue {
-    /// A request came. It is answered once the journal has been read up to there, so that its client sees what it wrote.
+    /// Adds a request. It is answered once the journal is read up to `up_to`, so that its client sees its own messages.
     pub(super) fn add(&mut self, id: RequestId, request: Request, up_to: i64, now: Duration) {
         let (step, deadline) = (RequestStep::Handle(request), now + ANSWER_WITHIN);
         self.queue.push_back(QueuedRequest { id, step, up_to, deadline });
     }
 
-    /// Puts a request back in front: it has a second step.
+    /// Puts a request with a second step back to the front.
     pub(super) fn put_back(&mut self, request: QueuedRequest) {
         self.queue.push_front(request);
     }

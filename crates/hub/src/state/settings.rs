@@ -1,4 +1,4 @@
-//! The settings as they are now: the person's file, those of repositories, and what was trusted of them.
+//! The current settings: the person's file, the files of repositories, and the trust in their programs.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -18,13 +18,13 @@ use ringer_config::{
     Change, Config, Environment, LastGood, REPOSITORY_FILE, Trusted, Watch, load, user_path,
 };
 
-/// Repositories whose settings are kept. With more, some are forgotten until they are heard of again.
+/// The most repositories whose settings are kept. Others are forgotten until their next message.
 const MAX_REPOSITORIES: usize = 256;
 
-/// How often the files are looked at, at most, when no message comes.
+/// The shortest time between two checks of the files if no message comes.
 const CHECK_EVERY: Duration = Duration::from_secs(1);
 
-/// Everything that is set, and a way to notice that it changed.
+/// The settings, and the stamps that reveal changes.
 #[derive(Debug)]
 pub(crate) struct Settings {
     environment: Environment,
@@ -34,24 +34,24 @@ pub(crate) struct Settings {
     trust_path: PathBuf,
     trust_stamp: Option<FileStamp>,
     trusted: Trusted,
-    /// Those that set something, by their scopes.
+    /// Repositories with settings, by scope.
     repositories: BTreeMap<String, Arc<RepositorySettings>>,
-    /// How often other settings were applied: the revision of those that hold.
+    /// The revision of the current settings: the number of times that settings were applied.
     revision: u64,
     /// The trusted programs of the revisions in use.
     hook_programs: HookPrograms,
     checked_at: Option<Duration>,
-    /// With the next batch, all known repositories are probed.
+    /// Probe all known repositories with the next batch.
     recheck_known: bool,
 }
 
-/// The file that remembers what was trusted.
+/// Returns the file that stores the person's trust.
 pub fn trust_file(home: &Home) -> PathBuf {
     home.path().join("trusted.json")
 }
 
 impl Settings {
-    /// Reads everything.
+    /// Reads the person's settings and trust.
     pub(crate) fn read(environment: Environment, home: &Home) -> Self {
         let path = user_path(&environment);
         let result = read(path.as_deref(), &environment);
@@ -78,12 +78,12 @@ impl Settings {
         self
     }
 
-    /// The revision of the settings that hold.
+    /// Returns the revision of the current settings.
     pub(crate) fn revision(&self) -> u64 {
         self.revision
     }
 
-    /// Makes what is set now a revision of its own. Gives the settings.
+    /// Makes the current settings a new revision, and returns them.
     pub(super) fn apply(&mut self) -> Config {
         self.revision += 1;
         let config = self.config();
@@ -91,22 +91,22 @@ impl Settings {
         config
     }
 
-    /// Forgets the hook programs of all other revisions.
+    /// Removes the hook programs of all other revisions.
     pub(super) fn keep_revisions(&mut self, revisions: &HashSet<u64>) {
         self.hook_programs.keep_only(revisions);
     }
 
-    /// The trusted program of a hook, and never another one.
+    /// Returns the trusted program with exactly this identity.
     pub(super) fn hook_program(&self, hook: &HookIdentity) -> Option<Arc<HookProgram>> {
         self.hook_programs.get(hook)
     }
 
-    /// The watches that are trusted.
+    /// Returns the trusted watches.
     pub(super) fn trusted_watches(&self, config: &Config) -> Vec<Watch> {
         config.watches.iter().filter(|watch| self.trusted.is_trusted(*watch)).cloned().collect()
     }
 
-    /// How many programs do not run because they are not trusted, by the files that name them.
+    /// Counts the untrusted programs in each file. They do not run.
     pub(super) fn untrusted_files(&self, config: &Config) -> BTreeMap<PathBuf, usize> {
         let hooks = config.enabled_hooks().filter(|hook| !self.trusted.is_trusted(*hook));
         let watches = config.watches.iter().filter(|watch| !self.trusted.is_trusted(*watch));
@@ -117,7 +117,7 @@ impl Settings {
         })
     }
 
-    /// Whether it is time to look at the files again. From then on it is not, for a second.
+    /// Returns true at most once a second, when the files must be checked again.
     pub(super) fn take_check(&mut self, now: Duration) -> bool {
         let is_due = self.checked_at.is_none_or(|at| now.saturating_sub(at) >= CHECK_EVERY);
         if is_due {
@@ -127,24 +127,24 @@ impl Settings {
         is_due
     }
 
-    /// All known repositories are probed with the next batch.
+    /// Requests a probe of all known repositories with the next batch.
     pub(super) fn recheck_repositories(&mut self) {
         self.recheck_known = true;
     }
 
-    /// Whether all known repositories are probed with this batch. From then on they are not.
+    /// Takes the request for a probe of all known repositories.
     pub(super) fn take_recheck(&mut self) -> bool {
         std::mem::take(&mut self.recheck_known)
     }
 
-    /// The settings, those of repositories included.
+    /// Returns the settings, including the settings of repositories.
     pub(crate) fn config(&self) -> Config {
         self.repositories.iter().fold(self.last.config().clone(), |config, (scope, own)| {
             config.with_repository(&own.settings, scope)
         })
     }
 
-    /// What the engine has to know of them.
+    /// Returns the part of the settings for the engine.
     pub(crate) fn preferences(&self, config: &Config) -> Preferences {
         let files =
             self.repositories.values().map(|own| own.root.join(REPOSITORY_FILE)).chain(self.path.clone());
@@ -152,28 +152,27 @@ impl Settings {
         Preferences { read_files, ..config.preferences(self.revision, &self.trusted) }
     }
 
-    /// What was trusted.
     #[cfg(test)]
     pub(crate) fn trusted(&self) -> &Trusted {
         &self.trusted
     }
 
-    /// The person's own directory.
+    /// Returns the person's home directory.
     pub(crate) fn home(&self) -> Option<PathBuf> {
         self.environment.home.clone()
     }
 
-    /// What is known of a repository.
+    /// Returns the settings of a repository, if it has any.
     pub(crate) fn repository(&self, scope: &str) -> Option<Arc<RepositorySettings>> {
         self.repositories.get(scope).cloned()
     }
 
-    /// Every repository that sets something.
+    /// Returns every repository with settings.
     pub(crate) fn repositories(&self) -> impl Iterator<Item = (&String, &Arc<RepositorySettings>)> {
         self.repositories.iter()
     }
 
-    /// A repository was probed. Gives whether the settings changed by it.
+    /// Applies the result of a probe. Returns true if the settings changed.
     pub(crate) fn repository_probed(&mut self, scope: &str, result: &ProbeResult) -> bool {
         let own = match result {
             ProbeResult::NoRepository => return false,
@@ -191,7 +190,7 @@ impl Settings {
         true
     }
 
-    /// Looks whether the person's file or what was trusted changed, and reads it again if so. Gives what to tell the person, if anything did.
+    /// Reloads the person's file and trust if they changed. Returns observations for the person, or `None` if nothing changed.
     pub(crate) fn refresh(&mut self) -> Option<Vec<Observation>> {
         let mut changed = false;
         let mut told = Vec::new();
@@ -212,21 +211,21 @@ impl Settings {
         changed.then_some(told)
     }
 
-    /// What is wrong with the person's file, for the settings source.
+    /// Returns the error of the person's file as an observation of the settings source.
     pub(crate) fn error_observation(&self) -> Option<Observation> {
         let mut observation = Observation::new("settings", self.error_text()?);
         observation.error = true;
         Some(observation)
     }
 
-    /// What is wrong with the person's file, in words.
+    /// Returns the error of the person's file in words.
     pub(super) fn error_text(&self) -> Option<String> {
         let errors = self.last.errors()?;
         Some(format!("{errors}; the last good settings hold"))
     }
 }
 
-/// What was wrong is right again.
+/// The observation that the error is gone.
 fn cleared_observation() -> Observation {
     Observation { active: false, ..Observation::new("settings", "") }
 }

@@ -1,11 +1,16 @@
-//! Random runs of the hub's state on a real journal and a real hub store: messages, requests, settings, hook answers,
-//! deliveries that fail, and a restart after any step. `RINGER_HUB_SEEDS=N` plays N of them, `RINGER_HUB_SEED=N` plays one again.
+//! Random runs of the hub's state on a real journal and a real hub store: messages, requests, settings, hook answers, failing
+//! deliveries, and restarts after any step. `RINGER_HUB_SEEDS=N` runs N seeds, `RINGER_HUB_SEED=N` repeats one.
 //!
-//! What has to hold: nothing is delivered that is not written as started; no message is left undecided; every mark that was
-//! set in a title is removed, once; requests are answered once and in order; only trusted programs are ordered; clearing
-//! everything takes what was sent before it and nothing else, also when the hub ends in the middle of it; what is snoozed
-//! comes back once, or is over before; nothing that is muted is delivered; what can wait while the person is away makes no popup, and
-//! the digest comes when they are back.
+//! Invariants:
+//! - A delivery is stored as started before it starts.
+//! - No message stays undecided.
+//! - Every title mark that was set is removed, once.
+//! - Requests are answered once and in order.
+//! - Only trusted programs are ordered.
+//! - Clearing everything removes all messages sent before it and nothing else, even if the hub ends in the middle.
+//! - A snoozed notification returns once, or is resolved before.
+//! - Nothing muted is delivered.
+//! - A notification that can wait makes no popup while the person is away, and the digest follows when they return.
 
 mod away;
 mod ending;
@@ -43,7 +48,7 @@ use ringer_ipc::host::PlugIns;
 use surroundings::{PANES, TitleHost};
 
 const STEPS: u64 = 60;
-/// The connection on which everything is asked.
+/// The connection of all requests.
 const CLIENT: ConnectionId = ConnectionId(1);
 
 struct Simulation {
@@ -51,43 +56,43 @@ struct Simulation {
     random: Random,
     now: Duration,
     state: Option<HubState>,
-    /// Another connection, as every writer has one.
+    /// A separate connection, as every writer has one.
     journal: Journal,
     store: HubStore,
     sent: Vec<MessageId>,
     deliveries: Vec<(MessageId, DeliveryChannel)>,
     hooks: Vec<Ticket>,
     titles: VecDeque<(SurfaceId, bool)>,
-    /// Which titles have a mark.
+    /// True for each surface whose title is marked.
     marked: BTreeMap<SurfaceId, bool>,
     asked: VecDeque<RequestId>,
     requests: u64,
-    /// The requests that clear everything, with the number of messages that were sent before.
+    /// The requests to clear everything, with the number of messages sent before each.
     clears: HashMap<RequestId, usize>,
-    /// How often a hub ended while it applied a mark in pieces.
+    /// The number of hubs that ended while they applied a mark in pieces.
     ends_in_marks: u64,
     starts: u64,
     changes: u64,
     withdrawn: HashSet<MessageId>,
     is_ending: bool,
-    /// Whether something was sent since the doorbell was drained.
+    /// True if a message was sent since the doorbell was drained.
     bell: bool,
     pending_probe: Option<Vec<ProbeTarget>>,
     maintained: Option<maintenance::Done>,
     programs: HashMap<String, bool>,
-    /// How often the person has come back without a digest so far.
+    /// The number of returns of the person that had no digest yet.
     returns: u64,
-    /// Whether they have gone since.
+    /// True if the person is away again.
     has_gone: bool,
-    /// How often a digest may be delivered again: the last hub ended before it knew that it was shown, or it failed and there is
-    /// another way.
+    /// How often a digest may be delivered again, because the last hub ended before it knew that the digest was shown, or because
+    /// a delivery failed and another channel is left.
     digest_retries: usize,
     digests: u64,
 }
 
 impl Simulation {
     fn new(seed: u64) -> Self {
-        // In memory where the system has a place for that: nothing here depends on a disk.
+        // In memory if the system has such a directory; nothing here depends on a disk.
         let memory = PathBuf::from("/dev/shm");
         let folder = if memory.is_dir() { memory } else { std::env::temp_dir() };
         let directory = tempfile::tempdir_in(folder).unwrap();
@@ -142,7 +147,7 @@ impl Simulation {
         self.directory.path().join("repository")
     }
 
-    /// What a probe finds there.
+    /// The results of a probe.
     fn probe(&self, targets: Vec<ProbeTarget>) -> Vec<(ProbeTarget, ProbeResult)> {
         let found = RepositorySettings::read(&self.repository(), None).map(Arc::new);
         let found = found.map_or(ProbeResult::NoSettings, ProbeResult::Settings);
@@ -153,20 +158,20 @@ impl Simulation {
         self.directory.path().join("config.toml")
     }
 
-    /// A hub starts, where the last one ended in the middle of anything.
+    /// Starts a hub. The last one may have ended in the middle of anything.
     fn start(&mut self) {
         self.starts += 1;
-        // What was in flight went with the last hub.
+        // Everything in flight was lost with the last hub.
         if self.state.take().is_some_and(|state| state.notifications.has_unfinished_marks()) {
             self.ends_in_marks += 1;
         }
         self.deliveries.clear();
         self.hooks.clear();
         self.asked.clear();
-        // A title that was being changed has the mark or has it not.
+        // A title that was being changed may or may not be marked.
         self.titles.clear();
         (self.pending_probe, self.maintained) = (None, None);
-        // If they were away, the next hub takes them for away until it is told, or for a while. Then they are back.
+        // The next hub considers a person who was away as still away until it gets a report, or for a while. Then they return.
         (self.returns, self.has_gone) = (1, false);
         self.digest_retries = self.store.outbox().unwrap().iter().filter(|row| row.id == digest_id()).count();
         let home = self.home();
@@ -265,7 +270,7 @@ impl Simulation {
         }
     }
 
-    /// The loop notices the doorbell. It is drained only when the journal is read.
+    /// Lets the loop notice the doorbell, which is drained only when the journal is read.
     fn hear_bell(&mut self) {
         if self.bell {
             self.state().schedule_read();
@@ -278,7 +283,7 @@ impl Simulation {
         self.handle(LoopEvent::Probed(probed));
     }
 
-    /// One turn of the event loop.
+    /// Runs one turn of the event loop.
     fn turn(&mut self) {
         let now = self.now();
         if self.state().has_work(now.mono) {
@@ -296,7 +301,7 @@ impl Simulation {
         let Some((id, channel)) = self.deliveries.pop() else { return };
         let result = if self.random.one_in(3) { Err("it failed".to_owned()) } else { Ok("done".to_owned()) };
         if id == digest_id() {
-            // One that failed may have another way.
+            // After a failure another channel may follow.
             self.digest_retries = usize::from(result.is_err());
         }
         self.handle(LoopEvent::Delivered { id, channel, report: DeliveryReport::of(result) });
@@ -309,7 +314,7 @@ impl Simulation {
 
     fn try_title(&mut self) {
         let Some((surface, set)) = self.titles.pop_front() else { return };
-        // At the end every terminal answers.
+        // At the end of a run every terminal answers.
         let chance = if self.is_ending { 1 } else { self.random.below(4) };
         let outcome = match (set, chance) {
             (true, 0) => TitleOutcome::Gone,
@@ -333,7 +338,7 @@ impl Simulation {
     }
 
     fn perform(&mut self, actions: Vec<Action>) {
-        // What is withdrawn in the same turn was written, and is not any more.
+        // A delivery that is withdrawn in the same turn was stored, and is no longer.
         let withdrawn = actions.iter().filter_map(|action| match action {
             Action::Execute(Job::Withdraw(id)) => Some(id.clone()),
             _ => None,
@@ -400,7 +405,7 @@ impl Simulation {
     }
 }
 
-/// Gives how often a hub ended while it applied a mark in pieces, and how many digests there were.
+/// Returns the number of hubs that ended while they applied a mark in pieces, and the number of digests.
 fn play(seed: u64) -> (u64, u64) {
     let mut simulation = Simulation::new(seed);
     for _ in 0..STEPS {
@@ -410,7 +415,7 @@ fn play(seed: u64) -> (u64, u64) {
     (simulation.ends_in_marks, simulation.digests)
 }
 
-/// Plays this many seeds, of which the tests here play a quarter each.
+/// Runs a quarter of the seeds, so that the tests share them.
 fn play_quarter(quarter: u64) {
     let number = |name: &str| std::env::var(name).ok().and_then(|value| value.parse::<u64>().ok());
     if let Some(seed) = number("RINGER_HUB_SEED") {

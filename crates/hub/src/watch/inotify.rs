@@ -1,18 +1,18 @@
-//! Changes of files, as Linux tells of them.
+//! File changes through inotify.
 
 use std::path::PathBuf;
 
 use ringer_platform::DirectoryChanges;
 use tokio::io::unix::AsyncFd;
 
-/// A queue that tells of changes in the directories of all files.
+/// The changes in the directories of all files.
 #[derive(Debug)]
 pub(crate) struct Changes {
     queue: AsyncFd<DirectoryChanges>,
 }
 
 impl Changes {
-    /// From here on no change is missed.
+    /// Starts to watch. No later change is missed.
     pub(crate) fn begin<'a>(paths: impl Iterator<Item = &'a PathBuf>) -> Option<Self> {
         // Editors replace a file rather than write it, so its directory is watched, and names are compared.
         let directories = paths.filter_map(|path| path.parent());
@@ -25,15 +25,15 @@ impl Changes {
         Some(Self { queue })
     }
 
-    /// Waits for changes and gives the files, as far as the queue tells; others of those directories, too.
+    /// Waits for changes, and returns the changed files, including other files of those directories.
     pub(crate) async fn next(&mut self) -> Option<Vec<PathBuf>> {
         let mut ready = self.queue.readable().await.ok()?;
-        // Before the look: what comes after it makes it ready again.
+        // Cleared before the read: a later change makes it ready again.
         ready.clear_ready();
         Some(self.queue.get_ref().read())
     }
 
-    /// Takes the place of another one. Gives what that one had not told of yet.
+    /// Replaces another source. Returns the changes that it has not reported yet.
     #[expect(
         clippy::unused_self,
         reason = "where the system does not tell of changes, this one has to know the other"

@@ -1,4 +1,4 @@
-//! Changes of files where the system does not report them: they are looked at once a second.
+//! File changes through polling once a second, where the system does not report them.
 
 use std::collections::HashMap;
 use std::fs::Metadata;
@@ -8,13 +8,13 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
 
-/// How often is looked.
+/// Polling interval.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// What a file looked like: which one it is, how long, and when it was last changed. `None` if there is none.
+/// The state of a file: its inode, length and modification time. `None` if it does not exist.
 type Look = Option<(u64, u64, i64, i64)>;
 
-/// The files, as they were when last looked at.
+/// The files as of the last poll.
 #[derive(Debug)]
 pub(super) struct Changes {
     seen: HashMap<PathBuf, Look>,
@@ -23,14 +23,14 @@ pub(super) struct Changes {
 }
 
 impl Changes {
-    /// From here on no change is missed, except one that is undone within a second.
+    /// Starts to watch. No later change is missed, except one that is undone within a second.
     #[expect(clippy::unnecessary_wraps, reason = "the one for Linux may fail")]
     pub(super) fn begin<'a>(paths: impl Iterator<Item = &'a PathBuf>) -> Option<Self> {
         let seen = paths.map(|path| (path.clone(), look(std::fs::metadata(path).ok().as_ref()))).collect();
         Some(Self { seen, every: LOOK_EVERY, next: Instant::now() + LOOK_EVERY })
     }
 
-    /// Takes the place of another one: what changed since that one looked is still to be told.
+    /// Replaces another source. Changes since its last poll are still reported.
     pub(super) fn take_over(&mut self, other: &Self) -> Vec<PathBuf> {
         for (path, look) in &other.seen {
             self.seen.entry(path.clone()).and_modify(|seen| *seen = *look);
@@ -38,7 +38,7 @@ impl Changes {
         Vec::new()
     }
 
-    /// Waits for changes and gives the files. Dropped half-way, it forgets nothing: what is new is kept at the end.
+    /// Waits for changes, and returns the changed files. Cancel safe, because new states are stored only at the end.
     pub(super) async fn next(&mut self) -> Option<Vec<PathBuf>> {
         loop {
             sleep_until(self.next).await;
@@ -85,7 +85,7 @@ mod tests {
         check(&mut changes).await;
         fs::remove_file(&file).unwrap();
         check(&mut changes).await;
-        // What the one before it had not seen is told by the one that takes its place.
+        // The new source reports changes that the old one had not seen.
         fs::write(&file, "again").unwrap();
         let next = Changes::begin([&file].into_iter()).unwrap();
         let mut next = Changes { every: Duration::from_millis(1), next: Instant::now(), ..next };

@@ -1,4 +1,4 @@
-//! Popups: what they ask, and what the person does to them.
+//! The prompts of popups, and the person's clicks and answers.
 
 use ringer_core::agent::{AnswerMethod, PopupAnswer, PromptContent};
 use ringer_core::attention::{Cause, Digest, Record, digest_id};
@@ -17,7 +17,7 @@ use crate::state::hosts::host_focus::FocusWaiter;
 use crate::state::hosts::surfaces::FocusOutcome;
 use crate::view;
 
-/// What a notification asks. A question in a dialog of a client is none of `ringer ask`.
+/// The prompt or question of a notification. A question in a client's dialog is a prompt, not a question of `ringer ask`.
 fn asked(record: &Record) -> Option<Asked> {
     match &record.key {
         Some(key) if record.is_of_session() => Some(Asked::Prompt(key.to_string())),
@@ -26,14 +26,15 @@ fn asked(record: &Record) -> Option<Asked> {
 }
 
 impl HubState {
-    /// What the popup of a delivery can answer. The popup then says all of it, as far as it fits.
+    /// Returns the prompt that the popup of a delivery can answer, and replaces the popup's text with as much of the prompt as
+    /// fits.
     pub(in crate::state) fn popup_prompt(&mut self, delivery: &mut Delivery) -> Option<Box<PromptContent>> {
         if delivery.channel != DeliveryChannel::Desktop || !delivery.kind.is_prompt() {
             return None;
         }
         let asked = self.asked(&delivery.id)?;
         let read = self.read_prompt(&asked).and_then(|prompt| {
-            // A text that a hook program changed stays as that program wants it.
+            // A text that a hook program changed stays unchanged.
             let messages = self.journal.messages(std::slice::from_ref(&delivery.id))?;
             let is_own = messages.iter().any(|message| message.draft.for_person().body == delivery.body);
             Ok((prompt, is_own))
@@ -53,7 +54,7 @@ impl HubState {
         }
     }
 
-    /// What a notification asks.
+    /// The prompt or question of a notification, also one of another machine.
     fn asked(&mut self, id: &MessageId) -> Option<Asked> {
         let record = self.notifications.get(id)?;
         match self.journal.prompt_elsewhere(id) {
@@ -62,7 +63,7 @@ impl HubState {
         }
     }
 
-    /// What is asked, if it can still be answered from elsewhere.
+    /// Reads a prompt, if it is still open and can be answered outside its own terminal.
     fn read_prompt(&mut self, asked: &Asked) -> Result<Option<PromptContent>, Error> {
         Ok(match asked {
             Asked::Prompt(key) => self.journal.prompt(key)?.and_then(|stored| {
@@ -78,7 +79,7 @@ impl HubState {
         })
     }
 
-    /// The person pressed the button of an answer.
+    /// Handles a click on an answer button.
     pub(in crate::state) fn popup_answered(&mut self, now: Now, id: MessageId, answer: PopupAnswer) {
         if let Some(asked) = self.asked(&id) {
             return self.execute(Job::Answer { id, asked, answer });
@@ -87,7 +88,8 @@ impl HubState {
         self.answer_tried(now, id, &answer, outcome);
     }
 
-    /// What came of an answer. One that was not taken is told: the popup is gone, and the person believes in the answer.
+    /// Handles the result of an answer. A failure is shown to the person, because the popup is gone and they believe that they
+    /// answered.
     pub(in crate::state) fn answer_tried(
         &mut self,
         now: Now,
@@ -111,15 +113,15 @@ impl HubState {
         }
     }
 
-    /// Shows a toast at once: it is the answer to a click.
+    /// Shows a toast at once, in response to a click.
     fn answer_click(&mut self, now: Now, id: &MessageId, text: String) {
         self.decide(now, Event::Toast(Toast::new(format!("show-{id}"), Priority::Immediate, text)));
     }
 
-    /// The person clicked "Show" on a popup.
+    /// Handles a click on "Show".
     pub(in crate::state) fn popup_clicked(&mut self, now: Now, id: MessageId) {
         let outcome = match self.record(&id) {
-            // It came from no terminal: the popup is all there is to see, and the person saw it.
+            // It came from no terminal, so the person has already seen all there is.
             Ok(record) if record.place.surface.is_none() => FocusOutcome::Known(Ok("desktop".to_owned())),
             Ok(record) => self.focus(&record.place),
             Err(error) => FocusOutcome::Known(Err(Unreachable::new(error.message))),
@@ -133,7 +135,7 @@ impl HubState {
         }
     }
 
-    /// What came of a click on a popup. A notification is read only if the person got to where it rang.
+    /// Handles the result of a click on "Show". The notification is marked as read only if the person got there.
     pub(in crate::state) fn focus_tried(
         &mut self,
         now: Now,
@@ -155,7 +157,7 @@ impl HubState {
 }
 
 impl HubState {
-    /// The digest since a moment, or since the person last went away.
+    /// Returns the digest since a time, or since the person last went away.
     pub(in crate::state) fn digest(&self, now_ms: i64, since_ms: Option<i64>) -> Value {
         let list = self.notifications.list();
         let away = self.notifications.engine().away_period();
@@ -164,7 +166,7 @@ impl HubState {
         view::digest(since_ms, records, |id| list.short_id(id), &self.clock)
     }
 
-    /// The notification that is meant by the popup with this id: the digest's stands for the most urgent one.
+    /// Returns the notification of a popup. The digest's popup stands for the most urgent notification.
     pub(in crate::state) fn meant_by_popup(&self, id: MessageId) -> MessageId {
         if id != digest_id() {
             return id;

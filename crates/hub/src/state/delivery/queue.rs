@@ -1,29 +1,28 @@
-//! Deliveries that were started and not reported yet, and those that wait for their turn. Each channel has a limit of its
-//! own, so that a webhook that does not answer holds up nothing but webhooks.
+//! Limits the deliveries in flight. Each channel has its own limit, so that a webhook that does not answer delays only webhooks.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use ringer_core::MessageId;
 use ringer_core::policy::DeliveryChannel;
 
-/// Deliveries of one channel that are in flight at once. Each is a task of the executor.
+/// The most deliveries of one channel in flight. Each is a task of the executor.
 const MAX_IN_FLIGHT: usize = 256;
-/// With so many waiting no more messages are read; they stay in the journal. About 10 MB of ids.
+/// The most waiting deliveries. Beyond that, no more messages are read from the journal. About 10 MB of ids.
 const MAX_WAITING: usize = 100_000;
 
-/// Which deliveries are in flight, and which wait.
+/// The deliveries in flight, and those that wait.
 #[derive(Debug, Default)]
 pub(in crate::state) struct Deliveries {
     in_flight: HashMap<MessageId, Vec<DeliveryChannel>>,
     counts: HashMap<DeliveryChannel, usize>,
-    /// In the order in which they were decided. Only their ids: the hub's store has the rest.
+    /// Waiting deliveries in order. Only their ids; the hub store has the rest.
     queues: HashMap<DeliveryChannel, VecDeque<MessageId>>,
-    /// What is in a queue and not here was withdrawn.
+    /// A delivery that is in a queue but not here was withdrawn.
     waiting: HashSet<(MessageId, DeliveryChannel)>,
 }
 
 impl Deliveries {
-    /// A delivery is to start. If its channel has no room, it waits. Gives whether it starts now.
+    /// Starts a delivery, or queues it if its channel has no room. Returns true if it starts now.
     pub(in crate::state) fn start(&mut self, id: &MessageId, channel: DeliveryChannel) -> bool {
         if self.has_room(channel) && self.queues.get(&channel).is_none_or(VecDeque::is_empty) {
             self.add(id.clone(), channel);
@@ -35,7 +34,7 @@ impl Deliveries {
         false
     }
 
-    /// A delivery that waited and has room now. It counts as in flight from here on.
+    /// Takes a waiting delivery whose channel has room, and counts it as in flight.
     pub(in crate::state) fn take_next(&mut self) -> Option<(MessageId, DeliveryChannel)> {
         for channel in DeliveryChannel::ALL {
             while self.has_room(channel)
@@ -54,8 +53,8 @@ impl Deliveries {
         self.remove(id, |own| own == channel);
     }
 
-    /// A notification is withdrawn: what waits never starts. The executor stops its deliveries and reports nothing, except
-    /// for the person's command: that may have side effects, so it runs to its end.
+    /// Withdraws a notification: its waiting deliveries never start. The executor aborts those in flight without a report, except
+    /// for the person's command, which may have side effects and therefore runs to its end.
     pub(in crate::state) fn withdraw(&mut self, id: &MessageId) {
         self.remove(id, |own| own != DeliveryChannel::Command);
         for channel in DeliveryChannel::ALL {
@@ -63,7 +62,7 @@ impl Deliveries {
         }
     }
 
-    /// How many are in flight or wait.
+    /// Returns the number of deliveries that are in flight or wait.
     pub(in crate::state) fn count(&self) -> usize {
         self.counts.values().sum::<usize>() + self.waiting.len()
     }

@@ -1,7 +1,7 @@
-//! Marks in titles: the ring of a terminal that another program draws, as long as something there is unread.
+//! Title marks: the ring of a terminal that another program draws, while something there is unread.
 //!
-//! Which terminals have a mark, and what has to be done next; `title_writer` does it. One change per terminal is in flight
-//! at a time, so a mark is removed only after it was really set, and once.
+//! Tracks which terminals have a mark, and decides the next change; `delivery::titles` performs it. One change per terminal is in
+//! flight at a time, so a mark is removed only after it was really set, and only once.
 
 use std::collections::BTreeMap;
 
@@ -13,12 +13,12 @@ use crate::delivery::titles::TitleOutcome;
 use crate::hosts::tmux::TmuxPane;
 use ringer_config::{Config, TitleMark};
 
-/// The reason under which a mark is written down.
+/// The reason under which the hub store has title marks.
 const TITLE: &str = "title";
-/// Terminals that may have a mark at once; those beyond get none.
+/// The most terminals with a mark; further ones get none.
 const MAX_MARKED: usize = 1024;
 
-/// The terminals that have a mark in their title, or are about to.
+/// The terminals whose titles are or will be marked.
 #[derive(Debug, Default)]
 pub(in crate::state) struct TitleMarks {
     marks: BTreeMap<SurfaceId, Mark>,
@@ -29,35 +29,35 @@ pub(in crate::state) struct TitleMarks {
 struct Mark {
     place: Place,
     state: State,
-    /// Whether something is unread there.
+    /// True if something is unread there.
     wanted: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// It is being set.
+    /// The mark is being set.
     Setting,
-    /// It is there.
+    /// The title is marked.
     Set,
-    /// It is being taken away.
+    /// The mark is being removed.
     Removing,
 }
 
-/// A change of a title that has to be tried now.
+/// A title change to perform now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::state) enum TitleStep {
     Set(Place),
     Remove(Place),
 }
 
-/// Which titles are marked by these settings.
+/// Returns which titles may be marked with these settings.
 pub(in crate::state) fn allowed(config: &Config) -> TitleMark {
     let none = config.preferred_channel == Channel::NotificationsDisabled;
     if none { TitleMark::Off } else { config.notify.title_mark }
 }
 
 impl TitleMarks {
-    /// The marks that an earlier hub wrote down.
+    /// Restores the marks that an earlier hub stored.
     pub(in crate::state) fn restore(&mut self, flags: &[PlaceFlag]) {
         let titles = flags.iter().filter(|flag| flag.reason == TITLE);
         let places = titles.filter_map(|flag| serde_json::from_str::<Place>(&flag.place).ok());
@@ -67,19 +67,19 @@ impl TitleMarks {
             .collect();
     }
 
-    /// The marks to write down, for the next hub to take away. Those of tmux panes always: tmux takes away only what is
-    /// there. A mark on a title stack only while it is surely there: to pop the stack once more than it was pushed would
-    /// bring back a title that is another program's.
+    /// Returns the marks to store, so that the next hub can remove them. Marks of tmux panes are always stored, because tmux
+    /// removes a mark only if it is there. A mark on a title stack is stored only while it is certainly set: one pop too many
+    /// would restore a title that belongs to another program.
     pub(in crate::state) fn flags(&self) -> impl Iterator<Item = PlaceFlag> + '_ {
         let is_there =
             |surface: &SurfaceId, mark: &Mark| mark.state == State::Set || TmuxPane::of(surface).is_some();
-        // Plain data: it cannot fail to be written.
+        // Serialising plain data cannot fail.
         let json = |place: &Place| serde_json::to_string(place).unwrap_or_default();
         let there = self.marks.iter().filter(move |(surface, mark)| is_there(surface, mark));
         there.map(move |(_, mark)| PlaceFlag { reason: TITLE.to_owned(), place: json(&mark.place) })
     }
 
-    /// Other settings apply to marks that are set from now on; those that are there are taken away as they were set.
+    /// Applies other settings to new marks. Existing marks are removed the way they were set.
     pub(in crate::state) fn allow(&mut self, config: &Config) {
         self.allowed = allowed(config);
     }
@@ -93,7 +93,7 @@ impl TitleMarks {
             }
     }
 
-    /// Something is unread on a surface, or nothing is any more.
+    /// Records whether something is unread on a surface.
     pub(in crate::state) fn want(&mut self, place: &Place, wanted: bool) -> Option<TitleStep> {
         let surface = place.surface.as_ref()?;
         if let Some(mark) = self.marks.get_mut(surface) {
@@ -108,7 +108,7 @@ impl TitleMarks {
         Some(TitleStep::Set(place.clone()))
     }
 
-    /// A change has been tried.
+    /// Handles the outcome of a change.
     pub(in crate::state) fn tried(
         &mut self,
         surface: &SurfaceId,
@@ -126,16 +126,16 @@ impl TitleMarks {
             }
             (State::Set, _) => {}
         }
-        // What could not be taken away yet is tried again later.
+        // A mark that could not be removed yet is retried later.
         if outcome == TitleOutcome::NotYet { None } else { self.next_step(surface) }
     }
 
-    /// The places that have a mark.
+    /// Returns the places that have a mark.
     pub(in crate::state) fn places(&self) -> Vec<Place> {
         self.marks.values().map(|mark| mark.place.clone()).collect()
     }
 
-    /// What has to be done about a mark now.
+    /// Returns the next change of a mark, if there is one.
     pub(in crate::state) fn next_step(&mut self, surface: &SurfaceId) -> Option<TitleStep> {
         let mark = self.marks.get_mut(surface)?;
         if mark.state == State::Set && !mark.wanted {
@@ -195,7 +195,7 @@ mod tests {
         assert_eq!(marks.tried(&surface, TitleOutcome::Gone), Some(TitleStep::Set(place.clone())));
         assert_eq!(marks.tried(&surface, TitleOutcome::Set), None);
         assert_eq!(marks.flags().count(), 1);
-        // A hub that comes after this one.
+        // The next hub.
         let flags: Vec<PlaceFlag> = marks.flags().collect();
         let mut next = TitleMarks::default();
         next.restore(&flags);

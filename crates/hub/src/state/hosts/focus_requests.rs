@@ -1,4 +1,4 @@
-//! Going to where something happened, and what came of it.
+//! Brings the person to a place, and reports the result.
 
 use ringer_core::attention::Record;
 use ringer_core::message::{Place, SurfaceId};
@@ -16,11 +16,11 @@ use crate::state::handlers::{Handled, Result, unavailable};
 use crate::state::request_queue::Continuation;
 use crate::view;
 
-/// The name of the host by which the person is there, or why they are not.
+/// The name of the host that brought the place to the front, or the reason why none did.
 type Focused = std::result::Result<String, Unreachable>;
 
 impl HubState {
-    /// Begins to go to a place: first to the surfaces around it, from the outside in. What comes of those is not waited for.
+    /// Focuses a place, after the surfaces around it from the outside in. The results of the surrounding ones are ignored.
     pub(in crate::state) fn focus(&mut self, place: &Place) -> FocusOutcome {
         let around = place.surface.as_ref().map(|surface| self.surfaces.around(surface)).unwrap_or_default();
         for outer in around.into_iter().rev() {
@@ -35,7 +35,7 @@ impl HubState {
         self.surfaces.focus(place)
     }
 
-    /// Goes to a surface.
+    /// Handles a request to focus a surface.
     pub(in crate::state) fn focus_surface(&mut self, target: &TargetParams) -> Result<Handled> {
         let place = self.place(target)?;
         Ok(match self.focus(&place) {
@@ -47,18 +47,18 @@ impl HubState {
         })
     }
 
-    /// Goes to where a notification rang. It is read once the person is there.
+    /// Focuses the place of a notification, which is marked as read once the person is there.
     pub(in crate::state) fn open(&mut self, now: Now, id: &MessageId) -> Result<Handled> {
         self.open_after(now, id, None)
     }
 
-    /// Goes to where the most urgent of those unread notifications rang that the person can be brought to. If there is none,
-    /// the most urgent of all says why.
+    /// Opens the most urgent unread notification whose place is reachable. If there is none, opens the most urgent one, and the
+    /// answer has the reason why it is not reachable.
     pub(in crate::state) fn jump_to_unread(&mut self, now: Now) -> Result<Handled> {
         let mut reachable = self.surfaces.reachable();
         let unread = || self.notifications.list().newest_unread();
         let first = Record::most_urgent_unread(unread());
-        // Most of the time it is the first one.
+        // Usually the most urgent one is reachable.
         let next = first
             .filter(|record| reachable.has(&record.place))
             .or_else(|| Record::most_urgent_unread(unread().filter(|record| reachable.has(&record.place))));
@@ -88,16 +88,16 @@ impl HubState {
         })
     }
 
-    /// The answer to a client that opened a notification. It is read only if the person got there.
+    /// Returns the answer to a client that opened a notification, which is marked as read only if the person got there.
     fn opened(&mut self, now: Now, (id, opening): (&MessageId, &Value), result: Focused) -> Result<Value> {
         if result.is_ok() {
-            // It is read also if that cannot be written now: the person is there.
+            // The mark is queued if it cannot be written now, because the person is there.
             self.append_read_mark(now, id).map_err(|error| unavailable(&error))?;
         }
         Ok(view::opened(opening, &view::focus(result)))
     }
 
-    /// Asks a host to go to one of its surfaces.
+    /// Asks a host to focus one of its surfaces.
     pub(in crate::state) fn ask_host(
         &mut self,
         now: Now,
@@ -109,19 +109,19 @@ impl HubState {
         self.host_focus.add(host, surface, waiter, now.mono);
     }
 
-    /// A host is gone: it goes nowhere any more.
+    /// Fails the focus requests of a host that is gone.
     pub(in crate::state) fn end_focus_of(&mut self, now: Now, host: ConnectionId) {
         let waiting = self.host_focus.gone(host);
         self.end_focus(now, waiting, &Err(Unreachable::new("the program that shows it has ended")));
     }
 
-    /// Ends what has waited too long for a host.
+    /// Fails the focus requests that have waited too long.
     pub(in crate::state) fn end_late_focus(&mut self, now: Now) {
         let waiting = self.host_focus.expired(now.mono);
         self.end_focus(now, waiting, &Err(Unreachable::new("the program that shows it does not answer")));
     }
 
-    /// Tells what waited for a host what came of it.
+    /// Passes the result to everything that waited for it.
     pub(in crate::state) fn end_focus(&mut self, now: Now, waiting: Vec<FocusWaiter>, result: &Focused) {
         for waiter in waiting {
             match waiter {

@@ -1,4 +1,4 @@
-//! Going to surfaces of attached hosts: the host is asked, and says what came of it.
+//! Focus requests that an attached host has not answered yet.
 
 use std::time::Duration;
 
@@ -9,13 +9,13 @@ use serde_json::Value;
 use crate::hosts::protocol::ConnectionId;
 use crate::message::RequestId;
 
-/// How long a host may take. Clients give up after 5 s.
+/// Deadline of a host. Clients give up after 5 s.
 const WITHIN: Duration = Duration::from_secs(2);
 
-/// What waits for a host.
+/// A request or click that waits for a host to answer.
 #[derive(Debug, PartialEq)]
 pub(in crate::state) enum FocusWaiter {
-    /// A request, which is answered then. It has a notification if the client asked to open one.
+    /// A request of a client. `opening` is the notification that the client asked to open.
     Request { id: RequestId, up_to: i64, opening: Option<(MessageId, Value)> },
     /// A click on the popup of a notification.
     Popup(MessageId),
@@ -29,14 +29,14 @@ struct Waiting {
     deadline: Duration,
 }
 
-/// What waits until a host has gone to a surface. Each connection waits for one request at a time, so there are few.
+/// The pending focus requests. Each connection waits for one request at a time, so there are few.
 #[derive(Debug, Default)]
 pub(in crate::state) struct HostFocus {
     waiting: Vec<Waiting>,
 }
 
 impl HostFocus {
-    /// A host was asked to go to one of its surfaces.
+    /// Adds a request that was sent to a host.
     pub(in crate::state) fn add(
         &mut self,
         host: ConnectionId,
@@ -47,17 +47,17 @@ impl HostFocus {
         self.waiting.push(Waiting { host, surface, waiter, deadline: now + WITHIN });
     }
 
-    /// A host has answered. Gives what waited for that.
+    /// Takes the requests that a host has answered.
     pub(in crate::state) fn answered(&mut self, host: ConnectionId, surface: &SurfaceId) -> Vec<FocusWaiter> {
         self.take(|waiting| waiting.host == host && waiting.surface == *surface)
     }
 
-    /// A host is gone. Gives what waited for it.
+    /// Takes the requests of a host that is gone.
     pub(in crate::state) fn gone(&mut self, host: ConnectionId) -> Vec<FocusWaiter> {
         self.take(|waiting| waiting.host == host)
     }
 
-    /// Gives what has waited too long.
+    /// Takes the requests whose deadline has passed.
     pub(in crate::state) fn expired(&mut self, now: Duration) -> Vec<FocusWaiter> {
         self.take(|waiting| waiting.deadline <= now)
     }

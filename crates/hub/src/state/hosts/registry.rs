@@ -1,5 +1,5 @@
-//! Hosts on the socket: programs that own surfaces and say what the person looks at. What one reported ends with its
-//! connection, so that a host that crashed does not leave a pane looked at for ever.
+//! Attached hosts: programs on the socket that own surfaces and report what the person looks at. A host's reports end with its
+//! connection, so that a pane of a crashed host does not count as looked at forever.
 
 mod nesting;
 mod nesting_index;
@@ -17,41 +17,41 @@ use crate::hosts::protocol::{
     ConnectionId, HostAbilities, HostRequest, LooksParams, SurfaceParams, ViewParams,
 };
 
-/// Surfaces that one host may have: more than a person opens. The engine knows as many of all hosts.
+/// The most surfaces of one host: more than a person opens. The engine has the same limit for all hosts together.
 const MAX_SURFACES: usize = 4096;
-/// Clients of one host that may show a surface.
+/// The most clients of one host that show a surface.
 const MAX_VIEWS: usize = 256;
 /// The longest name of a host or a client, and the longest id, in bytes.
 const MAX_NAME: usize = 256;
-/// The longest text that is only shown, in bytes. Of a longer one, the rest is left out: its surface is there all the same.
+/// The longest display text, in bytes. A longer one is cut off rather than refused, so that its surface still exists.
 const MAX_TEXT: usize = 1024;
 
-/// A host, and what it told.
+/// A host and its reports.
 #[derive(Debug)]
 struct AttachedHost {
     name: String,
     surfaces: BTreeMap<SurfaceId, AttachedSurface>,
-    /// Whether it said what the person looks at, and would know of all of it. Otherwise its surfaces may be looked at unnoticed.
+    /// True if it reported everything that the person looks at. Otherwise its surfaces may be looked at unnoticed.
     reports_focus: bool,
     abilities: HostAbilities,
-    /// What it shows to the person.
+    /// The surfaces that it shows to the person.
     views: Vec<View>,
-    /// Whether the person is there, as far as it knows.
+    /// True if the person is present, as far as it knows.
     is_present: bool,
-    /// What the engine was told: the views around which everything is looked at, and whether the person is there.
+    /// The last report to the engine: the views whose surrounding surfaces are all looked at, and the presence.
     told: (Vec<View>, bool),
 }
 
-/// A surface, as an attached host knows it.
+/// A surface of an attached host.
 #[derive(Debug)]
 struct AttachedSurface {
     workspace: Option<WorkspaceId>,
     tty: Option<String>,
     title: Option<String>,
     place: Option<String>,
-    /// The surface around it, as its host names it.
+    /// The surface around it, as named by its host.
     parent: Option<SurfaceId>,
-    /// Whether the host would know that it is looked at.
+    /// True if the host would report that it is looked at.
     reports_looks: bool,
 }
 
@@ -83,22 +83,22 @@ impl AttachedHost {
     }
 }
 
-/// What follows from a host's request.
+/// The effects of a host's request.
 #[derive(Debug, Default, PartialEq)]
 pub(in crate::state) struct HostChanges {
-    /// Surfaces of which the engine has to know something else.
+    /// Surfaces that the engine must be told about again.
     pub(in crate::state) changed: Vec<SurfaceId>,
-    /// For the engine, after them.
+    /// Events for the engine, after `changed`.
     pub(in crate::state) events: Vec<Event>,
-    /// Surfaces that no attached host has any more.
+    /// Surfaces that no attached host has any longer.
     pub(in crate::state) gone: Vec<SurfaceId>,
-    /// A surface that is unread, and whether it was so in the session before.
+    /// A surface that is unread, and whether it was unread in the earlier session.
     pub(in crate::state) unread: Option<(SurfaceId, bool)>,
-    /// Surfaces around others that came, went or moved: their rings follow.
+    /// Surfaces around others that were added, removed or moved. Their rings must be sent again.
     pub(in crate::state) around: BTreeSet<SurfaceId>,
 }
 
-/// The hosts that are connected.
+/// The attached hosts.
 #[derive(Debug, Default)]
 pub(in crate::state) struct AttachedHosts {
     hosts: BTreeMap<ConnectionId, AttachedHost>,
@@ -106,7 +106,7 @@ pub(in crate::state) struct AttachedHosts {
 }
 
 impl AttachedHosts {
-    /// Handles what a host sent.
+    /// Handles a request of a host.
     pub(in crate::state) fn handle(
         &mut self,
         connection: ConnectionId,
@@ -139,7 +139,7 @@ impl AttachedHosts {
                 }
                 Ok(HostChanges { unread: Some((surface, is_restored)), ..HostChanges::default() })
             }
-            // It changes nothing that is known of the host.
+            // The answer to a focus order changes nothing here.
             HostRequest::Focused { .. } => self.host(connection).map(|_| HostChanges::default()),
             HostRequest::Typed => self.host(connection).map(|_| HostChanges {
                 events: vec![Event::Input { host: connection.0 }],
@@ -148,7 +148,7 @@ impl AttachedHosts {
         }
     }
 
-    /// All of them or none.
+    /// Adds or changes all surfaces, or none on an error.
     fn open(
         &mut self,
         connection: ConnectionId,
@@ -200,13 +200,13 @@ impl AttachedHosts {
         let view = |view: ViewParams| View { client: view.client, surface: SurfaceId::new(&view.surface_id) };
         host.views = params.views.into_iter().map(view).collect();
         host.is_present = params.present.unwrap_or(true);
-        // The views first: what a person who comes back sees at once is not in the digest.
+        // The views first: the digest leaves out what a returning person sees at once.
         let mut events = self.changed_views(params.by_person.then_some(connection));
         events.push(Event::Presence { host: connection.0, present: params.present });
         Ok(HostChanges { changed, events, ..HostChanges::default() })
     }
 
-    /// A connection has ended, whether it was a host or not.
+    /// Handles the end of a connection, which need not be a host.
     pub(in crate::state) fn detach(&mut self, connection: ConnectionId) -> HostChanges {
         let Some(host) = self.hosts.get(&connection) else { return HostChanges::default() };
         let around = self.around_all(host.surfaces.keys());
@@ -220,18 +220,18 @@ impl AttachedHosts {
         HostChanges { events, around, ..self.without(surfaces.into_keys()) }
     }
 
-    /// A host no longer has these surfaces. Of those that another one has, less may be known.
+    /// The changes if a host no longer has these surfaces. Another host of a surface may know less about it.
     fn without(&self, surfaces: impl IntoIterator<Item = SurfaceId>) -> HostChanges {
         let (changed, gone) = surfaces.into_iter().partition(|surface| self.host_of(surface).is_some());
         HostChanges { changed, gone, ..HostChanges::default() }
     }
 
-    /// All connected hosts.
+    /// Returns all attached hosts.
     pub(in crate::state) fn connections(&self) -> impl Iterator<Item = ConnectionId> {
         self.hosts.keys().copied()
     }
 
-    /// All surfaces of these hosts.
+    /// Returns all surfaces of attached hosts.
     pub(in crate::state) fn surfaces(&self) -> impl Iterator<Item = &SurfaceId> {
         self.hosts.values().flat_map(|host| host.surfaces.keys())
     }
@@ -242,18 +242,19 @@ impl AttachedHosts {
         hosts.filter(|(_, host)| host.surfaces.contains_key(surface))
     }
 
-    /// The host that has a surface; of two, the one that shows its ring: `ringer run` in a terminal whose window another
-    /// one knows.
+    /// Returns the host of a surface. Of two, it is the one that shows the ring: `ringer run` in a terminal whose window another
+    /// host knows.
     pub(in crate::state) fn host_of(&self, surface: &SurfaceId) -> Option<ConnectionId> {
         self.drawing(surface).or_else(|| self.hosts_of(surface).next().map(|(connection, _)| connection))
     }
 
-    /// The host that shows the ring of a surface.
+    /// Returns the host that shows the ring of a surface.
     pub(in crate::state) fn drawing(&self, surface: &SurfaceId) -> Option<ConnectionId> {
         self.hosts_of(surface).find(|(_, host)| host.abilities.draws_rings).map(|(connection, _)| connection)
     }
 
-    /// A surface of one of these hosts. `elsewhere` is what another one knows of it: a host may leave out the workspace.
+    /// Returns a surface. `elsewhere` is the information of a plugged-in host, because an attached host may leave out the
+    /// workspace.
     pub(in crate::state) fn info(
         &self,
         surface: &SurfaceId,
@@ -262,29 +263,29 @@ impl AttachedHosts {
         self.hosts.get(&self.host_of(surface)?)?.info(surface, elsewhere)
     }
 
-    /// The host that goes to a surface when it is asked to.
+    /// Returns the host that can focus a surface.
     pub(in crate::state) fn focusing(&self, surface: &SurfaceId) -> Option<ConnectionId> {
         self.hosts_of(surface).find(|(_, host)| host.abilities.can_focus).map(|(connection, _)| connection)
     }
 
-    /// The name of an attached host.
+    /// Returns the name of an attached host.
     pub(in crate::state) fn name(&self, connection: ConnectionId) -> Option<&str> {
         self.hosts.get(&connection).map(|host| host.name.as_str())
     }
 
-    /// Whether the host of a surface says in which workspace it stands.
+    /// Returns true if the host of a surface names its workspace.
     pub(in crate::state) fn names_workspace(&self, surface: &SurfaceId) -> bool {
         self.known(surface).next().is_some_and(|own| own.workspace.is_some())
     }
 
-    /// Whether a host of a surface says when the person looks at it.
+    /// Returns true if a host of a surface reports when the person looks at it.
     pub(in crate::state) fn reports_focus(&self, surface: &SurfaceId) -> bool {
         let reports = |own: &AttachedSurface| own.reports_looks;
         self.hosts_of(surface)
             .any(|(_, host)| host.reports_focus && host.surfaces.get(surface).is_some_and(reports))
     }
 
-    /// A surface as each host knows it that has it.
+    /// Returns a surface as known by each of its hosts.
     fn known<'a>(&'a self, surface: &'a SurfaceId) -> impl Iterator<Item = &'a AttachedSurface> {
         self.hosts.values().filter_map(|host| host.surfaces.get(surface))
     }
@@ -306,28 +307,28 @@ fn check_name(what: &str, name: &str) -> Result<(), ApiError> {
     Ok(())
 }
 
-/// A text that is only shown, unless it is empty.
+/// Returns a display text cut to its limit, or `None` if it is empty.
 fn shown_text(mut text: String) -> Option<String> {
     text.truncate(text.floor_char_boundary(MAX_TEXT));
     (!text.is_empty()).then_some(text)
 }
 
-/// As many are remembered. A host keeps fewer that it may say again.
+/// The most remembered reports. A host keeps fewer to repeat.
 const MAX_REPORTS: usize = 4096;
-/// A longer id is none.
+/// The longest id of a report. Longer ones are ignored.
 const MAX_ID: usize = 64;
 
-/// The ids of the reports that were heard last, the oldest first.
+/// The ids of the latest reports, oldest first.
 #[derive(Debug, Default)]
 pub(in crate::state) struct HeardReports(VecDeque<String>);
 
 impl HeardReports {
-    /// Whether this is heard for the first time. It is known from then on.
+    /// Remembers a report. Returns true if it is new.
     pub(in crate::state) fn is_new(&mut self, report: &str) -> bool {
         if report.is_empty() || report.len() > MAX_ID {
             return true;
         }
-        // What is said again was said a moment ago.
+        // A repeated report was first sent a moment ago, so the search starts at the end.
         if self.0.iter().rev().any(|heard| heard == report) {
             return false;
         }

@@ -1,4 +1,4 @@
-//! What hosts on the socket ask for.
+//! Handles requests of attached hosts.
 
 use ringer_core::Now;
 use ringer_core::message::SurfaceId;
@@ -39,8 +39,8 @@ impl HubState {
         };
         let after = self.surfaces.handle_host(host, request)?;
         self.after_host(now, after);
-        // What rang before its host came; also that nothing does, for a host that kept a ring while the hub was away. Another host
-        // of a surface shows its ring no longer if this one does.
+        // The ring may be older than the host, or a host may still show a ring that ended while the hub was away. Another host of
+        // the surface stops showing the ring if this one does.
         for surface in opened {
             let lit = self.notifications.engine().lit_rings();
             let orders = self.surfaces.ring_orders(&surface, Some(host), lit);
@@ -52,7 +52,7 @@ impl HubState {
         Ok(value(json!({})))
     }
 
-    /// What follows from what a host said, or from its end.
+    /// Applies the effects of a host's request, or of its end.
     pub(in crate::state) fn after_host(&mut self, now: Now, after: AfterHost) {
         for event in after.events {
             self.decide(now, event);
@@ -63,7 +63,7 @@ impl HubState {
         self.tell_rings(after.around);
     }
 
-    /// What a new host has to show.
+    /// Returns the orders for a new host: the indicators and the toast.
     fn first_orders(&self) -> Vec<HostOrder> {
         let indicators = self
             .indicators

@@ -1,4 +1,4 @@
-//! Surfaces and who owns them: the hosts that the program plugged in.
+//! Surfaces and their hosts: plugged-in hosts and attached ones.
 
 mod reachable;
 
@@ -17,31 +17,32 @@ use crate::delivery::terminals::Terminal;
 use crate::hosts::protocol::{ConnectionId, HostOrder, HostRequest, SentOrder};
 use crate::hosts::tmux::{TmuxPane, Unreachable};
 
-/// Terminals of a workspace that are tried for a message that came from none of them. The first is nearly always there; the
-/// others are tried when it was closed since it spoke.
+/// The most terminals of a workspace that are tried for a message without a terminal. The first one nearly always exists; the
+/// others are tried if it was closed after its last message.
 const MAX_TRIED: usize = 8;
 
-/// What came of wanting to go to a place.
+/// The result of a focus attempt.
 #[derive(Debug, PartialEq)]
 pub(in crate::state) enum FocusOutcome {
-    /// The person is there, by that host; or it is known at once that they cannot be.
+    /// The name of the host that brought the place to the front, or the reason why that is impossible.
     Known(Result<String, Unreachable>),
-    /// tmux has to be asked, off the loop.
+    /// tmux must be asked, off the loop.
     NeedsTmux(TmuxPane),
-    /// An attached host has to be asked to go to this surface.
+    /// An attached host must be asked to focus this surface.
     NeedsHost(ConnectionId, SurfaceId),
 }
 
-/// What follows from what a host said, or from its end.
+/// The effects of a host's request, or of its end.
 #[derive(Debug, Default)]
 pub(in crate::state) struct AfterHost {
-    /// What the engine has to know.
+    /// Events for the engine.
     pub(in crate::state) events: Vec<Event>,
-    /// Surfaces around others that came, went or moved, and those that one of two hosts no longer has: their rings follow.
+    /// Surfaces around others that were added, removed or moved, and surfaces that one of two hosts no longer has. Their rings
+    /// must be sent again.
     pub(in crate::state) around: BTreeSet<SurfaceId>,
 }
 
-/// The hosts, and the processes that sent the last messages.
+/// The hosts, and the processes that sent the latest messages.
 pub(in crate::state) struct Surfaces {
     hosts: Vec<Box<dyn Host>>,
     attached: AttachedHosts,
@@ -58,20 +59,20 @@ impl Surfaces {
         self.flash_enabled = enabled;
     }
 
-    /// Every surface that a host has now.
+    /// Returns every surface of a host.
     pub(in crate::state) fn list(&self) -> Vec<SurfaceInfo> {
         let attached = self.attached.surfaces().filter_map(|surface| self.info(surface));
         let others = self.hosts.iter().flat_map(|host| host.surfaces());
         attached.chain(others.filter(|info| self.attached.host_of(&info.surface).is_none())).collect()
     }
 
-    /// A surface, as its host knows it. One that is attached knows better than one that only heard of it.
+    /// Returns a surface. An attached host knows more than a plugged-in one.
     fn info(&self, surface: &SurfaceId) -> Option<SurfaceInfo> {
         let plugged_in = self.hosts.iter().find_map(|host| host.surface(surface));
         self.attached.info(surface, plugged_in.clone()).or(plugged_in)
     }
 
-    /// Handles what an attached host sent. Gives what the engine has to know.
+    /// Handles a request of an attached host. Returns its effects.
     pub(in crate::state) fn handle_host(
         &mut self,
         connection: ConnectionId,
@@ -81,7 +82,7 @@ impl Surfaces {
         let changes = self.attached.handle(connection, request)?;
         let mut after = self.after_host(changes, closes);
         for event in after.events.iter_mut().filter(|_| closes) {
-            // Its host is there, so it does not come back with it.
+            // The host is still attached, so the surface will not return with it.
             if let Event::SurfaceGone(surface) = event {
                 *event = Event::SurfaceClosed(surface.clone());
             }
@@ -89,13 +90,13 @@ impl Surfaces {
         Ok(after)
     }
 
-    /// The connection of a host ended. Gives what the engine has to know.
+    /// Handles the end of a host's connection. Returns its effects.
     pub(in crate::state) fn detach(&mut self, connection: ConnectionId) -> AfterHost {
         let changes = self.attached.detach(connection);
         self.after_host(changes, true)
     }
 
-    /// A surface that an attached host no longer has may still be known to another one.
+    /// Turns changes into effects. A surface that an attached host no longer has may still be known to another host.
     fn after_host(&self, changes: HostChanges, closes: bool) -> AfterHost {
         let HostChanges { changed, events, gone, unread, mut around } = changes;
         around.extend(changed.iter().filter(|_| closes).cloned());
@@ -117,17 +118,17 @@ impl Surfaces {
         AfterHost { events, around }
     }
 
-    /// The surfaces around a surface, the nearest first.
+    /// Returns the surfaces around a surface, the nearest first.
     pub(in crate::state) fn around(&self, surface: &SurfaceId) -> Vec<SurfaceId> {
         self.attached.around(surface)
     }
 
-    /// Whether what is written to a surface comes from surfaces of another host inside it, which tells what they say.
+    /// Returns true if another host has surfaces inside this one. The output then comes from them, and their host reports it.
     pub(in crate::state) fn shows_others(&self, surface: &SurfaceId) -> bool {
         self.attached.has_inside(surface)
     }
 
-    /// The ring that a surface shows, out of all that are lit: its own, and those of the surfaces inside it.
+    /// Returns the ring that a surface shows: its own, combined with the rings of the surfaces inside it.
     fn shown_ring<'a>(
         &self,
         surface: &SurfaceId,
@@ -138,35 +139,35 @@ impl Surfaces {
         shown.map(|(_, ring)| ring).reduce(Ring::with)
     }
 
-    /// The workspace in which a surface stands, if a host has it.
+    /// Returns the workspace of a surface, if a host has it.
     pub(in crate::state) fn workspace_of(&self, surface: &SurfaceId) -> Option<WorkspaceId> {
         self.info(surface).map(|info| info.workspace)
     }
 
-    /// Where a surface is, in the words of its host.
+    /// Returns the position of a surface, in the words of its host.
     pub(in crate::state) fn name_of(&self, surface: &SurfaceId) -> Option<String> {
         self.info(surface)?.place
     }
 
-    /// A message came from a process.
+    /// Records the process that sent a message.
     pub(in crate::state) fn add_caller(&mut self, pid: u32) {
         self.callers.heard(pid);
     }
 
-    /// The processes that sent the last messages, the last one first.
+    /// Returns the processes that sent the latest messages, the latest first.
     pub(in crate::state) fn callers(&self) -> Vec<u32> {
         self.callers.recent()
     }
 
-    /// A message came from a surface: its host says where the surface stands. One that no host owns stands where the message
-    /// says. Gives what the engine has to know of it, if that is news.
+    /// Registers the surface of a message. Its host says in which workspace it is; for a surface without a host, the message
+    /// does. Returns an event for the engine if the surface is new or changed.
     pub(in crate::state) fn register(&mut self, surface: &SurfaceId, message: &Message) -> Option<Event> {
-        // An attached host says where its surfaces stand, unless it leaves that to them.
+        // An attached host that names the workspace takes precedence.
         if self.attached.names_workspace(surface) {
             return None;
         }
         let (origin, scope) = (&message.draft.origin, message.draft.scope.as_str());
-        // What the hub appended because of a terminal's signal came from no process: it does not say where the surface is.
+        // The hub itself appended this message for a terminal's signal, so it does not say where the surface is.
         if origin.pid.is_none() && origin.tty.is_none() && self.info(surface).is_some() {
             return None;
         }
@@ -195,8 +196,8 @@ impl Surfaces {
         self.hosts.iter_mut().for_each(|host| host.ring(place, ring.is_some()));
     }
 
-    /// What the attached hosts of a surface are told of its ring, with these lit. If one of them has just opened it, for the others
-    /// that show the ring nothing changed.
+    /// Returns the orders that show a surface's ring, for its attached hosts. If `opened_by` has just opened the surface, other
+    /// hosts that show the ring need no order, because nothing changed for them.
     pub(in crate::state) fn ring_orders<'a>(
         &self,
         surface: &SurfaceId,
@@ -210,20 +211,20 @@ impl Surfaces {
         hosts.map(|(host, shows)| SentOrder { host, order: order(shows) }).collect()
     }
 
-    /// Whether the ring of a surface is a mark in the title of its terminal, which the hub writes. An attached host of a plain
-    /// terminal that shows rings sets the mark itself.
+    /// Returns true if a surface rings by a mark that the hub sets in the title of its terminal. An attached host that shows the
+    /// rings of a plain terminal sets the mark itself.
     pub(in crate::state) fn rings_by_title(&self, surface: &SurfaceId) -> bool {
         let is_drawn = self.attached.drawing(surface).is_some() && surface.tmux().is_none();
         !is_drawn && self.hosts.iter().any(|host| host.owns(surface) && host.rings_by_title())
     }
 
-    /// Shows a badge. Gives what attached hosts are told.
+    /// Shows a badge. Returns the orders for attached hosts.
     pub(in crate::state) fn badge(&mut self, workspace: &WorkspaceId, badge: Badge) -> Vec<SentOrder> {
         self.hosts.iter_mut().for_each(|host| host.badge(workspace, badge));
         self.for_all(&HostOrder::badge(workspace, badge))
     }
 
-    /// Lets a pane flash. Gives what attached hosts are told.
+    /// Flashes a pane. Returns the order for an attached host.
     pub(in crate::state) fn flash(&mut self, place: &Place) -> Option<SentOrder> {
         if !self.flash_enabled {
             return None;
@@ -233,23 +234,23 @@ impl Surfaces {
         Some(SentOrder { host: self.attached.host_of(&surface_id)?, order: HostOrder::Flash { surface_id } })
     }
 
-    /// Shows a toast. Gives what attached hosts are told.
+    /// Shows a toast. Returns the orders for attached hosts.
     pub(in crate::state) fn toast(&mut self, toast: Option<&Toast>) -> Vec<SentOrder> {
         self.hosts.iter_mut().for_each(|host| host.toast(toast));
         self.for_all(&HostOrder::toast(toast))
     }
 
-    /// An order for every attached host.
+    /// Returns an order for every attached host.
     pub(in crate::state) fn for_all(&self, order: &HostOrder) -> Vec<SentOrder> {
         self.attached.connections().map(|host| SentOrder { host, order: order.clone() }).collect()
     }
 
-    /// A surface turned out to be closed.
+    /// Forgets a surface that turned out to be closed.
     pub(in crate::state) fn forget(&mut self, surface: &SurfaceId) {
         self.hosts.iter_mut().for_each(|host| host.forget(surface));
     }
 
-    /// Surfaces that have gone since the last call.
+    /// Returns the surfaces that were removed since the last call.
     pub(in crate::state) fn take_gone(&mut self) -> Vec<SurfaceId> {
         self.hosts.iter_mut().flat_map(|host| host.gone()).collect()
     }
@@ -276,7 +277,7 @@ impl Surfaces {
         FocusOutcome::Known(Err(self.unreachable(place)))
     }
 
-    /// Why the person cannot be brought to a place that no host goes to.
+    /// The reason why no host can focus a place.
     fn unreachable(&self, place: &Place) -> Unreachable {
         let host = place.surface.as_ref().and_then(|surface| self.attached.host_of(surface));
         if let Some(name) = host.and_then(|host| self.attached.name(host)) {
@@ -285,7 +286,7 @@ impl Surfaces {
         Unreachable::new(match &place.surface {
             _ if place.workspace.is_on_other_machine() => "it came from another machine",
             None => "it came from no terminal",
-            // After a reboot, or while their server starts, panes come back.
+            // Panes return after a reboot, or once their server has started.
             Some(surface) if surface.is_pane() && !self.attached.surfaces().any(SurfaceId::is_pane) => {
                 let why = "no panes are open";
                 return Unreachable { hint: Some("ringer attach".to_owned()), ..Unreachable::new(why) };
@@ -295,7 +296,7 @@ impl Surfaces {
         })
     }
 
-    /// How many surfaces each workspace has.
+    /// Returns the number of surfaces of each workspace.
     pub(in crate::state) fn counts(&self) -> BTreeMap<WorkspaceId, usize> {
         let mut counts = BTreeMap::new();
         for info in self.list() {
@@ -304,12 +305,12 @@ impl Surfaces {
         counts
     }
 
-    /// The name of an attached host.
+    /// Returns the name of an attached host, or a placeholder.
     pub(in crate::state) fn host_name(&self, host: ConnectionId) -> String {
         self.attached.name(host).unwrap_or("a host").to_owned()
     }
 
-    /// The terminal of a place; of a workspace as a whole, those in it, the one that spoke last first.
+    /// Returns the terminal of a place. For a whole workspace, returns its terminals, the one with the latest message first.
     pub(in crate::state) fn terminals_of(&self, place: &Place) -> Vec<Terminal> {
         if let Some(surface) = &place.surface {
             return self.terminal_of(surface).into_iter().collect();
@@ -317,7 +318,7 @@ impl Surfaces {
         let near =
             self.list().into_iter().filter(|info| info.workspace == place.workspace && info.tty.is_some());
         let mut terminals: Vec<Terminal> = Vec::new();
-        // Several panes may be in one terminal.
+        // Several panes may share a terminal.
         for terminal in near.take(MAX_TRIED).filter_map(|info| self.terminal_of(&info.surface)) {
             if !terminals.contains(&terminal) {
                 terminals.push(terminal);
@@ -326,11 +327,11 @@ impl Surfaces {
         terminals
     }
 
-    /// The terminal of a surface; of one that its host emulates, the terminal around it.
+    /// Returns the terminal of a surface. If a host emulates the surface, it is the terminal around it.
     pub(in crate::state) fn terminal_of(&self, surface: &SurfaceId) -> Option<Terminal> {
         let surface = &self.attached.real_terminal(surface)?;
         let tty = self.info(surface).and_then(|info| info.tty);
-        // After a restart no terminal is known until it speaks, but its id says which it is.
+        // After a restart, a terminal is unknown until its next message, but its id contains the device.
         let named = || surface.tty().map(|plain| plain.tty.to_owned());
         let tty = tty.or_else(named);
         (tty.is_some() || TmuxPane::of(surface).is_some()).then(|| Terminal { tty, surface: surface.clone() })

@@ -1,7 +1,7 @@
-//! What the engine ordered to be written, gathered until it is written in one transaction.
+//! Collects the writes that the engine orders, until they are committed in one transaction.
 //!
-//! A delivery is entered before it starts and removed when it is over. So after a crash everything is in the journal behind
-//! the position, among the undecided, or among the started deliveries; nothing is only in the memory of a process.
+//! A delivery is stored before it starts and removed when it ends. So after a crash everything is in the journal beyond the
+//! position, among the undecided messages, or among the started deliveries; nothing is only in memory.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,11 +12,11 @@ use ringer_core::message::Place;
 use ringer_core::policy::{DeliveryChannel, MuteTarget, RequestedMute};
 use ringer_journal::{DeadLetter, HubChanges, PendingDelivery, PlaceFlag, ReadPosition, ShownPopup};
 
-/// What is to be written next, and what the hub's store has already.
+/// The next transaction, and the part of the store that it is compared with.
 #[derive(Debug, Default)]
 pub(in crate::state) struct PendingWrites {
     next: HubChanges,
-    /// Where a record stands in `next`, so that only its last form is written.
+    /// The index of each record in `next`, so that only its last version is written.
     records: HashMap<MessageId, usize>,
     /// Undecided, according to the store.
     undecided: HashSet<MessageId>,
@@ -29,7 +29,7 @@ pub(in crate::state) struct PendingWrites {
 }
 
 impl PendingWrites {
-    /// Goes on from what the store has.
+    /// Starts with the contents of the store.
     pub(super) fn new(
         undecided: impl IntoIterator<Item = MessageId>,
         flags: impl IntoIterator<Item = PlaceFlag>,
@@ -43,12 +43,12 @@ impl PendingWrites {
         }
     }
 
-    /// The messages up to here were read.
+    /// Sets the position up to which messages were read.
     pub(in crate::state) fn set_position(&mut self, position: ReadPosition) {
         self.next.position = Some(position);
     }
 
-    /// A notification is new, or changed.
+    /// Adds or changes a notification.
     pub(in crate::state) fn upsert(&mut self, record: Record) {
         if let Some(at) = self.records.get(&record.id) {
             self.next.records[*at] = record;
@@ -58,12 +58,12 @@ impl PendingWrites {
         }
     }
 
-    /// How many notifications wait to be written.
+    /// Returns the number of unwritten notifications.
     pub(super) fn len(&self) -> usize {
         self.next.records.len()
     }
 
-    /// A notification is off the list.
+    /// Removes a notification.
     pub(in crate::state) fn delete(&mut self, id: &MessageId) {
         if self.records.remove(id).is_some() {
             self.next.records.retain(|record| record.id != *id);
@@ -75,66 +75,67 @@ impl PendingWrites {
         self.popup_gone(id);
     }
 
-    /// What a command changed can be taken back, or has ended since.
+    /// Adds or changes an item of the undo log.
     pub(in crate::state) fn save_undo(&mut self, item: UndoItem) {
         self.next.undo_saved.push(item);
     }
 
-    /// That is not kept any more.
+    /// Removes an item of the undo log.
     pub(in crate::state) fn delete_undo(&mut self, number: i64) {
         self.next.undo_deleted.push(number);
     }
 
-    /// The person muted something, or a mute has ended (`None`).
+    /// Sets a mute, or removes it (`None`).
     pub(in crate::state) fn set_mute(&mut self, target: MuteTarget, mute: Option<RequestedMute>) {
         self.next.mutes.push((target, mute));
     }
 
-    /// The person went away, or came back.
+    /// Records that the person went away or returned.
     pub(in crate::state) fn set_away(&mut self, away: AwayPeriod) {
         self.next.away = Some(away);
     }
 
-    /// Something happened to a message that is no notification.
+    /// Adds a trail step to a message that is not a notification.
     pub(in crate::state) fn add_step(&mut self, id: MessageId, unix_ms: i64, cause: Cause) {
         self.next.steps.push((id, TrailStep { unix_ms, cause }));
     }
 
-    /// A delivery is to start.
+    /// Adds a delivery, which starts after the commit.
     pub(in crate::state) fn start_delivery(&mut self, delivery: Delivery) {
-        // Plain data: it cannot fail to be written.
+        // Serialising plain data cannot fail.
         let json = serde_json::to_string(&delivery).unwrap_or_default();
         let way = delivery.channel.as_str().to_owned();
-        // What comes back from a snooze may have been withdrawn in the same turn. The end of that delivery is written before.
+        // A notification that returns from a snooze may have been withdrawn in the same turn. The end of that delivery came
+        // first.
         self.next.finished.retain(|(id, finished)| *id != delivery.id || *finished != way);
         self.next.started.push(PendingDelivery { id: delivery.id.clone(), way, delivery: json });
         self.to_start.push(delivery);
     }
 
-    /// A delivery is over.
+    /// Records the end of a delivery.
     pub(in crate::state) fn finish_delivery(&mut self, id: &MessageId, channel: DeliveryChannel) {
         self.next.finished.push((id.clone(), channel.as_str().to_owned()));
     }
 
-    /// A delivery of an earlier hub is given up.
+    /// Gives up a delivery of an earlier hub.
     pub(in crate::state) fn give_up(&mut self, row: PendingDelivery, why: String, unix_ms: i64) {
         self.next.finished.push((row.id.clone(), row.way.clone()));
         self.add_dead_letter(DeadLetter { id: row.id, target: row.way, why, unix_ms });
     }
 
-    /// A popup is on the screen.
+    /// Records a popup that is on the screen.
     pub(in crate::state) fn popup_shown(&mut self, popup: ShownPopup) {
         self.popups.insert(popup.id.clone());
         self.next.shown.push(popup);
     }
 
-    /// A delivery was given up.
+    /// Records a delivery that was given up.
     pub(in crate::state) fn add_dead_letter(&mut self, letter: DeadLetter) {
         self.next.dead_letters.push(letter);
     }
 
-    /// What was shown of a notification is withdrawn, and what has not started never does. Its popup stays written until it
-    /// is gone: if this hub dies before that, the next one withdraws it.
+    /// Withdraws a notification. Its deliveries that have not started never do. Its popup stays in the store until it is gone: if
+    /// this hub dies before that, the next one withdraws it.
     pub(in crate::state) fn withdraw(&mut self, id: &MessageId) {
         self.to_start.retain(|delivery| delivery.id != *id);
         self.next.started.retain(|started| started.id != *id);
@@ -147,7 +148,7 @@ impl PendingWrites {
         }
     }
 
-    /// The popup of a notification is gone.
+    /// Records that a notification's popup is gone.
     pub(in crate::state) fn popup_gone(&mut self, id: &MessageId) {
         self.next.shown.retain(|popup| popup.id != *id);
         if self.popups.remove(id) {
@@ -155,26 +156,26 @@ impl PendingWrites {
         }
     }
 
-    /// These are undecided now; those that were and are no longer, are decided.
+    /// Sets the undecided messages. Those that are missing now count as decided.
     pub(super) fn set_undecided<'a>(&mut self, now: impl Iterator<Item = &'a MessageId>) {
         let now: HashSet<MessageId> = now.cloned().collect();
         self.next.undecided = now.difference(&self.undecided).cloned().collect();
         self.next.decided = self.undecided.difference(&now).cloned().collect();
     }
 
-    /// These flags are set now, and no others.
+    /// Sets the flags, replacing all others.
     pub(super) fn set_flags(&mut self, now: impl Iterator<Item = PlaceFlag>) {
         let now: HashSet<PlaceFlag> = now.collect();
         self.next.flags_set = now.difference(&self.flags).cloned().collect();
         self.next.flags_cleared = self.flags.difference(&now).cloned().collect();
     }
 
-    /// What is to be written.
+    /// Returns the next transaction.
     pub(super) fn transaction(&self) -> &HubChanges {
         &self.next
     }
 
-    /// It is written. Gives the deliveries that may start.
+    /// Records that the transaction was committed. Returns the deliveries that may start.
     pub(super) fn committed(&mut self) -> Vec<Delivery> {
         self.undecided.extend(self.next.undecided.drain(..));
         for id in self.next.decided.drain(..) {
@@ -190,14 +191,14 @@ impl PendingWrites {
     }
 }
 
-/// A reason and a place, as they are written.
+/// Encodes a reason and a place for the store.
 pub(super) fn flag(reason: UnreadReason, place: &Place) -> PlaceFlag {
-    // Plain data: it cannot fail to be written.
+    // Serialising plain data cannot fail.
     let place = serde_json::to_string(place).unwrap_or_default();
     PlaceFlag { reason: reason.as_str().to_owned(), place }
 }
 
-/// What was written; `None` where it makes no sense any more.
+/// Decodes a flag. Returns `None` if it is no longer valid.
 pub(super) fn unflag(flag: &PlaceFlag) -> Option<(UnreadReason, Place)> {
     Some((UnreadReason::named(&flag.reason)?, serde_json::from_str(&flag.place).ok()?))
 }

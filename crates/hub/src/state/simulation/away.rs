@@ -1,4 +1,4 @@
-//! A person who goes and comes back.
+//! A person who goes away and returns.
 
 use ringer_core::attention::{Cause, DesktopSession};
 use ringer_core::policy::DeliveryChannel;
@@ -7,7 +7,7 @@ use super::Simulation;
 use crate::message::LoopEvent;
 
 impl Simulation {
-    /// The person locks the screen, comes back, or nothing is known of them any more.
+    /// Locks the screen, unlocks it, or makes the session unknown.
     pub(super) fn go_or_come(&mut self) {
         let session = match self.random.below(5) {
             0 => None,
@@ -22,7 +22,7 @@ impl Simulation {
         self.handle(LoopEvent::DesktopSession(session));
     }
 
-    /// A digest is delivered: they came back, or it is delivered again. They may have gone again before it is written as started.
+    /// Checks that a digest follows a return, or is a retry. The person may have gone again before it is stored as started.
     pub(super) fn check_digest(&mut self) {
         if self.digest_retries > 0 {
             self.digest_retries -= 1;
@@ -33,7 +33,7 @@ impl Simulation {
         self.digests += 1;
     }
 
-    /// What could wait while the person was away had no popup and no sound, until it was decided again.
+    /// Checks that notifications that waited while the person was away made no popup and no sound until they were decided again.
     pub(super) fn check_away(&mut self) {
         let disturbs = |channel: &DeliveryChannel| {
             matches!(channel, DeliveryChannel::Desktop | DeliveryChannel::Terminal | DeliveryChannel::Sound)

@@ -1,4 +1,4 @@
-//! The end of a run: everything comes to rest, and what must hold is checked.
+//! The end of a run: waits until the hub is idle, and checks the invariants.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::message::{LoopEvent, RequestId};
 use crate::socket::requests::Request;
 
 impl Simulation {
-    /// Everything comes to rest, everything is read, and everything comes to rest again.
+    /// Waits until the hub is idle, marks everything as read, and waits again.
     pub(super) fn finish(&mut self) {
         self.is_ending = true;
         self.rest();
@@ -48,14 +48,14 @@ impl Simulation {
                 && self.titles.is_empty();
             let is_quiet = is_over && self.asked.is_empty() && !self.state().has_work(now.mono);
             quiet = if is_quiet { quiet + 1 } else { 0 };
-            // What a quiet turn decides is tried in the next one.
+            // The decisions of a quiet turn take effect in the next one.
             if quiet == 3 {
                 break;
             }
         }
     }
 
-    /// No ring of the doorbell was lost.
+    /// Checks that no ring of the doorbell was lost.
     fn check_all_read(&mut self) {
         let position = self.store.position().unwrap().map_or(0, |position| position.cursor.seq);
         assert_eq!(position, self.journal.last_seq().unwrap(), "everything is read");
@@ -81,8 +81,8 @@ impl Simulation {
         }
     }
 
-    /// What was sent before everything was cleared is gone, unless something was taken back later. What was listed after all
-    /// clearing is there.
+    /// Checks that messages sent before everything was cleared are gone, unless a later undo restored them, and that messages
+    /// listed after the last clear are present.
     fn check_clearing(&mut self) {
         let messages = self.journal.messages_after(0, usize::MAX).unwrap();
         let last = |keys: &[&str]| {
@@ -106,7 +106,7 @@ impl Simulation {
         }
     }
 
-    /// A notification that was cleared leaves nothing.
+    /// Returns true if a message was read. A cleared notification leaves no other trace.
     fn is_removed(&mut self, id: &MessageId) -> bool {
         let seq = self.journal.message(id.as_str()).unwrap().map(|message| message.seq);
         let position = self.store.position().unwrap().map_or(0, |position| position.cursor.seq);

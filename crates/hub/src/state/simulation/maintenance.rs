@@ -1,4 +1,4 @@
-//! What is due for the journal is done while the hub goes on, and the hub hears of it later, or ends before.
+//! Maintenance of the journal while the hub runs. The hub gets the result later, or ends before.
 
 use ringer_journal::IdSource;
 

@@ -1,4 +1,4 @@
-//! What the person does not want to see now.
+//! Mutes and snoozes.
 
 use ringer_core::attention::Cause;
 use serde_json::{Value, json};
@@ -6,12 +6,12 @@ use serde_json::{Value, json};
 use super::Simulation;
 
 impl Simulation {
-    /// A moment within a few steps from now.
+    /// Returns a time within a few steps from now.
     pub(super) fn some_moment(&mut self) -> i64 {
         self.now().wall_ms + 1 + i64::try_from(self.random.below(20_000)).unwrap()
     }
 
-    /// Mutes something, or ends every mute.
+    /// A request to mute something, or to remove all mutes.
     pub(super) fn quiet_request(&mut self) -> (&'static str, Value) {
         let until = (!self.random.one_in(3)).then(|| self.some_moment());
         let target = match self.random.below(4) {
@@ -23,7 +23,7 @@ impl Simulation {
         ("mute.set", target)
     }
 
-    /// What was muted when it was decided went through no channel, until it was decided again.
+    /// Checks that muted notifications went through no channel until they were decided again.
     pub(super) fn check_mutes(&mut self) {
         for id in self.sent.clone() {
             let mut is_muted = false;
@@ -47,7 +47,8 @@ impl Simulation {
         assert_eq!(held, stored, "the store has what holds");
     }
 
-    /// Everything is read now, so nothing is snoozed. What was came back once, or was over before, or was taken out of it.
+    /// Checks that nothing is snoozed, since everything is read now. A snoozed notification returned once, was resolved before,
+    /// or was marked by the person.
     pub(super) fn check_snoozes(&mut self) {
         for id in self.sent.clone() {
             if let Some(record) = self.store.notification(id.as_str()).unwrap() {
@@ -60,7 +61,7 @@ impl Simulation {
             let mut is_snoozed = false;
             for step in self.store.trail(id.as_str()).unwrap().steps() {
                 match step.cause {
-                    // A command that ended it may have been taken back.
+                    // The command that ended the snooze may have been undone.
                     Cause::Snoozed { .. } | Cause::TakenBack { .. } => is_snoozed = true,
                     Cause::SnoozeEnded => {
                         assert!(is_snoozed, "{id} came back twice, or after it was over");

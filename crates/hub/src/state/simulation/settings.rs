@@ -10,7 +10,7 @@ use ringer_config::{REPOSITORY_FILE, Trusted, load_repository};
 use super::{Simulation, trust_file};
 
 impl Simulation {
-    /// Other settings: hooks come and go, and some are trusted.
+    /// Changes the settings, the hooks of the repository and the trust in them.
     pub(super) fn change_settings(&mut self) {
         self.changes += 1;
         let text = format!(
@@ -44,7 +44,7 @@ impl Simulation {
         self.touch(&path);
     }
 
-    /// Makes a file newer than before: runs are quicker than the clock of a file system.
+    /// Makes a file newer than before, because runs are faster than the clock of the file system.
     fn touch(&self, path: &Path) {
         let changes = Duration::from_secs(self.changes);
         fs::File::options()

@@ -5,10 +5,10 @@ use ringer_core::message::{Place, SurfaceId};
 
 use ringer_ipc::host::{FocusResult, Host, SurfaceInfo};
 
-/// Marks in these titles can be counted.
+/// The surfaces, which ring by marks in their titles.
 pub(super) const PANES: [&str; 3] = ["tmux:/tmp/s:1:%0", "tmux:/tmp/s:1:%1", "tmux:/tmp/s:1:%2"];
 
-/// A host whose rings are marks in titles.
+/// A host that rings by marks in titles.
 pub(super) struct TitleHost;
 
 impl Host for TitleHost {

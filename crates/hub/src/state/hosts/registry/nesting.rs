@@ -1,4 +1,4 @@
-//! Surfaces inside surfaces of other hosts: panes of tmux in a pane of another tmux, or in the window of a terminal.
+//! Surfaces inside surfaces of other hosts: tmux panes in a pane of another tmux, or in the window of a terminal.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -10,11 +10,11 @@ use ringer_ipc::ApiError;
 use super::{AttachedHost, AttachedHosts, HostChanges};
 use crate::hosts::protocol::ConnectionId;
 
-/// How deep surfaces may lie in one another. A host may say anything, also that two surfaces are inside each other.
+/// The greatest nesting depth. Hosts are not trusted: they may even report that two surfaces contain each other.
 const MAX_DEPTH: usize = 8;
 
 impl AttachedHosts {
-    /// The surface around a surface. What was named by its device may be a pane of another host, which has the device.
+    /// Returns the surface around a surface. A parent named by its device may be a pane of another host, which has that device.
     fn parent_of(&self, surface: &SurfaceId) -> Option<SurfaceId> {
         let parent = self.known(surface).find_map(|own| own.parent.as_ref())?;
         let is_attached = self.host_of(parent).is_some();
@@ -23,7 +23,7 @@ impl AttachedHosts {
         Some(pane.unwrap_or(parent).clone())
     }
 
-    /// The surfaces around a surface, the nearest first.
+    /// Returns the surfaces around a surface, the nearest first.
     pub(in crate::state) fn around(&self, surface: &SurfaceId) -> Vec<SurfaceId> {
         let mut around: Vec<SurfaceId> = Vec::new();
         let mut inner = surface;
@@ -37,15 +37,15 @@ impl AttachedHosts {
         around
     }
 
-    /// The surface on whose terminal notifications for a surface are written: the nearest one around it, or itself, that no host
-    /// emulates.
+    /// Returns the surface to whose terminal notifications are written: the nearest one that no host emulates, starting with the
+    /// surface itself.
     pub(in crate::state) fn real_terminal(&self, surface: &SurfaceId) -> Option<SurfaceId> {
         let is_real = |own: &SurfaceId| !self.hosts_of(own).any(|(_, host)| host.abilities.emulates);
         if is_real(surface) { Some(surface.clone()) } else { self.around(surface).into_iter().find(is_real) }
     }
 
-    /// All hosts that have a surface, and whether each shows its ring: those that draw rings, or all if none does. The window of a
-    /// terminal shows none while `ringer run` in it does.
+    /// Returns all hosts of a surface, and whether each shows its ring: those that draw rings, or all if none does. For example,
+    /// the window of a terminal shows no ring while `ringer run` in it does.
     pub(in crate::state) fn ringing_hosts(
         &self,
         surface: &SurfaceId,
@@ -55,7 +55,7 @@ impl AttachedHosts {
             .map(move |(connection, host)| (connection, host.abilities.draws_rings || !is_drawn))
     }
 
-    /// Those that lie right inside a surface.
+    /// Returns the surfaces directly inside a surface.
     fn right_inside<'a>(&'a self, surface: &'a SurfaceId) -> impl Iterator<Item = &'a SurfaceId> {
         let device = self.known(surface).find_map(|own| own.tty.as_deref());
         let terminals = device.into_iter().flat_map(|device| self.nesting.terminals_at(device));
@@ -65,12 +65,12 @@ impl AttachedHosts {
             .filter(move |inner| self.parent_of(inner).as_ref() == Some(surface))
     }
 
-    /// Whether any surface lies inside this one.
+    /// Returns true if there is a surface inside this one.
     pub(in crate::state) fn has_inside(&self, surface: &SurfaceId) -> bool {
         self.right_inside(surface).any(|inner| inner != surface)
     }
 
-    /// All surfaces that lie inside a surface.
+    /// Returns all surfaces inside a surface.
     pub(in crate::state) fn inside(&self, surface: &SurfaceId) -> BTreeSet<SurfaceId> {
         let mut inside = BTreeSet::new();
         let mut next = VecDeque::from([(surface.clone(), 0)]);
@@ -84,7 +84,7 @@ impl AttachedHosts {
         inside
     }
 
-    /// The surfaces around any of these.
+    /// Returns the surfaces around any of these.
     pub(super) fn around_all<'a>(
         &self,
         surfaces: impl IntoIterator<Item = &'a SurfaceId>,
@@ -92,8 +92,8 @@ impl AttachedHosts {
         surfaces.into_iter().flat_map(|surface| self.around(surface)).collect()
     }
 
-    /// What the person looks at, for the engine, where that has changed; in this host because of what they did. A surface is
-    /// looked at if all around it are.
+    /// Returns events for the hosts whose views or presence changed. A surface is looked at only if all surfaces around it are.
+    /// `used` is the host in which the person caused the change.
     pub(super) fn changed_views(&mut self, used: Option<ConnectionId>) -> Vec<Event> {
         let looks = |host: &AttachedHost| {
             let shown = host.views.iter().filter(|view| self.is_shown(&view.surface));
@@ -113,7 +113,7 @@ impl AttachedHosts {
         events
     }
 
-    /// The person saw a surface of a host at a moment, if they saw what is around it.
+    /// Handles a glance at a surface. It counts only if the surfaces around it are looked at.
     pub(super) fn glanced(
         &mut self,
         connection: ConnectionId,
@@ -127,7 +127,7 @@ impl AttachedHosts {
         Ok(HostChanges { events, ..HostChanges::default() })
     }
 
-    /// Whether what is around a surface is looked at, as far as its hosts would know.
+    /// Returns true if the surfaces around a surface are looked at, as far as their hosts report it.
     fn is_shown(&self, surface: &SurfaceId) -> bool {
         let is_viewed = |outer: &SurfaceId| {
             let hosts = self.hosts.values().filter(|host| host.is_present);
@@ -137,7 +137,7 @@ impl AttachedHosts {
     }
 }
 
-/// The device of a terminal that is named by it.
+/// The device in the id of a plain terminal.
 fn device_of(surface: &SurfaceId) -> Option<&str> {
     surface.tty().map(|plain| plain.tty)
 }
@@ -187,7 +187,7 @@ mod tests {
         seen(&hosts.handle(connection, looks).unwrap().events)
     }
 
-    /// How many surfaces each host shows to the person, for those of which the engine is told.
+    /// The number of viewed surfaces of each host in these events.
     fn seen(events: &[Event]) -> Vec<(u64, usize)> {
         let looks = events.iter().filter_map(|event| match event {
             Event::Looks { host, views, .. } => Some((*host, views.len())),

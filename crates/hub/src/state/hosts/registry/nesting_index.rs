@@ -1,4 +1,4 @@
-//! Which surfaces lie inside which, as their hosts say, and which has which device.
+//! Indexes surfaces by their reported parents and by their devices.
 
 use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -7,10 +7,10 @@ use ringer_core::message::SurfaceId;
 
 use crate::hosts::protocol::ConnectionId;
 
-/// A surface of a host. Several hosts may have the same one.
+/// A surface of a host. Several hosts may have the same surface.
 pub(super) type Key = (SurfaceId, ConnectionId);
 
-/// Who named what around a surface, and which surface has which device; to find either without looking at all of them.
+/// Finds the surfaces inside another one, and the surface of a device, without a scan of all surfaces.
 #[derive(Debug, Default)]
 pub(super) struct NestingIndex {
     inside: BTreeMap<SurfaceId, BTreeSet<Key>>,
@@ -18,7 +18,7 @@ pub(super) struct NestingIndex {
 }
 
 impl NestingIndex {
-    /// A surface of a host has this parent and this device.
+    /// Adds a surface with its parent and device.
     pub(super) fn add(&mut self, key: Key, parent: Option<&SurfaceId>, device: Option<&str>) {
         if let Some(parent) = parent {
             self.inside.entry(parent.clone()).or_default().insert(key.clone());
@@ -28,7 +28,7 @@ impl NestingIndex {
         }
     }
 
-    /// It has them no more.
+    /// Removes a surface with its parent and device.
     pub(super) fn remove(&mut self, key: &Key, parent: Option<&SurfaceId>, device: Option<&str>) {
         if let Some(parent) = parent {
             remove_from(&mut self.inside, parent, key);
@@ -38,19 +38,19 @@ impl NestingIndex {
         }
     }
 
-    /// The surfaces whose hosts say that they are inside this one.
+    /// Returns the surfaces that name this one as their parent.
     pub(super) fn named_inside(&self, surface: &SurfaceId) -> impl Iterator<Item = &SurfaceId> {
         self.inside.get(surface).into_iter().flatten().map(|(inner, _)| inner)
     }
 
-    /// The terminals that others are inside of, and that have this device.
+    /// Returns the parents that are terminals with this device.
     pub(super) fn terminals_at(&self, device: &str) -> impl Iterator<Item = &SurfaceId> {
         let first = SurfaceId::new(&format!("tty:{device}@"));
         let later = self.inside.range(first.clone()..).map(|(outer, _)| outer);
         later.take_while(move |outer| outer.as_str().starts_with(first.as_str()))
     }
 
-    /// The surface that has a device.
+    /// Returns the surface with a device.
     pub(super) fn surface_at(&self, device: &str) -> Option<&SurfaceId> {
         self.devices.get(device)?.first().map(|(surface, _)| surface)
     }

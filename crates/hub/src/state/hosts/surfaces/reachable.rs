@@ -1,4 +1,4 @@
-//! Which places the person can be brought to, as far as that is known without asking a host or tmux.
+//! Finds out which places can be focused, without asking a host or tmux.
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,17 +7,17 @@ use ringer_core::message::Place;
 use super::Surfaces;
 use crate::hosts::tmux::TmuxPane;
 
-/// Looks at many places: what is found out about a tmux server counts for all its panes.
+/// Checks many places, and checks each tmux server only once.
 pub(in crate::state) struct Reachable<'a> {
     surfaces: &'a Surfaces,
-    /// The processes of the tmux servers of which a host has all panes.
+    /// The pids of the tmux servers whose panes are all attached by a host.
     hosted: HashSet<&'a str>,
-    /// Whether the process of another tmux server runs.
+    /// True for the tmux servers that are still running.
     runs: HashMap<String, bool>,
 }
 
 impl Surfaces {
-    /// To look at places.
+    /// Returns a checker of places.
     pub(in crate::state) fn reachable(&self) -> Reachable<'_> {
         let own = self.attached.surfaces().filter(|surface| self.attached.focusing(surface).is_some());
         let hosted = own.filter_map(|surface| Some(surface.tmux()?.server)).collect();
@@ -26,9 +26,9 @@ impl Surfaces {
 }
 
 impl Reachable<'_> {
-    /// Whether the person can be brought there.
+    /// Returns true if a place can be focused.
     pub(in crate::state) fn has(&mut self, place: &Place) -> bool {
-        // `ringer jump` connects to it.
+        // `ringer jump` connects to the other machine.
         if place.workspace.is_on_other_machine() {
             return true;
         }
@@ -37,7 +37,7 @@ impl Reachable<'_> {
             || TmuxPane::of(surface).is_some_and(|pane| self.may_have(&pane))
     }
 
-    /// Whether a tmux server that no host has may have a pane. A host has all that there are.
+    /// Returns true if a running tmux server without a host may have the pane. With a host, all its existing panes are attached.
     fn may_have(&mut self, pane: &TmuxPane) -> bool {
         !self.hosted.contains(pane.server.as_str())
             && *self.runs.entry(pane.server.clone()).or_insert_with(|| pane.server_runs())
@@ -119,7 +119,7 @@ mod tests {
         };
         check(&surfaces(true, &[]), (true, true));
         check(&surfaces(true, &[&open]), (true, false));
-        // `ringer run` in a pane has that pane alone.
+        // `ringer run` in a pane attaches only that pane.
         check(&surfaces(false, &[&open]), (true, true));
         assert!(
             !reaches(&surfaces(true, &[]), "w", Some("tmux:/tmp/s:4194305:%1")),
