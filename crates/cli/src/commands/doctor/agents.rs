@@ -115,6 +115,7 @@ fn silent_sessions(client: Client) -> usize {
 
 /// The state of an agent's settings.
 enum Look {
+    /// A setup would change something.
     Elsewhere,
     /// A setup would change nothing; `what` describes the entries. The client may still not run them.
     SetUp { what: String, obstacle: Option<Obstacle> },
