@@ -277,8 +277,7 @@ impl Doing {
     }
 
     /// Returns the tool that a working agent runs, in its client's words. A call that was left behind when its agent was killed
-    /// is
-    /// ignored.
+    /// is ignored.
     pub(crate) fn text(&self, id: &str, state: &str) -> Option<String> {
         let agent = Agent::new(id).ok().filter(|_| state == "working")?;
         self.calls.text(&agent)

@@ -140,8 +140,7 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
         warn_of_place(false);
     } else if !arguments.remove {
         // The terminal's reply arrives as keyboard input, so it is queried before anything is asked. The hub may show the test
-        // here
-        // and needs to know what this terminal can show.
+        // here and needs to know what this terminal can show.
         let detection = detect_and_ask();
         screen::print_found(&plans, &found, &detection)?;
         warn_of_place(arguments.project);

@@ -51,8 +51,7 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
                     answer
                 }
                 // The hub ended or stopped during the request. It may have applied it already; snoozing twice until the same
-                // moment changes
-                // nothing.
+                // moment changes nothing.
                 Err(HubClientError::NoHub | HubClientError::Silent(_) | HubClientError::Late { .. }) => {
                     snooze_in_journal(id.as_deref(), until_ms)?
                 }

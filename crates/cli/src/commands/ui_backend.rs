@@ -152,8 +152,7 @@ impl UiBackend {
 
     fn read(&self) -> Result<Data, Failure> {
         // In this order, a notification that arrives between the requests is classified correctly. In the other order, a new
-        // question
-        // would for a moment appear among the rest.
+        // question would for a moment appear among the rest.
         let recent = self.read_from_hub("notification.list", &json!({ "limit": MAX_RECENT }))?;
         let needs_you = self.read_from_hub("notification.list", &json!({ "needs_you": true }))?;
         let agents = self.read_from_hub("agent.list", &Value::Null)?;
