@@ -110,7 +110,7 @@ impl ImportRules {
         Ok(ImportedMessage { id, unix_ms, draft, prompt: prompt.and_then(for_popup) })
     }
 
-    /// Replaces keys of open episodes and questions that were stored before the machine got its name.
+    /// Restores the keys under which open episodes and questions were stored before the machine got its current name.
     pub(crate) fn with_earlier_keys(
         &self,
         mut imported: ImportedMessage,

@@ -50,7 +50,7 @@ struct Report {
     listeners: Vec<ListenerView>,
     unread: Vec<UnreadView>,
     agents: Vec<Value>,
-    /// Agents of other machines that are not in `agents`; absent if there are none.
+    /// The number of agents of each other machine that are not in `agents`; absent if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     unlisted_agents: Vec<UnlistedAgents>,
     hub: Option<u32>,

@@ -156,9 +156,9 @@ impl TeamState {
         }
     }
 
-    /// The server lost the end of the stream. Republishes the messages of the hour before its last acknowledgement, however old
-    /// they are, and those that were republished since then. Without such a record, the messages of the last hour are
-    /// republished, which follow `written_since`.
+    /// The server lost the end of the stream. Republishes everything that it acknowledged in the hour before its last
+    /// acknowledgement, and what was republished since then, however old it is. Without such a record, republishes what was
+    /// written in the last hour, after `written_since`.
     pub(crate) fn end_was_lost(&mut self, written_since: i64, unix_ms: i64) {
         let hour_ago = Checkpoint { unix_ms: unix_ms.saturating_sub(LOST_AT_MOST_MS), seq: written_since };
         let older = self.checkpoints.map_or(hour_ago, |checkpoints| checkpoints.older);
