@@ -55,8 +55,8 @@ pub(crate) fn last_failure(home: &Home) -> Option<StartFailure> {
     StartFailure::read(home, path_variable("XDG_RUNTIME_DIR").as_deref())
 }
 
-/// Returns the problems that a running hub reports about Ringer itself. Returns none without a hub, or if it
-/// does not answer at once: what needs the person is shown without waiting for it.
+/// Returns the problems that a running hub reports about Ringer itself. Returns none without a hub, or if it does not answer
+/// at once: what needs the person is shown without waiting for it.
 pub(crate) fn problems(home: &Home) -> Vec<Problem> {
     let status = call_running(home, "hub.status", &Value::Null);
     let problems = status.ok().and_then(|status| serde_json::from_value(status["problems"].clone()).ok());

@@ -91,7 +91,8 @@ pub(crate) fn user_config(environment: &Environment) -> Option<(PathBuf, Result<
     Some((path, read))
 }
 
-/// Returns the errors in tables that are read entry by entry: a wrong entry is left out, and the rest of the file applies.
+/// Returns the errors in tables that are read entry by entry, for a file that can otherwise be read. Wrong entries are left out,
+/// and the rest of the file applies.
 pub(super) fn left_out(path: &Path, environment: &Environment) -> Option<ConfigErrors> {
     load_with_rules(path, environment.home.as_deref(), &rules()).err()
 }

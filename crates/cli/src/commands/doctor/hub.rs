@@ -140,7 +140,7 @@ fn drop_box(home: &Home) -> Row {
     }
 }
 
-/// Checks the only access that a process in a sandbox has.
+/// Checks the drop box from inside a sandbox, where it is the only directory of Ringer that must be writable.
 fn from_sandbox(drop_box: &DropBox) -> Row {
     let part = "drop box";
     let directory = drop_box.directory();
@@ -156,7 +156,7 @@ fn from_sandbox(drop_box: &DropBox) -> Row {
     }
 }
 
-/// Reports files that were damaged and repaired, until their damaged copies are deleted.
+/// Reports repaired damage until its damaged copy is deleted, or the repaired rows are pruned.
 fn repaired(home: &Home, journal: &mut Journal) -> Vec<Row> {
     // Other rows report a file that cannot be opened.
     let mut hub_store = HubStore::open_to_read(home).ok().flatten();
