@@ -1,4 +1,4 @@
-//! Which agent a person means, and what it is called.
+//! Resolves the agent that a person names on the command line.
 
 use std::path::Path;
 
@@ -10,11 +10,11 @@ use ringer_ui::state_word;
 use crate::context;
 use crate::failure::{Exit, Failure};
 
-/// Agents that an error lists.
+/// The most agents that an error lists.
 const MAX_LISTED: usize = 12;
 
-/// The agent of an id, a session, a name, or a piece of its id, its name or its label. Without words, the only one that runs
-/// in this repository.
+/// Finds an agent by id, session, name, or part of its id, name or label. Without `words`, returns the only agent that runs in
+/// this repository.
 pub(crate) fn find(words: Option<&str>) -> Result<(AgentSummary, Journal), Failure> {
     let none = || Failure::new(Exit::Data, "no agent has reported yet").hint("ringer setup");
     let mut journal = context::existing_journal()?.ok_or_else(none)?;
@@ -42,7 +42,7 @@ fn named(words: &str, agents: &[AgentSummary], journal: &mut Journal) -> Result<
     };
     let meant: Vec<&AgentSummary> = agents.iter().filter(is_meant).collect();
     let running: Vec<&AgentSummary> = meant.iter().copied().filter(|agent| runs(agent)).collect();
-    // One that runs is meant rather than those that have ended.
+    // A running agent takes precedence over those that have ended.
     match (running.as_slice(), meant.as_slice()) {
         ([one], _) | ([], [one]) => Ok((*one).clone()),
         ([], []) => {
@@ -77,7 +77,7 @@ fn several_fit(what: &str, agents: &[AgentSummary]) -> Failure {
         .hint(format!("ringer show {}", sanitise_line(&first)))
 }
 
-/// The agents, a line for each: those that run, or the last ones that did.
+/// Lists the running agents, one per line, or all if none runs.
 fn listed(agents: &[AgentSummary]) -> String {
     let running: Vec<&AgentSummary> = agents.iter().filter(|agent| runs(agent)).collect();
     let shown = if running.is_empty() { agents.iter().collect() } else { running };
@@ -98,12 +98,11 @@ fn runs(agent: &AgentSummary) -> bool {
     agent.state.as_deref() != Some("exited")
 }
 
-/// The repository and branch that an agent works in.
 fn label(agent: &AgentSummary) -> Option<String> {
     agent.cwd.as_deref().and_then(|cwd| label_of(Path::new(cwd)))
 }
 
-/// The repository and branch around a directory: `api/auth`.
+/// Returns the repository and branch around a directory: `api/auth`.
 pub(crate) fn label_of(cwd: &Path) -> Option<String> {
     let repository = Repository::around(cwd);
     let directory = || cwd.file_name().map(|name| name.to_string_lossy().into_owned());

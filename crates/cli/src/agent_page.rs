@@ -1,4 +1,5 @@
-//! One agent: what it is, does and waits for, and what entered its turns. For `ringer show` and the inbox.
+//! The page of one agent: its state, open questions, waiting messages, and what entered its turns. For `ringer show` and the
+//! inbox.
 
 use std::path::Path;
 
@@ -21,22 +22,20 @@ use crate::notifications::{Notifications, label_and_text};
 use crate::output::short_path;
 use crate::places::Places;
 
-/// How many of the newest messages that entered its turns are shown. The others are in `ringer log`.
+/// The newest messages that entered its turns; `ringer log` shows the others.
 const MAX_ENTERED: usize = 50;
-/// How many of the messages that wait for it are listed.
+/// The most waiting messages that are listed.
 const MAX_WAITING: usize = 10;
 
-/// How a page is laid out.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PageStyle {
-    /// Columns that a line may take.
+    /// The width of a line, in columns.
     pub(crate) width: usize,
-    /// Whether each background task is shown, and the whole text of it.
+    /// Shows every background task with its whole text.
     pub(crate) verbose: bool,
     pub(crate) charset: Charset,
 }
 
-/// What is known of an agent.
 #[derive(Debug)]
 pub(crate) struct AgentPage {
     agent: AgentSummary,
@@ -45,18 +44,17 @@ pub(crate) struct AgentPage {
     manager: Option<String>,
     place: String,
     doing: Option<String>,
-    /// What it asks and tells that needs the person, as the hub lists it.
+    /// Questions and notifications that need the person, as the hub lists them.
     open: Vec<Value>,
-    /// What waits for it, in order.
+    /// Messages that wait for the agent, in order.
     waiting: Vec<MessagePart>,
-    /// What entered its turns, the newest last.
+    /// Messages that entered its turns, oldest first.
     entered: Vec<EnteredPart>,
     clock: Clock,
     now_ms: i64,
 }
 
 impl AgentPage {
-    /// Reads it.
     pub(crate) fn read(agent: AgentSummary, journal: &mut Journal) -> Result<Self, Failure> {
         let (clock, now_ms) = (Clock::local(), IdSource::now().unix_ms);
         let id = Agent::new(&agent.id)?;
@@ -83,7 +81,7 @@ impl AgentPage {
         })
     }
 
-    /// As one JSON object.
+    /// Returns the page as one JSON object.
     pub(crate) fn json(&self) -> Value {
         let mut value = agents(std::slice::from_ref(&self.agent), &self.clock).pop().unwrap_or_default();
         let to = Agent::new(&self.agent.id).ok();
@@ -114,14 +112,14 @@ impl AgentPage {
         value
     }
 
-    /// As lines, each safe to print.
+    /// Returns the page as lines, each safe to print.
     pub(crate) fn lines(&self, style: PageStyle) -> Vec<String> {
         let mut lines = vec![cut_end(&self.heading(style), style.width)];
         let facts = self.facts();
         let widest = facts.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
         let room = style.width.saturating_sub(widest + 4);
         for (name, text) in facts {
-            // A path and a command are told by their ends, too.
+            // Cut in the middle: the ends of a path and of a command matter, too.
             let text = cut_middle(&one_line(&text), room);
             lines.push(format!("  {}  {text}", pad(name, widest)));
         }
@@ -208,7 +206,7 @@ impl AgentPage {
     }
 }
 
-/// Lines under a heading, after a blank line. None where there is nothing under it.
+/// Returns lines under a heading, after a blank line. Returns nothing if there are no lines.
 fn section(heading: &str, lines: impl Iterator<Item = String>) -> Vec<String> {
     let lines: Vec<String> = lines.collect();
     if lines.is_empty() {
@@ -228,11 +226,10 @@ fn one_line(text: &str) -> String {
     sanitise_line(text).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Something that entered a turn.
 struct Entry {
     source: InjectionSource,
     text: String,
-    /// `None` for what stands for several.
+    /// `None` for an entry that stands for several messages.
     delivered_ms: Option<i64>,
     is_seen: bool,
 }
@@ -248,7 +245,7 @@ impl Entry {
         })
     }
 
-    /// The client's sentence about a background task, unless all of it is wanted.
+    /// Returns the client's summary of a background task, or the whole text if `verbose`.
     fn text(&self, verbose: bool) -> &str {
         match read_task(&self.text) {
             Some(task) if !verbose => task.summary,
@@ -267,28 +264,27 @@ impl ConversationMessage for Entry {
     }
 }
 
-/// What the agents do, as it is now.
+/// The tool calls that agents run now.
 #[derive(Debug, Default)]
 pub(crate) struct Doing {
     calls: NewestCalls,
 }
 
 impl Doing {
-    /// Looks which tools run.
     pub(crate) fn now() -> Self {
         let calls = context::home().map(|home| RunningTools::of(&home).newest());
         Self { calls: calls.unwrap_or_default() }
     }
 
-    /// What an agent in a state does; as its client said it. What a tool left behind that was killed with its agent counts
-    /// for nothing.
+    /// Returns the tool that a working agent runs, in its client's words. A call that was left behind when its agent was killed
+    /// is ignored.
     pub(crate) fn text(&self, id: &str, state: &str) -> Option<String> {
         let agent = Agent::new(id).ok().filter(|_| state == "working")?;
         self.calls.text(&agent)
     }
 }
 
-/// Calls whenever a tool begins or ends. Returns where the system does not tell.
+/// Calls `changed` whenever a tool call begins or ends. Returns if the system cannot watch for it.
 #[cfg(target_os = "linux")]
 pub(crate) fn follow(changed: &dyn Fn()) {
     let Ok(home) = context::home() else { return };
@@ -301,6 +297,6 @@ pub(crate) fn follow(changed: &dyn Fn()) {
     }
 }
 
-/// Not followed here: it is read with everything else.
+/// Not watched on this system: the inbox reads the calls together with everything else.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn follow(_changed: &dyn Fn()) {}

@@ -1,4 +1,4 @@
-//! Which clients' settings a setup is about, and what it writes there, in words.
+//! Locates the clients' settings, and describes what a setup writes there.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -13,11 +13,11 @@ use crate::context;
 use crate::failure::{Exit, Failure};
 use crate::output::{count, short_path};
 
-/// What can be done where the person has set aider's notifications themselves.
+/// The hint if the person has configured aider's notifications themselves.
 pub(crate) const TAKEN: &str = "remove that line, or make your notifications-command run: \
      ringer notify --from aider --kind waiting \"aider waits for you\"";
 
-/// Where the clients' settings are: the person's, or with `project` also those of the repository here.
+/// Returns the paths of the person's client settings, with `project` also of those in this repository.
 pub(crate) fn setup_paths(project: bool) -> Result<ClientPaths, Failure> {
     let home = path_variable("HOME").ok_or_else(|| Failure::new(Exit::CannotCreate, "HOME is not set"))?;
     let root = if project {
@@ -31,13 +31,13 @@ pub(crate) fn setup_paths(project: bool) -> Result<ClientPaths, Failure> {
     Ok(client_paths(home, root))
 }
 
-/// The program that hooks call. In a repository's files a plain name: the path differs between users.
+/// Returns the program that hooks call. In a repository's files it is a plain name, because the path differs between users.
 pub(crate) fn program(project: bool) -> Result<RingerProgram, Failure> {
     let path = if project { PathBuf::from("ringer") } else { own_path()? };
     RingerProgram::new(&path).map_err(|error| failure(&error))
 }
 
-/// What a setup of a client for this person would change. It changes nothing if these entries call this program.
+/// Plans the setup of a client for this person. The plan is empty if its entries already call this program.
 pub(crate) fn user_plan(client: Client, entries: Entries) -> Result<Result<Plan, SetupError>, Failure> {
     let action = SetupAction::Setup(program(false)?, entries);
     let records = SetupRecords::load(context::home()?.path()).map_err(|error| failure(&error))?;
@@ -45,21 +45,20 @@ pub(crate) fn user_plan(client: Client, entries: Entries) -> Result<Result<Plan,
     Ok(files.and_then(|files| plan(client, &action, files)))
 }
 
-/// The path of this program.
 pub(crate) fn own_path() -> Result<PathBuf, Failure> {
     env::current_exe().map_err(|error| {
         Failure::new(Exit::Unavailable, "cannot find the path of the ringer program").because(error)
     })
 }
 
-/// Why this program may be gone soon, with its path: it lies where builds or temporary files are.
+/// Returns a sentence with the path if the program lies in a build or temporary directory, and so may disappear.
 pub(crate) fn passing_place(program: &Path) -> Option<String> {
     let directory = program.parent()?;
     let path = short_path(program);
     let is_profile = |name: &str| matches!(name, "debug" | "release");
     let names: Vec<&str> = directory.iter().filter_map(|name| name.to_str()).collect();
     let in_target = names.last().copied().is_some_and(is_profile) && names.contains(&"target");
-    // Cargo makes this directory beside what it builds, whatever the target directory is called.
+    // Cargo creates this directory beside its output, whatever the target directory is called.
     if in_target || directory.join(".fingerprint").is_dir() {
         return Some(format!("{path} is in a build directory: it is gone after cargo clean"));
     }
@@ -68,16 +67,16 @@ pub(crate) fn passing_place(program: &Path) -> Option<String> {
     is_temporary.then(|| format!("{path} is in a temporary directory: it may be gone soon"))
 }
 
-/// What to do about a program in such a place.
+/// The fix for a program in such a directory.
 pub(crate) const INSTALL: &str = "cargo install --path crates/cli, then: ringer setup";
 
-/// What Ringer has in a client's files: `12 hooks in ~/.claude/settings.json`. `None` if it has nothing there.
+/// Describes Ringer's entries in a client's files: `12 hooks in ~/.claude/settings.json`. Empty if there are none.
 pub(crate) fn entries(plan: &Plan) -> String {
     let mut directory = None;
     let parts = plan.changes.iter().filter_map(|change| {
         let what = entry(plan, change)?;
         let parent = change.path().parent();
-        // A second file in the same directory is named by its name.
+        // A second file in the same directory goes by its file name.
         let place = match change.path().file_name() {
             Some(name) if directory == parent => name.to_string_lossy().into_owned(),
             _ => short_path(change.path()),
@@ -99,7 +98,7 @@ fn entry(plan: &Plan, change: &FileChange) -> Option<String> {
     let hooks = match change.target.format {
         _ if !entries.has_hooks() => None,
         Format::Hooks => Some(count(plan.client.hook_events().len(), "hook")),
-        // A `notify` of the person's stays, which is in the notes.
+        // The person's own `notify` stays; the notes mention it.
         Format::CodexConfig => change.notes.is_empty().then(|| "notify".to_owned()),
         Format::OpencodePlugin => Some("a plugin".to_owned()),
         Format::AiderConf => Some("a notification command".to_owned()),
@@ -111,7 +110,6 @@ fn entry(plan: &Plan, change: &FileChange) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(" and "))
 }
 
-/// How a failed setup ends.
 pub(crate) fn failure(error: &SetupError) -> Failure {
     let exit = match error {
         SetupError::Jsonc { .. }
@@ -129,7 +127,7 @@ pub(crate) fn failure(error: &SetupError) -> Failure {
     Failure::new(exit, error.to_string()).hint(hint)
 }
 
-/// The places below a person's home, or where variables say they are.
+/// Returns the client directories below a home, or where environment variables place them.
 pub(crate) fn client_paths(home: PathBuf, project: Option<PathBuf>) -> ClientPaths {
     ClientPaths {
         config_home: path_variable("XDG_CONFIG_HOME"),

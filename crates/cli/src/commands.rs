@@ -130,7 +130,6 @@ enum Command {
     Man(man::Args),
 }
 
-/// Runs the command line and gives the exit code.
 pub(crate) fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
     let arguments: Vec<OsString> = arguments.collect();
     if let [_, only] = arguments.as_slice()
@@ -145,7 +144,7 @@ pub(crate) fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
             Err(error) => return print_clap_error(&error),
         },
     };
-    // An agent goes on without its hook, and a shell without its completions.
+    // An agent continues without its hook, and a shell without its completions.
     let is_silent = matches!(command, Some(Command::Hook(_) | Command::Complete(_)));
     let checked = if is_silent { context::check_home_path() } else { context::check_paths() };
     if let Err(failure) = checked {
@@ -225,7 +224,7 @@ fn parse(arguments: Vec<OsString>) -> Result<Ringer, clap::Error> {
 }
 
 /// Parses the commands that agents run often without describing all the others, which would take as long as the rest of
-/// the command. Wrong arguments are reported by the whole command line.
+/// the command. Wrong arguments are left to the full parser, which reports them.
 fn parse_hot_command(arguments: &[OsString]) -> Option<Command> {
     fn read<A: clap::Args>(arguments: &[OsString]) -> Option<A> {
         let command = A::augment_args(clap::Command::new("ringer"));
@@ -244,7 +243,7 @@ fn parse_hot_command(arguments: &[OsString]) -> Option<Command> {
     }
 }
 
-/// Without describing all commands first: other programs ask for it when they start.
+/// Does not build the full command line first: other programs ask for the version when they start.
 fn print_version() -> Outcome {
     print_bytes(concat!("ringer ", env!("CARGO_PKG_VERSION"), "\n").as_bytes())
 }
@@ -261,12 +260,12 @@ fn exit_with(outcome: Outcome) -> ExitCode {
     }
 }
 
-/// Help and version are no failures; anything else is wrong usage.
+/// Help and version exit with success; anything else is wrong usage.
 fn print_clap_error(error: &clap::Error) -> ExitCode {
-    // The colours are clap's; the arguments that it repeats may hold anything.
+    // The colours are clap's; the arguments that it repeats may contain control characters.
     let plain = error.render().to_string();
     if sanitise_text(&plain) == plain {
-        // A standard error that cannot be written is ignored.
+        // A failed write to standard error is ignored.
         let _ = error.print();
     } else {
         eprint_line(plain.trim_end());

@@ -1,28 +1,29 @@
-//! Asking at the terminal before something is done.
+//! Asks for confirmation at the terminal.
 
 use std::io::{self, BufRead, IsTerminal, Write};
 
 use crate::failure::{Exit, Failure};
 use crate::output::eprint_line;
 
-/// Whether a person can be asked: standard input is a terminal.
+/// Returns true if standard input is a terminal.
 pub(crate) fn can_ask() -> bool {
     io::stdin().is_terminal()
 }
 
-/// Asks, and takes only a yes for a yes. Without a terminal it fails with the command that skips the question.
+/// Asks a yes/no question. Only an explicit yes counts. Without a terminal it fails and names the command that skips the
+/// question.
 pub(crate) fn confirm(question: &str, without_asking: &str) -> Result<bool, Failure> {
     let answer = ask(&format!("{question} [y/N] "), without_asking)?;
     Ok(answer.is_some_and(|answer| is_yes(&answer)))
 }
 
-/// Asks, and takes Enter for a yes. Anything but a yes, and the end of the input, is a no.
+/// Asks a yes/no question, and takes Enter for a yes. Anything else, and the end of the input, is a no.
 pub(crate) fn confirm_by_enter(question: &str, without_asking: &str) -> Result<bool, Failure> {
     let answer = ask(&format!("{question} [Y/n] "), without_asking)?;
     Ok(answer.is_some_and(|answer| answer.is_empty() || is_yes(&answer)))
 }
 
-/// The answer to a question that also offers to show more first.
+/// Asks a question that also offers to show more first.
 pub(crate) fn confirm_or_show(
     question: &str,
     without_asking: &str,
@@ -38,7 +39,7 @@ pub(crate) fn confirm_or_show(
     }
 }
 
-/// Asks for a line. `None` at the end of the input.
+/// Asks for a line. Returns `None` at the end of the input.
 pub(crate) fn ask_for_line(question: &str) -> Result<Option<String>, Failure> {
     ask(question, "give the answer on the command line")
 }
@@ -47,7 +48,7 @@ fn is_yes(answer: &str) -> bool {
     matches!(answer, "y" | "Y" | "yes")
 }
 
-/// The line that was typed; `None` at the end of the input.
+/// Returns the typed line; `None` at the end of the input.
 fn ask(prompt: &str, without_asking: &str) -> Result<Option<String>, Failure> {
     if !can_ask() {
         return Err(Failure::usage("cannot ask for confirmation: standard input is not a terminal")
@@ -60,7 +61,7 @@ fn ask(prompt: &str, without_asking: &str) -> Result<Option<String>, Failure> {
         .and_then(|()| io::stdin().lock().read_line(&mut answer))
         .map_err(|error| Failure::new(Exit::InputOutput, "cannot ask for confirmation").because(error))?;
     if read == 0 {
-        // What comes next begins on a line of its own.
+        // Later output starts on a new line.
         eprint_line("");
         return Ok(None);
     }

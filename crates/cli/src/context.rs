@@ -1,4 +1,4 @@
-//! The context of this process: the home, the repository around it, and who sends its messages.
+//! The context of this process: its home, its repository, and the sender of its messages.
 
 use std::env;
 use std::path::Path;
@@ -17,14 +17,14 @@ use crate::failure::{Exit, Failure, Outcome};
 use crate::hub_start;
 use crate::output::eprint_line;
 
-/// Refuses a relative path of the home or of the settings. Hooks run in the directories of their agents and a hub runs in `/`, so each
-/// of them would use another one.
+/// Refuses a relative path for the home or the settings. Hooks run in the directories of their agents and a hub runs in `/`, so
+/// each of them would use a different one.
 pub(crate) fn check_paths() -> Outcome {
     check_home_path()?;
     ["RINGER_CONFIG", "HOME"].into_iter().try_for_each(check_path)
 }
 
-/// The same for the home alone: nothing else hinders a hook.
+/// Checks the home alone: a hook needs nothing else.
 pub(crate) fn check_home_path() -> Outcome {
     let is_set = |name: &str| path_variable(name).is_some_and(|path| path.is_absolute());
     check_path("RINGER_HOME")?;
@@ -49,10 +49,10 @@ fn not_absolute(name: &str, path: &Path) -> Failure {
     }
 }
 
-/// The home: `$RINGER_HOME`, else `$XDG_STATE_HOME/ringer`, else `~/.local/state/ringer`.
+/// Returns the home: `$RINGER_HOME`, else `$XDG_STATE_HOME/ringer`, else `~/.local/state/ringer`.
 pub(crate) fn home() -> Result<Home, Failure> {
     let path = path_variable("RINGER_HOME")
-        // The specification says that a relative path is to be ignored.
+        // The XDG specification says that relative paths are ignored.
         .or_else(|| {
             path_variable("XDG_STATE_HOME").filter(|path| path.is_absolute()).map(|path| path.join("ringer"))
         })
@@ -61,7 +61,7 @@ pub(crate) fn home() -> Result<Home, Failure> {
             Failure::new(Exit::CannotCreate, "no directory for the journal: HOME is not set")
                 .hint("RINGER_HOME=/some/directory ringer …")
         })?;
-    // Doorbells and the socket are found by the path, so that it is spelled in one way: without `.` and `//`.
+    // Doorbells and the socket are found by this path, so it needs one spelling: without `.` and `//`.
     let path = std::path::absolute(&path).map_err(|error| {
         Failure::new(Exit::CannotCreate, "the state directory has no absolute path").because(error)
     })?;
@@ -76,7 +76,7 @@ pub(crate) fn journal() -> Result<Journal, Failure> {
     Ok(journal)
 }
 
-/// Opens the journal if there is one, to read it, and waits for the spooled events of hooks. Also where nothing can be written.
+/// Opens the journal for reading if there is one, and waits for the spooled events of hooks. Also works on a read-only disk.
 pub(crate) fn existing_journal() -> Result<Option<Journal>, Failure> {
     let mut journal = Journal::open_to_read(&home()?)?;
     if let Some(journal) = &mut journal {
@@ -85,7 +85,7 @@ pub(crate) fn existing_journal() -> Result<Option<Journal>, Failure> {
     Ok(journal)
 }
 
-/// Opens the journal for a command that only reads it, and makes it where there is none.
+/// Opens the journal for a command that only reads it, and creates it if there is none.
 pub(crate) fn journal_to_read() -> Result<Journal, Failure> {
     match Journal::open_to_read(&home()?)? {
         Some(journal) => {
@@ -96,13 +96,13 @@ pub(crate) fn journal_to_read() -> Result<Journal, Failure> {
     }
 }
 
-/// Waits, one second at most, until the hub has applied what hooks have spooled. What is not applied by then stays in the spool, and
-/// `ringer status` counts it.
+/// Waits at most one second until the hub has applied the spooled hook events. Events that are not applied by then stay in the
+/// spool, and `ringer status` counts them.
 pub(crate) fn settle_spool(journal: &mut Journal) {
     let _ = journal.settle_spool();
 }
 
-/// The state of the spool as text; `None` if it is empty and nothing was lost.
+/// Describes the state of the spool; `None` if it is empty and nothing was lost.
 pub(crate) fn spool_text(status: &SpoolStatus, clock: &Clock) -> Option<String> {
     let mut words = Vec::new();
     if status.waiting > 0 {
@@ -133,23 +133,22 @@ pub(crate) fn warn_of_repair(repair: &Repair) {
     ));
 }
 
-/// The repository around the current directory, if there is one.
+/// Returns the repository around the current directory.
 pub(crate) fn repository() -> Option<Repository> {
     Repository::around(&env::current_dir().ok()?)
 }
 
-/// The scope of the current directory.
 pub(crate) fn scope(repository: Option<&Repository>) -> Scope {
     repository.map_or_else(Scope::global, |repository| repository.scope(IdSource::now().number()))
 }
 
-/// The name that this process was given: `RINGER_AGENT`.
+/// Returns the name that this process was given in `RINGER_AGENT`.
 pub(crate) fn given_name() -> Option<String> {
     env::var("RINGER_AGENT").ok().filter(|name| !name.is_empty())
 }
 
-/// The agent whose inbox this process reads: the one whose client started it. A client whose hooks are not set up is known by its
-/// name or by its worktree.
+/// Returns the agent whose inbox this process reads: the one whose client started it. A client without hooks is identified by
+/// its name or by its worktree.
 pub(crate) fn agent_of_client(journal: &mut Journal) -> Option<Agent> {
     if let Ok(Caller::Agent(agent)) = journal.caller(std::process::id()) {
         return Some(agent);
@@ -161,13 +160,13 @@ pub(crate) fn agent_of_client(journal: &mut Journal) -> Option<Agent> {
     Agent::new(&agent).ok()
 }
 
-/// Returns true if a variable says that a client started this process, also one whose hooks are not set up.
+/// Returns true if a variable shows that a client started this process, even one without hooks.
 fn is_in_environment_of_agent() -> bool {
     let mut names = OF_CLIENTS.iter().map(|(name, _)| *name).chain(["RINGER_AGENT"]);
     names.any(|name| variable(name).is_some())
 }
 
-/// What a command says of the sender of its message. The process tree decides whether that is so.
+/// Returns a command's claim about the sender of its message. The process tree decides whether it is true.
 pub(crate) fn claim(from: Option<&str>) -> SenderClaim {
     SenderClaim {
         from: from.map(str::to_owned),
@@ -176,17 +175,16 @@ pub(crate) fn claim(from: Option<&str>) -> SenderClaim {
     }
 }
 
-/// The same for what no person types: a tool that a client calls, the end of a command.
+/// The same for messages that no person types: from a tool that a client calls, or at the end of a command.
 pub(crate) fn claim_of_program(from: Option<&str>) -> SenderClaim {
     SenderClaim { is_program: true, ..claim(from) }
 }
 
-/// The sender of a message of this process.
 pub(crate) fn sender(claim: &SenderClaim, journal: &mut Journal) -> Result<Sender, Failure> {
     Ok(journal.sender(Some(std::process::id()), claim)?)
 }
 
-/// The worktree of a repository, as agents are known by it.
+/// Returns the worktree in the form that identifies agents.
 pub(crate) fn worktree(repository: &Repository) -> String {
     repository.worktree.to_string_lossy().into_owned()
 }

@@ -1,4 +1,4 @@
-//! The person's editor, for texts that are longer than a line.
+//! Opens the person's editor for texts that are longer than a line.
 
 use std::ffi::OsString;
 use std::fs::{self, OpenOptions};
@@ -12,26 +12,26 @@ use ringer_platform::variable;
 
 use crate::context;
 
-/// The command of `$VISUAL`, or of `$EDITOR`.
+/// Returns the command in `$VISUAL`, or in `$EDITOR`.
 fn command() -> Option<OsString> {
     let set = ["VISUAL", "EDITOR"].into_iter().filter_map(variable);
     set.into_iter().find(|command| !command.to_string_lossy().trim().is_empty())
 }
 
-/// Its name, if one is configured.
+/// Returns the editor's name, if one is configured.
 pub(crate) fn name() -> Option<String> {
     let command = command()?.to_string_lossy().into_owned();
     let program = command.split_whitespace().next()?;
     Path::new(program).file_name().map(|name| name.to_string_lossy().into_owned())
 }
 
-/// Opens a text in it. Gives what it is when the editor has ended.
+/// Opens a text in the editor. Returns the text when the editor has exited.
 pub(crate) fn edit(text: &str) -> Result<String, String> {
     let command = command().ok_or("No editor is set: $VISUAL or $EDITOR.")?;
     let file = TextFile::create(text).map_err(|error| format!("No file for the editor: {error}"))?;
     let mut line = OsString::from("exec ");
     line.push(&command);
-    // The command is the person's own and may have options; the file is its last argument.
+    // The command is the person's own and may contain options; the file is its last argument.
     line.push(" \"$1\"");
     let ran = Command::new("/bin/sh").arg("-c").arg(line).arg("sh").arg(&file.path).status();
     match ran {
@@ -43,7 +43,7 @@ pub(crate) fn edit(text: &str) -> Result<String, String> {
     }
 }
 
-/// A file that only the person can read. It goes when this is dropped.
+/// A file that only the person can read. Dropping this deletes it.
 struct TextFile {
     path: PathBuf,
 }
@@ -60,7 +60,6 @@ impl TextFile {
 
 impl Drop for TextFile {
     fn drop(&mut self) {
-        // It is private, and of no use to anything.
         let _ = fs::remove_file(&self.path);
     }
 }

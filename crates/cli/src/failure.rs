@@ -1,4 +1,4 @@
-//! How a command reports an error: what went wrong, why, and a command to type next.
+//! Reports a command's error: what went wrong, why, and a command to type next.
 
 use std::error::Error;
 use std::fmt;
@@ -8,22 +8,21 @@ use ringer_core::message::InvalidName;
 use ringer_journal::{Error as JournalError, SenderError};
 use ringer_term::sanitise_line;
 
-/// What helps somebody who was refused because nothing showed that it was the person.
+/// The hint for a caller who was refused without evidence that it is the person.
 pub(crate) const PERSON_HINT: &str =
     "run it in a terminal of your own, or allow your scripts: [answers] scripts = true in config.toml";
 
 /// An error that ends a command.
 #[derive(Debug)]
 pub(crate) struct Failure {
-    /// The exit code.
     pub(crate) exit: Exit,
-    /// What went wrong, as a lowercase fragment.
+    /// The error, as a lowercase fragment.
     what: String,
-    /// Why, if a lower layer reported it.
+    /// The cause, if a lower layer reported one.
     source: Option<Box<dyn Error + Send + Sync>>,
     /// A command to type, or a sentence with one.
     hint: Option<String>,
-    /// The hint of a command that sends a message.
+    /// Replaces the hint in a command that sends a message.
     hint_if_sending: Option<String>,
 }
 
@@ -39,12 +38,12 @@ impl Failure {
         Self::new(Exit::Usage, what)
     }
 
-    /// The command has printed all there is to say.
+    /// The command has already printed everything.
     pub(crate) fn reported(exit: Exit) -> Self {
         Self::new(exit, "")
     }
 
-    /// Whether there is something to print.
+    /// Returns true if there is something to print.
     pub(crate) fn has_message(&self) -> bool {
         !self.what.is_empty()
     }
@@ -59,7 +58,7 @@ impl Failure {
         self
     }
 
-    /// For commands that send a message: the hint says whether it was stored.
+    /// For commands that send a message: the hint then says whether the message was stored.
     pub(crate) fn while_sending(mut self) -> Self {
         self.hint = self.hint_if_sending.take().or(self.hint);
         self
@@ -70,7 +69,7 @@ impl Failure {
         self
     }
 
-    /// What went wrong, for a place that has one line.
+    /// Returns the error for a place with only one line.
     pub(crate) fn first_line(&self) -> String {
         let text = self.to_string();
         let first = text.lines().next().unwrap_or_default();
@@ -111,7 +110,7 @@ impl From<JournalError> for Failure {
     fn from(error: JournalError) -> Self {
         let what = match &error {
             JournalError::Sender(SenderError::Invalid(name)) => return name.clone().into(),
-            // A name that somebody else chose.
+            // Somebody else chose this name.
             JournalError::Sender(refused) => sanitise_line(&refused.to_string()),
             error => error.to_string(),
         };
@@ -188,33 +187,32 @@ impl fmt::Display for Failure {
     }
 }
 
-/// How a command ended, when it did not end well.
+/// Exit codes for commands that fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// Something that was looked at does not work.
+    /// A check failed.
     Broken = 1,
     /// The command line is wrong.
     Usage = 64,
-    /// The input cannot be used: too long, not text, an unknown id.
+    /// The input is unusable: too long, not text, an unknown id.
     Data = 65,
-    /// A file that was to be read is not there or cannot be read.
+    /// An input file is missing or cannot be read.
     NoInput = 66,
-    /// Something that is needed is not there: a terminal, a service.
+    /// A resource is missing: a terminal, a service.
     Unavailable = 69,
     /// An error in Ringer itself.
     Software = 70,
-    /// Something cannot be made: no space, no directory.
+    /// Something cannot be created: no space, no directory.
     CannotCreate = 73,
-    /// Reading or writing failed half-way.
+    /// Reading or writing failed midway.
     InputOutput = 74,
     /// It may work later.
     TryAgain = 75,
-    /// Not allowed.
     NoPermission = 77,
-    /// The settings are wrong.
+    /// The settings are invalid.
     Config = 78,
-    /// A command that was to be run cannot be executed.
+    /// The command to run cannot be executed.
     NotExecutable = 126,
-    /// There is no such command to run.
+    /// The command to run does not exist.
     NoCommand = 127,
 }

@@ -1,7 +1,7 @@
-//! What only the person may do: answer, trust, mute, type into panes.
+//! Operations that are reserved for the person: answer, trust, mute, type into panes.
 //!
-//! `ringer-guard` finds the evidence. Here it is asked for, what is doubtful is announced, and what is refused is told. Nothing of
-//! this holds against a debugger of the same user: docs/security.md.
+//! `ringer-guard` finds the evidence. This module requests it, announces doubtful operations and reports refused ones. None of
+//! this holds against a debugger of the same user: see docs/security.md.
 
 use std::sync::OnceLock;
 
@@ -23,23 +23,23 @@ use crate::context;
 use crate::failure::{Exit, Failure, PERSON_HINT};
 use crate::notifications::Notifications;
 
-/// The category of the notification that a script of the person did what only they may do.
+/// The category of the notification that a script of the person performed a reserved operation.
 const BY_SCRIPT: &str = "done_by_script";
 
-/// Set in the server of panes. Every window that it shows panes in was checked when it attached, and nobody else reaches the
-/// keys and buttons that it acts on.
+/// Set in the server of panes. Each of its windows was checked when it attached, and nobody else reaches the keys and buttons
+/// that it acts on.
 static IS_PANE_SERVER: OnceLock<()> = OnceLock::new();
 
-/// From now on, this process acts for the person at the windows that it shows.
+/// Makes this process act for the person at its windows.
 pub(crate) fn act_for_windows() {
     let _ = IS_PANE_SERVER.set(());
 }
 
-/// Someone who may decide, and how that is known.
+/// A person or agent that may decide, with the evidence.
 #[derive(Debug, Clone)]
 pub(crate) struct Decider {
     pub(crate) by: Sender,
-    /// In words, for `ringer why`; nothing for an agent.
+    /// In words, for `ringer why`; `None` for an agent.
     pub(crate) evidence: Option<String>,
 }
 
@@ -49,7 +49,7 @@ impl Decider {
     }
 }
 
-/// Who decides on a prompt: the person, or the lead of its scope if the person allows that.
+/// Returns the decider of a prompt: the person, or the lead of its scope if the person allows that.
 pub(crate) fn decider(journal: &mut Journal, prompt: &StoredPrompt) -> Result<Decider, Failure> {
     let what = format!("answer what {} asks", prompt.agent.as_str());
     let agents = journal.agent_processes()?;
@@ -68,20 +68,20 @@ pub(crate) fn decider(journal: &mut Journal, prompt: &StoredPrompt) -> Result<De
     }
 }
 
-/// Refuses what only a person may do, unless there is evidence of one.
+/// Refuses an operation that is reserved for the person, unless there is evidence of one.
 pub(crate) fn only_a_person(journal: &mut Journal, scope: &Scope, what: &str) -> Result<(), Failure> {
     let agents = journal.agent_processes()?;
     passes(journal, verdict(&agents, None), scope, what, Announced::Yes).map(drop)
 }
 
-/// The same for what shows by itself, or can be undone.
+/// The same for an operation that is visible anyway, or can be undone.
 pub(crate) fn only_a_person_quietly(what: &str) -> Result<(), Failure> {
     let mut journal = context::journal_to_read()?;
     let agents = journal.agent_processes()?;
     passes(&mut journal, verdict(&agents, None), &Scope::global(), what, Announced::No).map(drop)
 }
 
-/// Refuses to quieten what others sent: an agent may mark, snooze and clear its own notifications. `requests` are those of the
+/// Refuses to quieten notifications of others: an agent may mark, snooze and clear its own. `requests` have the form of the
 /// hub's socket.
 pub(crate) fn may_quieten(journal: &mut Journal, what: &str, requests: &[Value]) -> Result<(), Failure> {
     let agents = journal.agent_processes()?;
@@ -95,14 +95,14 @@ fn quietens(journal: &mut Journal, verdict: Verdict, what: &str, requests: &[Val
     {
         return Ok(());
     }
-    // What is quietened can be undone, but nobody may hide without a trace that somebody acted for the person.
+    // Quietening can be undone, but nobody may silently hide the warning that somebody acted for the person.
     let is_warning = |record: &Record| is_about_impostors(record.category.as_deref()) && !record.is_resolved;
     let may_hide_warning = !Notifications::read(journal)?.newest(&Clock::local(), is_warning, 1).is_empty();
     let announced = if may_hide_warning { Announced::Yes } else { Announced::No };
     passes(journal, verdict, &Scope::global(), what, announced).map(drop)
 }
 
-/// Returns true if each request names one notification, and the agent sent it. What tells of a refusal is never its own.
+/// Returns true if each request names one notification that the agent sent. The report of a refusal never counts as its own.
 fn are_own(journal: &mut Journal, agent: &Agent, requests: &[Value]) -> Result<bool, Failure> {
     let name = journal.agent_info(agent)?.and_then(|info| info.name);
     for request in requests {
@@ -125,29 +125,29 @@ fn are_own(journal: &mut Journal, agent: &Agent, requests: &[Value]) -> Result<b
     Ok(!requests.is_empty())
 }
 
-/// The id of a notification by what a person types.
+/// Returns the full id of the notification that a person names.
 fn full_id(journal: &mut Journal, text: &str) -> Result<String, Failure> {
     let named = Notifications::read(journal)?.named(text, &Clock::local())?;
     Ok(named.map_or_else(|| text.to_owned(), |id| id.to_string()))
 }
 
-/// Whether what passes without being proven is announced.
+/// Whether an operation without proof of the person is announced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Announced {
     Yes,
     No,
 }
 
-/// What an agent may do to its own notifications, what programs do for the person, or nobody but the person at all.
+/// Who may use a reserved method: an agent for its own notifications, programs that act for the person, or only the person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Reserved {
     Quietening,
-    /// What says which terminals the person looks at: what is listed for them counts as read.
+    /// Reports which terminals the person looks at: notifications for them count as read.
     Showing,
     Other(Announced),
 }
 
-/// What a method of the hub's socket would do, if it is for the person alone.
+/// Describes a method of the hub's socket that is reserved for the person.
 fn reserved(method: &str) -> Option<(&'static str, Reserved)> {
     Some(match method {
         "notification.mark_read" | "notification.mark_unread" => ("mark notifications", Reserved::Quietening),
@@ -163,7 +163,7 @@ fn reserved(method: &str) -> Option<(&'static str, Reserved)> {
     })
 }
 
-/// Refuses requests of the hub's socket that only the person may send.
+/// Refuses requests on the hub's socket that only the person may send.
 pub(crate) struct HubGuard;
 
 impl RequestGuard for HubGuard {
@@ -173,7 +173,7 @@ impl RequestGuard for HubGuard {
 
     fn check(&self, pid: Option<u32>, method: &str, params: &Value) -> Result<(), String> {
         let Some((what, reserved)) = reserved(method) else { return Ok(()) };
-        // The hub's own threads are its clients, too. Ringer's other programs say what is looked at in their own windows only.
+        // The hub's own threads are clients, too. Ringer's other programs report only what is visible in their own windows.
         let is_own = |pid: u32| {
             pid == std::process::id() || reserved == Reserved::Showing && System::runs_this_program(pid)
         };
@@ -182,7 +182,7 @@ impl RequestGuard for HubGuard {
 }
 
 fn check_request(pid: Option<u32>, what: &str, reserved: Reserved, params: &Value) -> Result<(), String> {
-    // It gave up. The hub may have been stopped meanwhile.
+    // The process gave up. The hub may have been stopped in the meantime.
     if pid.is_some_and(|pid| ProcessStat::of(pid).is_none()) {
         return Err(format!("the process that wanted to {what} has ended"));
     }
@@ -205,8 +205,8 @@ fn check_request(pid: Option<u32>, what: &str, reserved: Reserved, params: &Valu
     check().map_err(|failure: Failure| failure.first_line())
 }
 
-/// Refuses to be told by an agent what the person looks at. A program without a terminal may tell it, as terminals do, and that is
-/// announced.
+/// Refuses an agent's report of what the person looks at. A program without a terminal may report it, as terminals do, and that
+/// is announced.
 fn shows(journal: &mut Journal, verdict: Verdict, pid: Option<u32>, what: &str) -> Result<(), Failure> {
     let refused = |why: String| Failure::new(Exit::NoPermission, why);
     match verdict {
@@ -233,7 +233,7 @@ fn shows(journal: &mut Journal, verdict: Verdict, pid: Option<u32>, what: &str) 
     }
 }
 
-/// Who is at a client of the hub. The server of panes acts for those at its windows.
+/// Determines who is behind a client of the hub. The server of panes acts for the people at its windows.
 fn of_client(agents: &AgentProcesses, pid: u32) -> Verdict {
     let panes = pane_windows();
     let ask = || panes.clone();
@@ -252,20 +252,20 @@ pub(crate) fn is_agent(journal: &mut Journal) -> Result<bool, Failure> {
     Ok(matches!(verdict(&agents, None), Verdict::Agent(_)))
 }
 
-/// Returns true if a process may type into panes: a client of the server of panes. What it tried is told.
+/// Checks that a process may type into panes: a client of the server of panes. A refused attempt is reported.
 pub(crate) fn may_type(pid: u32, windows: &PaneWindows, what: &str) -> Result<(), String> {
     let check = || {
         let mut journal = context::journal_to_read()?;
         let agents = journal.agent_processes()?;
         let windows = || Some(windows.clone());
         let verdict = examine(&System::new(hub(), &windows), &agents, pid, None);
-        // Its command, if it was one, announced it.
+        // If this was a command, the command has announced it.
         passes(&mut journal, verdict, &Scope::global(), what, Announced::No).map(drop)
     };
     check().map_err(|failure: Failure| failure.first_line())
 }
 
-/// Who calls this command. `asked_ms` is when the question was asked, in milliseconds since 1970.
+/// Determines who calls this command. `asked_ms` is the time of the question, in milliseconds since 1970.
 fn verdict(agents: &AgentProcesses, asked_ms: Option<i64>) -> Verdict {
     if IS_PANE_SERVER.get().is_some() {
         return Verdict::Proven(Evidence { programs: vec!["a window of panes".to_owned()], doubt: None });
@@ -286,10 +286,10 @@ fn hub() -> HubProcess {
     owner.map_or(HubProcess::None, |owner| HubProcess::Running(owner.pid, owner.started))
 }
 
-/// Asks the server of panes for its windows.
+/// The function that asks the server of panes for its windows.
 static ASK_PANES: OnceLock<fn() -> Option<PaneWindows>> = OnceLock::new();
 
-/// Names what asks the server of panes for its windows.
+/// Sets the function that asks the server of panes for its windows.
 pub(crate) fn ask_panes_with(ask: fn() -> Option<PaneWindows>) {
     let _ = ASK_PANES.set(ask);
 }
@@ -298,7 +298,7 @@ fn pane_windows() -> Option<PaneWindows> {
     ASK_PANES.get().and_then(|ask| ask())
 }
 
-/// Every agent above this process.
+/// Returns every agent above this process.
 fn agents_above(agents: &AgentProcesses) -> Vec<Agent> {
     let mut found = Vec::new();
     let mut next = System::own_pid();
@@ -309,7 +309,7 @@ fn agents_above(agents: &AgentProcesses) -> Vec<Agent> {
     found
 }
 
-/// The evidence for the person, in words, or the refusal.
+/// Returns the evidence for the person in words, or the refusal.
 fn passes(
     journal: &mut Journal,
     verdict: Verdict,
@@ -322,7 +322,7 @@ fn passes(
         Verdict::Known(evidence) if announced == Announced::No => Ok(format!("from {evidence}")),
         Verdict::Known(evidence) => {
             let text = format!("Somebody in {evidence}, did this: {what}. If it was not you: ringer undo, ringer log");
-            // A key of its own for each: a later one must not take an earlier one off the list.
+            // Each has its own key, so that a later one does not replace an earlier one in the list.
             announce(journal, scope, Kind::Status, DONE_IN_TERMINAL, Some(&format!("{:016x}", fnv1a_64(what.bytes()))), &text);
             Ok(format!("from {evidence}"))
         }
@@ -348,7 +348,7 @@ fn passes(
     }
 }
 
-/// Tells the person, and gives the error for the agent.
+/// Notifies the person, and returns the error for the agent.
 fn refuse_agent(journal: &mut Journal, agent: &Agent, scope: &Scope, what: &str) -> Failure {
     let agent = agent.as_str();
     let text = format!("{agent} tried to {what}, which only a person may do. It was refused.");
@@ -356,7 +356,8 @@ fn refuse_agent(journal: &mut Journal, agent: &Agent, scope: &Scope, what: &str)
     Failure::new(Exit::NoPermission, format!("an agent ({}) must not {what}", sanitise_line(agent)))
 }
 
-/// Tells the person. The same of one agent is one row. Its sender is Ringer: an agent may clear and replace what it sent.
+/// Notifies the person. Repetitions by one agent share a row. The sender is Ringer, because an agent may clear and replace its
+/// own notifications.
 fn announce(
     journal: &mut Journal,
     scope: &Scope,
@@ -369,6 +370,6 @@ fn announce(
     draft.recipient = Recipient::Person;
     draft.category = Some(category.to_owned());
     draft.key = Some(agent.map_or_else(|| category.to_owned(), |agent| format!("{category}:{agent}")));
-    // What was decided holds also where it cannot be told.
+    // The decision stands even if it cannot be announced.
     let _ = journal.append(&draft, &IdSource::now());
 }

@@ -1,4 +1,4 @@
-//! The connection to the hub: sending it requests, and starting one when none runs.
+//! The connection to the hub: sends requests, and starts a hub if none runs.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -18,24 +18,23 @@ use crate::output::eprint_line;
 
 pub(crate) use crate::hub_start::{may_start, start_by_another_process, start_in_background};
 
-/// How long a hub may take to start: about 30 ms on an idle machine, seconds on a loaded one or while it repairs a
-/// database.
+/// Time limit for a hub to start: about 30 ms on an idle machine, seconds on a loaded one or while it repairs a database.
 const START_TIMEOUT: Duration = Duration::from_secs(5);
-/// How often the connection is tried. A hub takes about 30 ms to start, so 10 ms adds little to that.
+/// Interval between connection attempts. A hub takes about 30 ms to start, so 10 ms adds little to that.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// How long a hub may take to answer where that is not worth waiting for: ten times what it takes while it is busy.
+/// Time limit for an answer that is not worth waiting for: ten times the usual time of a busy hub.
 const ANSWER_WITHIN: Duration = Duration::from_millis(300);
 
-/// Starts a hub if the last append woke none. Does not wait for it. If it fails, the command does not: the message is
-/// in the journal.
+/// Starts a hub if the last append woke none. Does not wait for it. A failure does not fail the command: the message is in the
+/// journal.
 pub(crate) fn start_if_not_woken(journal: &Journal) {
     if let Some(warning) = start_unless_woken(journal) {
         eprint_line(&warning);
     }
 }
 
-/// The same. Gives a warning if the last hub could not start.
+/// The same, but returns a warning if the last hub could not start.
 pub(crate) fn start_unless_woken(journal: &Journal) -> Option<String> {
     if journal.hub_was_woken() {
         return None;
@@ -51,42 +50,41 @@ pub(crate) fn start_unless_woken(journal: &Journal) -> Option<String> {
     })
 }
 
-/// Why the last hub could not start, if none has started since.
+/// Returns the reason why the last hub could not start, if none has started since.
 pub(crate) fn last_failure(home: &Home) -> Option<StartFailure> {
     StartFailure::read(home, path_variable("XDG_RUNTIME_DIR").as_deref())
 }
 
-/// What a running hub says is wrong with Ringer itself. Nothing if none runs, or if it does not answer at once: what needs
-/// the person is shown without waiting for it.
+/// Returns the problems that a running hub reports about Ringer itself. Returns none without a hub, or if it does not answer
+/// at once: what needs the person is shown without waiting for it.
 pub(crate) fn problems(home: &Home) -> Vec<Problem> {
     let status = call_running(home, "hub.status", &Value::Null);
     let problems = status.ok().and_then(|status| serde_json::from_value(status["problems"].clone()).ok());
     problems.unwrap_or_default()
 }
 
-/// Something that is wrong with Ringer itself.
+/// A problem of Ringer itself.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Problem {
-    /// Which problem, for programs.
+    /// Identifies the problem for programs.
     pub(crate) key: String,
-    /// What is wrong.
     pub(crate) text: String,
-    /// A command that shows more, or repairs it.
+    /// A command that shows more, or fixes it.
     pub(crate) hint: String,
 }
 
-/// When and why the hub could not start, as text.
+/// Describes when and why the hub could not start.
 pub(crate) fn failure_text(failure: &StartFailure) -> String {
     format!("the hub could not start ({}): {}", Clock::local().short(failure.unix_ms), failure.why)
 }
 
-/// Sends a request to the hub that runs, if one does.
+/// Sends a request to a running hub.
 pub(crate) fn call_running(home: &Home, method: &str, params: &Value) -> Result<Value, HubClientError> {
     HubClient::connect(home)?.answer_within(ANSWER_WITHIN)?.call(method, params)
 }
 
-/// Connects to the hub, starting one if there is none and that is allowed. `None` if there is none because starting is
-/// not allowed, or because it cannot start; then a warning is printed.
+/// Connects to the hub, starting one if necessary and allowed. Returns `None` if starting is not allowed, or if it fails; then
+/// a warning is printed.
 pub(crate) fn connect() -> Result<Option<HubClient>, Failure> {
     match find_or_start() {
         Ok(client) => Ok(Some(client)),
@@ -99,12 +97,12 @@ pub(crate) fn connect() -> Result<Option<HubClient>, Failure> {
     }
 }
 
-/// The hub, if it can be had without a word about it.
+/// Connects to the hub without printing anything.
 pub(crate) fn quietly(may_be_started: bool) -> Option<HubClient> {
     if may_be_started { find_or_start().ok() } else { HubClient::connect(&context::home().ok()?).ok() }
 }
 
-/// The hub, or a failure that says how to get one.
+/// Connects to the hub, or returns a failure with a hint.
 pub(crate) fn hub() -> Result<HubClient, Failure> {
     find_or_start().map_err(|error| match error {
         ConnectError::NotAllowed => {
@@ -116,7 +114,6 @@ pub(crate) fn hub() -> Result<HubClient, Failure> {
     })
 }
 
-/// Starts a hub and connects to it.
 pub(crate) fn start_and_connect(home: &Home) -> Result<HubClient, Failure> {
     start(home).map_err(|error| match error {
         ConnectError::CannotStart(why) => cannot_start(&why),
@@ -125,13 +122,12 @@ pub(crate) fn start_and_connect(home: &Home) -> Result<HubClient, Failure> {
     })
 }
 
-/// Why there is no connection to a hub.
+/// The reason for a missing connection to the hub.
 enum ConnectError {
-    /// None runs, and `RINGER_HUB=off` forbids to start one.
+    /// None runs, and `RINGER_HUB=off` forbids starting one.
     NotAllowed,
-    /// It was started and reported why it cannot run.
+    /// It was started and reported an error.
     CannotStart(String),
-    /// Anything else.
     Failed(Failure),
 }
 
@@ -167,7 +163,7 @@ fn start(home: &Home) -> Result<HubClient, ConnectError> {
                 .hint("ringer hub start --foreground"),
         ),
     })?;
-    // If another hub took the lock first, this one has ended, and the other may not have published its socket yet.
+    // If another hub took the lock first, the new hub has exited, and the other may not have published its socket yet.
     let end = Instant::now() + START_TIMEOUT;
     loop {
         match HubClient::connect(home) {
@@ -177,15 +173,15 @@ fn start(home: &Home) -> Result<HubClient, ConnectError> {
     }
 }
 
-/// Sends the hub a request, starting one if there is none.
+/// Sends the hub a request, starting a hub if there is none.
 pub(crate) fn call(method: &str, params: &Value) -> Result<Value, Failure> {
     ask(&mut hub()?, method, params)
 }
 
-/// Sends this hub a request. If it still reads older messages, prints that the answer lacks them.
+/// Sends a request to this hub. If the hub still reads older messages, prints a note that the answer lacks them.
 pub(crate) fn ask(hub: &mut HubClient, method: &str, params: &Value) -> Result<Value, Failure> {
     let answer = match hub.call(method, params) {
-        // It was killed, or ended because of damage, before it answered. What only reads can be asked again.
+        // The hub was killed, or exited because of damage, before it answered. A request that only reads can be repeated.
         Err(HubClientError::NoHub) if may_start() && READS.contains(&method) => {
             *hub = next_hub()?;
             hub.call(method, params)
@@ -197,11 +193,12 @@ pub(crate) fn ask(hub: &mut HubClient, method: &str, params: &Value) -> Result<V
     Ok(answer)
 }
 
-/// The requests that change nothing.
+/// Requests that change nothing.
 const READS: [&str; 5] =
     ["notification.list", "notification.digest", "workspace.list", "surface.list", "agent.list"];
 
-/// The hub after one that ended before it answered. That one may still hold its lock, or be starting the next.
+/// Connects to the hub that follows one that ended without answering. The old one may still hold its lock, or be starting the
+/// next.
 fn next_hub() -> Result<HubClient, Failure> {
     let end = Instant::now() + START_TIMEOUT;
     loop {
@@ -226,7 +223,7 @@ pub(crate) fn warn_if_behind(hub: &HubClient) {
     }
 }
 
-/// The exit code, message and hint for a failed request.
+/// Converts the error of a failed request.
 pub(crate) fn failure(error: HubClientError) -> Failure {
     match error {
         HubClientError::Refused(refusal) => {

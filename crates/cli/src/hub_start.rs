@@ -1,4 +1,4 @@
-//! Starting a hub, for whoever needs one and does not talk to it.
+//! Starts a hub for callers that need one but do not talk to it.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -8,11 +8,11 @@ use std::thread;
 use ringer_ipc::{StartError, start_detached};
 use ringer_journal::{Home, HubLock};
 
-/// Whether this process goes on for long after it has started a hub.
+/// True if this process keeps running long after it has started a hub.
 static IS_SERVER: AtomicBool = AtomicBool::new(false);
 
-/// From now on, hubs are started by a process that ends. The hub of a server that a client runs would otherwise be below that
-/// client's agent, and what it starts for the person would count as the agent's; and when it ends, nothing would wait for it.
+/// Makes a short-lived process start hubs from now on. Otherwise the hub of a server that a client runs would be a descendant of
+/// that client's agent, and what it starts for the person would count as the agent's; and nothing would reap it when it exits.
 pub(crate) fn start_by_another_process() {
     IS_SERVER.store(true, Ordering::Relaxed);
 }
@@ -21,19 +21,19 @@ pub(crate) fn is_server() -> bool {
     IS_SERVER.load(Ordering::Relaxed)
 }
 
-/// Whether a hub may be started: `RINGER_HUB=off` forbids it.
+/// Returns false if `RINGER_HUB=off` forbids starting a hub.
 pub(crate) fn may_start() -> bool {
     std::env::var_os("RINGER_HUB").is_none_or(|value| value != "off")
 }
 
-/// Starts a hub unless one runs. One that runs and has met damage ends by itself, and starts the next.
+/// Starts a hub unless one runs. A running hub that finds damage exits by itself, and starts the next.
 pub(crate) fn ensure_hub(home: &Home) {
     if HubLock::owner(home).is_none() {
         start_in_background();
     }
 }
 
-/// Starts a hub, if that is allowed. Does not wait for it.
+/// Starts a hub, if allowed. Does not wait for it.
 pub(crate) fn start_in_background() {
     if may_start()
         && let Ok(program) = std::env::current_exe()
@@ -46,7 +46,7 @@ pub(crate) fn start_in_background() {
     }
 }
 
-/// Starts a hub with `ringer hub start`, and waits for that.
+/// Starts a hub with `ringer hub start`, and waits for that command.
 pub(crate) fn start_with_command(program: &Path) -> Result<(), StartError> {
     let mut command = Command::new(program);
     command.args(["hub", "start"]).stdin(Stdio::null());

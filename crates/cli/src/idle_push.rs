@@ -1,4 +1,4 @@
-//! Pushes messages to idle agents for the hub, on one thread, because a client may be slow.
+//! Pushes messages to idle agents for the hub. It has its own thread, because a client may be slow.
 
 use std::collections::HashMap;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -13,7 +13,7 @@ use ringer_platform::{path_variable, variable};
 use crate::client_setup::client_paths;
 use crate::session_thread::AgentThread;
 
-/// After how long an agent that could not be reached is tried again, each time: its client may only just have started.
+/// Delays before each retry of an agent that could not be reached: its client may only just have started.
 const TRY_AGAIN: [Duration; 5] = [
     Duration::from_secs(1),
     Duration::from_secs(2),
@@ -22,7 +22,7 @@ const TRY_AGAIN: [Duration; 5] = [
     Duration::from_secs(16),
 ];
 
-/// Starts the thread. Without it, everything enters the agents' next turns.
+/// Starts the thread. Without it, all messages wait for the agents' next turns.
 pub(crate) fn start(home: Home, log: Log) -> AgentThread {
     AgentThread::start("push", move |waiting| run(&home, &log, waiting))
 }
@@ -51,15 +51,14 @@ fn run(home: &Home, log: &Log, waiting: &Receiver<Agent>) {
     }
 }
 
-/// The agents that could not be reached.
 #[derive(Default)]
 struct Unreachable {
-    /// When each is tried again, and how often it was.
+    /// The time of the next retry of each agent, and the number of retries so far.
     agents: HashMap<Agent, (Instant, usize)>,
 }
 
 impl Unreachable {
-    /// Waits for the next agent to try. Gives how often it was tried before without an event in between.
+    /// Waits for the next agent to try. Returns how often it was tried since its last event.
     fn next(&mut self, waiting: &Receiver<Agent>) -> Result<(Agent, usize), RecvTimeoutError> {
         let next = self.agents.iter().min_by_key(|(_, (at, _))| *at);
         let Some((agent, (at, tries))) = next.map(|(agent, due)| (agent.clone(), *due)) else {

@@ -1,4 +1,4 @@
-//! A message as one line: JSON for agents and programs, words for people.
+//! Formats a message as one line: JSON for agents and programs, text for people.
 
 use ringer_core::message::{MessageOrigin, QuestionId};
 use ringer_core::{Message, Recipient};
@@ -9,8 +9,7 @@ use serde::Serialize;
 use crate::failure::Failure;
 use crate::output::json;
 
-/// The line that `listen` and `log` print. The first five fields are the ones that agents are taught; the order is part
-/// of the interface.
+/// The line that `listen` and `log` print. Agents are taught the first five fields; the order is part of the interface.
 #[derive(Serialize)]
 struct Line<'a> {
     ts: String,
@@ -35,7 +34,7 @@ struct Line<'a> {
     origin: Option<&'a MessageOrigin>,
 }
 
-/// A message as one line of JSON, without its end.
+/// Formats a message as one line of JSON, without the newline.
 pub(crate) fn json_line(message: &Message, clock: &Clock) -> Result<String, Failure> {
     let draft = &message.draft;
     json(&Line {
@@ -55,7 +54,7 @@ pub(crate) fn json_line(message: &Message, clock: &Clock) -> Result<String, Fail
     })
 }
 
-/// A message as one line for a person, safe to print.
+/// Formats a message as one line for a person, safe to print.
 pub(crate) fn text_line(message: &Message, clock: &Clock) -> String {
     let draft = &message.draft;
     let title = draft.title.as_ref().map(|title| format!("{title}: ")).unwrap_or_default();
@@ -67,6 +66,6 @@ pub(crate) fn text_line(message: &Message, clock: &Clock) -> String {
         draft.sender,
         draft.body
     );
-    // The id is what `ringer answer` takes, so a long text gives way to it.
+    // `ringer answer` takes the id, so a long text is cut before it.
     sanitise_line_before(&line, &question)
 }

@@ -1,4 +1,4 @@
-//! The agents of other machines, as lists show them.
+//! The agents of other machines, for lists.
 
 use ringer_hub::Clock;
 use ringer_journal::Home;
@@ -6,15 +6,15 @@ use ringer_relay::{MachineAgents, WireAgent};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-/// Agents that a machine has and does not list.
+/// The number of agents that a machine has but does not list.
 #[derive(Debug, Serialize)]
 pub(crate) struct UnlistedAgents {
     pub(crate) machine: String,
     pub(crate) count: usize,
 }
 
-/// Agents of machines that are connected, in the form of the hub's list, with their machine. What the agents of a machine do
-/// that is not connected is not known: those are listed without a state.
+/// Returns the agents of all machines in the form of the hub's list, with their machine. Agents of a machine that is not
+/// connected have no state, because it is unknown.
 pub(crate) fn views(home: &Home, clock: &Clock) -> (Vec<Value>, Vec<UnlistedAgents>) {
     let machines = MachineAgents::all(home);
     let views = machines
@@ -45,7 +45,7 @@ fn view(machine: &MachineAgents, agent: &WireAgent, clock: &Clock) -> Value {
     })
 }
 
-/// Calls whenever a machine told of its agents, or was connected or lost. Returns where the system does not tell.
+/// Calls `changed` whenever a machine reports its agents, connects or disconnects. Returns if the system cannot watch for it.
 #[cfg(target_os = "linux")]
 pub(crate) fn follow(home: &Home, changed: &dyn Fn()) {
     let Ok(directory) = ringer_platform::DirectoryChanges::begin([home.path()].into_iter()) else { return };
@@ -56,6 +56,6 @@ pub(crate) fn follow(home: &Home, changed: &dyn Fn()) {
     }
 }
 
-/// Not followed here: they are read with everything else.
+/// Not watched on this system: the agents are read together with everything else.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn follow(_home: &Home, _changed: &dyn Fn()) {}

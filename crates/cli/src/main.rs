@@ -1,4 +1,4 @@
-//! `ringer`: the notification system for coding agents. One file per command, no rules of its own.
+//! `ringer`: the notification system for coding agents. One file per command; the rules are in the libraries.
 
 #![forbid(unsafe_code)]
 #![expect(
@@ -47,7 +47,7 @@ fn main() -> ExitCode {
     commands::run(std::env::args_os())
 }
 
-/// What is built to abort when it panics exits with the code of internal errors instead, which callers know.
+/// Exits with the code of internal errors, which callers know, in builds where a panic aborts.
 fn exit_when_it_panics() {
     let before = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {

@@ -1,4 +1,4 @@
-//! What the person muted with a command, as text and without a hub.
+//! The person's mutes, as text and without a hub.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use crate::failure::{Failure, Outcome};
 use crate::output::{print_json, print_line};
 use crate::{context, guard, hub_client};
 
-/// What is muted now: what the last hub stored, and the marks that it has not read.
+/// Returns the current mutes: those that the last hub stored, with the marks that it has not read.
 pub(crate) fn stored(journal: &mut Journal) -> Result<Vec<RequestedMute>, Failure> {
     let mut hub_store = HubStore::open_to_read(&context::home()?)?;
     let mut mutes = RequestedMutes::default();
@@ -31,13 +31,12 @@ pub(crate) fn stored(journal: &mut Journal) -> Result<Vec<RequestedMute>, Failur
     Ok(mutes.holding(IdSource::now().unix_ms).cloned().collect())
 }
 
-/// As the hub shows them.
 pub(crate) fn views(mutes: &[RequestedMute]) -> Value {
     let clock = Clock::local();
     json!(mutes.iter().map(|mute| view::mute(mute, &clock)).collect::<Vec<_>>())
 }
 
-/// `ci (40m left)`: a mute as the hub shows it.
+/// Describes a mute from the hub: `ci (40m left)`.
 pub(crate) fn text(mute: &Value, now_ms: i64) -> String {
     let who = match (mute["agent"].as_str(), mute["workspace"].as_str()) {
         (Some(agent), _) => agent.to_owned(),
@@ -55,16 +54,14 @@ pub(crate) fn text(mute: &Value, now_ms: i64) -> String {
     format!("{who}{except} ({})", left.as_deref().unwrap_or("until you end it"))
 }
 
-/// The workspace of the repository around the current directory.
 pub(crate) fn here() -> String {
     let scope = context::scope(context::repository().as_ref());
     Place::own_workspace(scope.as_str()).workspace.to_string()
 }
 
-/// What a command changes.
 pub(crate) enum Change {
     Set(RequestedMute),
-    /// Ends one, or every one.
+    /// Ends one mute, or all.
     End(Option<MuteTarget>),
 }
 
@@ -103,7 +100,7 @@ impl Change {
     }
 }
 
-/// Changes what is muted, and prints what is muted afterwards. Without a hub the mark is appended to the journal, and the next hub
+/// Applies a change, and prints the mutes afterwards. Without a hub the mark is appended to the journal, and the next hub
 /// applies it.
 pub(crate) fn change(change: &Change, as_json: bool) -> Outcome {
     let (method, params) = change.request();
@@ -113,7 +110,8 @@ pub(crate) fn change(change: &Change, as_json: bool) -> Outcome {
                 hub_client::warn_if_behind(&client);
                 Some(answer)
             }
-            // The hub ended or stopped during the request. It may have done it already; the same mute twice changes nothing.
+            // The hub ended or stopped during the request. It may have applied it already; setting the same mute twice changes
+            // nothing.
             Err(HubClientError::NoHub | HubClientError::Silent(_) | HubClientError::Late { .. }) => None,
             Err(error) => return Err(hub_client::failure(error)),
         },
@@ -130,7 +128,6 @@ pub(crate) fn change(change: &Change, as_json: bool) -> Outcome {
     print(&muted, as_json)
 }
 
-/// Prints what is muted now.
 pub(crate) fn list(as_json: bool) -> Outcome {
     let muted = match context::existing_journal()? {
         Some(mut journal) => views(&stored(&mut journal)?),

@@ -1,4 +1,4 @@
-//! The notifications without a hub: what the last hub wrote down, and what has come since.
+//! The notifications without a hub: those that the last hub stored, and newer ones from the journal.
 
 use std::collections::HashMap;
 
@@ -21,7 +21,7 @@ pub(crate) struct Notifications {
     ids: ListedIds,
 }
 
-/// The ids of a list, and what is shown of them.
+/// The ids of a list, with their short forms.
 #[derive(Debug, Default)]
 pub(crate) struct ListedIds {
     numbers: HashMap<MessageId, u32>,
@@ -38,14 +38,13 @@ impl ListedIds {
         listed
     }
 
-    /// What is shown of an id; `None` if it is not on the list.
+    /// Returns the short id; `None` if the notification is not in the list.
     pub(crate) fn short_id(&self, id: &MessageId) -> Option<String> {
         self.numbers.get(id).map(|number| self.short_ids.shown(id, *number))
     }
 }
 
 impl Notifications {
-    /// Reads them.
     pub(crate) fn read(journal: &mut Journal) -> Result<Self, Failure> {
         let mut hub_store = HubStore::open_to_read(&context::home()?)?;
         let mut records = match &mut hub_store {
@@ -55,7 +54,7 @@ impl Notifications {
         for message in journal.unread_by_hub(hub_store.as_mut())? {
             match message.draft.tag {
                 Tag::Notice(_) => records.extend(Record::of(&message)),
-                // Marks that wait for a hub count already.
+                // Marks that no hub has read yet already count.
                 Tag::Mark(_) => apply_mark_message(&message, &mut records),
             }
         }
@@ -63,7 +62,7 @@ impl Notifications {
         Ok(Self { records, ids })
     }
 
-    /// As the hub shows them, newest first: those of this machine before those of others.
+    /// Returns notifications in the hub's form, newest first: those of this machine before those of others.
     pub(crate) fn newest(&self, clock: &Clock, wanted: impl Fn(&Record) -> bool, most: usize) -> Vec<Value> {
         let newest = || self.records.iter().rev().filter(|record| wanted(record));
         let local = newest().filter(|record| record.machine.is_none());
@@ -73,7 +72,7 @@ impl Notifications {
             .collect()
     }
 
-    /// Those that need the person, as the hub shows them: the most urgent first, then the oldest.
+    /// Returns the notifications that need the person, in the hub's form: the most urgent first, then the oldest.
     pub(crate) fn needing_person(&self, clock: &Clock, wanted: impl Fn(&Record) -> bool) -> Vec<Value> {
         let needing = self.records.iter().filter(|record| record.needs_person() && wanted(record));
         let mut needing: Vec<&Record> = needing.collect();
@@ -82,19 +81,18 @@ impl Notifications {
         needing.into_iter().map(view).collect()
     }
 
-    /// The digest since a moment, as the hub shows it.
+    /// Returns the digest since a moment, in the hub's form.
     pub(crate) fn digest(&self, clock: &Clock, since_ms: i64) -> Value {
         let records = self.records.iter().filter(|record| Digest::includes(record, since_ms)).collect();
         view::digest(since_ms, records, |id| self.short_id(id), clock)
     }
 
-    /// The most urgent unread one.
     pub(crate) fn most_urgent_unread(&self) -> Option<&Record> {
         Record::most_urgent_unread(self.records.iter())
     }
 
-    /// Everything that waits for an answer, on this machine and on others, oldest first. Every command that picks the only
-    /// open prompt, or lists them, asks this. Questions count until they are answered, also when they were cleared.
+    /// Returns everything that waits for an answer, on all machines, oldest first. Every command that picks the only open prompt,
+    /// or lists them, uses this. Questions count until they are answered, even if they were cleared.
     pub(crate) fn open_prompts(&self, journal: &mut Journal) -> Result<Vec<MessageId>, Failure> {
         let listed = self.records.iter().filter(|record| record.waits_for_answer());
         let mut open: Vec<MessageId> = listed.map(|record| record.id.clone()).collect();
@@ -113,22 +111,21 @@ impl Notifications {
         self.records.iter().filter(|record| record.machine.is_some()).filter(is_question)
     }
 
-    /// The notification that asks a question.
     pub(crate) fn asking(&self, question: &QuestionId) -> Option<&Record> {
         self.records.iter().find(|record| record.open_question.as_ref() == Some(question))
     }
 
-    /// The notification of a message; `None` if it is not on the list.
+    /// Returns the notification of a message; `None` if it is not in the list.
     pub(crate) fn record(&self, id: &MessageId) -> Option<&Record> {
         self.ids.numbers.get(id).and_then(|number| self.records.get(usize::try_from(*number).ok()?))
     }
 
-    /// What is shown of a message's id; `None` if it is not on the list.
+    /// Returns the short id of a message; `None` if it is not in the list.
     pub(crate) fn short_id(&self, id: &MessageId) -> Option<String> {
         self.ids.short_id(id)
     }
 
-    /// The notification that a person means. `None` if there is none.
+    /// Returns the notification that a person names. `None` if there is none.
     pub(crate) fn named(&self, text: &str, clock: &Clock) -> Result<Option<MessageId>, Failure> {
         match Named::among(text, self.records.iter().rev().map(|record| &record.id)) {
             Named::One(id) => Ok(Some(id)),
@@ -142,18 +139,18 @@ impl Notifications {
     }
 }
 
-/// Where a listed notification is from, and what it says; as they were sent.
+/// Returns the origin and the text of a listed notification, not sanitised.
 pub(crate) fn label_and_text(row: &Value) -> (String, String) {
     let text = |name: &str| row[name].as_str().unwrap_or_default().to_owned();
     match (row["label"].as_str(), row["title"].as_str()) {
-        // A title that an agent's client made repeats the label and the kind.
+        // A title from an agent's client repeats the label and the kind.
         (Some(label), _) => (label.to_owned(), text("body")),
         (None, Some(title)) if !title.is_empty() => (text("from"), format!("{title}: {}", text("body"))),
         (None, _) => (text("from"), text("body")),
     }
 }
 
-/// A text fits several notifications, of which these are the newest.
+/// Builds the failure for a text that matches several notifications; `matches` are the newest of them.
 pub(crate) fn ambiguous(what: &str, matches: &Value, clock: &Clock) -> Failure {
     let now = clock.now().wall_ms;
     let text = |row: &Value, name: &str| row[name].as_str().unwrap_or_default().to_owned();

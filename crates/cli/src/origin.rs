@@ -1,12 +1,12 @@
-//! Where this process is: its terminal, and the surface that it is on.
+//! Locates this process: its terminal and its surface.
 //!
-//! An agent's hooks have no terminal of their own; then it is that of the nearest ancestor that has one.
+//! An agent's hooks have no terminal of their own; then the nearest ancestor's terminal is used.
 
 use ringer_core::message::{MessageOrigin, TmuxSurface};
 use ringer_journal::{ControllingTerminal, ProcessStat};
 use ringer_term::Env;
 
-/// Where a message comes from. Only what costs next to nothing: this is the fast path.
+/// Returns the origin of a message. Uses only what costs next to nothing: this is the fast path.
 pub(crate) fn message_origin() -> MessageOrigin {
     let set = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     let terminal = ControllingTerminal::of("self");
@@ -18,12 +18,12 @@ pub(crate) fn message_origin() -> MessageOrigin {
     });
     let plain = terminal.as_ref().map(ControllingTerminal::surface);
     let named = set("RINGER_SURFACE");
-    // Inside tmux the ids in the environment are those of the terminal around it.
+    // Inside tmux the ids in the environment belong to the terminal around tmux.
     let surface = tmux.or_else(|| named.clone()).or(plain);
-    // Behind the PTY of `ringer run` the surface is that of the real terminal, and so is its device.
+    // Behind the PTY of `ringer run`, the surface and the device belong to the real terminal.
     let real_terminal = set("RINGER_TTY").filter(|_| named.is_some() && named == surface);
     MessageOrigin {
-        // The process that called this one: this one ends before the message is read.
+        // The parent process, because this process ends before the message is read.
         pid: rustix::process::getppid().map(|pid| pid.as_raw_nonzero().get().cast_unsigned()),
         tty: real_terminal.or(terminal.map(|terminal| terminal.tty)).or_else(standard_stream),
         cwd: std::env::current_dir().ok().map(|path| path.to_string_lossy().into_owned()),
@@ -35,17 +35,17 @@ pub(crate) fn message_origin() -> MessageOrigin {
     }
 }
 
-/// The surface of the terminal itself, whatever the environment says, and the process that started its session's leader.
+/// Returns the surface of the terminal itself, whatever the environment says, and the parent of the session leader.
 pub(crate) fn plain_surface() -> Option<(String, u32)> {
     ControllingTerminal::of("self").map(|terminal| (terminal.surface(), terminal.leader_parent))
 }
 
-/// The variables that tell whether this process is in a tmux pane.
+/// The variables that show whether this process is in a tmux pane.
 fn tmux_variables() -> impl Iterator<Item = (&'static str, String)> {
     ["TMUX", "TERM"].into_iter().filter_map(|name| Some((name, std::env::var(name).ok()?)))
 }
 
-/// The environment of this process for the terminal that it runs in: variables of tmux may be inherited from elsewhere.
+/// Corrects the environment for the terminal of this process: variables of tmux may be inherited from elsewhere.
 pub(crate) fn environment(variables: Env) -> Env {
     with_session_leader(variables, ControllingTerminal::of("self").as_ref())
 }
@@ -57,13 +57,13 @@ fn with_session_leader(variables: Env, terminal: Option<&ControllingTerminal>) -
     }
 }
 
-/// The process that started this one, and when it was started.
+/// Returns the parent process and its start time.
 pub(crate) fn parent() -> Option<(u32, u64)> {
     let pid = rustix::process::getppid()?.as_raw_nonzero().get().cast_unsigned();
     Some((pid, ProcessStat::of(pid)?.started))
 }
 
-/// The terminal of whichever standard stream is one.
+/// Returns the terminal of the first standard stream that is one.
 #[cfg(target_os = "macos")]
 fn standard_stream() -> Option<String> {
     use rustix::termios::ttyname;
@@ -73,7 +73,7 @@ fn standard_stream() -> Option<String> {
     name.ok()?.into_string().ok()
 }
 
-/// The terminal of whichever standard stream is one.
+/// Returns the terminal of the first standard stream that is one.
 #[cfg(not(target_os = "macos"))]
 fn standard_stream() -> Option<String> {
     (0..3).find_map(|fd| {

@@ -1,4 +1,4 @@
-//! What the commands of panes share: where the server is, how it is started, and what it is told.
+//! Shared by the commands of panes: finding and starting the server, and its requests.
 
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
@@ -24,16 +24,16 @@ use crate::failure::{Exit, Failure};
 use crate::output::has_unicode;
 use crate::{context, guard, hub_client, origin};
 
-/// How long the server or the keeper may take to start.
+/// Time limit for the server or the keeper to start.
 const START_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long the home may take to be opened: one on a network share whose server has gone takes for ever. Shorter than the time to start,
-/// so that a server or a keeper can say why it does not.
+/// Time limit for opening the home: a network share whose server has gone hangs for ever. Shorter than the start timeout, so that
+/// a server or a keeper can report the reason.
 const HOME_TIMEOUT: Duration = Duration::from_secs(5);
-/// The arguments with which this program is the server or the keeper.
+/// The arguments that make this program the server or the keeper.
 const SERVER: [&str; 2] = ["panes", "serve"];
 const KEEPER: [&str; 2] = ["panes", "keep"];
 
-/// What a client of panes needs of this program.
+/// Starts the server for a client of panes.
 pub(crate) struct ThisProgram;
 
 impl Surroundings for ThisProgram {
@@ -57,12 +57,12 @@ fn start(arguments: &[&str]) -> Result<(), String> {
     })
 }
 
-/// The sockets and files of this home.
+/// Returns the sockets and files of this home.
 pub(crate) fn places() -> Result<Places, Failure> {
     let home = context::home()?;
     let path = home.path().to_owned();
     let (found, finds) = sync_channel(1);
-    // If it hangs, it ends with the process.
+    // A thread that hangs ends with the process.
     thread::spawn(move || found.send(open_places(&home)));
     finds.recv_timeout(HOME_TIMEOUT).unwrap_or_else(|_| {
         let what = format!("the state directory {} does not answer", path.display());
@@ -71,21 +71,21 @@ pub(crate) fn places() -> Result<Places, Failure> {
 }
 
 fn open_places(home: &Home) -> Result<Places, Failure> {
-    // The session is kept there.
+    // The journal holds the session.
     let opened = Journal::open(home);
     let places = Places::of(home).map_err(|error| {
         Failure::new(Exit::CannotCreate, "there is no safe directory for the sockets of panes").because(error)
     });
     match opened {
         Ok(journal) => context::warn_if_repaired(&journal),
-        // What runs in panes can be reached on a disk that is read-only or failing, too.
+        // Programs in panes remain reachable on a disk that is read-only or failing.
         Err(error) if error.may_pass() && places.as_ref().is_ok_and(Places::has_programs) => {}
         Err(error) => return Err(error.into()),
     }
     places
 }
 
-/// What a client tells of its terminal and its surroundings.
+/// The client's description of its terminal and its environment.
 pub(crate) fn settings() -> ClientSettings {
     let theme = user_settings().theme;
     let set = |name: &str| variable(name).is_some_and(|value| !value.is_empty());
@@ -111,13 +111,13 @@ pub(crate) fn settings() -> ClientSettings {
     }
 }
 
-/// The directory of this process. One whose name is not UTF-8 cannot be told to the server.
+/// Returns the current directory. One whose name is not UTF-8 cannot be sent to the server.
 fn current_directory() -> PathBuf {
     std::env::current_dir().ok().filter(|path| path.to_str().is_some()).unwrap_or_else(|| "/".into())
 }
 
-/// The surface of the pane in which this process runs, if it does. Its terminal decides that: a terminal that was started in a pane, as
-/// by tmux, has the pane's environment, and `su -` or `env -i` in a pane have it no longer.
+/// Returns the surface of the pane in which this process runs. The terminal decides: a terminal that was started in a pane, as by
+/// tmux, inherits the pane's environment, and `su -` or `env -i` in a pane lose it.
 pub(crate) fn own_surface() -> Option<String> {
     let named = || {
         let surface = variable("RINGER_SURFACE")?.into_string().ok()?;
@@ -129,45 +129,44 @@ pub(crate) fn own_surface() -> Option<String> {
     panes.into_iter().find(is_own).map(|pane| pane.surface)
 }
 
-/// The surface of the terminal of a window. It is no pane: the environment that says so is that of another terminal.
+/// Returns the surface of a window's terminal. A pane in the environment is ignored, because it belongs to another terminal.
 fn window_surface() -> Option<String> {
     let surface = origin::message_origin().surface.filter(|surface| !surface.starts_with(PANE_PREFIX));
     surface.or_else(|| origin::plain_surface().map(|(surface, _)| surface))
 }
 
-/// Whether this process has a terminal to show panes in.
+/// Returns true if this process has a terminal that can show panes.
 pub(crate) fn has_terminal() -> bool {
     let is_dumb = variable("TERM").is_none_or(|term| term == "dumb");
     !is_dumb && io::stdin().is_terminal() && io::stdout().is_terminal()
 }
 
-/// Whether a person typed this command, as far as can be told: it has a terminal, and no agent has called it. Some agents
-/// run commands in a terminal.
+/// Returns true if a person typed this command, as far as can be determined: it has a terminal, and no agent has called it. Some
+/// agents run commands in a terminal.
 pub(crate) fn is_called_by_person() -> Result<bool, Failure> {
     if !has_terminal() {
         return Ok(false);
     }
-    // Fails if the home hangs, where the journal would be waited for.
+    // Fails if the home hangs, where opening the journal would block.
     places()?;
     Ok(!guard::is_agent(&mut context::journal_to_read()?)?)
 }
 
-/// Shows panes until the person leaves.
 pub(crate) fn attach() -> Result<Option<String>, Failure> {
     ringer_workspace::attach(&places()?, &settings(), &ThisProgram).map_err(failure)
 }
 
-/// Asks the server for something, and starts one if there is none.
+/// Sends a request to the server, and starts one if there is none.
 pub(crate) fn request(request: &Request) -> Result<Answer, Failure> {
     ringer_workspace::request(&places()?, &settings(), request, Some(&ThisProgram)).map_err(failure)
 }
 
-/// Asks the server for something, if there are panes.
+/// Sends a request to the server, if there are panes.
 pub(crate) fn request_running(request: &Request) -> Result<Answer, Failure> {
     ask_running(request).map_err(failure)?
 }
 
-/// A server that was killed is started again if its programs still run.
+/// Starts a killed server again if its programs still run.
 fn ask_running(request: &Request) -> Result<Result<Answer, Failure>, ClientError> {
     let places = match places() {
         Ok(places) => places,
@@ -177,7 +176,7 @@ fn ask_running(request: &Request) -> Result<Result<Answer, Failure>, ClientError
     ringer_workspace::request(&places, &settings(), request, program).map(Ok)
 }
 
-/// All panes; none if no server runs.
+/// Returns all panes; none if no server runs.
 pub(crate) fn list() -> Result<Vec<PaneListed>, Failure> {
     match ask_running(&Request::List) {
         Ok(answer) => match answer? {
@@ -189,7 +188,7 @@ pub(crate) fn list() -> Result<Vec<PaneListed>, Failure> {
     }
 }
 
-/// The windows that show panes, if there are panes. Starts no server, and makes nothing where there never were any.
+/// Returns the windows that show panes. Starts no server, and creates nothing if there never were panes.
 pub(crate) fn windows() -> Option<PaneWindows> {
     if !Places::has_session(&context::home().ok()?) {
         return None;
@@ -200,7 +199,7 @@ pub(crate) fn windows() -> Option<PaneWindows> {
     }
 }
 
-/// How many panes are open. Makes nothing where there never was one.
+/// Returns the number of open panes. Creates nothing if there never were any.
 pub(crate) fn open_count() -> usize {
     let had_panes = context::home().is_ok_and(|home| Places::has_session(&home));
     if had_panes { list().map_or(0, |panes| panes.len()) } else { 0 }
@@ -222,7 +221,6 @@ fn failure(error: ClientError) -> Failure {
     }
 }
 
-/// How the server runs in this process.
 pub(crate) fn server_options() -> Result<ServerOptions, Failure> {
     let home = context::home()?;
     let backend: Arc<dyn Backend> = Arc::new(UiBackend::default());
@@ -231,9 +229,9 @@ pub(crate) fn server_options() -> Result<ServerOptions, Failure> {
         load_keys: Box::new(|| PaneKeys::with(&user_settings().keys).0),
         backend,
         connect: Box::new(hub_client::quietly),
-        // Programs in panes get the keeper's limit.
+        // Programs in panes inherit the keeper's limit of open files.
         start_keeper: Box::new(|| with_first_open_files(0, || start(&KEEPER)).map_err(io::Error::other)),
-        // Where the hub will be, if none runs yet.
+        // The future socket, if no hub runs yet.
         hub_socket: HubAddress::read(&home)
             .map(|hub| hub.socket)
             .or_else(|| socket_path(&home, home.runtime()).ok()),

@@ -1,4 +1,4 @@
-//! Where notifications happened, in words.
+//! Describes where notifications happened.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -11,21 +11,19 @@ use tokio::runtime;
 
 use crate::{context, hub_client};
 
-/// How long tmux may take to say where panes are. It answers within milliseconds; a server that hangs must not hold a
-/// list up.
+/// Time limit for tmux. It answers within milliseconds; a server that hangs must not delay a list.
 const TMUX_DEADLINE: Duration = Duration::from_millis(300);
 
-/// Where the panes in a list are now.
+/// The current places of the panes in a list.
 #[derive(Debug, Default)]
 pub(crate) struct Places {
-    /// The windows of tmux.
     windows: HashMap<TmuxPane, String>,
-    /// Ringer's own panes, with workspace and name or number. One that is closed is not among them.
+    /// Ringer's own panes, with workspace and name or number. Closed panes are absent.
     own_panes: HashMap<String, String>,
 }
 
 impl Places {
-    /// For the notifications of a list, as the hub shows them. Asks the tmux servers that occur in it, and the hub, if it runs, for
+    /// Looks up the panes in the hub's list of notifications. Asks the tmux servers that occur in it, and a running hub for
     /// Ringer's own panes.
     pub(crate) fn of<'a>(rows: impl Iterator<Item = &'a Value>) -> Self {
         let surfaces: HashSet<SurfaceId> =
@@ -35,7 +33,7 @@ impl Places {
         Self { windows: windows(panes), own_panes }
     }
 
-    /// A surface in words: `tmux main:3`, `tmux %3` where the window is not known, `pts/4`, `api · tests`.
+    /// Describes a surface: `tmux main:3`, `tmux %3` if the window is unknown, `pts/4`, `api · tests`.
     pub(crate) fn name(&self, surface: &str) -> String {
         let words = match surface.split_once(':') {
             Some(("tmux", rest)) => {
@@ -50,7 +48,7 @@ impl Places {
             Some(("pane", id)) => {
                 self.own_panes.get(surface).map_or_else(|| format!("pane {id}"), String::clone)
             }
-            // A surface of another machine: which of its windows it is in is not known here.
+            // On another machine the window is unknown.
             Some(("machine", rest)) => match rest.split_once(':') {
                 Some((machine, there)) => format!("{machine} · {}", Self::default().name(there)),
                 None => rest.to_owned(),
@@ -65,7 +63,7 @@ fn pane(surface: &str) -> Option<TmuxPane> {
     TmuxPane::of(&SurfaceId::new(surface))
 }
 
-/// The windows of tmux in which panes are.
+/// Returns the tmux windows of panes.
 fn windows(panes: Vec<TmuxPane>) -> HashMap<TmuxPane, String> {
     if panes.is_empty() {
         return HashMap::new();
@@ -74,12 +72,12 @@ fn windows(panes: Vec<TmuxPane>) -> HashMap<TmuxPane, String> {
         return HashMap::new();
     };
     let windows = runtime.block_on(TmuxPane::windows(panes, TMUX_DEADLINE));
-    // A thread that starts tmux from a disk that hangs is not waited for.
+    // Does not wait for a thread that starts tmux from a disk that hangs.
     runtime.shutdown_background();
     windows
 }
 
-/// Where each of Ringer's own panes is, as the hub knows it. None if no hub runs.
+/// Returns the places of Ringer's own panes, from the hub. None if no hub runs.
 fn own_panes() -> HashMap<String, String> {
     let Ok(home) = context::home() else { return HashMap::new() };
     let listed = hub_client::call_running(&home, "surface.list", &Value::Null).unwrap_or_default();

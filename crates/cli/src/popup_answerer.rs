@@ -1,4 +1,4 @@
-//! Gives the answers of popups and of chats to the agents that ask, for the hub.
+//! Passes answers from popups and chats to the agents that ask, for the hub.
 
 use ringer_agents::answering::{AnswerResult, give_answer};
 use ringer_core::Sender;
@@ -17,7 +17,7 @@ use crate::commands::answer::answer_of_popup;
 
 const NO_JOURNAL: &str = "there is no journal any more";
 
-/// Gives answers in the name of the person: only they can press a button of a popup.
+/// Answers as the person: only they can press a button of a popup.
 pub(crate) struct PopupAnswerer {
     home: Home,
 }
@@ -51,7 +51,7 @@ impl Answerer for PopupAnswerer {
     }
 }
 
-/// Gives the answer of a sender of an MCP channel: one whom the person has let write, over a server that may answer.
+/// Passes on the answer of an MCP channel's sender whom the person has allowed to write, over a server that may answer.
 pub(crate) fn answer_of_channel(
     home: &Home,
     key: &str,
@@ -109,7 +109,7 @@ fn answer_question(
     }
 }
 
-/// Why an agent has not taken an answer.
+/// Explains why an agent has not taken an answer.
 pub(crate) fn not_taken(result: &AnswerResult) -> String {
     match result {
         AnswerResult::NotConfirmed => "sent, not confirmed: the agent has not gone on within 2 s".to_owned(),
@@ -121,7 +121,7 @@ pub(crate) fn not_taken(result: &AnswerResult) -> String {
     }
 }
 
-/// The person as they are called in output.
+/// Names a sender; the person is `you`.
 fn person(sender: &Sender) -> String {
     if *sender == Sender::person() { "you".to_owned() } else { sanitise_line(sender.as_str()) }
 }

@@ -1,9 +1,9 @@
-//! Asking this terminal which program it is, once; see [`ringer_term::probe`]. The answer is kept in the home, for the next
-//! command here and for the hub.
+//! Queries this terminal for its program, once; see [`ringer_term::probe`]. The home keeps the reply, for the next command here
+//! and for the hub.
 //!
-//! The answer arrives as input, so it is asked only where nothing else can be meant by that: the process is in the
-//! foreground, its input and its output are the terminal, and nothing has been typed. What is typed in the moment until the
-//! answer is there is lost; nothing that a program may do can put it back.
+//! The reply arrives as input, so the query is sent only if that cannot be confused with anything else: the process is in the
+//! foreground, its input and its output are the terminal, and nothing has been typed. What is typed before the reply arrives is
+//! lost; a program has no way to put it back.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, IsTerminal, Read};
@@ -23,23 +23,23 @@ use rustix::termios::{
 use crate::terminal::{detect_by_environment, random_id, write_before};
 use crate::{context, origin};
 
-/// How long an answer is waited for. Terminals answer within milliseconds, those at the end of a slow SSH connection within
-/// a second; one that came later would be taken for input by the shell.
+/// Time limit for the reply. Terminals reply within milliseconds, those at the end of a slow SSH connection within a second.
+/// The shell would take a later reply for input.
 const ANSWER_DEADLINE: Duration = Duration::from_secs(1);
-/// What the keys send that end, quit or stop a program, and the signals for that.
+/// The keys that interrupt, quit or suspend a program, with their signals.
 const SIGNAL_KEYS: [(u8, Signal); 3] = [(0x03, Signal::INT), (0x1c, Signal::QUIT), (0x1a, Signal::TSTP)];
 
-/// Detects the terminal, and asks it for its version if that may be done: for commands that write to it.
+/// Detects the terminal, and queries its version if that is safe: for commands that write to it.
 pub(crate) fn detect_and_ask() -> Detection {
     with_answer(detect_by_environment())
 }
 
-/// Detects the terminal, with what it said of itself when it was asked.
+/// Detects the terminal, with its stored reply to an earlier query.
 pub(crate) fn detect_here() -> Detection {
     with_stored_answer(detect_by_environment())
 }
 
-/// The detection, corrected by what this terminal said when it was asked.
+/// Corrects the detection by the terminal's stored reply.
 fn with_stored_answer(detection: Detection) -> Detection {
     match stored_answer(&detection) {
         Some(known) => known.correct(detection),
@@ -47,7 +47,7 @@ fn with_stored_answer(detection: Detection) -> Detection {
     }
 }
 
-/// The same, and asks the terminal if that was never done and may be done now.
+/// The same, but queries the terminal if that was never done and is safe now.
 fn with_answer(detection: Detection) -> Detection {
     if !is_worth_asking(&detection) || stored_answer(&detection).is_some() {
         return with_stored_answer(detection);
@@ -57,13 +57,13 @@ fn with_answer(detection: Detection) -> Detection {
     };
     let Ok(Some(probe)) = ask(&detection) else { return detection };
     let known = ProbedTerminal::new(&surface, &term(), &probe);
-    // If that cannot be written, the terminal is asked again.
+    // If this cannot be written, the terminal is queried again next time.
     let _ = known.keep(&home, Some(parent));
     known.correct(detection)
 }
 
 fn stored_answer(detection: &Detection) -> Option<ProbedTerminal> {
-    // Inside a multiplexer the terminal around it counts, and tmux names that one.
+    // Inside a multiplexer the terminal around it matters, and tmux names that one.
     if !detection.multiplexers.is_empty() {
         return None;
     }
@@ -75,8 +75,8 @@ fn term() -> String {
     std::env::var("TERM").unwrap_or_default()
 }
 
-/// Whether an answer would change anything, and the terminal is one that answers: the Linux console and `dumb` ones print the
-/// question.
+/// Returns true if a reply could change the result and the terminal replies at all: the Linux console and `dumb` terminals print
+/// the query.
 fn is_worth_asking(detection: &Detection) -> bool {
     use TerminalProgram::{Foot, Ghostty, Iterm2, Kitty, Konsole, Unknown, Vte};
     let identity = &detection.identity;
@@ -88,7 +88,7 @@ fn is_worth_asking(detection: &Detection) -> bool {
         && !["", "dumb", "linux"].contains(&term().as_str())
 }
 
-/// Asks. `None` where that cannot be done without harm.
+/// Queries the terminal. Returns `None` if that is not safe.
 fn ask(detection: &Detection) -> io::Result<Option<Probe>> {
     if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
         return Ok(None);
@@ -121,7 +121,7 @@ fn ask(detection: &Detection) -> io::Result<Option<Probe>> {
     Ok(Some(probe))
 }
 
-/// Reads until the answer is there or the time is over. Gives the signal that was typed meanwhile, if one was.
+/// Reads until the reply is complete or the deadline passes. Returns the signal of a key that was typed meanwhile.
 fn read_answer(mut terminal: &File, probe: &mut Probe, deadline: Instant) -> io::Result<Option<Signal>> {
     let mut bytes = [0; 1024];
     loop {
@@ -135,7 +135,7 @@ fn read_answer(mut terminal: &File, probe: &mut Probe, deadline: Instant) -> io:
             Err(error) if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::WouldBlock) => continue,
             Err(error) => return Err(error),
         };
-        // No answer holds such a byte.
+        // A reply never contains such a byte.
         let key = |byte: &u8| SIGNAL_KEYS.iter().find(|(key, _)| key == byte);
         if let Some((_, signal)) = bytes[..read].iter().find_map(key) {
             return Ok(Some(*signal));

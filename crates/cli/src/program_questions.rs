@@ -1,4 +1,4 @@
-//! Questions of programs in panes: the buttons of a notification are the options.
+//! Questions of programs in panes: the buttons of a notification become the options.
 
 use std::os::fd::BorrowedFd;
 
@@ -11,10 +11,10 @@ use crate::commands::ask::{Asker, SentQuestion, store};
 use crate::context;
 use crate::failure::Failure;
 
-/// The category of these questions. The next server of panes finds by it what a killed one left open.
+/// The category of these questions, by which the next server of panes finds those that a killed one left open.
 const CATEGORY: &str = "program_buttons";
 
-/// Asks as `ringer ask --wait` in the pane would, and closes the question when `stop` is hung up.
+/// Asks like `ringer ask --wait` in the pane, and closes the question on a hangup of `stop`.
 pub(crate) fn ask(
     question: &ProgramQuestion,
     asked: &mut dyn FnMut(),
@@ -52,7 +52,7 @@ fn send(question: &ProgramQuestion) -> Result<SentQuestion, Failure> {
 fn close(journal: &mut Journal, id: &QuestionId) -> ProgramAnswer {
     match journal.answer(id, None, &Sender::system(), &IdSource::now()) {
         Err(Error::Answered { answer, .. }) => chosen(answer),
-        // If it cannot be written, the next server closes it.
+        // If this cannot be written, the next server closes it.
         Ok(_) | Err(_) => ProgramAnswer::Closed,
     }
 }
@@ -61,7 +61,6 @@ fn chosen(answer: Option<String>) -> ProgramAnswer {
     answer.map_or(ProgramAnswer::Closed, ProgramAnswer::Chosen)
 }
 
-/// Closes all that are open.
 pub(crate) fn close_all() -> Result<(), Failure> {
     let Some(mut journal) = Journal::open_existing(&context::home()?)? else { return Ok(()) };
     for id in journal.open_questions_of_category(CATEGORY)? {

@@ -1,21 +1,19 @@
-//! What was damaged and repaired, for `ringer status` and `ringer doctor`.
+//! Repaired damage, for `ringer status` and `ringer doctor`.
 
 use ringer_hub::Clock;
 use ringer_journal::{Damage, Error, HubStore, Journal, RepairRecord};
 use serde::Serialize;
 
-/// Damage that was repaired. It is listed until its damaged copy is removed; rows, until they are pruned.
+/// Repaired damage. A damaged file is listed until its copy is removed; damaged rows until they are pruned.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct RepairView {
-    /// The file that was damaged.
     pub(crate) file: &'static str,
-    /// When that was found.
+    /// When the damage was found.
     pub(crate) ts: String,
-    /// Where the damaged copy is; `None` where rows were damaged and not the file.
+    /// The path of the damaged copy; `None` if only rows were damaged.
     pub(crate) aside: Option<String>,
-    /// How many messages or notifications were kept; of damaged rows, how many there were.
+    /// The number of messages or notifications that were kept; for damaged rows, the number of these rows.
     pub(crate) count: usize,
-    /// The same for people.
     #[serde(skip)]
     pub(crate) words: String,
 }

@@ -1,4 +1,4 @@
-//! `notify`, `ask` and `listen` of a process in an agent's sandbox: they leave claims in the drop box and read the outbox.
+//! `notify`, `ask` and `listen` in an agent's sandbox: they leave claims in the drop box and read the outbox.
 
 use std::io::{self, ErrorKind};
 use std::time::{Duration, Instant};
@@ -13,20 +13,20 @@ use ringer_journal::{Consumer, IdSource};
 use crate::context;
 use crate::failure::{Exit, Failure};
 
-/// How long a hub may take to apply a claim before a command that does not wait says that none does.
+/// How long a command that does not wait gives a hub to apply a claim before it reports that none does.
 const HUB_WITHIN: Duration = Duration::from_secs(2);
-/// How often a listener that waits asks again: the hub removes the file of one that has not asked in a day.
+/// How often a waiting listener renews its request: the hub deletes the file of a listener after a day without one.
 const ASK_AGAIN_AFTER: Duration = Duration::from_hours(6);
 
-/// What a command says once its message is in the drop box.
+/// The message of a command after it has queued a message in the drop box.
 pub(crate) const QUEUED: &str = "queued: the hub shows it as from an unverified process in this directory";
 
-/// The drop box, if it is the only way.
+/// Returns the drop box if this process can reach Ringer only through it.
 pub(crate) fn drop_box() -> Result<Option<DropBox>, Failure> {
     Ok(DropBox::if_sandboxed(&context::home()?))
 }
 
-/// Leaves a claim. `None` if the sandbox forbids even that.
+/// Leaves a claim in the drop box. Returns `None` if the sandbox forbids even that.
 pub(crate) fn leave(drop_box: &DropBox, request: ClaimRequest) -> Result<Option<Claim>, Failure> {
     let directory = std::env::current_dir().unwrap_or_default().to_string_lossy().into_owned();
     let scope = context::scope(context::repository().as_ref());
@@ -62,7 +62,7 @@ fn cannot_leave(drop_box: &DropBox, error: io::Error) -> Failure {
     }
 }
 
-/// Waits for the answer to a question. `None` when the deadline passed or the parent process has ended.
+/// Waits for the answer to a question. Returns `None` if the deadline passes or the parent process ends.
 pub(crate) fn wait_for_answer(
     drop_box: &DropBox,
     id: &QuestionId,
@@ -94,12 +94,12 @@ pub(crate) struct SandboxListener {
     claim: Claim,
     begun: Instant,
     asked: Instant,
-    /// Messages up to now are skipped, once the hub has said which these are.
+    /// Messages up to now are skipped, once the hub has reported which these are.
     skips: bool,
 }
 
 impl SandboxListener {
-    /// Asks the hub for the messages. `None` if the sandbox forbids even that.
+    /// Asks the hub for the messages. Returns `None` if the sandbox forbids even that.
     pub(crate) fn begin(
         drop_box: DropBox,
         consumer: Consumer,
@@ -119,8 +119,8 @@ impl SandboxListener {
         Ok(listener)
     }
 
-    /// Waits for messages and passes at most `most` on. `consume` returns how many it has printed. Returns false if none came before
-    /// the deadline or the parent ended.
+    /// Waits for messages and passes on at most `most`. `consume` returns how many it has printed. Returns false if none arrived
+    /// before the deadline or the end of the parent.
     pub(crate) fn next(
         &mut self,
         deadline: Option<Instant>,
@@ -138,7 +138,7 @@ impl SandboxListener {
                 }
                 return Ok(true);
             }
-            // A hub is given a moment, also by a listener that does not wait.
+            // The hub always gets a moment, even from a listener that does not wait.
             let until = deadline
                 .map(|deadline| if is_applied { deadline } else { deadline.max(self.begun + HUB_WITHIN) });
             match self.watch.wait(until).map_err(cannot_watch)? {
@@ -150,7 +150,7 @@ impl SandboxListener {
         }
     }
 
-    /// The messages that this listener has not read, as far as the hub has written them.
+    /// Returns the messages that this listener has not read, as far as the hub has written them.
     fn unread(&mut self, is_applied: bool) -> Result<Vec<Message>, Failure> {
         if self.skips && !is_applied {
             return Ok(Vec::new());
@@ -161,7 +161,7 @@ impl SandboxListener {
             self.set_position(file.newest.max(last))?;
             return Ok(Vec::new());
         }
-        // A journal that was replaced begins to count again.
+        // A replaced journal starts counting from the beginning.
         let position =
             Some(self.drop_box.position(&self.consumer)).filter(|position| *position <= file.newest);
         let now = IdSource::now().unix_ms;
@@ -202,7 +202,7 @@ fn no_hub() -> Failure {
         .hint("ringer hub start   # outside the sandbox")
 }
 
-/// Returns the answer that a closed question has.
+/// Returns the answer of a closed question.
 pub(crate) fn answer_of(state: QuestionState) -> Option<String> {
     match state {
         QuestionState::Answered(answer) => Some(answer),

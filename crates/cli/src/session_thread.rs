@@ -1,4 +1,4 @@
-//! Looks several times a second at what clients write about the sessions of agents in a turn, for the hub.
+//! Checks several times a second what clients write about the sessions of working agents, for the hub.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,10 +15,10 @@ use ringer_platform::path_variable;
 
 use crate::client_setup::client_paths;
 
-/// How often sessions are looked at: an agent that was interrupted is idle within a second.
+/// The interval between checks: an agent that was interrupted becomes idle within a second.
 const EVERY: Duration = Duration::from_millis(200);
 
-/// How long after the journal could not be written the next try is.
+/// The delay before the next try if the journal could not be written.
 #[cfg(target_os = "linux")]
 const UNTOLD_AGAIN: Duration = Duration::from_secs(1);
 
@@ -58,10 +58,9 @@ fn run(home: Home, log: &Log, changed: &Receiver<Agent>) {
     }
 }
 
-/// The sessions without hooks. They are looked at when their files change, whatever their agents do.
+/// The sessions without hooks. They are checked when their files change, whatever their agents do.
 struct Unhooked {
     sessions: Arc<Mutex<UnhookedSessions>>,
-    /// Follows the files.
     #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "only Linux tells of changes"))]
     follower: Option<thread::JoinHandle<()>>,
 }
@@ -93,7 +92,7 @@ impl Unhooked {
         result
     }
 
-    /// Where the system tells of changes. Elsewhere files are looked at when their agents change.
+    /// Follows the files on systems that report changes. Elsewhere files are checked when their agents change.
     #[cfg(target_os = "linux")]
     fn follow(&mut self) {
         use std::path::PathBuf;
@@ -120,7 +119,7 @@ impl Unhooked {
                 (false, _) => return,
                 (true, true) if changes.wait().is_err() => return,
                 (true, true) => {}
-                // The file of a dialog does not change until it is answered.
+                // The file does not change while a dialog is open, so nothing else would trigger a retry.
                 (true, false) => thread::sleep(UNTOLD_AGAIN),
             }
         };
@@ -132,16 +131,16 @@ impl Unhooked {
     fn follow(&mut self) {}
 }
 
-/// Agents that may be queued; more than run on one machine.
+/// The most agents in the queue; more than run on one machine.
 const MAX_WAITING: usize = 256;
 
-/// Hands the thread every agent that changed, or that a message waits for.
+/// Passes the thread every agent that changed, or for which a message waits.
 pub(crate) struct AgentThread {
     agents: SyncSender<Agent>,
 }
 
 impl AgentThread {
-    /// Starts the thread. It ends with the hub. A hub without it is worse, and works.
+    /// Starts the thread. It ends with the hub. A hub also works without it, though less well.
     pub(crate) fn start(name: &str, run: impl FnOnce(&Receiver<Agent>) + Send + 'static) -> Self {
         let (agents, waiting) = sync_channel(MAX_WAITING);
         let _ = thread::Builder::new().name(name.to_owned()).spawn(move || run(&waiting));

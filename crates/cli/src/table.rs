@@ -1,7 +1,7 @@
-//! Notifications as a table that fits its terminal.
+//! Formats notifications as a table that fits its terminal.
 //!
-//! Widths are counted in columns of the terminal. Where a row does not fit, its parts give way in this order: where it
-//! happened, the detail, the label.
+//! Widths are counted in terminal columns. If a row does not fit, its parts shrink in this order: the place, the detail, the
+//! label.
 
 use std::io::{self, IsTerminal};
 
@@ -17,26 +17,23 @@ use unicode_width::UnicodeWidthStr;
 use crate::notifications::label_and_text;
 use crate::places::Places;
 
-/// Columns of an output that is no terminal and does not say how wide it is.
+/// Width of output that is not a terminal and has no `COLUMNS`.
 const DEFAULT_WIDTH: usize = 100;
-/// Columns of a table that a program reads.
+/// Width of a table for a program.
 const PROGRAM_WIDTH: usize = 240;
-/// The narrowest table. In a narrower terminal its lines wrap.
+/// Minimum width. In a narrower terminal the lines wrap.
 const MIN_WIDTH: usize = 40;
-/// The widest label and the widest place.
 const MAX_LABEL: usize = 24;
 const MAX_PLACE: usize = 20;
-/// Columns that the detail gets before the place is shown.
+/// The detail gets these columns before the place is shown.
 const DETAIL_BEFORE_PLACE: usize = 24;
-/// Columns that the detail gets before the label is cut.
+/// The detail gets these columns before the label is cut.
 const DETAIL_BEFORE_LABEL: usize = 16;
 const MIN_LABEL: usize = 8;
-/// What stands for the kind of a question that has its answer.
+/// Replaces the kind of a question that has been answered.
 pub(crate) const ANSWERED: &str = "answered";
-/// Between two columns.
 const GAP: &str = "  ";
 
-/// How a table is drawn.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Style {
     width: usize,
@@ -44,7 +41,7 @@ pub(crate) struct Style {
 }
 
 impl Style {
-    /// For standard output: its width, and colours on a terminal unless `NO_COLOR` is set.
+    /// Returns the style for standard output: its width, and colours on a terminal unless `NO_COLOR` is set.
     pub(crate) fn of_stdout() -> Self {
         let is_terminal = io::stdout().is_terminal();
         let measured = tcgetwinsize(io::stdout()).ok().map(|size| usize::from(size.ws_col));
@@ -59,12 +56,11 @@ impl Style {
 }
 
 impl Style {
-    /// For a program that reads the text: without colours, and wide enough that little is cut.
+    /// Returns the style for a program that reads the text: without colours, and wide enough that little is cut.
     pub(crate) fn for_programs() -> Self {
         Self { width: PROGRAM_WIDTH, colour: false }
     }
 
-    /// Columns of a line.
     pub(crate) fn width(self) -> usize {
         self.width
     }
@@ -83,7 +79,7 @@ pub(crate) struct Row {
 }
 
 impl Row {
-    /// Notifications as the hub shows them.
+    /// Converts notifications from the hub's form.
     pub(crate) fn all(rows: &[Value]) -> Vec<Self> {
         let (clock, now_ms) = (Clock::local(), IdSource::now().unix_ms);
         let places = Places::of(rows.iter());
@@ -111,7 +107,7 @@ impl Row {
         }
     }
 
-    /// A command, and a question with its answer, are told by their beginning and end, any other text by its beginning.
+    /// Cuts a command, and a question with its answer, in the middle; any other text at the end.
     fn detail(&self, width: usize) -> String {
         match self.kind.as_str() {
             "permission" | ANSWERED => cut_middle(&self.detail, width),
@@ -120,7 +116,7 @@ impl Row {
     }
 }
 
-/// The table, a line for each row. Unread rows have a mark if there is a column for it.
+/// Formats a line for each row. With `marks`, unread rows are marked.
 pub(crate) fn format_rows(rows: &[Row], marks: bool, style: Style) -> String {
     let widest = |column: fn(&Row) -> &str, most: usize| {
         rows.iter().map(|row| column(row).width()).max().unwrap_or(0).min(most)
@@ -131,7 +127,7 @@ pub(crate) fn format_rows(rows: &[Row], marks: bool, style: Style) -> String {
     let mut label = widest(|row| &row.label, MAX_LABEL);
     let mut place = widest(|row| &row.place, MAX_PLACE);
     let gaps = |columns: usize| columns * GAP.len();
-    // The mark, or a space before the id.
+    // Two columns for the mark, or one space before the id.
     let mark = if marks { 2 } else { 1 };
     let fixed = mark + id + kind + age + gaps(4);
     let rest = |label: usize, place: usize| {
@@ -163,7 +159,7 @@ pub(crate) fn format_rows(rows: &[Row], marks: bool, style: Style) -> String {
         );
         if place > 0 {
             line += GAP;
-            // The window's number is at the end.
+            // Cut in the middle, because the window's number is at the end.
             line += &cut_middle(&row.place, place);
         }
         let line = line.trim_end();
@@ -186,7 +182,7 @@ impl Style {
     }
 
     fn bold(self, line: &str) -> String {
-        // A colour in the line ends all attributes, so the rest of the line begins them again.
+        // A colour in the line resets all attributes, so bold starts again after it.
         if self.colour {
             format!("\x1b[1m{}\x1b[0m", line.replace("\x1b[0m", "\x1b[0;1m"))
         } else {

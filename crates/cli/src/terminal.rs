@@ -1,4 +1,4 @@
-//! The terminal this process runs in: what it is, and writing to it.
+//! Detects this process's terminal, and writes to it.
 
 use std::fs::{File, OpenOptions};
 use std::hash::{BuildHasher, RandomState};
@@ -20,7 +20,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use crate::failure::{Exit, Failure, Outcome};
 use crate::origin;
 
-/// How long osascript may take to answer; one that hangs must not block the command.
+/// Time limit for osascript; one that hangs must not block the command.
 const ASK_DEADLINE: Duration = Duration::from_secs(1);
 /// How long a terminal may refuse output (Ctrl-S) before the command fails.
 const WRITE_DEADLINE: Duration = Duration::from_secs(2);
@@ -43,7 +43,7 @@ pub(crate) fn detect_by_environment() -> Detection {
     }
 }
 
-/// The terminal, and the multiplexers between it and this process: `kitty 0.48.2 in tmux 3.3a`.
+/// Names the terminal, with the multiplexers between it and this process: `kitty 0.48.2 in tmux 3.3a`.
 pub(crate) fn terminal_name(detection: &Detection) -> String {
     if !io::stdout().is_terminal() {
         return "no terminal".to_owned();
@@ -53,7 +53,7 @@ pub(crate) fn terminal_name(detection: &Detection) -> String {
         TerminalProgram::Unknown => named().unwrap_or_else(|| "an unknown terminal".to_owned()),
         _ => detection.identity.to_string(),
     };
-    // tmux says its version in the environment of its panes.
+    // tmux sets its version in the environment of its panes.
     let set = |name: &str| std::env::var(name).unwrap_or_default();
     let tmux = Some(set("TERM_PROGRAM_VERSION")).filter(|_| set("TERM_PROGRAM") == "tmux");
     let layers = detection.multiplexers.iter().map(|layer| match &tmux {
@@ -63,7 +63,7 @@ pub(crate) fn terminal_name(detection: &Detection) -> String {
     sanitise_line(&(terminal + &layers.rev().collect::<String>()))
 }
 
-/// Terminal.app's bell setting; only a Mac can be asked.
+/// Returns Terminal.app's bell setting, which only macOS has.
 pub(crate) fn apple_bell(detection: &Detection) -> AppleBell {
     if cfg!(target_os = "macos") && detection.terminal.as_deref() == Some("Apple_Terminal") {
         ask(&apple_bell_query()).map_or(AppleBell::default(), |answer| AppleBell::from_answer(&answer))
@@ -72,7 +72,7 @@ pub(crate) fn apple_bell(detection: &Detection) -> AppleBell {
     }
 }
 
-/// Runs a program and gives what it printed. `None` if it failed or took too long.
+/// Runs a program and returns its standard output. `None` if it failed or took too long.
 fn ask(arguments: &[impl AsRef<str>]) -> Option<String> {
     let (program, rest) = arguments.split_first()?;
     let mut child = Command::new(program.as_ref())
@@ -92,7 +92,7 @@ fn ask(arguments: &[impl AsRef<str>]) -> Option<String> {
     });
     let answer = receiver.recv_timeout(ASK_DEADLINE).ok().and_then(Result::ok);
     if answer.is_none() {
-        // It may have ended by itself in the meantime.
+        // It may have exited in the meantime.
         let _ = child.kill();
     }
     child.wait().ok().filter(std::process::ExitStatus::success)?;
@@ -113,7 +113,7 @@ pub(crate) fn write_to_terminal(bytes: &[u8]) -> Outcome {
     write_before(&terminal, bytes, Instant::now() + WRITE_DEADLINE)
 }
 
-/// Writes to a terminal that was opened without blocking, and gives up at the deadline.
+/// Writes to a terminal that was opened non-blocking, and gives up at the deadline.
 pub(crate) fn write_before(mut terminal: &File, bytes: &[u8], deadline: Instant) -> Outcome {
     let mut rest = bytes;
     while !rest.is_empty() {
@@ -140,7 +140,7 @@ fn wait_writable(terminal: &File, deadline: Instant) -> Outcome {
     }
 }
 
-/// An id for a notification without one.
+/// Returns an id for a notification without one.
 pub(crate) fn random_id() -> NotificationId {
     NotificationId::four_digits(RandomState::new().hash_one(std::process::id()))
 }

@@ -1,4 +1,4 @@
-//! Spans of time as people type them, and moments as people read them.
+//! Parses spans of time and moments that people type.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use ringer_core::time::{TimeOfDay, parse_span};
 
-/// Reads `90`, `1.5` (seconds), `500ms`, `30s`, `10m`, `2h`, `7d`.
+/// Parses `90`, `1.5` (seconds), `500ms`, `30s`, `10m`, `2h`, `7d`.
 pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit = match &text[digits.len()..] {
@@ -24,7 +24,7 @@ pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
         .map_err(|_| "out of range; examples: 500ms, 30s, 10m, 2h, 7d".to_owned())
 }
 
-/// The moment that `--since` names, in milliseconds since 1970: a span ago, a day, or a time.
+/// Parses the argument of `--since`, a span ago, a day, or a time, into milliseconds since 1970.
 pub(crate) fn parse_since(text: &str, now_ms: i64) -> Result<i64, String> {
     if let Ok(ago) = parse_duration(text) {
         return Ok(now_ms.saturating_sub(i64::try_from(ago.as_millis()).unwrap_or(i64::MAX)));
@@ -41,13 +41,12 @@ pub(crate) fn parse_since(text: &str, now_ms: i64) -> Result<i64, String> {
         })
 }
 
-/// Examples of what [`parse_until`] takes, for errors and help.
+/// Examples for [`parse_until`], in errors and help.
 pub(crate) const UNTIL_EXAMPLES: &str = "90s, 20m, 2h, until 18:00, tomorrow";
-/// When `tomorrow` begins.
 const MORNING_HOUR: i8 = 9;
 
-/// The moment until which something lasts, in milliseconds since 1970: `90s`, `20m`, `2h` from now, `until 18:00` (the next
-/// time the clock shows that), or `tomorrow` (09:00).
+/// Parses the end of a span, in milliseconds since 1970: `90s`, `20m`, `2h` from now, `until 18:00` (the next time the clock
+/// shows that), or `tomorrow` (09:00).
 pub(crate) fn parse_until(text: &str, now_ms: i64) -> Result<i64, String> {
     parse_until_in(text, now_ms, &TimeZone::system())
         .ok_or_else(|| format!("invalid time {text:?}; examples: {UNTIL_EXAMPLES}"))
@@ -108,7 +107,7 @@ mod tests {
         check("until 9:30", noon, Some("2026-02-18T08:30:00Z"));
         check("until 12:00", noon, Some("2026-02-18T11:00:00Z"));
         check("tomorrow", noon, Some("2026-02-18T08:00:00Z"));
-        // The clocks go forward in this night: 02:30 does not exist, and the morning comes an hour sooner.
+        // Daylight saving begins in this night: 02:30 does not exist, and the morning comes an hour sooner.
         check("tomorrow", "2026-03-28T12:00:00Z", Some("2026-03-29T07:00:00Z"));
         check("until 02:30", "2026-03-28T12:00:00Z", Some("2026-03-29T01:30:00Z"));
         for wrong in

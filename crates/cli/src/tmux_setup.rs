@@ -1,4 +1,4 @@
-//! Ringer in tmux: which servers run, the line in `tmux.conf`, and what `ringer setup tmux` and `uninstall` do about them.
+//! Ringer in tmux: finds the running servers, edits `tmux.conf`, and does the work of `ringer setup tmux` and `uninstall`.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -16,10 +16,10 @@ use crate::{context, hub_client};
 
 const BEGIN: &str = "# ringer: begin (removed by: ringer setup tmux --remove)\n";
 const END: &str = "# ringer: end\n";
-/// Behind the last line of a file that did not end with a newline: the one in front of it goes with Ringer's lines.
+/// Follows the last line of a file that did not end with a newline: the newline before it is removed with Ringer's lines.
 const AFTER_OPEN_LINE: &str = "# ringer: the line above had no newline\n";
 
-/// The directories where this user's servers have their sockets: the usual one, and that of the server around this process.
+/// Returns the directories of this user's tmux sockets: the default one, and that of the server around this process.
 pub(crate) fn socket_directories() -> Vec<PathBuf> {
     let parent = path_variable("TMUX_TMPDIR").unwrap_or_else(|| PathBuf::from("/tmp"));
     let usual = parent.join(format!("tmux-{}", rustix::process::geteuid().as_raw()));
@@ -29,15 +29,14 @@ pub(crate) fn socket_directories() -> Vec<PathBuf> {
     directories
 }
 
-/// The server around this process.
 pub(crate) fn server_around() -> Option<TmuxServer> {
     TmuxServer::from_variable(variable("TMUX")?.to_str()?)
 }
 
-/// What to type if the server around this process is another user's.
+/// The fix if the server around this process belongs to another user.
 pub(crate) const UNSET_TMUX: &str = "unset TMUX   # su and sudo keep that of another user";
 
-/// Refuses the server around this process if another user could have put its socket there.
+/// Refuses the server around this process if another user could have created its socket.
 pub(crate) fn check_server_around() -> Outcome {
     let Some(server) = server_around() else { return Ok(()) };
     match server.run(&["show-options", "-gqv", "@ringer"]) {
@@ -50,18 +49,17 @@ pub(crate) fn check_server_around() -> Outcome {
     }
 }
 
-/// The servers that run.
 pub(crate) fn running_servers() -> Vec<TmuxServer> {
     let servers = socket_directories().into_iter().flat_map(|directory| TmuxServer::in_directory(&directory));
     servers.filter(|server| server.run(&["show-options", "-gqv", "@ringer"]).is_ok()).collect()
 }
 
-/// The servers whose host is the hub of this home.
+/// Returns the servers that have the hub of this home as a host.
 pub(crate) fn installed_servers(home: &Home) -> Vec<TmuxServer> {
     running_servers().into_iter().filter(|server| is_installed(server, home)).collect()
 }
 
-/// `tmux.conf`, and how it is to be changed.
+/// `tmux.conf`, and its new content.
 #[derive(Debug)]
 pub(crate) struct ConfigChange {
     pub(crate) path: PathBuf,
@@ -70,14 +68,14 @@ pub(crate) struct ConfigChange {
 }
 
 impl ConfigChange {
-    /// With the line that starts Ringer in each new server.
+    /// Adds the line that starts Ringer in each new server.
     pub(crate) fn add(program: &Path, key: Option<&str>) -> Result<Self, Failure> {
         let key = key.map(|key| format!(" --key {key}")).unwrap_or_default();
         let line = format!("run-shell -b \"{} hub tmux{key} >/dev/null 2>&1\"\n", quoted(program)?);
         Self::read(&format!("{BEGIN}{line}{END}"))
     }
 
-    /// Without it.
+    /// Removes the line.
     pub(crate) fn remove() -> Result<Self, Failure> {
         Self::read("")
     }
@@ -96,7 +94,7 @@ impl ConfigChange {
         Ok(Self { path, before, after })
     }
 
-    /// Whether Ringer's lines are there now.
+    /// Returns true if the file contains Ringer's lines now.
     pub(crate) fn is_there(&self) -> bool {
         self.before.as_deref().is_some_and(|text| block_of(text).is_some())
     }
@@ -105,7 +103,7 @@ impl ConfigChange {
         self.before.as_deref().unwrap_or_default() != self.after
     }
 
-    /// The lines that come and go.
+    /// Returns the added and removed lines.
     pub(crate) fn diff(&self) -> String {
         let before = self.before.as_deref().unwrap_or_default();
         let (old, new) = (block_of(before).unwrap_or_default(), block_of(&self.after).unwrap_or_default());
@@ -114,7 +112,7 @@ impl ConfigChange {
         format!("{}{}", lines('-', old), lines('+', new))
     }
 
-    /// Writes it, also where the file is a link. A file that has nothing else in it goes.
+    /// Writes the file, through a symbolic link if it is one. Removes a file that would be empty.
     pub(crate) fn write(&self) -> Result<(), Failure> {
         let path = fs::canonicalize(&self.path).unwrap_or_else(|_| self.path.clone());
         let written = if self.after.is_empty() && self.before.is_some() {
@@ -130,7 +128,7 @@ impl ConfigChange {
     }
 }
 
-/// The file that tmux reads: the first of the usual ones that is there, else the usual one.
+/// Returns the file that tmux reads: the first of its default places that exists, else `~/.tmux.conf`.
 fn config_path() -> Result<PathBuf, Failure> {
     let home = path_variable("HOME").ok_or_else(|| Failure::new(Exit::CannotCreate, "HOME is not set"))?;
     let usual = home.join(".tmux.conf");
@@ -139,7 +137,7 @@ fn config_path() -> Result<PathBuf, Failure> {
     Ok(if !usual.exists() && other.exists() { other } else { usual })
 }
 
-/// As a word of a shell, inside a word of tmux in double quotes.
+/// Quotes a path as a shell word inside a tmux word in double quotes.
 fn quoted(program: &Path) -> Result<String, Failure> {
     let text = program.to_str().unwrap_or_default();
     if text.is_empty() || text.chars().any(|letter| letter.is_control() || "'\"\\$#`".contains(letter)) {
@@ -152,14 +150,14 @@ fn quoted(program: &Path) -> Result<String, Failure> {
     Ok(format!("'{text}'"))
 }
 
-/// Ringer's lines, with those that begin and end them.
+/// Returns Ringer's lines, with their begin and end markers.
 fn block_of(text: &str) -> Option<&str> {
     let start = text.find(BEGIN)?;
     let end = start + text[start..].find(END)? + END.len();
     Some(&text[start..end])
 }
 
-/// A text in which Ringer's lines are these.
+/// Replaces Ringer's lines in a text.
 fn with_block(text: &str, block: &str) -> String {
     let Some(old) = block_of(text) else {
         let is_open = !block.is_empty() && !text.is_empty() && !text.ends_with('\n');
@@ -171,7 +169,7 @@ fn with_block(text: &str, block: &str) -> String {
     }
     let (before, after) = text.split_once(old).unwrap_or((text, ""));
     let before = match before.strip_suffix(AFTER_OPEN_LINE) {
-        // Lines that came later need it.
+        // Lines were added later, so they need the newline.
         Some(before) if after.is_empty() => before.strip_suffix('\n').unwrap_or(before),
         Some(before) => before,
         None => before,
@@ -179,10 +177,10 @@ fn with_block(text: &str, block: &str) -> String {
     format!("{before}{after}")
 }
 
-/// The key after the prefix that opens the inbox.
+/// The default key after the prefix that opens the inbox.
 pub(crate) const KEY: &str = "r";
 
-/// Sets everything in a server, and lets the hub be its host.
+/// Configures a server, and makes the hub its host.
 pub(crate) fn start_in(server: &TmuxServer, key: Option<&str>, program: &Path) -> Outcome {
     let fail = |error| failed(server, &error);
     install(server, &context::home()?).map_err(fail)?;

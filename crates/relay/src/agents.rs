@@ -1,4 +1,4 @@
-//! The agents of a machine, as other machines are told of them: a list that is sent whole when it changes.
+//! The list of a machine's agents for other machines. It is sent whole whenever it changes.
 
 use std::path::Path;
 
@@ -8,33 +8,33 @@ use serde::{Deserialize, Serialize};
 
 use crate::import::ImportRules;
 
-/// The most agents that are told of; more than run on one machine.
+/// The most agents in a list; more than run on one machine.
 pub(crate) const MAX_AGENTS: usize = 256;
 
 /// An agent that runs on a machine.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct WireAgent {
-    /// Its id.
+    /// The id of the agent.
     pub id: String,
-    /// What people call it.
+    /// The name that people use.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// The client program.
     pub client: String,
-    /// What it does.
+    /// The state of the agent.
     pub state: String,
-    /// Since when, in milliseconds since 1970.
+    /// When the state began, in milliseconds since 1970.
     pub since_ms: i64,
-    /// The directory that it works in, without the path to it.
+    /// The name of its working directory, without the path.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub directory: Option<String>,
-    /// The surface that it is on.
+    /// The surface of the agent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub surface: Option<String>,
 }
 
-/// All agents that run on this machine.
+/// Returns all agents that run on this machine.
 pub(crate) fn own_agents(journal: &mut Journal) -> Result<Vec<WireAgent>, Error> {
     let wire = |agent: AgentSummary| {
         let state = agent.state.filter(|state| state != "exited")?;
@@ -53,12 +53,12 @@ pub(crate) fn own_agents(journal: &mut Journal) -> Result<Vec<WireAgent>, Error>
     Ok(journal.agent_summaries()?.into_iter().filter_map(wire).collect())
 }
 
-/// The agents of another machine, as they are called here. One with a name that is not allowed is left out.
+/// Converts the agents of another machine to their names here. Agents with an invalid name are left out.
 pub(crate) fn import_agents(rules: &ImportRules, agents: Vec<WireAgent>) -> Vec<WireAgent> {
     let own = |agent: WireAgent| {
         let name = agent.name.as_deref().map(|name| rules.named(name));
         let id = rules.named(&agent.id);
-        // Without the machine, too: an empty one would be allowed with it.
+        // The names are also checked without the machine: an empty one would pass with it.
         let texts = [Some(&agent.id), Some(&id), agent.name.as_ref(), name.as_ref()];
         let texts = texts.into_iter().chain([Some(&agent.state), agent.directory.as_ref()]);
         let is_allowed = |text: &String| validate_name("agent", text).is_ok();

@@ -1,77 +1,77 @@
-//! What can go wrong with a link.
+//! Errors of links.
 
 use std::io;
 use std::path::PathBuf;
 
-/// What is wrong where this program was built without teams.
+/// The error of a build without team support.
 pub const WITHOUT_NATS: &str = "this ringer was built without NATS, which teams need";
-/// The command that builds it with them.
+/// The command that builds Ringer with team support.
 pub const BUILD_WITH_NATS: &str = "cargo install --path crates/cli --features nats";
 
-/// Why a link does not work.
+/// An error of a link.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The journal of this machine cannot be used.
     #[error(transparent)]
     Journal(#[from] ringer_journal::Error),
-    /// The system refused something.
+    /// A system call failed.
     #[error("{what}: {source}")]
     Io {
-        /// What was being done.
+        /// The failed operation.
         what: String,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// The file with this machine's id holds something else.
+    /// The file with this machine's id has other content.
     #[error("{} holds no machine id; remove it and a new one is made", .0.display())]
     NoMachineId(PathBuf),
-    /// The program of the link cannot be started, or ended.
+    /// The program of the link cannot be started, or exited.
     #[error("{0}")]
     Program(String),
-    /// The other side refused to go on.
+    /// The other side refused to continue.
     #[error("the other machine refused: {0}")]
     Refused(String),
-    /// The other side speaks other versions of the protocol.
+    /// The other side uses incompatible versions of the protocol.
     #[error(
         "the other machine has ringer {program}, which speaks link protocol {from} to {to}; this one speaks {own}. \
          Install the same version on both"
     )]
     Version {
-        /// The oldest that it speaks.
+        /// The oldest version that the other side speaks.
         from: u32,
-        /// The newest that it speaks.
+        /// The newest version that the other side speaks.
         to: u32,
-        /// What this version speaks.
+        /// The version of this side.
         own: u32,
-        /// The version of its program.
+        /// The program version of the other side.
         program: String,
     },
-    /// The link leads back.
+    /// The link leads back to this machine.
     #[error(
         "the other side has the id of this machine. A copied home has the id of its original: \
          remove the file machine-id in one of them"
     )]
     SameMachine,
-    /// The link of a name leads to another machine than it used to.
+    /// A named link leads to a different machine than before.
     #[error(
         "the machine that answers is not the one that was linked as {name}. If that is right: \
          ringer relay remove {name}, then ringer relay add"
     )]
     OtherMachine {
-        /// The name.
+        /// The name of the link.
         name: String,
     },
-    /// The other side has the id of a machine that has another name here.
+    /// The other side has the id of a machine with a different name here.
     #[error(
         "the other machine is known here as {known}, or has its id. Remove that first: ringer relay remove {known}. \
          A copied home has the id of its original: remove the file machine-id in one of them"
     )]
     KnownAs {
-        /// That name.
+        /// The name of that machine.
         known: String,
     },
-    /// There is another link between the two.
+    /// Another link between the two machines is connected.
     #[error(
         "another link to {0} is connected already, or to a copy of its home, which has the same id: \
          then remove the file machine-id in the copy"
@@ -80,28 +80,28 @@ pub enum Error {
     /// The machine was removed while it was connected.
     #[error("{name} was removed, or is called otherwise now; a new connection begins anew")]
     Removed {
-        /// What it was called.
+        /// The former name.
         name: String,
     },
-    /// The other side broke the rules of the protocol.
+    /// The other side violated the protocol.
     #[error("the other side does not speak the link protocol: {0}")]
     Protocol(&'static str),
-    /// A team's server does not do what it should.
+    /// A team's server does not work as required.
     #[error("{0}")]
     Team(String),
-    /// This program was built without teams.
+    /// This program was built without team support.
     #[error("{WITHOUT_NATS}; build it with: {BUILD_WITH_NATS}")]
     WithoutNats,
-    /// Other people can read what lets this machine in.
+    /// Other users can read the credentials of this machine.
     #[error("the file that lets this machine in cannot be used: {0}")]
     Secret(io::Error),
-    /// Nothing was heard for too long.
+    /// Nothing was received for too long.
     #[error("nothing was heard from the other machine for {0} s")]
     Silent(u64),
 }
 
 impl Error {
-    /// What the other side is told. What is wrong with the files of this machine is its own business.
+    /// Returns the text for the other side. It hides details about the files of this machine.
     pub(crate) fn for_other_side(&self) -> String {
         match self {
             Self::Journal(_) | Self::Io { .. } | Self::Secret(_) | Self::NoMachineId(_) => {

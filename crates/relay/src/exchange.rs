@@ -1,4 +1,4 @@
-//! One connection: a [`Link`] between the journal of this machine and two pipes to the other one. [`serve`] is the far end of one,
+//! One connection: a [`Link`] between the journal of this machine and two pipes to another machine. [`serve`] is the far end,
 //! `ringer relay serve --stdio`.
 
 use std::collections::VecDeque;
@@ -23,57 +23,57 @@ use crate::position::Position;
 use crate::repositories::Repositories;
 use crate::wire_message::WireMessage;
 
-/// As much as a pipe holds.
+/// The capacity of a pipe.
 const CHUNK: usize = 64 * 1024;
-/// Bytes that wait for the other side to read them. The frames that may be on their way are at most half of it, so more means
-/// that it sends without reading.
+/// The limit of bytes that the other side has not read. The frames in flight are at most half of it, so more means that the other
+/// side sends without reading.
 const MAX_UNSENT: usize = 8 * 1024 * 1024;
-/// How long the other side may take to say hello. ssh has its own deadline for the connection before that.
+/// Time limit for the other side's hello. ssh has its own timeout for the connection before that.
 const GREETS_WITHIN: Duration = Duration::from_mins(1);
 
-/// How long after a change it is looked at what the agents do: changes come in bursts.
+/// Delay between a change and the next check of the agents: changes come in bursts.
 const AGENTS_AFTER: Duration = Duration::from_millis(200);
-/// The two pipes, and what ends the connection from here.
+/// The two pipes, and a way to end the connection locally.
 #[derive(Debug, Clone, Copy)]
 pub struct Pipes<'a> {
-    /// What the other side says.
+    /// Receives the frames of the other side.
     pub input: BorrowedFd<'a>,
-    /// What is said to it.
+    /// Takes the frames for the other side.
     pub output: BorrowedFd<'a>,
-    /// Readable when the connection has to end.
+    /// Becomes readable when the connection must end.
     pub stop: Option<BorrowedFd<'a>>,
-    /// What the program of the link says about itself.
+    /// The standard error of the link's program.
     pub errors: Option<&'a ProcessErrors>,
 }
 
-/// How a connection ended, if nothing went wrong.
+/// How a connection ended without an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
     /// The other side closed its end.
     Closed,
-    /// It had to end.
+    /// This side ended it.
     Stopped,
 }
 
-/// What happens in a connection, for its status.
+/// An event of a connection, for its status.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Progress {
-    /// The other side said who it is.
+    /// The other side introduced itself.
     Greeted {
-        /// Its id.
+        /// The id of the other machine.
         machine: MachineId,
-        /// What it is called here.
+        /// The name of the other machine here.
         name: MachineName,
-        /// The version of its program.
+        /// The program version of the other machine.
         program: String,
     },
-    /// Messages of it were stored, or refused.
+    /// Messages of the other machine were stored, or refused.
     Stored {
-        /// New ones.
+        /// The number of new messages.
         new: usize,
-        /// Those that may not be stored; why the last of them.
+        /// The number of refused messages, with the reason for the last one.
         refused: Option<(usize, String)>,
-        /// About how many wait on the other machine.
+        /// The approximate number of messages that wait on the other machine.
         waiting: u32,
     },
 }
@@ -90,22 +90,22 @@ pub struct Exchange<'a> {
     unsent: Vec<u8>,
     peer: Option<Peer>,
     repositories: Repositories,
-    /// Whether the person at the other machine wants to answer what agents ask here.
+    /// The person at the other machine wants to answer what agents ask here.
     other_may_answer: bool,
-    /// The list of agents that was sent last, and when to look again whether it has changed.
+    /// The last list of agents that was sent, and when to check for changes.
     sent_agents: Option<Vec<WireAgent>>,
     look_at_agents: Option<Instant>,
     progress: &'a mut dyn FnMut(Progress),
 }
 
 impl<'a> Exchange<'a> {
-    /// Begins a connection: says hello.
+    /// Begins a connection by queueing the hello.
     pub fn begin(
         setup: &'a ExchangeSetup,
         pipes: Pipes<'a>,
         progress: &'a mut dyn FnMut(Progress),
     ) -> Result<Self, Error> {
-        // The home is made with the journal.
+        // Opening the journal creates the home.
         let mut journal = Journal::open(&setup.home)?;
         let own = MachineId::of(&setup.home)?;
         let watch = JournalWatch::register(&mut journal)?;
@@ -146,14 +146,14 @@ impl<'a> Exchange<'a> {
         Ok(exchange)
     }
 
-    /// Runs it to its end. An error is told to the other side.
+    /// Runs the connection to its end. Reports an error to the other side.
     pub fn run(mut self) -> Result<Ended, Error> {
         let ended = self.serve();
         if let Err(error) = &ended
             && !matches!(error, Error::Refused(_))
         {
             self.queue_frame(&Frame::Refused { why: error.for_other_side() });
-            // If it does not go at once, the end of the pipe says as much.
+            // If the frame cannot be written at once, the end of the pipe says as much.
             let _ = self.write();
         }
         ended
@@ -189,7 +189,7 @@ impl<'a> Exchange<'a> {
                     peer.check_known(&mut self.journal)?;
                 }
                 self.handle(Input::Changed)?;
-                // Before the hello no machine is there to be told.
+                // Nothing can be sent before the hello.
                 if self.peer.is_some() {
                     self.look_at_agents = self.look_at_agents.or(Some(Instant::now() + AGENTS_AFTER));
                 }
@@ -229,7 +229,7 @@ impl<'a> Exchange<'a> {
         Ok(Ready { bell: is_ready(0), input: is_ready(1), closed, stop })
     }
 
-    /// Reads what is there. Gives whether that was the end.
+    /// Reads the available input. Returns true at its end.
     fn read(&mut self) -> Result<bool, Error> {
         let mut chunk = vec![0; CHUNK];
         let read = match rustix::io::read(self.pipes.input, &mut *chunk) {
@@ -247,7 +247,7 @@ impl<'a> Exchange<'a> {
         Ok(false)
     }
 
-    /// Handles what happened, and all that follows from it.
+    /// Handles an input, with all inputs that follow from it.
     fn handle(&mut self, input: Input) -> Result<(), Error> {
         let mut inputs = VecDeque::from([input]);
         while let Some(input) = inputs.pop_front() {
@@ -258,7 +258,7 @@ impl<'a> Exchange<'a> {
         Ok(())
     }
 
-    /// Does what the link says. Gives its answer, if it has one.
+    /// Executes an output of the link. Returns the next input, if it has one.
     fn execute(&mut self, output: Output) -> Result<Option<Input>, Error> {
         Ok(match output {
             Output::Send(frame) => {
@@ -302,7 +302,7 @@ impl<'a> Exchange<'a> {
         })
     }
 
-    /// Stores messages. Gives how many were new, and how many may not be stored.
+    /// Stores messages. Returns how many were new, and how many were refused.
     fn store(
         &mut self,
         messages: Vec<WireMessage>,
@@ -325,7 +325,7 @@ impl<'a> Exchange<'a> {
         Ok((imported.new, checked.refused))
     }
 
-    /// Sends the list of the agents here, if it is time and it has changed.
+    /// Sends the list of agents, if it is due and has changed.
     fn send_agents(&mut self) -> Result<(), Error> {
         let is_due = self.look_at_agents.is_some_and(|at| at <= Instant::now());
         if !is_due || self.peer.is_none() {
@@ -379,7 +379,7 @@ impl<'a> Exchange<'a> {
         self.unsent.extend(frame.line());
     }
 
-    /// Writes what fits into the pipe.
+    /// Writes as much as fits into the pipe.
     fn write(&mut self) -> Result<(), Error> {
         if self.unsent.len() > MAX_UNSENT {
             return Err(Error::Protocol("it sends without reading"));
@@ -389,7 +389,7 @@ impl<'a> Exchange<'a> {
             match rustix::io::write(self.pipes.output, &self.unsent[written..]) {
                 Ok(more) => written += more,
                 Err(Errno::INTR) => {}
-                // The end of a pipe is noticed where it is read, with what was said last.
+                // The reader notices the end of the pipe, after the last frames of the other side.
                 Err(Errno::AGAIN | Errno::PIPE) => break,
                 Err(error) => {
                     return Err(Error::Io {
@@ -404,12 +404,12 @@ impl<'a> Exchange<'a> {
     }
 }
 
-/// What is ready.
+/// The descriptors that are ready.
 #[expect(clippy::struct_excessive_bools, reason = "facts that do not depend on each other")]
 struct Ready {
     bell: bool,
     input: bool,
-    /// The other side reads no more. What it said last may still be in the input.
+    /// The other side no longer reads. Its last frames may still be in the input.
     closed: bool,
     stop: bool,
 }

@@ -1,4 +1,4 @@
-//! The links of the settings, for the hub: a thread for each, which connects again for ever.
+//! Runs the configured links for the hub: a thread for each, which reconnects for ever.
 
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
@@ -28,23 +28,23 @@ use crate::status_file::{LinkState, StatusFile};
 use crate::team::run_team;
 use crate::team_setup::{TeamProgress, TeamSetup};
 
-/// The pauses before a link is tried again. One that was connected for longer than the longest begins with the shortest.
+/// The range of pauses between attempts. A link that was connected for longer than the longest starts again with the shortest.
 const SHORTEST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_mins(1);
 
-/// What the links need.
+/// The configuration of the links.
 pub struct RelaySetup {
     /// The home of this machine.
     pub home: Home,
     /// The version of this program.
     pub program: String,
-    /// Gives answers of machines of a team to what agents ask here, where the person allows that.
+    /// Answers what agents ask here for machines of a team, if the person allows that.
     pub give_answer: Option<GiveAnswer>,
-    /// Where the hub logs.
+    /// The log of the hub.
     pub log: Box<dyn Fn(String) + Send + Sync>,
 }
 
-/// The links, for the hub. All of them end when this is dropped.
+/// The links, for the hub. Dropping this ends all of them.
 pub struct Relays {
     changes: Option<Sender<Vec<RelayLink>>>,
     is_needed: Arc<AtomicBool>,
@@ -53,7 +53,7 @@ pub struct Relays {
 }
 
 impl Relays {
-    /// Starts the thread that starts and ends the others.
+    /// Starts the thread that starts and ends the link threads.
     pub fn start(setup: RelaySetup) -> Self {
         let (changes, received) = channel();
         let is_needed = Arc::new(AtomicBool::new(false));
@@ -75,7 +75,7 @@ impl Extension for Relays {
 
     fn set_relays(&mut self, links: &[RelayLink]) {
         self.is_needed.store(!links.is_empty(), Ordering::Relaxed);
-        // Without its thread there are no links.
+        // Without the thread there are no links.
         let _ = self.changes.as_ref().map(|changes| changes.send(links.to_vec()));
     }
 
@@ -87,7 +87,7 @@ impl Extension for Relays {
 impl Drop for Relays {
     fn drop(&mut self) {
         self.changes = None;
-        // The programs have ended when the thread has.
+        // The thread waits for the programs to exit.
         let _ = self.thread.take().map(JoinHandle::join);
     }
 }
@@ -95,7 +95,7 @@ impl Drop for Relays {
 struct Shared {
     setup: RelaySetup,
     status: StatusFile,
-    /// The names of all links of the settings.
+    /// The names of all configured links.
     names: Mutex<Vec<String>>,
     repository_names: RepositoryNames,
 }
@@ -106,15 +106,14 @@ impl Shared {
     }
 }
 
-/// The thread of a link.
 struct LinkThread {
     link: RelayLink,
-    /// The thread ends when this is closed.
+    /// Closing this ends the thread.
     waker: UnixStream,
     thread: JoinHandle<()>,
 }
 
-/// Decides which links run.
+/// Starts and ends the link threads.
 struct Manager {
     shared: Arc<Shared>,
     threads: BTreeMap<String, LinkThread>,
@@ -123,7 +122,7 @@ struct Manager {
 impl Manager {
     fn run(&mut self, received: &Receiver<Vec<RelayLink>>) {
         while let Ok(links) = received.recv() {
-            // Of what came together, the last counts.
+            // If several settings are queued, only the last one counts.
             let links = received.try_iter().last().unwrap_or(links);
             self.set(&links);
         }
@@ -157,7 +156,7 @@ impl Manager {
     }
 }
 
-/// Ends threads and their programs, all at the same time.
+/// Ends threads and their programs, all in parallel.
 fn stop(threads: Vec<LinkThread>) {
     let waiting: Vec<JoinHandle<()>> = threads
         .into_iter()
@@ -167,12 +166,12 @@ fn stop(threads: Vec<LinkThread>) {
         })
         .collect();
     for thread in waiting {
-        // One that panicked has ended.
+        // A thread that panicked has ended.
         let _ = thread.join();
     }
 }
 
-/// Connects, again and again, until `woken` is closed.
+/// Reconnects until `woken` is closed.
 fn keep_connected(shared: &Shared, link: &RelayLink, name: &MachineName, woken: &UnixStream) {
     let mut pause = SHORTEST_PAUSE;
     loop {
@@ -200,7 +199,8 @@ fn keep_connected(shared: &Shared, link: &RelayLink, name: &MachineName, woken: 
     }
 }
 
-/// Between half of a pause and all of it, so that machines that lost each other together do not come back together.
+/// Returns between half of a pause and all of it, so that machines that lost each other at the same time do not reconnect
+/// together.
 fn jittered(pause: Duration) -> Duration {
     let share = u32::from(RandomState::new().hash_one(pause).to_le_bytes()[0]);
     pause / 2 + pause * share / 512
@@ -214,13 +214,13 @@ fn is_stopped_within(woken: &UnixStream, pause: Duration) -> bool {
             // Only closing makes it readable.
             Ok(ready) => return ready > 0,
             Err(Errno::INTR) => {}
-            // The link must not try without a pause.
+            // Returns true, because the link must not reconnect without a pause.
             Err(_) => return true,
         }
     }
 }
 
-/// One connection, from the start of its program to its end.
+/// Runs one connection, from the start of its program to its end.
 fn connect(
     shared: &Shared,
     link: &RelayLink,
@@ -259,7 +259,7 @@ fn connect(
                 status.state = LinkState::Connected;
                 status.machine = Some(machine.as_str().to_owned());
                 status.program = Some(program);
-                // What waits there is said anew with the first messages.
+                // The first messages report the number again.
                 status.waiting_there = 0;
             });
         }
@@ -285,7 +285,7 @@ fn connect(
     }
 }
 
-/// One connection to a team's server, from its beginning to its end.
+/// Runs one connection to a team's server.
 fn connect_team(
     shared: &Shared,
     team: &TeamSetup,

@@ -1,4 +1,4 @@
-//! What the two ends of a link say to each other: one JSON object on a line.
+//! The protocol between the two ends of a link: one JSON object per line.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -11,144 +11,144 @@ use crate::machine::MachineId;
 use crate::position::Position;
 use crate::wire_message::WireMessage;
 
-/// The version of the protocol that this program speaks.
+/// The protocol version of this program.
 pub const PROTOCOL: u32 = 1;
-/// The longest frame, in bytes. A longer one ends the link.
+/// The maximum size of a frame, in bytes. A longer one ends the link.
 pub const MAX_FRAME: usize = 1024 * 1024;
-/// The most parts of a list in a frame. An empty message has three bytes in a frame, and some hundred in memory.
+/// The maximum length of a list in a frame. An empty message has three bytes in a frame, and some hundred in memory.
 pub const MAX_PARTS: usize = 2048;
 
 /// One line of a link.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Frame {
-    /// The first one of each side.
+    /// The first frame of each side.
     Hello(Hello),
-    /// How far the sender of this frame has stored the messages of the other machine. Nothing yet without a position.
+    /// How far the sender of this frame has stored the messages of the other machine. Without a position, nothing yet.
     Want {
-        /// The place behind which it wants messages.
+        /// The sender wants messages after this position.
         after: Option<Position>,
     },
-    /// Where the messages begin that follow.
+    /// The start of the messages that follow.
     Start {
-        /// The place before them.
+        /// The position before them.
         at: Position,
-        /// Messages up to this number may have been sent before: the journal is not the one that was read.
+        /// Messages up to this number may have been sent before, because the journal was replaced.
         #[serde(default)]
         repeats_until: i64,
     },
     /// Messages, in order.
     Messages {
-        /// The place before them: that of the frame before.
+        /// The position before them, which is the `end` of the previous frame.
         after: Position,
-        /// The place of the last one.
+        /// The position of the last message.
         end: Position,
         /// The messages.
         #[serde(deserialize_with = "bounded")]
         messages: Vec<WireMessage>,
-        /// About how many wait behind them; not more than 10,000 are counted.
+        /// The approximate number of messages that wait behind them; at most 10,000 are counted.
         #[serde(default)]
         waiting: u32,
     },
-    /// Everything up to there is stored, and will not be lost.
+    /// Everything up to this position is stored durably.
     Stored {
-        /// The place of the last message.
+        /// The position of the last message.
         end: Position,
     },
-    /// The agents that run on the sender's machine, whenever that changes.
+    /// The agents on the sender's machine, sent whenever they change.
     Agents {
-        /// All of them.
+        /// The complete list.
         #[serde(deserialize_with = "bounded")]
         agents: Vec<WireAgent>,
     },
-    /// Give this answer to what a message of yours asks. Without words: show what it asks.
+    /// Answers what a message of the other machine asks. Without words, requests the prompt.
     Answer {
-        /// The message.
+        /// The message that asks.
         message: String,
-        /// The words, as a person would type them behind `ringer answer ID`.
+        /// The words, as a person would type them after `ringer answer ID`.
         #[serde(deserialize_with = "bounded")]
         words: Vec<String>,
-        /// Whether what it asks is wanted as JSON, for a screen.
+        /// Requests the prompt as JSON, for a screen.
         #[serde(default)]
         as_json: bool,
     },
-    /// What became of an answer, as `ringer answer` said it.
+    /// The outcome of an answer, as `ringer answer` printed it.
     Answered(Answered),
-    /// The sender is alive.
+    /// Keeps the connection alive.
     Ping,
-    /// The sender ends the link, and says why.
+    /// The sender ends the link.
     Refused {
         /// The reason, for a person.
         why: String,
     },
-    /// What a newer version says. It is ignored.
+    /// A frame of a newer version. It is ignored.
     #[serde(other)]
     Unknown,
 }
 
-/// Who a side is.
+/// The introduction of a side.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hello {
-    /// The oldest and the newest version of the protocol that it speaks.
+    /// The oldest and the newest protocol version that it speaks.
     pub protocol: (u32, u32),
-    /// Its id.
+    /// The id of the machine.
     pub machine: MachineId,
-    /// What it calls itself.
+    /// The name that the machine has chosen.
     pub name: String,
     /// The version of its program.
     pub program: String,
-    /// Its clock, in milliseconds since 1970. Clocks differ, and times of messages are corrected by it.
+    /// Its clock, in milliseconds since 1970. Clocks differ, and this corrects the times of messages.
     pub unix_ms: i64,
-    /// What the connection is for.
+    /// The purpose of the connection.
     #[serde(default)]
     pub purpose: Purpose,
-    /// Whether the person wants to answer from there what agents ask on the other machine, and to write to them.
+    /// The person at this side wants to answer what agents ask on the other machine, and to write to them.
     #[serde(default)]
     pub may_answer: bool,
 }
 
-/// What became of an answer.
+/// The outcome of an answer.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Answered {
-    /// The exit code of `ringer answer` there.
+    /// The exit code of `ringer answer` on the other machine.
     pub exit: u8,
-    /// What it printed.
+    /// Its standard output.
     pub text: String,
-    /// What it said about an error.
+    /// Its standard error.
     pub error: String,
 }
 
-/// What a connection is for.
+/// The purpose of a connection.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Purpose {
-    /// Messages go both ways, as long as it lasts.
+    /// Messages go both ways until it ends.
     #[default]
     Exchange,
-    /// Something is answered, or only the hello is wanted. There may be many such connections at once.
+    /// Answers something, or reads only the hello. There may be many such connections at the same time.
     Answer,
-    /// A link is being set: what is written from now on is for the machine that says hello.
+    /// Sets up a link: from now on, messages are kept for the machine that says hello.
     #[serde(rename = "introduce")]
     Register,
 }
 
 impl Frame {
-    /// The frame as a line.
+    /// Encodes the frame as a line.
     pub fn line(&self) -> Vec<u8> {
-        // Plain data: it cannot fail to be written.
+        // Plain data cannot fail to encode.
         let mut line = serde_json::to_vec(self).unwrap_or_default();
         line.push(b'\n');
         line
     }
 
-    /// Reads a line. `None` if it is no frame.
+    /// Parses a line. Returns `None` if it is not a frame.
     pub fn read(line: &[u8]) -> Option<Self> {
         serde_json::from_slice(line).ok()
     }
 }
 
-/// Reads a list of at most [`MAX_PARTS`] parts.
+/// Deserialises a list of at most [`MAX_PARTS`] parts.
 fn bounded<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Vec<T>, D::Error> {
     struct Parts<T>(PhantomData<T>);
 
@@ -174,29 +174,29 @@ fn bounded<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Ve
     from.deserialize_seq(Parts(PhantomData))
 }
 
-/// Lines before the first frame that may be something else: more than any greeting of a shell has.
+/// The most lines before the first frame that are skipped: more than any greeting of a shell has.
 const MAX_SKIPPED: usize = 100;
 
-/// Frames out of bytes as they come. It holds one frame at most.
+/// Splits received bytes into frames. Holds at most one incomplete frame.
 #[derive(Debug, Default)]
 pub struct FrameReader {
     kept: Vec<u8>,
-    /// How many more lines that are no frames are skipped.
+    /// The remaining number of lines without a frame that are skipped.
     may_skip: usize,
 }
 
-/// What a line that is no frame is worth: the link ends.
+/// A line that is not a frame, with the reason. It ends the link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NoFrame(pub &'static str);
 
 impl FrameReader {
-    /// A reader at the beginning of a connection. The start-up files of a shell may print something first: lines that are no
-    /// frames are skipped until the first frame.
+    /// Returns a reader for the beginning of a connection. The start-up files of a shell may print something first: lines without
+    /// a frame are skipped until the first frame.
     pub fn before_hello() -> Self {
         Self { kept: Vec::new(), may_skip: MAX_SKIPPED }
     }
 
-    /// Takes bytes, and gives the frames that they complete.
+    /// Reads bytes. Returns the frames that they complete.
     pub fn feed(&mut self, mut bytes: &[u8]) -> Result<Vec<Frame>, NoFrame> {
         let mut frames = Vec::new();
         while let Some(end) = memchr::memchr(b'\n', bytes) {

@@ -1,8 +1,8 @@
-//! From what another machine says to a message that may be stored here.
+//! Converts what another machine sends into messages that may be stored here.
 //!
-//! The other machine is not believed. Where a message comes from is known from the link. All that names something on that
-//! machine (agents, sessions, questions, repositories, surfaces) gets the name of the machine, so that it never means
-//! something of this machine or of a third one.
+//! Nothing from the other machine is trusted. The link determines the origin of a message. Every name of something on that
+//! machine (agents, sessions, questions, repositories, surfaces) gets the machine's name, so that it can never refer to something
+//! on this machine or on a third one.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -19,54 +19,54 @@ use ringer_journal::ImportedMessage;
 use crate::machine::MachineName;
 use crate::wire_message::WireMessage;
 
-/// The longest text of a part of [`About`], in bytes.
+/// The longest text in a part of [`About`], in bytes.
 const MAX_PART: usize = MAX_BODY / 16;
-/// The longest id of a surface.
+/// The longest surface id, in bytes.
 const MAX_SURFACE: usize = 256;
-/// How far clocks may differ before times are corrected: a message takes a moment to come, too.
+/// The tolerated difference between clocks: a message also takes a moment to arrive.
 const CLOCK_TOLERANCE_MS: i64 = 2_000;
 
-/// What holds for all messages of one connection.
+/// The import rules of one connection.
 #[derive(Debug, Clone)]
 pub struct ImportRules {
-    /// What the machine is called here.
+    /// The name of the machine here.
     pub machine: MachineName,
-    /// Whether it may send messages to agents of this machine.
+    /// The machine may send messages to agents of this one.
     pub may_address_agents: bool,
-    /// Whether messages of its agents reach the lead agent of the same repository here.
+    /// Messages of its agents reach the lead agent of the same repository here.
     pub may_reach_lead: bool,
-    /// Whether the person answers from here what its agents ask.
+    /// The person answers from here what its agents ask.
     pub may_be_answered: bool,
-    /// How much the clock of this machine is ahead of the other one, in milliseconds.
+    /// How far the clock of this machine is ahead of the other one, in milliseconds.
     pub clock_ahead_ms: i64,
 }
 
-/// Why a message is not stored.
+/// The reason for refusing a message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ImportRefusal {
-    /// A text is not allowed.
+    /// A text is invalid.
     #[error(transparent)]
     Invalid(#[from] InvalidName),
-    /// It is of a kind that this version does not know.
+    /// This version does not know the message's kind.
     #[error("it is of an unknown kind")]
     UnknownTag,
-    /// Its id is no id of a message.
+    /// The id is not a message id.
     #[error("its id is no id of a message")]
     NoId,
-    /// It has the id of a message of this machine.
+    /// A message of this machine has the same id.
     #[error("it has the id of a message that this machine wrote")]
     OwnId,
-    /// It is for an agent here, and the machine may not write to agents.
+    /// The recipient is an agent here, and the machine may not write to agents.
     #[error("the machine may not write to agents here")]
     NotAllowed,
-    /// It is a mark that no other machine may set, or about nothing that it may mark.
+    /// No other machine may set the mark, or not on this target.
     #[error("the machine may not set that mark")]
     NotItsMark,
 }
 
 impl ImportRules {
-    /// The rules of a connection, by the clocks of both machines at its beginning.
+    /// Returns the rules of a connection. `own_ms` and `other_ms` are the clocks of both machines at its beginning.
     pub fn new(machine: MachineName, may_address_agents: bool, own_ms: i64, other_ms: i64) -> Self {
         let ahead = own_ms.saturating_sub(other_ms);
         let clock_ahead_ms = if ahead.abs() > CLOCK_TOLERANCE_MS { ahead } else { 0 };
@@ -74,7 +74,7 @@ impl ImportRules {
         Self { machine, may_address_agents, may_reach_lead, may_be_answered: false, clock_ahead_ms }
     }
 
-    /// The message as it is stored here.
+    /// Converts a message for this machine's journal.
     pub fn import(&self, wire: WireMessage) -> Result<ImportedMessage, ImportRefusal> {
         let tag = Tag::named(&wire.tag).ok_or(ImportRefusal::UnknownTag)?;
         let id = message_id(&wire.id)?;
@@ -110,7 +110,7 @@ impl ImportRules {
         Ok(ImportedMessage { id, unix_ms, draft, prompt: prompt.and_then(for_popup) })
     }
 
-    /// The same with the keys that the machine's open episodes and questions had before it got its name.
+    /// Restores the keys under which open episodes and questions were stored before the machine got its current name.
     pub(crate) fn with_earlier_keys(
         &self,
         mut imported: ImportedMessage,
@@ -132,21 +132,21 @@ impl ImportRules {
         imported
     }
 
-    /// A name of the other machine, as it is known here: `worker-1@box`.
+    /// Adds the machine to a name: `worker-1@box`.
     pub(crate) fn named(&self, name: &str) -> String {
         format!("{name}@{}", self.machine)
     }
 
-    /// Repositories have random ids, but a machine could name one of this machine, and so reach its lead agent. The name of
-    /// the machine has no `_` here, so that `a_b` with `c` is not `a` with `b_c`.
+    /// Prefixes a scope with the machine. Repository ids are random, but a machine could name one of this machine, and so reach
+    /// its lead agent. The prefix contains no `_`, so that `a_b` with `c` differs from `a` with `b_c`.
     fn scope(&self, scope: &str) -> Result<Scope, ImportRefusal> {
         let scope = Scope::new(scope)?;
         let machine = self.machine.as_str().replace('-', "--").replace('.', "-d").replace('_', "-u");
         Ok(Scope::new(&format!("{machine}_{scope}"))?)
     }
 
-    /// The text of a mark. That of what was read or cleared is the command that did it, for `ringer undo` on the machine where
-    /// that was typed. Until when something is snoozed is told by the clock of the other machine.
+    /// Converts the text of a mark. For read and cleared marks it names a command, for `ringer undo` on the other machine, and is
+    /// dropped. The end of a snooze is converted from the other machine's clock.
     fn mark_body(&self, mark: Mark, body: &str) -> Result<String, ImportRefusal> {
         match mark {
             Mark::Read | Mark::Unread | Mark::Clear => Ok(String::new()),
@@ -166,21 +166,22 @@ impl ImportRules {
         }
     }
 
-    /// The key of a notice. That of an episode names an agent, that of a terminal a surface; others count only for their sender.
+    /// Converts the key of a notice. Keys of episodes name an agent, and keys of terminals a surface; others are local to their
+    /// sender.
     fn notice_key(&self, key: &str) -> Result<String, InvalidName> {
         let key = if is_ended_by_key(key) { self.named(key) } else { key.to_owned() };
         validate_name("key", &key).map(|()| key)
     }
 
-    /// The key of an episode, `episode:AGENT:NUMBER`, or of what a program sent to its terminal, with the machine behind it. `None` for
+    /// Adds the machine to the key of an episode, `episode:AGENT:NUMBER`, or of a program's terminal output. Returns `None` for
     /// another key.
     fn ended_key(&self, key: &str) -> Option<String> {
         let own = is_ended_by_key(key).then(|| self.named(key));
         own.filter(|key| validate_name("key", key).is_ok())
     }
 
-    /// What a mark is about. What an agent of the other machine ended is one of its episodes or questions; what the person did
-    /// there is about one message.
+    /// Converts the target of a mark. Agents of the other machine end their own episodes and questions; the person's marks each
+    /// name one message.
     fn mark_key(
         &self,
         mark: Mark,
@@ -201,7 +202,7 @@ impl ImportRules {
         }
     }
 
-    /// The parts of a notice, with the machine in what people read first.
+    /// Converts the parts of a notice, adding the machine to the ones that people read first.
     fn about(&self, about: About) -> About {
         let short = |text: Option<String>| text.map(|text| cut(&text, MAX_PART).to_owned());
         let name = short(about.name).map(|name| self.named(&name));
@@ -225,7 +226,7 @@ impl ImportRules {
     }
 }
 
-/// What a popup needs of a prompt. `None` if not all of it can be shown there.
+/// Returns the part of a prompt that a popup needs. `None` if a popup cannot show all of it.
 pub(crate) fn for_popup(mut prompt: PromptContent) -> Option<PromptContent> {
     match &mut prompt {
         PromptContent::Permission(request) => request.always.clear(),
@@ -239,7 +240,7 @@ pub(crate) fn for_popup(mut prompt: PromptContent) -> Option<PromptContent> {
     prompt.popup_text().is_some().then_some(prompt)
 }
 
-/// An id: only what Ringer makes, a UUID. Others could look like words.
+/// Parses a message id. Only a UUID is accepted, as Ringer makes them, because other texts could look like words.
 pub(crate) fn message_id(text: &str) -> Result<MessageId, ImportRefusal> {
     let is_uuid = text.len() == 36
         && text.bytes().enumerate().all(|(at, byte)| match at {
@@ -249,7 +250,7 @@ pub(crate) fn message_id(text: &str) -> Result<MessageId, ImportRefusal> {
     if is_uuid { Ok(MessageId::parse(text)?) } else { Err(ImportRefusal::NoId) }
 }
 
-/// The beginning of a text, of so many bytes at most.
+/// Returns the beginning of a text, of at most `most` bytes.
 fn cut(text: &str, most: usize) -> &str {
     &text[..text.floor_char_boundary(most)]
 }
@@ -361,7 +362,7 @@ mod tests {
         let late = || ImportRules::new(MachineName::parse("box").unwrap(), false, 1_000_000, 400_000);
         assert_eq!(import("mark-snooze", "500000", late()).unwrap(), "1100000");
         assert_eq!(import("mark-snooze", "soon", rules()), Err(ImportRefusal::NotItsMark));
-        // It names a command of the other machine; here, that could be one of the person's own.
+        // The text names a command of the other machine; here it could match one of the person's own.
         assert_eq!(import("mark-read", "command-1", rules()).unwrap(), "");
         assert_eq!(import("mark-clear", "command-1", rules()).unwrap(), "");
     }
@@ -389,7 +390,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever comes, nothing of it names an agent, a repository or a surface of this machine.
+        /// No input produces the name of an agent, a repository or a surface of this machine.
         #[test]
         fn no_message_claims_to_be_from_elsewhere(
             tag in prop::sample::select(vec!["status", "question", "mark-read", "mark-resolve", "mark-answer"]),

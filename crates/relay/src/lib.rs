@@ -1,19 +1,18 @@
-//! Links between machines: what is written in the journal of one comes to the journal of the other, once and in order, over
+//! Links between machines: messages in the journal of one machine are copied to the journal of the other, once and in order, over
 //! any program that connects two pipes: `ssh`, `docker exec`.
 //!
 //! Each end of a connection is a [`Link`]: pure rules, without a clock, a file or a process.
 //!
 //! # What it never does
-//!
-//! It passes nothing on that came from a third machine. It believes nothing of what the other machine says of itself: see
+//! It never forwards messages from a third machine. It trusts nothing that the other machine says about itself: see
+//! [`ImportRules`].
 //! [`ImportRules`].
 //!
 //! # Inside
-//!
-//! `link` is one end of a connection: pure rules from frames to frames, with a `simulation`. `exchange` is the loop around it; `serve` runs it
-//! on standard input and output, `extension` starts the program of each link and reconnects. `wire_message` decides what leaves this
-//! machine, `import` makes a message of what arrives. `nats` (feature `nats`) puts a server between the journals of a team: the server is
-//! transport, and each machine republishes what others lack from its own journal.
+//! `link` is one end of a connection: pure rules from frames to frames, with a `simulation`. `exchange` is the loop around it;
+//! `serve` runs it on standard input and output, `extension` starts the program of each link and reconnects. `wire_message`
+//! decides what leaves this machine, `import` converts what arrives into a message. `nats` (feature `nats`) puts a server between
+//! the journals of a team: the server is transport, and each machine republishes from its own journal what others lack.
 
 #![forbid(unsafe_code)]
 

@@ -1,11 +1,11 @@
-//! The rules of a link, for both of its ends: what follows from a frame, from what was read and from what was stored.
+//! The rules of a link, for both of its ends. They are pure: inputs are received frames and results of I/O, outputs are requests.
 //!
-//! Each side sends its own messages and stores those of the other one. How far a side has stored is known to that side alone,
-//! and is stored with the messages themselves; it says so at the beginning of each connection, and the other side goes on from
-//! there. So a connection may be cut anywhere, and either side may be killed: nothing is left out, and what comes twice is
-//! known by its place.
+//! Each side sends its own messages and stores those of the other side. Only the receiver knows how far it has stored, and it
+//! stores that position together with the messages. It reports the position at the beginning of each connection, and the sender
+//! continues from there. So a connection may be cut anywhere, and either side may be killed: no message is lost, and a duplicate
+//! is recognised by its position.
 //!
-//! A few frames are on their way at most ([`WINDOW`]), so a backlog of any length takes the same memory.
+//! Only a few frames are in flight at a time ([`WINDOW`]), so memory use does not depend on the backlog.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -16,30 +16,30 @@ use crate::frame::{Answered, Frame, Hello, PROTOCOL};
 use crate::position::Position;
 use crate::wire_message::WireMessage;
 
-/// Frames with messages that are sent before the first of them has to be stored on the other side.
+/// The most frames with messages in flight, until the other side has stored the first of them.
 pub const WINDOW: usize = 4;
-/// How long a side is silent before it says that it is alive.
+/// A side that has sent nothing for this long sends a ping.
 pub const PING_AFTER: Duration = Duration::from_secs(15);
-/// How long nothing has to be heard before the other side counts as gone.
+/// If nothing is received for this long, the other side counts as gone.
 pub const GONE_AFTER: Duration = Duration::from_secs(50);
 
-/// What happened at this end.
+/// An input of this end.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Input {
-    /// The other side sent a frame.
+    /// A frame of the other side.
     Frame(Frame),
     /// The answer to [`Output::Greet`]: how far the other machine's messages are stored here.
     Greeted {
-        /// The place; `None` if nothing of it is stored.
+        /// The position; `None` if nothing is stored.
         stored: Option<Position>,
     },
-    /// The other side only wants to answer something.
+    /// The other side only wants an answer, and exchanges no messages.
     GreetedToAnswer,
     /// The answer to [`Output::Answer`].
     Answered(Answered),
     /// The answer to [`Output::Locate`]: where sending begins.
     Located {
-        /// The place before the first message that is sent.
+        /// The position before the first message that is sent.
         at: Position,
         /// Messages up to this number may have been sent before.
         repeats_until: i64,
@@ -54,60 +54,60 @@ pub enum Input {
     Tick,
 }
 
-/// What was read of this machine's journal.
+/// Messages that were read from this machine's journal.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReadMessages {
-    /// Those that are for the other machine, in order.
+    /// The messages for the other machine, in order.
     pub messages: Vec<WireMessage>,
-    /// The place of the last one of them.
+    /// The position of the last of these messages.
     pub end: Option<Position>,
-    /// Everything up to this number was looked at.
+    /// All messages up to this number have been examined.
     pub looked_at: i64,
-    /// There is more behind that.
+    /// The journal has more messages after that.
     pub more: bool,
-    /// About how many messages that is.
+    /// The approximate number of remaining messages.
     pub waiting: u32,
 }
 
-/// What this end has to do. What begins with a verb and has an answer is answered before anything else happens.
+/// A request of this end. A request that has an answer is answered before any other input.
 #[derive(Debug, PartialEq)]
 pub enum Output {
     /// Send a frame.
     Send(Frame),
-    /// The other side said who it is: find out how far its messages are stored here.
+    /// The other side introduced itself: find out how far its messages are stored here.
     Greet(Hello),
-    /// Find the place in this machine's journal from which the other side wants messages.
+    /// Find the position in this machine's journal at which sending begins.
     Locate {
-        /// What it has; `None` if it never had anything.
+        /// The last position that the other side has; `None` if it never had any.
         after: Option<Position>,
     },
-    /// Read messages of this machine behind this number.
+    /// Read messages of this machine after this number.
     Read {
         /// The number.
         after: i64,
     },
-    /// Store messages of the other machine, and with them the place of the last one.
+    /// Store messages of the other machine, together with the position of the last one.
     Store {
         /// The messages.
         messages: Vec<WireMessage>,
-        /// The place.
+        /// The position.
         end: Position,
-        /// Those up to this number may be stored already, or may have been forgotten here because they are old.
+        /// Messages up to this number may already be stored, or may have been pruned here.
         repeats_until: i64,
-        /// About how many wait on the other machine.
+        /// The approximate number of messages that wait on the other machine.
         waiting: u32,
     },
-    /// The other side has stored everything up to there.
+    /// The other side has stored everything up to this position.
     Advance(Position),
-    /// These agents run on the other machine.
+    /// The agents of the other machine.
     Agents(Vec<WireAgent>),
     /// The other side answers what a message of this machine asks.
     Answer {
-        /// The message.
+        /// The id of the message.
         message: String,
         /// The words of the answer.
         words: Vec<String>,
-        /// Whether what it asks is wanted as JSON.
+        /// Requests the prompt as JSON.
         as_json: bool,
     },
 }
@@ -122,31 +122,29 @@ pub struct Link {
     sent_at: Duration,
 }
 
-/// The messages of this machine.
 #[derive(Debug, Default)]
 struct Outgoing {
-    /// The place of the last message that was sent; `None` until it is known where to begin.
+    /// The position of the last message that was sent; `None` until the start is known.
     sent: Option<Position>,
-    /// Everything up to this number was looked at.
+    /// All messages up to this number have been examined.
     looked_at: i64,
-    /// The places of the frames that are on their way.
+    /// The end positions of the frames in flight.
     in_flight: VecDeque<Position>,
-    /// There may be something to read.
+    /// The journal may have more messages.
     more: bool,
 }
 
-/// The messages of the other machine.
 #[derive(Debug, Default)]
 struct Incoming {
-    /// The place of the last message that came; `None` until the other side said where it begins.
+    /// The position of the last message that arrived; `None` until the other side has sent its start.
     received: Option<Position>,
     repeats_until: i64,
-    /// Whether the place was asked for.
+    /// The start position was requested.
     asked: bool,
 }
 
 impl Link {
-    /// A new connection. The hello of this side is the first frame that is sent.
+    /// Begins a connection. The first frame to send is this side's hello.
     pub fn begin(now: Duration, own: Hello) -> (Self, Vec<Output>) {
         let link = Self {
             greeted: false,
@@ -158,22 +156,22 @@ impl Link {
         (link, vec![Output::Send(Frame::Hello(own))])
     }
 
-    /// Whether both sides know who the other one is.
+    /// Returns true once both sides have introduced themselves.
     pub fn is_greeted(&self) -> bool {
         self.greeted
     }
 
-    /// Whether all messages of this machine that were found are stored on the other side.
+    /// Returns true if the other side has stored all messages of this machine that were found.
     pub fn is_idle(&self) -> bool {
         self.outgoing.sent.is_some() && self.outgoing.in_flight.is_empty() && !self.outgoing.more
     }
 
-    /// When [`Input::Tick`] is due.
+    /// Returns the time at which [`Input::Tick`] is due.
     pub fn next_tick(&self) -> Duration {
         (self.sent_at + PING_AFTER).min(self.received_at + GONE_AFTER)
     }
 
-    /// Handles what happened. After an error the connection is over.
+    /// Handles an input. An error ends the connection.
     pub fn handle(&mut self, now: Duration, input: Input) -> Result<Vec<Output>, Error> {
         let outputs = match input {
             Input::Frame(frame) => {
@@ -230,7 +228,7 @@ impl Link {
             Frame::Refused { why } => {
                 Err(Error::Refused(why.chars().filter(|c| !c.is_control()).take(300).collect()))
             }
-            // It is said now instead of a little later, so that an idle process wakes up once and not twice.
+            // Pings now instead of a little later, so that an idle process wakes up once and not twice.
             Frame::Ping if self.greeted && now >= self.sent_at + PING_AFTER / 2 => {
                 Ok(vec![Output::Send(Frame::Ping)])
             }
@@ -269,7 +267,7 @@ impl Link {
 }
 
 impl Outgoing {
-    /// Reads more, if there may be more and there is room for it.
+    /// Reads more, if there may be more and the window has room.
     fn read(&mut self) -> Option<Output> {
         (self.sent.is_some() && self.more && self.in_flight.len() < WINDOW)
             .then_some(Output::Read { after: self.looked_at })

@@ -16,22 +16,22 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::error::Error;
 
-/// How long a program may take to end by itself when it is told to.
+/// Time limit for a program to exit after a request.
 const ENDS_WITHIN: Duration = Duration::from_millis(300);
-/// How long to wait for the exit code of a program that closed its output: it says why the link failed.
+/// Time limit for the exit code of a program that closed its output. It explains why the link failed.
 const EXITS_WITHIN: Duration = Duration::from_secs(2);
-/// How often it is looked whether a program whose output is closed has ended.
+/// Interval at which a program with a closed output is checked.
 const LOOK_AGAIN: Duration = Duration::from_millis(2);
-/// How much of what it says about itself is kept, at least: the last line of it is shown.
+/// The least of its standard error that is kept. The last line is shown.
 const MAX_ERRORS: usize = 16 * 1024;
 
-/// The most that a pipe holds, as Linux allows it to a user.
+/// The largest pipe that Linux allows to a user.
 const MAX_PIPE: usize = 1024 * 1024;
 
-/// A program, and all that it started in its process group. They end when this is dropped.
+/// A program, and everything that it started in its process group. Dropping this ends them.
 #[derive(Debug)]
 pub struct LinkProcess {
-    /// `None` once it is dropped.
+    /// `None` after the drop.
     child: Option<Child>,
     group: Option<Pid>,
     stdin: Option<ChildStdin>,
@@ -39,7 +39,7 @@ pub struct LinkProcess {
     errors: ProcessErrors,
 }
 
-/// What a program says about itself, on its standard error. It has to be read, or the program waits once the pipe is full.
+/// The standard error of a program. It must be read, because the program blocks when the pipe is full.
 #[derive(Debug)]
 pub struct ProcessErrors {
     stderr: ChildStderr,
@@ -47,27 +47,27 @@ pub struct ProcessErrors {
     written: RefCell<Vec<u8>>,
 }
 
-/// What a program printed, and how it ended.
+/// The result of a program.
 #[derive(Debug)]
 pub struct FinishedProcess {
-    /// What it printed.
+    /// Its standard output.
     pub text: String,
-    /// It printed more than that.
+    /// The output was longer, and is truncated.
     pub is_cut: bool,
     /// Its exit code.
     pub code: Option<i32>,
-    /// The end of what it wrote to standard error.
+    /// The end of its standard error.
     pub errors: String,
 }
 
 impl FinishedProcess {
-    /// The last line that it wrote to standard error.
+    /// Returns the last line of its standard error.
     pub fn last_error_line(&self) -> Option<String> {
         last_line(&self.errors)
     }
 }
 
-/// The last line of what a program wrote to standard error that is not a hint.
+/// Returns the last line of a standard error that is not a hint.
 fn last_line(errors: &str) -> Option<String> {
     let mut lines = errors.lines().rev().map(str::trim);
     let line = lines.find(|line| !line.is_empty() && !line.starts_with("hint:"))?;
@@ -80,12 +80,12 @@ impl ProcessErrors {
         Ok(Self { stderr, has_ended: Cell::new(false), written: RefCell::default() })
     }
 
-    /// What to wait for. `None` if nothing will come any more.
+    /// Returns the descriptor to poll. `None` after the end of the stream.
     pub(crate) fn to_wait_for(&self) -> Option<PollFd<'_>> {
         (!self.has_ended.get()).then(|| PollFd::new(&self.stderr, PollFlags::IN))
     }
 
-    /// Reads what is there, and keeps the end of it. Gives whether there may be more.
+    /// Reads what is available, and keeps its end. Returns true if there may be more.
     pub(crate) fn read(&self) -> bool {
         let mut written = self.written.borrow_mut();
         let mut chunk = [0; 4096];
@@ -100,16 +100,16 @@ impl ProcessErrors {
             if written.len() > 2 * MAX_ERRORS {
                 let old = written.len() - MAX_ERRORS;
                 written.drain(..old);
-                // The program may write faster than this reads: the link has to go on.
+                // The program may write faster than this reads, and the link must continue.
                 return true;
             }
         }
         false
     }
 
-    /// The end of what it wrote.
+    /// Returns the end of the standard error.
     fn text(&self) -> String {
-        // More than a pipe holds is not read: a program that did not end may write for ever.
+        // Reads at most the capacity of a pipe, because a program that keeps running may write for ever.
         let mut left = MAX_PIPE / MAX_ERRORS;
         while left > 0 && self.read() {
             left -= 1;
@@ -130,7 +130,7 @@ impl LinkProcess {
             find_own_program(&std::env::var_os("PATH").unwrap_or_default(), program)?
         };
         let mut command = Command::new(program);
-        // An agent may have started the hub: what it set for its own programs is not for this one.
+        // An agent may have started the hub, and its variable for its own programs must not reach this one.
         command.args(arguments).env_remove("RINGER_AGENT");
         Self::start_command(command)
     }
@@ -150,7 +150,7 @@ impl LinkProcess {
         Ok(Self { child: Some(child), group, stdin: Some(stdin), stdout, errors })
     }
 
-    /// Runs a program to its end, without input. Of what it prints at most `most` bytes are kept.
+    /// Runs a program to its end, without input. Keeps at most `most` bytes of its output.
     pub fn run_to_end(command: Command, most: usize, within: Duration) -> Result<FinishedProcess, Error> {
         let deadline = Instant::now() + within;
         let program = command.get_program().to_string_lossy().into_owned();
@@ -183,23 +183,23 @@ impl LinkProcess {
         Ok(FinishedProcess { text, is_cut, code, errors: process.errors.text() })
     }
 
-    /// What it writes.
+    /// Returns the program's standard output.
     pub fn output(&self) -> BorrowedFd<'_> {
         self.stdout.as_fd()
     }
 
-    /// What it reads.
+    /// Returns the program's standard input.
     pub fn input(&self) -> BorrowedFd<'_> {
-        // It is there until the process is dropped.
+        // The pipe exists until the process is dropped.
         self.stdin.as_ref().map_or_else(|| self.stdout.as_fd(), AsFd::as_fd)
     }
 
-    /// What it says about itself.
+    /// Returns the program's standard error.
     pub fn errors(&self) -> &ProcessErrors {
         &self.errors
     }
 
-    /// How it ended, in words: the last line that it said about itself, and its exit code. It is given a moment to end.
+    /// Describes how the program ended: the last line of its standard error, and its exit code. Waits a moment for the exit.
     pub fn describe_end(&mut self) -> String {
         self.stdin = None;
         let status = self.wait_for_end(EXITS_WITHIN);
@@ -216,10 +216,10 @@ impl LinkProcess {
         }
     }
 
-    /// Waits for the end of the program. Gives how it ended, if it did in time.
+    /// Waits for the program to exit. Returns `None` if it does not exit in time.
     fn wait_for_end(&mut self, within: Duration) -> Option<ExitStatus> {
         let deadline = Instant::now() + within;
-        // Its output is closed a moment before it has ended, so most of the wait is for the output.
+        // The output closes a moment before the exit, so most of the wait is for the output.
         let timeout = Timespec::try_from(within).ok();
         let _ = poll(&mut [PollFd::new(&self.stdout, PollFlags::empty())], timeout.as_ref());
         wait_until(self.child.as_mut()?, deadline)
@@ -234,7 +234,7 @@ impl LinkProcess {
 
 impl Drop for LinkProcess {
     fn drop(&mut self) {
-        // The end of its input tells it to end; the signals are for all that it started.
+        // The end of its input asks it to exit; the signals are for everything that it started.
         self.stdin = None;
         if matches!(self.child.as_mut().map(Child::try_wait), Some(Ok(None))) {
             self.signal(Signal::TERM);
@@ -242,8 +242,8 @@ impl Drop for LinkProcess {
         }
         self.signal(Signal::KILL);
         let Some(mut child) = self.child.take() else { return };
-        // It may have left its group, or run as another user, as `sudo` does: such a program cannot be killed, and must not
-        // keep the hub from ending.
+        // The program may have left its group, or run as another user, as `sudo` does: it cannot be killed then, and must not
+        // keep the hub from exiting.
         let _ = child.kill();
         if wait_until(&mut child, Instant::now() + ENDS_WITHIN).is_none() {
             let _ = thread::Builder::new().name("link ends".to_owned()).spawn(move || child.wait());
@@ -255,12 +255,12 @@ fn make_nonblocking(pipe: BorrowedFd<'_>) -> io::Result<()> {
     Ok(fcntl_setfl(pipe, fcntl_getfl(pipe)? | OFlags::NONBLOCK)?)
 }
 
-/// Neither end of a pipe may hold up the other one.
+/// Makes a pipe non-blocking: neither pipe may block the other.
 pub(crate) fn set_nonblocking(pipe: BorrowedFd<'_>) -> Result<(), Error> {
     make_nonblocking(pipe).map_err(|source| Error::Io { what: "cannot use the pipe".to_owned(), source })
 }
 
-/// How a program ended, if it did in time.
+/// Waits for a program to exit, until the deadline.
 fn wait_until(child: &mut Child, deadline: Instant) -> Option<ExitStatus> {
     loop {
         match child.try_wait() {

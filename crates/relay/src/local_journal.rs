@@ -1,5 +1,5 @@
-//! What a connection does with the journal of this machine: it reads and stores messages, spreads marks on everything, and passes
-//! on answers of the person at another machine.
+//! The journal side of a connection: reads and stores messages, expands marks on everything, and passes on answers of the person
+//! at another machine.
 
 use std::collections::BTreeSet;
 
@@ -17,18 +17,18 @@ use crate::position::Position;
 use crate::repositories::Repositories;
 use crate::wire_message::WireMessage;
 
-/// Messages of one frame: they are stored in one transaction, for which other writers wait some milliseconds.
+/// The most messages in one frame. They are stored in one transaction, for which other writers wait some milliseconds.
 const MAX_MESSAGES: usize = 256;
-/// The messages of one frame from which on no other is added: a mark on everything becomes up to 500.
+/// A frame with this many messages is full: a mark on everything expands to up to 500.
 const ENOUGH_MESSAGES: usize = 1024;
-/// The most that is counted of what waits: it is counted for each frame of a backlog.
+/// The most waiting messages that are counted, because they are counted for each frame of a backlog.
 const MAX_COUNTED: i64 = 10_000;
-/// The bytes of one frame from which on no other message is added. The next one has at most 480 KiB, and a frame 1 MiB.
+/// A frame with this many bytes is full. The next message has at most 480 KiB, and a frame 1 MiB.
 const ENOUGH_BYTES: usize = 256 * 1024;
 
-/// Where sending begins: behind what the other machine has. A machine that never had anything begins where it was first heard
-/// of. If its place is none of this journal, which was removed or replaced by an older copy, sending begins anew. It never
-/// begins before `begins_behind`.
+/// Determines where sending begins: after the other machine's position. A machine without a position starts where it was first
+/// registered. If the position does not match this journal, which was removed or replaced by an older copy, sending starts again
+/// from an earlier position. It never starts before `begins_behind`.
 pub(crate) fn locate(
     journal: &mut Journal,
     machine: &MachineId,
@@ -54,7 +54,7 @@ pub(crate) fn locate(
     Ok(Input::Located { at, repeats_until: journal.highest()? })
 }
 
-/// What was written here behind a number and is for that machine, for one frame.
+/// Reads messages of this machine after a number that are for `machine`, for one frame.
 pub(crate) fn read_own(
     journal: &mut Journal,
     repositories: &mut Repositories,
@@ -99,15 +99,14 @@ pub(crate) fn read_own(
     Ok(read)
 }
 
-/// Messages of another machine, checked.
 #[derive(Debug, Default)]
 pub(crate) struct Checked {
     pub(crate) messages: Vec<ImportedMessage>,
-    /// How many may not be stored, and why the last of them.
+    /// The number of refused messages, with the reason for the last one.
     pub(crate) refused: Option<(usize, String)>,
 }
 
-/// Checks what another machine sent, in its order. What `may_be_old` may have come before, and been forgotten since.
+/// Checks what another machine sent, in its order. With `may_be_old`, messages may have arrived before and been pruned since.
 pub(crate) fn store(
     journal: &mut Journal,
     repositories: &mut Repositories,
@@ -136,7 +135,7 @@ pub(crate) fn store(
                 continue;
             }
         };
-        // What was forgotten here because it is old does not come again.
+        // Old messages that were pruned here are not stored again.
         if may_be_old && kept_from.as_ref().is_some_and(|oldest| imported.id < *oldest) {
             continue;
         }
@@ -153,7 +152,7 @@ pub(crate) fn store(
     Ok(checked)
 }
 
-/// What a message asks, if it can be answered from elsewhere.
+/// Returns the prompt of a message, if it can be answered from another machine.
 pub(crate) fn asked(journal: &mut Journal, message: &Message) -> Result<Option<PromptContent>, Error> {
     if !matches!(message.draft.tag, Tag::Notice(Kind::Waiting | Kind::Question)) {
         return Ok(None);
@@ -162,24 +161,24 @@ pub(crate) fn asked(journal: &mut Journal, message: &Message) -> Result<Option<P
         let is_reachable = stored.prompt.method != AnswerMethod::DialogOnly;
         return Ok(is_reachable.then_some(stored.prompt.content));
     }
-    // A question in a dialog of a client, which its hooks do not tell, has no answer here.
+    // A question in a client's dialog that its hooks do not report cannot be answered here.
     let question = message.draft.question_id.as_ref().filter(|_| message.draft.key.is_none());
     let question = question.map(|id| journal.question(id)).transpose()?.flatten();
     Ok(question.map(|question| PromptContent::Questions(vec![question.as_prompt()])))
 }
 
-/// The identity of the repository of a message, if a lead agent reads the message.
+/// Returns the identity of a message's repository, if a lead agent reads the message.
 pub(crate) fn repository_of(repositories: &mut Repositories, message: &Message) -> Option<String> {
     let directory = message.draft.origin.cwd.as_deref().filter(|_| is_for_lead(&message.draft));
     directory.and_then(|directory| repositories.identity(directory))
 }
 
-/// Whether the lead agent of a repository reads it.
+/// Returns true if the lead agent of a repository reads the message.
 fn is_for_lead(draft: &Draft) -> bool {
     matches!(draft.tag, Tag::Notice(_)) && matches!(draft.recipient, Recipient::Default | Recipient::Lead)
 }
 
-/// A message for an agent has the id of that agent, as far as it is known here: the other machine may know only its name.
+/// Replaces the recipient by the id of an agent that is known here: the other machine may know only its name.
 fn with_agent_id(journal: &mut Journal, mut imported: ImportedMessage) -> Result<ImportedMessage, Error> {
     if let Some(agent) = imported.draft.recipient.agent()
         && let Some(id) = journal.agent_named(agent.as_str())?
@@ -190,17 +189,17 @@ fn with_agent_id(journal: &mut Journal, mut imported: ImportedMessage) -> Result
     Ok(imported)
 }
 
-/// Whether another machine may set a mark.
+/// The result of [`check_mark`].
 enum MarkCheck {
-    /// It may, or the message is no mark.
+    /// The mark is allowed, or the message is not a mark.
     Allowed,
-    /// The message is no longer here, or was never sent here.
+    /// The target is no longer here, or was never sent here.
     TargetGone,
     NotAllowed,
 }
 
-/// Whether the other machine may set this mark: on a message of its own, or on one of this machine, which the person read
-/// there; not on one of a third machine. Those of its own that `came` with the mark are not stored yet.
+/// Checks whether the other machine may set a mark: on its own messages, and on messages of this machine, which the person read
+/// there; not on those of a third machine. Its messages that arrived together with the mark (`came`) are not stored yet.
 fn check_mark(
     journal: &mut Journal,
     rules: &ImportRules,
@@ -228,7 +227,7 @@ impl Checked {
         self.refuse_more(1, why);
     }
 
-    /// Notes that so many had the id of a message of this machine.
+    /// Records messages that were refused because they had the id of a message of this machine.
     pub(crate) fn refuse_own_ids(&mut self, count: usize) {
         if count > 0 {
             self.refuse_more(count, &ImportRefusal::OwnId);
@@ -241,21 +240,21 @@ impl Checked {
     }
 }
 
-/// The newest messages of a machine that such a mark is sent for. Older ones have mostly been read before.
+/// The most messages that a mark on everything expands to, newest first. Older ones have mostly been read before.
 const MOST: usize = 500;
-/// The characters of an id that say when it was made; the others are random.
+/// The characters of an id that encode its time; the others are random.
 const TIME_OF_ID: usize = 18;
 
-/// A mark on everything, or on all of a machine. The other machine may have newer messages that did not come here yet, which the
-/// person did not see: so it gets a mark on each message that had come.
+/// A mark on everything, or on all of a machine. The other machine may have newer messages that have not arrived here, so the
+/// person has not seen them. Therefore the mark is expanded to one mark for each message that had arrived.
 pub(crate) struct BulkMark<'a> {
     mark: &'a Message,
-    /// Only what came from this surface.
+    /// Applies only to messages from this surface.
     surface: Option<String>,
 }
 
 impl<'a> BulkMark<'a> {
-    /// The mark, if a message is one that is also about messages of that machine.
+    /// Returns the mark if it also covers messages of that machine.
     pub(crate) fn of(message: &'a Message, machine: &MachineName) -> Option<Self> {
         let (Tag::Mark(Mark::Read | Mark::Clear), None) = (message.draft.tag, &message.machine) else {
             return None;
@@ -272,7 +271,7 @@ impl<'a> BulkMark<'a> {
         Some(Self { mark: message, surface })
     }
 
-    /// A mark on each message of the machine that had come before it.
+    /// Expands the mark to the messages of the machine that had arrived before it.
     pub(crate) fn on_each(
         &self,
         journal: &mut Journal,
@@ -289,16 +288,16 @@ impl<'a> BulkMark<'a> {
         let mut mark = self.mark.clone();
         mark.draft.key = Some(target.id.to_string());
         let wire = WireMessage::of(&mark, machine)?;
-        // The same mark on the same message has the same id, so that it is stored once however often it is sent.
+        // The same mark on the same message always gets the same id, so that it is stored once however often it is sent.
         let time = self.mark.id.as_str().get(..TIME_OF_ID)?;
         let random = target.id.as_str().get(TIME_OF_ID..)?;
         Some(WireMessage { id: format!("{time}{random}"), ..wire })
     }
 }
 
-/// The most words of an answer: a prompt has a few questions.
+/// The most words in an answer: a prompt has a few questions.
 const MAX_WORDS: usize = 64;
-/// The exit code of what is not allowed.
+/// The exit code for a refused answer.
 const NO_PERMISSION: u8 = 77;
 
 /// An answer of the person at another machine.
@@ -306,16 +305,16 @@ const NO_PERMISSION: u8 = 77;
 pub struct AnswerRequest {
     /// The message that asks.
     pub message: MessageId,
-    /// The words of the answer. Without them, what is asked is shown.
+    /// The words of the answer. Without words, the prompt is shown.
     pub words: Vec<String>,
-    /// Whether that is wanted as JSON.
+    /// Shows the prompt as JSON.
     pub as_json: bool,
 }
 
-/// Gives an answer.
+/// The function that executes an answer.
 pub type GiveAnswer = fn(&AnswerRequest) -> Answered;
 
-/// Gives an answer, if that is allowed: to what agents of this machine ask, and not to what those of a third one ask.
+/// Executes an answer if it is allowed: agents of this machine may be answered, those of a third one not.
 pub(crate) fn answer(
     give: Option<GiveAnswer>,
     journal: &mut Journal,

@@ -1,4 +1,4 @@
-//! Which machine this is, what machines are called, and the lock that keeps one connection to each.
+//! The id and the names of machines, and the lock that allows one connection to each.
 
 use std::fmt;
 use std::fs::{self, OpenOptions};
@@ -15,24 +15,24 @@ use crate::error::Error;
 
 /// The name of the file in the home.
 const FILE: &str = "machine-id";
-/// The digits of an id: 16 random bytes.
+/// The number of digits in an id: 16 random bytes.
 const DIGITS: usize = 32;
 /// The longest name of a machine, in bytes.
 const MAX_NAME: usize = 64;
 
-/// The id of a machine, or rather of a home: random, made once, the same for ever.
+/// The id of a machine, or rather of a home: random, generated once, and permanent.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct MachineId(String);
 
 impl MachineId {
-    /// Reads an id: 32 hexadecimal digits in lower case.
+    /// Parses an id: 32 lowercase hexadecimal digits.
     pub fn parse(text: &str) -> Option<Self> {
         let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
         (text.len() == DIGITS && text.bytes().all(is_digit)).then(|| Self(text.to_owned()))
     }
 
-    /// The id of a home, which is made if there is none.
+    /// Returns the id of a home, generating one if necessary.
     pub fn of(home: &Home) -> Result<Self, Error> {
         let path = home.path().join(FILE);
         if let Some(id) = read(&path)? {
@@ -45,7 +45,7 @@ impl MachineId {
             let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary)?;
             file.write_all(format!("{}\n", id.0).as_bytes())?;
             file.sync_all()?;
-            // A link is made only where no file is, so of two processes that make an id one wins.
+            // A hard link fails if the file exists, so of two processes that generate an id one wins.
             let linked = fs::hard_link(&temporary, &path);
             let _ = fs::remove_file(&temporary);
             match linked {
@@ -57,13 +57,13 @@ impl MachineId {
         read(&path)?.ok_or_else(|| failed(io::Error::other("it is not there after it was written")))
     }
 
-    /// The digits.
+    /// Returns the digits.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-/// Reads the file. `None` if there is none. One that holds no id is an error: another id would make all links begin anew.
+/// Reads the file. Returns `None` if there is none. Invalid content is an error, because a new id would restart all links.
 fn read(path: &std::path::Path) -> Result<Option<MachineId>, Error> {
     let mut text = String::new();
     let read = fs::File::open(path).and_then(|file| file.take(1024).read_to_string(&mut text));
@@ -90,12 +90,12 @@ impl From<MachineId> for String {
     }
 }
 
-/// What a machine is called in lists and behind the `@` of an address: letters, digits, `-`, `_` and `.`.
+/// The name of a machine in lists and after the `@` of an address: letters, digits, `-`, `_` and `.`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MachineName(String);
 
 impl MachineName {
-    /// Reads a name.
+    /// Parses a name.
     ///
     /// ```
     /// use ringer_relay::MachineName;
@@ -110,7 +110,7 @@ impl MachineName {
         is_name.then(|| Self(text.to_owned()))
     }
 
-    /// A name out of any text: what is not allowed in one becomes `-`.
+    /// Converts any text to a name: invalid characters become `-`.
     pub fn from_text(text: &str) -> Self {
         let allowed = |character: char| {
             if character.is_ascii_alphanumeric() || "-_.".contains(character) { character } else { '-' }
@@ -120,7 +120,7 @@ impl MachineName {
         Self(if name.is_empty() { "machine".to_owned() } else { name.to_owned() })
     }
 
-    /// The name for the machine of that number among those that call themselves so: the first has the name itself.
+    /// Returns the name for the machine with this number among machines of the same name. The first keeps the name.
     pub(crate) fn numbered(&self, number: usize) -> Self {
         if number < 2 {
             return self.clone();
@@ -130,14 +130,14 @@ impl MachineName {
         Self(format!("{}{end}", &self.0[..kept]))
     }
 
-    /// The name of this machine: its host name up to the first dot.
+    /// Returns the name of this machine: its host name up to the first dot.
     pub fn of_host() -> Self {
         let system = rustix::system::uname();
         let name = system.nodename().to_string_lossy();
         Self::from_text(name.split('.').next().unwrap_or_default())
     }
 
-    /// The name.
+    /// Returns the name.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -149,22 +149,21 @@ impl fmt::Display for MachineName {
     }
 }
 
-/// How long to wait for the process of the last connection to end.
+/// Time limit for the process of the previous connection to exit.
 const FREE_WITHIN: Duration = Duration::from_millis(500);
 
-/// Held while a connection to a machine exists: two would send everything twice.
+/// Held during a connection to a machine: a second connection would send everything twice.
 #[derive(Debug)]
 pub(crate) struct PeerLock {
     _lock: Lock,
 }
 
-/// The file that is locked.
 pub(crate) fn lock_path(home: &Home, machine: &MachineId) -> PathBuf {
     home.path().join(format!("relay-{}.lock", machine.as_str()))
 }
 
 impl PeerLock {
-    /// Takes it. `name` is what the machine is called, for the error.
+    /// Takes the lock. `name` returns the machine's name for the error.
     pub(crate) fn take(
         home: &Home,
         machine: &MachineId,

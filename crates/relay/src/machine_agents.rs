@@ -1,4 +1,4 @@
-//! The agents of all other machines, for lists. Those of linked machines are kept in a file each.
+//! The agents of all other machines, for lists. Each linked machine has a file.
 
 use std::fs;
 use std::io::Read as _;
@@ -15,29 +15,29 @@ use crate::machine::{MachineId, MachineName, lock_path};
 use crate::status_file::STATUS_FILE;
 use crate::team_agents::TeamAgents;
 
-/// The agents of another machine, as it told of them last.
+/// The agents of another machine, from its last list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MachineAgents {
-    /// What the machine is called here.
+    /// The name of the machine here.
     pub machine: String,
-    /// When it told of them, in milliseconds since 1970.
+    /// When the list arrived, in milliseconds since 1970.
     pub told_ms: i64,
-    /// Whether the machine is connected now. If it is not, its agents may do something else by now.
+    /// The machine is connected now. Otherwise the list may be outdated.
     pub is_connected: bool,
-    /// Its agents, with the name of the machine in theirs.
+    /// Its agents; their names include the machine.
     pub agents: Vec<WireAgent>,
-    /// How many it has beside these.
+    /// The number of agents that are not in the list.
     pub unlisted: usize,
 }
 
 impl MachineAgents {
-    /// Whether a file of the home says something of the agents of other machines, or of the connections to them.
+    /// Returns true if a file of the home affects the agents of other machines, or the connections to them.
     pub fn depend_on(path: &Path) -> bool {
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         LinkAgents::is_file(name) || TeamAgents::team_of_file(name).is_some() || name == STATUS_FILE
     }
 
-    /// The agents of every machine that told of some.
+    /// Returns the agents of every machine with a list.
     pub fn all(home: &Home) -> Vec<Self> {
         let linked = LinkAgents::all(home).into_iter().map(|linked| Self {
             is_connected: linked.is_connected(home),
@@ -59,26 +59,25 @@ impl MachineAgents {
     }
 }
 
-/// More of a file is not read.
+/// The largest file that is read.
 const MAX_FILE: u64 = 1024 * 1024;
-/// How the names of the files begin and end.
+/// Prefix and suffix of the file names.
 const FILE: (&str, &str) = ("relay-agents-", ".json");
 
-/// The agents of another machine, as it told of them last.
+/// The agents of a linked machine, from its last list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct LinkAgents {
-    /// What the machine is called here.
+    /// The name of the machine here.
     pub(crate) machine: String,
-    /// Its id.
     machine_id: MachineId,
-    /// When it told of them, in milliseconds since 1970.
+    /// When the list arrived, in milliseconds since 1970.
     pub(crate) told_ms: i64,
-    /// Its agents, with the name of the machine in theirs.
+    /// Its agents; their names include the machine.
     pub(crate) agents: Vec<WireAgent>,
 }
 
 impl LinkAgents {
-    /// What another machine says of its agents.
+    /// Converts a list of another machine.
     pub(crate) fn of(rules: &ImportRules, machine: &MachineId, agents: Vec<WireAgent>) -> Self {
         Self {
             machine: rules.machine.to_string(),
@@ -88,14 +87,14 @@ impl LinkAgents {
         }
     }
 
-    /// Keeps it for commands. Without the file they know less, and all else works.
+    /// Writes the file for commands. Errors are ignored, because only these commands need the file.
     pub(crate) fn write(&self, home: &Home) {
         if let Ok(bytes) = serde_json::to_vec(self) {
             let _ = replace_file(&path(home, &self.machine), &bytes, Durability::Unsynced);
         }
     }
 
-    /// Those of every machine that told of some.
+    /// Reads the lists of all linked machines.
     pub(crate) fn all(home: &Home) -> Vec<Self> {
         let entries = fs::read_dir(home.path()).into_iter().flatten().flatten();
         let names = entries.filter_map(|entry| entry.file_name().to_str().map(str::to_owned));
@@ -104,17 +103,16 @@ impl LinkAgents {
         names.iter().filter_map(|name| read(&home.path().join(name))).collect()
     }
 
-    /// Whether a file of the home is one of these.
+    /// Returns true for the names of these files.
     pub(crate) fn is_file(name: &str) -> bool {
         name.starts_with(FILE.0) && name.ends_with(FILE.1)
     }
 
-    /// Forgets the agents of a machine.
     pub(crate) fn forget(home: &Home, machine: &MachineName) {
         let _ = fs::remove_file(path(home, machine.as_str()));
     }
 
-    /// Whether the machine is connected now. If it is not, its agents may do something else by now.
+    /// Returns true if the machine is connected now. Otherwise the list may be outdated.
     pub(crate) fn is_connected(&self, home: &Home) -> bool {
         let path = lock_path(home, &self.machine_id);
         path.exists() && matches!(Lock::take(&path, Some(Instant::now())), Ok(None))

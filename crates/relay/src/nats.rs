@@ -1,9 +1,9 @@
-//! Teams: the machines of several people, over a NATS server and a stream of it.
+//! Teams: the machines of several people, connected by a stream on a NATS server.
 //!
-//! Each machine publishes what is written in its journal into the stream of the team, and stores what the others published. The
-//! journal is the record, and the stream transport: how far it has the messages of this machine is a cursor of the journal,
-//! and how far this machine has stored it is a note there. `publishing`, `receiving` and `state` are the rules; `exchange` is
-//! one connection, with `outbound` and `inbound` as its two directions.
+//! Each machine publishes its journal's messages into the stream of the team, and stores what the others published. The journal
+//! is the record, and the stream only transport: the journal has a cursor for how far the stream has this machine's messages, and
+//! a note for how far this machine has stored the stream. `publishing`, `receiving` and `state` are the rules; `exchange` is one
+//! connection, with `outbound` and `inbound` as its two directions.
 
 mod agent_service;
 mod agent_timing;

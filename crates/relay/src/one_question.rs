@@ -1,4 +1,4 @@
-//! A short connection beside the one that exchanges messages: who is there, and what becomes of an answer. [`round_trip`] instead
+//! A short connection besides the one that exchanges messages: reads the hello, and passes on one answer. [`round_trip`] instead
 //! sends a message through the link that the hub keeps connected, and waits until the other machine has confirmed it.
 
 use std::collections::VecDeque;
@@ -19,10 +19,10 @@ use crate::link_process::{LinkProcess, set_nonblocking};
 use crate::machine::{MachineId, MachineName};
 use crate::peer::check_name;
 
-/// As much as a pipe holds.
+/// The capacity of a pipe.
 const CHUNK: usize = 64 * 1024;
 
-/// A connection on which one thing is asked.
+/// A connection for a single request.
 #[derive(Debug)]
 pub struct OneQuestion {
     connection: Connection,
@@ -65,23 +65,23 @@ impl OneQuestion {
         Ok(Self { connection, hello })
     }
 
-    /// Who is there.
+    /// Returns the hello of the other machine.
     pub fn hello(&self) -> &Hello {
         &self.hello
     }
 
-    /// Makes sure that the machine is the one that is known here by that name, if one is.
+    /// Fails if another machine is known here by that name.
     pub fn is_from(self, journal: &mut Journal, name: &str) -> Result<Self, Error> {
         check_name(journal, MachineName::parse(name).as_ref(), &self.hello)?;
         Ok(self)
     }
 
-    /// Gives an answer, and waits for what becomes of it.
+    /// Sends an answer, and waits for its outcome.
     pub fn answer(self, message: &str, words: &[String]) -> Result<Answered, Error> {
         self.ask(&Frame::Answer { message: message.to_owned(), words: words.to_vec(), as_json: false })
     }
 
-    /// All that a message asks, as `ringer answer --json` prints it there.
+    /// Returns the whole prompt of a message, as `ringer answer --json` prints it on that machine.
     pub fn show(self, message: &str) -> Result<Answered, Error> {
         self.ask(&Frame::Answer { message: message.to_owned(), words: Vec::new(), as_json: true })
     }
@@ -100,7 +100,7 @@ impl OneQuestion {
 struct Connection {
     process: LinkProcess,
     reader: FrameReader,
-    /// Frames that came and were not looked at yet.
+    /// Frames that arrived but were not handled yet.
     frames: VecDeque<Frame>,
     deadline: Instant,
     within: Duration,
@@ -118,7 +118,7 @@ impl Connection {
         Ok(Self { process, reader, frames: VecDeque::new(), deadline, within })
     }
 
-    /// Writes a frame, in time.
+    /// Writes a frame before the deadline.
     fn write(&self, frame: &Frame) -> Result<(), Error> {
         let line = frame.line();
         let mut written = 0;
@@ -127,7 +127,7 @@ impl Connection {
                 Ok(more) => written += more,
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => self.wait(self.process.input(), PollFlags::OUT)?,
-                // Why it ended is said where it is read.
+                // The read reports why it ended.
                 Err(Errno::PIPE) => break,
                 Err(error) => return Err(io_error("cannot write to the link", error)),
             }
@@ -135,7 +135,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Waits for one of the pipes, in time.
+    /// Waits for one of the pipes until the deadline.
     fn wait(&self, pipe: BorrowedFd<'_>, flags: PollFlags) -> Result<(), Error> {
         let left = self.deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
@@ -154,7 +154,7 @@ impl Connection {
         }
     }
 
-    /// The next frame, in time.
+    /// Returns the next frame before the deadline.
     fn next(&mut self) -> Result<Frame, Error> {
         loop {
             match self.frames.pop_front() {
@@ -189,11 +189,11 @@ fn io_error(what: &str, error: Errno) -> Error {
     Error::Io { what: what.to_owned(), source: error.into() }
 }
 
-/// How often it is looked whether the message was confirmed.
+/// Interval at which the confirmation is checked.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
-/// Sends a message to the machine of that name through the link that the hub keeps connected. Gives how long it took until the
-/// machine had stored it and this one knew. It is a mark on a message that does not exist, so it changes nothing there.
+/// Sends a message to the machine of that name through the link that the hub keeps connected. Returns the time until the machine
+/// had stored it and this one knew. The message is a mark on a message that does not exist, so it changes nothing there.
 pub fn round_trip(home: &Home, name: &str, within: Duration) -> Result<Duration, Error> {
     let mut journal = Journal::open(home)?;
     let Some(machine) = journal.machine_id_of(name)? else {

@@ -1,4 +1,4 @@
-//! The machine at the other end of a connection: its name here, and the setup that a connection to it starts with.
+//! The machine at the other end of a connection: its name here, and the setup of the connection.
 
 use ringer_journal::{Home, IdSource, Journal, NameSource, NamingResult};
 
@@ -11,23 +11,23 @@ use crate::machine_agents::LinkAgents;
 use crate::position::{first_position, forget_first_position};
 use crate::repositories::RepositoryNames;
 
-/// Machines of one name that are told apart by a number.
+/// The most machines with the same name, which are distinguished by a number.
 const MAX_OF_ONE_NAME: usize = 100;
 
-/// The other machine, once it said who it is. No other connection to it is made meanwhile.
+/// The other machine, after its hello. While this exists, no other connection to it is possible.
 #[derive(Debug)]
 pub(crate) struct Peer {
     pub(crate) machine: MachineId,
     pub(crate) rules: ImportRules,
-    /// The number behind which messages of this machine may go to it.
+    /// Only messages of this machine after this number may be sent to it.
     pub(crate) begins_behind: i64,
     _lock: PeerLock,
 }
 
 impl Peer {
-    /// The machine that said hello. Without a name it is called as it was called before, or as it calls itself.
+    /// Registers the machine that said hello. Without a configured name it keeps its earlier one, or gets the one that it chose.
     pub(crate) fn greet(setup: &ExchangeSetup, journal: &mut Journal, hello: &Hello) -> Result<Self, Error> {
-        // Before anything is noted: a machine that is connected keeps its name until that connection ends.
+        // Locked before anything is stored: a machine that is connected keeps its name until that connection ends.
         let lock = PeerLock::take(&setup.home, &hello.machine, || name_in_words(setup, journal, hello))?;
         let (name, begins_behind) = register_machine(&setup.home, journal, setup.name.as_ref(), hello)?;
         let may_address_agents = setup.give_answer.is_some() && hello.may_answer;
@@ -37,26 +37,26 @@ impl Peer {
         Ok(Self { machine: hello.machine.clone(), rules, begins_behind, _lock: lock })
     }
 
-    /// Ends the connection if the machine was removed here, or has another name by now.
+    /// Ends the connection if the machine was removed here, or was renamed.
     pub(crate) fn check_known(&self, journal: &mut Journal) -> Result<(), Error> {
         let id = journal.machine_id_of(self.rules.machine.as_str())?;
         if id.as_deref() == Some(self.machine.as_str()) { Ok(()) } else { Err(self.removed()) }
     }
 
-    /// Why a connection to a machine ends that was removed here.
+    /// Returns the error for a connection to a machine that was removed here.
     pub(crate) fn removed(&self) -> Error {
         Error::Removed { name: self.rules.machine.to_string() }
     }
 }
 
-/// What a machine is called here, or would be.
+/// Returns the name that a machine has here, or would get.
 fn name_in_words(setup: &ExchangeSetup, journal: &mut Journal, hello: &Hello) -> String {
     let known = journal.machine_name(hello.machine.as_str()).ok().flatten();
     let given = setup.name.as_ref().map(|given| given.name.to_string());
     known.or(given).unwrap_or_else(|| MachineName::from_text(&hello.name).to_string())
 }
 
-/// Notes what a machine is called here, and where the messages begin that are for it.
+/// Stores the name of a machine, and where its messages begin.
 pub fn register_machine(
     home: &Home,
     journal: &mut Journal,
@@ -70,7 +70,7 @@ pub fn register_machine(
     Ok((name, first_position(home, journal, hello.machine.as_str())?))
 }
 
-/// Makes sure that a machine is the one of a name that was set, without noting anything.
+/// Fails if a configured name belongs to another machine. Stores nothing.
 pub(crate) fn check_name(
     journal: &mut Journal,
     name: Option<&MachineName>,
@@ -93,7 +93,7 @@ fn set_name(
     let naming = match journal.name_machine(id, name, &given.source)? {
         NamingResult::HasOtherName { name: known, source } if given.replaces(&known, &source) => {
             if source == NameSource::Machine && journal.machine_id_of(name)?.is_none() {
-                // Any machine can say the id of this one. One that does gets what this one has not confirmed, and nothing older.
+                // Any machine can claim the id of this one. It then receives what this one has not confirmed, and nothing older.
                 forget_first_position(home, id);
             }
             let naming = journal.rename_machine(id, &known, name, &given.source)?;
@@ -111,7 +111,7 @@ fn set_name(
     }
 }
 
-/// What a machine is called for which no name is set: as it was called before, or as it calls itself.
+/// Returns the name of a machine without a configured one: its earlier name, or the one that it chose.
 fn free_name(journal: &mut Journal, hello: &Hello) -> Result<MachineName, Error> {
     if let Some((known, source)) = journal.machine_name_and_source(hello.machine.as_str())? {
         return known_name(known, &source);
@@ -122,21 +122,21 @@ fn free_name(journal: &mut Journal, hello: &Hello) -> Result<MachineName, Error>
         match journal.name_machine(hello.machine.as_str(), name.as_str(), &NameSource::Machine)? {
             NamingResult::Named => return Ok(name),
             NamingResult::NameTaken => {}
-            // Another process was quicker.
+            // Another process was faster.
             NamingResult::HasOtherName { name: known, source } => return known_name(known, &source),
         }
     }
     Err(Error::OtherMachine { name: wanted.to_string() })
 }
 
-/// The name that a machine has, unless it is one of `serve --name`.
+/// Returns the name that a machine has, unless it was given by `serve --name`.
 fn known_name(known: String, source: &NameSource) -> Result<MachineName, Error> {
-    // Only the key with that forced command is for the machine of this name, whatever another one calls itself.
+    // That name is reserved for the key with the forced command, whatever another machine calls itself.
     let name = MachineName::parse(&known).filter(|_| *source != NameSource::Serve);
     name.ok_or(Error::KnownAs { known })
 }
 
-/// Forgets a machine: its name, its agents, and how far the two sides are. Its messages stay.
+/// Forgets a machine: its name, its agents, and the positions of both sides. Its messages stay. Returns true if it was known.
 pub fn forget_machine(home: &Home, journal: &mut Journal, name: &MachineName) -> Result<bool, Error> {
     LinkAgents::forget(home, name);
     let Some(id) = journal.machine_id_of(name.as_str())? else { return Ok(false) };
@@ -147,28 +147,28 @@ pub fn forget_machine(home: &Home, journal: &mut Journal, name: &MachineName) ->
     Ok(true)
 }
 
-/// What a person called the other machine, in a link of the settings or with `ringer relay serve --name`.
+/// The name that a person gave the other machine, in a configured link or with `ringer relay serve --name`.
 #[derive(Debug, Clone)]
 pub struct GivenName {
     pub(crate) name: MachineName,
     pub(crate) source: NameSource,
-    /// The names of all links of the settings.
+    /// The names of all configured links.
     links: Vec<String>,
 }
 
 impl GivenName {
-    /// The name of a link with this command. `links` are the names of all links of the settings.
+    /// Returns the name of a link with this command. `links` are the names of all configured links.
     pub fn of_link(name: MachineName, command: &[String], links: Vec<String>) -> Self {
         Self { name, source: NameSource::Link { command: command.join(" ") }, links }
     }
 
-    /// The only name that a far end serves.
+    /// Returns the only name that a far end serves.
     pub fn of_far_end(name: MachineName) -> Self {
         Self { name, source: NameSource::Serve, links: Vec::new() }
     }
 
-    /// Whether the name that a machine has gives way to this one: the machine chose it itself, or this link had it before. A name
-    /// of another link, or of `serve --name`, stays, or a machine could take over the id of another one.
+    /// Returns true if this name replaces a machine's current one: the machine chose that itself, or this link gave it. A name
+    /// from another link, or from `serve --name`, stays, because a machine could otherwise take over the id of another one.
     pub(crate) fn replaces(&self, known: &str, source: &NameSource) -> bool {
         let is_of_link = self.links.iter().any(|link| link == known);
         match (&self.source, source) {
@@ -188,16 +188,15 @@ pub struct ExchangeSetup {
     pub home: Home,
     /// The version of this program.
     pub program: String,
-    /// Whether this is the far end of a link, which is also asked for other things than messages.
+    /// This is the far end of a link, which also serves requests other than messages.
     pub is_far_end: bool,
-    /// What the other machine is called here. Without a name, it is called as it calls itself.
+    /// The name of the other machine here. Without one, the machine's own choice is used.
     pub name: Option<GivenName>,
-    /// Gives answers of the other machine to what agents ask here. Without it, that machine may neither answer nor write to
-    /// agents.
+    /// Executes the other machine's answers to agents here. Without it, that machine may neither answer nor write to agents.
     pub give_answer: Option<GiveAnswer>,
-    /// Whether the person at this machine wants to answer what agents ask there.
+    /// The person at this machine wants to answer what agents ask there.
     pub may_answer: bool,
-    /// Whether messages of agents there reach the lead agent of the same repository here.
+    /// Messages of agents there reach the lead agent of the same repository here.
     pub may_reach_lead: bool,
     /// The names of repositories here.
     pub repository_names: RepositoryNames,

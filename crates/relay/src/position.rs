@@ -1,8 +1,8 @@
 //! Positions in the journal of a machine, and the first one that another machine may read from.
 //!
-//! What was written here before a machine was linked is not for it, whatever position it asks for. The first position is in a file
+//! Messages from before a machine was linked are not for it, whatever position it requests. The first position is in a file
 //! beside the journal, because the journal may be removed, repaired or replaced by an older copy. Then the id of the last message
-//! before the link tells what was written after it: ids are in the order of time.
+//! before the link shows which messages are newer: ids are ordered by time.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -15,10 +15,10 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::error::Error;
 
-/// A place in a journal. All three parts have to fit, because a journal may be removed or replaced by an older copy.
+/// A position in a journal. All three parts must match, because a journal may be removed or replaced by an older copy.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Position {
-    /// The random word that the journal's file was begun with.
+    /// The random word that identifies the journal's file.
     #[serde(deserialize_with = "short")]
     pub generation: String,
     /// The number of the message; 0 before the first.
@@ -29,7 +29,7 @@ pub struct Position {
     pub id: Option<String>,
 }
 
-/// The words of a place are not longer, in bytes. They are stored, and the other machine may say anything.
+/// The longest word in a position, in bytes. Positions are stored, and the other machine may send anything.
 const MAX_WORD: usize = 64;
 
 fn short<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
@@ -67,9 +67,8 @@ fn first_position_file(home: &Home, key: &str) -> PathBuf {
     home.path().join(format!("relay-begin-{key}.json"))
 }
 
-/// The number behind which messages of this machine may go to another one, or to a team: the key is what the journal keeps its
-/// place under. That of a machine that is new is the end of the
-/// journal: from here on nothing is left out that is written for it.
+/// Returns the number after which messages of this machine may be sent to another one, or to a team; `key` is the name of the
+/// cursor in the journal. For a new machine this is the end of the journal: from here on no message for it is left out.
 pub(crate) fn first_position(home: &Home, journal: &mut Journal, key: &str) -> Result<i64, Error> {
     let now = journal.export_position(key, IdSource::now().unix_ms)?;
     let path = first_position_file(home, key);
@@ -78,7 +77,7 @@ pub(crate) fn first_position(home: &Home, journal: &mut Journal, key: &str) -> R
         Ok(bytes) => serde_json::from_slice(&bytes).map_err(|error| failed("read", error.into()))?,
         Err(error) if error.kind() == ErrorKind::NotFound => {
             let begins = Position::from(now);
-            // Plain data: it cannot fail to be written.
+            // Plain data cannot fail to encode.
             let bytes = serde_json::to_vec(&begins).unwrap_or_default();
             replace_file(&path, &bytes, Durability::Synced).map_err(|error| failed("write", error))?;
             begins

@@ -1,5 +1,5 @@
-//! Which repository of this machine is a clone of the one that a message of another machine is about, and the names that the
-//! person gave to repositories.
+//! Matches the repository of another machine's message with a clone on this machine, and holds the names that the person gave to
+//! repositories.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,25 +13,25 @@ use ringer_core::Scope;
 use ringer_core::policy::RepositoryName;
 use ringer_journal::{Error, Journal, Repository};
 
-/// How long a directory may take: it may be on a disk that hangs.
+/// Time limit for examining a directory, which may be on a disk that hangs.
 const TAKES_AT_MOST: Duration = Duration::from_millis(500);
-/// The directories that are remembered. At the limit all are looked at anew.
+/// The most cached directories. At the limit the cache is cleared.
 const MAX_DIRECTORIES: usize = 256;
-/// The directories that may hang at once: each has a thread.
+/// The most directories that may hang at once: each has a thread.
 const MAX_LATE: usize = 8;
-/// How long one is remembered: a remote may be added to a repository.
+/// How long a directory is cached: a remote may be added to a repository.
 const REMEMBERED_FOR: Duration = Duration::from_mins(1);
 
-/// How the identity of a repository begins that has a name. No remote looks like that: it has a `/`, and a name has none.
+/// The prefix of the identity of a named repository. No remote looks like that: it contains a `/`, and a name does not.
 const NAMED: &str = "name:";
 
-/// What the repositories of this machine are called everywhere.
+/// Finds the identities of this machine's repositories, which are the same on every machine.
 #[derive(Debug, Default)]
 pub(crate) struct Repositories {
     names: RepositoryNames,
     /// The repository around each directory.
     found: BTreeMap<String, (Instant, Option<Found>)>,
-    /// The directories that took too long, and what will tell.
+    /// Directories that took too long, with the channels for their results.
     late: BTreeMap<String, Receiver<Option<Found>>>,
 }
 
@@ -39,25 +39,23 @@ pub(crate) struct Repositories {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Found {
     repository: Repository,
-    /// Where it comes from, in the form that is the same in every clone.
+    /// Its remote, in a form that is the same in every clone.
     remote: Option<String>,
 }
 
-/// It is not known yet.
+/// The repository is not known yet.
 struct Late;
 
 impl Repositories {
-    /// With the names that the person gave to some.
     pub(crate) fn new(names: RepositoryNames) -> Self {
         Self { names, ..Self::default() }
     }
 
-    /// The identity of the repository around a directory, which is the same on every machine: its name, else where it comes
-    /// from.
+    /// Returns the identity of the repository around a directory, which is the same on every machine: its name, else its remote.
     pub(crate) fn identity(&mut self, directory: &str) -> Option<String> {
         let found = self.around(directory)?;
         for RepositoryName { path, name } in self.names.current().iter() {
-            // Only the root of a worktree has the name. If it was removed, a repository around it must not get the name.
+            // The name belongs to the root of a worktree only. If that was removed, a repository around it must not get the name.
             let named = path.to_str().and_then(|path| self.around(path));
             let mut named = named.into_iter().filter(|named| named.repository.worktree == *path);
             if named.any(|named| named.repository.is_same(&found.repository)) {
@@ -67,7 +65,7 @@ impl Repositories {
         found.remote
     }
 
-    /// The repository around a directory, as far as it is known.
+    /// Returns the repository around a directory, if it is known in time.
     fn around(&mut self, directory: &str) -> Option<Found> {
         if let Some((seen, found)) = self.found.get(directory)
             && seen.elapsed() < REMEMBERED_FOR
@@ -82,7 +80,8 @@ impl Repositories {
         found
     }
 
-    /// Looks on a thread of its own. One that takes too long is waited for no more, but not started again before it has ended.
+    /// Examines a directory on its own thread. A thread that exceeds the timeout is abandoned, but not started again before it
+    /// ends.
     fn look_up(&mut self, directory: &str) -> Result<Option<Found>, Late> {
         if let Some(late) = self.late.get(directory) {
             let found = late.try_recv();
@@ -99,7 +98,7 @@ impl Repositories {
         let look = move || {
             let repository = Repository::around(Path::new(&path));
             let found = repository.map(|repository| Found { remote: repository.remote(), repository });
-            // The other side waits no more if its link has ended.
+            // The receiver is gone if its link has ended.
             let _ = sender.send(found);
         };
         thread::Builder::new().name("repository".to_owned()).spawn(look).map_err(|_| Late)?;
@@ -109,7 +108,7 @@ impl Repositories {
         })
     }
 
-    /// The scope of a lead agent here that works in the repository of that identity.
+    /// Returns the scope of a lead agent here that works in the repository with that identity.
     pub(crate) fn scope_of(&mut self, journal: &mut Journal, identity: &str) -> Result<Option<Scope>, Error> {
         for agent in journal.agent_summaries()?.into_iter().filter(|agent| agent.lead) {
             let directory = agent.cwd.as_deref();
@@ -121,10 +120,10 @@ impl Repositories {
     }
 }
 
-/// Reads the names, if they may have changed since it was called last.
+/// Returns the names if they may have changed since the last call.
 type ReadNames = Box<dyn FnMut() -> Option<Vec<RepositoryName>> + Send>;
 
-/// The names of repositories, shared by what sets them and the links, which use them while they are connected.
+/// The names of repositories, shared by their source and the connected links.
 #[derive(Debug, Clone, Default)]
 pub struct RepositoryNames(Arc<Mutex<Names>>);
 
@@ -135,17 +134,16 @@ struct Names {
 }
 
 impl RepositoryNames {
-    /// Names that are read anew whenever they are needed. `read` gives them if they may have changed.
+    /// Returns names that are read again whenever they are needed. `read` returns them if they may have changed.
     pub fn read_with(read: impl FnMut() -> Option<Vec<RepositoryName>> + Send + 'static) -> Self {
         Self(Arc::new(Mutex::new(Names { read: Some(Box::new(read)), ..Names::default() })))
     }
 
-    /// These are the names from now on.
     pub(crate) fn set(&self, names: Vec<RepositoryName>) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).current = names.into();
     }
 
-    /// The names.
+    /// Returns the current names.
     pub(crate) fn current(&self) -> Arc<[RepositoryName]> {
         let mut names = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(changed) = names.read.as_mut().and_then(|read| read()) {
@@ -171,7 +169,7 @@ mod tests {
 
     use super::*;
 
-    /// A directory with repositories, which have a remote each.
+    /// Creates a directory with repositories, each with a remote.
     fn with_repositories(names: &[&str]) -> TempDir {
         let directory = tempfile::tempdir().unwrap();
         for name in names {
@@ -207,14 +205,14 @@ mod tests {
         let [api, web, lib] = ["api", "web", "api/vendor/lib"].map(|name| root.path().join(name));
         let deep = api.join("src/deep");
         fs::create_dir_all(&deep).unwrap();
-        // A linked worktree, as git makes it.
+        // A linked worktree, as git creates it.
         let (tree, private) = (root.path().join("tree"), api.join(".git/worktrees/tree"));
         fs::create_dir_all(&tree).unwrap();
         fs::create_dir_all(&private).unwrap();
         fs::write(tree.join(".git"), format!("gitdir: {}\n", private.display())).unwrap();
         fs::write(private.join("gitdir"), format!("{}\n", tree.join(".git").display())).unwrap();
         fs::write(private.join("commondir"), "../..\n").unwrap();
-        // A checkout that says that it is a worktree of the same repository, and is not.
+        // A checkout that falsely claims to be a worktree of the same repository.
         let hostile = root.path().join("hostile");
         fs::create_dir_all(&hostile).unwrap();
         fs::write(hostile.join(".git"), format!("gitdir: {}\n", private.display())).unwrap();

@@ -1,5 +1,5 @@
-//! Random runs of a link between two machines: cuts at every frame, sides that are killed before or after they stored
-//! something, journals that are replaced by an older copy. A seed that fails can be played again.
+//! Random runs of a link between two machines: cuts at every frame, sides that are killed before or after they stored something,
+//! journals that are replaced by an older copy. A failing seed can be replayed.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::machine::MachineId;
 use crate::position::Position;
 use crate::wire_message::WireMessage;
 
-/// `RINGER_RELAY_SEEDS=1000000` plays that many.
+/// The number of runs; `RINGER_RELAY_SEEDS=1000000` overrides it.
 const SEEDS: u64 = 1_000;
 const STEPS: usize = 400;
 /// Messages that each machine wrote before they were linked.
@@ -27,7 +27,7 @@ struct Row {
     is_own: bool,
 }
 
-/// What is on the disk of a machine.
+/// The durable state of a machine.
 #[derive(Debug, Clone, Default)]
 struct Disk {
     generation: String,
@@ -37,7 +37,7 @@ struct Disk {
     imported: Option<Position>,
     /// How far the other machine has stored this one's.
     exported: Option<Position>,
-    /// The number behind which messages may go to the other machine.
+    /// Only messages after this number may be sent to the other machine.
     begins_behind: i64,
 }
 
@@ -56,7 +56,7 @@ impl Disk {
         Position { generation: self.generation.clone(), seq, id }
     }
 
-    /// The other machine is there for the first time: what was written before is not for it.
+    /// The other machine connects for the first time: earlier messages are not for it.
     fn greet(&mut self) {
         if self.exported.is_none() {
             self.exported = Some(self.position(self.highest));
@@ -64,7 +64,7 @@ impl Disk {
         }
     }
 
-    /// The rule of the journal: a place that does not fit begins anew.
+    /// The rule of the journal: a position that does not match starts again.
     fn locate(&mut self, after: Option<Position>) -> Input {
         let Some(after) = after else {
             let at = self.exported.clone().unwrap_or_default();
@@ -105,9 +105,9 @@ struct Machine {
     disk: Disk,
     copy: Option<Disk>,
     link: Option<Link>,
-    /// Frames on their way to this machine.
+    /// Frames in flight to this machine.
     inbox: VecDeque<Frame>,
-    /// The ids that were ever stored here from the other machine, and how often.
+    /// The ids that were ever stored here from the other machine, with their counts.
     stored: BTreeMap<String, usize>,
 }
 
@@ -131,7 +131,7 @@ fn hello(machine: usize) -> Hello {
     }
 }
 
-/// When a side is killed while it does what it has to.
+/// When a side is killed relative to a request that it executes.
 #[derive(PartialEq)]
 enum Crash {
     None,
@@ -155,7 +155,7 @@ impl World {
             }
         }
         let mut world = Self { random, machines, written: 0, restored: false, seed };
-        // Both know of each other: what is written from here on has to arrive.
+        // Both know each other: every message from here on must arrive.
         world.connect();
         world.drain();
         world
@@ -182,7 +182,7 @@ impl World {
         }
     }
 
-    /// What is on its way is gone.
+    /// Frames in flight are lost.
     fn cut(&mut self) {
         for machine in &mut self.machines {
             machine.link = None;
@@ -274,7 +274,7 @@ impl World {
                 if let Some(copy) = self.machines[at].copy.clone() {
                     self.machines[at].disk = copy;
                     self.restored = true;
-                    // The process of a link notices another file, and begins anew.
+                    // The process of a link notices that the file was replaced, and reconnects.
                     self.cut();
                 }
             }

@@ -1,4 +1,4 @@
-//! How the links are, as the hub knows it: the one owner of the file that `ringer relay status` reads.
+//! The status of the links, as the hub knows it: the only owner of the file that `ringer relay status` reads.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -11,31 +11,31 @@ use serde::{Deserialize, Serialize};
 
 /// The name of the file in the home.
 pub(crate) const STATUS_FILE: &str = "relay-status.json";
-/// More is not read.
+/// The largest file that is read.
 const MAX_FILE: u64 = 1024 * 1024;
 
-/// How a link is.
+/// The state of a link.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LinkState {
-    /// Its program runs, and the other machine has not said anything.
+    /// Its program runs, and the other machine has not sent anything.
     #[default]
     Connecting,
     /// Messages go both ways.
     Connected,
-    /// It is tried again after a pause.
+    /// It is retried after a pause.
     Failed,
 }
 
-/// A link, and what came of it since the hub started.
+/// The status of a link since the hub started.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LinkStatus {
-    /// What the machine is called here.
+    /// The name of the machine here.
     pub name: String,
-    /// How it is.
+    /// The current state.
     pub state: LinkState,
-    /// Since when, in milliseconds since 1970.
+    /// When the state began, in milliseconds since 1970.
     pub since_ms: i64,
     /// The id of the machine, once it was connected.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -43,60 +43,59 @@ pub struct LinkStatus {
     /// The version of its program.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub program: Option<String>,
-    /// The address of the server that it is connected to, if it is a team.
+    /// For a team, the address of the connected server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub address: Option<String>,
     /// Why it is not connected.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
-    /// When it is tried again, in milliseconds since 1970.
+    /// The time of the next retry, in milliseconds since 1970.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub again_ms: Option<i64>,
     /// Why the agents of a team are not listed, here or on its other machines.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agents_refused: Option<String>,
-    /// Messages that came.
+    /// The number of received messages.
     pub messages: u64,
-    /// About how many messages wait on the other machine, as it said last.
+    /// The approximate number of messages that wait on the other machine, from its last report.
     pub waiting_there: u64,
-    /// Messages that may not be stored.
+    /// The number of refused messages.
     pub refused: u64,
-    /// Why the last of them.
+    /// The reason for the last refusal.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refused_why: Option<String>,
 }
 
-/// How all of them are.
+/// The status of all links.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RelayStatus {
-    /// The hub's process.
     hub: u32,
     /// The links.
     pub links: Vec<LinkStatus>,
 }
 
 impl RelayStatus {
-    /// What the hub that runs says; `None` if none runs.
+    /// Returns the status from the running hub; `None` if none runs.
     pub fn read(home: &Home) -> Option<Self> {
         let hub = HubLock::owner(home)?.pid;
         Self::read_last(home).filter(|status| status.hub == hub)
     }
 
-    /// What the last hub said.
+    /// Returns the status that the last hub wrote.
     pub fn read_last(home: &Home) -> Option<Self> {
         let mut bytes = Vec::new();
         File::open(home.path().join(STATUS_FILE)).ok()?.take(MAX_FILE).read_to_end(&mut bytes).ok()?;
         serde_json::from_slice(&bytes).ok()
     }
 
-    /// A link of that name.
+    /// Returns the status of a link.
     pub fn link(&self, name: &str) -> Option<&LinkStatus> {
         self.links.iter().find(|link| link.name == name)
     }
 }
 
-/// The file. All threads of links write to it.
+/// Writes the file. All threads of links share it.
 #[derive(Debug)]
 pub(crate) struct StatusFile {
     home: Home,
@@ -108,14 +107,14 @@ impl StatusFile {
         Self { home, links: Mutex::default() }
     }
 
-    /// These links are set, and no others.
+    /// Keeps only the status of these configured links.
     pub(crate) fn keep(&self, names: &[&str]) {
         let mut links = self.lock();
         links.retain(|name, _| names.contains(&name.as_str()));
         self.write(&links);
     }
 
-    /// Changes what is said of a link.
+    /// Changes the status of a link.
     pub(crate) fn change(&self, name: &str, change: impl FnOnce(&mut LinkStatus)) {
         let mut links = self.lock();
         let status = links.entry(name.to_owned()).or_default();
@@ -132,8 +131,8 @@ impl StatusFile {
         self.links.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes the file. Without it `ringer relay status` knows less, and all else works. It is not synced, so it is quick
-    /// enough to be written for each frame, which has up to 256 messages.
+    /// Writes the file. Errors are ignored, because only `ringer relay status` needs it. It is not synced, so it is fast enough
+    /// to be written for each frame, which has up to 256 messages.
     fn write(&self, links: &BTreeMap<String, LinkStatus>) {
         let status = RelayStatus { hub: std::process::id(), links: links.values().cloned().collect() };
         if let Ok(bytes) = serde_json::to_vec(&status) {

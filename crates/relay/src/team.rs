@@ -1,4 +1,4 @@
-//! A team, as the hub and commands use it: each connection has a runtime of its own, which ends with it.
+//! The interface to teams for the hub and commands. Each connection has its own runtime, which ends with it.
 
 use std::os::unix::net::UnixStream;
 
@@ -39,12 +39,12 @@ pub(crate) fn run_team(
         }
         ended
     });
-    // A name that is being looked up must not hold up the end.
+    // A pending name lookup must not delay the end.
     runtime.shutdown_background();
     ended
 }
 
-/// Joins a team, and gives the version of its server. What is written from now on is for the team.
+/// Joins a team. Returns the version of its server. Messages written from now on are for the team.
 #[cfg(feature = "nats")]
 pub fn join_team(setup: &TeamSetup) -> Result<String, Error> {
     let runtime = runtime()?;
@@ -53,7 +53,7 @@ pub fn join_team(setup: &TeamSetup) -> Result<String, Error> {
     joined
 }
 
-/// Gives an answer to what a message of a machine of the team asks, and says what became of it there.
+/// Answers what a message of a machine of the team asks. Returns the outcome there.
 #[cfg(feature = "nats")]
 pub fn answer_in_team(
     setup: &TeamSetup,
@@ -77,7 +77,7 @@ fn runtime() -> Result<tokio::runtime::Runtime, Error> {
     runtime.map_err(|source| Error::Io { what: "no runtime can be started".to_owned(), source })
 }
 
-/// Says that this program knows no teams.
+/// Fails, because this build has no team support.
 #[cfg(not(feature = "nats"))]
 pub(crate) fn run_team(
     _: &TeamSetup,
@@ -87,13 +87,13 @@ pub(crate) fn run_team(
     Err(Error::WithoutNats)
 }
 
-/// Says that this program knows no teams.
+/// Fails, because this build has no team support.
 #[cfg(not(feature = "nats"))]
 pub fn join_team(_: &TeamSetup) -> Result<String, Error> {
     Err(Error::WithoutNats)
 }
 
-/// Says that this program knows no teams.
+/// Fails, because this build has no team support.
 #[cfg(not(feature = "nats"))]
 pub fn answer_in_team(_: &TeamSetup, _: &str, _: &str, _: &[String], _: bool) -> Result<Answered, Error> {
     Err(Error::WithoutNats)

@@ -1,7 +1,7 @@
-//! The agents of the other machines of a team, as they told of them, kept in one file for commands.
+//! The last lists of agents of the other machines in a team, in one file for commands.
 //!
-//! A machine says how long its list holds, and says it again before that. So a machine that is gone is noticed without the
-//! server: its list is no longer current. All of this is what others say: every number has a limit here.
+//! A machine states how long its list is valid, and repeats it before that. So a machine that is gone is noticed without the
+//! server: its list expires. All input is untrusted: every number has a limit here.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,53 +15,51 @@ use serde::{Deserialize, Serialize};
 
 use crate::agents::WireAgent;
 
-/// How the names of the files begin, and how those of a list and of its lock end.
+/// The prefix of the file names, and the suffixes of a list and of its lock.
 const FILE: &str = "relay-team-agents-";
 const LIST: &str = ".json";
 const LOCK: &str = ".lock";
-/// More of a file is not read. [`MAX_LISTED`] with the longest names are less.
+/// The largest file that is read. [`MAX_LISTED`] agents with the longest names take less.
 const MAX_FILE: u64 = 16 * 1024 * 1024;
-/// The machines of one team. At the limit, one that is gone makes room; if none is, a new one is not listed.
+/// The most machines of one team. At the limit, one that is gone makes room; if none is, a new one is not listed.
 const MAX_MACHINES: usize = 2_000;
-/// The agents of all of them. At the limit, those of machines that are gone make room. What is more is only counted.
+/// The most agents of all machines. At the limit, agents of machines that are gone make room. Further agents are only counted.
 const MAX_LISTED: usize = 4_000;
-/// The most agents that are counted beside those that are listed, whatever a machine says.
+/// The most unlisted agents that are counted, whatever a machine claims.
 const MAX_UNLISTED: usize = 100_000;
-/// The longest time that a list holds, whatever its machine says.
+/// The longest validity of a list, whatever its machine claims.
 const HOLDS_AT_MOST: Duration = Duration::from_hours(1);
 /// How long a machine that is gone is listed, in milliseconds: a day. A team may have machines that exist for an hour.
 const LISTED_FOR_MS: i64 = 24 * 3_600_000;
-/// How long to wait for a command that looks whether the lock is held.
+/// Time limit for a command that inspects the lock to release it.
 const FREE_WITHIN: Duration = Duration::from_millis(500);
 
-/// The machines of a team, by what they are called here.
+/// The machines of a team, by their names here.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct TeamAgents {
-    /// The team.
     team: String,
-    /// The machines.
     pub(crate) machines: BTreeMap<String, ToldAgents>,
-    /// How many of them told of their agents in time, in this process. Counted, as it is asked for with each list that comes.
+    /// The number of current machines, in this process. It is cached because it is needed for each list that arrives.
     #[serde(skip)]
     current: usize,
-    /// When to look for machines that are gone: not later than the first of them is.
+    /// When to look for machines that are gone: no later than the first list expires.
     #[serde(skip)]
     next_expiry: Option<Instant>,
 }
 
-/// What a machine of a team told of its agents.
+/// The agents of a machine of a team, from its last list.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ToldAgents {
-    /// When it told of them, in milliseconds since 1970.
+    /// When the list arrived, in milliseconds since 1970.
     pub(crate) told_ms: i64,
-    /// Whether it said so again in time.
+    /// The list has not expired.
     pub(crate) is_current: bool,
-    /// Its agents, with the name of the machine in theirs.
+    /// Its agents; their names include the machine.
     pub(crate) agents: Vec<WireAgent>,
-    /// How many it has beside these.
+    /// The number of agents that are not in the list.
     #[serde(default)]
     pub(crate) unlisted: usize,
-    /// Until when that holds, if it is current.
+    /// When a current list expires.
     #[serde(skip)]
     holds_until: Option<Instant>,
 }
@@ -70,14 +68,14 @@ pub(crate) struct ToldAgents {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct SentAgents {
     pub(crate) agents: Vec<WireAgent>,
-    /// How many it has beside these.
+    /// The number of agents that are not in the list.
     pub(crate) unlisted: usize,
-    /// How long that holds.
+    /// The validity of the list.
     pub(crate) holds: Duration,
 }
 
 impl TeamAgents {
-    /// The lists of all teams. Machines are current in those of the teams that this machine is connected to.
+    /// Returns the lists of all teams. Machines are current only in teams to which this machine is connected.
     pub(crate) fn all(home: &Home) -> Vec<Self> {
         let entries = fs::read_dir(home.path()).into_iter().flatten().flatten();
         let names = entries.filter_map(|entry| entry.file_name().to_str().map(str::to_owned));
@@ -85,7 +83,7 @@ impl TeamAgents {
             names.filter_map(|name| Self::team_of_file(&name).map(str::to_owned)).collect();
         teams.sort_unstable();
         let list = |team: &String| {
-            // In this order: a file that is read after it was connected is one of this connection.
+            // The lock is checked first: a file that is read after it was held belongs to this connection.
             if is_connected(home, team) {
                 let mut list = Self::read(home, team);
                 list.forget_old(IdSource::now().unix_ms);
@@ -97,13 +95,13 @@ impl TeamAgents {
         teams.iter().map(list).collect()
     }
 
-    /// The team whose list is in a file of the home.
+    /// Returns the team of a list's file name.
     pub(crate) fn team_of_file(name: &str) -> Option<&str> {
         name.strip_prefix(FILE)?.strip_suffix(LIST)
     }
 
-    /// The list of a team that this machine is not connected to: it is not known which machines are still there. The file of a
-    /// hub that was killed says otherwise.
+    /// Returns the list of a team to which this machine is not connected. No machine is current in it, although the file of a hub
+    /// that was killed may say so.
     pub(crate) fn before_connection(home: &Home, team: &str) -> Self {
         let mut list = Self::read(home, team);
         for told in list.machines.values_mut() {
@@ -113,13 +111,13 @@ impl TeamAgents {
         list
     }
 
-    /// The list of a team, as it was written. Empty if there is none.
+    /// Reads the list of a team. Empty if there is none.
     fn read(home: &Home, team: &str) -> Self {
         let read = read(&path(home, team, LIST)).filter(|read| read.team == team);
         read.unwrap_or_else(|| Self { team: team.to_owned(), ..Self::default() })
     }
 
-    /// Keeps the list for commands. One that cannot be written is removed, so that no old one counts.
+    /// Writes the list for commands. A file that cannot be written is removed, so that no outdated one is used.
     pub(crate) fn write(&self, home: &Home) {
         let path = path(home, &self.team, LIST);
         let written = serde_json::to_vec(self)
@@ -130,24 +128,23 @@ impl TeamAgents {
         }
     }
 
-    /// Forgets the list of a team.
     pub(crate) fn forget(home: &Home, team: &str) {
         for end in [LIST, LOCK] {
             let _ = fs::remove_file(path(home, team, end));
         }
     }
 
-    /// How many machines told of their agents in time.
+    /// Returns the number of machines whose lists have not expired.
     pub(crate) fn current(&self) -> usize {
         self.current
     }
 
-    /// Whether a machine told of its agents in time.
+    /// Returns true if the list of a machine has not expired.
     pub(crate) fn is_current(&self, machine: &str) -> bool {
         self.machines.get(machine).is_some_and(|told| told.is_current)
     }
 
-    /// A machine told of its agents. Gives whether lists show something else now.
+    /// Stores a machine's list. Returns true if the visible lists have changed.
     pub(crate) fn told(&mut self, now: Instant, unix_ms: i64, machine: &str, sent: SentAgents) -> bool {
         if !self.machines.contains_key(machine) {
             self.forget_old(unix_ms);
@@ -179,8 +176,8 @@ impl TeamAgents {
         is_changed
     }
 
-    /// Gives how many more agents are listed at most, at least as many as are wanted if machines that are gone have so many: these
-    /// are only counted then, those of the machine that is gone for longest first.
+    /// Returns how many more agents can be listed, at least `wanted` if machines that are gone have that many agents: these are
+    /// then only counted, starting with the machine that has been gone for longest.
     fn make_room(&mut self, wanted: usize) -> usize {
         let listed: usize = self.machines.values().map(|told| told.agents.len()).sum();
         let mut room = MAX_LISTED.saturating_sub(listed);
@@ -199,7 +196,7 @@ impl TeamAgents {
         room
     }
 
-    /// A machine said that it leaves. Gives whether lists show something else now.
+    /// A machine announced that it leaves. Returns true if the visible lists have changed.
     pub(crate) fn left(&mut self, machine: &str) -> bool {
         let Some(told) = self.machines.get_mut(machine).filter(|told| told.is_current) else { return false };
         (told.is_current, told.holds_until) = (false, None);
@@ -207,7 +204,7 @@ impl TeamAgents {
         true
     }
 
-    /// Notes which machines have not told of their agents in time. Gives whether lists show something else now.
+    /// Marks machines whose lists have expired. Returns true if the visible lists have changed.
     pub(crate) fn expire(&mut self, now: Instant) -> bool {
         if self.next_expiry.is_none_or(|next| next > now) {
             return false;
@@ -223,7 +220,6 @@ impl TeamAgents {
         self.current != before
     }
 
-    /// When to look for machines that are gone.
     pub(crate) fn next_expiry(&self) -> Option<Instant> {
         self.next_expiry
     }
@@ -234,21 +230,21 @@ impl TeamAgents {
     }
 }
 
-/// Held while this machine is connected to a team: commands see by it whether the list counts.
+/// Held while this machine is connected to a team. Commands use it to determine whether the list is valid.
 #[derive(Debug)]
 pub(crate) struct TeamLock {
     _lock: Lock,
 }
 
 impl TeamLock {
-    /// Takes it. `None` if a command holds it, which looks, or if it cannot be made: then the list does not count.
+    /// Takes the lock. Returns `None` if a command is inspecting it, or if it cannot be created: then the list is not used.
     pub(crate) fn take(home: &Home, team: &str) -> Option<Self> {
         let lock = Lock::take(&path(home, team, LOCK), Some(Instant::now() + FREE_WITHIN));
         lock.ok().flatten().map(|lock| Self { _lock: lock })
     }
 }
 
-/// Whether this machine is connected to a team now. If it is not, nothing of the list may be true by now.
+/// Returns true if this machine is connected to a team now. Otherwise the whole list may be outdated.
 fn is_connected(home: &Home, team: &str) -> bool {
     let path = path(home, team, LOCK);
     path.exists() && matches!(Lock::take(&path, Some(Instant::now())), Ok(None))
@@ -320,7 +316,7 @@ mod tests {
         assert!(team.machines.contains_key("one-more"));
     }
 
-    /// What is counted beside the machines fits to them, whatever came in whatever order.
+    /// The cached values match the machines after any input.
     #[test]
     fn the_count_and_the_next_look_fit_to_the_machines() {
         let mut random = Random::new(7);

@@ -1,4 +1,4 @@
-//! A message on its way to another machine.
+//! The wire format of messages between machines.
 
 use std::borrow::Cow;
 
@@ -11,66 +11,66 @@ use serde::{Deserialize, Serialize};
 
 use crate::machine::MachineName;
 
-/// The bytes of one message as JSON from which on its parts are left out: two of them always fit into a frame.
+/// Optional parts are left out of a message beyond this size as JSON: two messages always fit into a frame.
 const MAX_ENCODED: usize = 480 * 1024;
-/// The longest heading that a journal takes.
+/// The longest heading that a journal accepts.
 const MAX_HEADING: usize = MAX_BODY / 16;
 
-/// A message as it is sent. Every field is what the other machine says, and is checked before it is stored.
+/// A message on the wire. Every field is untrusted, and is checked before it is stored.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct WireMessage {
-    /// Its number in the journal of its machine.
+    /// The number in the journal of its machine.
     pub seq: i64,
-    /// Its id.
+    /// The id of the message.
     pub id: String,
     /// When it was sent, by the clock of its machine.
     pub unix_ms: i64,
-    /// The word for what it is.
+    /// The name of its tag.
     pub tag: String,
-    /// The repository, by its id there.
+    /// The repository, by its id on that machine.
     pub scope: String,
-    /// The identity of that repository, which is the same on every machine. Only for what a lead agent may read.
+    /// The identity of that repository, which is the same on every machine. Only set if a lead agent may read the message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub repository: Option<String>,
-    /// Who sent it.
+    /// The sender.
     pub sender: String,
-    /// Whom it is for.
+    /// The recipient.
     pub recipient: String,
-    /// A heading.
+    /// The title.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// A second heading.
+    /// The subtitle.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subtitle: Option<String>,
     /// The text.
     pub body: String,
-    /// What caused it.
+    /// The category, which names the cause.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub category: Option<String>,
-    /// The question that it asks, or is about.
+    /// The question that it asks or refers to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub question_id: Option<String>,
-    /// Its key, or what a mark is about.
+    /// The key, or the target of a mark.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
     /// How long it is worth showing, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ttl_ms: Option<u64>,
-    /// The surface that it came from.
+    /// The surface of the sender.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub surface: Option<String>,
-    /// What it is about, in parts.
+    /// The parts of the text, such as names.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub about: Option<About>,
-    /// What it asks, if that is short enough for the buttons of a popup.
+    /// The prompt, if it fits the buttons of a popup.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prompt: Option<PromptContent>,
 }
 
 impl WireMessage {
-    /// A message of this machine for the machine of that name. `None` if it is no business of that machine: it came from
-    /// another one, or it is for an agent elsewhere, or it is a mark on what only this machine keeps.
+    /// Converts a message of this machine for another one. Returns `None` if it does not concern that machine: it came from
+    /// another one, or its recipient is an agent elsewhere, or it is a mark that only this machine keeps.
     pub fn of(message: &Message, to: &MachineName) -> Option<Self> {
         let draft = &message.draft;
         if message.machine.is_some() {
@@ -109,18 +109,18 @@ impl WireMessage {
             wire.mask_secrets();
         }
         if wire.encoded_bytes() > MAX_ENCODED {
-            // What a client said of its agent has no limit of its own, and headings have a small one.
+            // A client's texts about its agent have no limit of their own, and headings have a small one.
             wire.about = None;
             (wire.title, wire.subtitle) = (None, None);
         }
         Some(wire)
     }
 
-    /// Masks what is to be seen on a screen of the other machine. An agent there gets its messages as they were written.
+    /// Masks secrets that a screen of the other machine would show. Messages for an agent there stay unchanged.
     fn mask_secrets(&mut self) {
         let mask = |text: &mut String, most: usize| {
             if let Cow::Owned(mut masked) = mask_secrets(text) {
-                // A short secret is shorter than what stands for it.
+                // A secret may be shorter than its replacement.
                 masked.truncate(masked.floor_char_boundary(most));
                 *text = masked;
             }
@@ -134,7 +134,7 @@ impl WireMessage {
         }
     }
 
-    /// Says which repository it is about, unless it would be too long then.
+    /// Sets the identity of the repository, unless the message would become too long.
     pub(crate) fn set_repository(&mut self, repository: &str) {
         self.repository = Some(repository.to_owned());
         if self.encoded_bytes() > MAX_ENCODED {
@@ -142,14 +142,14 @@ impl WireMessage {
         }
     }
 
-    /// How long it is as JSON.
+    /// Returns the length as JSON.
     pub fn encoded_bytes(&self) -> usize {
         serde_json::to_vec(self).map_or(0, |encoded| encoded.len())
     }
 }
 
-/// Whether a mark of this machine is sent to others: what the person did with one notification, and what the agents of this
-/// machine say of their own. Mutes hold for one machine, and an `undo` for the marks of one hub.
+/// Returns true if a mark of this machine is sent to others: the person's marks on one notification, and agents' marks on their
+/// own. Mutes apply to one machine, and `undo` to the marks of one hub.
 fn is_sent(mark: Mark, key: Option<&str>) -> bool {
     match mark {
         Mark::Undo | Mark::Mute | Mark::Unmute => false,
@@ -238,7 +238,7 @@ mod tests {
         assert!(wire.encoded_bytes() <= MAX_ENCODED);
     }
 
-    /// The journal counts what waits for a machine by the same rule.
+    /// The journal counts waiting messages by the same rule.
     #[test]
     fn what_is_sent_is_what_is_counted_as_waiting() {
         let directory = tempfile::tempdir().unwrap();

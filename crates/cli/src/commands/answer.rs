@@ -62,12 +62,11 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// `ringer answer`.
 pub(crate) fn run(arguments: &Args) -> Outcome {
     answer(arguments, false)
 }
 
-/// `ringer acknowledge`: the same, and closes a question when no answer is given.
+/// `ringer acknowledge`: like `ringer answer`, but closes a question when no answer is given.
 pub(crate) fn acknowledge(arguments: &Args) -> Outcome {
     answer(arguments, true)
 }
@@ -113,7 +112,7 @@ fn answer(arguments: &Args, close: bool) -> Outcome {
     }
 }
 
-/// All that a notification asks, for the UI.
+/// Reads everything that a notification asks, for the UI.
 pub(crate) fn prompt_details(id: &str) -> Result<PromptDetails, Failure> {
     let mut journal = context::journal()?;
     context::settle_spool(&mut journal);
@@ -149,7 +148,7 @@ pub(crate) fn prompt_details(id: &str) -> Result<PromptDetails, Failure> {
     Ok(PromptDetails { id: id.to_owned(), title, content, only_there })
 }
 
-/// Gives the answer of the person at the UI. The text says what came of it.
+/// Answers as the person at the UI. Returns the outcome in words.
 pub(crate) fn answer_from_screen(id: &str, words: &[String]) -> Result<String, Failure> {
     let mut journal = context::journal()?;
     let found = Found::read(Some(id), &mut journal)?;
@@ -180,8 +179,7 @@ pub(crate) fn answer_from_screen(id: &str, words: &[String]) -> Result<String, F
     }
 }
 
-/// Gives an agent's answer to a question of `ringer ask`. What a client asks in a dialog of its own is not answered: only a
-/// person may do that.
+/// Answers a question of `ringer ask` as an agent. A client's own dialog is refused: only a person may answer that.
 pub(crate) fn answer_of_agent(id: &str, text: &str) -> Result<String, Failure> {
     let mut journal = context::journal()?;
     context::settle_spool(&mut journal);
@@ -204,7 +202,7 @@ pub(crate) fn answer_of_agent(id: &str, text: &str) -> Result<String, Failure> {
     Ok(answered_text(&question))
 }
 
-/// The id, if the words begin with one, and the answer. Words of an answer are never ids.
+/// Splits off the id, if the first word is one. A word that is an answer is never an id.
 fn split<'a, 'b>(words: &'a [&'b str]) -> (Option<&'b str>, &'a [&'b str]) {
     match words.split_first() {
         Some((first, rest)) if !is_answer_word(first) => (Some(first), rest),
@@ -216,7 +214,7 @@ fn is_answer_word(word: &str) -> bool {
     matches!(word, "allow" | "deny" | "always") || word.parse::<u64>().is_ok()
 }
 
-/// What a person typed as words of an answer: a question has one answer per line, so it is not taken apart.
+/// Returns the words that a person typed. A question takes the whole line as its answer, so it is not split.
 fn typed_words(found: &Found, line: &str) -> Vec<String> {
     let line = line.trim();
     if line.is_empty() {
@@ -238,7 +236,7 @@ fn show(found: &Found, as_json: bool) -> Outcome {
     if as_json {
         return print_json(&shown::view(found));
     }
-    // Made of texts in which everything that is not plain is escaped.
+    // The text escapes everything that is not plain.
     print_bytes(shown::text(found).as_bytes())
 }
 
@@ -265,7 +263,6 @@ fn answer_question(
     Ok(())
 }
 
-/// What is said of an answer that was stored.
 fn answered_text(question: &Question) -> String {
     match question.asker.reply_to() {
         Some(agent) => format!("Answered. {} reads it.", agent.as_str()),
@@ -273,7 +270,6 @@ fn answered_text(question: &Question) -> String {
     }
 }
 
-/// Answers a question of `ringer ask`, or closes it if there are no words.
 fn store_answer(
     found: &Found,
     question: &Question,
@@ -317,7 +313,7 @@ fn answer_prompt(
     }
 }
 
-/// Decides on a prompt, and waits until the agent has taken the answer.
+/// Decides a prompt, and waits until the agent has taken the decision.
 fn decide(
     found: &Found,
     prompt: &StoredPrompt,

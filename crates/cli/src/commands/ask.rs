@@ -77,12 +77,12 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
     let answered = journal.wait_for_answer(&mut asked, deadline, None)?;
     let closed = answered.map(|question| ClosedQuestion { answer: question.answer });
     print_answer(&id, closed.as_ref(), arguments.json)?;
-    // If that cannot be written, the answer comes once more, into the agent's turn.
+    // If this cannot be written, the agent receives the answer once more, in its turn.
     let _ = journal.mark_answer_read(&asked.id, IdSource::now().unix_ms);
     Ok(())
 }
 
-/// Asks through the drop box. `None` if the sandbox forbids even that.
+/// Asks through the drop box. Returns `None` if the sandbox forbids even that.
 fn ask_from_sandbox(drop_box: &DropBox, arguments: &Args, deadline: Option<Instant>) -> Option<Outcome> {
     let request =
         ClaimRequest::Ask { question: arguments.question.clone(), options: arguments.option.clone() };
@@ -110,13 +110,13 @@ fn print_question(id: &str, json: bool) -> Outcome {
     if json { print_json(&report) } else { print_line(id) }
 }
 
-/// A question that nobody can answer any more.
+/// A question that can no longer be answered.
 struct ClosedQuestion {
     /// `None` if it was closed without an answer.
     answer: Option<String>,
 }
 
-/// Prints the answer. `None`: nobody answered in time.
+/// Prints the answer. `closed` is `None` if nobody answered in time.
 fn print_answer(id: &str, closed: Option<&ClosedQuestion>, json: bool) -> Outcome {
     let answer = closed.and_then(|closed| closed.answer.as_deref());
     if json {
@@ -131,18 +131,18 @@ fn print_answer(id: &str, closed: Option<&ClosedQuestion>, json: bool) -> Outcom
         .hint(format!("ringer answer {id} \"the answer\"")))
 }
 
-/// A question that is in the journal.
+/// A question that is stored in the journal.
 #[derive(Debug)]
 pub(crate) struct SentQuestion {
     pub(crate) journal: Journal,
     pub(crate) asked: PendingQuestion,
-    /// Whether an agent asked, which gets the answer into its inbox.
+    /// An agent asked, and receives the answer in its inbox.
     pub(crate) by_agent: bool,
-    /// What the sender should know.
+    /// A warning for the sender.
     pub(crate) warning: Option<String>,
 }
 
-/// Stores a question of this process, and rings. A hub is started if none runs.
+/// Stores a question from this process and wakes the hub, starting it if necessary.
 pub(crate) fn send(
     question: &str,
     options: &[String],
@@ -152,25 +152,25 @@ pub(crate) fn send(
     let repository = context::repository();
     let mut journal = context::journal()?;
     let sender = context::sender(claim, &mut journal)?;
-    // A name that somebody gave is one that the person knows; an id is not.
+    // A name that somebody chose is known to the person; an id is not.
     let is_named = claim.from.is_some() || claim.inherited.is_some();
     let name = sender.agent().filter(|_| is_named).map(|agent| agent.as_str().to_owned());
     let asker = Asker { sender, name, repository, origin: origin::message_origin(), category: None };
     store(journal, question, options, asker, wait)
 }
 
-/// Who asks, and where.
+/// The sender of a question, and where it runs.
 #[derive(Debug)]
 pub(crate) struct Asker {
     pub(crate) sender: Sender,
-    /// What the person calls the sender.
+    /// The name by which the person knows the sender.
     pub(crate) name: Option<String>,
     pub(crate) repository: Option<Repository>,
     pub(crate) origin: MessageOrigin,
     pub(crate) category: Option<String>,
 }
 
-/// Stores a question, and rings. A hub is started if none runs.
+/// Stores a question and wakes the hub, starting it if necessary.
 pub(crate) fn store(
     mut journal: Journal,
     question: &str,
@@ -185,7 +185,7 @@ pub(crate) fn store(
         Some(agent) => format!("Agent {} asks: {question}", agent.as_str()),
         None => question.to_owned(),
     };
-    // The question by itself, so that an empty one is not hidden behind the words around it.
+    // The question is validated alone, so that an empty one is not hidden by the words around it.
     validate_text("question", question, MAX_BODY)?;
     let mut draft = Draft::new(scope, sender, Kind::Question, &asks)?;
     (draft.origin, draft.category) = (origin, category);

@@ -39,7 +39,7 @@ pub(super) fn attach(_: &AttachArgs) -> Outcome {
     show()
 }
 
-/// Shows panes until the person leaves, and says what they have to know then.
+/// Shows panes until the person leaves, and prints the reason if there is one.
 pub(super) fn show() -> Outcome {
     match panes::attach()? {
         Some(why) => print_line(&why),

@@ -1,4 +1,4 @@
-//! `ringer complete`: what can stand next on a command line. The scripts of `ringer completions` call it.
+//! `ringer complete`: the candidates for the next word. The scripts of `ringer completions` call it.
 
 use std::ffi::OsString;
 
@@ -17,9 +17,9 @@ use crate::failure::{Exit, Failure, Outcome};
 use crate::notifications::Notifications;
 use crate::output::print_bytes;
 
-/// Notifications and agents that are offered at most: more than fit on a screen.
+/// The most notifications and agents that are offered: more than fit on a screen.
 const MAX_OFFERED: usize = 100;
-/// Characters of a notification that are shown beside its id.
+/// The most characters of a notification that are shown beside its id.
 const MAX_HELP: usize = 60;
 
 /// Print what can follow these words
@@ -48,16 +48,14 @@ pub(crate) fn run(arguments: &Args, mut command: Command) -> Outcome {
         let help = sanitise_line(candidate.help.lines().next().unwrap_or_default());
         format!("{}\t{help}\n", sanitise_line(&candidate.text))
     });
-    // Both parts are safe to print; a tab stands between them.
+    // Both parts are safe to print, with a tab between them.
     print_bytes(lines.collect::<String>().as_bytes())
 }
 
-/// What can stand at the cursor.
 #[derive(Debug, PartialEq)]
 enum Expected {
-    /// One of these words.
     Words(Vec<Candidate>),
-    /// Something that is read from the journal.
+    /// A value that is read from the journal.
     Value(ValueKind),
     /// A path, which shells complete themselves.
     Path,
@@ -69,7 +67,6 @@ struct Candidate {
     help: String,
 }
 
-/// What a value names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ValueKind {
     /// A notification that is open or unread.
@@ -87,14 +84,14 @@ impl Candidate {
     }
 }
 
-/// What can stand after these words, with so much typed of it.
+/// Returns the candidates after the words `before`, for a word of which `typed` is the beginning.
 fn expected(root: &Command, before: &[String], typed: &str) -> Expected {
     let mut command = root;
     let mut positional = 1;
     let mut waiting: Option<&Arg> = None;
     let mut options_ended = false;
     for word in before {
-        // bash hands `--to=lead` over as three words.
+        // bash passes `--to=lead` as three words.
         if word == "=" || waiting.take().is_some() {
             continue;
         }
@@ -128,7 +125,7 @@ fn expected(root: &Command, before: &[String], typed: &str) -> Expected {
     }
 }
 
-/// The option of a word such as `--kind` or `-h`. `None` if its value is in the same word.
+/// Returns the option of a word such as `--kind` or `-h`. `None` if the word also contains its value.
 fn option<'a>(command: &'a Command, word: &str) -> Option<&'a Arg> {
     command.get_arguments().find(|argument| match word.strip_prefix("--") {
         Some(long) => argument.get_long_and_visible_aliases().is_some_and(|names| names.contains(&long)),
@@ -151,7 +148,7 @@ fn help(text: Option<&clap::builder::StyledStr>) -> String {
     text.map(ToString::to_string).unwrap_or_default()
 }
 
-/// What an argument takes, by the name that help shows for its value.
+/// Returns the candidates for an argument, by the value name that help shows.
 fn values(command: &Command, argument: &Arg) -> Expected {
     if matches!(argument.get_value_hint(), ValueHint::AnyPath | ValueHint::FilePath | ValueHint::DirPath) {
         return Expected::Path;
@@ -183,7 +180,7 @@ fn values(command: &Command, argument: &Arg) -> Expected {
 }
 
 impl ValueKind {
-    /// Reads the journal; what cannot be read is not offered.
+    /// Reads the candidates from the journal. Offers nothing if it cannot be read.
     fn candidates(self) -> Vec<Candidate> {
         let journal = context::home().ok().and_then(|home| Journal::open_to_read(&home).ok().flatten());
         let Some(mut journal) = journal else { return Vec::new() };
@@ -233,7 +230,7 @@ fn agents(journal: &mut Journal) -> Vec<Candidate> {
     running.filter_map(candidate).take(MAX_OFFERED).collect()
 }
 
-/// Agents of other machines that are connected.
+/// Agents of connected machines.
 fn agents_elsewhere() -> Vec<Candidate> {
     let machines = context::home().map(|home| MachineAgents::all(&home)).unwrap_or_default();
     let connected = machines.into_iter().filter(|machine| machine.is_connected);
@@ -246,7 +243,7 @@ fn agents_elsewhere() -> Vec<Candidate> {
     connected.flat_map(|machine| machine.agents).filter_map(candidate).take(MAX_OFFERED).collect()
 }
 
-/// The name of an agent, or else its id, if no shell takes a part of it for something else: agents choose their names.
+/// Returns the name of an agent, or else its id, if it contains nothing that a shell interprets: agents choose their names.
 fn agent_word<'a>(name: Option<&'a str>, id: &'a str, is_letter: fn(char) -> bool) -> Option<&'a str> {
     let is_plain = |word: &&str| {
         !word.starts_with('-')
@@ -271,7 +268,6 @@ mod tests {
         assert_eq!(&expected(&command, &words, &typed), expected_here, "{line}");
     }
 
-    /// Some of the words that are offered.
     #[track_caller]
     fn offers(line: &str, offered: &[&str]) {
         let mut command = Ringer::command();

@@ -31,12 +31,12 @@ enum Shell {
     Nushell,
 }
 
-/// Scripts that ask `ringer complete`, which knows open ids and agents.
+/// These scripts call `ringer complete`, which knows the open ids and agents.
 const BASH: &str = include_str!("completions/ringer.bash");
 const ZSH: &str = include_str!("completions/ringer.zsh");
 const FISH: &str = include_str!("completions/ringer.fish");
 
-/// Prints the script of a shell. That of Nushell has the whole command line in it, which is `command`.
+/// Prints the script for a shell. The script for Nushell contains the whole command line, which is `command`.
 pub(crate) fn run(arguments: &Args, mut command: clap::Command) -> Outcome {
     match arguments.shell {
         Shell::Bash => print_bytes(BASH.as_bytes()),

@@ -78,7 +78,7 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
     }
 }
 
-/// Where the settings are, as a hub started here would look for them.
+/// Returns the places of the settings, as a hub started here would look for them.
 pub(crate) fn environment() -> Environment {
     // The home is not used for this.
     HubOptions::of_process(Home::new("/"), false).environment
@@ -91,7 +91,8 @@ pub(crate) fn user_config(environment: &Environment) -> Option<(PathBuf, Result<
     Some((path, read))
 }
 
-/// What is wrong in those tables of the user's file of which only what is wrong is left out, if the rest can be read.
+/// Returns the errors in tables that are read entry by entry, for a file that can otherwise be read. Wrong entries are left out,
+/// and the rest of the file applies.
 pub(super) fn left_out(path: &Path, environment: &Environment) -> Option<ConfigErrors> {
     load_with_rules(path, environment.home.as_deref(), &rules()).err()
 }
@@ -122,7 +123,7 @@ impl FileView {
         };
         Self {
             path: path.display().to_string(),
-            // One that is there but cannot be read has a problem.
+            // A file that exists but cannot be read has a problem.
             exists: read.is_err() || path.exists(),
             problems: problems.map(view).collect(),
         }
@@ -148,7 +149,7 @@ fn check(file: Option<&Path>, as_json: bool) -> Outcome {
 
 fn check_one(file: &Path, environment: &Environment) -> Result<FileView, Failure> {
     let name = file.display().to_string();
-    // A missing default file means default settings, but a file that was named must exist.
+    // A missing default file means default settings, but a file that the person names must exist.
     std::fs::metadata(file).map_err(|error| Failure::open(&sanitise_line(&name), error))?;
     let home = environment.home.as_deref();
     if file.file_name().is_some_and(|name| name == REPOSITORY_FILE) {
@@ -199,12 +200,12 @@ fn fail_if_any(problems: usize) -> Outcome {
     Err(Failure::new(Exit::Config, what).hint("ringer config show --default   # every key with its meaning"))
 }
 
-/// Prints the problems of a file and gives the failure that names their number.
+/// Prints the problems of a file. Returns a failure with their number.
 pub(super) fn report_and_fail<T>(path: &Path, errors: ConfigErrors) -> Result<T, Failure> {
     let file = FileView::of::<()>(path, &Err(errors));
     print_file(&file)?;
     fail_if_any(file.problems.len())?;
-    // There is always a problem in a list of problems.
+    // The list of problems is never empty.
     Err(Failure::new(Exit::Config, "the configuration is invalid"))
 }
 
@@ -225,14 +226,14 @@ fn show(as_json: bool) -> Outcome {
     print_text(&text)
 }
 
-/// The settings with those of the repository around the current directory: what it mutes, and its trusted programs.
+/// Adds the mutes and the trusted programs of the repository around the current directory.
 fn with_repository(config: Config, environment: &Environment) -> Result<Config, Failure> {
     let Some(repository) = context::repository() else { return Ok(config) };
     let path = repository.worktree.join(REPOSITORY_FILE);
     let mut settings = match load_repository(&repository.worktree, environment.home.as_deref()) {
         Ok(settings) => settings,
         Err(errors) => {
-            // As in the hub: a broken file of a repository sets nothing.
+            // As in the hub, a broken repository file has no effect.
             print_file(&FileView::of::<RepositorySettings>(&path, &Err(errors)))?;
             return Ok(config);
         }
@@ -254,16 +255,16 @@ fn with_repository(config: Config, environment: &Environment) -> Result<Config, 
     Ok(config.with_repository(&settings, context::scope(Some(&repository)).as_str()))
 }
 
-/// `[theme] name`.
+/// The key `name` in `[theme]`.
 pub(super) const THEME_NAME: &str = "name";
-/// `[theme] mouse`.
+/// The key `mouse` in `[theme]`.
 pub(super) const THEME_MOUSE: &str = "mouse";
 /// The value that leaves the mouse to the terminal.
 pub(super) const MOUSE_OFF: &str = "off";
 
 const MOUSE: [&str; 2] = ["on", MOUSE_OFF];
 
-/// What `[keys]` and `[theme]` may contain: the inbox and the panes know their words.
+/// What `[keys]` and `[theme]` may contain. The inbox and the panes define the names.
 fn rules() -> [TableRule; 2] {
     let actions = KeyMap::action_names().into_iter().chain(PaneKeys::names()).collect();
     [

@@ -41,7 +41,7 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
         }
         None => without_hub(since_ms, now_ms)?,
     };
-    // The table is made of safe texts, and may have colours.
+    // The table consists of safe texts, and may have colours.
     if arguments.json { print_json(&digest) } else { print_bytes(format_text(&digest, now_ms).as_bytes()) }
 }
 

@@ -29,10 +29,9 @@ use crate::failure::{Exit, Failure, Outcome};
 use crate::output::{count, has_unicode, print_json, print_line, print_text};
 use crate::probe::detect_and_ask;
 
-/// How long a check may take. Longer than the timeouts of the hub and of the journal, so that their own error is
-/// reported.
+/// Timeout of a check. It is longer than the timeouts of the hub and of the journal, so that their own errors are reported.
 const LOOK: Duration = Duration::from_secs(8);
-/// How long a test may take that goes all the way; see [`send::SEND_TIMEOUT`], and some time to end a program.
+/// Timeout of a test that sends: [`send::SEND_TIMEOUT`], and some time to end a program.
 const SEND: Duration = Duration::from_secs(15);
 
 /// Check your setup and suggest fixes
@@ -63,9 +62,9 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
     if arguments.repair {
         return repair::run();
     }
-    // Before anything is printed: the terminal answers as keyboard input.
+    // Before anything is printed, because the terminal's reply arrives as keyboard input.
     detect_and_ask();
-    // All begin at once and are printed in order, so the slowest alone decides how long it takes.
+    // All checks start at once and are printed in order, so the report takes as long as the slowest.
     let checks = begin(arguments.send);
     let unicode = has_unicode();
     let mut rows = Vec::new();
@@ -98,12 +97,12 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
     if broken == 0 { Ok(()) } else { Err(Failure::reported(Exit::Broken)) }
 }
 
-/// The program that would show a popup, in words; `None` if there is none. Nothing is shown.
+/// Describes the program that would show a popup; `None` if there is none. Shows nothing.
 pub(super) fn desktop_server() -> Option<String> {
     channels::desktop_server().ok()
 }
 
-/// What is wrong with the ways to the person, as lines to print; empty if nothing is. Nothing is shown or sent.
+/// Returns the problems of the delivery channels, as lines to print. Shows and sends nothing.
 pub(super) fn delivery_problems() -> String {
     let home = context::home();
     let config = Settings::read(home.as_ref().ok()).config;
@@ -118,7 +117,7 @@ pub(super) fn delivery_problems() -> String {
     rows.map(|row| row.lines(unicode)).collect()
 }
 
-/// A row only where this program may be gone soon: hooks name it by its path.
+/// Returns a row only if this program may soon disappear: hooks refer to it by its path.
 fn program() -> Vec<Row> {
     let what = own_path().ok().and_then(|path| passing_place(&path));
     what.map(|what| Row::warn("program", what).fix(INSTALL)).into_iter().collect()
@@ -173,7 +172,7 @@ fn begin(send: bool) -> Vec<Check> {
     checks
 }
 
-/// A row for a name that no repository has.
+/// A row for a configured name without a repository.
 fn unnamed(RepositoryEntry { path, name }: &RepositoryEntry) -> Option<Row> {
     let is_root = Repository::around(path).is_some_and(|repository| repository.worktree == *path);
     let what = format!("the settings name {}, which is not the root of a repository", path.display());
@@ -181,7 +180,7 @@ fn unnamed(RepositoryEntry { path, name }: &RepositoryEntry) -> Option<Row> {
     (!is_root).then(|| Row::warn(format!("repository {name}"), what).fix(fix))
 }
 
-/// A row only where something is to be said.
+/// Returns a row only if there is something to report.
 fn repository() -> Vec<Row> {
     let Some(repository) = context::repository().filter(|repository| !repository.is_proven()) else {
         return Vec::new();

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use clap::Command;
 use clap::builder::StyledStr;
 
-/// Every visible command, in the group under which `ringer help` lists it. Each is in one group; a test checks it.
+/// Every visible command, under its heading in `ringer help`. A test checks that each is in exactly one group.
 const GROUPS: [(&str, &[&str]); 6] = [
     (
         "Inbox",
@@ -36,7 +36,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
     ),
 ];
 
-/// The exit codes of all commands; [`crate::failure::Exit`] is the same list.
+/// The exit codes of all commands; keep in step with [`crate::failure::Exit`].
 const EXIT_CODES: &str = "   0  success
    1  doctor: something is broken
   64  wrong usage
@@ -52,8 +52,8 @@ const EXIT_CODES: &str = "   0  success
  126  run, open: the command cannot be executed
  127  run, open: no such command; any other code of run is that of the command";
 
-/// The command line with help that lists the commands in groups. clap has one heading for all commands only, so the list
-/// is a part of the template.
+/// Adds help that lists the commands in groups. clap supports only one heading for all commands, so the list is part of the
+/// template.
 pub(super) fn grouped(command: Command) -> Command {
     let header = *command.get_styles().get_header();
     let literal = *command.get_styles().get_literal();

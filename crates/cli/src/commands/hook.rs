@@ -49,7 +49,7 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
             let Ok(home) = context::home() else { return Ok(()) };
             let handled =
                 client.map_err(|error| error.to_string()).and_then(|client| handle(client, arguments, &home));
-            // A home that another user owns is not written to, not even by root.
+            // Nothing is written to a home that another user owns, not even by root.
             if let Err(why) = handled
                 && home.check_owner().is_ok()
             {
@@ -69,8 +69,8 @@ fn handle(client: Client, arguments: &Args, home: &Home) -> Result<(), String> {
         home: home.clone(),
         clock: &monotonic,
         origin: &origin::message_origin,
-        // The shell that the client started has become this process, so its parent is the client. Where that was never
-        // seen, a process in between would end with the hook, and look like the end of the agent.
+        // The client started a shell that has become this process, so the parent is the client. For clients where that was never
+        // observed, the parent may be a process in between, which ends with the hook and would look like the end of the agent.
         process: if client.is_tested() { origin::parent() } else { None },
         manager: set("RINGER_MANAGER"),
         name: set("RINGER_AGENT"),
@@ -136,9 +136,9 @@ impl Write for ClosedStdout {
     }
 }
 
-/// Sends the hub what is not in the journal, and starts one if the hook woke none.
+/// Sends the observations to the hub, and starts a hub if the hook could not wake one.
 fn send_to_hub(outcome: &HookOutcome, home: &Home) {
-    // A command in the agent's sandbox can start no hub; the hook that follows it can.
+    // A command in the agent's sandbox cannot start a hub; the hook that follows it can.
     let is_claim_waiting = || DropBox::of(home).waiting() > 0 && HubLock::owner(home).is_none();
     if outcome.hub_is_missing || is_claim_waiting() {
         hub_client::start_in_background();

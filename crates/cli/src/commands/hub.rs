@@ -98,7 +98,7 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
 fn serve(foreground: bool) -> Outcome {
     ringer_platform::share_one_heap();
     ringer_platform::raise_open_files();
-    // Whoever else meets damage waits for a hub; the hub ends, and the next one repairs the file.
+    // Other processes that meet damage wait for a hub. This is the hub: it exits, and the next one repairs the file.
     let home = context::home()?.with_hub_starter(None);
     let options = HubOptions::of_process(home.clone(), foreground);
     let log = options.log.clone();
@@ -126,7 +126,6 @@ fn serve(foreground: bool) -> Outcome {
     ringer_hub::run(&options, plug_ins).map_err(failure)
 }
 
-/// The MCP servers that push messages.
 fn mcp_channels(home: &Home, log: Log) -> Channels {
     let paths = client_paths(path_variable("HOME").unwrap_or_default(), None);
     let own_home = home.clone();
@@ -141,7 +140,6 @@ fn mcp_channels(home: &Home, log: Log) -> Channels {
     })
 }
 
-/// The links to other machines.
 fn relays(home: &Home, log: Log) -> Relays {
     Relays::start(RelaySetup {
         home: home.clone(),
@@ -151,7 +149,7 @@ fn relays(home: &Home, log: Log) -> Relays {
     })
 }
 
-/// The host of the windows of terminals, unless it is turned off.
+/// The host for terminal windows, unless it is turned off.
 #[cfg(target_os = "linux")]
 fn windows(home: &Home, log: Log) -> Option<Box<dyn Extension>> {
     let is_off = variable("RINGER_WINDOWS").is_some_and(|value| value == "off");
@@ -164,7 +162,7 @@ fn windows(_: &Home, _: Log) -> Option<Box<dyn Extension>> {
     None
 }
 
-/// Whether the hooks of a client call Ringer, as far as its settings say.
+/// Returns true if the settings of a client contain Ringer's hooks.
 fn has_hooks(client: &str) -> bool {
     Client::from_str(client)
         .is_ok_and(|client| matches!(user_plan(client, Entries::Hooks), Ok(Ok(plan)) if plan.is_empty()))
@@ -181,7 +179,7 @@ fn failure(error: HubError) -> Failure {
 
 fn start() -> Outcome {
     let home = context::home()?;
-    // That its socket takes a connection is not enough: one that was just killed may still have it open.
+    // A connection to the socket proves nothing: a hub that was just killed may still have it open.
     match HubClient::connect(&home).and_then(|mut hub| hub.call("ping", &Value::Null)) {
         Ok(_) => print_line("the hub is already running"),
         Err(HubClientError::NoHub) => {
@@ -192,14 +190,14 @@ fn start() -> Outcome {
     }
 }
 
-/// How long a hub may take to exit after its answer: it waits 1 s for hung threads and then writes its state.
+/// Time limit for a hub to exit after its answer: it waits 1 s for hung threads and then writes its state.
 const STOP_TIMEOUT: Duration = Duration::from_secs(5);
 
 fn stop() -> Outcome {
     print_line(&end(&context::home()?)?)
 }
 
-/// Stops the hub of a home and waits until it is gone. Gives what happened, in words.
+/// Stops the hub of a home and waits for its exit. Returns the outcome in words.
 pub(super) fn end(home: &Home) -> Result<String, Failure> {
     let mut client = match HubClient::connect(home) {
         Err(HubClientError::NoHub) => return Ok("the hub is not running".to_owned()),
@@ -207,16 +205,16 @@ pub(super) fn end(home: &Home) -> Result<String, Failure> {
     };
     let before = HubLock::owner(home).map(|hub| hub.pid);
     match client.call("hub.stop", &Value::Null) {
-        // It ended between the two calls.
+        // The hub ended between the two calls.
         Err(HubClientError::NoHub) => return Ok("the hub is not running".to_owned()),
         answer => drop(answer.map_err(hub_client::failure)?),
     }
     client.wait_for_ever().map_err(hub_client::failure)?;
-    // The connection ends a moment before the hub does; its lock says when it is gone.
+    // The connection closes a moment before the hub exits; the lock is released with the process.
     while let Ok(Some(_)) = client.next_line() {}
     let deadline = Instant::now() + STOP_TIMEOUT;
     while let Some(hub) = HubLock::owner(home) {
-        // Two messages may each have started a hub: the other one has waited for this lock.
+        // Two messages may each have started a hub, and the second was waiting for this lock.
         if before.is_some_and(|before| before != hub.pid) {
             return Ok(format!("the hub has stopped, and another one has started (pid {})", hub.pid));
         }
@@ -235,7 +233,7 @@ fn status(as_json: bool) -> Outcome {
     let found = match HubClient::connect(&home) {
         Ok(mut client) => match client.call("hub.status", &Value::Null) {
             Ok(status) => Some(status),
-            // It ended between the two calls.
+            // The hub ended between the two calls.
             Err(HubClientError::NoHub) => None,
             Err(error) => return Err(hub_client::failure(error)),
         },

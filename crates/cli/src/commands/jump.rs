@@ -33,7 +33,7 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// Goes to the tmux of a machine, whatever it shows.
+/// Attaches to the tmux of a machine, whatever it shows.
 const ATTACH: &str = "tmux attach";
 
 pub(crate) fn run(arguments: &Args) -> Outcome {
@@ -62,7 +62,7 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
     if text("workspace").starts_with(MACHINE_PREFIX) {
         let id = MessageId::parse(&text("id"));
         let id = id.map_err(|invalid| Failure::new(Exit::Software, invalid.to_string()))?;
-        // The place has the name that the machine had then. The journal has the one that it has now.
+        // The place contains the machine's name at that time; the journal knows the current one.
         if let Some(machine) = context::journal_to_read()?.machine_of(&id)?.flatten() {
             return go_to_machine(&machine, &text("surface"), id.as_str(), arguments.json);
         }
@@ -74,7 +74,7 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
     Err(Failure::new(Exit::Unavailable, what).hint(sanitise_line(&hint)))
 }
 
-/// Goes to a session of another machine: with ssh in a new window of tmux, if this is tmux.
+/// Goes to a session on another machine: opens a tmux window with ssh, if this is tmux.
 fn go_to_machine(machine: &str, surface: &str, id: &str, is_silent: bool) -> Outcome {
     let found = relay::machines().into_iter().find(|relay| relay.machine() == machine);
     let Some(host) = found.and_then(|relay| relay.ssh) else {
@@ -86,7 +86,7 @@ fn go_to_machine(machine: &str, surface: &str, id: &str, is_silent: bool) -> Out
         let typed = format!("ssh -t {} {typed}", shell_word(&host));
         return Err(stays_unread(machine).hint(sanitise_line(&typed)));
     };
-    // With several words tmux starts the program itself, without a shell.
+    // Given several words, tmux starts the program directly, without a shell.
     let failed = match server.run(&["new-window", "-n", machine, "--", "ssh", "-t", "--", &host, &there]) {
         Ok(_) => {
             hub_client::call("notification.mark_read", &json!({ "id": id }))?;
@@ -103,8 +103,8 @@ fn stays_unread(machine: &str) -> Failure {
     Failure::new(Exit::Unavailable, what)
 }
 
-/// What to run on the other machine: goes to the pane, if the session is one of tmux. The machine says itself which that is,
-/// and it can only name what is there.
+/// Returns the command to run on the other machine: it goes to the pane, if the session is in tmux. The machine itself names
+/// the pane, and can only name panes that exist there.
 fn attach_command(surface: &str) -> String {
     let pane = || {
         let (_, surface) = surface.strip_prefix(MACHINE_PREFIX)?.split_once(':')?;

@@ -1,4 +1,4 @@
-//! `ringer lead-session`: what `ringer run` starts on its PTY, and what starts the command there.
+//! `ringer lead-session`: started by `ringer run` on its PTY, to start the command there.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, ErrorKind};
@@ -8,7 +8,6 @@ use ringer_pty::{Ending, die_by, exec_in_foreground, lead_session};
 
 use crate::failure::{Exit, Failure};
 
-/// The name of this command.
 pub(super) const NAME: &str = "lead-session";
 
 /// Run a command in the foreground of a terminal of which this process leads the session
@@ -37,7 +36,7 @@ pub(super) fn run(arguments: &Args) -> Result<ExitCode, Failure> {
     }
 }
 
-/// What is wrong with a command that could not be started, with the exit codes that shells have for it.
+/// Describes a command that could not be started, with the exit codes that shells use.
 pub(super) fn cannot_run(program: &OsStr, error: io::Error) -> Failure {
     let exit = match error.kind() {
         ErrorKind::NotFound => Exit::NoCommand,

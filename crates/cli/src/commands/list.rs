@@ -49,7 +49,7 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
         return every_message(arguments, scope);
     }
     let rows = listed(arguments.unread, scope.as_ref(), arguments.limit)?;
-    // The table is made of safe texts, and may have colours.
+    // The table consists of safe texts, and may have colours.
     if arguments.json {
         print_json(&rows)
     } else {
@@ -57,13 +57,12 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
     }
 }
 
-/// The table of the newest notifications, or a line that there are none.
+/// Returns the table of the newest notifications, or a line that says there are none.
 pub(crate) fn overview(unread: bool, here: bool, limit: usize, style: Style) -> Result<String, Failure> {
     let scope = here.then(|| context::scope(context::repository().as_ref()));
     Ok(format_text(&listed(unread, scope.as_ref(), limit)?, unread, style))
 }
 
-/// The newest notifications as the hub shows them.
 fn listed(unread: bool, scope: Option<&Scope>, limit: usize) -> Result<Value, Failure> {
     match hub_client::connect()? {
         Some(mut client) => {
@@ -101,7 +100,7 @@ fn every_message(arguments: &Args, scope: Option<Scope>) -> Outcome {
     for message in &messages {
         let remembered = hub_store.as_mut().map(|hub_store| hub_store.notification(message.id.as_str()));
         let remembered = remembered.transpose()?.flatten();
-        // What was never remembered was never shown, and is nothing to read.
+        // A message without a record was never shown, so there is nothing to read.
         let record =
             remembered.or_else(|| Record::of(message).map(|record| Record { is_read: true, ..record }));
         rows.extend(

@@ -50,7 +50,7 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// Agents cut long output off, and what is cut off is lost; so a batch stays well below.
+/// Agents cut off long output and lose the rest, so a batch stays well below their limits.
 const MAX_CHARS: usize = 30_000;
 
 pub(crate) fn run(arguments: &Args) -> Outcome {
@@ -72,7 +72,7 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
     let mut journal = context::journal()?;
     let own =
         context::sender(&context::claim(None), &mut journal)?.agent().map(|agent| agent.as_str().to_owned());
-    // A hub does it without making anyone wait.
+    // A running hub prunes without making anyone wait.
     if HubLock::owner(&home).is_none() {
         journal.prune_if_due(&Uptime::now(), &IdSource::now())?;
     }
@@ -101,7 +101,7 @@ fn listen_in_sandbox(mut listener: SandboxListener, arguments: &Args, deadline: 
     Ok(())
 }
 
-/// Prints as many as fit, at least one, and flushes. Gives how many: the cursor moves behind those and no further.
+/// Prints as many messages as fit, at least one, and flushes. Returns the number; the cursor moves behind these and no further.
 fn print_batch(messages: &[Message], clock: &Clock) -> Result<usize, Failure> {
     let mut text = String::new();
     let mut taken = 0;

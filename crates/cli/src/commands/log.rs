@@ -48,7 +48,7 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// Read at once; the journal may be long.
+/// Messages read at once; the journal may be long.
 const PAGE: usize = 500;
 
 pub(crate) fn run(arguments: &Args) -> Outcome {
@@ -89,15 +89,13 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
     }
 }
 
-/// What was printed.
 enum Printed {
-    /// All that is there. The last message, if there was one.
+    /// Everything was printed; with the last message, if there was one.
     All(Option<Box<Message>>),
-    /// The reader has gone.
+    /// The reader of standard output has gone.
     Part,
 }
 
-/// Prints what is there.
 fn print_all(journal: &mut Journal, filter: &Filter, json: bool, clock: &Clock) -> Result<Printed, Failure> {
     let mut last: Option<Message> = None;
     loop {
@@ -113,7 +111,7 @@ fn print_all(journal: &mut Journal, filter: &Filter, json: bool, clock: &Clock) 
     }
 }
 
-/// Gives `false` if the reader of standard output has gone.
+/// Returns `false` if the reader of standard output has gone.
 fn print_page(messages: &[Message], json: bool, clock: &Clock) -> Result<bool, Failure> {
     let mut text = String::new();
     for message in messages {

@@ -1,4 +1,4 @@
-//! `ringer read`, `ringer unread`, `ringer clear`: marks, which work with the hub down, too.
+//! `ringer read`, `ringer unread`, `ringer clear`: marks, which also work without a hub.
 
 use ringer_core::attention::MarkTarget;
 use ringer_core::message::{Mark, Place, SurfaceId, Tag, WorkspaceId};
@@ -105,7 +105,7 @@ pub(crate) fn clear(arguments: &ClearArgs) -> Outcome {
     mark_through_hub("notification.clear", Mark::Clear, &requests, arguments.json, "removed")
 }
 
-/// What to ask the hub for: one request for each id, or one for a place.
+/// Builds the requests for the hub: one for each id, or one for a workspace or surface.
 fn requests(target: &Target, all: Option<Value>, hint: &str) -> Result<Vec<Value>, Failure> {
     if let Some(all) = all {
         return Ok(vec![all]);
@@ -120,7 +120,7 @@ fn requests(target: &Target, all: Option<Value>, hint: &str) -> Result<Vec<Value
 }
 
 fn mark_through_hub(method: &str, mark: Mark, requests: &[Value], as_json: bool, counted: &str) -> Outcome {
-    // The marks of one command are taken back together.
+    // `ringer undo` reverts the marks of one command together.
     let command = IdSource::now().message_id();
     let Some(mut client) = hub_client::connect()? else { return mark_in_journal(mark, requests, &command) };
     let mut count = 0;
@@ -129,8 +129,7 @@ fn mark_through_hub(method: &str, mark: Mark, requests: &[Value], as_json: bool,
         params["command"] = json!(command);
         match client.call(method, &params) {
             Ok(answer) => count += answer[counted].as_i64().unwrap_or(0),
-            // The hub ended or stopped during the request. It may have done this one already; marking twice changes
-            // nothing.
+            // The hub ended or stopped during the request. It may have applied this one already; marking twice changes nothing.
             Err(HubClientError::NoHub | HubClientError::Silent(_) | HubClientError::Late { .. }) => {
                 return mark_in_journal(mark, &requests[done..], &command);
             }

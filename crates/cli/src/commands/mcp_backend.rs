@@ -1,4 +1,4 @@
-//! What the tools of the MCP server do: the same as the commands.
+//! Implements the tools of the MCP server with the same code as the commands.
 
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
@@ -17,10 +17,10 @@ use crate::context;
 use crate::failure::{Exit, Failure};
 use crate::table::Style;
 
-/// Notifications that `list` shows if the call does not say how many.
+/// The number of notifications that `list` shows by default.
 const DEFAULT_LIMIT: u64 = 50;
 
-/// The journal and the hub. Each call opens what it needs.
+/// Opens the journal and the hub for each call.
 #[derive(Debug)]
 pub(crate) struct McpBackend;
 
@@ -39,7 +39,7 @@ impl Backend for McpBackend {
     }
 
     fn mark_answer_read(&self, question: &str) {
-        // If that cannot be written, the answer comes once more, into the agent's turn.
+        // If this cannot be written, the agent receives the answer once more, in its turn.
         let _ = mark_answer_read(question);
     }
 
@@ -93,7 +93,7 @@ fn wait_for_answer(
     stop: BorrowedFd<'_>,
 ) -> Result<AskResult, Failure> {
     let deadline = Instant::now().checked_add(within);
-    // The end of the client closes the server's input, which stops this.
+    // When the client ends, it closes the server's input, which ends the wait.
     let wait = (!within.is_zero()).then_some(OnParentExit::Continue);
     let sent = ask::send(&question.question, &question.options, &context::claim_of_program(None), wait);
     let mut sent = sent.map_err(Failure::while_sending)?;

@@ -13,14 +13,14 @@ use crate::failure::{Exit, Failure, Outcome};
 use crate::output::{count, print_json, print_line};
 use crate::{context, guard};
 
-/// A server that the settings name, and what the hub says of it.
+/// A server in the settings, with its status from the hub.
 pub(super) struct SetChannel {
     pub(super) name: String,
     pub(super) to: String,
     pub(super) status: Option<ChannelStatus>,
 }
 
-/// Every server that the settings name, and what the hub says of all.
+/// Returns every server in the settings with its status, and the status of all channels.
 pub(super) fn set_channels(home: &Home, config: &Config) -> (Vec<SetChannel>, Option<ChannelsStatus>) {
     let status = ChannelsStatus::read(home);
     let find = |name: &str| status.iter().flat_map(|status| &status.servers).find(|own| own.name == name);
@@ -75,7 +75,7 @@ pub(super) fn show_status(as_json: bool) -> Outcome {
     Ok(())
 }
 
-/// How a server is, in words, without what to do about it.
+/// Describes the state of a server, without a fix.
 pub(super) fn state_text(channel: &SetChannel, config: &Config) -> String {
     let Some(status) = &channel.status else {
         let off = "refused at gate 2: MCP channels are switched off";
@@ -110,7 +110,7 @@ fn server_json(channel: &SetChannel) -> Value {
     }
 }
 
-/// Only a person may change who may write.
+/// Only a person may change the allowed senders.
 fn operator(home: &Home) -> Result<Operator, Failure> {
     let mut journal = Journal::open(home)?;
     guard::only_a_person(&mut journal, &Scope::global(), "change who may write over MCP channels")?;

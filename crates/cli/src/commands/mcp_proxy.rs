@@ -39,7 +39,7 @@ pub(super) fn run(arguments: &Args) -> Result<ExitCode, Failure> {
     let server = server.spawn().map_err(|error| cannot_run(program, error))?;
     match run_proxy(server, io::stdin(), io::stdout().lock(), inbox) {
         Ok(status) => Ok(ExitCode::from(exit_code(status))),
-        // The client has gone. The server learns it by the end of its input, which is this process's end.
+        // The client has gone. When this process exits, the server's input ends.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(ExitCode::SUCCESS),
         Err(error) => Err(Failure::new(Exit::Unavailable, "the server cannot be passed on").because(error)),
     }

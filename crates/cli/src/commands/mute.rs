@@ -66,7 +66,7 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
     let hint = format!("ringer mute ci 1h   # times: {UNTIL_EXAMPLES}");
     let now_ms = IdSource::now().unix_ms;
     let target = match target {
-        // `ringer mute 1h` means no agent of that name.
+        // `ringer mute 1h` does not mean an agent named `1h`.
         Some(MuteTarget::Agent(agent)) if parse_until(format!("{agent} {time}").trim(), now_ms).is_ok() => {
             None
         }
@@ -87,7 +87,7 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
 }
 
 impl Args {
-    /// What is meant, and the words of the time. With `--here` and `--all` every word belongs to the time.
+    /// Splits the arguments into the target and the time. With `--here` and `--all` every word belongs to the time.
     fn target(&self) -> (Option<MuteTarget>, String) {
         let rest = self.time.join(" ");
         let all = || format!("{} {rest}", self.agent.as_deref().unwrap_or_default()).trim().to_owned();

@@ -97,7 +97,7 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
     Ok(())
 }
 
-/// A message as it is given to be sent.
+/// A message to send.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Notice<'a> {
     pub(crate) body: &'a str,
@@ -112,18 +112,18 @@ pub(crate) struct Notice<'a> {
     pub(crate) ttl: Option<Duration>,
 }
 
-/// A message that is in the journal or in the drop box.
+/// A message that is stored in the journal or in the drop box.
 #[derive(Debug)]
 pub(crate) struct Sent {
     pub(crate) id: MessageId,
     pub(crate) scope: Scope,
-    /// What the sender should know, each a line for a person.
+    /// Warnings for the sender, one line each.
     pub(crate) warnings: Vec<String>,
-    /// It is in the drop box, and the hub appends it.
+    /// The message is in the drop box, and the hub will append it.
     pub(crate) queued: bool,
 }
 
-/// Stores a message and wakes those it is for. A hub is started if none runs.
+/// Stores a message and wakes its recipients, starting a hub if necessary.
 pub(crate) fn send(notice: &Notice<'_>) -> Result<Sent, Failure> {
     if let Some(drop_box) = sandbox::drop_box()?
         && let Some(sent) = send_from_sandbox(&drop_box, notice)?
@@ -139,7 +139,7 @@ pub(crate) fn send(notice: &Notice<'_>) -> Result<Sent, Failure> {
     Ok(Sent { id: request.id, scope: request.draft.scope, warnings, queued: false })
 }
 
-/// Leaves a message in the drop box. `None` if the sandbox forbids even that.
+/// Leaves a message in the drop box. Returns `None` if the sandbox forbids even that.
 fn send_from_sandbox(drop_box: &DropBox, notice: &Notice<'_>) -> Result<Option<Sent>, Failure> {
     let text = |text: Option<&str>| text.map(str::to_owned);
     let request = ClaimRequest::Notify(ClaimedNotice {
@@ -164,7 +164,7 @@ fn send_from_sandbox(drop_box: &DropBox, notice: &Notice<'_>) -> Result<Option<S
     Ok(Some(Sent { id: claim.id(), scope: claim.scope, warnings, queued: true }))
 }
 
-/// The message as it is appended.
+/// Builds the journal entry of a message.
 fn request(notice: &Notice<'_>, recipient: Recipient) -> Result<AppendRequest, Failure> {
     let text = |text: Option<&str>| text.map(str::to_owned);
     let repository = context::repository();
@@ -187,8 +187,8 @@ fn request(notice: &Notice<'_>, recipient: Recipient) -> Result<AppendRequest, F
     Ok(AppendRequest { id: ids.message_id(), unix_ms: ids.unix_ms, draft, claim: notice.claim.clone() })
 }
 
-/// The source that a message is sent under, as its category. The other sources follow from the sender, and cannot be
-/// given.
+/// Returns the category for the source that a message is sent under. Other sources follow from the sender, and cannot be
+/// chosen.
 fn sent_source(source: &str, kind: ShownKind, recipient: &Recipient) -> Result<String, Failure> {
     let known = "background_task, ide_diagnostics, file_watcher";
     let example = "ringer notify --to worker-1 --source background_task \"make has ended: 0\"";
@@ -209,23 +209,22 @@ fn sent_source(source: &str, kind: ShownKind, recipient: &Recipient) -> Result<S
     Ok(source.to_owned())
 }
 
-/// Whom a message is for.
 struct Addressed {
     recipient: Recipient,
-    /// What the sender should know of it.
+    /// A warning about the recipient.
     warning: Option<String>,
-    /// The journal, if it had to be opened for that.
+    /// The journal, if it was opened to find the recipient.
     journal: Option<Journal>,
 }
 
-/// Whom it is for. An agent that the journal does not know may still come: its message waits, and there is a warning.
+/// Resolves the recipient. An agent that the journal does not know may still start: its message waits, and there is a warning.
 fn recipient(to: Option<&str>) -> Result<Addressed, Failure> {
     let recipient = to.map_or(Ok(Recipient::Default), Recipient::parse)?;
     let Some(agent) = recipient.agent() else {
         return Ok(Addressed { recipient, warning: None, journal: None });
     };
     let mut journal = context::journal()?;
-    // A worker reads nothing itself.
+    // A worker has no inbox of its own.
     let reader = Sender::new(agent.as_str())?.reply_to().unwrap_or_else(|| agent.clone());
     let known = match journal.agent_named(agent.as_str())? {
         None => journal.agent_named(reader.as_str())?,
@@ -242,16 +241,17 @@ fn recipient(to: Option<&str>) -> Result<Addressed, Failure> {
     Ok(Addressed { recipient, warning, journal: Some(journal) })
 }
 
-/// Whether a name is one of an agent on another machine, `worker-1@box`. Only such a name makes it worth reading the settings.
+/// Returns true if a name belongs to an agent on another machine, `worker-1@box`. Only such a name makes reading the settings
+/// worthwhile.
 fn is_elsewhere(name: &str) -> bool {
     let Some((_, machine)) = name.rsplit_once('@') else { return false };
     relay::machines().iter().any(|relay| relay.reaches(machine))
 }
 
-/// Agents that a warning names.
+/// The most agents that a warning names.
 const MAX_NAMED: usize = 12;
 
-/// The warning that no agent of that name is known: it may be a typing error, or an agent that starts later.
+/// Returns a warning about an unknown agent: it may be a typing error, or an agent that starts later.
 fn unknown_agent(name: &str, journal: &mut Journal) -> Result<String, Failure> {
     let agents = journal.agent_summaries()?;
     let alive = agents.iter().filter(|agent| agent.state.as_deref() != Some("exited"));

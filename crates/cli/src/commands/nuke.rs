@@ -63,7 +63,7 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
         return Ok(());
     }
     if let Some(journal) = &mut journal {
-        // Not in the repository's scope, which goes.
+        // Recorded in the global scope, because the repository's scope is about to be deleted.
         guard::only_a_person(journal, &Scope::global(), "delete the messages of a repository")?;
     }
     let ended = listeners.iter().filter(|listening| stop_listener(listening)).count();
@@ -91,7 +91,7 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
     Ok(())
 }
 
-/// Takes the messages off the list: off that of a hub that runs, and out of the file in which hubs keep theirs.
+/// Removes the messages from the list of a running hub, and from the file in which hubs keep it.
 fn remove_notifications(home: &Home, scope: &Scope, removed: &[MessageId]) -> Outcome {
     let response = HubClient::connect(home)
         .and_then(|mut hub| hub.call("notification.forget", &json!({ "scope": scope.as_str() })));
@@ -121,7 +121,7 @@ fn show(unread: &[Message], listeners: usize, worktree: &str) {
     ));
 }
 
-/// The listeners without the servers of clients, which go on serving.
+/// Removes the servers of clients from a list of listeners: they keep running.
 fn without_servers(listeners: Vec<RunningListener>) -> Vec<RunningListener> {
     let servers: Vec<u32> = listeners
         .iter()
@@ -131,7 +131,7 @@ fn without_servers(listeners: Vec<RunningListener>) -> Vec<RunningListener> {
     listeners.into_iter().filter(|listening| !servers.contains(&listening.owner.pid)).collect()
 }
 
-/// Ends a listener: the process that holds its lock, and no other that has its number by now.
+/// Ends a listener. Checks that the process still holds its lock, because pids are reused.
 pub(super) fn stop_listener(listening: &RunningListener) -> bool {
     let pid = i32::try_from(listening.owner.pid).ok().and_then(Pid::from_raw);
     listening.owner.is_running() && pid.is_some_and(|pid| kill_process(pid, Signal::TERM).is_ok())

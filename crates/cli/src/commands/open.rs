@@ -58,7 +58,7 @@ enum Split {
     Down,
 }
 
-/// Refuses a name that could not be seen or read.
+/// Refuses a name that is invisible or unreadable.
 fn check_option(option: &str, name: Option<&String>) -> Outcome {
     let checked = name.map_or(Ok(()), |name| check_name(name));
     checked.map_err(|error| {

@@ -29,7 +29,7 @@ enum Command {
 pub(super) fn run(arguments: &Args) -> Outcome {
     detach().map_err(|error| Failure::new(Exit::Unavailable, "cannot detach").because(error))?;
     hub_client::start_by_another_process();
-    // Each pane and each window needs some.
+    // Each pane and each window takes file descriptors.
     raise_open_files();
     let outcome = match arguments.command {
         Command::Serve => serve(),
@@ -48,7 +48,7 @@ fn keep() -> Outcome {
     let places = panes::places()?;
     let socket = places.keeper();
     let failed = |error| Failure::new(Exit::Unavailable, "programs cannot be held").because(error);
-    // Another one holds them already.
+    // Another keeper already runs.
     let Some(_lock) = places.lock(&socket).map_err(failed)? else { return Ok(()) };
     let _ = fs::remove_file(&socket);
     let listener = UnixListener::bind(&socket).map_err(failed)?;

@@ -81,7 +81,7 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
     print_json(&report)
 }
 
-/// Why the terminal would not show the progress; `None` if it would.
+/// Returns the reason if the terminal would not show the progress.
 fn unseen(detection: &Detection) -> Option<String> {
     if !shows_progress(&detection.identity) {
         let name = match detection.identity.program {

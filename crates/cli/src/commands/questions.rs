@@ -47,7 +47,7 @@ struct View<'a> {
     short_id: Option<&'a str>,
     question_id: &'a str,
     from: &'a str,
-    /// Where it was asked, in short, if that is known.
+    /// The repository and branch where it was asked, if known.
     label: Option<&'a str>,
     asked: String,
     question: &'a str,
@@ -74,11 +74,11 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
         eprint_line(none(arguments.all));
         return Ok(());
     }
-    // The table is made of safe texts, and may have colours.
+    // The table consists of safe texts, and may have colours.
     print_bytes(table(&questions, &asked, Style::of_stdout()).as_bytes())
 }
 
-/// The table of the questions, or a line that there are none.
+/// Returns the table of the questions, or a line that says there are none.
 pub(crate) fn overview(all: bool, here: bool, style: Style) -> Result<String, Failure> {
     let (questions, asked) = read(all, here)?;
     if questions.is_empty() {
@@ -111,7 +111,7 @@ fn table(questions: &[Question], asked: &Asked, style: Style) -> String {
     format_rows(&Row::all(&rows), false, style)
 }
 
-/// The notifications that asked.
+/// The notifications of questions.
 #[derive(Debug, Default)]
 struct Asked {
     notifications: Notifications,
@@ -124,7 +124,7 @@ impl Asked {
         Ok(Self { notifications, messages: journal.question_messages(true)?.into_iter().collect() })
     }
 
-    /// The open questions of agents on other machines, which are in no table here.
+    /// Returns the open questions of agents on other machines, which are not in this journal's tables.
     fn elsewhere(&mut self, journal: &mut Journal) -> Result<Vec<Question>, Failure> {
         let mut questions = Vec::new();
         for record in self.notifications.questions_elsewhere() {
@@ -182,7 +182,7 @@ fn view<'a>(
     }
 }
 
-/// The row of the table, in the fields of a notification.
+/// Builds a row of the table, in the form of a notification.
 fn row(question: &Question, asked: &Asked, clock: &Clock) -> Value {
     let (kind, answer) = match (question.answered_ms, &question.answer) {
         (None, _) => (ShownKind::Question.as_str(), String::new()),
@@ -191,7 +191,7 @@ fn row(question: &Question, asked: &Asked, clock: &Clock) -> Value {
     };
     let record = asked.record(question);
     json!({
-        // A question whose notification is gone is named by its own id.
+        // A question without a notification appears under its own id.
         "short_id": asked.short_id(question).unwrap_or_else(|| question.id.to_string()),
         "label": record.and_then(|record| record.label.as_deref()),
         "from": question.asker.as_str(),

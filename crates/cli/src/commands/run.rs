@@ -72,7 +72,7 @@ pub(super) fn run(arguments: &Args) -> Result<ExitCode, Failure> {
     }
 }
 
-/// Fails if notifications cannot be sent under a name.
+/// Fails if a name cannot be a sender of notifications.
 fn check_name(name: &str) -> Outcome {
     Sender::new(name)?;
     if !Sender::is_reserved(name) {
@@ -82,7 +82,7 @@ fn check_name(name: &str) -> Outcome {
         .hint("ringer run --name release -- ./release.sh"))
 }
 
-/// Fails if a program that `ringer run` or another command is to start is not there, or cannot be executed.
+/// Fails if the program to start does not exist or cannot be executed.
 pub(super) fn check_program(command: &str, program: &OsStr) -> Outcome {
     let name = program.to_string_lossy();
     if name.contains('/') {
@@ -114,11 +114,11 @@ fn leader(command: &[OsString]) -> Result<Vec<OsString>, Failure> {
     Ok(leader.into_iter().chain(command.iter().cloned()).collect())
 }
 
-/// What the command finds in its environment. TERM and the variables of multiplexers stay as they are: it draws on the real
-/// terminal, through them.
+/// Returns the changes to the command's environment. TERM and the variables of multiplexers stay the same: the command draws on
+/// the real terminal, through them.
 fn variables(origin: &MessageOrigin, name: Option<&str>) -> Vec<(OsString, Option<OsString>)> {
     let socket = context::home().ok().and_then(|home| HubAddress::read(&home)).map(|hub| hub.socket);
-    // Without a hub its notifications are for the real terminal, which it then has to know.
+    // Without a hub its notifications go to the real terminal, so it must know that one.
     let has_terminal = io::stdin().is_terminal() || io::stdout().is_terminal() || io::stderr().is_terminal();
     let identity = (has_terminal && (socket.is_some() || hub_client::may_start()))
         .then(|| identity_variables(EmulatedTerminal::default()))
@@ -136,7 +136,7 @@ fn variables(origin: &MessageOrigin, name: Option<&str>) -> Vec<(OsString, Optio
     identity.chain(own.map(|(name, value)| (name.into(), value))).collect()
 }
 
-/// The surface that the command is on. Where the environment names it, another program is its host; in tmux, the hub is.
+/// Returns the surface of the command. If the environment names it, another program is its host; in tmux, the hub is.
 fn hub_surface(origin: &MessageOrigin, settings: &Config) -> Option<HubSurface> {
     let surface = origin.surface.clone()?;
     let is_plain = variable("RINGER_SURFACE").is_none()
@@ -158,7 +158,6 @@ fn hub_surface(origin: &MessageOrigin, settings: &Config) -> Option<HubSurface> 
     Some(HubSurface { surface: SurfaceId::new(&surface), own, connect: Box::new(hub_client::quietly) })
 }
 
-/// The workspace of the repository around.
 fn workspace_here() -> String {
     let scope = context::scope(context::repository().as_ref());
     Place::own_workspace(scope.as_str()).workspace.to_string()
@@ -173,7 +172,7 @@ fn unix_ms() -> i64 {
     i64::try_from(now.as_millis()).unwrap_or(i64::MAX)
 }
 
-/// A command that ended while the person did not look.
+/// A command that ended while the person was not looking.
 struct Ended {
     name: String,
     claim: SenderClaim,
@@ -183,7 +182,7 @@ struct Ended {
 }
 
 impl Ended {
-    /// Tells the person, unless an agent has told it already.
+    /// Notifies the person, unless the agent has already done so.
     fn tell(self) -> Outcome {
         let mut journal = context::journal()?;
         if self.was_told(&mut journal)? {
@@ -204,8 +203,8 @@ impl Ended {
         Ok(())
     }
 
-    /// Whether the command was an agent, known by its hooks or by its title: the ends of its turns were told, and say more than that
-    /// its process ended. That it failed is told unless it has said so.
+    /// Returns true if the command was an agent, known by its hooks or by its title: it has reported the ends of its turns, which
+    /// say more than the end of its process. A failure is only covered if the agent has reported an error.
     fn was_told(&self, journal: &mut Journal) -> Result<bool, Failure> {
         let agents = journal.agent_summaries()?;
         let is_here = |agent: &&AgentSummary| {
@@ -217,7 +216,7 @@ impl Ended {
     }
 }
 
-// No documentation of the struct: it would be taken for that of the command that it is a part of.
+// A `//` comment, because clap would use a doc comment as the description of the command that contains this struct.
 #[derive(Debug, clap::Args)]
 pub(super) struct CommandWords {
     /// The command and its arguments
@@ -232,7 +231,6 @@ pub(super) struct CommandWords {
 }
 
 impl CommandWords {
-    /// The program and its arguments.
     pub(super) fn split(&self) -> Result<(&OsStr, &[OsString]), Failure> {
         let (program, rest) = self.command.split_first().ok_or_else(|| Failure::usage("which command?"))?;
         Ok((program, rest))

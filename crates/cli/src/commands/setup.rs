@@ -68,7 +68,7 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    /// Whether it says something that a setup of tmux does not take.
+    /// Returns true if there are options that the setup of tmux does not have.
     fn is_for_agents_only(&self) -> bool {
         self.project || self.mcp || self.no_client_popups
     }
@@ -77,7 +77,7 @@ impl Args {
         if self.project { SetupScope::Project } else { SetupScope::User }
     }
 
-    /// Which entries are written or removed. A setup of hooks keeps an MCP server that is registered up to date as well.
+    /// Returns the entries to write or remove. A setup of hooks also updates an MCP server that is already registered.
     fn entries(&self) -> Entries {
         match (self.mcp, self.remove) {
             (true, _) => Entries::McpServer,
@@ -97,7 +97,7 @@ impl Args {
         Ok(SetupAction::Setup(program(self.project)?, entries))
     }
 
-    /// The command that skips the question.
+    /// Returns the command that skips the question.
     fn without_asking(&self) -> &'static str {
         match (self.mcp, self.remove) {
             (true, true) => "ringer setup --mcp --remove --yes",
@@ -108,12 +108,12 @@ impl Args {
     }
 }
 
-/// `ringer setup`, started from the UI: shows what is to be changed, asks, and waits until the person has read the rest.
+/// `ringer setup`, started from the UI: shows the changes, asks, and waits until the person has read the rest.
 pub(crate) fn run_in_screen() {
     if let Err(failure) = run(&Args::default()) {
         eprint_line(&failure.to_string());
     }
-    // Without an answer it goes on as well.
+    // The end of the input continues as well.
     let _ = ask_for_line("Press Enter to go back to the inbox. ");
 }
 
@@ -139,8 +139,8 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
     if arguments.mcp && !arguments.remove {
         warn_of_place(false);
     } else if !arguments.remove {
-        // The terminal answers as keyboard input, so before anything is asked. The hub may show the test here and needs to
-        // know what this terminal can show.
+        // The terminal's reply arrives as keyboard input, so it is queried before anything is asked. The hub may show the test
+        // here and needs to know what this terminal can show.
         let detection = detect_and_ask();
         screen::print_found(&plans, &found, &detection)?;
         warn_of_place(arguments.project);
@@ -173,20 +173,19 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
     test_notification::send(&clients, !arguments.yes)
 }
 
-/// An inbox that is open says that agents were connected.
+/// Makes an open inbox show that agents were connected.
 fn tell_footer(plans: &[&Plan]) {
     let connected = |plan: &&Plan| {
         let name = plan.client.as_str();
         json!({ "source": "plugin-install", "subject": name, "text": format!("{name} is connected") })
     };
     let observations: Vec<Value> = plans.iter().map(connected).collect();
-    // Without a hub there is no footer.
     if let Ok(home) = context::home() {
         let _ = hub_client::call_running(&home, "observe", &json!({ "observations": observations }));
     }
 }
 
-/// Shows or writes without a screen: the differences, or JSON.
+/// Shows or writes without interaction: the differences, or JSON.
 fn plain(arguments: &Args, plans: &[Plan], client_paths: &ClientPaths, state: &Path) -> Outcome {
     let has_changes = plans.iter().any(|plan| !plan.is_empty());
     if arguments.dry_run && !arguments.json {
@@ -211,12 +210,12 @@ fn plain(arguments: &Args, plans: &[Plan], client_paths: &ClientPaths, state: &P
     print_json(&report(plans, &written, &in_the_way))
 }
 
-/// What to say when nothing is to be done.
+/// Returns the message if there is nothing to do.
 fn nothing(arguments: &Args, plans: &[Plan]) -> &'static str {
     let has_notes = plans.iter().flat_map(|plan| &plan.changes).any(|change| !change.notes.is_empty());
     match (arguments.mcp, arguments.remove) {
         (true, true) => "The MCP server is not registered with any agent; nothing to remove.",
-        // A server of the person's has the name, which was told.
+        // The name belongs to a server of the person's, which the notes mention.
         (true, false) if has_notes => "Nothing to change.",
         (true, false) => "Already registered; nothing to change.",
         (false, true) => "Ringer is not set up in any agent; nothing to remove.",
@@ -224,7 +223,7 @@ fn nothing(arguments: &Args, plans: &[Plan]) -> &'static str {
     }
 }
 
-/// The command that takes a setup back.
+/// Returns the command that reverts a setup.
 fn undo(arguments: &Args) -> Option<&'static str> {
     match arguments {
         Args { remove: true, .. } => None,
@@ -293,7 +292,7 @@ fn not_for(client: Client, mcp: bool) -> Failure {
     Failure::usage(format!("{name} has no hooks")).hint(format!("ringer setup {client} --mcp"))
 }
 
-/// Hooks name the program by its path, so it has to stay where it is.
+/// Warns if this program may disappear: hooks refer to it by its path.
 fn warn_of_place(project: bool) {
     let passing = own_path().ok().filter(|_| !project).and_then(|path| passing_place(&path));
     if let Some(what) = passing {
@@ -301,7 +300,7 @@ fn warn_of_place(project: bool) {
     }
 }
 
-/// What a person should know: of the files, and why clients will not run what is set up.
+/// Collects notes for the person: about the files, and why clients will not run the new entries.
 fn notes(arguments: &Args, plans: &[Plan], client_paths: &ClientPaths, is_written: bool) -> Vec<SetupNote> {
     let of_files = plans.iter().flat_map(|plan| &plan.changes).flat_map(|change| change.notes.clone());
     let mut notes: Vec<SetupNote> = of_files.collect();
@@ -323,7 +322,7 @@ fn two_popups(client: Client, terminals: &str) -> SetupNote {
     }
 }
 
-/// Why clients will not run what is set up.
+/// Reasons why clients will not run the new entries.
 fn obstacle_notes(
     plans: &[Plan],
     scope: SetupScope,
@@ -333,7 +332,7 @@ fn obstacle_notes(
     let found = plans.iter().flat_map(|plan| {
         let is_new = is_written && !plan.is_empty();
         let found = obstacles(plan.client, scope, client_paths, None).into_iter();
-        // That new hooks have to be trusted is in the notes of the plan already.
+        // The plan already has a note that new hooks must be trusted.
         found.filter(move |obstacle| obstacle.kind != ObstacleKind::Untrusted || !is_new)
     });
     found.map(|obstacle| obstacle.note).collect()
@@ -347,7 +346,7 @@ fn print_notes(notes: &[SetupNote]) {
 
 fn print_diffs(plans: &[Plan]) -> Outcome {
     for change in plans.iter().flat_map(|plan| &plan.changes).filter(|change| change.is_change()) {
-        // Line by line: what is in a file may not reach the terminal as it is.
+        // Line by line, because the contents of a file must not reach the terminal unescaped.
         let diff: String = change.diff().lines().map(|line| sanitise_line(line) + "\n").collect();
         print_text(&diff)?;
     }
@@ -367,7 +366,7 @@ fn apply_plans(plans: &[Plan], state: &Path) -> Result<ApplyResult, Failure> {
     Ok(all)
 }
 
-/// Offers to turn off the popups that clients show themselves.
+/// Offers to turn off the clients' own popups.
 fn offer_one_popup(arguments: &Args, plans: &[&Plan], client_paths: &ClientPaths, state: &Path) -> Outcome {
     if arguments.yes {
         return Ok(());

@@ -47,7 +47,7 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
     print_text(&lines.iter().map(|line| format!("{line}\n")).collect::<String>())
 }
 
-/// What the terminal can show.
+/// The characters that the terminal can show.
 pub(super) fn charset() -> Charset {
     let is_dumb = variable("TERM").is_some_and(|term| term == "dumb");
     if is_dumb || !has_unicode() { Charset::Ascii } else { Charset::Unicode }

@@ -50,7 +50,7 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
                     hub_client::warn_if_behind(&client);
                     answer
                 }
-                // The hub ended or stopped during the request. It may have done it already; snoozing twice until the same
+                // The hub ended or stopped during the request. It may have applied it already; snoozing twice until the same
                 // moment changes nothing.
                 Err(HubClientError::NoHub | HubClientError::Silent(_) | HubClientError::Late { .. }) => {
                     snooze_in_journal(id.as_deref(), until_ms)?
@@ -72,7 +72,7 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
 }
 
 impl Args {
-    /// The id and the moment. The first word is an id unless all words are a time.
+    /// Splits the arguments into the id and the moment. The first word is an id unless all words together are a time.
     fn read(&self, now_ms: i64) -> Result<(Option<String>, i64), Failure> {
         let hint = format!("ringer snooze k3fx 20m   # times: {UNTIL_EXAMPLES}");
         let time = self.time.join(" ");

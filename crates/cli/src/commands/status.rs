@@ -50,29 +50,29 @@ struct Report {
     listeners: Vec<ListenerView>,
     unread: Vec<UnreadView>,
     agents: Vec<Value>,
-    /// How many agents other machines have beside these; absent where there are none.
+    /// The number of agents of each other machine that are not in `agents`; absent if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     unlisted_agents: Vec<UnlistedAgents>,
     hub: Option<u32>,
-    /// Why none runs; absent where one does, or the last one ended by itself.
+    /// Why the hub could not start; absent if one runs, or if the last one exited normally.
     #[serde(skip_serializing_if = "Option::is_none")]
     hub_failure: Option<StartFailure>,
-    /// About how many messages the hub has not read yet.
+    /// The approximate number of messages that the hub has not read yet.
     hub_behind: i64,
     unread_notifications: i64,
     /// Notifications that need the person, the most urgent first.
     needs_you: Vec<Value>,
-    /// What the person muted; absent where nothing is.
+    /// The person's mutes; absent if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     muted: Vec<Value>,
-    /// What is wrong with Ringer itself; absent where nothing is.
+    /// Problems of Ringer itself; absent if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     problems: Vec<Problem>,
     open_questions: i64,
     /// Hook events that are not in the journal yet or were lost; absent if there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     spool: Option<SpoolView>,
-    /// What was damaged and repaired; absent where nothing was.
+    /// Repaired damage; absent if there is none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     repairs: Vec<RepairView>,
 }
@@ -111,12 +111,12 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
     print_text(&format!("\n{}", format_text(&report)))
 }
 
-/// What needs the person, and what the agents do: everywhere.
+/// Lists what needs the person, and counts the agents, in all repositories.
 pub(crate) fn overview() -> Result<String, Failure> {
     Ok(needs_you(&collect(true)?, Style::of_stdout()))
 }
 
-/// All that `ringer status` shows, everywhere.
+/// Returns everything that `ringer status` shows, for all repositories.
 pub(crate) fn whole(style: Style) -> Result<String, Failure> {
     let report = collect(true)?;
     Ok(format!("{}\n{}", needs_you(&report, style), format_text(&report)))
@@ -190,7 +190,7 @@ fn collect(everywhere: bool) -> Result<Report, Failure> {
     })
 }
 
-/// How many notifications are unread, and how many messages the hub has not read yet.
+/// Returns the number of unread notifications, and the number of messages that the hub has not read yet.
 fn hub_numbers(
     journal: &mut Journal,
     mut hub_store: Option<&mut HubStore>,
@@ -227,7 +227,7 @@ fn views(stats: JournalStats, clock: &Clock) -> (Vec<ListenerView>, Vec<UnreadVi
     (listeners.collect(), unread.collect())
 }
 
-/// The table of what needs the person, and a line about the agents that do not.
+/// Formats the table of what needs the person, and a line about the other agents.
 fn needs_you(report: &Report, style: Style) -> String {
     let rows = Row::all(&report.needs_you);
     let heading = match rows.len() {
@@ -244,7 +244,7 @@ fn needs_you(report: &Report, style: Style) -> String {
     let agents = counted.collect::<Vec<_>>().join(" · ");
     let agents = match (agents.is_empty(), rows.is_empty()) {
         (true, true) => "No agents are running.\n".to_owned(),
-        // Those that run are in the table.
+        // The running agents are in the table.
         (true, false) => String::new(),
         (false, _) => format!("{agents}\n"),
     };
@@ -271,7 +271,7 @@ const AGENT_STATES: [(&str, &str); 6] = [
     ("starting", "starting"),
 ];
 
-/// Whether an agent is idle and no message wakes it.
+/// Returns true if an agent is idle and messages cannot wake it.
 fn is_asleep(agent: &Value, state: &str) -> bool {
     let client = agent["client"].as_str().and_then(|client| client.parse::<Client>().ok());
     matches!(state, "ready" | "done") && client.is_some_and(|client| !client.is_woken_by_messages())

@@ -12,7 +12,7 @@ use crate::context;
 use crate::failure::Outcome;
 use crate::output::{print_json, print_line};
 
-/// How much of a client's status is read.
+/// The most that is read of a client's status.
 const MAX_INPUT: u64 = 256 * 1024;
 
 /// Print one line for a status bar: unread count and agent states
@@ -53,7 +53,7 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
             "tooltip": format!("{} unread notifications", summary.unread),
             "class": if summary.unread > 0 { "unread" } else { "quiet" },
         })),
-        // A prompt or a bar without unread messages and agents shows nothing.
+        // Prompts and bars show nothing if there are no unread messages and no agents.
         "tmux" | "starship" if line.is_empty() => Ok(()),
         "tmux" => print_line(&tmux_text(&line)),
         _ => print_line(&line),
@@ -97,6 +97,6 @@ fn forward_status(journal: &mut Journal) -> Option<()> {
     if !changes.is_empty() {
         tell(journal.home(), "observe", &json!({ "observations": changes })).ok()?;
     }
-    // Stored only after it was sent, so a status that was not sent is sent next time.
+    // Stored only after it was sent, so that a failed status is sent next time.
     journal.set_agent_note(&agent, &json!(status).to_string()).ok()
 }

@@ -67,7 +67,7 @@ pub(super) fn surfaces(arguments: &SurfacesArgs) -> Outcome {
 pub(super) fn workspaces(arguments: &WorkspacesArgs) -> Outcome {
     let mut own: Vec<(String, String)> =
         panes::list()?.into_iter().map(|pane| (pane.workspace_id, pane.workspace)).collect();
-    // The panes of a workspace are listed one after the other.
+    // The panes of a workspace are adjacent in the list.
     own.dedup();
     let mut rows = hub_client::call("workspace.list", &Value::Null)?;
     let mut others = rows.as_array_mut().map(std::mem::take).unwrap_or_default();
@@ -79,7 +79,7 @@ pub(super) fn workspaces(arguments: &WorkspacesArgs) -> Outcome {
         row["name"] = json!(name);
         known.push(row);
     }
-    // The panes of one that was closed cannot be gone to. What is unread there is in the inbox.
+    // A closed workspace has no panes to go to. Its unread notifications are in the inbox.
     others.retain(exists);
     others.sort_by_cached_key(|row| natural_order(row["id"].as_str().unwrap_or_default()));
     for mut row in others {
@@ -103,7 +103,7 @@ pub(super) fn workspaces(arguments: &WorkspacesArgs) -> Outcome {
     print_text(&table(&lines))
 }
 
-/// Whether a workspace is there: it has surfaces, or stands for a repository or another machine.
+/// Returns true if a workspace exists: it has surfaces, or stands for a repository or another machine.
 fn exists(row: &Value) -> bool {
     let id = row["id"].as_str().unwrap_or_default();
     let is_lasting = [REPOSITORY_PREFIX, MACHINE_PREFIX].iter().any(|prefix| id.starts_with(prefix));
@@ -127,7 +127,7 @@ fn read() -> Result<Vec<Surface>, Failure> {
                 surface.add(pane);
                 surface
             }
-            // The hub has not heard of it yet, or there is none.
+            // The hub does not know it yet, or none runs.
             None => Surface::of_pane(pane, &agents, &unread),
         });
     }
@@ -136,14 +136,14 @@ fn read() -> Result<Vec<Surface>, Failure> {
     Ok(all)
 }
 
-/// A piece of an id: a number comes before a text.
+/// A part of an id: numbers sort before text.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Piece {
     Number(u64),
     Text(String),
 }
 
-/// What an id is sorted by: `tmux:%2` comes before `tmux:%10`.
+/// Returns a sort key in which `tmux:%2` comes before `tmux:%10`.
 fn natural_order(id: &str) -> Vec<Piece> {
     let chunks = id.as_bytes().chunk_by(|one, two| one.is_ascii_digit() == two.is_ascii_digit());
     let piece = |chunk: &[u8]| {
@@ -205,7 +205,7 @@ impl Surface {
     }
 }
 
-/// Columns of equal width, without those that are empty.
+/// Formats columns of equal width, without empty ones.
 fn table<const N: usize>(lines: &[[String; N]]) -> String {
     let widths: [usize; N] =
         std::array::from_fn(|column| lines.iter().map(|line| line[column].width()).max().unwrap_or(0));

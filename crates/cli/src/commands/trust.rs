@@ -68,7 +68,7 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
     trust(&home, &path, &settings, arguments)
 }
 
-/// The root of the repository around a directory, by the very path under which a hub comes to know it.
+/// Returns the root of the repository around a directory, spelled exactly as a hub will see it.
 fn root(directory: Option<&Path>) -> Result<PathBuf, Failure> {
     let repository = match directory {
         None => context::repository(),
@@ -108,7 +108,7 @@ fn trust(home: &Home, path: &Path, settings: &RepositorySettings, arguments: &Ar
     report(path, settings, &before, 0, arguments.json)
 }
 
-/// Shows what the file would run. Everything in it is a stranger's; what is quoted is escaped by [`Trustable::what`].
+/// Shows the programs that the file would run. The file is untrusted; [`Trustable::what`] escapes its contents.
 fn show(path: &Path, settings: &RepositorySettings, trusted: &Trusted) {
     let name = sanitise_line(&path.display().to_string());
     if settings.hooks.is_empty() && settings.watches.is_empty() {
@@ -133,7 +133,7 @@ fn hook_text(hook: &HookEntry) -> String {
     format!("{}{}", hook.what(), if hook.enabled { "" } else { " (switched off)" })
 }
 
-/// A watch with all that its digest is made of: where it runs, and who reads what comes of it.
+/// Describes a watch with everything that its digest covers: where it runs, and who receives its output.
 fn watch_text(watch: &Watch) -> String {
     let agent = watch.agent.as_ref().map(|agent| format!(", output goes to {agent:?}")).unwrap_or_default();
     format!("{} in {:?}{agent}", watch.what(), watch.working_directory().to_string_lossy())
@@ -162,7 +162,7 @@ fn row(entry: &impl Trustable, trusted: &Trusted) -> Value {
 fn remove(home: &Home, arguments: &Args) -> Outcome {
     let path = match (root(arguments.directory.as_deref()), &arguments.directory) {
         (Ok(root), _) => root.join(REPOSITORY_FILE),
-        // The checkout is gone; its programs can be forgotten all the same.
+        // The checkout is gone; its programs can still be removed.
         (Err(_), Some(directory)) => std::path::absolute(directory)
             .map_err(|error| Failure::usage("the directory has no absolute path").because(error))?
             .join(REPOSITORY_FILE),
@@ -186,7 +186,6 @@ fn remove(home: &Home, arguments: &Args) -> Outcome {
     Ok(())
 }
 
-/// One trusted program, as it is remembered.
 #[derive(Serialize)]
 struct TrustedView<'a> {
     digest: &'a str,

@@ -27,7 +27,7 @@ pub(crate) fn run() -> Outcome {
     })
 }
 
-/// Shows the inbox in a window of panes, until the person leaves it or goes somewhere.
+/// Shows the inbox in a window of panes, until the person closes it or jumps somewhere.
 pub(crate) fn show_inbox() -> io::Result<()> {
     show(Settings { leaves_when_gone: true, ..settings() })
 }
@@ -40,7 +40,7 @@ fn show(settings: Settings) -> io::Result<()> {
     ran
 }
 
-/// The person's settings. What is wrong with the file is told by the hub, as a problem.
+/// Returns the person's settings. The hub reports a broken file as a problem.
 pub(crate) fn user_settings() -> Config {
     let read = config::user_config(&config::environment());
     read.and_then(|(_, config)| config.ok()).unwrap_or_default()
@@ -70,7 +70,7 @@ fn settings() -> Settings {
     }
 }
 
-/// The colours of the settings, as far as the terminal has them.
+/// Returns the configured colours, as far as the terminal supports them.
 fn palette(theme: &BTreeMap<String, String>) -> Result<Palette, String> {
     if variable("NO_COLOR").is_some_and(|value| !value.is_empty()) {
         return Ok(Palette::None);
@@ -81,7 +81,7 @@ fn palette(theme: &BTreeMap<String, String>) -> Result<Palette, String> {
     Ok(if needs_all && !has_all_colours { Palette::Terminal } else { named })
 }
 
-/// Whether this runs in a popup of tmux: it has the server's environment and no pane.
+/// Returns true in a popup of tmux, which has the server's environment and no pane.
 fn is_in_popup() -> bool {
     variable("TMUX").is_some() && variable("TMUX_PANE").is_none()
 }

@@ -1,4 +1,4 @@
-//! What the UI shows and does, through the hub and the journal.
+//! Connects the UI to the hub and the journal.
 
 use std::collections::{HashMap, HashSet};
 use std::os::fd::BorrowedFd;
@@ -29,18 +29,17 @@ use crate::places::Places;
 use crate::time_arguments::parse_until;
 use crate::{context, editor, hub_client, machine_agents, mutes, program_questions};
 
-/// How many of the newest notifications are shown.
+/// The most notifications that are shown.
 const MAX_RECENT: usize = 300;
-/// How many that need the person the hub lists at most.
+/// The most notifications needing the person that the hub lists.
 const MAX_NEEDING: usize = 1000;
 /// How long an agent that has ended stays on the screen.
 const ENDED_SHOWN_MS: i64 = 10 * 60_000;
-/// How long the names of repositories and branches are believed. They are read from disk.
+/// How long names of repositories and branches are cached. They are read from disk.
 const LABELS_KEPT: Duration = Duration::from_secs(10);
-/// What the UI follows.
+/// The events that the UI follows.
 const EVENTS: [&str; 6] = ["notification.", "agent", "toast", "indicator", "mute", "problems"];
 
-/// The hub and the journal, for the UI.
 #[derive(Debug, Default)]
 pub(crate) struct UiBackend {
     hub: Mutex<Option<HubClient>>,
@@ -54,7 +53,7 @@ impl Backend for UiBackend {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         match read {
             Ok(data) => *last = data,
-            // What was read last is still there to look at.
+            // The previous data stays on the screen.
             Err(failure) => last.problem = Some(failure.first_line()),
         }
         last.clone()
@@ -118,19 +117,19 @@ impl Backend for UiBackend {
     }
 
     fn close_program_questions(&self) {
-        // If that fails, the next server of panes tries again.
+        // If this fails, the next server of panes tries again.
         let _ = program_questions::close_all();
     }
 }
 
 impl UiBackend {
-    /// Reads from the hub, on one connection for all readings. One whose answer is late or lost is not used again: its
-    /// answers would be those of other requests.
+    /// Reads from the hub, reusing one connection. A connection whose answer was late or lost is dropped, because a later answer
+    /// would belong to another request.
     fn read_from_hub(&self, method: &str, params: &Value) -> Result<Value, Failure> {
         let mut kept = self.hub.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(mut client) = kept.take() {
             match client.call(method, params) {
-                // The hub has ended since: there may be a new one.
+                // The hub has ended; another one may run.
                 Err(HubClientError::NoHub | HubClientError::Silent(_)) => {}
                 answer => return Self::keep(&mut kept, client, answer),
             }
@@ -152,8 +151,8 @@ impl UiBackend {
     }
 
     fn read(&self) -> Result<Data, Failure> {
-        // In this order: what comes in between is where it belongs. The other way round, a new question would for a moment
-        // be among what needs nothing.
+        // In this order, a notification that arrives between the requests is classified correctly. In the other order, a new
+        // question would for a moment appear among the rest.
         let recent = self.read_from_hub("notification.list", &json!({ "limit": MAX_RECENT }))?;
         let needs_you = self.read_from_hub("notification.list", &json!({ "needs_you": true }))?;
         let agents = self.read_from_hub("agent.list", &Value::Null)?;
@@ -182,7 +181,7 @@ impl UiBackend {
         let problem = status["problems"][0]["text"].as_str().map(str::to_owned);
         let needing = status["needs_you"].as_u64().and_then(|count| usize::try_from(count).ok()).unwrap_or(0);
         Ok(Data {
-            // An answer of the hub has 1,000 at most.
+            // The hub lists at most 1,000.
             needs_you_unlisted: if open.len() < MAX_NEEDING { 0 } else { needing.saturating_sub(open.len()) },
             needs_you: open,
             recent,
@@ -195,7 +194,7 @@ impl UiBackend {
         })
     }
 
-    /// Those that run, and those that have just ended; what needs the person first.
+    /// Returns the agents that run or have just ended; those that need the person come first.
     fn agents(&self, rows: &[Value], recent: &[Notification], places: &Places, clock: &Clock) -> Vec<Agent> {
         let (now, doing) = (IdSource::now().unix_ms, Doing::now());
         let text = |row: &Value, name: &str| row[name].as_str().unwrap_or_default().to_owned();
@@ -233,7 +232,7 @@ impl UiBackend {
         agents
     }
 
-    /// Its name, or its repository and branch.
+    /// Returns its name, or its repository and branch.
     fn label(&self, row: &Value) -> String {
         if let Some(name) = row["name"].as_str() {
             return name.to_owned();
@@ -314,7 +313,6 @@ impl UiBackend {
     }
 }
 
-/// All that is known of an agent.
 fn page_lines(agent: &str, style: PageStyle) -> Result<Vec<String>, Failure> {
     let (agent, mut journal) = agent_names::find(Some(agent))?;
     Ok(AgentPage::read(agent, &mut journal)?.lines(style))
@@ -342,7 +340,7 @@ fn notification(row: &Value, places: &Places, clock: &Clock) -> Notification {
     }
 }
 
-/// The order of agents: what needs the person, what works, what has ended.
+/// The sort order of agents: those that need the person, those that work, those that have ended.
 fn rank(state: &str) -> u8 {
     match state {
         "blocked" => 0,
@@ -382,12 +380,12 @@ fn moment(until: &str) -> Result<i64, Failure> {
     parse_until(until, IdSource::now().unix_ms).map_err(Failure::usage)
 }
 
-/// A moment as people say it: the time, and the day if that is another one.
+/// Formats a moment as a time, with the day unless that is today.
 fn when(until_ms: i64) -> String {
     Clock::local().near(until_ms, IdSource::now().unix_ms)
 }
 
-/// What is muted, as an indicator: `muted: ci (40m left)`.
+/// Formats the mutes as an indicator: `muted: ci (40m left)`.
 fn muted_text(muted: &[Value]) -> Option<String> {
     let now_ms = IdSource::now().unix_ms;
     let words: Vec<String> = muted.iter().map(|mute| mutes::text(mute, now_ms)).collect();

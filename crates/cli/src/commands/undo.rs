@@ -33,7 +33,7 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
     let Some(mut client) = hub_client::connect()? else { return undo_in_journal() };
     let answer = match client.call("notification.undo", &json!({})) {
         Ok(answer) => answer,
-        // Unlike a mark it must not be sent twice: the second would take the command before back.
+        // Unlike a mark, undo must not be sent twice: the second would undo the previous command.
         Err(HubClientError::NoHub | HubClientError::Silent(_) | HubClientError::Late { .. }) => {
             return Err(Failure::new(Exit::TryAgain, "sent, but the hub has not confirmed it")
                 .hint("ringer list   # shows whether it was done"));
@@ -47,7 +47,7 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
     print_line(&undone_text(&answer))
 }
 
-/// What the hub has undone, in words.
+/// Describes what the hub has undone.
 pub(crate) fn undone_text(answer: &Value) -> String {
     let count = |name: &str| answer[name].as_i64().unwrap_or(0);
     match answer["undone"].as_str() {
@@ -58,7 +58,7 @@ pub(crate) fn undone_text(answer: &Value) -> String {
     }
 }
 
-/// Without a hub it is appended to the journal, and the next hub does it: only a hub knows what the last command changed.
+/// Without a hub the request is appended to the journal for the next hub: only a hub knows what the last command changed.
 fn undo_in_journal() -> Outcome {
     let mut journal = Journal::open(&context::home()?)?;
     guard::only_a_person_quietly("undo what a person did")?;

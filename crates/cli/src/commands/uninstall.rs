@@ -48,7 +48,6 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// Everything that Ringer left on this machine.
 struct Traces {
     home: Home,
     plans: Vec<Plan>,
@@ -59,11 +58,11 @@ struct Traces {
     state: StateFiles,
     tmux_servers: Vec<TmuxServer>,
     tmux_config: ConfigChange,
-    /// Agents that run, and call their hooks until they end.
+    /// Running agents, which call their hooks until they end.
     running_agents: usize,
 }
 
-/// How many hubs are ended one after another, at most.
+/// The most hubs that are ended one after another.
 const MAX_HUBS: usize = 10;
 
 #[derive(Serialize)]
@@ -78,7 +77,7 @@ struct Removed {
 pub(crate) fn run(arguments: &Args) -> Outcome {
     let open = panes::open_count();
     if open > 0 {
-        // Their programs would run on where no command finds them.
+        // Their programs would keep running where no command finds them.
         return Err(Failure::new(Exit::Unavailable, format!("panes are open ({open})"))
             .hint("ringer attach   # close them, or end their programs"));
     }
@@ -126,7 +125,7 @@ impl Traces {
         home.check_owner()?;
         let mut journal = match context::existing_journal() {
             Ok(journal) => journal,
-            // What is removed need not be readable.
+            // A journal need not be readable to be removed.
             Err(failure) => {
                 eprint_line(&failure.to_string().replacen("error: ", "warning: ", 1));
                 None
@@ -144,7 +143,7 @@ impl Traces {
             agents.unwrap_or_default().iter().filter(|agent| is_running(agent.state.as_deref())).count();
         let hub = HubLock::owner(&home).map(|hub| hub.pid);
         let mut listeners = journal.map(|journal| journal.listeners(None)).unwrap_or_default();
-        // The hub listens, too, and is ended by itself.
+        // The hub also listens, and is ended separately.
         listeners.retain(|listener| Some(listener.owner.pid) != hub);
         Ok(Self {
             plans,
@@ -182,7 +181,7 @@ impl Traces {
         }
     }
 
-    /// Whether Ringer has nothing but its MCP server in a settings file.
+    /// Returns true if Ringer has only its MCP server in a settings file.
     fn has_only_mcp_server(&self, path: &Path) -> bool {
         let mut changes = self.plans.iter().flat_map(|plan| &plan.changes);
         changes.any(|change| change.path() == path && change.target.is_for_mcp_only())
@@ -223,9 +222,9 @@ impl Traces {
         lines
     }
 
-    /// Removes everything. Gives the directories that stay because of other files in them.
+    /// Removes everything. Returns the directories that stay because of other files in them.
     fn remove(&self) -> Result<Vec<PathBuf>, Failure> {
-        // First what starts Ringer, then what runs, then what it wrote down.
+        // The order: entries that start Ringer, then running processes, then files.
         let stamp = Clock::local().compact(IdSource::now().unix_ms);
         let time = BackupTime::new(&stamp).map_err(|error| failure(&error))?;
         let mut new_backups = Vec::new();
@@ -270,7 +269,7 @@ impl Traces {
     }
 }
 
-/// The repositories that have an id, of those from which a message or an agent came, and the one here.
+/// Returns the repositories that have an id, of those in the journal and the current one.
 fn repositories(journal: Option<&mut Journal>) -> Vec<Repository> {
     let known = journal.and_then(|journal| journal.directories().ok()).unwrap_or_default();
     let known = known.iter().filter_map(|directory| Repository::around(directory.as_ref()));
@@ -283,8 +282,8 @@ fn repositories(journal: Option<&mut Journal>) -> Vec<Repository> {
     found.into_iter().map(|(_, repository)| repository).collect()
 }
 
-/// What removes Ringer from the settings of every client: the person's, those of repositories, and those that are recorded
-/// to be elsewhere; and all files that a setup may have written.
+/// Plans the removal of Ringer from every client's settings: the person's, those of repositories, and recorded ones elsewhere.
+/// Also returns all files that a setup may have written.
 fn settings(
     records: &SetupRecords,
     repositories: &[Repository],
@@ -306,7 +305,7 @@ fn settings(
             match plan(client, &action, files) {
                 Ok(plan) => plans.push(plan),
                 Err(error) if names_us => return Err(refused(&error)),
-                // It cannot be read, and has nothing of Ringer's in it.
+                // The file cannot be read, and contains nothing of Ringer's.
                 Err(_) => {}
             }
         }

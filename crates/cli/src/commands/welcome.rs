@@ -10,7 +10,7 @@ use crate::output::{print_bytes, print_text};
 use crate::probe::detect_here;
 use crate::terminal::apple_bell;
 
-/// Shows what needs the person. In a terminal also what that terminal is, and what to try.
+/// Shows what needs the person. In a terminal also describes the terminal, and suggests commands.
 pub(crate) fn run() -> Outcome {
     let has_journal = context::home().is_ok_and(|home| home.database().exists());
     if has_journal {

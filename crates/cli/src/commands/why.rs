@@ -65,7 +65,7 @@ pub(super) fn explain_message(text: &str, as_json: bool) -> Outcome {
     }
 }
 
-/// The lines of the explanation, for the UI.
+/// Returns the lines of the explanation, for the UI.
 pub(crate) fn explained_lines(id: &str) -> Result<Vec<String>, Failure> {
     let answer = explained(id)?.ok_or_else(|| unknown(id))?;
     Ok(format_text(&answer).lines().map(str::to_owned).collect())
@@ -80,7 +80,7 @@ fn unknown(text: &str) -> Failure {
 }
 
 fn explained(text: &str) -> Result<Option<Value>, Failure> {
-    // A hub that runs may know more than is written down yet; starting one would change nothing.
+    // A running hub may know more than has been written yet; starting one would change nothing.
     let answer = match HubClient::connect(&context::home()?) {
         Ok(mut client) => match client.call("notification.why", &json!({ "id": text })) {
             Ok(answer) => {
@@ -98,7 +98,7 @@ fn explained(text: &str) -> Result<Option<Value>, Failure> {
     }
 }
 
-/// Also finds what a hub does not list: messages between agents, and old ones.
+/// Also finds messages that a hub does not list: those between agents, and old ones.
 fn explain_without_hub(text: &str) -> Result<Option<Value>, Failure> {
     let clock = Clock::local();
     let Some(mut journal) = context::existing_journal()? else { return Ok(None) };
@@ -124,7 +124,7 @@ fn explain_without_hub(text: &str) -> Result<Option<Value>, Failure> {
 
 fn format_text(answer: &Value) -> String {
     let sent = answer["sent"].as_str().unwrap_or_default();
-    // A time of the day on which it was sent needs no date.
+    // A time on the day of sending needs no date.
     let time = |stamp: &Value| {
         let stamp = stamp.as_str().unwrap_or_default();
         let from = if stamp.get(..10) == sent.get(..10) { 11 } else { 0 };
@@ -167,7 +167,7 @@ fn format_text(answer: &Value) -> String {
     lines.iter().map(|line| sanitise_line(line) + "\n").collect()
 }
 
-/// The notification as it is shown: hooks may have changed it since it was sent.
+/// Formats the notification as it was shown: hooks may have changed it since it was sent.
 fn heading(answer: &Value) -> String {
     let shown = if answer["notification"].is_null() { answer } else { &answer["notification"] };
     let body = shown["body"].as_str().unwrap_or_default();

@@ -1,7 +1,7 @@
-//! Tells the other machines of a team which agents run here, and keeps what they tell.
+//! Publishes this machine's agents to the team, and stores the lists of the other machines.
 //!
-//! That is state and no record: it goes beside the stream, nothing of it is stored by the server, and a connection goes on
-//! without it where the server does not allow it.
+//! The lists are state, not records: they bypass the stream, the server stores none of them, and a connection works without them
+//! if the server forbids them.
 
 use std::future::pending;
 use std::hash::{BuildHasher, RandomState};
@@ -22,37 +22,36 @@ use super::connection::failed;
 use super::next::next;
 use super::subject::{agents_from, agents_of_team, machine_of_agents};
 
-/// How long the server may take to be told that this machine leaves. The hub's end waits for it.
+/// Time limit for the message that this machine leaves. The hub's exit waits for it.
 const LEAVES_WITHIN: Duration = Duration::from_millis(200);
 
-/// What is to be done.
 pub(crate) enum AgentEvent {
-    /// Another machine told of its agents.
+    /// A list of another machine arrived.
     Told(Message),
-    /// It is time for something.
+    /// A timer expired.
     Due,
 }
 
-/// The lists of a connection.
+/// The lists of agents on one connection.
 pub(crate) struct AgentService<'a> {
     setup: &'a TeamSetup,
     client: Client,
     lists: Subscriber,
     timing: AgentTiming,
-    /// What was told last, and whether the others were asked for theirs.
+    /// The last list that was sent. `None` until then: that first list also asks the others for theirs.
     told: Option<Vec<WireAgent>>,
-    /// The server does not let this machine tell of its agents.
+    /// The server does not allow this machine to publish its agents.
     is_refused: bool,
     team: TeamAgents,
-    /// None if a command looked at it for too long. It is taken with the next list then.
+    /// `None` if a command inspected the lock for too long. It is then taken with the next list.
     lock: Option<TeamLock>,
 }
 
 impl<'a> AgentService<'a> {
-    /// Begins in a team that has about so many machines.
+    /// Starts in a team of about `machines` machines.
     pub(crate) async fn begin(setup: &'a TeamSetup, client: &Client, machines: usize) -> Result<Self, Error> {
         let team = TeamAgents::before_connection(&setup.home, &setup.team);
-        // In this order: nothing in the file counts until a machine of this connection told it.
+        // The file is written before the lock is taken, so that it lists only machines of this connection as current.
         team.write(&setup.home);
         let lock = TeamLock::take(&setup.home, &setup.team);
         let lists = client.subscribe(agents_of_team(&setup.team)).await;
@@ -69,31 +68,30 @@ impl<'a> AgentService<'a> {
         })
     }
 
-    /// Something was written here.
+    /// The journal has changed.
     pub(crate) fn changed(&mut self) {
         self.timing.changed(Instant::now());
     }
 
-    /// The server does not allow this machine to tell of its agents, or to be told of those of others.
+    /// The server does not allow this machine to publish its agents, or to receive those of others.
     pub(crate) fn refused(&mut self, why: &str) {
         self.is_refused |= why.to_lowercase().contains("publish to");
     }
 
-    /// Waits for what is to be done next.
+    /// Waits for the next event.
     pub(crate) async fn next(&mut self) -> AgentEvent {
         let planned = self.timing.next();
         let due = self.team.next_expiry().map_or(planned, |expiry| expiry.min(planned));
         tokio::select! {
             list = next(&mut self.lists) => match list {
                 Some(list) => AgentEvent::Told(list),
-                // The connection has ended, which is noticed elsewhere.
+                // The connection has ended, which is handled elsewhere.
                 None => pending().await,
             },
             () = tokio::time::sleep_until(due.into()) => AgentEvent::Due,
         }
     }
 
-    /// Does it.
     pub(crate) async fn handle(&mut self, journal: &mut Journal, event: AgentEvent) -> Result<(), Error> {
         match event {
             AgentEvent::Told(list) => self.take(journal, &list),
@@ -103,7 +101,7 @@ impl<'a> AgentService<'a> {
                     self.timing.lists_changed(now, self.machines(now));
                 }
                 if self.timing.writes(now) {
-                    // Nothing is noted of a team that was removed.
+                    // Nothing is written for a team that was removed.
                     self.setup.check_known(journal)?;
                     self.team.write(&self.setup.home);
                     self.lock =
@@ -114,14 +112,14 @@ impl<'a> AgentService<'a> {
         }
     }
 
-    /// Takes the list of another machine. The server says which one it is.
+    /// Stores the list of another machine. The server identifies the machine.
     fn take(&mut self, journal: &mut Journal, list: &Message) -> Result<(), Error> {
         let Some(machine) = machine_of_agents(&list.subject, &self.setup.team) else { return Ok(()) };
         let Some(name) = self.setup.name_of(machine).filter(|_| machine != self.setup.machine) else {
             return Ok(());
         };
         let Some(list) = AgentList::read(&list.payload) else { return Ok(()) };
-        // Names of machines that are linked otherwise stay theirs.
+        // A name that belongs to a machine of another link is not used.
         if !self.team.is_current(name.as_str()) {
             let id = journal.machine_id_of(name.as_str())?;
             if id.is_some_and(|id| id != self.setup.import_key(machine)) {
@@ -151,7 +149,7 @@ impl<'a> AgentService<'a> {
         Ok(())
     }
 
-    /// Tells the others of the agents here, if it is time.
+    /// Publishes this machine's agents, if it is time.
     async fn tell(&mut self, journal: &mut Journal, now: Instant) -> Result<(), Error> {
         if self.timing.looks(now) && self.told.as_ref().is_some_and(|told| !is_same(told, journal)) {
             self.timing.differ(now, self.machines(now));
@@ -173,13 +171,13 @@ impl<'a> AgentService<'a> {
         sent.map_err(|error| failed("the list of agents cannot be published", &error))
     }
 
-    /// How many machines the team has, this one included.
+    /// Returns the number of machines in the team, including this one.
     fn machines(&self, now: Instant) -> usize {
         self.timing.machines(now, self.team.current() + 1)
     }
 }
 
-/// Tells the other machines that this one leaves: they would notice it a minute later. If they do not hear it, they do.
+/// Tells the other machines that this one leaves. Without this message they would notice it a minute later.
 pub(crate) async fn leave(setup: &TeamSetup, client: &Client) {
     let sent_ms = IdSource::now().unix_ms;
     let list = AgentList { sent_ms, ..AgentList::default() };
@@ -190,7 +188,7 @@ pub(crate) async fn leave(setup: &TeamSetup, client: &Client) {
     let _ = tokio::time::timeout(LEAVES_WITHIN, left).await;
 }
 
-/// Whether the agents here do what was told. If they cannot be read now, they are read again when they are told.
+/// Returns true if the agents are the same as in the last list. If they cannot be read now, the next list reads them again.
 fn is_same(told: &[WireAgent], journal: &mut Journal) -> bool {
     own_agents(journal).map_or(true, |agents| agents == told)
 }
@@ -199,24 +197,24 @@ fn share() -> Share {
     Share(RandomState::new().hash_one(0).to_le_bytes()[0])
 }
 
-/// The most bytes of a list. A server takes twice as much, else no connection is made.
+/// The most bytes in a list. A connection requires a server that accepts twice as much.
 const MAX_BYTES: usize = 256 * 1024;
 
-/// A list. Every field is what another machine says, and is checked before it counts.
+/// A list on the wire. Every field is untrusted, and is checked before use.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 struct AgentList {
     /// The clock of the machine, in milliseconds since 1970.
     sent_ms: i64,
-    /// How long the list holds, in seconds, if the machine says nothing else. 0: the machine leaves, and nothing else counts.
+    /// How long the list is valid, in seconds, unless a newer one arrives. 0: the machine leaves, and the other fields are
+    /// ignored.
     holds_s: u64,
     /// The machine has just connected, and wants the lists of the others.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     ask: bool,
-    /// How many agents the machine has beside these.
+    /// The number of agents that are not in the list.
     #[serde(skip_serializing_if = "is_zero")]
     unlisted: usize,
-    /// The agents.
     agents: Vec<WireAgent>,
 }
 
@@ -226,14 +224,14 @@ fn is_zero(number: &usize) -> bool {
 }
 
 impl AgentList {
-    /// The list as it is published. Agents that do not fit are only counted.
+    /// Encodes the list. Agents that do not fit are only counted.
     fn encode(mut self) -> Vec<u8> {
         let mut room = MAX_AGENTS;
         loop {
             let cut = self.agents.len().saturating_sub(room);
             self.agents.truncate(room);
             self.unlisted = self.unlisted.saturating_add(cut);
-            // Plain data: it cannot fail to be written.
+            // Plain data cannot fail to encode.
             let bytes = serde_json::to_vec(&self).unwrap_or_default();
             if bytes.len() <= MAX_BYTES || self.agents.is_empty() {
                 return bytes;
@@ -242,7 +240,7 @@ impl AgentList {
         }
     }
 
-    /// Reads one. `None` if it is none.
+    /// Parses a list. Returns `None` if it is invalid.
     fn read(bytes: &[u8]) -> Option<Self> {
         (bytes.len() <= MAX_BYTES).then(|| serde_json::from_slice(bytes).ok())?
     }

@@ -1,25 +1,25 @@
-//! When a machine tells its team of its agents: pure rules.
+//! Decides when a machine publishes its agents to its team: pure rules.
 //!
-//! Every list goes to every machine, so what a server has to do grows with the square of the team. The pauses grow with the team:
-//! for 1,000 machines it delivers 3,000 to 4,000 lists a second that are repeated, and at most 20,000 (1,000 × 1,000 in 50 s) if
-//! those of all machines change all the time.
+//! Every list goes to every machine, so the load on the server grows with the square of the team. The pauses grow with the team:
+//! for 1,000 machines the server delivers 3,000 to 4,000 repeated lists a second, and at most 20,000 (1,000 × 1,000 in 50 s) if
+//! the lists of all machines change all the time.
 
 use std::time::{Duration, Instant};
 
-/// How long after a change it is looked at what the agents do: changes come in bursts.
+/// Delay between a change and the next check of the agents: changes come in bursts.
 const LOOK_AFTER: Duration = Duration::from_millis(200);
-/// How often a list is told again that has not changed, and for how long it holds, in halves of that.
+/// The interval at which an unchanged list is repeated. A list is valid for `HOLDS_HALVES` halves of it.
 const REPEAT: Pause = Pause { least: Duration::from_secs(20), of_each: Duration::from_millis(300) };
 const HOLDS_HALVES: u32 = 5;
-/// The shortest time between two lists.
+/// The minimum interval between two lists.
 const GAP: Pause = Pause { least: Duration::from_secs(1), of_each: Duration::from_millis(50) };
-/// The time over which the answers to a machine that asks are spread, and the first lists of machines that connect together.
+/// The period over which machines spread their replies to one that asks, and their first lists after connecting together.
 const SPREAD: Pause = Pause { least: Duration::from_millis(50), of_each: Duration::from_millis(20) };
 
-/// How long after a change the lists are written to their file: they come in bursts, and it holds all of them.
+/// Delay between a change and writing the lists to their file: changes come in bursts, and the file holds all of them.
 const WRITE: Pause = Pause { least: Duration::from_millis(300), of_each: Duration::from_millis(5) };
-/// How long after a repeat they are, at the latest: the file says when each machine told its list last, and a machine is listed for
-/// a day after that.
+/// The maximum delay after a repeated list: the file records when each machine sent its last list, and a machine is listed for a
+/// day after that.
 const WRITE_REPEATED: Duration = Duration::from_mins(5);
 
 /// A pause that grows with the team.
@@ -29,14 +29,14 @@ struct Pause {
 }
 
 impl Pause {
-    /// In a team of so many machines.
+    /// Returns the pause in a team of `machines` machines.
     fn of(&self, machines: usize) -> Duration {
         let machines = u32::try_from(machines).unwrap_or(u32::MAX).min(10_000);
         self.least.max(self.of_each * machines)
     }
 }
 
-/// A random part of a pause, so that machines do not speak at the same moment: of 256.
+/// A random part of a pause, in 256ths, so that machines do not send at the same moment.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Share(pub(crate) u8);
 
@@ -46,22 +46,22 @@ impl Share {
     }
 }
 
-/// When to look at the agents here, when to tell of them, and when to write the lists of the others.
+/// The times of the next check of the agents, the next list, and the next write of the other machines' lists.
 #[derive(Debug)]
 pub(crate) struct AgentTiming {
     last_told: Option<Instant>,
     tell_at: Instant,
     look_at: Option<Instant>,
     write_at: Option<Instant>,
-    /// The next list answers machines that asked.
+    /// The next list replies to machines that asked.
     is_answering: bool,
-    /// How many machines the team had before this connection, and until when that counts.
+    /// The number of machines before this connection, and how long it is used.
     had: usize,
     had_until: Instant,
 }
 
 impl AgentTiming {
-    /// At the beginning of a connection to a team that has about so many machines.
+    /// Begins a connection to a team of about `machines` machines.
     pub(crate) fn begin(now: Instant, machines: usize, share: Share) -> Self {
         Self {
             last_told: None,
@@ -74,8 +74,8 @@ impl AgentTiming {
         }
     }
 
-    /// How many machines the team has, if so many are known to be there. Until each of them has told its list, it may have as many
-    /// as at the beginning.
+    /// Returns the number of machines in the team, of which `current` have sent a list. Until all had time to do so, the number
+    /// before the connection is the minimum.
     pub(crate) fn machines(&self, now: Instant, current: usize) -> usize {
         if now < self.had_until { current.max(self.had) } else { current }
     }
@@ -85,17 +85,17 @@ impl AgentTiming {
         self.look_at = self.look_at.or(Some(now + LOOK_AFTER));
     }
 
-    /// Whether it is time to look at the agents. If it is, that is done now.
+    /// Returns true if the agents must be checked now, and resets that timer.
     pub(crate) fn looks(&mut self, now: Instant) -> bool {
         self.look_at.take_if(|at| *at <= now).is_some()
     }
 
-    /// The agents here do something else.
+    /// The agents of this machine differ from the last list.
     pub(crate) fn differ(&mut self, now: Instant, machines: usize) {
         self.tell_before(now, Duration::ZERO, machines);
     }
 
-    /// Another machine asks for the list. The first list answers all that ask before it, and one list all that wait for an answer.
+    /// Another machine asks for the list. One list answers all machines that are waiting for it.
     pub(crate) fn asked(&mut self, now: Instant, machines: usize, share: Share) {
         if self.last_told.is_none() || self.is_answering {
             return;
@@ -109,7 +109,7 @@ impl AgentTiming {
         self.tell_at = self.tell_at.min((now + after).max(allowed));
     }
 
-    /// Whether it is time to tell of the agents. If it is, that is done now.
+    /// Returns true if the list must be sent now, and schedules the next one.
     pub(crate) fn tells(&mut self, now: Instant, machines: usize, share: Share) -> bool {
         let is_due = self.tell_at <= now;
         if is_due {
@@ -121,17 +121,17 @@ impl AgentTiming {
         is_due
     }
 
-    /// How long a list holds that is told now.
+    /// Returns how long a list sent now is valid.
     pub(crate) fn holds(machines: usize) -> Duration {
         REPEAT.of(machines) * HOLDS_HALVES / 2
     }
 
-    /// The lists of other machines show something else.
+    /// The lists of other machines have changed.
     pub(crate) fn lists_changed(&mut self, now: Instant, machines: usize) {
         self.write_before(now + WRITE.of(machines));
     }
 
-    /// Another machine told the list that it had told before.
+    /// Another machine repeated its list.
     pub(crate) fn list_repeated(&mut self, now: Instant) {
         self.write_before(now + WRITE_REPEATED);
     }
@@ -140,12 +140,12 @@ impl AgentTiming {
         self.write_at = Some(self.write_at.map_or(at, |planned| planned.min(at)));
     }
 
-    /// Whether it is time to write the lists of the other machines. If it is, that is done now.
+    /// Returns true if the lists of the other machines must be written now, and resets that timer.
     pub(crate) fn writes(&mut self, now: Instant) -> bool {
         self.write_at.take_if(|at| *at <= now).is_some()
     }
 
-    /// When something is to be done next.
+    /// Returns the time of the next event.
     pub(crate) fn next(&self) -> Instant {
         [self.look_at, self.write_at].into_iter().flatten().fold(self.tell_at, Instant::min)
     }
@@ -214,7 +214,7 @@ mod tests {
         assert!(!timing.writes(at(344)) && timing.writes(at(345)));
     }
 
-    /// A thousand machines connect to a server in the same second. Each knows of no other at first, and asks all of them.
+    /// A thousand machines connect to a server in the same second. Each knows no other at first, and asks all of them.
     #[test]
     fn machines_that_connect_together_do_not_ask_for_a_storm() {
         const MACHINES: usize = 1_000;

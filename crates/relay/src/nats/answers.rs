@@ -1,4 +1,4 @@
-//! Answers to what agents of other machines of the team ask: a request to the machine where the agent runs, beside the stream.
+//! Answers to agents on other machines of the team: a request to the machine on which the agent runs, outside the stream.
 
 use std::future::pending;
 use std::time::Duration;
@@ -18,33 +18,33 @@ use super::connection::{Connection, words as in_words};
 use super::next::next;
 use super::subject::{answers_for, answers_from};
 
-/// How long the other machine may take: the server, and the 2 s that an agent has to take the answer.
+/// Time limit for the other machine: the server, and the 2 s that an agent has to take the answer.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(15);
-/// The most bytes of an answer, and of the reply to it, which has all that is asked. A server takes 1 MiB unless its operator
-/// sets something else.
+/// The most bytes of an answer, and of the reply, which contains the whole prompt. A server accepts 1 MiB unless its operator
+/// configures another limit.
 const MAX_BYTES: usize = 256 * 1024;
 const MAX_REPLY: usize = 960 * 1024;
-/// Answers that are given at the same time. Each is a process.
+/// The most answers that run at the same time. Each is a process.
 const MAX_RUNNING: usize = 8;
-/// The exit codes of what is not allowed, and of what may work later.
+/// Exit codes: not allowed, and try again.
 const NO_PERMISSION: u8 = 77;
 const TRY_AGAIN: u8 = 75;
 
-/// An answer, as a person would type it behind `ringer answer`.
+/// An answer, as a person would type it after `ringer answer`.
 #[derive(Debug, Serialize, Deserialize)]
 struct TeamAnswer {
     message: String,
     words: Vec<String>,
-    /// What is asked is wanted as JSON.
+    /// Requests the prompt as JSON.
     #[serde(default)]
     as_json: bool,
 }
 
-/// Takes the answers of other machines to what agents ask here. The server says which machine one is from.
+/// Executes the answers of other machines to agents here. The server identifies the machine that answers.
 pub(crate) struct AnswerService {
     client: Client,
     home: Home,
-    /// None if no machine may answer.
+    /// `None` if no machine may answer.
     requests: Option<(Subscriber, GiveAnswer)>,
     running: JoinSet<()>,
 }
@@ -62,7 +62,7 @@ impl AnswerService {
         Ok(Self { client: client.clone(), home, requests, running: JoinSet::new() })
     }
 
-    /// The next answer, and what gives it.
+    /// Returns the next request, with the function that executes it.
     pub(crate) async fn next(&mut self) -> (Message, GiveAnswer) {
         match &mut self.requests {
             Some((requests, give)) => match next(requests).await {
@@ -73,7 +73,7 @@ impl AnswerService {
         }
     }
 
-    /// Gives an answer, and says what became of it.
+    /// Executes an answer, and replies with the outcome.
     pub(crate) fn give(&mut self, request: &Message, give: GiveAnswer) {
         let Some(reply) = request.reply.clone() else { return };
         while self.running.try_join_next().is_some() {}
@@ -94,18 +94,18 @@ impl AnswerService {
                         local_journal::answer(Some(give), &mut journal, &message, words, as_json)
                     };
                     let given = tokio::task::spawn_blocking(given).await;
-                    // What is wrong there is no business of the one who answers.
+                    // Errors of this machine are hidden from the one that answers.
                     let given = given.ok().and_then(Result::ok);
                     given.unwrap_or_else(|| refused(TRY_AGAIN, "the answer was not given; try again"))
                 }
             };
-            // Plain data: it cannot fail to be written. If the reply does not arrive, the asking side says so.
+            // Plain data cannot fail to encode. If the reply is lost, the asking side reports a timeout.
             let _ = client.publish(reply, serde_json::to_vec(&answered).unwrap_or_default().into()).await;
         });
     }
 }
 
-/// Gives an answer to what a message of another machine asks, and says what became of it there.
+/// Answers what a message of another machine asks. Returns the outcome there.
 pub(crate) async fn answer(
     setup: &TeamSetup,
     machine: &str,
@@ -131,7 +131,7 @@ pub(crate) async fn answer(
     answered.map(clean).ok_or_else(|| Error::Team("it said nothing that can be read".to_owned()))
 }
 
-/// What another person's machine says is printed here: no control characters but ends of lines.
+/// Removes control characters except newlines, because text from another person's machine is printed here.
 fn clean(answered: Answered) -> Answered {
     let clean = |text: String| text.chars().filter(|c| *c == '\n' || !c.is_control()).collect();
     Answered { text: clean(answered.text), error: clean(answered.error), ..answered }

@@ -15,33 +15,32 @@ use super::state::LastPublished;
 use super::stream_probe::{domains_of_streams, why_not_made};
 use super::subject::{AGENTS, all_of, stream_name};
 
-/// How long the server may take to let a machine in.
+/// Time limit for a connection, including the login.
 const CONNECTS_WITHIN: Duration = Duration::from_secs(10);
-/// How long it may take to answer a request.
+/// Time limit for the reply to a request.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(10);
-/// How often the server is asked whether it is there. Two that are not answered end the connection.
+/// Interval between pings. Two pings without a reply end the connection.
 const PING: Duration = Duration::from_secs(20);
-/// How long a stream keeps messages, if Ringer makes it: as long as journals do.
+/// The maximum age of messages in a stream that Ringer creates: the same as in journals.
 const MAX_AGE: Duration = Duration::from_hours(24 * 30);
-/// How long the server knows a `Nats-Msg-Id`. Later repeats are known by machines.
+/// How long the server remembers a `Nats-Msg-Id`. Machines recognise later duplicates themselves.
 const DUPLICATES: Duration = Duration::from_mins(10);
-/// Messages that came and are not looked at yet, of each subscription: what is more is dropped. Those of the stream are asked for,
-/// and never so many.
+/// The capacity of each subscription; messages beyond it are dropped. Messages of the stream are pulled, and never reach this
+/// number.
 const MOST_UNREAD: usize = 4_096;
-/// What a server has to take in one message: the longest one of Ringer, with its headers.
+/// The payload size that a server must accept: Ringer's longest message, with its headers.
 const NEEDED_PAYLOAD: usize = 512 * 1024;
-/// The oldest version that has what is used here.
+/// The oldest server version with all required features.
 const OLDEST: (u32, u32) = (2, 9);
 
-/// A connection.
 pub(crate) struct Connection {
     pub(crate) client: Client,
     pub(crate) context: Context,
     /// The address of the server.
     pub(crate) address: String,
-    /// What ends it, in words.
+    /// Problems that end the connection, in words.
     pub(crate) problems: Receiver<String>,
-    /// What the server does not allow and the connection goes on without, in words: lists of agents.
+    /// Permissions that are missing but not required, in words: lists of agents.
     pub(crate) refusals: Receiver<String>,
 }
 
@@ -55,7 +54,7 @@ impl Connection {
             .request_timeout(Some(ANSWERS_WITHIN))
             .ping_interval(PING)
             .subscription_capacity(MOST_UNREAD)
-            // Below it are answers for this machine alone, if the server's operator sets permissions so.
+            // The subject prefix of replies to this machine alone, if the server's operator restricts permissions.
             .custom_inbox_prefix(format!("_INBOX.{}", setup.machine))
             .ignore_discovered_servers()
             .max_reconnects(1)
@@ -64,7 +63,7 @@ impl Connection {
                 let is_refusal = problem.as_deref().is_some_and(is_about_agents);
                 let sender = if is_refusal { refusal_sender.clone() } else { sender.clone() };
                 async move {
-                    // If there is no room, other problems are there to be told.
+                    // A full channel already contains a problem to report.
                     let _ = problem.map(|problem| sender.try_send(problem));
                 }
             });
@@ -101,23 +100,23 @@ impl Connection {
             Some(domain) => context::ContextBuilder::new().domain(domain).timeout(ANSWERS_WITHIN),
         };
         let context = context.backpressure_on_inflight(true).build(client.clone());
-        // What was before the connection stood is no problem of it.
+        // Problems before the connection was established are irrelevant.
         while problems.try_recv().is_ok() {}
         Ok(Self { client, context, address, problems, refusals })
     }
 
-    /// The version of the server.
+    /// Returns the version of the server.
     pub(crate) fn version(&self) -> String {
         words(&self.client.server_info().version)
     }
 
-    /// What the server said about a request that failed, if it said something, else the error.
+    /// Returns the server's reason for a failed request, else the error.
     pub(crate) fn refused(&mut self, what: &str, error: &str) -> Error {
         let why = self.problems.try_recv().unwrap_or_else(|_| words(error));
         Error::Team(format!("{what}: {why}"))
     }
 
-    /// The stream of the team, which is made if it is not there.
+    /// Returns the stream of the team, creating it if necessary.
     pub(crate) async fn stream(&mut self, setup: &TeamSetup) -> Result<Stream, Error> {
         let name = stream_name(&setup.team);
         let subjects = all_of(&setup.team);
@@ -146,7 +145,7 @@ impl Connection {
         let domains =
             domains.map_err(|error| self.refused("a message cannot be published", &error.to_string()))?;
         if let Some(why) = why_not_made(setup, &domains) {
-            // If it is on this server by now, another machine has just made it.
+            // If the server has it by now, another machine has just created it.
             return self.context.get_stream(&name).await.map_err(|_| Error::Team(why));
         }
         let config = Config {
@@ -169,8 +168,8 @@ impl Connection {
     }
 }
 
-/// Connects to the first of the addresses that lets this machine in. They are tried from a random one on, so that machines are
-/// spread over the servers of a cluster, and one that is reached and does not work is not the only one that is tried.
+/// Connects to the first address that lets this machine in. Starts at a random one, so that machines are spread over the servers
+/// of a cluster, and tries the others if a server is reachable but does not work.
 async fn connect(options: &ConnectOptions, urls: &[String]) -> Result<(Client, String), Error> {
     let first = usize::from(RandomState::new().hash_one(urls).to_le_bytes()[0]) % urls.len().max(1);
     let mut failures = Vec::new();
@@ -183,7 +182,8 @@ async fn connect(options: &ConnectOptions, urls: &[String]) -> Result<(Client, S
     Err(Error::Team(failures.join("; ")))
 }
 
-/// Whether the stream still has a message that it acknowledged. One that is older than what it keeps counts as had.
+/// Returns true if the stream still has a message that it acknowledged. A message before the first one of the stream counts as
+/// present.
 pub(crate) async fn has(stream: &Stream, last: &LastPublished) -> Result<bool, Error> {
     let state = &stream.cached_info().state;
     if last.sequence < state.first_sequence {
@@ -192,12 +192,12 @@ pub(crate) async fn has(stream: &Stream, last: &LastPublished) -> Result<bool, E
     if last.sequence > state.last_sequence {
         return Ok(false);
     }
-    // If it is not there, it may have been removed by an operator. But a server that lost its end may know the last number of
-    // before, and leaves out what it lost.
+    // If it is missing, an operator may have removed it. But a server that lost its end may remember the last number, and skip
+    // the lost ones.
     Ok(message_id_at(stream, last.sequence).await?.as_deref() == Some(last.message_id.as_str()))
 }
 
-/// The `Nats-Msg-Id` of the message of that number. `None` if it is not there, or has none.
+/// Returns the `Nats-Msg-Id` of the message with that number. `None` if the message is missing, or has no id.
 pub(crate) async fn message_id_at(stream: &Stream, number: u64) -> Result<Option<String>, Error> {
     // Numbers begin at 1, and the server refuses to look for others.
     if number == 0 {
@@ -210,18 +210,18 @@ pub(crate) async fn message_id_at(stream: &Stream, number: u64) -> Result<Option
     }
 }
 
-/// The number of the first message that the stream has.
+/// Returns the number of the first message in the stream.
 pub(crate) async fn first_number(stream: &Stream) -> Result<u64, Error> {
     Ok(info_of(stream).await?.state.first_sequence)
 }
 
-/// What the server says of the stream now.
+/// Fetches the current state of the stream from the server.
 pub(crate) async fn info_of(stream: &Stream) -> Result<Info, Error> {
     let info = stream.get_info().await;
     info.map_err(|error| Error::Team(words(&format!("the stream cannot be asked for: {error}"))))
 }
 
-/// What an event means for a connection. `None` if it goes on.
+/// Returns the problem if an event ends the connection.
 fn problem_of(event: &Event) -> Option<String> {
     match event {
         Event::Disconnected | Event::Closed => Some("the connection to the server was lost".to_owned()),
@@ -232,18 +232,17 @@ fn problem_of(event: &Event) -> Option<String> {
     }
 }
 
-/// Whether the server does not allow lists of agents. An operator may have given permissions before there were any.
+/// Returns true if the server forbids lists of agents. An operator may have set the permissions before the lists existed.
 fn is_about_agents(problem: &str) -> bool {
     let problem = problem.to_lowercase();
     problem.contains("permissions violation") && problem.contains(&format!("\"{AGENTS}"))
 }
 
-/// A text of the server or the library, as people read it.
+/// Sanitises a text of the server or the library for people.
 pub(crate) fn words(text: &str) -> String {
     text.chars().filter(|character| !character.is_control()).take(300).collect()
 }
 
-/// Why something cannot be done.
 pub(crate) fn failed(what: &str, error: &dyn std::fmt::Display) -> Error {
     Error::Team(words(&format!("{what}: {error}")))
 }

@@ -1,7 +1,7 @@
 //! The consumer of this machine: how far the server has delivered the stream to it.
 //!
-//! The journal is the record of how far the stream is stored. What the server delivered into a connection that was lost is read
-//! from the stream by its number, before what follows: the consumer would deliver it again behind that.
+//! The journal is the record of how far the stream is stored. Messages that the server delivered into a lost connection are read
+//! from the stream by number, before later ones: the consumer would redeliver them after those.
 
 use std::time::Duration;
 
@@ -17,21 +17,21 @@ use super::connection::{Connection, failed, words};
 use super::incoming::BATCH;
 use super::subject::{all_of, consumer_name, machine_mark, stream_name};
 
-/// How long the server waits for an acknowledgement before it delivers a message again. A batch is stored well within it.
+/// How long the server waits for an acknowledgement before it redelivers a message. A batch is stored well within it.
 const ACK_WAIT: Duration = Duration::from_secs(10);
-/// Messages on their way to this machine.
+/// The most messages in flight to this machine.
 const MAX_ACK_PENDING: i64 = 2_048;
-/// How long a request for messages waits at the server, and how often that says that it is there meanwhile.
-/// Two times that are missed end the connection: only so a machine at a leaf node learns that this is cut off.
+/// How long a pull request waits at the server, and the interval of its heartbeats. Two missed heartbeats end the connection:
+/// this is the only way in which a machine at a leaf node notices that the node is cut off.
 const PULL: (Duration, Duration) = (Duration::from_mins(2), Duration::from_secs(15));
-/// How errors of requests begin.
+/// The prefix of errors.
 const FAILED: &str = "the consumer of this machine cannot be used";
 
 /// The consumer of this machine.
 pub(crate) struct OwnConsumer(Consumer<pull::Config>);
 
 impl OwnConsumer {
-    /// The one that the server has, if it has one. One of another machine is refused.
+    /// Returns the server's consumer for this machine, if there is one. A consumer of another machine is refused.
     pub(crate) async fn find(
         connection: &mut Connection,
         setup: &TeamSetup,
@@ -56,7 +56,7 @@ impl OwnConsumer {
         Ok(Some(Self(Consumer::new(config, info, connection.context.clone()))))
     }
 
-    /// Makes it. It delivers what is behind a number of the stream.
+    /// Creates the consumer. It delivers messages after a number of the stream.
     pub(crate) async fn make(
         connection: &mut Connection,
         setup: &TeamSetup,
@@ -79,18 +79,18 @@ impl OwnConsumer {
         Ok(Self(made.map_err(|error| connection.refused(FAILED, &error.to_string()))?))
     }
 
-    /// Up to which number of the stream this machine has acknowledged everything.
+    /// Returns the number of the stream up to which this machine has acknowledged everything.
     pub(crate) fn acknowledged_to(&self) -> u64 {
         self.0.cached_info().ack_floor.stream_sequence
     }
 
-    /// Up to which number of the stream it has delivered everything.
+    /// Returns the number of the stream up to which everything was delivered.
     pub(crate) fn delivered_to(&self) -> u64 {
         self.0.cached_info().delivered.stream_sequence
     }
 
-    /// A consumer for a machine that has stored the stream up to a number: this one, or one that takes its place if too much would
-    /// have to be read without it, or if the server lost the end of the stream. To make one is expensive in a cluster.
+    /// Returns a consumer for a machine that has stored the stream up to a number: this one, or a new one if too much would have
+    /// to be read by number, or if the server lost the end of the stream. Creating a consumer is expensive in a cluster.
     pub(crate) async fn for_machine_at(
         self,
         stored_to: u64,
@@ -108,14 +108,14 @@ impl OwnConsumer {
         Self::make(connection, setup, stream, stored_to).await
     }
 
-    /// What it delivers.
+    /// Returns the stream of deliveries.
     pub(crate) async fn messages(&self) -> Result<pull::Stream, Error> {
         let stream = self.0.stream().max_messages_per_batch(BATCH).expires(PULL.0).heartbeat(PULL.1);
         stream.messages().await.map_err(|error| failed("no messages can be asked for", &error))
     }
 }
 
-/// Tells the server that a batch is stored.
+/// Acknowledges a stored batch.
 pub(crate) async fn acknowledge(batch: &[Message]) -> Result<(), Error> {
     for message in batch {
         let acknowledged = message.ack().await;

@@ -1,4 +1,4 @@
-//! What the stream still has of this machine's messages, after some were removed from it.
+//! Determines which messages of this machine the stream still has, after some were removed.
 
 use async_nats::jetstream::stream::{Config, DiscardPolicy, Info, RawMessageErrorKind, Stream};
 use ringer_journal::{IdSource, Journal};
@@ -12,22 +12,22 @@ use super::publications::publications;
 use super::receiving::is_of_person;
 use super::subject::all_of_machine;
 
-/// Messages of this machine that are looked at to find the first one of its journal: others say what it wants.
+/// The most messages of this machine that are examined to find the first one of its journal: the others are requests.
 const MOST_LOOKED_AT: usize = 100;
-/// Messages that are read at once.
+/// The number of messages per read.
 const BATCH: usize = 256;
 
-/// What the stream has.
+/// The range of this machine's messages that the stream has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Coverage {
-    /// Every message of the journal behind this number that the stream is to keep. `None` if it removed nothing of what it had and
-    /// is to keep.
+    /// The stream has every message of the journal after this number that it should retain. `None` if it has removed nothing that
+    /// it should retain.
     pub(crate) from: Option<i64>,
     /// All of these have this number in the stream, or a higher one.
     pub(crate) at: u64,
 }
 
-/// Finds out what the stream has of what was published up to the number `published` of the journal.
+/// Determines the coverage of messages up to `published`, a number of the journal.
 pub(crate) async fn coverage(
     setup: &TeamSetup,
     journal: &mut Journal,
@@ -48,12 +48,13 @@ pub(crate) async fn coverage(
     Ok(Coverage { from, at })
 }
 
-/// Since when the stream keeps what it is given, in milliseconds since 1970. What is older may have been removed because of its
-/// age; a tenth less, because clocks differ. `None` if it removes what does not fit: what is published again would remove more.
+/// Returns the time since which the stream retains messages, in milliseconds since 1970. Older messages may have expired; the
+/// time is shortened by a tenth, because clocks differ. Returns `None` if the stream discards old messages when full:
+/// republishing would discard more.
 fn kept_since(config: &Config) -> Option<i64> {
     let is_limited = config.max_bytes > 0 || config.max_messages > 0;
     let removes_old = is_limited && config.discard == DiscardPolicy::Old;
-    // Of one subject, the oldest is removed unless new ones are refused there, too.
+    // A subject's oldest message is discarded unless new ones are refused per subject.
     let removes_of_subject = config.max_messages_per_subject > 0
         && !(config.discard == DiscardPolicy::New && config.discard_new_per_subject);
     if removes_old || removes_of_subject {
@@ -69,13 +70,13 @@ fn kept_since(config: &Config) -> Option<i64> {
 /// A message of this machine in the stream.
 #[derive(Debug, Clone, Copy)]
 struct OwnInStream {
-    /// The stream has every message behind this number of the journal, in whole.
+    /// The stream has every message after this number of the journal, with all of its publications.
     whole_after: i64,
-    /// Its number in the stream.
+    /// The number in the stream.
     number: u64,
 }
 
-/// The first message of this machine's journal that is in the stream. All that were written after it are behind it.
+/// Finds the first message of this machine's journal in the stream. All later messages of the journal follow it.
 async fn first_own(
     setup: &TeamSetup,
     journal: &mut Journal,
@@ -93,7 +94,7 @@ async fn first_own(
         };
         match TeamPayload::read(&found.payload) {
             Some(TeamPayload::Message { generation, message, .. }) if generation == own => {
-                // If it is one mark of many, those before it may be removed.
+                // If it is one of many marks, earlier ones may have been removed.
                 let before = i64::from(!is_of_person(&message));
                 let whole_after = message.seq.saturating_sub(before);
                 return Ok(Some(OwnInStream { whole_after, number: found.sequence }));
@@ -104,7 +105,7 @@ async fn first_own(
     Ok(None)
 }
 
-/// The last message behind a number, and up to another one, that is for the team.
+/// Returns the last message after a number and up to another that is published to the team.
 fn last_outgoing(
     setup: &TeamSetup,
     journal: &mut Journal,

@@ -1,4 +1,4 @@
-//! One connection of this machine to its team: what is written here is published, what others published is stored.
+//! One connection of this machine to its team: publishes this machine's messages, and stores those of the others.
 
 use std::cell::OnceCell;
 use std::io;
@@ -29,7 +29,6 @@ use super::receiving::Want;
 use super::state::TeamState;
 use super::stream_probe::{domains_of_streams, why_not};
 
-/// A connection.
 pub(crate) struct TeamExchange<'a> {
     setup: &'a TeamSetup,
     journal: Journal,
@@ -40,19 +39,19 @@ pub(crate) struct TeamExchange<'a> {
     progress: &'a mut dyn FnMut(TeamProgress),
 }
 
-/// Connects, and goes on until the connection is lost. If it is ended before that, `connected` has what is connected.
+/// Connects, and runs until the connection is lost. If the future is dropped before, `connected` has the client.
 pub(crate) async fn exchange(
     setup: &TeamSetup,
     connected: &OnceCell<Client>,
     progress: &mut dyn FnMut(TeamProgress),
 ) -> Result<Ended, Error> {
     let (mut exchange, consumer, reading) = TeamExchange::begin(setup, progress).await?;
-    // It is set once: each connection has its own.
+    // Each connection has its own cell, so it is set once.
     let _ = connected.set(exchange.connection.client.clone());
     exchange.run(consumer, reading).await
 }
 
-/// Joins a team: from here on nothing is left out that is written here or there. Gives the version of the server.
+/// Joins a team: from here on no message of either side is left out. Returns the version of the server.
 pub(crate) async fn join(setup: &TeamSetup) -> Result<String, Error> {
     let mut ignored = |_| {};
     let (mut exchange, ..) = TeamExchange::begin(setup, &mut ignored).await?;
@@ -73,7 +72,7 @@ impl<'a> TeamExchange<'a> {
         setup: &'a TeamSetup,
         progress: &'a mut dyn FnMut(TeamProgress),
     ) -> Result<(Self, OwnConsumer, Reading), Error> {
-        // The home is made with the journal.
+        // Opening the journal creates the home.
         let mut journal = Journal::open(&setup.home)?;
         let own = setup.own_id()?;
         let watch = JournalWatch::register(&mut journal)?;
@@ -102,9 +101,9 @@ impl<'a> TeamExchange<'a> {
             };
         let consumer = OwnConsumer::find(&mut connection, setup, &stream).await?;
         let mut reading = match known_reading.clone() {
-            // What was published is often further in the stream than what was received.
+            // The last published message is often further in the stream than the last received one.
             Some(reading) if has_received && has_published => reading,
-            // It joins now, or its journal was removed.
+            // The machine is joining, or its journal was removed.
             None if known.is_none() => {
                 let after = consumer.as_ref().map_or(last, OwnConsumer::acknowledged_to);
                 Reading::after(after, message_id_at(&stream, after).await?.as_deref())
@@ -120,7 +119,7 @@ impl<'a> TeamExchange<'a> {
         let next = last.saturating_add(1);
         let mut state = known.clone().unwrap_or_else(|| TeamState::joined(&created, next, began, now_ms));
         state.connected(next);
-        // The journal was removed: everything in the new one was written after this machine had joined.
+        // The journal was removed: every message in the new one was written after this machine had joined.
         if known.is_none() && began < published {
             state.again(began);
         }
@@ -130,14 +129,14 @@ impl<'a> TeamExchange<'a> {
             must_ask = true;
         } else if !has_published {
             state.end_was_lost(journal.own_since(TeamState::lost_since(now_ms))?, now_ms);
-            // It may have been what this machine wants.
+            // The lost messages may include ones that this machine lacks.
             must_ask = true;
         }
         state.stream_was_made(made_ms);
         let outbound = Outbound::new(setup, own, connection.context.clone(), state, published);
         let mut exchange = Self { setup, journal, watch, connection, stream, outbound, progress };
         if must_ask {
-            // What the stream was is forgotten only once the others know what is lacking here.
+            // The identity of the old stream is replaced only once the others know what is missing here.
             exchange.ask(&mut reading).await?;
         } else if known_reading.as_ref() != Some(&reading) {
             exchange.store_reading(&reading)?;
@@ -201,8 +200,8 @@ impl<'a> TeamExchange<'a> {
         }
     }
 
-    /// Reads and stores what the stream has before a number and was not stored: it was lost on its way, or is on its way to a
-    /// connection of before. What was removed from the stream is passed over.
+    /// Reads and stores messages of the stream before a number that are not stored: they were lost in transit, or are in flight
+    /// to a previous connection. Skips messages that were removed from the stream.
     async fn read_before(&mut self, number: u64, inbound: &mut Inbound<'_>) -> Result<(), Error> {
         if number <= inbound.reading().whole_to().saturating_add(1) {
             return Ok(());
@@ -221,7 +220,7 @@ impl<'a> TeamExchange<'a> {
         }
     }
 
-    /// Stores messages of the stream, and does what they ask for.
+    /// Stores messages of the stream, and serves the requests in them.
     async fn store(&mut self, messages: &[Incoming<'_>], inbound: &mut Inbound<'_>) -> Result<(), Error> {
         self.setup.check_known(&mut self.journal)?;
         let (taken, wants) = inbound.store(&mut self.journal, messages)?;
@@ -232,7 +231,7 @@ impl<'a> TeamExchange<'a> {
         self.ask_if_removed(inbound.reading(), &wants).await
     }
 
-    /// Something was written here.
+    /// The journal has changed.
     fn look(&mut self) -> Result<(), Error> {
         self.watch.prepare(&mut self.journal)?;
         if self.journal.take_reopened() {
@@ -242,7 +241,7 @@ impl<'a> TeamExchange<'a> {
         Ok(())
     }
 
-    /// Asks the other machines for what was removed from the stream before it came here.
+    /// Asks the other machines for messages that were removed from the stream before they arrived here.
     async fn ask_if_removed(&mut self, reading: &mut Reading, wants: &[Want]) -> Result<(), Error> {
         let removed_before = wants.iter().map(|want| want.removed_before).max().unwrap_or_default();
         let first =
@@ -250,7 +249,7 @@ impl<'a> TeamExchange<'a> {
         if reading.must_ask(first) { self.ask(reading).await } else { Ok(()) }
     }
 
-    /// Tells the other machines what this one has of theirs: they publish again what it lacks, if the stream does not have it.
+    /// Publishes how far this machine has the others' messages: they republish what it lacks, if the stream does not have it.
     async fn ask(&mut self, reading: &mut Reading) -> Result<(), Error> {
         let stored = self.journal.team_positions(&self.setup.export_key())?;
         let stored = stored.into_iter().map(|(machine, cursor)| (machine, Position::from(cursor)));
@@ -274,7 +273,7 @@ impl<'a> TeamExchange<'a> {
     }
 }
 
-/// The numbers of the first and the last message of a stream.
+/// Returns the numbers of the first and the last message of a stream.
 fn ends_of(stream: &Stream) -> (u64, u64) {
     let state = &stream.cached_info().state;
     (state.first_sequence, state.last_sequence)
@@ -284,7 +283,7 @@ fn io(what: &str, source: io::Error) -> Error {
     Error::Io { what: what.to_owned(), source }
 }
 
-/// A copy of a descriptor, of which the runtime tells when it can be read.
+/// Duplicates a descriptor and registers the copy with the runtime, for readability.
 pub(crate) fn readable(fd: BorrowedFd<'_>) -> io::Result<AsyncFd<OwnedFd>> {
     let copy = fd.try_clone_to_owned()?;
     #[expect(

@@ -17,7 +17,7 @@ use super::incoming::Incoming;
 use super::reading::Reading;
 use super::receiving::{Delivered, Received, Receiver, Want, further};
 
-/// The way in.
+/// The receiving side of a connection.
 pub(crate) struct Inbound<'a> {
     setup: &'a TeamSetup,
     /// How far the stream was read.
@@ -25,12 +25,11 @@ pub(crate) struct Inbound<'a> {
     /// This machine joined the team in this stream.
     is_first_stream: bool,
     repositories: Repositories,
-    /// The machines that published something in this connection, and whether they have their names here.
+    /// The machines that published something on this connection, and whether their names here could be set.
     named: BTreeMap<String, bool>,
 }
 
 impl<'a> Inbound<'a> {
-    /// At the beginning of a connection.
     pub(crate) fn new(setup: &'a TeamSetup, is_first_stream: bool, reading: Reading) -> Self {
         let repositories = Repositories::new(setup.repository_names.clone());
         Self { setup, reading, is_first_stream, repositories, named: BTreeMap::new() }
@@ -70,7 +69,7 @@ impl<'a> Inbound<'a> {
             }
             let before = match places.get(&key) {
                 Some(place) => Some(place.clone()),
-                // One without a journal says only that the machine is known.
+                // A cursor without a generation only records that the machine is known.
                 None => journal.import_position(&key)?.map(Position::from),
             };
             let before = before.filter(|place| !place.generation.is_empty());
@@ -79,9 +78,9 @@ impl<'a> Inbound<'a> {
             places.insert(key.clone(), place.clone());
             let may_answer = self.setup.may_answer;
             let rules = ImportRules {
-                // Also where others may write to agents: every message of the same repository would reach the lead agent.
+                // Also applies if others may write to agents: every message of the same repository would reach the lead agent.
                 may_reach_lead: self.setup.may_reach_lead,
-                // The machine where an agent runs decides, and tells what is asked only if it takes answers.
+                // The agent's machine decides, and publishes the prompt only if it accepts answers.
                 may_be_answered: true,
                 ..ImportRules::new(name.clone(), may_answer, run.clock_ahead_ms, 0)
             };
@@ -107,7 +106,7 @@ impl<'a> Inbound<'a> {
         self.reading.stored(batch.iter().map(|message| (message.number, message.id)));
         let (note_key, note) = (self.setup.received_key(), self.reading.encode());
         let note = TeamNote { key: &note_key, note: &note };
-        // Also without messages: what is only of this machine was read, too, and may be removed then.
+        // Also runs without messages, because those of this machine itself were read, too, and may then be removed.
         let ImportResult { new, refused: own_ids } = journal.import_all(&imports, Some(note))?;
         if own_ids > 0 {
             let before = refused.map_or(0, |(count, _)| count);
@@ -116,12 +115,11 @@ impl<'a> Inbound<'a> {
         Ok((TeamProgress::Stored { new, refused, waiting }, wants))
     }
 
-    /// How far the stream was read.
     pub(crate) fn reading(&mut self) -> &mut Reading {
         &mut self.reading
     }
 
-    /// Whether a machine of the team has its name here. Names of machines that are linked otherwise stay theirs.
+    /// Returns true if a machine of the team has its name here. A name that belongs to a machine of another link is not used.
     fn has_name(&mut self, journal: &mut Journal, key: &str, name: &MachineName) -> Result<bool, Error> {
         if let Some(has) = self.named.get(key) {
             return Ok(*has);

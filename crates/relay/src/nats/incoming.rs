@@ -1,4 +1,4 @@
-//! Messages of the stream, delivered by the consumer or read by their number, and stored in batches.
+//! Messages of the stream, delivered by the consumer or read by number, and stored in batches.
 
 use async_nats::jetstream::Message;
 use async_nats::jetstream::consumer::pull;
@@ -12,7 +12,6 @@ use super::connection::{failed, words};
 use super::next::next_now;
 use super::subject::all_of;
 
-/// A message of the stream.
 #[derive(Debug)]
 pub(crate) struct Incoming<'a> {
     pub(crate) subject: &'a str,
@@ -21,14 +20,14 @@ pub(crate) struct Incoming<'a> {
     pub(crate) number: u64,
     /// Its `Nats-Msg-Id`.
     pub(crate) id: Option<&'a str>,
-    /// When the server stored it, by its clock, in milliseconds since 1970.
+    /// When the server stored it, by the server's clock, in milliseconds since 1970.
     pub(crate) stored_ms: i64,
-    /// How many the server has for this machine beside it.
+    /// How many more messages the server has for this machine.
     pub(crate) waiting: u64,
 }
 
 impl<'a> Incoming<'a> {
-    /// As the consumer delivered it.
+    /// Converts a message that the consumer delivered.
     pub(crate) fn delivered(message: &'a Message) -> Result<Self, Error> {
         let info = message.info().map_err(|error| Error::Team(words(&error.to_string())))?;
         Ok(Self {
@@ -41,7 +40,7 @@ impl<'a> Incoming<'a> {
         })
     }
 
-    /// As the stream has it, before a number.
+    /// Converts a message that was read from the stream. `before` is the number before which the stream is read.
     pub(crate) fn read(message: &'a StreamMessage, before: u64) -> Self {
         Self {
             subject: message.subject.as_str(),
@@ -62,7 +61,7 @@ fn milliseconds(nanoseconds: i128) -> i64 {
     i64::try_from(nanoseconds / 1_000_000).unwrap_or(0)
 }
 
-/// Reads what the stream has behind a number and before another one; at most [`BATCH`] messages.
+/// Reads messages of the stream between two numbers, exclusive; at most [`BATCH`].
 pub(crate) async fn read_between(
     stream: &Stream,
     team: &str,
@@ -85,19 +84,19 @@ pub(crate) async fn read_between(
     Ok(found)
 }
 
-/// Messages that are stored in one transaction, for which other writers wait some milliseconds.
+/// Messages stored in one transaction, for which other writers wait some milliseconds.
 pub(crate) const BATCH: usize = 256;
 
 type Delivery = Result<Message, pull::MessagesError>;
 
-/// A message, and those that came with it.
+/// Returns a message with those that are already available after it.
 pub(crate) async fn batch(first: Option<Delivery>, stream: &mut pull::Stream) -> Result<Vec<Message>, Error> {
     let mut batch = Vec::new();
     let mut message = first;
     loop {
         match message {
             Some(Ok(message)) => batch.push(message),
-            // What came before is delivered again.
+            // Earlier messages are delivered again.
             Some(Err(error)) => return Err(Error::Team(words(&format!("no messages come: {error}")))),
             None => return Err(Error::Team("the server ended the delivery of messages".to_owned())),
         }

@@ -1,4 +1,4 @@
-//! Publishes what is written on this machine, and what others lack of it once more.
+//! Publishes this machine's messages, and republishes those that others lack.
 
 use std::collections::VecDeque;
 use std::future::pending;
@@ -29,40 +29,40 @@ use super::receiving::Want;
 use super::state::{LastPublished, TeamState};
 use super::subject::{Audience, TeamSubject, nats_message_id, stream_name};
 
-/// How far clocks may differ, for what a machine wants that has nothing of this one: a day, in milliseconds.
+/// The tolerated clock difference when a machine that has no message of this one asks: a day, in milliseconds.
 const CLOCKS_DIFFER_MS: i64 = 24 * 3_600_000;
 
-/// What the server says to a publication, once it does.
+/// The server's reply to a publication.
 type Answer = Pin<Box<dyn Future<Output = Result<PublishAck, PublishError>> + Send>>;
 
-/// The server's answer to one message.
+/// The pending acknowledgement of one message.
 struct PendingAck {
     ticket: u64,
     message_id: String,
     answer: Answer,
 }
 
-/// Messages that are read, and not given to the server yet.
+/// Messages that were read but not yet published.
 #[derive(Default)]
 struct Unsent {
     /// The generation of the journal.
     generation: String,
-    /// Each with its ticket.
+    /// Each message with its ticket.
     messages: VecDeque<(u64, Message)>,
-    /// The publications of the message before these, each with the ticket of that.
+    /// The remaining publications of the previous message, each with that message's ticket.
     parts: VecDeque<(u64, Publication)>,
 }
 
-/// The way out.
+/// The sending side of a connection.
 pub(crate) struct Outbound<'a> {
     setup: &'a TeamSetup,
     own: MachineId,
     context: Context,
     state: TeamState,
-    /// The stream took everything of this machine up to this number.
+    /// The stream has everything of this machine up to this number.
     published: i64,
     publishing: Publishing,
-    /// The run of `publishing`: later ones have higher numbers.
+    /// The run of `publishing`: later runs have higher numbers.
     run: i64,
     unsent: Unsent,
     acks: VecDeque<PendingAck>,
@@ -70,7 +70,6 @@ pub(crate) struct Outbound<'a> {
 }
 
 impl<'a> Outbound<'a> {
-    /// At the beginning of a connection.
     pub(crate) fn new(
         setup: &'a TeamSetup,
         own: MachineId,
@@ -92,18 +91,18 @@ impl<'a> Outbound<'a> {
         }
     }
 
-    /// What is known of the stream.
+    /// Returns the state of the stream.
     pub(crate) fn state(&self) -> &TeamState {
         &self.state
     }
 
-    /// Something was written here.
+    /// The journal has changed.
     pub(crate) fn changed(&mut self) {
         self.publishing.changed();
     }
 
-    /// Publishes what there is and has room. One message may become thousands of publications, and the answers to them are
-    /// waited for where everything else is, too.
+    /// Publishes as much as there is room for. One message may expand to thousands of publications, so the acknowledgements are
+    /// awaited in the main loop.
     pub(crate) async fn publish_more(&mut self, journal: &mut Journal) -> Result<(), Error> {
         while self.acks.len() < WINDOW {
             if let Some((ticket, Publication { subject, message })) = self.unsent.parts.pop_front() {
@@ -160,7 +159,7 @@ impl<'a> Outbound<'a> {
         sent.map(IntoFuture::into_future).map_err(|error| failed("a message cannot be published", &error))
     }
 
-    /// Waits for the answer to the oldest message that has none.
+    /// Waits for the acknowledgement of the oldest pending message.
     pub(crate) async fn next_answer(&mut self) -> Result<PublishAck, PublishError> {
         match self.acks.front_mut() {
             Some(first) => first.answer.as_mut().await,
@@ -168,7 +167,7 @@ impl<'a> Outbound<'a> {
         }
     }
 
-    /// The server answered the oldest message that it had not answered; perhaps others, too.
+    /// Handles the acknowledgement of the oldest pending message, and of others that are ready.
     pub(crate) fn answered(
         &mut self,
         journal: &mut Journal,
@@ -205,7 +204,8 @@ impl<'a> Outbound<'a> {
         }
         if is_complete || end.is_some() {
             self.setup.check_known(journal)?;
-            // Before the place: a place whose message is not known to the next connection could be lost unnoticed.
+            // The state is stored before the position: if the next connection did not know the message at that position, its loss
+            // would go unnoticed.
             self.store_state(journal)?;
         }
         if let Some(end) = end.filter(|_| is_further) {
@@ -220,7 +220,7 @@ impl<'a> Outbound<'a> {
         Ok(journal.set_team_note(&self.setup.export_key(), &self.state.encode())?)
     }
 
-    /// Publishes again what another machine lacks, if the stream does not have it.
+    /// Republishes what another machine lacks, if the stream does not have it.
     pub(crate) async fn serve(
         &mut self,
         journal: &mut Journal,
@@ -241,7 +241,7 @@ impl<'a> Outbound<'a> {
             self.store_state(journal)?;
         }
         if is_wanted || (is_changed && self.state.again_from.is_some()) {
-            // What is on its way is published again with the rest.
+            // Publications in flight are repeated with the rest.
             self.acks.clear();
             self.unsent = Unsent::default();
             self.run = IdSource::now().unix_ms.max(self.run.saturating_add(1));
@@ -250,8 +250,8 @@ impl<'a> Outbound<'a> {
         Ok(())
     }
 
-    /// Another machine says that messages were removed from the stream. Finds out what it has of this one's, if that is true, and
-    /// gives whether it is.
+    /// Checks another machine's report that messages were removed from the stream, and updates the coverage. Returns true if the
+    /// report is correct.
     async fn check_coverage(&mut self, journal: &mut Journal, stream: &Stream) -> Result<bool, Error> {
         let info = info_of(stream).await?;
         if info.state.first_sequence <= self.state.covered_at() {
@@ -263,8 +263,7 @@ impl<'a> Outbound<'a> {
         Ok(true)
     }
 
-    /// Tells the other machines something that is no message of the journal, and waits until the stream has it. Gives its number
-    /// there.
+    /// Publishes something that is not a message of the journal, and waits until the stream has it. Returns its number there.
     pub(crate) async fn publish_to_machines(
         &mut self,
         connection: &mut Connection,
@@ -276,7 +275,7 @@ impl<'a> Outbound<'a> {
         let answer = self.publish(subject.text(&self.setup.team), &id, payload).await?.await;
         let ack =
             answer.map_err(|error| connection.refused("a message was not taken", &error.to_string()))?;
-        // If the server loses it, this machine says it again.
+        // If the server loses it, this machine repeats it.
         self.state.took(LastPublished { sequence: ack.sequence, message_id: id });
         Ok(ack.sequence)
     }

@@ -1,4 +1,4 @@
-//! What the machines of a team say to each other: one JSON object in each message of the stream.
+//! The payloads that the machines of a team exchange: one JSON object in each message of the stream.
 
 use std::collections::BTreeMap;
 
@@ -7,22 +7,23 @@ use serde::{Deserialize, Serialize};
 use crate::position::Position;
 use crate::wire_message::WireMessage;
 
-/// More of a message is not read, in bytes.
+/// The largest payload that is read, in bytes.
 pub(crate) const MAX_PAYLOAD: usize = 1024 * 1024;
-/// The most machines that a `want` names. For others the time counts at which the machine joined.
+/// The most machines that a `want` names. For others the time of joining applies.
 pub(crate) const MAX_WANTED: usize = 2_000;
 
-/// What is in a message of the stream. Every field is what another machine says, and is checked before it counts.
+/// A payload of the stream. Every field is untrusted, and is checked before use.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(crate) enum TeamPayload {
     /// A message of the machine's journal.
     Message {
-        /// The random word that the journal's file was begun with.
+        /// The random word that identifies the journal's file.
         generation: String,
-        /// The clock of the machine when it published this, in milliseconds since 1970.
+        /// The clock of the machine at the time of publishing, in milliseconds since 1970.
         sent_ms: i64,
-        /// The stream was given every message of the journal between this number and the message, before it. None: every one
+        /// The stream was given every message of the journal between this number and the message, before it. `None`: every
+        /// message
         /// since the machine joined the team.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         covered_from: Option<i64>,
@@ -35,23 +36,23 @@ pub(crate) enum TeamPayload {
         /// The message.
         message: Box<WireMessage>,
     },
-    /// The stream was made anew, or lost messages, and the machine says how far it had come with the messages of the others:
-    /// what it lacks of theirs is published again.
+    /// The stream was recreated, or lost messages. The machine reports how far it has the messages of the others, which republish
+    /// what it lacks.
     Want {
-        /// The place of the last message of each machine that it has.
+        /// The position of the last message that it has of each machine.
         stored: BTreeMap<String, Position>,
-        /// When it joined the team: what it wants of machines that it has nothing of.
+        /// When it joined the team: it wants all later messages of machines that are not in `stored`.
         joined_ms: i64,
         /// Messages before this number were removed from the stream, and the machine had not read all of them.
         #[serde(default, skip_serializing_if = "is_zero")]
         removed_before: u64,
     },
-    /// The machine tries whether it may publish. Others have nothing to do.
+    /// Tests the permission to publish. Receivers ignore it.
     Hello {
         /// The clock of the machine, in milliseconds since 1970.
         sent_ms: i64,
     },
-    /// What a newer version says. It is ignored.
+    /// A payload of a newer version. It is ignored.
     #[serde(other)]
     Unknown,
 }
@@ -63,11 +64,11 @@ fn is_zero(number: &u64) -> bool {
 
 impl TeamPayload {
     pub(crate) fn encode(&self) -> Vec<u8> {
-        // Plain data: it cannot fail to be written.
+        // Plain data cannot fail to encode.
         serde_json::to_vec(self).unwrap_or_default()
     }
 
-    /// Reads one. `None` if it is none.
+    /// Parses a payload. Returns `None` if it is invalid.
     pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
         (bytes.len() <= MAX_PAYLOAD).then(|| serde_json::from_slice(bytes).ok())?
     }

@@ -1,4 +1,4 @@
-//! What is published for a message of this machine, and under which subject: itself, or a mark on each message that it marks.
+//! Determines the publications of a message and their subjects: the message itself, or a mark on each message that it covers.
 
 use ringer_core::Message;
 use ringer_core::message::{Mark, Recipient, Tag};
@@ -11,17 +11,17 @@ use crate::wire_message::WireMessage;
 
 use super::subject::{Audience, TeamSubject};
 
-/// The most marks that one mark on everything becomes.
+/// The most marks that one mark on everything expands to.
 const MOST_MARKS: usize = 2_000;
 
-/// A message as it is published.
+/// A message to publish.
 #[derive(Debug)]
 pub(crate) struct Publication {
     pub(crate) subject: String,
     pub(crate) message: WireMessage,
 }
 
-/// What is published for a message; nothing if it stays here.
+/// Returns the publications of a message; none if it stays on this machine.
 pub(crate) fn publications(
     setup: &TeamSetup,
     journal: &mut Journal,
@@ -38,7 +38,7 @@ pub(crate) fn publications(
     Ok(vec![Publication { subject, message: wire }])
 }
 
-/// A mark on everything, where marks are shared: for each machine of the team, on what had come from it.
+/// Expands a mark on everything, if marks are shared: for each machine of the team, to its messages that had arrived.
 fn marks_on_each(
     setup: &TeamSetup,
     journal: &mut Journal,
@@ -61,8 +61,8 @@ fn marks_on_each(
     Ok(marks)
 }
 
-/// The message as it is published. `None` if it is no business of the team: it came from another machine, it is for an agent
-/// that is not in the team, or it is a mark that only this machine keeps.
+/// Converts a message for publishing. Returns `None` if it does not concern the team: it came from another machine, its recipient
+/// is an agent outside the team, or it is a mark that only this machine keeps.
 fn outgoing(setup: &TeamSetup, message: &Message) -> Option<(String, WireMessage)> {
     let draft = &message.draft;
     let recipient = draft.recipient.to_string();
@@ -83,7 +83,7 @@ fn outgoing(setup: &TeamSetup, message: &Message) -> Option<(String, WireMessage
     Some((subject.text(&setup.team), wire))
 }
 
-/// Whether a mark is published: what agents here say of their own always, what the person did where that is shared.
+/// Returns true if a mark is published: marks of agents always, the person's only if they are shared.
 fn is_shared(setup: &TeamSetup, mark: Mark) -> bool {
     setup.share_marks || !matches!(mark, Mark::Read | Mark::Unread | Mark::Clear | Mark::Snooze)
 }

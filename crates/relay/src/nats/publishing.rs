@@ -1,22 +1,21 @@
-//! Which messages of this machine are on their way to the server, and how far all of them have arrived: pure rules.
+//! Tracks which messages of this machine are in flight to the server, and how far all of them have arrived: pure rules.
 
 use std::collections::VecDeque;
 
 use crate::position::Position;
 
-/// Messages that wait for the server's acknowledgement at once. A message has at most 480 KiB, most have one.
+/// The most messages that wait for the server's acknowledgement. A message has at most 480 KiB, most have about one.
 pub(crate) const WINDOW: usize = 256;
 
-/// What is being published, in the order of the journal.
+/// The messages that are being published, in the order of the journal.
 #[derive(Debug)]
 pub(crate) struct Publishing {
-    /// Everything up to this number was looked at.
+    /// All messages up to this number have been examined.
     looked_at: i64,
-    /// There may be more behind that.
+    /// The journal may have more messages.
     more: bool,
-    /// What was read and is not confirmed yet. No more than [`WINDOW`].
+    /// Messages that were read and are not confirmed yet; at most [`WINDOW`].
     open: VecDeque<Open>,
-    /// The number of the next ticket.
     next_ticket: u64,
 }
 
@@ -25,12 +24,12 @@ pub(crate) struct Publishing {
 struct Open {
     ticket: u64,
     place: Position,
-    /// How many publications of it the server has not confirmed. `None` while it is not known how many it becomes.
+    /// The number of publications that the server has not confirmed. `None` until it is known how many the message has.
     unconfirmed: Option<usize>,
 }
 
 impl Publishing {
-    /// Begins behind a number.
+    /// Starts after a number.
     pub(crate) fn after(seq: i64) -> Self {
         Self { looked_at: seq, more: true, open: VecDeque::new(), next_ticket: 0 }
     }
@@ -40,25 +39,25 @@ impl Publishing {
         self.more = true;
     }
 
-    /// Behind which number to read, and how many messages at most. `None` if there is no more, or no room for it.
+    /// Returns the number after which to read, and the most messages to read. `None` if there are no more, or no room.
     pub(crate) fn wanted(&self) -> Option<(i64, usize)> {
         let room = WINDOW.saturating_sub(self.open.len());
-        // A read is worth it once a good part of the window is free.
+        // Reads only once a good part of the window is free.
         (self.more && room >= WINDOW / 4).then_some((self.looked_at, room))
     }
 
-    /// What was read goes up to there.
+    /// The journal was read up to this number.
     pub(crate) fn read_up_to(&mut self, looked_at: i64, more: bool) {
         (self.looked_at, self.more) = (looked_at, more);
     }
 
-    /// Up to which number everything was published, or does not leave this machine.
+    /// Returns the number up to which everything was published, or stays on this machine.
     pub(crate) fn published_up_to(&self) -> i64 {
         let unsent = self.open.iter().find(|open| open.unconfirmed.is_none());
         unsent.map_or(self.looked_at, |open| open.place.seq.saturating_sub(1))
     }
 
-    /// A message was read. Gives the ticket with which its publications are confirmed.
+    /// Adds a message that was read. Returns the ticket for confirming its publications.
     pub(crate) fn read(&mut self, place: Position) -> u64 {
         let ticket = self.next_ticket;
         self.next_ticket += 1;
@@ -66,14 +65,14 @@ impl Publishing {
         ticket
     }
 
-    /// The message of a ticket becomes so many publications: none if it does not leave this machine.
+    /// Sets the number of publications of a ticket's message: 0 if it stays on this machine.
     pub(crate) fn becomes(&mut self, ticket: u64, publications: usize) {
         if let Some(open) = self.open_of(ticket) {
             open.unconfirmed = Some(publications);
         }
     }
 
-    /// The server has one publication of the message of a ticket.
+    /// The server has confirmed one publication of a ticket's message.
     pub(crate) fn confirmed(&mut self, ticket: u64) {
         if let Some(open) = self.open_of(ticket) {
             open.unconfirmed = open.unconfirmed.map(|count| count.saturating_sub(1));
@@ -84,7 +83,7 @@ impl Publishing {
         self.open.iter_mut().find(|open| open.ticket == ticket)
     }
 
-    /// How far everything has arrived by now; `None` if that is no further than before.
+    /// Returns the position up to which everything has arrived; `None` if it has not advanced.
     pub(crate) fn arrived(&mut self) -> Option<Position> {
         let mut end = None;
         while self.open.front().is_some_and(|open| open.unconfirmed == Some(0)) {
@@ -93,7 +92,7 @@ impl Publishing {
         end
     }
 
-    /// Nothing is on its way, and there is nothing more to publish.
+    /// Returns true if nothing is in flight, and there is nothing more to publish.
     pub(crate) fn is_done(&self) -> bool {
         self.open.is_empty() && !self.more
     }
@@ -150,7 +149,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever order acknowledgements come in, the place never passes a message of which a part has not arrived.
+        /// The position never passes a message with an unconfirmed part, in any order of acknowledgements.
         #[test]
         fn nothing_is_passed_over(order in Just((0_u64..40).collect::<Vec<_>>()).prop_shuffle(), cut in 0_usize..40) {
             let mut publishing = Publishing::after(0);

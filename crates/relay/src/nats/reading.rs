@@ -1,38 +1,38 @@
-//! How far this machine has read its team's stream, and what was removed there before it was read: pure rules.
+//! Tracks how far this machine has read its team's stream, and which messages were removed unread: pure rules.
 //!
-//! An operator can remove messages of a stream (`nats stream purge`), and the server passes over them without a word. The numbers
-//! of messages tell it: a stream that begins behind what this machine has read has lost something. The other machines are asked
-//! for it, and until they have answered, what they say of earlier messages in the stream does not count.
+//! An operator can remove messages of a stream (`nats stream purge`), and the server skips them silently. The numbers of messages
+//! reveal it: a stream that starts after the last message that this machine has read has lost something. The other machines are
+//! asked for it, and until they have answered, their statements about earlier messages in the stream are ignored.
 
 use serde::{Deserialize, Serialize};
 
 use super::state::LastPublished;
 
-/// How far the stream was read. It is stored together with the messages.
+/// The read position in the stream. It is stored together with the messages.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Reading {
-    /// The furthest message that has a `Nats-Msg-Id`: its number in the stream, 0 if there was none, and that.
+    /// The furthest message with a `Nats-Msg-Id`: its number in the stream, 0 if there was none, and its id.
     sequence: u64,
     message_id: String,
     /// Everything up to this number was stored, or is known to be removed.
     #[serde(default)]
     whole_to: u64,
-    /// What is up to this number may have come before, because the stream is read again.
+    /// Messages up to this number may have arrived before, because the stream is read again.
     #[serde(default)]
     repeats_to: u64,
-    /// Messages before this number were removed, and some of them had not come.
+    /// Messages before this number were removed, and some of them had not arrived.
     #[serde(default)]
     removed_before: u64,
-    /// The other machines were asked for what was removed before this number.
+    /// The other machines were asked for messages that were removed before this number.
     #[serde(default)]
     asked_before: u64,
-    /// The number of the message that asked them, for this or another reason; 0 if there was none.
+    /// The number of the latest request to them, for any reason; 0 if there was none.
     #[serde(default)]
     asked_at: u64,
 }
 
 impl Reading {
-    /// A machine that reads what comes behind a message, of which the stream has the number and perhaps the id.
+    /// Starts after a message, with its number in the stream and perhaps its id.
     pub(crate) fn after(number: u64, id: Option<&str>) -> Self {
         let mut reading = Self::default();
         reading.stored([(number, id)]);
@@ -44,28 +44,28 @@ impl Reading {
     }
 
     pub(crate) fn encode(&self) -> String {
-        // Plain data: it cannot fail to be written.
+        // Plain data cannot fail to encode.
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// The furthest message that came, or behind which this machine began to read.
+    /// Returns the furthest message that arrived, or after which this machine began to read.
     pub(crate) fn furthest(&self) -> Option<LastPublished> {
         let Self { sequence, message_id, .. } = self;
         (*sequence > 0).then(|| LastPublished { sequence: *sequence, message_id: message_id.clone() })
     }
 
-    /// Up to which number everything was stored, or is known to be removed.
+    /// Returns the number up to which everything was stored, or is known to be removed.
     pub(crate) fn whole_to(&self) -> u64 {
         self.whole_to
     }
 
-    /// The stream is another one, or its server lost its end and uses numbers a second time: it is read from its beginning.
+    /// The stream is a different one, or its server lost its end and reuses numbers: it is read from its beginning.
     pub(crate) fn begins_anew(self) -> Self {
         let Self { removed_before, asked_before, asked_at, .. } = self;
         Self { removed_before, asked_before, asked_at, repeats_to: u64::MAX, ..Self::default() }
     }
 
-    /// At the beginning of a connection: the numbers of the first and the last message of the stream.
+    /// Begins a connection. `first` and `last` are the numbers of the first and the last message of the stream.
     pub(crate) fn connected(&mut self, first: u64, last: u64) {
         self.whole_to = self.whole_to.min(last);
         self.repeats_to = self.repeats_to.min(last);
@@ -73,7 +73,7 @@ impl Reading {
         self.check_removed(first);
     }
 
-    /// The stream begins at this number. Notes what was removed, if some of it had not come.
+    /// The stream starts at this number. Records a removal if some of the messages had not arrived.
     pub(crate) fn check_removed(&mut self, first: u64) {
         if first > self.whole_to.saturating_add(1) {
             self.whole_to = first - 1;
@@ -81,8 +81,8 @@ impl Reading {
         }
     }
 
-    /// How many of these messages, of which the numbers are given, follow what was stored, or have come before. There may be
-    /// others in the stream before the next one.
+    /// Returns how many of these message numbers directly follow what was stored, or have arrived before. The stream may have
+    /// others before the next one.
     pub(crate) fn follow(&self, numbers: impl IntoIterator<Item = u64>) -> usize {
         let mut whole_to = self.whole_to;
         let following = numbers.into_iter().take_while(|number| {
@@ -93,17 +93,17 @@ impl Reading {
         following.count()
     }
 
-    /// The stream has nothing more before this number.
+    /// The stream has no more messages before this number.
     pub(crate) fn passed_over(&mut self, before: u64) {
         self.whole_to = self.whole_to.max(before.saturating_sub(1));
     }
 
-    /// Whether the message of this number may have come before.
+    /// Returns true if the message with this number may have arrived before.
     pub(crate) fn is_repeat(&self, number: u64) -> bool {
         number <= self.repeats_to
     }
 
-    /// Messages were stored: the number and the id of each.
+    /// Messages were stored, with these numbers and ids.
     pub(crate) fn stored<'a>(&mut self, messages: impl IntoIterator<Item = (u64, Option<&'a str>)>) {
         for (sequence, id) in messages {
             if let Some(id) = id.filter(|_| sequence > self.sequence) {
@@ -113,23 +113,23 @@ impl Reading {
         }
     }
 
-    /// Before which number messages were removed that had not come; 0 if there are none.
+    /// Returns the number before which messages were removed unread; 0 if there are none.
     pub(crate) fn removed_before(&self) -> u64 {
         self.removed_before
     }
 
-    /// Whether messages were removed that the other machines have not been asked for.
+    /// Returns true if messages were removed that the other machines have not been asked for.
     pub(crate) fn lacks_removed(&self) -> bool {
         self.removed_before > self.asked_before
     }
 
-    /// Whether the other machines have to be asked for what was removed. The stream begins at `first`: a question before that
-    /// was removed, too, perhaps before all had read it.
+    /// Returns true if the other machines must be asked for removed messages. The stream starts at `first`: an earlier request
+    /// was also removed, perhaps before all machines had read it.
     pub(crate) fn must_ask(&self, first: u64) -> bool {
         self.lacks_removed() || self.may_have_to_ask(first)
     }
 
-    /// Whether the question was removed from the stream, if this is removed.
+    /// Returns true if a removal before this number includes the request to the other machines.
     pub(crate) fn may_have_to_ask(&self, removed_before: u64) -> bool {
         self.asked_at > 0 && self.asked_at < removed_before
     }

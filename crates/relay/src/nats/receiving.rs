@@ -1,5 +1,5 @@
-//! What messages of the stream mean for this machine: pure rules. The server says which machine published a message; nothing of
-//! a payload is believed.
+//! Interprets messages of the stream for this machine: pure rules. The server identifies the machine that published a message;
+//! the payload is untrusted.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,68 +11,68 @@ use crate::wire_message::WireMessage;
 use super::payload::TeamPayload;
 use super::subject::{Audience, TeamSubject};
 
-/// The words of a place are not longer, in bytes. They are stored.
+/// The longest word in a position, in bytes. Positions are stored.
 const MAX_WORD: usize = 64;
 
-/// A message as the server gave it.
+/// A message as the server delivered it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Delivered<'a> {
     pub(crate) subject: &'a str,
     pub(crate) payload: &'a [u8],
-    /// When the server stored it, by its clock, in milliseconds since 1970.
+    /// When the server stored it, by the server's clock, in milliseconds since 1970.
     pub(crate) stored_ms: i64,
-    /// It may have come before.
+    /// It may have arrived before.
     pub(crate) is_repeat: bool,
 }
 
-/// What this machine takes of a batch.
+/// The part of a batch that concerns this machine.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Received {
     /// Messages to store, in the order of the stream.
     pub(crate) runs: Vec<Run>,
-    /// What other machines lack of this one's messages.
+    /// Requests of other machines for messages of this one.
     pub(crate) wants: Vec<Want>,
-    /// Messages that are none.
+    /// The number of invalid messages.
     pub(crate) unreadable: usize,
 }
 
-/// Messages of one journal. All that a batch has of it: a mark counts only behind its message.
+/// The messages of one journal in a batch, all together: a mark counts only after its message.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Run {
-    /// The machine, as the server knows it.
+    /// The machine, as the server identifies it.
     pub(crate) machine: String,
     /// In the order of the journal.
     pub(crate) messages: Vec<WireMessage>,
-    /// The numbers of those that may have come before, and been forgotten since.
+    /// The numbers of messages that may have arrived before and been pruned since.
     pub(crate) repeats: BTreeSet<i64>,
-    /// The place of each, in the order of the stream.
+    /// The position of each message, in the order of the stream.
     pub(crate) places: Vec<Place>,
-    /// How much the clock of the server is ahead of the machine's, in milliseconds.
+    /// How far the clock of the server is ahead of the machine's, in milliseconds.
     pub(crate) clock_ahead_ms: i64,
 }
 
-/// The place of a message in the journal of its machine, and what that says of those before it.
+/// The position of a message in the journal of its machine, and what is known of the messages before it.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Place {
     pub(crate) position: Position,
-    /// The stream was given every message behind this number, before this one. None: every one since the machine joined.
+    /// The stream was given every message after this number, before this one. `None`: every message since the machine joined.
     pub(crate) covered_from: Option<i64>,
     /// All of these have this number in the stream, or a higher one.
     pub(crate) covered_at: u64,
 }
 
-/// What another machine lacks of this one's messages.
+/// A request of another machine for messages of this one.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Want {
-    /// The last message that it has; `None` if it has nothing.
+    /// The last message that it has; `None` if it has none.
     pub(crate) after: Option<Position>,
-    /// When it joined the team.
+    /// When it joined the team, in milliseconds since 1970.
     pub(crate) joined_ms: i64,
     /// Messages before this number were removed from the stream before it had read them.
     pub(crate) removed_before: u64,
 }
 
-/// Who this machine is in which team, and what the person wants to know.
+/// The identity of this machine in its team, and the person's settings.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Receiver<'a> {
     pub(crate) team: &'a str,
@@ -81,10 +81,10 @@ pub(crate) struct Receiver<'a> {
 }
 
 impl Receiver<'_> {
-    /// Sorts a batch: what came from this machine itself, and what is for others, is left out.
+    /// Sorts a batch. Leaves out messages of this machine itself, and those for others.
     pub(crate) fn sort(self, batch: &[Delivered<'_>]) -> Received {
         let mut received = Received::default();
-        // The run of each journal: what is delivered again comes late, and is put in order here.
+        // The run of each journal: redelivered messages arrive late, and are put in order here.
         let mut open: BTreeMap<(String, String), usize> = BTreeMap::new();
         for delivered in batch {
             let Some(subject) = TeamSubject::parse(delivered.subject, self.team) else {
@@ -137,11 +137,11 @@ impl Receiver<'_> {
                         run.repeats.insert(message.seq);
                     }
                     run.messages.push(*message);
-                    // One mark became many for this machine, and the id of each is none of the journal.
+                    // One mark was expanded to many for this machine, and their ids are not in the journal.
                     if !is_one_of_many {
                         run.places.push(Place { position, covered_from, covered_at });
                     }
-                    // The way to the server only adds to the difference.
+                    // The transit to the server only adds to the difference.
                     run.clock_ahead_ms = run.clock_ahead_ms.min(clock_ahead_ms);
                 }
             }
@@ -157,9 +157,9 @@ impl Receiver<'_> {
     }
 }
 
-/// How far this machine has everything of another one, after messages of it were stored: the place before, and theirs. A new
-/// stream may lack what came before: a place moves only over what the stream was given in whole, and still had when it was read
-/// here. In the stream in which this machine joined, that is everything that it has to have, if nothing was removed unread.
+/// Returns the position up to which this machine has everything of another one, after storing its `messages`. A new stream may
+/// lack earlier messages: the position moves only over messages that the stream was given completely, and still had when they
+/// were read here. In the stream in which this machine joined, these are all required messages, if nothing was removed unread.
 pub(crate) fn further(
     before: Option<Position>,
     messages: &[Place],
@@ -182,7 +182,7 @@ pub(crate) fn further(
     place
 }
 
-/// Whether this is what a person did with a notification. A colleague's reading must not clear it here.
+/// Returns true for marks that a person sets on notifications. A colleague's reading must not clear a notification here.
 pub(crate) fn is_of_person(message: &WireMessage) -> bool {
     matches!(
         Tag::named(&message.tag),

@@ -1,9 +1,8 @@
-//! Random runs of a team without a server and without files: a stream that is lost in whole or in part, comes back, or is emptied
-//! by its operator, a machine that joins later, deliveries that are lost on their way, publications that come twice. Whatever
-//! happens, in the end every machine has every message that the others wrote since it joined. Unless the server lost some, it has
-//! them in their order.
+//! Random runs of a team without a server and without files: streams that lose some or all messages, come back, or are emptied by
+//! their operator, a machine that joins later, deliveries lost in transit, duplicate publications. In the end every machine must
+//! have every message that the others wrote since it joined. Unless the server lost some, they must be in order.
 //!
-//! `RINGER_SEEDS` sets how many runs are played.
+//! `RINGER_SEEDS` sets the number of runs.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::mem::{replace, swap, take};
@@ -22,14 +21,14 @@ use super::state::{LastPublished, TeamState};
 use super::subject::{Audience, TeamSubject};
 
 const NAMES: [&str; 3] = ["laptop", "box", "vm"];
-/// Messages of the stream that a server loses at most when it loses its last moments.
+/// The most messages that a server loses when it loses its last moments.
 const LOST_AT_MOST: usize = 6;
-/// Messages that a machine reads by their numbers at most, when it connects.
+/// The most messages that a machine reads by number when it connects.
 const MOST_READ: usize = 8;
-/// The first of the events in which a server loses messages; it and those behind it.
+/// The first of the events in which a server loses messages; all later ones also do.
 const FIRST_LOSS: u64 = 38;
 
-/// What a message of a machine is published as: ids, and the machine that it is for, if it is one mark of many.
+/// Returns the publications of a message: ids, and the recipient machine if it is one of many marks.
 fn parts_of(machine: &str, seq: i64) -> Vec<(String, Option<&'static str>)> {
     let others = NAMES.into_iter().filter(|other| *other != machine);
     match seq {
@@ -41,28 +40,28 @@ fn parts_of(machine: &str, seq: i64) -> Vec<(String, Option<&'static str>)> {
     }
 }
 
-/// A machine. What is not durable is lost with its connection.
+/// A machine. Everything that is not durable is lost with its connection.
 struct Machine {
     name: &'static str,
-    /// Its journal: numbers begin at 1.
+    /// The length of its journal: numbers begin at 1.
     written: i64,
     published: i64,
     state: Option<TeamState>,
     stored: BTreeMap<String, BTreeSet<String>>,
-    /// The numbers of these, in the order in which they came.
+    /// The numbers of the stored messages, in order of arrival.
     came: BTreeMap<String, Vec<i64>>,
     places: BTreeMap<String, Position>,
     reading: Reading,
     runs: usize,
     connection: Option<Connected>,
-    /// What each machine had written when this one joined.
+    /// The journal length of each machine when this one joined.
     written_before: [i64; NAMES.len()],
 }
 
 struct Connected {
     run: usize,
     publishing: Publishing,
-    /// What was read and is not published yet: messages, and the parts of the one before these.
+    /// Messages that were read but not published: whole ones, and the remaining parts of the previous one.
     unsent: VecDeque<(u64, i64)>,
     parts: VecDeque<(u64, i64, String, Option<&'static str>)>,
     acks: VecDeque<(u64, LastPublished)>,
@@ -134,7 +133,7 @@ impl Machine {
         self.reading.asked(sequence);
     }
 
-    /// Publishes a few messages. The server takes them, and its answers are on their way.
+    /// Publishes a few messages. The server stores them, and its acknowledgements are in flight.
     fn publish(&mut self, server: &mut Server, most: usize) {
         let (Some(connected), Some(state)) = (&mut self.connection, &self.state) else { return };
         connected.publishing.changed();
@@ -169,7 +168,7 @@ impl Machine {
         self.note();
     }
 
-    /// Some of the server's answers arrive.
+    /// Some acknowledgements arrive.
     fn answered(&mut self, count: usize) {
         let (Some(connected), Some(state)) = (&mut self.connection, &mut self.state) else { return };
         for _ in 0..count {
@@ -192,7 +191,7 @@ impl Machine {
         }
     }
 
-    /// The server delivers a batch, which may be lost on its way. What was lost it delivers again once nothing else is there.
+    /// The server delivers a batch, which may be lost in transit. Lost messages are redelivered once there is nothing else.
     fn receive(&mut self, server: &mut Server, most: usize, is_lost: bool) {
         let Some(consumer) = server.consumers.get_mut(self.name).filter(|_| self.connection.is_some()) else {
             return;
@@ -211,7 +210,7 @@ impl Machine {
         }
     }
 
-    /// Reads and stores what the stream has before a place and was not stored.
+    /// Reads and stores messages of the stream before a place that are not stored.
     fn read_before(&mut self, server: &mut Server, place: usize) {
         if place > place_behind(self.reading.whole_to()) {
             self.reading.check_removed(server.first_number());
@@ -324,7 +323,7 @@ fn play(seed: u64) {
             _ => {}
         }
     }
-    // The end: all are connected, and nothing is lost any more.
+    // At the end all machines are connected, and nothing more is lost.
     for round in 0..60 {
         for at in 0..machines.len() {
             if round == 0 || machines[at].connection.is_none() {
@@ -346,7 +345,7 @@ fn play(seed: u64) {
                 .map(|(id, _)| id)
                 .collect();
             assert!(lacks.is_empty(), "seed {seed}: {} lacks {lacks:?} of {}", machine.name, other.name);
-            // What was written before it joined may come when its machine publishes it again.
+            // Messages from before it joined may arrive when their machine republishes them.
             let came = machine.came.get(other.name).into_iter().flatten().filter(|seq| **seq > before);
             let in_order = came.is_sorted();
             assert!(
@@ -359,12 +358,12 @@ fn play(seed: u64) {
     }
 }
 
-/// The place behind the message of a number.
+/// Returns the place after the message with a number.
 fn place_behind(number: u64) -> usize {
     usize::try_from(number).unwrap()
 }
 
-/// A machine connects. At the first time it joins the team.
+/// A machine connects. On its first connection it joins the team.
 fn connect(machines: &mut [Machine; NAMES.len()], at: usize, server: &mut Server) {
     if machines[at].state.is_none() {
         machines[at].written_before = machines.each_ref().map(|machine| machine.written);
@@ -378,7 +377,7 @@ fn disconnect(machines: &mut [Machine]) {
     }
 }
 
-/// The server loses its last messages, as if it had not synced them. What machines have read of them they keep.
+/// The server loses its last messages, as if it had not synced them. Machines keep those that they have read.
 fn lose_end(server: &mut Server, machines: &mut [Machine], count: usize) {
     server.synced = server.synced.max(server.stream.len().saturating_sub(LOST_AT_MOST - 1));
     let end = server.stream.len().saturating_sub(count).max(server.synced);
@@ -386,7 +385,7 @@ fn lose_end(server: &mut Server, machines: &mut [Machine], count: usize) {
     server.first = server.first.min(end);
     for consumer in server.consumers.values_mut() {
         if consumer.next > end {
-            // As the consumer is made anew by its machine.
+            // As if the machine recreated its consumer.
             *consumer = Consumer { next: server.first, open: BTreeSet::new() };
         }
     }
@@ -401,7 +400,6 @@ fn whatever_the_server_loses_every_machine_has_every_message() {
     }
 }
 
-/// The team.
 pub(crate) const TEAM: &str = "t";
 
 /// The server: all of it may be lost.
@@ -410,14 +408,14 @@ struct Server {
     created: u64,
     /// Subject, payload and the message's id in the stream.
     stream: Vec<(String, Vec<u8>, String)>,
-    /// What is before this place was removed. Its ids are still known.
+    /// Messages before this place were removed. Their ids are still known.
     first: usize,
     consumers: BTreeMap<&'static str, Consumer>,
-    /// What is before this number is not lost with the end.
+    /// Messages before this place are never lost with the end.
     synced: usize,
 }
 
-/// What the server knows of a machine: where it is, and what it delivered and was not told to be stored.
+/// A machine's consumer: its position, and the deliveries that were not acknowledged.
 #[derive(Default, Clone)]
 struct Consumer {
     next: usize,
@@ -425,7 +423,7 @@ struct Consumer {
 }
 
 impl Server {
-    /// Takes a message, unless it has one of that id. Gives its number.
+    /// Stores a message, unless it has that id already. Returns its number.
     fn take(&mut self, subject: String, payload: Vec<u8>, id: &str) -> u64 {
         let known = self.stream.iter().position(|(.., known)| known == id);
         let number = known.unwrap_or_else(|| {
@@ -435,7 +433,8 @@ impl Server {
         number_of(number)
     }
 
-    /// The first message of a machine: behind which number there all are here in whole, and its number here.
+    /// Returns the first message of a machine: the journal number after which all of its messages are complete here, and its
+    /// number here.
     fn first_of(&self, machine: &str) -> Option<(i64, u64)> {
         self.stream.iter().enumerate().skip(self.first).find_map(|(place, (subject, payload, _))| {
             let subject = TeamSubject::parse(subject, TEAM)?;
@@ -448,7 +447,7 @@ impl Server {
         })
     }
 
-    /// Its operator removes all but the last few.
+    /// The operator removes all but the last few messages.
     fn purge(&mut self, kept: usize) {
         self.first = self.first.max(self.stream.len().saturating_sub(kept));
         for consumer in self.consumers.values_mut() {
@@ -465,14 +464,14 @@ impl Server {
         number_of(self.stream.len())
     }
 
-    /// Whether it has a message that it acknowledged, as far as it can be known.
+    /// Returns true if it has a message that it acknowledged, as far as can be determined.
     fn has(&self, last: &LastPublished) -> bool {
         let found = self.stream.get(usize::try_from(last.sequence).unwrap() - 1);
         last.sequence < self.first_number() || found.is_some_and(|(.., id)| *id == last.message_id)
     }
 }
 
-/// The number of the message at a place of the stream. Numbers begin at 1.
+/// Returns the number of the message at a place of the stream. Numbers begin at 1.
 fn number_of(place: usize) -> u64 {
     u64::try_from(place).unwrap() + 1
 }

@@ -1,37 +1,36 @@
-//! What this machine knows of its team's stream, from one connection to the next: pure rules.
+//! The state of this machine in its team's stream, across connections: pure rules.
 //!
-//! The stream is transport and no record: its server may lose what it acknowledged. Every machine has its own messages, so what
-//! a stream lost is published again, and receivers know by the id what they have.
+//! The stream is transport, not a record: its server may lose messages that it acknowledged. Every machine has its own messages,
+//! so lost messages are republished, and receivers recognise duplicates by id.
 
 use serde::{Deserialize, Serialize};
 
-/// What is known of a stream.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct TeamState {
-    /// When the stream was made, as its server says. A stream that was made anew says something else.
+    /// The creation time of the stream, as the server states it. A recreated stream has a different one.
     pub(crate) stream: String,
     /// The same in milliseconds since 1970. 0 until it is known.
     made_ms: i64,
-    /// The own message that is furthest in the stream.
+    /// This machine's furthest message in the stream.
     #[serde(default)]
     pub(crate) last: Option<LastPublished>,
-    /// The stream was given every message of this machine behind this number.
+    /// The stream was given every message of this machine after this number.
     pub(crate) covered_from: i64,
     /// All of these have this number in the stream, or a higher one. 0 if that is not known.
     covered_at: u64,
-    /// What is behind this number is being published again.
+    /// Messages after this number are being republished.
     #[serde(default)]
     pub(crate) again_from: Option<i64>,
-    /// What was last published again, and when.
+    /// The last completed republication.
     #[serde(default)]
     again_done: Option<AgainDone>,
     /// How far the stream had everything at two times.
     #[serde(default)]
     checkpoints: Option<Checkpoints>,
-    /// Streams that were there before this one, the last one last. At most [`MAX_EARLIER`].
+    /// Earlier streams, oldest first. At most [`MAX_EARLIER`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     earlier: Vec<EarlierStream>,
-    /// The number of the last message before this machine joined the team. None of these is ever published.
+    /// The number of the last message before this machine joined the team. Messages up to it are never published.
     pub(crate) began: i64,
     /// The stream in which this machine joined the team.
     joined_stream: String,
@@ -39,42 +38,42 @@ pub(crate) struct TeamState {
     pub(crate) joined_ms: i64,
 }
 
-/// What a server that lost its last moments is given again, in milliseconds: what it acknowledged in the hour before its last
-/// acknowledgement. NATS syncs every two minutes unless its operator sets something else.
+/// What a server that lost its last moments is sent again, in milliseconds: messages that it acknowledged in the hour before its
+/// last acknowledgement. NATS syncs every two minutes unless its operator configures another interval.
 const LOST_AT_MOST_MS: i64 = 3_600_000;
-/// The streams that are remembered. One may come back: a server is started without its disk, and then with it.
+/// The most streams that are remembered. One may come back: a server is started without its disk, and then with it.
 const MAX_EARLIER: usize = 16;
 
 /// How far the stream had everything at two times, the first of them at least [`LOST_AT_MOST_MS`] before the last
-/// acknowledgement, if this machine has published for so long.
+/// acknowledgement, if this machine has published for that long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct Checkpoints {
     older: Checkpoint,
     newer: Checkpoint,
 }
 
-/// At that time, in milliseconds since 1970, the stream had everything up to that number.
+/// At `unix_ms`, in milliseconds since 1970, the stream had everything up to `seq`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct Checkpoint {
     unix_ms: i64,
     seq: i64,
 }
 
-/// A stream that was there before.
+/// An earlier stream.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct EarlierStream {
-    /// When it was made.
+    /// The creation time of the stream.
     stream: String,
-    /// Up to which number it has everything of this machine, even if its server lost its last moments.
+    /// The number up to which it has everything of this machine, even if its server lost its last moments.
     published: i64,
 }
 
-/// Messages that were published again.
+/// A completed republication.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct AgainDone {
-    /// The number before the first of them.
+    /// The number before its first message.
     from: i64,
-    /// When the stream had all of them, in milliseconds since 1970.
+    /// When the stream had all of it, in milliseconds since 1970.
     unix_ms: i64,
 }
 
@@ -88,7 +87,7 @@ pub(crate) struct LastPublished {
 }
 
 impl TeamState {
-    /// A machine that joins now. `next` is the number of the next message of the stream.
+    /// Returns the state of a machine that joins now. `next` is the number of the next message of the stream.
     pub(crate) fn joined(stream: &str, next: u64, seq: i64, unix_ms: i64) -> Self {
         Self {
             stream: stream.to_owned(),
@@ -111,14 +110,14 @@ impl TeamState {
     }
 
     pub(crate) fn encode(&self) -> String {
-        // Plain data: it cannot fail to be written.
+        // Plain data cannot fail to encode.
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// There is another stream. One that was made anew has nothing of this machine, and what others lack, they say. One that was
-    /// there before lacks what was published in between. Machines that were away meanwhile do not know that, and take it for
-    /// whole: so all of that is published again. One that is older than this machine's membership, or was forgotten here, has
-    /// nothing of it, and those machines do not know that either.
+    /// The stream is a different one. A recreated stream has nothing of this machine, and other machines request what they lack.
+    /// An earlier stream that came back lacks what was published in between. Machines that were away meanwhile do not know that,
+    /// and assume that it is complete: so all of that is republished. A stream that is older than this machine's membership, or
+    /// was forgotten here, has nothing of this machine, and those machines do not know that either.
     pub(crate) fn is_in_other_stream(&mut self, stream: &str, made_ms: i64, next: u64, published: i64) {
         let safe = self.checkpoints.map_or(published, |checkpoints| checkpoints.older.seq);
         let left = EarlierStream { stream: self.stream.clone(), published: self.begin(published).min(safe) };
@@ -136,12 +135,12 @@ impl TeamState {
         }
     }
 
-    /// When the stream was made that this machine is connected to, in milliseconds since 1970.
+    /// Sets the creation time of the connected stream, in milliseconds since 1970.
     pub(crate) fn stream_was_made(&mut self, made_ms: i64) {
         self.made_ms = made_ms;
     }
 
-    /// The stream has everything up to a number, and gets more now.
+    /// The stream has everything up to a number at this time.
     pub(crate) fn arrived(&mut self, seq: i64, unix_ms: i64) {
         let now = Checkpoint { unix_ms, seq };
         let checkpoints = self.checkpoints.get_or_insert(Checkpoints { older: now, newer: now });
@@ -150,16 +149,16 @@ impl TeamState {
         }
     }
 
-    /// The stream has a message of this machine. A duplicate is where it was before, which may not be the furthest.
+    /// The stream has a message of this machine. A duplicate keeps its earlier number, which may not be the furthest.
     pub(crate) fn took(&mut self, message: LastPublished) {
         if self.last.as_ref().is_none_or(|last| last.sequence < message.sequence) {
             self.last = Some(message);
         }
     }
 
-    /// The server lost the end of the stream. What it had taken shortly before its last word is published again, and what was
-    /// published again since then, however old it is. Where nothing is known of that, what was written in the last hour counts, which
-    /// is behind `written_since`.
+    /// The server lost the end of the stream. Republishes everything that it acknowledged in the hour before its last
+    /// acknowledgement, and what was republished since then, however old it is. Without such a record, republishes what was
+    /// written in the last hour, after `written_since`.
     pub(crate) fn end_was_lost(&mut self, written_since: i64, unix_ms: i64) {
         let hour_ago = Checkpoint { unix_ms: unix_ms.saturating_sub(LOST_AT_MOST_MS), seq: written_since };
         let older = self.checkpoints.map_or(hour_ago, |checkpoints| checkpoints.older);
@@ -169,31 +168,32 @@ impl TeamState {
         self.last = None;
     }
 
-    /// Since when what was written is published again, if a machine does not know more, in milliseconds since 1970.
+    /// Returns the default start time of that republication, in milliseconds since 1970.
     pub(crate) fn lost_since(unix_ms: i64) -> i64 {
         unix_ms.saturating_sub(LOST_AT_MOST_MS)
     }
 
-    /// At the beginning of a connection: the number of the next message of the stream. If the server lost the end of the stream,
-    /// it is smaller than it was.
+    /// Begins a connection. `next` is the number of the next message of the stream. If the server lost the end of the stream, it
+    /// is smaller than before.
     pub(crate) fn connected(&mut self, next: u64) {
         self.covered_at = self.covered_at.min(next);
     }
 
-    /// What the numbers of the messages in the stream begin with that [`Self::covers`] is about.
+    /// Returns the lowest number in the stream of the messages that [`Self::covers`] describes.
     pub(crate) fn covered_at(&self) -> u64 {
         self.covered_at
     }
 
-    /// Messages were removed from the stream. It still has every message behind `covered_from`, or what it had if that is `None`,
+    /// Messages were removed from the stream. It still has every message after `covered_from`, or all that it had if that is
+    /// `None`,
     /// at `covered_at` or a higher number.
     pub(crate) fn removed(&mut self, covered_from: Option<i64>, covered_at: u64) {
         self.covered_from = covered_from.unwrap_or(self.covered_from).max(self.began);
         self.covered_at = covered_at;
     }
 
-    /// What is behind a number has to be published again, because another machine lacks it or the server lost it. Gives
-    /// whether that is more than is being done.
+    /// Messages after a number must be republished, because another machine lacks them or the server lost them. Returns true if
+    /// that exceeds the current republication.
     pub(crate) fn again(&mut self, seq: i64) -> bool {
         let seq = seq.max(self.began);
         let is_more = self.again_from.is_none_or(|from| seq < from);
@@ -203,29 +203,30 @@ impl TeamState {
         is_more
     }
 
-    /// Another machine lacks what is behind a number. Gives whether something has to be published again for it.
+    /// Another machine lacks messages after a number. Returns true if something must be republished for it.
     pub(crate) fn wanted(&mut self, seq: i64) -> bool {
         seq.max(self.began) < self.covered_from && self.again(seq)
     }
 
-    /// Behind which number the stream is given every message of this machine, in order. `None` if that is every message since
+    /// Returns the number after which the stream is given every message of this machine, in order. `None` if that is every
+    /// message since
     /// it joined.
     pub(crate) fn covers(&self) -> Option<i64> {
         let from = self.again_from.map_or(self.covered_from, |again| again.min(self.covered_from));
         (from > self.began).then_some(from)
     }
 
-    /// Whether this is the stream in which this machine joined: whatever others published since then comes to it.
+    /// Returns true if this is the stream in which this machine joined: it receives everything that others published since then.
     pub(crate) fn is_first_stream(&self) -> bool {
         self.stream == self.joined_stream
     }
 
-    /// Where publishing begins, if the stream has what is before `published`.
+    /// Returns where publishing begins, if the stream has everything up to `published`.
     pub(crate) fn begin(&self, published: i64) -> i64 {
         self.again_from.unwrap_or(published).min(published).max(self.began)
     }
 
-    /// Everything was published again.
+    /// The republication is complete.
     pub(crate) fn is_complete(&mut self, unix_ms: i64) {
         if let Some(from) = self.again_from.take() {
             self.covered_from = self.covered_from.min(from);
@@ -276,7 +277,7 @@ mod tests {
         assert_eq!(state.begin(50), 45, "that is long in the stream");
     }
 
-    /// The server is back a day after its crash, and what it took last was written weeks before.
+    /// The server comes back a day after its crash, and the last message that it took was written weeks before.
     #[test]
     fn what_a_server_took_last_is_published_again_however_old_it_is() {
         let mut state = TeamState::joined("monday", 1, 10, 0);

@@ -1,5 +1,6 @@
-//! Which streams take what this machine publishes. A team has one. A leaf node with streams of its own can have a second one of the
-//! same name: both take everything while the leaf node is connected to its hub, and messages are lost when it is not.
+//! Finds the streams that store this machine's publications. A team has one. A leaf node with its own streams can have a second
+//! one with the same name: both store everything while the leaf node is connected to its hub, and messages are lost when it is
+//! not.
 
 use std::time::Duration;
 
@@ -15,13 +16,13 @@ use super::next::next;
 use super::payload::TeamPayload;
 use super::subject::{Audience, TeamSubject, stream_name};
 
-/// How long streams have to answer: the way there and back, also to a hub on another continent.
+/// Time limit for the streams' replies: the round trip, also to a hub on another continent.
 const ANSWER_WITHIN: Duration = Duration::from_secs(1);
 
-/// More streams are not named.
+/// The most streams in a report.
 const MOST: usize = 8;
 
-/// What a stream answers to a message that it took.
+/// A stream's acknowledgement.
 #[derive(Deserialize)]
 struct Taken {
     stream: String,
@@ -29,8 +30,8 @@ struct Taken {
     domain: String,
 }
 
-/// Publishes a message that machines ignore. Gives the `jetstream` domain of each stream of the team that took it, which is empty
-/// where none is set.
+/// Publishes a message that machines ignore. Returns the `jetstream` domain of each stream of the team that stored it; the domain
+/// is empty if none is configured.
 pub(crate) async fn domains_of_streams(
     client: &Client,
     setup: &TeamSetup,
@@ -39,7 +40,7 @@ pub(crate) async fn domains_of_streams(
     let mut answers = client.subscribe(inbox.clone()).await?;
     let subject = TeamSubject { machine: &setup.machine, scope: "link", audience: Audience::Want };
     let hello = TeamPayload::Hello { sent_ms: IdSource::now().unix_ms };
-    // As every message of Ringer, it is known by its id: a machine that joins next begins to read behind it.
+    // It has an id like every message of Ringer, because a machine that joins next may start reading after it.
     let headers = HeaderMap::from_iter([(NATS_MESSAGE_ID, inbox.as_str().into())]);
     let subject = subject.text(&setup.team);
     client.publish_with_reply_and_headers(subject, inbox, headers, hello.encode().into()).await?;
@@ -49,17 +50,17 @@ pub(crate) async fn domains_of_streams(
         if answer.status == Some(StatusCode::NO_RESPONDERS) {
             break;
         }
-        // A stream of another name is one that the server's operator has for something else.
+        // A stream with another name is one that the server's operator uses for something else.
         let taken = serde_json::from_slice::<Taken>(&answer.payload).ok();
         let taken = taken.filter(|taken| taken.stream == name && domains.len() < MOST);
         domains.extend(taken.map(|taken| in_words(&taken.domain)));
     }
-    // Answers come in any order.
+    // The replies arrive in any order.
     domains.sort();
     Ok(domains)
 }
 
-/// Why there must not be these streams. `None` if there is one.
+/// Returns the reason if these streams must not exist. `None` if there is exactly one.
 pub(crate) fn why_not(setup: &TeamSetup, domains: &[String]) -> Option<String> {
     let name = stream_name(&setup.team);
     let named: Vec<&str> = domains.iter().map(String::as_str).filter(|domain| !domain.is_empty()).collect();
@@ -75,7 +76,8 @@ pub(crate) fn why_not(setup: &TeamSetup, domains: &[String]) -> Option<String> {
     })
 }
 
-/// Why this machine must not make the stream of the team on its server, if streams in these domains take its messages already.
+/// Returns the reason why this machine must not create the team's stream on its server: streams in these domains already store
+/// its messages.
 pub(crate) fn why_not_made(setup: &TeamSetup, domains: &[String]) -> Option<String> {
     let name = stream_name(&setup.team);
     let what = format!(
@@ -88,7 +90,7 @@ pub(crate) fn why_not_made(setup: &TeamSetup, domains: &[String]) -> Option<Stri
     })
 }
 
-/// A domain, as people read it.
+/// Sanitises a domain for people.
 fn in_words(domain: &str) -> String {
     domain.chars().filter(|character| !character.is_control()).take(40).collect()
 }

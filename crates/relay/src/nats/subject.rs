@@ -1,36 +1,36 @@
 //! The subjects of a team: `ringer.TEAM.MACHINE.SCOPE.RECIPIENT`.
 //!
-//! The server lets a machine publish only below its own name, so the machine of a subject is the one that published it.
+//! The server lets a machine publish only below its own name, so the machine in a subject is the publisher.
 //!
-//! Also the other names that the server sees: of the stream, of consumers, and the `Nats-Msg-Id` of messages.
+//! Also defines the other names on the server: the stream, the consumers, and the `Nats-Msg-Id` of messages.
 
 use ringer_platform::hex;
 use sha2::{Digest, Sha256};
 
 use crate::machine::MachineId;
 
-/// The first word of all of them.
+/// The first word of all subjects.
 const FIRST: &str = "ringer";
-/// The last word of what is for all, of a mark, and of what machines say to each other.
+/// The last word of marks, and of requests between machines.
 const MARK: &str = "mark";
 const WANT: &str = "want";
-/// How the last word begins if it names the one machine that the message is for.
+/// The prefix of the last word if it names the only recipient machine.
 const TO: &str = "to-";
 
-/// Whom a message of a subject is for.
+/// The recipients of a subject.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Audience<'a> {
-    /// All machines of the team. The word says who of them reads it.
+    /// All machines of the team. The word says who reads it there.
     All(&'a str),
-    /// An agent of one machine.
+    /// One machine, for an agent there.
     Machine(&'a str),
-    /// A mark, for all.
+    /// A mark, for all machines.
     Mark,
-    /// What the publisher asks of the other machines.
+    /// A request to the other machines.
     Want,
 }
 
-/// A subject, in parts.
+/// A parsed subject.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TeamSubject<'a> {
     pub(crate) machine: &'a str,
@@ -39,7 +39,7 @@ pub(crate) struct TeamSubject<'a> {
 }
 
 impl<'a> TeamSubject<'a> {
-    /// The subject as the server has it.
+    /// Formats the subject for the server.
     pub(crate) fn text(&self, team: &str) -> String {
         let Self { machine, scope, audience } = self;
         let last = match audience {
@@ -51,7 +51,7 @@ impl<'a> TeamSubject<'a> {
         format!("{FIRST}.{team}.{machine}.{scope}.{last}")
     }
 
-    /// Reads one. `None` if it is none of this team.
+    /// Parses a subject. Returns `None` if it does not belong to this team.
     pub(crate) fn parse(text: &'a str, team: &str) -> Option<Self> {
         let mut words = text.split('.');
         let mut next = || words.next().filter(|word| is_word(word));
@@ -68,70 +68,68 @@ impl<'a> TeamSubject<'a> {
     }
 }
 
-/// All subjects of a team.
+/// Matches all subjects of a team.
 pub(crate) fn all_of(team: &str) -> String {
     format!("{FIRST}.{team}.>")
 }
 
-/// All subjects of a machine of a team.
+/// Matches all subjects of a machine of a team.
 pub(crate) fn all_of_machine(team: &str, machine: &str) -> String {
     format!("{FIRST}.{team}.{machine}.>")
 }
 
-/// The stream of a team.
 pub(crate) fn stream_name(team: &str) -> String {
     format!("{FIRST}-{team}")
 }
 
-/// The consumer of a machine.
 pub(crate) fn consumer_name(machine: &str) -> String {
     format!("{FIRST}-{machine}")
 }
 
-/// Where a machine gets the answers of all others to what its agents ask. The last word is the machine that gives one.
+/// The subject on which a machine receives answers to its agents. The last word is the answering machine.
 pub(crate) fn answers_for(team: &str, machine: &str) -> String {
     format!("{FIRST}-answers.{team}.{machine}.*")
 }
 
-/// Where one machine answers what agents of another one ask. The server lets a machine publish only as itself.
+/// The subject on which one machine answers agents of another. The server lets a machine publish only as itself.
 pub(crate) fn answers_from(team: &str, to: &str, machine: &str) -> String {
     format!("{FIRST}-answers.{team}.{to}.{machine}")
 }
 
-/// How the subjects begin under which the machines of a team tell of their agents, beside its stream.
+/// The prefix of the subjects for lists of agents, which are outside the stream.
 pub(crate) const AGENTS: &str = "ringer-agents.";
 
-/// Where the machines of a team tell of their agents.
+/// Matches the lists of agents of all machines in a team.
 pub(crate) fn agents_of_team(team: &str) -> String {
     format!("{AGENTS}{team}.*")
 }
 
-/// Where one machine does. The server lets a machine publish only as itself.
+/// The subject for one machine's list. The server lets a machine publish only as itself.
 pub(crate) fn agents_from(team: &str, machine: &str) -> String {
     format!("{AGENTS}{team}.{machine}")
 }
 
-/// The machine that tells of its agents under a subject. `None` if it is none of this team.
+/// Returns the machine that publishes its agents under a subject. `None` if the subject does not belong to this team.
 pub(crate) fn machine_of_agents<'a>(subject: &'a str, team: &str) -> Option<&'a str> {
     let machine = subject.strip_prefix(AGENTS)?.strip_prefix(team)?.strip_prefix('.')?;
     is_word(machine).then_some(machine)
 }
 
-/// A word of a subject as Ringer makes them. The machine of one becomes a part of names here.
+/// Returns true for a valid word of a subject. A machine's word becomes part of names here.
 fn is_word(word: &str) -> bool {
     let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
     let begins_well = word.bytes().next().is_some_and(|byte| byte.is_ascii_alphanumeric());
     begins_well && word.len() <= 128 && word.bytes().all(is_allowed)
 }
 
-/// The `Nats-Msg-Id` of a message that is published in a run. The server takes another message of the same one for a duplicate,
-/// whichever machine publishes it, and also if the first one was lost or removed. So each run has other ids, and no machine can
-/// know those of another one before it has published.
+/// Returns the `Nats-Msg-Id` of a message that is published in a run. The server takes another message with the same id for a
+/// duplicate, whichever machine publishes it, and even if the first one was lost or removed. So each run has new ids, and no
+/// machine can predict those of another one.
 pub(crate) fn nats_message_id(machine: &MachineId, run: i64, message: &str) -> String {
     format!("{message}.{}", digest(&[machine.as_str(), &run.to_string(), message]))
 }
 
-/// What tells one machine from another of the same name. It does not say the machine's id.
+/// Returns a word that distinguishes machines with the same name. It does not reveal the machine's id.
 pub(crate) fn machine_mark(machine: &MachineId) -> String {
     digest(&[machine.as_str(), "consumer"])
 }

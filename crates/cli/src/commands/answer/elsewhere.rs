@@ -1,4 +1,4 @@
-//! Answers to what agents of other machines ask. They are given there, by the same command.
+//! Answers prompts of agents on other machines, by running the same command there.
 
 use std::io::IsTerminal;
 use std::time::Duration;
@@ -18,22 +18,22 @@ use crate::failure::{Exit, Failure, Outcome};
 use crate::output::{eprint_line, print_line};
 use crate::{context, guard};
 
-/// Why some prompts cannot be answered with a command.
+/// Reasons why a prompt cannot be answered with a command.
 pub(super) const NOT_TOLD: &str = "its client does not tell what it asks";
 pub(super) const DIALOG_ONLY: &str = "its client takes answers only in its own terminal";
 pub(super) const OVER: &str = "it is over";
 
-/// How long the other machine may take: a connection of ssh, and the 2 s that an agent has to take the answer.
+/// Time limit for the other machine: an SSH connection, and the 2 s that an agent has to take the answer.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(30);
 
-/// A notification of another machine.
+/// A notification from another machine.
 pub(super) struct Elsewhere {
     machine: String,
     message: MessageId,
 }
 
 impl Elsewhere {
-    /// The notification, if it came from another machine.
+    /// Returns `None` if the record is missing, or if it came from this machine.
     pub(super) fn of(record: Option<&Record>, journal: &mut Journal) -> Result<Option<Self>, Failure> {
         let Some(record) = record else { return Ok(None) };
         Self::of_message(&record.id, journal)
@@ -44,8 +44,8 @@ impl Elsewhere {
         Ok(machine.map(|machine| Self { machine, message: message.clone() }))
     }
 
-    /// Gives the words of an answer there, and prints what comes of it. Without words it shows what is asked, and asks the
-    /// person if there is a terminal.
+    /// Passes an answer to the other machine, and prints the outcome. Without words it shows the prompt, and asks the person if
+    /// there is a terminal.
     pub(super) fn answer(&self, words: &[String], as_json: bool, journal: &mut Journal) -> Outcome {
         let answered = self.ask(journal, words, as_json && words.is_empty())?;
         print(&answered)?;
@@ -63,18 +63,18 @@ impl Elsewhere {
         print(&self.give(&words, journal)?)
     }
 
-    /// A question is closed without an answer on its own machine alone.
+    /// A question can be closed without an answer only on its own machine.
     pub(super) fn cannot_close(&self) -> Failure {
         let what = format!("a question of {} can be closed only there", self.machine);
         Failure::usage(what).hint("to answer it from here: ringer answer ID TEXT")
     }
 
-    /// Gives the words of an answer there.
+    /// Passes an answer to the other machine.
     pub(super) fn give(&self, words: &[String], journal: &mut Journal) -> Result<Answered, Failure> {
         self.ask(journal, words, false)
     }
 
-    /// All that is asked, and why it cannot be answered from here, if so.
+    /// Returns the whole prompt, and the reason if it cannot be answered from here.
     pub(super) fn details(
         &self,
         journal: &mut Journal,
@@ -87,7 +87,7 @@ impl Elsewhere {
         })
     }
 
-    /// Asks the other machine, unless an agent runs this command: with the words of an answer, or to show what is asked.
+    /// Runs `ringer answer` on the other machine, with an answer or to show the prompt. Refused if an agent runs this command.
     fn ask(&self, journal: &mut Journal, words: &[String], as_json: bool) -> Result<Answered, Failure> {
         let what = format!("answer what an agent on {} asks", self.machine);
         guard::only_a_person(journal, &ringer_core::Scope::global(), &what)?;
@@ -112,7 +112,6 @@ impl Elsewhere {
         )
     }
 
-    /// What became of an answer.
     fn answered(&self, answered: Result<Answered, Error>) -> Result<Answered, Failure> {
         let answered = answered.map_err(|error| {
             let what = format!("{} cannot be asked: {}", self.machine, sanitise_line(&error.to_string()));
@@ -131,7 +130,7 @@ impl Elsewhere {
             let what = format!("{machine} is no machine that this one connects to");
             return Err(Failure::new(Exit::Unavailable, what).hint("answer it there, or: ringer relay add"));
         };
-        // In a team, the machine where the agent runs decides.
+        // In a team, the machine on which the agent runs decides.
         if link.may_answer || link.nats.is_some() {
             return Ok(link);
         }
@@ -141,7 +140,7 @@ impl Elsewhere {
     }
 }
 
-/// Gives the answer of a popup, which only the person can press, for the hub.
+/// Passes on the answer from a popup, which only the person can press. Called for the hub.
 pub(crate) fn answer_of_popup(journal: &mut Journal, message: &MessageId, words: &str) -> Outcome {
     let Some(elsewhere) = Elsewhere::of_message(message, journal)? else {
         return Err(Failure::new(Exit::Data, OVER));
@@ -150,7 +149,7 @@ pub(crate) fn answer_of_popup(journal: &mut Journal, message: &MessageId, words:
     elsewhere.connect(journal, &words, false).map(drop)
 }
 
-/// What `ringer answer --json` prints on the other machine.
+/// The output of `ringer answer --json` on the other machine.
 #[derive(serde::Deserialize)]
 struct Shown {
     open: bool,
@@ -158,7 +157,7 @@ struct Shown {
     content: Value,
 }
 
-/// A question of `ringer ask` in it.
+/// A question of `ringer ask` in that output.
 #[derive(serde::Deserialize)]
 struct ShownQuestion {
     question: String,
@@ -166,7 +165,7 @@ struct ShownQuestion {
 }
 
 impl Shown {
-    /// What is asked, and why it cannot be answered from here. `None` if this version does not know it.
+    /// Returns the prompt, and the reason if it cannot be answered from here. `None` if this version does not know its kind.
     fn details(self) -> Option<(PromptContent, Option<&'static str>)> {
         let over = (!self.open).then_some(OVER);
         match self.kind.as_str() {
@@ -189,7 +188,7 @@ fn print(answered: &Answered) -> Outcome {
     if answered.text.is_empty() { Ok(()) } else { print_line(&answered.text) }
 }
 
-/// The failure of `ringer answer` there, with the same exit code.
+/// Converts the failure of `ringer answer` on the other machine, with the same exit code.
 fn failure(exit: u8, machine: &str, answered: &Answered) -> Failure {
     let known = [Exit::Usage, Exit::Data, Exit::Unavailable, Exit::TryAgain, Exit::NoPermission];
     let exit = known.into_iter().find(|known| *known as u8 == exit).unwrap_or(Exit::Unavailable);

@@ -1,4 +1,4 @@
-//! What a person means to answer.
+//! Finds the question or dialog that a person wants to answer.
 
 use ringer_core::attention::Record;
 use ringer_core::message::{MessageId, Named, QuestionId};
@@ -9,18 +9,17 @@ use ringer_term::sanitise_line;
 use crate::failure::{Exit, Failure};
 use crate::notifications::Notifications;
 
-/// What is to be answered.
 #[derive(Debug)]
 pub(super) enum Target {
     /// A question of `ringer ask`.
     Question(Question),
-    /// A dialog of an agent's client.
+    /// A dialog of the agent's client.
     Prompt(StoredPrompt),
-    /// A notification of which nothing else is known.
+    /// A notification without a known question or dialog.
     Notification,
 }
 
-/// What is to be answered, with the notification that tells of it.
+/// The target, with its notification.
 #[derive(Debug)]
 pub(super) struct Found {
     pub(super) target: Target,
@@ -29,7 +28,7 @@ pub(super) struct Found {
 }
 
 impl Found {
-    /// What a text names; without one, the only thing that is open.
+    /// Finds the target that `text` names, or the only open one if there is no text.
     pub(super) fn read(text: Option<&str>, journal: &mut Journal) -> Result<Self, Failure> {
         if let Some(text) = text
             && let Ok(id) = QuestionId::parse(text)
@@ -74,7 +73,7 @@ impl Found {
         Ok(Self { target, record, short_id })
     }
 
-    /// What names it on a command line.
+    /// Returns the id of the target for a command line.
     pub(super) fn id(&self) -> String {
         let own = || match &self.target {
             Target::Question(question) => question.id.to_string(),
@@ -83,7 +82,7 @@ impl Found {
         self.short_id.clone().unwrap_or_else(own)
     }
 
-    /// Whether it can still be answered.
+    /// Returns true if it can still be answered.
     pub(super) fn is_open(&self) -> bool {
         match &self.target {
             Target::Question(question) => question.answered_ms.is_none(),
@@ -93,7 +92,7 @@ impl Found {
     }
 }
 
-/// Whether a notification tells of a dialog of a client: a question there is none of `ringer ask`.
+/// Returns true if a notification belongs to a dialog of a client, and to no question of `ringer ask`.
 fn is_in_dialog(record: Option<&Record>) -> bool {
     record.is_some_and(Record::is_of_session)
 }
@@ -116,9 +115,9 @@ fn only_one(open: &[MessageId], notifications: &Notifications) -> Result<Message
     }
 }
 
-/// What a text names: among what is open, else among all notifications.
+/// Resolves an id among the open notifications, else among all.
 fn named(text: &str, open: &[MessageId], notifications: &Notifications) -> Result<MessageId, Failure> {
-    // A question of another machine is in no table here.
+    // Questions of other machines are not in this journal's tables.
     if let Some(record) = QuestionId::parse(text).ok().and_then(|id| notifications.asking(&id)) {
         return Ok(record.id.clone());
     }

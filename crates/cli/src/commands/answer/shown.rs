@@ -1,4 +1,4 @@
-//! All that is asked, as it is shown before it is answered. Nothing of it is hidden: what a terminal would not show is escaped.
+//! Shows a prompt before it is answered. Nothing is hidden: what a terminal would not show is escaped.
 
 use std::fmt::Write;
 
@@ -11,7 +11,6 @@ use serde_json::{Value, json};
 use super::found::{Found, Target};
 use crate::places::Places;
 
-/// The text for people.
 pub(super) fn text(found: &Found) -> String {
     let id = found.id();
     let mut text = heading(found);
@@ -94,7 +93,7 @@ fn push_block(text: &mut String, block: &str, whole: bool) {
     }
 }
 
-/// The commands that answer it, and what they do.
+/// The commands that apply to it, with their effects.
 fn commands(found: &Found) -> Vec<(&'static str, &'static str)> {
     let jump = ("jump ID", "go there");
     if !found.is_open() {
@@ -129,7 +128,7 @@ fn commands(found: &Found) -> Vec<(&'static str, &'static str)> {
     }
 }
 
-/// What a person at a terminal is asked, below the text.
+/// The question at the terminal, below the text.
 pub(super) fn question_to_person(found: &Found) -> String {
     let words = match &found.target {
         Target::Prompt(prompt) => match &prompt.prompt.content {
@@ -144,7 +143,7 @@ pub(super) fn question_to_person(found: &Found) -> String {
     format!("{words} (Enter: leave it open): ")
 }
 
-/// All of it for programs.
+/// Returns the whole prompt as JSON.
 pub(super) fn view(found: &Found) -> Value {
     let record = found.record.as_ref();
     let (kind, content) = match &found.target {

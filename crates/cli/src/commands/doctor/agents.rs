@@ -1,4 +1,4 @@
-//! How agents are connected.
+//! Checks how agents are connected.
 
 use ringer_agents::sessions::running_sessions;
 use ringer_agents::setup::{
@@ -13,7 +13,7 @@ use super::row::Row;
 use crate::client_setup::{TAKEN, entries, entries_in_short, setup_paths, user_plan};
 use crate::context;
 
-/// One row for each agent that is installed: whether its hooks call us, and the `ringer setup` that makes them.
+/// One row for each installed agent: whether its hooks call Ringer, and otherwise the `ringer setup` that fixes it.
 pub(super) fn rows() -> Vec<Row> {
     let Ok(places) = setup_paths(false) else { return Vec::new() };
     let found = find(&std::env::var_os("PATH").unwrap_or_default(), &places);
@@ -28,7 +28,7 @@ pub(super) fn rows() -> Vec<Row> {
     rows
 }
 
-/// A row for the MCP server in an agent's settings, if it was registered there.
+/// A row for the MCP server in an agent's settings, if a setup registered it there.
 fn mcp_row(client: Client, places: &ClientPaths) -> Option<Row> {
     let is_there = has_mcp_server(client, places);
     let part = format!("{client} mcp");
@@ -39,13 +39,13 @@ fn mcp_row(client: Client, places: &ClientPaths) -> Option<Row> {
         }
         Ok(_) if is_there => Some(Row::warn(part, "the MCP server runs another ringer binary").fix(setup)),
         Ok(_) => None,
-        // The server was not set up there, or the row of the hooks tells of that file already.
+        // The server was never set up there, or the row of the hooks already reports that file.
         Err(_) if !was_registered(client, places) => None,
         Err(error) => Some(Row::broken(part, error.to_string()).fix(setup)),
     }
 }
 
-/// Whether a setup has written the file that has only MCP servers.
+/// Returns true if a setup has written the client's file that has only MCP servers.
 fn was_registered(client: Client, places: &ClientPaths) -> bool {
     let records = context::home().ok().and_then(|home| SetupRecords::load(home.path()).ok());
     let targets = places.targets(client, SetupScope::User).unwrap_or_default();
@@ -53,7 +53,7 @@ fn was_registered(client: Client, places: &ClientPaths) -> bool {
     records.is_some_and(|records| targets.any(|target| records.contains(&target.path)))
 }
 
-/// When each client last called, as far as the journal knows.
+/// Returns the time of each client's last call, from the journal.
 fn heard() -> Vec<(String, i64)> {
     let journal = context::home().ok().and_then(|home| Journal::open_to_read(&home).ok().flatten());
     journal.and_then(|mut journal| journal.clients_last_seen().ok()).unwrap_or_default()
@@ -70,14 +70,14 @@ fn row(client: Client, heard: Option<&(String, i64)>) -> Row {
         Ok(Look::Elsewhere) => {
             Row::warn(part, "hooks are missing, outdated, or call another ringer binary").fix(setup)
         }
-        // The user chose another setting; nothing is broken, and nothing is broken by that.
+        // The user chose another setting, so nothing is broken.
         Ok(Look::Taken(what)) => Row::warn(part, what).fix(TAKEN),
         Ok(Look::SetUp { what, obstacle: Some(Obstacle { kind, note }) }) => {
             let called = called.map(|called| format!("; {called}")).unwrap_or_default();
             let what = format!("{what}, but {}{called}", note.what);
             match kind {
                 ObstacleKind::Unread => Row::broken(part, what).fix(note.hint),
-                // The person wants it so, or Codex tells at least by its notify program when a turn ends.
+                // The person wants it so, or Codex at least runs its notify program when a turn ends.
                 _ => Row::warn(part, what).fix(note.hint),
             }
         }
@@ -102,7 +102,7 @@ fn untested(client: Client) -> &'static str {
     if client.is_tested() { "" } else { "; experimental (written from its docs, not tested)" }
 }
 
-/// How many sessions of a client run of which the journal knows nothing.
+/// Counts the running sessions of a client that the journal does not know.
 fn silent_sessions(client: Client) -> usize {
     let (Ok(paths), Ok(home)) = (setup_paths(false), context::home()) else { return 0 };
     let Ok(mut journal) = Journal::open_to_read(&home) else { return 0 };
@@ -113,13 +113,13 @@ fn silent_sessions(client: Client) -> usize {
     running_sessions(client, &paths).iter().filter(|session| !is_known(session)).count()
 }
 
-/// How an agent's settings are.
+/// The state of an agent's settings.
 enum Look {
     /// A setup would change something.
     Elsewhere,
-    /// It would change nothing; what is there, in words. The client may still not run it.
+    /// A setup would change nothing; `what` describes the entries. The client may still not run them.
     SetUp { what: String, obstacle: Option<Obstacle> },
-    /// The person has set something else, in these words.
+    /// The person has configured something else, described here.
     Taken(String),
 }
 
@@ -137,7 +137,7 @@ fn looked_at(client: Client) -> Result<Look, String> {
     let notes = plan.changes.iter().flat_map(|change| &change.notes);
     let notes: String = notes.map(|note| format!("; {}", note.what)).collect();
     let what = entries_in_short(&plan) + &notes;
-    // Of the repository in which doctor runs, because its settings count there.
+    // The obstacles for the repository in which doctor runs, because its settings apply there.
     let repository = context::repository().map(|repository| repository.worktree);
     let obstacle = obstacles(client, SetupScope::User, &places, repository.as_deref()).into_iter().next();
     Ok(Look::SetUp { what, obstacle })

@@ -1,4 +1,4 @@
-//! The channels: desktop, sound, command, webhooks.
+//! Checks the channels: desktop, sound, command, webhooks.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -15,7 +15,7 @@ use super::programs::find;
 use super::row::{Check, Row};
 use super::send;
 
-/// Looks at each, and with `send` sends something through it.
+/// Starts a check of each channel. With `send`, each check sends a test.
 pub(super) fn begin(config: &Config, send: bool, patience: Duration) -> Vec<Check> {
     let mut checks = Vec::new();
     let popup = config.notify.popup;
@@ -49,7 +49,7 @@ pub(super) fn desktop(popup: PopupMode, send: bool) -> Row {
     if !unused.is_empty() {
         return Row::ok(part, format!("not used: notify.popup = {unused:?}"));
     }
-    // With `auto` the terminal takes its place, so nothing is lost.
+    // With `auto` the terminal takes over, so nothing is lost.
     let bad = |what: String| {
         if popup == PopupMode::Auto {
             Row::warn(part, what + "; using the terminal instead")
@@ -64,7 +64,7 @@ pub(super) fn desktop(popup: PopupMode, send: bool) -> Row {
             return Row::warn(part, what).fix("ringer hub status");
         }
     };
-    // What is sent goes where the hub's popups go.
+    // The test goes to the same session bus as the hub's popups.
     let bus = hub.as_ref().map_or_else(hub::own_bus, |hub| hub.bus.clone());
     if send {
         return match send::desktop(bus) {
@@ -90,7 +90,7 @@ pub(super) fn desktop(popup: PopupMode, send: bool) -> Row {
     }
 }
 
-/// There is a server. It may keep popups back.
+/// A row for a notification server that exists. It may be paused.
 fn shown(who: &str, bus: Option<&str>) -> Row {
     if bus.is_some_and(send::desktop_is_paused) {
         return Row::warn("desktop", format!("{who}, but do not disturb is on, so they are not shown now"))
@@ -99,7 +99,7 @@ fn shown(who: &str, bus: Option<&str>) -> Row {
     Row::ok("desktop", format!("{who}; test with: ringer doctor --send"))
 }
 
-/// The server that would show the hub's popups, in words, or why there is none. Nothing is shown.
+/// Describes the server that would show the hub's popups, or returns the reason why there is none. Shows nothing.
 pub(super) fn desktop_server() -> Result<String, String> {
     let hub = HubView::ask().map_err(|error| error.to_string())?;
     if let Some(hub) = hub {
@@ -158,7 +158,7 @@ fn command(run: Option<PersonCommand>, send: bool) -> Row {
     }
 }
 
-/// The address is never told: those of Slack and Discord are passwords. Its host is.
+/// Shows the host only: the addresses of Slack and Discord are passwords.
 fn webhook(part: String, entry: &WebhookEntry, send: bool) -> Row {
     let webhook = setup::webhook(entry);
     let host = match WebhookRequest::build(webhook.kind, &webhook.url, &send::note()) {
@@ -184,7 +184,7 @@ fn webhook(part: String, entry: &WebhookEntry, send: bool) -> Row {
     }
 }
 
-/// Reports a file with a secret that cannot be used. Its content is not looked at.
+/// Reports a secret file that cannot be used. Does not read its content.
 fn secret(part: &str, file: &Path) -> Option<Row> {
     let why = owned::open_secret(file).err()?;
     let fix = match why.kind() {

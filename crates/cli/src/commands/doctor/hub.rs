@@ -1,4 +1,4 @@
-//! The hub, the journal, and what could not be delivered.
+//! Checks the hub, the journal, and undelivered notifications.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -18,10 +18,10 @@ use crate::output::count;
 use crate::repairs::{self, RepairView};
 use crate::{context, hub_client};
 
-/// The dead letters that are shown; older ones say the same.
+/// The most dead letters that are shown; older ones say the same.
 const MAX_LETTERS: usize = 5;
 
-/// Whether it runs, is reached, answers, and is of our version.
+/// Checks that the hub runs, answers, and has our version.
 pub(super) fn hub(home: &Home) -> Row {
     let part = "hub";
     let mut client = match HubClient::connect(home) {
@@ -35,7 +35,7 @@ pub(super) fn hub(home: &Home) -> Row {
     let status = match client.call("hub.status", &Value::Null) {
         Ok(status) => status,
         Err(error) => {
-            // One that does not answer does not handle a stop request either.
+            // A hub that does not answer does not handle a stop request either.
             let stuck = HubLock::owner(home).filter(|_| matches!(error, HubClientError::Late { .. }));
             let fix =
                 stuck.map_or_else(|| "ringer hub stop".to_owned(), |hub| format!("kill -9 {}", hub.pid));
@@ -50,7 +50,7 @@ pub(super) fn hub(home: &Home) -> Row {
     Row::ok(part, format!("running, version {version}"))
 }
 
-/// What the hub says is wrong with hooks. The settings and what is trusted of them have rows of their own.
+/// The hub's problems with hooks. The settings and their trust have rows of their own.
 pub(super) fn failing_hooks(home: &Home) -> Vec<Row> {
     let problems = hub_client::problems(home).into_iter();
     let failing = problems.filter(|problem| problem.key.starts_with("hook-failed-"));
@@ -75,7 +75,7 @@ fn no_hub(home: &Home) -> Row {
     }
 }
 
-/// Whether it can be opened and read, and who listens; then what is in its list of dead letters.
+/// Checks that the journal can be opened and read, and lists the listeners; then the dead letters.
 pub(super) fn journal(home: &Home) -> Vec<Row> {
     let part = "journal";
     let opened = Journal::open_to_read(home).and_then(|journal| {
@@ -115,7 +115,7 @@ pub(super) fn journal(home: &Home) -> Vec<Row> {
     rows
 }
 
-/// What an agent's sandbox needs, and whether it is there.
+/// Checks what an agent's sandbox needs.
 fn drop_box(home: &Home) -> Row {
     let part = "drop box";
     let places = DropBox::of(home);
@@ -140,7 +140,7 @@ fn drop_box(home: &Home) -> Row {
     }
 }
 
-/// All that a process in a sandbox can do, and needs.
+/// Checks the drop box from inside a sandbox, where it is the only directory of Ringer that must be writable.
 fn from_sandbox(drop_box: &DropBox) -> Row {
     let part = "drop box";
     let directory = drop_box.directory();
@@ -156,9 +156,9 @@ fn from_sandbox(drop_box: &DropBox) -> Row {
     }
 }
 
-/// What was damaged and repaired, while its damaged copy is there.
+/// Reports repaired damage until its damaged copy is deleted, or the repaired rows are pruned.
 fn repaired(home: &Home, journal: &mut Journal) -> Vec<Row> {
-    // A file that cannot be opened is the business of the other rows.
+    // Other rows report a file that cannot be opened.
     let mut hub_store = HubStore::open_to_read(home).ok().flatten();
     let repairs = repairs::of(Some(journal), hub_store.as_mut(), &Clock::local()).unwrap_or_default();
     let row = |repair: RepairView| {
@@ -171,7 +171,7 @@ fn repaired(home: &Home, journal: &mut Journal) -> Vec<Row> {
     repairs.into_iter().map(row).collect()
 }
 
-/// Events of hooks that are not in the journal, if there are any.
+/// Reports hook events that are not in the journal yet.
 fn spool(home: &Home, journal: &mut Journal) -> Option<Row> {
     let settled = journal.settle_spool();
     let status = SpoolStatus::of(home, IdSource::now().unix_ms);
@@ -191,7 +191,7 @@ fn listeners(names: &[&str]) -> String {
     if names.is_empty() { "no listeners".to_owned() } else { format!("listeners: {}", names.join(", ")) }
 }
 
-/// There is none, which is fine as long as one can be made.
+/// There is no home yet, which is fine if one can be created.
 fn not_yet(home: &Home) -> Row {
     let existing = home.path().ancestors().find(|path| path.exists()).unwrap_or(Path::new("/"));
     match try_writing(existing) {
@@ -205,12 +205,12 @@ fn not_yet(home: &Home) -> Row {
     }
 }
 
-/// Writes as much as a message takes, and takes it away again. Permissions alone do not say that a disk has room, or that
-/// a sandbox allows it.
+/// Writes as much as a message takes, and deletes it. Permissions alone do not show that the disk has room, or that a sandbox
+/// allows the write.
 pub(super) fn try_writing(directory: &Path) -> io::Result<()> {
-    // A message of 64 KiB, the largest, and what the database writes around it.
+    // The largest message has 64 KiB; the database writes as much again around it.
     const MESSAGE: usize = 128 * 1024;
-    // Two parts may try the same directory at once.
+    // Two checks may try the same directory at the same time.
     static TRIES: AtomicU32 = AtomicU32::new(0);
     let (process, number) = (std::process::id(), TRIES.fetch_add(1, Ordering::Relaxed));
     let path = directory.join(format!(".ringer-doctor-{process}-{number}"));
@@ -261,9 +261,8 @@ fn dead_letters(home: &Home) -> Vec<Row> {
     rows
 }
 
-/// What the hub answered.
+/// The hub's answer about its environment.
 pub(super) struct HubView {
-    /// The session bus that it uses.
     pub(super) bus: Option<String>,
     /// The program that shows its popups, or why there is none.
     pub(super) server: Result<String, String>,

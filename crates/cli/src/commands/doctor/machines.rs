@@ -1,4 +1,4 @@
-//! Links to other machines.
+//! Checks the links to other machines.
 
 use std::time::{Duration, Instant};
 
@@ -10,10 +10,10 @@ use ringer_relay::{LinkState, OneQuestion, Purpose, TeamSetup, join_team, round_
 use super::row::Row;
 use crate::commands::relay::{set_machines, state_text};
 
-/// How long the other machine may take to answer: a slow connection of ssh.
+/// Time limit for the other machine's answer: a slow SSH connection.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(12);
 
-/// How a link is. With `send`, the machine is asked over a connection of its own, and a message goes through the link.
+/// The state of a link. With `send`, doctor also connects to the machine itself, and sends a message through the link.
 pub(super) fn rows(home: &Home, relay: &RelayEntry, send: bool) -> Vec<Row> {
     let kind = if relay.nats.is_some() { "team" } else { "machine" };
     let part = format!("{kind} {}", relay.machine());
@@ -48,7 +48,7 @@ pub(super) fn rows(home: &Home, relay: &RelayEntry, send: bool) -> Vec<Row> {
     }]
 }
 
-/// Connects to the machine, beside the link.
+/// Connects to the machine without using the link.
 fn connect(home: &Home, relay: &RelayEntry) -> Result<(), String> {
     let mut journal = Journal::open(home).map_err(|error| error.to_string())?;
     let program = env!("CARGO_PKG_VERSION");

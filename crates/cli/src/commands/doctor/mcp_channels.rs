@@ -1,4 +1,4 @@
-//! MCP servers that push messages to agents.
+//! Checks the MCP servers that push messages to agents.
 
 use ringer_config::Config;
 use ringer_journal::Home;
@@ -8,10 +8,9 @@ use super::programs::find;
 use super::row::Row;
 use crate::commands::mcp_channels::{set_channels, state_text};
 
-/// The gate that is closed unless the person opens it.
+/// The gate that stays closed until the person opens it.
 const SWITCH: u8 = 2;
 
-/// A row for each.
 pub(super) fn rows(home: &Home, config: &Config) -> Vec<Row> {
     let (set, _) = set_channels(home, config);
     let row = |(channel, command): (_, &Vec<String>)| {

@@ -1,4 +1,4 @@
-//! Panes: whether their server and their keeper run, of which version they are, and what waits to come back.
+//! Checks the panes: their server and their keeper, the versions, and the saved panes that can be restored.
 
 use std::io;
 use std::path::Path;
@@ -15,7 +15,7 @@ use crate::output::count;
 const PART: &str = "panes";
 
 pub(super) fn rows(home: &Home) -> Vec<Row> {
-    // It only looks: where there never were panes, nothing is made.
+    // Only reads: creates nothing if there never were panes.
     if !Places::has_session(home) {
         return vec![Row::unused(PART, "none were opened yet (ringer open)")];
     }
@@ -32,7 +32,6 @@ pub(super) fn rows(home: &Home) -> Vec<Row> {
     std::iter::once(row).chain(sockets.parent().and_then(unwritable)).collect()
 }
 
-/// What runs, and what is to be done.
 fn state(
     found: Result<RunningServer, ClientError>,
     has_keeper: bool,
@@ -84,7 +83,7 @@ fn state(
     }
 }
 
-/// A row if the directory of the sockets cannot be written: the screens are saved there, too.
+/// Returns a row if the socket directory cannot be written: screens are saved there, too.
 fn unwritable(directory: &Path) -> Option<Row> {
     let error = try_writing(directory).err()?;
     let what = format!("{} cannot be written, so screens are not saved: {error}", directory.display());

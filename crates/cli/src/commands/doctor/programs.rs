@@ -1,4 +1,4 @@
-//! The programs that the settings name: hooks and watches.
+//! Checks the programs that the settings name: hooks and watches.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -11,7 +11,7 @@ use super::row::{Check, Row, Verdict};
 use super::send;
 use super::settings::Named;
 
-/// Looks at each, and with `send` asks each hook that may run about a sample.
+/// Starts a check of each program. With `send`, hooks that may run get a sample.
 pub(super) fn begin(programs: Vec<Named>, send: bool, patience: Duration) -> Vec<Check> {
     let begin = |named| match named {
         Named::Hook { entry, trusted } => {
@@ -54,7 +54,7 @@ fn look(part: String, command: &[String], trusted: bool, directory: &Path) -> Ro
     }
 }
 
-/// The program of a command, where it would be found. In words if it would not.
+/// Finds the program of a command. Returns the reason in words if there is none.
 pub(super) fn find(command: &[String]) -> Result<PathBuf, String> {
     let name = command.first().map_or("", String::as_str);
     if name.contains('/') {

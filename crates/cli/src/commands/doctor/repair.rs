@@ -1,4 +1,4 @@
-//! `ringer doctor --repair`: repairs the files as a hub does that starts, where none can be started.
+//! `ringer doctor --repair`: repairs the files as a starting hub does, for when no hub can be started.
 
 use ringer_journal::{Home, HubLock, HubStore, Journal, Repair};
 
@@ -12,7 +12,7 @@ pub(super) fn run() -> Outcome {
     if !home.path().exists() {
         return print_line("There is no journal yet.");
     }
-    // A hub that runs has the files open, and repairs them when it starts again.
+    // A running hub has the files open, and repairs them when it starts again.
     let Some(_lock) = HubLock::acquire(&home)? else {
         let pid = HubLock::owner(&home).map(|hub| format!(" (pid {})", hub.pid)).unwrap_or_default();
         return Err(Failure::new(Exit::TryAgain, format!("the hub is running{pid}"))
@@ -25,7 +25,7 @@ pub(super) fn run() -> Outcome {
     repairs.iter().try_for_each(|line| print_line(line))
 }
 
-/// Repairs both files. Returns what was done, a line for each.
+/// Repairs both files. Returns a line for each repair.
 fn repairs(home: &Home) -> Result<Vec<String>, Failure> {
     let journal = Journal::open_repaired(home)?;
     let store = HubStore::open_existing(home);

@@ -1,4 +1,4 @@
-//! One line of the doctor's report, and its timeout.
+//! One line of the doctor's report, and the thread that produces it.
 
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
@@ -9,7 +9,6 @@ use serde::Serialize;
 
 use crate::failure::Failure;
 
-/// How a part is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Verdict {
@@ -33,21 +32,18 @@ impl Verdict {
     }
 }
 
-/// Columns of the names of parts; the longest that a new setup shows is `dead letters`.
+/// Width of the part names; the longest that a new setup shows is `dead letters`.
 const PART_WIDTH: usize = 12;
 
-/// What was found out about one part.
+/// The result for one part.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Row {
-    /// Which part.
     part: String,
-    /// How it is.
     pub(super) verdict: Verdict,
-    /// What was found.
     what: String,
-    /// A command one can type, or a sentence that leads to one.
+    /// A command to type, or a sentence that leads to one.
     fix: Option<String>,
-    /// It is not wanted, so a line of its own says nothing.
+    /// Not wanted; all such parts share one line.
     #[serde(skip)]
     pub(super) is_unused: bool,
 }
@@ -57,7 +53,7 @@ impl Row {
         Self { part: part.into(), verdict: Verdict::Ok, what: what.into(), fix: None, is_unused: false }
     }
 
-    /// A part that the person does not use. All of them share a line.
+    /// A part that the person does not use. All such parts share one line.
     pub(crate) fn unused(part: impl Into<String>, what: impl Into<String>) -> Self {
         Self { is_unused: true, ..Self::ok(part, what) }
     }
@@ -78,7 +74,7 @@ impl Row {
         Self { fix: Some(fix.into()), ..self }
     }
 
-    /// One safe line, and a second one with the fix: the texts may come from files, programs and servers.
+    /// Formats one safe line, and a second one with the fix: the texts may come from files, programs and servers.
     pub(super) fn lines(&self, unicode: bool) -> String {
         let sign = self.verdict.sign(unicode);
         let line = sanitise_line(&format!("{sign} {:<PART_WIDTH$}  {}", self.part, self.what));
@@ -87,7 +83,7 @@ impl Row {
     }
 }
 
-/// A part that is being looked at, on a thread of its own: on its own thread, so that a hang does not block other checks.
+/// A check that runs on its own thread, so that a hang does not block the other checks.
 pub(super) struct Check {
     part: String,
     rows: Receiver<Vec<Row>>,
@@ -96,7 +92,6 @@ pub(super) struct Check {
 }
 
 impl Check {
-    /// Begins to look.
     pub(super) fn begin(
         part: impl Into<String>,
         patience: Duration,
@@ -110,7 +105,7 @@ impl Check {
         Self { part: part.into(), rows, until: Instant::now() + patience, patience }
     }
 
-    /// What was found, as soon as it is, or that it took too long.
+    /// Waits for the rows. Returns a row that says so if the check took too long.
     pub(super) fn rows(self) -> Vec<Row> {
         let left = self.until.saturating_duration_since(Instant::now());
         match self.rows.recv_timeout(left) {
@@ -125,7 +120,7 @@ impl Check {
     }
 }
 
-/// What a failure says, as a part of a line.
+/// Returns the first line of a failure, without `error:`.
 pub(crate) fn reason(failure: &Failure) -> String {
     let words = failure.to_string();
     let first = words.lines().next().unwrap_or_default();

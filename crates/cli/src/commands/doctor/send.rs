@@ -1,4 +1,4 @@
-//! Real tests: something is sent through a way, once, and waited for.
+//! Real tests: each sends something through a channel once, and waits for the result.
 
 use std::future::Future;
 use std::time::{Duration, Instant};
@@ -14,10 +14,9 @@ use serde_json::Value;
 
 use super::row::Row;
 
-/// How long one may take, whatever the settings give it.
+/// Timeout of a test, whatever the settings allow.
 pub(super) const SEND_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What is sent.
 pub(super) fn note() -> Note {
     Note {
         id: IdSource::now().message_id(),
@@ -31,7 +30,7 @@ pub(super) fn note() -> Note {
     }
 }
 
-/// Waits for it, on this thread.
+/// Runs a future on this thread.
 fn wait<T>(work: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
     match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime.block_on(work),
@@ -39,7 +38,7 @@ fn wait<T>(work: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
     }
 }
 
-/// Shows a popup. Gives what to say of it.
+/// Shows a popup. Returns a description.
 pub(super) fn desktop(bus: Option<String>) -> Result<String, Error> {
     wait(async {
         let (desktop, _events) = Desktop::new(bus, Vec::new(), SEND_TIMEOUT / 2);
@@ -48,36 +47,34 @@ pub(super) fn desktop(bus: Option<String>) -> Result<String, Error> {
     })
 }
 
-/// The program that would show a popup; shows none.
+/// Describes the program that would show a popup, without showing one.
 pub(super) fn describe_desktop(bus: &str) -> Result<String, Error> {
     wait(Desktop::describe(bus, SEND_TIMEOUT / 2))
 }
 
-/// Whether the program that shows popups keeps them back now.
+/// Returns true if the notification server is paused.
 pub(super) fn desktop_is_paused(bus: &str) -> bool {
     wait(async { Ok(Desktop::is_paused(bus, SEND_TIMEOUT / 2).await) }).unwrap_or(false)
 }
 
-/// Plays it.
 pub(super) fn sound(wanted: &ringer_config::SoundSetting) -> Result<(), Error> {
     wait(async {
         ringer_hub::delivery::setup::sound(wanted).play(&std::env::var_os("PATH").unwrap_or_default()).await
     })
 }
 
-/// Runs the person's command.
 pub(super) fn command(command: PersonCommand) -> Result<(), Error> {
     let command = PersonCommand { timeout: SEND_TIMEOUT, ..command };
     wait(async { command.run(&note()).await })
 }
 
-/// Makes one attempt at a webhook, whatever kinds it wants.
+/// Makes one attempt at a webhook, whatever kinds it is configured for.
 pub(super) fn webhook(webhook: Webhook) -> Result<(), Error> {
     let webhook = Webhook { timeout: SEND_TIMEOUT, ..webhook };
     wait(async { webhook.send(&note()).await })
 }
 
-/// Asks a hook about a sample, and tells what it would change.
+/// Runs a hook on a sample, and reports what it would change.
 pub(super) fn hook(part: String, entry: &HookEntry) -> Row {
     let program = HookProgram { timeout: entry.timeout.min(SEND_TIMEOUT), ..hook_program(entry) };
     let sample = sample(entry);
@@ -122,7 +119,7 @@ fn sample(entry: &HookEntry) -> HookInput {
     HookInput::new(text, context, agent)
 }
 
-/// What a hook changed, in words: `set title = "x", desktop = false`.
+/// Describes a hook's changes: `set title = "x", desktop = false`.
 fn changes(before: &HookInput, after: &HookInput, stops: bool) -> String {
     let value = |hook_input: &HookInput| serde_json::to_value(hook_input).unwrap_or_default();
     let (before, after) = (value(before), value(after));

@@ -1,4 +1,4 @@
-//! The settings: what is wrong with them, and which programs they name.
+//! Checks the settings, and collects the programs that they name.
 
 use std::path::Path;
 
@@ -17,14 +17,12 @@ pub(super) enum Named {
     Watch { entry: Watch, trusted: bool },
 }
 
-/// What was read.
 #[derive(Debug)]
 pub(super) struct Settings {
-    /// The person's own; the defaults where they are broken, as for a hub that starts now.
+    /// The person's own settings; the defaults if they are broken, as for a hub that starts now.
     pub(super) config: Config,
-    /// Hooks and watches: the person's, then those of the repository around us.
+    /// Hooks and watches: the person's, then those of the current repository.
     pub(super) programs: Vec<Named>,
-    /// What to tell of the files.
     pub(super) rows: Vec<Row>,
 }
 
@@ -80,7 +78,7 @@ fn fine(path: &Path) -> Row {
     Row::ok("config", format!("{}: {there}", path.display()))
 }
 
-/// Entries of `[keys]` and `[theme]` that are wrong. The rest of the file counts.
+/// Wrong entries of `[keys]` and `[theme]`. The rest of the file applies.
 fn left_out(errors: ConfigErrors) -> impl Iterator<Item = Row> {
     errors.0.into_iter().map(|error| {
         let fix = error.hint.clone().unwrap_or_else(|| "ringer config check".to_owned());
@@ -95,7 +93,7 @@ fn problems(errors: ConfigErrors) -> impl Iterator<Item = Row> {
     })
 }
 
-/// What was trusted; nothing, where the file cannot be read.
+/// Returns the trusted entries; none if the file cannot be read.
 fn trusted(home: Option<&Home>, rows: &mut Vec<Row>) -> Trusted {
     let Some(home) = home else { return Trusted::default() };
     Trusted::load(&trust_file(home)).unwrap_or_else(|error| {

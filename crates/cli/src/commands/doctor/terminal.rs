@@ -1,4 +1,4 @@
-//! The terminal here, and the multiplexer around us.
+//! Checks this terminal, and the multiplexer around it.
 
 use std::fs::OpenOptions;
 
@@ -15,7 +15,7 @@ use crate::origin::plain_surface;
 use crate::probe::detect_here;
 use crate::terminal::{apple_bell, random_id, terminal_name, write_to_terminal};
 
-/// Looks at both, and with `send` shows something in this terminal.
+/// Checks both. With `send`, shows something in this terminal.
 pub(super) fn rows(config: &Config, send: bool) -> Vec<Row> {
     let detection = detect_here();
     let choice = choose_method(config.preferred_channel, &detection, apple_bell(&detection));
@@ -38,7 +38,7 @@ fn terminal(detection: &Detection, choice: &MethodChoice) -> Row {
     match choice.method {
         Method::Disabled => Row::ok("terminal", format!("{name}, notifications off: {}", choice.reason)),
         Method::NoMethodAvailable => Row::warn("terminal", what).fix("set preferred_channel = \"auto\""),
-        // A bell says nothing of what happened; tmux's part in it has a row of its own.
+        // A bell does not say what happened. tmux has its own row for the bell.
         Method::TerminalBell if detection.multiplexers.is_empty() => Row::warn("terminal", what).fix(
             "if ringer term notify --channel kitty hello (or iterm2, ghostty) shows something, set \
              preferred_channel to that",
@@ -98,7 +98,7 @@ fn show(detection: &Detection, choice: &MethodChoice) -> Row {
 
 const PART: &str = "window";
 
-/// A row where this terminal has a window; none over SSH, in a pane of tmux or on a console.
+/// A row if this terminal has a window; none over SSH, in a pane of tmux or on a console.
 pub(super) fn window_rows() -> Vec<Row> {
     let surface = plain_surface().map(|(surface, _)| SurfaceId::new(&surface));
     let Some(report) = surface.as_ref().and_then(inspect) else { return Vec::new() };
@@ -109,7 +109,7 @@ pub(super) fn window_rows() -> Vec<Row> {
     };
     let why = report.why.map(|why| format!(": {why}")).unwrap_or_default();
     let what = format!("{}; {can}{why}", report.name);
-    // Without a fix it is as good as it can be there.
+    // Without a fix, this is the best that the terminal can do.
     vec![match report.fix {
         Some(fix) => Row::warn(PART, what).fix(fix),
         None => Row::ok(PART, what),

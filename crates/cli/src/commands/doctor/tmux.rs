@@ -1,4 +1,4 @@
-//! tmux: what Ringer set in each server, and whether that is still so.
+//! Checks Ringer's settings in each tmux server.
 
 use ringer_core::message::SurfaceId;
 use ringer_journal::Home;
@@ -14,7 +14,7 @@ use crate::tmux_setup::{ConfigChange, KEY, UNSET_TMUX, installed_servers, server
 const PART: &str = "tmux";
 const SETUP: &str = "ringer setup tmux";
 
-/// A row for the server around this process and for each that Ringer is set up in; none where there is none.
+/// One row for the server around this process, and for each server in which Ringer is set up.
 pub(super) fn rows(home: &Home) -> Vec<Row> {
     let around = server_around();
     let mut servers = installed_servers(home);
@@ -40,7 +40,7 @@ pub(super) fn rows(home: &Home) -> Vec<Row> {
             Err(error) if error.refusal().is_some() => {
                 rows.push(Row::warn(PART, format!("not used: {error}")).fix(UNSET_TMUX));
             }
-            // A server that is gone has a row as the multiplexer.
+            // The multiplexer's row already reports a server that has gone.
             Err(_) if place.is_empty() => {}
             Err(error) => rows.push(Row::warn(PART, format!("{error}{place}")).fix("tmux list-sessions")),
         }
@@ -107,7 +107,7 @@ fn server_rows(
     rows
 }
 
-/// The sockets of the servers of which a hub is the host now; `None` if no hub runs.
+/// The sockets of the servers that the hub is attached to as a host; `None` if no hub runs.
 fn attached_servers(home: &Home) -> Option<Vec<String>> {
     let surfaces = hub_client::call_running(home, "surface.list", &Value::Null).ok()?;
     let surfaces = surfaces.as_array()?.iter().filter(|surface| surface["host"] == "tmux");

@@ -20,13 +20,13 @@ use crate::failure::{Exit, Failure, Outcome};
 use crate::output::{print_line, short_path};
 use crate::{context, hub_client};
 
-/// How long the other machine may take to say hello, ssh's own connection included.
+/// Time limit for the other machine's greeting, including ssh's own connection.
 const GREETS_WITHIN: Duration = Duration::from_secs(30);
 
-/// What is read of the answer to [`FIND`]: a path, and what the start-up files of a shell print before it.
+/// The most that is read of the answer to [`FIND`]: a path, and the output of the shell's start-up files before it.
 const MAX_FOUND: usize = 16 * 1024;
 
-/// Finds `ringer` on the other machine: a non-interactive shell often has a short PATH.
+/// Finds `ringer` on the other machine, because a non-interactive shell often has a short PATH.
 const FIND: &str = "for ringer in ringer \"$HOME/.cargo/bin/ringer\" \"$HOME/.local/bin/ringer\" \
                     /usr/local/bin/ringer /opt/homebrew/bin/ringer; do \
                     if path=$(command -v \"$ringer\"); then printf 'ringer is %s\\n' \"$path\"; exit 0; fi; done; exit 127";
@@ -113,7 +113,7 @@ pub(super) fn run(arguments: &Args) -> Outcome {
     };
     let hello = greet(&home, &entry, Purpose::Answer)?;
     let mut journal = Journal::open(&home)?;
-    // It may be connected to this machine already, and then has a name.
+    // The machine may already be connected to this one, and then has a name.
     let known = journal.machine_name(hello.machine.as_str())?;
     // A person knows a machine by the name that they type for ssh.
     let host = entry.ssh.as_deref().and_then(|host| MachineName::parse(host.rsplit('@').next()?));
@@ -140,13 +140,13 @@ pub(super) fn run(arguments: &Args) -> Outcome {
     if !options.yes && !confirm_by_enter(&format!("Add {name} to {path}?"), "ringer relay add … --yes")? {
         return print_line("Nothing was changed.");
     }
-    // From here on the other machine keeps what it writes for this one.
+    // From here on the other machine keeps messages for this one.
     let hello = greet(&home, &entry, Purpose::Register)?;
     let given = GivenName::of_link(name.clone(), &entry.argv(), links);
     register_machine(&home, &mut journal, Some(&given), &hello).map_err(link_failure)?;
     file.add(&entry);
     file.write()?;
-    // A hub that runs reads it now; else one is started, which connects.
+    // A running hub reloads the file now; otherwise one is started, which connects.
     hub_client::start_in_background();
     print_line(&format!("Added. To see it: ringer relay status. To undo: ringer relay remove {name}"))
 }
@@ -164,9 +164,9 @@ fn may_answer(options: &Options, name: &MachineName) -> Result<bool, Failure> {
     confirm_by_enter(&question, "ringer relay add … --may-answer")
 }
 
-/// What the other machine says of itself.
+/// Asks the other machine for its greeting.
 fn greet(home: &Home, entry: &RelayEntry, purpose: Purpose) -> Result<Hello, Failure> {
-    // The home has to be there for this machine's id.
+    // The home must exist, because it holds this machine's id.
     Journal::open(home)?;
     let program = env!("CARGO_PKG_VERSION");
     let question = OneQuestion::begin(home, &entry.argv(), program, purpose, GREETS_WITHIN);
@@ -182,7 +182,7 @@ fn greet(home: &Home, entry: &RelayEntry, purpose: Purpose) -> Result<Hello, Fai
     Ok(question.hello().clone())
 }
 
-/// Where `ringer` is on a host. `None` if its shell finds it by itself.
+/// Finds the path of `ringer` on a host. Returns `None` if its shell finds it without a path.
 fn find_program(host: &str) -> Result<Option<String>, Failure> {
     let script = format!("sh -c {}", shell_word(FIND));
     let mut ssh = Command::new("ssh");
@@ -207,7 +207,6 @@ fn find_program(host: &str) -> Result<Option<String>, Failure> {
     }
 }
 
-/// `ringer relay remove`.
 pub(super) fn remove(name: &str, yes: bool) -> Outcome {
     let home = context::home()?;
     only_a_person(&home)?;
@@ -230,7 +229,8 @@ pub(super) fn remove(name: &str, yes: bool) -> Outcome {
         }
     });
     file.write()?;
-    // A hub that runs disconnects now, before the machine is forgotten: a new connection would make it known again. One that
+    // A running hub disconnects now, before the machine is forgotten, because a new connection would register it again. A hub
+    // that
     // does not answer reads the file later.
     let _ = hub_client::call_running(&home, "hub.reload", &Value::Null);
     if let Some(team) = TeamSetup::of(&home, &entry.link()) {
@@ -242,7 +242,7 @@ pub(super) fn remove(name: &str, yes: bool) -> Outcome {
     print_line(&format!("Removed. Messages of {name} stay in the list."))
 }
 
-/// Forgets the name of a machine that is not set here: it connects to this one, or was taken out of the file by hand.
+/// Forgets a machine that is not in the settings: it connects to this one, or was removed from the file by hand.
 fn forget(home: &Home, journal: &mut Journal, name: &str) -> Outcome {
     let is_known = match MachineName::parse(name) {
         Some(name) => forget_machine(home, journal, &name).map_err(link_failure)?,

@@ -97,7 +97,7 @@ pub(super) fn run(arguments: &Args, home: &Home) -> Outcome {
     let entry = RelayEntry { name: Some(setup.machine().to_owned()), ..entry };
     file.add(&entry);
     file.write()?;
-    // A hub that runs reads it now; else one is started, which connects.
+    // A running hub reloads the file now; otherwise one is started, which connects.
     hub_client::start_in_background();
     print_line(&format!("Added. To see it: ringer relay status. To undo: ringer relay remove {team}"))
 }
@@ -110,7 +110,7 @@ fn cannot_join(error: &Error) -> Failure {
     }
 }
 
-/// The hub has another directory than this command.
+/// Makes a path absolute, because the hub runs in another directory.
 fn absolute(path: &Path) -> Result<PathBuf, Failure> {
     path.canonicalize().map_err(|error| Failure::open(&short_path(path), error))
 }

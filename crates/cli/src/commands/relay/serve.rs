@@ -18,11 +18,11 @@ use crate::commands::config::{environment, user_config};
 use crate::failure::{Exit, Failure, Outcome};
 use crate::{context, guard};
 
-/// The most that is sent back of what `ringer answer` prints. All that is asked fits: a text has 64 KiB, and at most six times as
-/// much as JSON. As part of a frame this is at most twice as long, and a frame has 1 MiB.
+/// The most of the output of `ringer answer` that is sent back. A whole prompt fits: a text has at most 64 KiB, and at most six
+/// times as much as JSON. Inside a frame this at most doubles, and a frame has 1 MiB.
 const MAX_TEXT: usize = 448 * 1024;
-/// How long `ringer answer` may take: 2 s are for the agent, and the journal may be locked for a while. The machine that waits
-/// for it gives up after 15 s.
+/// Time limit for `ringer answer`: the agent has 2 s, and the journal may be locked for a while. The machine that waits gives
+/// up after 15 s.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(10);
 
 /// Serve another machine on standard input and output; links run this
@@ -52,7 +52,7 @@ pub(super) fn run(arguments: &Args) -> Outcome {
     });
     let name = name.transpose()?;
     let home = context::home()?;
-    // An agent that runs this and speaks for another machine must not answer in place of the person.
+    // An agent that runs this and poses as another machine must not answer in place of the person.
     let takes_answers = !arguments.no_answers && !guard::is_agent(&mut Journal::open(&home)?)?;
     let setup = ExchangeSetup {
         home,
@@ -67,7 +67,7 @@ pub(super) fn run(arguments: &Args) -> Outcome {
     serve(&setup).map_err(|error| Failure::new(Exit::Unavailable, error.to_string()))
 }
 
-/// The names of repositories in the settings here. They are read again when the file has changed; a broken file changes nothing.
+/// Reads the repository names from the settings, again whenever the file changes. A broken file changes nothing.
 fn repository_names() -> RepositoryNames {
     let environment = environment();
     let Some(path) = user_path(&environment) else { return RepositoryNames::default() };
@@ -81,7 +81,7 @@ fn repository_names() -> RepositoryNames {
     })
 }
 
-/// Answers as the person would here: with `ringer answer`, which has the rules.
+/// Answers as the person would on this machine: with `ringer answer`, which applies the rules.
 pub(crate) fn give_answer(request: &AnswerRequest) -> Answered {
     let program = match own_path() {
         Ok(program) => program,
@@ -93,7 +93,7 @@ pub(crate) fn give_answer(request: &AnswerRequest) -> Answered {
     run_answer(command, request.as_json, ANSWERS_WITHIN)
 }
 
-/// Runs it, and gives what it printed. A part of JSON is of no use, so too much of it is a failure.
+/// Runs the command and returns its output. Truncated JSON is useless, so too much output is a failure.
 fn run_answer(command: Command, as_json: bool, within: Duration) -> Answered {
     let ran = match LinkProcess::run_to_end(command, MAX_TEXT, within) {
         Ok(ran) => ran,

@@ -1,4 +1,4 @@
-//! The `[[relay]]` tables in the person's own file. What else is in it stays as it is.
+//! Edits the `[[relay]]` tables in the person's settings file. Everything else in it stays the same.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -16,10 +16,10 @@ use crate::failure::{Exit, Failure, Outcome};
 use crate::guard;
 use crate::output::short_path;
 
-/// The person's file as it can be changed.
+/// The settings file, open for changes.
 pub(super) struct SettingsFile {
     path: PathBuf,
-    /// Its text when it was read; `None` if there was none.
+    /// The text when it was read; `None` if there was no file.
     read: Option<String>,
     document: DocumentMut,
 }
@@ -30,7 +30,7 @@ impl SettingsFile {
             Failure::new(Exit::Config, "no place for settings: HOME is not set")
                 .hint("HOME=/your/home ringer …")
         })?;
-        // A link stays a link: what it leads to is changed.
+        // A symbolic link stays; its target is changed.
         Self::open_at(path.canonicalize().unwrap_or(path))
     }
 
@@ -79,13 +79,13 @@ impl SettingsFile {
         }
     }
 
-    /// Takes a machine out. Comments above its table stay, because they may be about what follows.
+    /// Removes a machine. Comments above its table stay, because they may be about what follows.
     pub(super) fn remove(&mut self, is_it: impl Fn(&Table) -> bool) {
         if let Some(document) = without_tables(&self.document.to_string(), &is_it) {
             self.document = document;
             return;
         }
-        // They are written in one line.
+        // The tables are written inline.
         let Some(tables) = self.tables() else { return };
         tables.retain(|table| !is_it(table));
         if tables.is_empty() {
@@ -96,7 +96,7 @@ impl SettingsFile {
     fn tables(&mut self) -> Option<&mut ArrayOfTables> {
         let item = self.document.entry("relay").or_insert_with(|| Item::ArrayOfTables(ArrayOfTables::new()));
         if !item.is_array_of_tables() {
-            // Written in one line.
+            // The tables are written inline.
             let before = std::mem::take(item);
             *item = Item::ArrayOfTables(before.into_array_of_tables().unwrap_or_default());
         }
@@ -104,7 +104,7 @@ impl SettingsFile {
     }
 
     pub(super) fn write(&self) -> Outcome {
-        // The person may have changed it while they were asked.
+        // The person may have edited the file while they were being asked.
         if read(&self.path)? != self.read {
             let what = format!("{} was changed meanwhile; nothing was written", short_path(&self.path));
             return Err(Failure::new(Exit::TryAgain, what).hint("type the command again"));
@@ -120,7 +120,7 @@ impl SettingsFile {
     }
 }
 
-/// The document without the lines of those `[[relay]]` tables. `None` if they are not written so.
+/// Removes the lines of the matching `[[relay]]` tables. Returns `None` if the tables are not written that way.
 fn without_tables(text: &str, is_it: impl Fn(&Table) -> bool) -> Option<DocumentMut> {
     let parsed = Document::parse(text).ok()?;
     let tables = parsed.get("relay")?.as_array_of_tables()?;
@@ -135,7 +135,7 @@ fn without_tables(text: &str, is_it: impl Fn(&Table) -> bool) -> Option<Document
     kept.parse().ok()
 }
 
-/// The text of a file; `None` if there is none.
+/// Returns the text of a file; `None` if there is none.
 fn read(path: &Path) -> Result<Option<String>, Failure> {
     match fs::read_to_string(path) {
         Ok(text) => Ok(Some(text)),
@@ -144,7 +144,7 @@ fn read(path: &Path) -> Result<Option<String>, Failure> {
     }
 }
 
-/// The person's settings; the defaults where there is no file.
+/// Returns the person's settings; the defaults if there is no file.
 pub(crate) fn settings() -> Result<Config, Failure> {
     match config::user_config(&environment()) {
         None => Ok(Config::default()),
@@ -153,13 +153,13 @@ pub(crate) fn settings() -> Result<Config, Failure> {
     }
 }
 
-/// The machines that are set. None where the settings cannot be read: a command that only looks goes on without them.
+/// Returns the configured machines. Returns none if the settings cannot be read, so that a command that only reads can continue.
 pub(crate) fn machines() -> Vec<RelayEntry> {
     let read = config::user_config(&environment());
     read.and_then(|(_, config)| config.ok()).map(|config| config.relays).unwrap_or_default()
 }
 
-/// What is wrong with a link, for a command.
+/// Converts an error of a link.
 pub(super) fn link_failure(error: ringer_relay::Error) -> Failure {
     match error {
         ringer_relay::Error::Journal(error) => error.into(),

@@ -54,17 +54,17 @@ fn machine_json(relay: &RelayEntry) -> Value {
     })
 }
 
-/// A machine that is set, and what the hub says of it.
+/// A configured machine, with its status from the hub.
 pub(crate) struct SetMachine {
     pub(crate) name: String,
     pub(crate) status: Option<LinkStatus>,
-    /// Messages of this machine that it has not stored.
+    /// Messages from here that the machine has not stored yet.
     pub(crate) waiting: Option<i64>,
-    /// What is at the other end: `ringer`, or the server of a team.
+    /// The program at the other end: `ringer`, or the server of a team.
     pub(crate) program: &'static str,
 }
 
-/// Every machine that is set. The second value says whether a hub runs.
+/// Returns every configured machine. The second value is true if a hub runs.
 pub(crate) fn set_machines(home: &Home, relays: &[RelayEntry]) -> Result<(Vec<SetMachine>, bool), Failure> {
     let running = RelayStatus::read(home);
     let last = running.clone().or_else(|| RelayStatus::read_last(home));
@@ -105,7 +105,7 @@ fn status_json(machine: &SetMachine) -> Value {
     json!({ "name": machine.name, "link": machine.status, "waiting": machine.waiting })
 }
 
-/// How a link is, in words.
+/// Describes the state of a link.
 pub(crate) fn state_text(machine: &SetMachine, clock: &Clock) -> String {
     let waiting = machine.waiting.and_then(|count| usize::try_from(count).ok()).filter(|count| *count > 0);
     let waiting = waiting.map(|waiting| format!(", {} not sent yet", count(waiting, "message")));

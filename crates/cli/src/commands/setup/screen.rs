@@ -1,4 +1,4 @@
-//! What `ringer setup` shows: what was found, a line for each client, the question and how it went.
+//! The screen of `ringer setup`: the installed clients, the plan for each, the question and the result.
 
 use std::fs;
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::failure::Outcome;
 use crate::output::{print_line, print_text, short_path};
 use crate::terminal::terminal_name;
 
-/// Prints which clients, which notification server and which terminal are here.
+/// Prints the clients, the notification server and the terminal that were found.
 pub(super) fn print_found(plans: &[Plan], found: &[DetectedClient], detection: &Detection) -> Outcome {
     let installed = found
         .iter()
@@ -30,7 +30,7 @@ pub(super) fn print_found(plans: &[Plan], found: &[DetectedClient], detection: &
     print_line(&format!("Found {clients}; {}; {}.", sanitise_line(&desktop), terminal_name(detection)))
 }
 
-/// Prints what is written for each client, or removed.
+/// Prints the entries to write or remove for each client.
 pub(super) fn print_plans(plans: &[Plan]) -> Outcome {
     let rows: Vec<(&str, String)> =
         plans.iter().filter_map(|plan| Some((plan.client.as_str(), words(plan)?))).collect();
@@ -54,7 +54,6 @@ fn words(plan: &Plan) -> Option<String> {
     }
 }
 
-/// The question about so many clients.
 pub(super) fn question(clients: usize, remove: bool, mcp: bool) -> String {
     let verb = match (mcp, remove) {
         (true, true) => "Remove the MCP server from",
@@ -70,7 +69,7 @@ pub(super) fn question(clients: usize, remove: bool, mcp: bool) -> String {
     }
 }
 
-/// Prints how it went and how to undo it.
+/// Prints the result, and how to undo it.
 pub(super) fn print_done(applied: &ApplyResult, undo: Option<&str>) -> Outcome {
     let backups: Vec<String> = applied.backups.iter().map(|path| short_path(path)).collect();
     let backups =
@@ -79,23 +78,23 @@ pub(super) fn print_done(applied: &ApplyResult, undo: Option<&str>) -> Outcome {
     print_line(&format!("Done.{backups}{undo}"))
 }
 
-/// How far above a program its package is looked for: `package/bin/claude`, `package/dist/src/index.js`.
+/// How many levels above a program its package is searched for: `package/bin/claude`, `package/dist/src/index.js`.
 const MAX_LEVELS: usize = 4;
-/// The longest description of a package that is read.
+/// The largest `package.json` that is read.
 const MAX_BYTES: u64 = 1024 * 1024;
 
-/// The version of a program that npm installed, or whose file is named after it.
+/// Returns the version of a program that npm installed, or whose file is named after its version.
 pub(crate) fn client_version(program: &Path) -> Option<String> {
     let name = program.file_name()?.to_str()?;
     let real = fs::canonicalize(program).ok()?;
     let packages = real.ancestors().skip(1).take(MAX_LEVELS).map(|level| level.join("package.json"));
     let version = packages.into_iter().find_map(|file| packaged(&file, name));
-    // Claude Code's own installer puts the program into `versions/2.1.325`.
+    // Claude Code's own installer places the program in `versions/2.1.325`.
     let by_path = || real.file_name()?.to_str().filter(|name| is_version(name)).map(str::to_owned);
     version.or_else(by_path)
 }
 
-/// The version of a package that installs a program of this name.
+/// Returns the version of a package that installs a program with this name.
 fn packaged(file: &Path, name: &str) -> Option<String> {
     if fs::metadata(file).ok()?.len() > MAX_BYTES {
         return None;
@@ -106,7 +105,7 @@ fn packaged(file: &Path, name: &str) -> Option<String> {
     is_version(version).then(|| version.to_owned())
 }
 
-/// `2.1.325`, and what may follow it: `0.61.0-nightly.3`.
+/// Returns true for `2.1.325`, also with a suffix: `0.61.0-nightly.3`.
 fn is_version(text: &str) -> bool {
     let numbers = text.split(['-', '+']).next().unwrap_or_default();
     let parts: Vec<&str> = numbers.split('.').collect();

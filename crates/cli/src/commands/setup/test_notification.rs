@@ -1,4 +1,4 @@
-//! The test at the end of a setup: a notification that is sent as an agent sends one.
+//! The test at the end of a setup: a notification that is sent like an agent's.
 
 use ringer_agents::setup::Client;
 use ringer_core::message::MessageId;
@@ -11,7 +11,7 @@ use crate::failure::{Failure, Outcome};
 use crate::output::{print_line, print_text};
 use crate::{context, hub_client, origin};
 
-/// Sends it, and with `ask` asks whether the person has seen it; if not, says why that may be.
+/// Sends it. With `ask`, asks whether the person has seen it, and explains possible reasons if not.
 pub(super) fn send(clients: &[Client], ask: bool) -> Outcome {
     let id = append(clients)?;
     if !ask {
@@ -23,7 +23,7 @@ pub(super) fn send(clients: &[Client], ask: bool) -> Outcome {
     explain(&id)
 }
 
-/// Puts it into the journal, and sees to it that a hub runs.
+/// Appends it to the journal, and starts a hub if necessary.
 fn append(clients: &[Client]) -> Result<MessageId, Failure> {
     let names: Vec<&str> = clients.iter().map(|client| client.as_str()).collect();
     let text = format!("Ringer is connected to {}", names.join(", "));
@@ -37,7 +37,7 @@ fn append(clients: &[Client]) -> Result<MessageId, Failure> {
     Ok(id)
 }
 
-/// What became of it, and what is wrong with the ways to the person.
+/// Explains how it was delivered, and what is wrong with the delivery channels.
 fn explain(id: &MessageId) -> Outcome {
     print_line("What became of it:")?;
     why::explain_message(id.as_str(), false)?;

@@ -13,7 +13,6 @@ use crate::tmux_setup::{
     ConfigChange, KEY, check_server_around, failed, installed_servers, running_servers, start_in,
 };
 
-/// How it is done.
 #[derive(Debug, Clone, Copy)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch on the command line")]
 pub(super) struct Options {
@@ -65,7 +64,7 @@ fn disconnect(arguments: Options) -> Outcome {
     if arguments.json { report(&change, &servers) } else { print_line("Done.") }
 }
 
-/// Shows what is to be done, and asks.
+/// Shows the changes, and asks.
 fn agreed(arguments: Options, change: &ConfigChange, servers: &[TmuxServer]) -> Result<bool, Failure> {
     let show =
         || print_text(&change.diff().lines().map(|line| sanitise_line(line) + "\n").collect::<String>());

@@ -1,4 +1,4 @@
-//! `ringer term scan --surface`: what a program says to its terminal, told to the hub. tmux runs it behind `pipe-pane`.
+//! `ringer term scan --surface`: reports a program's terminal output to the hub. tmux runs it behind `pipe-pane`.
 
 use std::io::{self, ErrorKind, Read};
 use std::time::{Duration, Instant};
@@ -12,14 +12,14 @@ use serde_json::{Value, json};
 
 use crate::hub_client;
 
-/// Read at once, as much as tmux writes at once.
+/// tmux writes at most this much at once.
 const BUFFER: usize = 64 * 1024;
-/// What is told of one piece. A program that says more floods its terminal, and no person reads all of it.
+/// The most reports for one read. A program that sends more floods its terminal, and no person reads all of it.
 const MAX_TOGETHER: usize = 16;
-/// Bells in between say nothing new.
+/// More frequent bells carry no information.
 const BELL_EVERY: Duration = Duration::from_secs(1);
 
-/// Reads until the input ends or the process does.
+/// Reads until the input or the process ends.
 pub(super) fn run(surface: &SurfaceId, lives: Option<u32>) {
     let mark = PaneReaderMark::set(surface);
     let started = lives.and_then(|pid| Some((pid, ProcessStat::of(pid)?.started)));
@@ -52,7 +52,7 @@ pub(super) fn run(surface: &SurfaceId, lives: Option<u32>) {
         for report in told {
             tell(surface, report);
         }
-        // What it said last came with this piece, or what its shell says after it.
+        // The program's last output was in this read, perhaps with output of the shell after it.
         if has_ended() {
             break;
         }
@@ -66,7 +66,7 @@ fn is_alive((pid, started): (u32, u64)) -> bool {
     ProcessStat::of(pid).is_some_and(|stat| stat.started == started)
 }
 
-/// Without a hub that takes it, the program goes on all the same.
+/// Errors are ignored: the program continues without a hub.
 fn tell(surface: &SurfaceId, mut report: Value) {
     report["surface_id"] = json!(surface);
     let _ = hub_client::call("surface.heard", &report);

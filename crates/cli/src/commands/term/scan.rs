@@ -38,7 +38,7 @@ pub(crate) struct Args {
     lives: Option<u32>,
 }
 
-/// Read at once: large enough to be fast, small enough not to matter.
+/// Large enough to be fast, small enough not to matter.
 const BUFFER: usize = 256 * 1024;
 
 pub(crate) fn run(arguments: &Args) -> Outcome {
@@ -78,7 +78,7 @@ fn scan(mut input: impl Read, name: &str, json: bool) -> Outcome {
                 written = write_event(&mut out, &event, json);
             }
         });
-        // Flushed at every read, so that a growing pipe is followed; when the reader has gone, there is no more to do.
+        // Flushed after every read, so that a growing pipe can be followed. A reader that has gone ends the scan.
         match written.and_then(|()| out.flush()) {
             Err(error) if error.kind() == ErrorKind::BrokenPipe => return Ok(()),
             written => check_write(written)?,

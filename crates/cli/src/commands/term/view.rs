@@ -1,9 +1,9 @@
-//! How an event of the scanner looks: as JSON for programs, as a line for people.
+//! Formats a scanner event: as JSON for programs, as a line for people.
 
 use ringer_term::{NotificationId, Query, TerminalEventKind, sanitise_line};
 use serde::Serialize;
 
-/// An event as JSON. `event` and `offset` come first, then what the kind of event has.
+/// An event as JSON. `event` and `offset` come first, then the fields of its kind.
 #[derive(Serialize)]
 pub(super) struct EventView<'a> {
     event: &'static str,
@@ -12,7 +12,7 @@ pub(super) struct EventView<'a> {
     detail: Detail<'a>,
 }
 
-/// One shape per kind of event.
+/// The fields of each kind of event.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Detail<'a> {
@@ -137,7 +137,7 @@ fn describe_query(query: &Query) -> Detail<'_> {
     Detail::Query { protocol, about, id: id.map(NotificationId::as_str) }
 }
 
-/// An event as one safe line.
+/// Formats an event as one safe line.
 pub(super) fn format_text(kind: &TerminalEventKind) -> String {
     let (name, detail) = describe(kind);
     let text = match detail {

@@ -1,4 +1,4 @@
-//! The files that Ringer keeps: in its home, and in the runtime and the temporary directory.
+//! Ringer's own files: in its home, and in the runtime and temporary directories.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -10,7 +10,7 @@ use ringer_journal::{Home, runtime_directories};
 use crate::failure::{Exit, Failure, Outcome};
 use crate::output::short_path;
 
-/// What names of files in the home begin with. Databases have others beside them, and logs an older one.
+/// Prefixes of file names in the home. Databases have further files beside them, and logs an older one.
 const FILES: [&str; 20] = [
     "ringer.db",
     "hub.db",
@@ -33,17 +33,15 @@ const FILES: [&str; 20] = [
     "channel-status.json",
     "write.lock",
 ];
-/// The same of the files that hold the history.
+/// Prefixes of the files that hold the history.
 const HISTORY: [&str; 2] = ["ringer.db", "hub.db"];
-/// The directories in the home.
 const DIRECTORIES: [&str; 8] = ["bells", "drop", "locks", "outbox", "screens", "spool", "terminals", "tools"];
 
-/// The state of one home.
 pub(super) struct StateFiles {
     home: PathBuf,
-    /// What is removed of the home.
+    /// The files in the home to remove.
     own: Vec<PathBuf>,
-    /// Whether other files are in the home, too: then no directory in it is taken for Ringer's because of its name.
+    /// The home also contains other files; then a directory is not taken for Ringer's because of its name.
     has_others: bool,
     keeps_history: bool,
     /// Directories outside the home.
@@ -73,7 +71,7 @@ impl StateFiles {
         self.own.is_empty() && self.outside.is_empty()
     }
 
-    /// What to show of it: the home as a whole, unless something in it stays.
+    /// Returns the paths to show: the home as a whole, unless something in it stays.
     pub(super) fn paths(&self) -> impl Iterator<Item = &Path> {
         let is_whole = !self.has_others && !self.keeps_history;
         let home = Some(self.home.as_path()).filter(|home| is_whole && home.is_dir());
@@ -81,9 +79,9 @@ impl StateFiles {
         home.into_iter().chain(parts).chain(self.outside.iter().map(PathBuf::as_path))
     }
 
-    /// Removes it. Gives the home if it stays because of other files in it.
+    /// Removes the files. Returns the home if it stays because of other files in it.
     pub(super) fn remove(&self) -> Result<Option<PathBuf>, Failure> {
-        // What has come since it was listed, as a hub that ends writes.
+        // Listed again, because a hub that exits has written files in the meantime.
         let home = Home::new(&self.home);
         for path in Self::find(&home, self.keeps_history).own {
             match fs::symlink_metadata(&path) {
@@ -95,7 +93,7 @@ impl StateFiles {
         }
         for path in &self.outside {
             ignore_missing(path, fs::remove_dir_all(path))?;
-            // The directory of all homes, if this was the last.
+            // The parent directory of all homes, if this was the last one.
             let _ = path.parent().map(fs::remove_dir);
         }
         if self.keeps_history {
@@ -106,14 +104,14 @@ impl StateFiles {
     }
 }
 
-/// Whether Ringer makes files of that name in its home. A file that is being replaced is `.NAME.PID.NUMBER.new`.
+/// Returns true for names that Ringer uses in its home. A file that is being replaced is `.NAME.PID.NUMBER.new`.
 fn is_own(name: &str) -> bool {
     let replaced = name.strip_prefix('.').and_then(|name| name.strip_suffix(".new"));
     let name = replaced.unwrap_or(name);
     DIRECTORIES.contains(&name) || FILES.iter().any(|file| name.starts_with(file))
 }
 
-/// Removes a file; one that is gone already is no failure.
+/// Removes a file. A missing one is not a failure.
 pub(super) fn remove_file(path: &Path) -> Outcome {
     ignore_missing(path, fs::remove_file(path))
 }
