@@ -101,7 +101,7 @@ impl SurfaceRegistry {
         }
     }
 
-    /// Records the workspace that the person selected.
+    /// Records the workspace that the person looked at last.
     pub(crate) fn select(&mut self, workspace: Option<WorkspaceId>) {
         self.selected = workspace;
     }

@@ -30,7 +30,7 @@ pub enum UnreadReason {
 impl UnreadReason {
     const ALL: [Self; 3] = [Self::Manual, Self::Panel, Self::Restored];
 
-    /// The name used in the protocol.
+    /// The name of the reason.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Manual => "manual",
