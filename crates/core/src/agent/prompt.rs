@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// A dialog of a client.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Prompt {
-    /// What it asks.
+    /// The question.
     pub content: PromptContent,
     /// How an answer reaches it.
     pub method: AnswerMethod,
@@ -133,7 +133,7 @@ pub enum AnswerError {
     /// The answer is not a valid word for a permission or a plan.
     #[error("{answer:?} is no answer here: {}", if *always { "allow, always or deny" } else { "allow or deny" })]
     NotADecision {
-        /// What was given.
+        /// The given answer.
         answer: String,
         /// True if the client offers to allow it always.
         always: bool,
@@ -147,7 +147,7 @@ pub enum AnswerError {
     /// The answer is not one of the options.
     #[error("{answer:?} is none of the options: {}", options.join(" / "))]
     NotAnOption {
-        /// What was given.
+        /// The given answer.
         answer: String,
         /// The options.
         options: Vec<String>,

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::message::Kind;
 
-/// What an agent is doing.
+/// The state of an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "state", content = "on")]
 #[non_exhaustive]
@@ -72,7 +72,7 @@ impl AgentState {
     }
 }
 
-/// Where a signal comes from, the most reliable source first.
+/// The sources of signals, the most reliable first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -127,9 +127,9 @@ pub enum SignalContent {
 /// One report about an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Signal {
-    /// Where it comes from.
+    /// The source.
     pub authority: Authority,
-    /// What it says.
+    /// The content.
     #[serde(rename = "says")]
     pub content: SignalContent,
     /// The client's text: the question, the requested action, the error, the last message.

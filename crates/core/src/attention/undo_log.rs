@@ -20,7 +20,7 @@ pub const MAX_UNDO_NOTIFICATIONS: usize = 1000;
 pub struct Command {
     /// The id of the command.
     pub id: Arc<str>,
-    /// What it does.
+    /// The kind of the command.
     pub kind: UndoKind,
 }
 
@@ -48,7 +48,7 @@ pub struct UndoItem {
     pub number: i64,
     /// The command.
     pub command: Arc<str>,
-    /// What the command did.
+    /// The kind of the command.
     pub kind: UndoKind,
     /// The state before the command.
     pub before: Before,
