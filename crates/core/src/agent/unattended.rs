@@ -7,7 +7,7 @@ use super::notice::{AgentNotice, Episode};
 use crate::agent::{Signal, SignalContent};
 use crate::message::{Kind, PERMISSION_REFUSED};
 
-/// The most requests that are kept. Further ones of the same step are not, and the notice reports a part of the refusals.
+/// The most requests that are kept. Further ones are dropped, so the notice lists only a part of the refusals.
 const MAX_KEPT: usize = 16;
 
 /// Requests that are not known to have been allowed.

@@ -160,7 +160,7 @@ impl NotificationStore {
         self.index.everything.slots().rev().filter_map(|slot| self.at(slot))
     }
 
-    /// The unread notifications, the one that became unread last first.
+    /// The unread notifications, most recently unread first.
     pub fn newest_unread(&self) -> impl Iterator<Item = &Record> {
         self.index.unread.slots().rev().filter_map(|slot| self.at(slot))
     }
@@ -209,7 +209,7 @@ impl NotificationStore {
         self.index.group(place).map_or_else(Vec::new, |group| self.ids(group.all.slots()))
     }
 
-    /// The read and resolved notifications, the one that became so first first.
+    /// The read and resolved notifications, in the order in which they became so.
     pub(crate) fn read_ids(&self) -> Vec<MessageId> {
         self.ids(self.index.read.slots())
     }
