@@ -266,12 +266,13 @@ impl Engine {
         orders
     }
 
-    /// Removes the oldest read notifications from memory until at most `most` are left. Saved copies stay.
+    /// Removes the notifications that were read first from memory, until at most `most` are left, or only unread and open
+    /// ones. Saved copies stay.
     pub fn trim(&mut self, most: usize) {
         self.attention.store_mut().trim(most);
     }
 
-    /// Drops the first steps of a notification's trail from memory, which are saved.
+    /// Drops the first steps of a notification's trail from memory, because they are saved.
     pub fn forget_trail_steps(&mut self, id: &MessageId, steps: usize) {
         self.attention.store_mut().forget_trail_steps(id, steps);
     }

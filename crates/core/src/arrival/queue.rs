@@ -65,8 +65,8 @@ impl<T> Default for ArrivalQueue<T> {
 }
 
 impl<T> ArrivalQueue<T> {
-    /// Appends an item. An item of the same surface and generation that it replaces is removed from the queue and returned.
-    /// Without a surface nothing is replaced.
+    /// Appends an item. An item of the same surface and generation that it replaces is removed from the queue and returned, or
+    /// the oldest item if the queue is full. Without a surface nothing is replaced.
     pub(crate) fn push(
         &mut self,
         place: Place,

@@ -411,7 +411,7 @@ impl NotificationStore {
         }
     }
 
-    /// Drops the first steps of a notification's trail, which are saved.
+    /// Drops the first steps of a notification's trail, because they are saved.
     pub(crate) fn forget_trail_steps(&mut self, id: &MessageId, steps: usize) {
         if let Some(entry) = self.entry_mut(id) {
             entry.record.trail.forget_first(steps);

@@ -53,7 +53,7 @@ impl Trail {
         steps.push_back(TrailStep { unix_ms, cause });
     }
 
-    /// Drops the first steps, which are saved.
+    /// Drops the first steps, because they are saved.
     pub(crate) fn forget_first(&mut self, steps: usize) {
         let Some(kept) = &mut self.steps else { return };
         kept.drain(..steps.min(kept.len()));

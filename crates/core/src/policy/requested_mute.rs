@@ -95,8 +95,8 @@ impl RequestedMute {
         self.until_unix_ms.is_none_or(|until| unix_ms < until)
     }
 
-    /// The text of the mark that sets it; the target is the key of the mark. `01997a3e-… until=1771338605000
-    /// allow=question,permission`: the id of the person's command, and the options of the mute.
+    /// The text of the mark that sets it: the id of the person's command, and the options of the mute, as in
+    /// `01997a3e-… until=1771338605000 allow=question,permission`. The target is the key of the mark.
     pub fn mark_text(&self, command: &str) -> String {
         let until = self.until_unix_ms.map(|until| format!("until={until}"));
         let kinds: Vec<&str> = self.allow.iter().map(|kind| kind.as_str()).collect();
