@@ -15,7 +15,7 @@ const MAX_HELD: usize = 4 * MAX_OSC;
 ///
 /// A notification is removed or passed as a whole. A wrapper for tmux or screen is removed if it contains nothing but
 /// notifications. Bells, titles, progress, queries and everything else pass. A byte is held back only while it may be part of
-/// a notification, and at most a few thousand bytes are.
+/// a notification. At most about 32 KiB of a wrapper are held back.
 ///
 /// ```
 /// use ringer_term::NotificationStripper;

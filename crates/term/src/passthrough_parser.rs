@@ -130,7 +130,7 @@ impl PassthroughParser {
         self.state == State::Escape
     }
 
-    /// Returns true after an ESC that ends the sequence or begins another one.
+    /// Returns true after an ESC that either ends the sequence or begins another one.
     pub(crate) fn may_end(&self) -> bool {
         matches!(
             self.state,

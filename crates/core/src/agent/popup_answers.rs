@@ -1,4 +1,4 @@
-//! The answers that a popup offers: only for a prompt that the popup shows in full.
+//! The answers that a popup offers. Except for a refusal, the popup must show the whole prompt.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +6,7 @@ use crate::agent::{PromptContent, question_with_options};
 
 /// The longest text, in characters, that can be read in full on a popup.
 const MAX_CHARS: usize = 200;
-/// The most lines. GNOME and Plasma cut longer texts.
+/// The most lines. GNOME and Plasma show about this many before they cut the text.
 const MAX_LINES: usize = 3;
 /// The most options that are shown as buttons. GNOME shows three.
 const MAX_OPTIONS: usize = 3;

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 pub struct Prompt {
     /// The question.
     pub content: PromptContent,
-    /// How an answer reaches it.
+    /// How an answer reaches the client.
     pub method: AnswerMethod,
     /// The file in which the client records the outcome, if it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]

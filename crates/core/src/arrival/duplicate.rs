@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use crate::message::{Kind, MessageId, Place};
 
-/// The maximum distance between two reports of one event. A choice, not a measurement: half a second is short enough that a
-/// person does not see two different events as one.
+/// The maximum time between two reports of one event. A choice, not a measurement: half a second is short enough that a person
+/// does not see two different events as one.
 pub(crate) const DUPLICATE_WINDOW: Duration = Duration::from_millis(500);
 /// The most surfaces that are remembered. At the limit, surfaces whose window is over are removed, and if there are none, all
 /// are: the worst effect is that one duplicate is shown.

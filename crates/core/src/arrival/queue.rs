@@ -1,4 +1,5 @@
-//! The queue of messages that have arrived and are not decided yet. It keeps only the newest one of each surface.
+//! The queue of messages that have arrived and are not decided yet. Usually it keeps only the newest one of each surface
+//! ([`Coalesce`]).
 //!
 //! This limits what is shown. The journal keeps every message.
 

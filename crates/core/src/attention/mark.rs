@@ -24,7 +24,7 @@ pub enum MarkTarget {
     Place(Place),
     /// Everything.
     All,
-    /// Everything that is read.
+    /// Everything that is read and resolved.
     AllRead,
     /// The messages with this key: the reports of an agent's episode, or of a program that gave its terminal an id.
     Key(String),
@@ -50,7 +50,8 @@ impl MarkTarget {
     }
 }
 
-/// Applies a mark, with its text, to saved notifications. The engine does the same with the notifications in memory.
+/// Applies a mark, with its text, to saved notifications while no hub runs. The engine applies marks in memory, and is
+/// stricter: for example, it keeps unread warnings that a mark does not name.
 pub fn apply_mark(mark: Mark, target: &MarkTarget, text: &str, records: &mut Vec<Record>) {
     apply(mark, target, text, |_| true, records);
 }

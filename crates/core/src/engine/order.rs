@@ -164,7 +164,7 @@ pub enum Event {
     Restored(Place),
     /// The person takes one notification off the list.
     Remove(MessageId),
-    /// The person takes everything that is read off the list.
+    /// The person takes everything that is read and resolved off the list.
     RemoveRead,
     /// A place is cleared.
     Clear(Place),

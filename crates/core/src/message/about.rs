@@ -10,7 +10,7 @@ use crate::message::{Kind, PERMISSION_REFUSED, ShownKind};
 /// Branches that every repository has; labels omit them.
 const DEFAULT_BRANCHES: [&str; 2] = ["main", "master"];
 
-/// The parts of a notice, because a person's screen and a lead agent need different words for it.
+/// The parts of a notice. A person's screen and a lead agent need different words for it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct About {

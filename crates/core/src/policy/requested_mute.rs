@@ -145,7 +145,8 @@ impl RequestedMutes {
         self.by_target.len() < MAX_REQUESTED_MUTES || self.by_target.contains_key(target)
     }
 
-    /// Applies a mark, by its key and text, as the engine does.
+    /// Applies a mark, by its key and text, for a caller without an engine. Unlike the engine, it does not limit the number of
+    /// mutes.
     pub fn apply_mark(&mut self, mark: Mark, key: &str, text: &str) {
         match mark {
             Mark::Mute => {

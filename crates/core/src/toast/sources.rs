@@ -176,7 +176,7 @@ pub enum ToastChange {
     Notify(SourceNotification),
 }
 
-/// A notification about what a source reports. A newer one of the same source replaces it.
+/// A notification about a source's condition. A newer one of the same source replaces it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SourceNotification {
     /// The source.
