@@ -1,5 +1,5 @@
-//! What happens to a message before anything is decided about it: its surface is found, duplicates are dropped, and it waits
-//! in a queue that a clearing empties.
+//! The steps before anything is decided about a message: its surface is found, duplicates are dropped, and it waits in a
+//! queue. Clearing empties the queue.
 
 mod duplicate;
 mod listing_limit;

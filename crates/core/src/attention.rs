@@ -1,4 +1,4 @@
-//! What the person has not seen: the records of notifications, and the badges and rings that follow from them.
+//! What the person has not seen: notification records, and the badges and rings derived from them.
 
 mod badges;
 mod cause;

@@ -46,33 +46,33 @@ pub use crate::arrival::Caller;
 pub use crate::attention::View;
 pub use order::{Delivery, Event, IncomingMessage, Order, TerminalSignal, Ticket};
 
-/// How many notifications may have hooks running at once. Further ones wait in the queue. Each runs one program at a
-/// time, so this also bounds the processes.
+/// The most notifications that have hooks running at once. Further ones wait in the queue. Each notification runs one program
+/// at a time, so this also limits the processes.
 pub const MAX_HOOK_CHAINS: usize = 64;
-/// How many deliveries are tracked. A delivery beyond that is still made, but if it fails no other channel is tried. The
+/// The most deliveries that are tracked. A delivery beyond that is still made, but if it fails no other channel is tried. The
 /// hub has at most 1024 in flight, so the limit only bounds memory.
 const MAX_IN_FLIGHT: usize = 4096;
 
 /// The settings that the engine needs.
 #[derive(Debug, Clone, Default)]
 pub struct Preferences {
-    /// For the built-in rules.
+    /// Settings of the built-in rules.
     pub rules: RuleSettings,
     /// Where popups are shown.
     pub popup: PopupMode,
-    /// Whether a workspace with something new moves to the top.
+    /// Moves a workspace with something new to the top.
     pub reorder: bool,
-    /// Whether no rings are drawn at all.
+    /// Draws no rings at all.
     pub no_rings: bool,
     /// The hook programs, in order.
     pub hooks: Arc<[Hook]>,
-    /// Digests of repositories' hooks that the person trusts, whether or not `hooks` has them.
+    /// Digests of repositories' hooks that the person trusts, in `hooks` or not.
     pub trusted_hooks: HashSet<String>,
-    /// The files whose hooks are all among `hooks`.
+    /// The files whose hooks are all in `hooks`.
     pub read_files: HashSet<String>,
-    /// After how long an open notification that needs the person escalates; `None` if nothing is configured for that.
+    /// Time after which an open notification that needs the person escalates; `None` if escalation is not configured.
     pub escalate_after: Option<Duration>,
-    /// After how long a host without input is evidence that the person is away; `None` if it never is.
+    /// Time without input in a host that is evidence that the person is away; `None` if it never is.
     pub away_after: Option<Duration>,
     /// Channels for which nothing is configured.
     pub disabled_channels: Vec<DeliveryChannel>,
@@ -92,8 +92,8 @@ struct Candidate {
     incoming: IncomingMessage,
     replaces: Option<MessageId>,
     steps: Vec<Cause>,
-    /// The hooks of the settings that were active when it arrived. They may include those of its own worktree, which later
-    /// settings no longer have.
+    /// The hooks of the settings that were active when the notification arrived. They may include hooks of its own worktree,
+    /// which later settings no longer have.
     hooks: Arc<[Hook]>,
 }
 
@@ -138,9 +138,9 @@ pub struct Engine {
     queue: ArrivalQueue<Candidate>,
     fence: Fence,
     hook_chains: HashMap<Ticket, RunningChain>,
-    /// Hooks that still run for a notification that has ended. Their answers change nothing.
+    /// Hooks that still run for a notification that has ended. Their answers are ignored.
     pointless_hooks: HashSet<Ticket>,
-    /// Set when the last drain reached its limit and the queue holds more that is ready.
+    /// Set if the last drain reached its limit and more items in the queue are ready.
     more_to_drain: bool,
     terminal_signals: TerminalSignals,
     next_ticket: u64,
@@ -148,20 +148,21 @@ pub struct Engine {
     attention: Attention,
     /// For each delivery in flight, the channels to try next if it fails.
     in_flight: HashMap<(MessageId, DeliveryChannel), (Vec<DeliveryChannel>, Delivery)>,
-    /// The notifications that each one superseded, until its own popup is shown: the desktop replaces one by the other.
+    /// The notifications that each one superseded, until its popup is shown: the desktop then replaces the old popup with the
+    /// new one.
     superseded: HashMap<MessageId, Vec<MessageId>>,
     bulk_marks: BulkMarks,
     undo_log: UndoLog,
     toasts: ToastQueue,
     sources: Sources,
     turn_ends: TurnEnds,
-    /// The rings and badges that were last drawn, so that only changes are ordered.
+    /// The rings and badges that were last drawn, so that orders are made only for changes.
     lit_rings: HashMap<Place, Ring>,
     badges: HashMap<WorkspaceId, Badge>,
 }
 
 impl Engine {
-    /// An empty engine.
+    /// Creates an empty engine.
     pub fn new(preferences: Preferences) -> Self {
         Self {
             rules: Rules::new(preferences.rules.clone()),
@@ -195,37 +196,36 @@ impl Engine {
         }
     }
 
-    /// Replaces the preferences. Notifications that have arrived keep the hooks of the old ones, as far as the new ones
-    /// still allow them.
+    /// Replaces the preferences. Notifications that have already arrived keep the hooks of the old ones, as far as the new
+    /// ones still allow them.
     pub fn set_preferences(&mut self, preferences: Preferences) {
         self.rules.set(preferences.rules.clone());
         self.active_hooks = preferences.active_hooks();
         self.preferences = preferences;
     }
 
-    /// The unread notifications, badges and rings.
+    /// The notifications, badges and rings.
     pub fn attention(&self) -> &Attention {
         &self.attention
     }
 
-    /// The toast that is shown.
+    /// The shown toast.
     pub fn toast(&self) -> Option<&Toast> {
         self.toasts.current()
     }
 
-    /// How many notifications wait for hooks, or for their turn.
+    /// The number of notifications that wait in the queue or for their hooks.
     pub fn undecided(&self) -> usize {
         self.queue.len() + self.hook_chains.len()
     }
 
-    /// The ids of the undecided notifications. They are not in the store yet, so a hub that persists their arrival must
-    /// keep that entry.
+    /// The ids of the undecided notifications. They are not in the store yet, so a hub that saves arrivals must keep theirs.
     pub fn undecided_ids(&self) -> impl Iterator<Item = &MessageId> {
         let hook_chains = self.hook_chains.values().map(|running| &running.arrival.item);
         self.queue.pending().chain(hook_chains).map(|candidate| &candidate.incoming.message.id)
     }
 
-    /// The settings revisions whose hooks may still be ordered. The caller keeps their programs.
+    /// The settings revisions whose hooks may still be ordered. The caller must keep their programs.
     pub fn hook_revisions(&self) -> HashSet<u64> {
         let waiting = self.queue.pending().map(|candidate| candidate.hooks.as_ref());
         let waiting = waiting.chain([self.preferences.hooks.as_ref()]).filter_map(<[Hook]>::first);
@@ -233,7 +233,7 @@ impl Engine {
         waiting.chain(self.hook_chains.values().filter_map(|running| running.chain.revision())).collect()
     }
 
-    /// Restores saved notifications, oldest first, and the places that are unread for another reason.
+    /// Restores saved notifications, oldest first, and the places that are unread for other reasons.
     pub fn restore(
         &mut self,
         now: Now,
@@ -252,8 +252,7 @@ impl Engine {
         orders
     }
 
-    /// Resumes a delivery that was in flight when the last hub ended. `older` are the notifications whose popups it was to
-    /// replace.
+    /// Resumes a delivery that was in flight when the last hub ended. It was to replace the popups of `older`.
     pub fn resume(&mut self, delivery: Delivery, older: Vec<MessageId>) -> Vec<Order> {
         let rest = match (self.preferences.popup, delivery.channel) {
             (PopupMode::Auto, DeliveryChannel::Desktop) => vec![DeliveryChannel::Terminal],
@@ -267,12 +266,13 @@ impl Engine {
         orders
     }
 
-    /// Removes the oldest read notifications from memory until at most `most` are left. Saved copies stay.
+    /// Removes the notifications that were read first from memory, until at most `most` are left, or only unread and open
+    /// ones. Saved copies stay.
     pub fn trim(&mut self, most: usize) {
         self.attention.store_mut().trim(most);
     }
 
-    /// The first steps of a notification's trail are saved and need not be kept in memory.
+    /// Drops the first steps of a notification's trail from memory, because they are saved.
     pub fn forget_trail_steps(&mut self, id: &MessageId, steps: usize) {
         self.attention.store_mut().forget_trail_steps(id, steps);
     }
@@ -363,7 +363,7 @@ impl Engine {
                 self.redraw(now.mono, &place, orders);
             }
             Event::Activity(place) => self.set_unread(now, UnreadReason::Panel, &place, orders),
-            // What is still stored as unread says so itself.
+            // A place with an unread notification needs no other reason.
             Event::Restored(place) if self.attention.store().has_unread(&place) => {}
             Event::Restored(place) => self.set_unread(now, UnreadReason::Restored, &place, orders),
             Event::Remove(id) => {

@@ -1,7 +1,7 @@
-//! FNV-1a: a hash that is the same in every version and on every machine, unlike those of the standard library. For names
-//! that are stored or shown, never against an attacker.
+//! FNV-1a: a hash that is the same in every version and on every machine, unlike the hashes of the standard library. It is for
+//! names that are stored or shown, and gives no protection against an attacker.
 
-/// Of 64 bits.
+/// The 64-bit FNV-1a hash.
 ///
 /// ```
 /// assert_eq!(ringer_core::hash::fnv1a_64(*b"a"), 0xaf63_dc4c_8601_ec8c);
@@ -12,7 +12,7 @@ pub fn fnv1a_64(bytes: impl IntoIterator<Item = u8>) -> u64 {
         .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// Of 32 bits.
+/// The 32-bit FNV-1a hash.
 ///
 /// ```
 /// assert_eq!(ringer_core::hash::fnv1a_32(*b"a"), 0xe40c_292c);

@@ -1,10 +1,10 @@
-//! The notification engine: what a notification is, and what is done with it.
+//! The notification engine: what a notification is, and how it is handled.
 //!
 //! This crate is pure: no clock, thread, file, socket, process or random number generator. Time and random bytes are
 //! arguments; everything else is values in and values out.
 //!
 //! [`Engine`] combines all parts: `handle(now, Event)` returns the [`Order`]s that the caller executes. The crate root has
-//! what an embedder starts with ([`Engine`], [`Event`], [`Order`], [`Preferences`], [`Now`]) and the words that every caller
+//! what an embedder starts with ([`Engine`], [`Event`], [`Order`], [`Preferences`], [`Now`]) and the types that every caller
 //! needs ([`Message`], [`MessageId`], [`Draft`], [`Kind`], [`Scope`], [`Sender`], [`Recipient`]). Everything else is in a
 //! module:
 //!
@@ -16,9 +16,9 @@
 //! * [`engine`]: the engine, its events and its orders.
 //! * [`time`]: the clock's readings, as arguments.
 //!
-//! An enum that callers only make or compare is `#[non_exhaustive]`, so that it can grow. One that they have to act on is
-//! not ([`Order`], [`Kind`], [`policy::DeliveryChannel`], [`policy::HookAnswer`] and the like): where a new variant would be
-//! ignored, the compiler must say so.
+//! An enum that callers only create or compare is `#[non_exhaustive]`, so that it can grow. An enum that callers must act on
+//! is not ([`Order`], [`Kind`], [`policy::DeliveryChannel`], [`policy::HookAnswer`] and the like): the compiler must report
+//! where a new variant would be ignored.
 //!
 //! ```
 //! use ringer_core::{Draft, Kind, Recipient, Scope, Sender};
@@ -32,9 +32,9 @@
 //! # Inside
 //!
 //! `engine` takes an [`Event`] and returns [`Order`]s: `arrivals`, `decisions`, `records`, `display`. It uses `arrival`
-//! (surfaces, duplicates, the queue), `policy` (rules, hooks, the delivery plan), `attention` (records, badges, rings), `toast` and
-//! `agent`; all share the words of `message`. Each step in the life of a notification is an [`attention::Cause`], whose `Display` is the
-//! sentence of `ringer why`.
+//! (surfaces, duplicates, the queue), `policy` (rules, hooks, the delivery plan), `attention` (records, badges, rings),
+//! `toast` and `agent`; all share the types of `message`. Each step in the life of a notification is an [`attention::Cause`],
+//! whose `Display` is the sentence that `ringer why` prints.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! What is decided about a notification: the built-in rules, the hook programs, and the channels it is delivered through.
+//! Decisions about a notification: the built-in rules, the hook programs, and the channels it is delivered through.
 
 mod channel;
 mod delivery;

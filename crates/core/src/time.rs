@@ -2,29 +2,29 @@
 
 use std::time::Duration;
 
-/// A point in time, in the three clocks that the engine needs.
+/// A point in time, as read from the three clocks that the engine needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Now {
     /// The monotonic clock, for deadlines.
     pub mono: Duration,
-    /// Milliseconds since 1970, for records. May jump.
+    /// The wall clock, in milliseconds since 1970, for records. May jump.
     pub wall_ms: i64,
     /// The person's local time, for quiet hours.
     pub local: TimeOfDay,
 }
 
 impl Now {
-    /// The moment of the monotonic clock at which the wall clock shows this, if it does not jump; now if that is past.
+    /// Converts a wall clock time to the monotonic clock, assuming that the wall clock does not jump. Past times become now.
     pub(crate) fn mono_at(self, wall_ms: i64) -> Duration {
         let left = u64::try_from(wall_ms.saturating_sub(self.wall_ms)).unwrap_or(0);
         self.mono.saturating_add(Duration::from_millis(left))
     }
 }
 
-/// How long a span in the settings may be at most: a day.
+/// The longest span in the settings.
 const MAX_SPAN: Duration = Duration::from_hours(24);
 
-/// Reads `500ms`, `90s`, `20m` or `2h`, up to a day.
+/// Parses `500ms`, `90s`, `20m` or `2h`, up to a day.
 ///
 /// ```
 /// use std::time::Duration;
@@ -43,8 +43,8 @@ pub fn parse_span(text: &str) -> Option<Duration> {
     (span <= MAX_SPAN).then_some(span)
 }
 
-/// A span as people write it: `10s`, `60s`, `2m`. In the largest unit that it is a whole number of; a single minute or hour
-/// is written in the next smaller one.
+/// Formats a span as people write it: `10s`, `60s`, `2m`. Uses the largest unit of which it is a whole number; a single minute
+/// or hour is written in the next smaller unit.
 pub fn span_text(span: Duration) -> String {
     let ms = u64::try_from(span.as_millis()).unwrap_or(u64::MAX);
     let fits = |unit_ms: u64| ms > 0 && ms.is_multiple_of(unit_ms) && (unit_ms <= 1000 || ms > unit_ms);
@@ -54,7 +54,7 @@ pub fn span_text(span: Duration) -> String {
     }
 }
 
-/// About how long a span is: whole hours from two hours on, whole minutes from two minutes on, else whole seconds.
+/// Formats a span approximately: in hours from two hours on, in minutes from two minutes on, else in seconds.
 ///
 /// ```
 /// use std::time::Duration;
@@ -73,7 +73,7 @@ pub fn rounded_span_text(span: Duration) -> String {
     span_text(Duration::from_secs((seconds + unit / 2) / unit * unit))
 }
 
-/// The units of spans, in milliseconds, the largest first.
+/// The units of spans in milliseconds, the largest first.
 const UNITS: [(&str, u64); 4] = [("h", 3_600_000), ("m", 60_000), ("s", 1000), ("ms", 1)];
 
 /// A time of day, to the minute.
@@ -83,7 +83,7 @@ pub struct TimeOfDay(u16);
 impl TimeOfDay {
     const MINUTES: u16 = 24 * 60;
 
-    /// `None` if the hour or the minute is out of range.
+    /// Returns `None` if the hour or the minute is out of range.
     pub fn new(hour: u16, minute: u16) -> Option<Self> {
         (hour < 24 && minute < 60).then_some(Self(hour * 60 + minute))
     }
@@ -104,7 +104,7 @@ impl TimeOfDay {
     }
 }
 
-/// A span of every day, `22:00-07:00`. It may go over midnight; the end is not part of it.
+/// A daily time span, `22:00-07:00`. It may cross midnight; the end is not part of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DailySpan {
     from: TimeOfDay,
@@ -112,13 +112,13 @@ pub struct DailySpan {
 }
 
 impl DailySpan {
-    /// Parses `22:00-07:00`. A span that ends when it begins is the whole day.
+    /// Parses `22:00-07:00`. Equal ends mean the whole day.
     pub fn parse(text: &str) -> Option<Self> {
         let (from, to) = text.split_once('-')?;
         Some(Self { from: TimeOfDay::parse(from.trim())?, to: TimeOfDay::parse(to.trim())? })
     }
 
-    /// Whether a time of day lies in it.
+    /// Returns true if the span contains a time of day.
     pub fn contains(self, time: TimeOfDay) -> bool {
         if self.from < self.to {
             self.from <= time && time < self.to

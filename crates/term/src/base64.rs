@@ -21,7 +21,7 @@ pub(crate) fn encode(bytes: &[u8]) -> String {
     text
 }
 
-/// The bytes behind a text, or `None` where it is no base64.
+/// Decodes a text. `None` if it is not base64.
 pub(crate) fn decode(text: &[u8]) -> Option<Vec<u8>> {
     let digits = match text {
         [digits @ .., b'=', b'='] | [digits @ .., b'='] if text.len().is_multiple_of(4) => digits,

@@ -1,4 +1,4 @@
-//! Which sequence to notify the person with, in a given terminal, and its bytes.
+//! Chooses the sequence that notifies the person in a given terminal, and encodes it.
 
 use std::str::FromStr;
 
@@ -16,7 +16,7 @@ pub enum Channel {
     /// The best method that this terminal is known to support; a bell if it is unknown.
     #[default]
     Auto,
-    /// What Claude Code's `auto` does, also where that sends nothing.
+    /// What Claude Code's `auto` does, even where it sends nothing.
     Compatible,
     /// OSC 9.
     Iterm2,
@@ -51,7 +51,7 @@ impl Channel {
     }
 }
 
-/// There is no channel of that name.
+/// There is no channel with this name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown channel {0:?}")]
 pub struct UnknownChannel(pub String);
@@ -68,7 +68,7 @@ impl FromStr for Channel {
     }
 }
 
-/// The method that is used.
+/// A way to notify the person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Method {
@@ -102,7 +102,7 @@ impl Method {
         }
     }
 
-    /// Whether it needs a sequence that a multiplexer may drop.
+    /// Returns true if the method needs a sequence that a multiplexer may drop.
     fn needs_passthrough(self) -> bool {
         matches!(self, Self::Iterm2 | Self::Iterm2WithBell | Self::Kitty | Self::Ghostty)
     }
@@ -159,14 +159,14 @@ fn compatible(detection: &Detection, apple_bell: AppleBell) -> MethodChoice {
         Some("iTerm.app") => Method::Iterm2,
         Some("kitty") => Method::Kitty,
         Some("ghostty") => Method::Ghostty,
-        // The rule reads upside down, and is kept as it is: this is compatible mode.
+        // The rule looks inverted. It is kept because this mode is compatible with Claude Code.
         Some("Apple_Terminal") if apple_bell == AppleBell::Disabled => Method::TerminalBell,
         _ => Method::NoMethodAvailable,
     };
     MethodChoice::new(method, format!("compatible table, terminal {}", name.unwrap_or("unknown")))
 }
 
-/// Goes on where the compatible table gives up: silence was its known weakness.
+/// Covers more terminals than the compatible table, which sends nothing to those it does not know.
 fn automatic(detection: &Detection) -> MethodChoice {
     let identity = &detection.identity;
     let method = match identity.program {
@@ -195,10 +195,10 @@ fn automatic(detection: &Detection) -> MethodChoice {
     MethodChoice::new(method, reason)
 }
 
-/// A notification to be shown by the terminal.
+/// A notification for the terminal to show.
 #[derive(Debug, Clone, Copy)]
 pub struct OutgoingNotification<'a> {
-    /// Used by OSC 99: the same id again updates the notification.
+    /// Used by OSC 99: a notification with the same id updates the first.
     pub id: &'a NotificationId,
     /// The sender, or the subject.
     pub title: Option<&'a str>,
@@ -209,7 +209,7 @@ pub struct OutgoingNotification<'a> {
 }
 
 impl OutgoingNotification<'_> {
-    /// The bytes for one method, wrapped for the multiplexers in between (nearest first). To be written at once.
+    /// Returns the bytes for a method, wrapped for the multiplexers in between (nearest first). Write them at once.
     ///
     /// Empty for the methods that send nothing.
     pub fn encode(&self, method: Method, layers: &[Multiplexer]) -> Vec<u8> {

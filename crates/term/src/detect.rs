@@ -1,35 +1,35 @@
-//! Detects the terminal: the 27 rows that Claude Code checks, in its order, and what its single answer leaves out.
+//! Detects the terminal: the 27 rows that Claude Code checks, in its order, and the facts that its single answer leaves out.
 
 use crate::env::Env;
 use crate::identity::{TerminalIdentity, TerminalProgram, identify};
 use crate::multiplexer::{Multiplexer, multiplexers};
 use crate::outer::{OuterTerminal, Passthrough};
 
-/// What the environment says about the terminal.
+/// The terminal, as far as the environment tells.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Detection {
     /// The compatible answer: what Claude Code would say. `None` only in row 27.
     pub terminal: Option<String>,
     /// Which of the 27 rows matched, counted from 1.
     pub row: u8,
-    /// The variable that decided, as `NAME=value`; words for the rows that look at no variable.
+    /// The deciding variable, as `NAME=value`; a description for rows that check no variable.
     pub evidence: String,
     /// The multiplexers around the process, nearest layer first.
     pub multiplexers: Vec<Multiplexer>,
     /// The terminal around the multiplexer, if it was queried; see [`crate::outer`].
     pub outer: Option<OuterTerminal>,
-    /// Whether the process runs at the far end of an SSH connection.
+    /// True if the process runs at the far end of an SSH connection.
     pub ssh: bool,
     /// The terminal program behind the environment. Variables prove nothing inside a multiplexer, so there it is
     /// unknown until [`Detection::with_outer_terminal`].
     pub identity: TerminalIdentity,
-    /// Whether the terminal itself said that it knows OSC 99; see [`crate::probe`].
+    /// True if the terminal itself reported support for OSC 99; see [`crate::probe`].
     pub knows_osc99: bool,
 }
 
 impl Detection {
-    /// Whether the nearest terminal keeps titles and brings them back (XTWINOPS 22 and 23). `false` where that is not known:
-    /// a terminal that does not would keep the mark for ever.
+    /// Returns true if the nearest terminal saves and restores titles (XTWINOPS 22 and 23), and false if that is unknown: a
+    /// terminal that does not restore the title would keep the mark for ever.
     pub fn restores_titles(&self) -> bool {
         use TerminalProgram::{Alacritty, Foot, Iterm2, Kitty, Vte};
         match self.multiplexers.first() {
@@ -38,8 +38,7 @@ impl Detection {
         }
     }
 
-    /// The same detection, knowing what the terminal itself answered to a [`crate::probe::Probe`]. A name that is not known
-    /// takes nothing away from what the environment says.
+    /// Adds the terminal's own answer to a [`crate::probe::Probe`]. An unknown name does not override the environment.
     pub fn with_probe_reply(mut self, identity: TerminalIdentity, knows_osc99: bool) -> Self {
         if identity.program != TerminalProgram::Unknown {
             let told = self.identity.version.filter(|_| self.identity.program == identity.program);
@@ -49,14 +48,14 @@ impl Detection {
         self
     }
 
-    /// The same detection, knowing what the multiplexer said of the terminal around it.
+    /// Adds the multiplexer's answer about the terminal around it.
     pub fn with_outer_terminal(mut self, outer: OuterTerminal) -> Self {
         self.identity = outer.identity;
         self.outer = Some(outer);
         self
     }
 
-    /// Why a wrapped sequence would not pass through tmux; `None` if it would, or if tmux gave no answer.
+    /// Returns why a wrapped sequence would not pass through tmux; `None` if it would, or if tmux did not answer.
     pub fn passthrough_problem(&self) -> Option<&'static str> {
         let outer = self.outer.as_ref().filter(|_| self.multiplexers.contains(&Multiplexer::Tmux))?;
         match outer.passthrough {
@@ -123,7 +122,7 @@ impl Answer {
 
 const FALLBACK_ROW: u8 = 27;
 
-/// Rows 1 to 26, in order; row 27 is what remains.
+/// Rows 1 to 26, in order; row 27 is the fallback.
 const ROWS: [fn(&Env) -> Option<Answer>; 26] = [
     |env| set(env, "CURSOR_TRACE_ID", "cursor"),
     |env| containing(env, "VSCODE_GIT_ASKPASS_MAIN", &["cursor", "windsurf", "antigravity"]),
@@ -266,7 +265,7 @@ mod tests {
         check(&[("__CFBundleIdentifier", "org.example"), ("TERM_PROGRAM", "other")], 7, "other");
     }
 
-    /// All rows' variables at once; taking the winner away lets the next row win, down to the last.
+    /// All rows' variables at once; removing the winner lets the next row win, down to the last.
     #[test]
     fn rows_win_in_their_order() {
         let mut env = Env::new([

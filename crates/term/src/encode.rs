@@ -20,8 +20,8 @@ pub fn osc9(title: Option<&str>, body: &str, terminator: Terminator) -> String {
     osc(&format!("9;{}", osc9_text(title, body)), terminator)
 }
 
-/// The text of an OSC 9. ConEmu's commands are `9;N;…`, and each of iTerm2, WezTerm, Ghostty and foot misreads either
-/// a leading digit or a semicolon: so none of the two leaves here.
+/// The text of an OSC 9. ConEmu's commands are `9;N;…`, and each of iTerm2, WezTerm, Ghostty and foot misreads either a
+/// leading digit or a semicolon, so the text contains neither.
 pub(crate) fn osc9_text(title: Option<&str>, body: &str) -> String {
     let text = match title.filter(|title| !title.is_empty()) {
         Some(title) if !body.is_empty() => format!("{title}: {body}"),
@@ -32,7 +32,7 @@ pub(crate) fn osc9_text(title: Option<&str>, body: &str) -> String {
     if text.starts_with(|first: char| first.is_ascii_digit()) { format!(" {text}") } else { text }
 }
 
-/// OSC 52: the terminal puts a text into the clipboard.
+/// OSC 52: asks the terminal to put a text into the clipboard.
 ///
 /// ```
 /// use ringer_term::{copy_to_clipboard, Terminator};
@@ -60,7 +60,7 @@ pub fn osc777(title: Option<&str>, body: &str, terminator: Terminator) -> String
     osc(&format!("777;notify;{};{body}", cut_bytes(&title, MAX_TITLE)), terminator)
 }
 
-/// How a title starts, to say what the program is doing.
+/// The state that the start of a title shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TitleState {
     /// `✳`: waiting for input.
@@ -72,7 +72,7 @@ pub enum TitleState {
     },
 }
 
-/// OSC 0, the window title with its state in front.
+/// OSC 0, the window title with the state in front.
 pub fn title(state: TitleState, text: &str, terminator: Terminator) -> String {
     let sign = match state {
         TitleState::Idle => '✳',
@@ -82,23 +82,23 @@ pub fn title(state: TitleState, text: &str, terminator: Terminator) -> String {
     osc(&format!("0;{sign} {}", sanitise_line(text)), terminator)
 }
 
-/// Puts a mark in front of a terminal's title while it has unread notifications. The terminal saves the title before it
-/// (XTWINOPS 22), and [`TITLE_RESTORE`] restores it. Only for terminals of which
-/// [`crate::Detection::restores_titles`] is true.
+/// Puts a mark in front of a terminal's title while it has unread notifications. The terminal saves the title before that
+/// (XTWINOPS 22), and [`TITLE_RESTORE`] restores it. Only for terminals for which [`crate::Detection::restores_titles`]
+/// returns true.
 pub fn title_mark(sign: char, text: &str, terminator: Terminator) -> String {
     format!("\x1b[22;2t{}", osc(&format!("2;{sign} {}", sanitise_line(text)), terminator))
 }
 
-/// OSC 2, the window title as it is.
+/// OSC 2, the window title without a mark.
 pub fn window_title(text: &str, terminator: Terminator) -> String {
     osc(&format!("2;{}", sanitise_line(text)), terminator)
 }
 
-/// Brings the title back that [`title_mark`] put away.
+/// Restores the title that [`title_mark`] saved.
 pub const TITLE_RESTORE: &str = "\x1b[23;2t";
 
-/// OSC 8, a text that links to a URI. Whatever is not printable ASCII in the URI is percent-encoded, as the protocol
-/// asks.
+/// OSC 8, a text that links to a URI. Characters of the URI other than printable ASCII are percent-encoded, as the protocol
+/// requires.
 pub fn hyperlink(uri: &str, text: &str, terminator: Terminator) -> String {
     let safe: String = uri
         .bytes()
@@ -111,12 +111,12 @@ pub fn hyperlink(uri: &str, text: &str, terminator: Terminator) -> String {
     format!("{}{}{}", osc(&format!("8;;{safe}"), terminator), sanitise_line(text), osc("8;;", terminator))
 }
 
-/// What ends an OSC.
+/// The terminator of an OSC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Terminator {
     /// `ESC \`, the standard.
     St,
-    /// BEL, for GNU screen: an ST inside its wrapper has to be split over two pieces.
+    /// BEL, for GNU screen: an ST inside its wrapper would have to be split over two pieces.
     Bel,
 }
 
@@ -127,7 +127,7 @@ impl Terminator {
     }
 }
 
-/// Frames a payload that is already safe.
+/// Frames a payload that has already been sanitised.
 pub(crate) fn osc(payload: &str, terminator: Terminator) -> String {
     let end = match terminator {
         Terminator::St => "\x1b\\",

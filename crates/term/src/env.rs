@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 /// The environment variables of a process and whether its standard output is a terminal.
 ///
-/// Detection takes this instead of reading the process environment, so each of its rows can be shown in a table and a
-/// hub can detect for another process.
+/// Detection takes this instead of reading the process environment, so a table can show each of its rows, and a hub can detect
+/// the terminal of another process.
 ///
 /// ```
 /// use ringer_term::Env;
@@ -18,27 +18,27 @@ use std::collections::BTreeMap;
 pub struct Env {
     variables: BTreeMap<String, String>,
     stdout_is_tty: bool,
-    /// The variables of tmux are inherited from elsewhere.
+    /// The variables of tmux are inherited from another terminal.
     outside_tmux: bool,
     leader_parent: Option<u32>,
 }
 
 impl Env {
-    /// An environment with these variables, whose standard output is no terminal.
+    /// Creates an environment with these variables. Standard output is not a terminal.
     pub fn new<K: Into<String>, V: Into<String>>(variables: impl IntoIterator<Item = (K, V)>) -> Self {
         let variables = variables.into_iter().map(|(k, v)| (k.into(), v.into())).collect();
         Self { variables, stdout_is_tty: false, outside_tmux: false, leader_parent: None }
     }
 
-    /// The same environment, with standard output being a terminal or not.
+    /// Sets whether standard output is a terminal.
     pub fn tty(mut self, stdout_is_tty: bool) -> Self {
         self.stdout_is_tty = stdout_is_tty;
         self
     }
 
-    /// The same environment, judged by who started the process that leads the terminal's session. A terminal that is
-    /// started from a tmux pane inherits `TMUX` and `TMUX_PANE`, but is not that pane. In a pane tmux itself starts the
-    /// leader; behind a PTY inside of a pane (`script`, `sudo`) `TERM` is still the one that tmux set.
+    /// Sets the parent process of the session leader. It tells whether the variables of tmux apply: a terminal that is started
+    /// from a tmux pane inherits `TMUX` and `TMUX_PANE`, but is not that pane. In a pane tmux itself starts the leader; behind
+    /// a PTY inside a pane (`script`, `sudo`) `TERM` is still the one that tmux set.
     ///
     /// ```
     /// use ringer_term::{Env, Multiplexer, detect};
@@ -58,27 +58,27 @@ impl Env {
         self
     }
 
-    /// The process that started the one that leads the terminal's session: mostly the program that draws the terminal.
+    /// The parent process of the terminal's session leader: usually the program that draws the terminal.
     pub fn leader_parent(&self) -> Option<u32> {
         self.leader_parent
     }
 
-    /// Whether a tmux pane is around the process.
+    /// Returns true if the process runs in a tmux pane.
     pub fn is_in_tmux(&self) -> bool {
         self.get("TMUX").is_some() && !self.outside_tmux
     }
 
-    /// The value of a variable that is set and not empty. Clients test variables for truth, so empty means unset.
+    /// The value of a variable that is set and not empty. Clients treat an empty variable as unset.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.variables.get(name).map(String::as_str).filter(|value| !value.is_empty())
     }
 
-    /// Whether standard output is a terminal.
+    /// Returns true if standard output is a terminal.
     pub fn stdout_is_tty(&self) -> bool {
         self.stdout_is_tty
     }
 
-    /// All variables, in the order of their names.
+    /// All variables, sorted by name.
     pub fn variables(&self) -> impl Iterator<Item = (&str, &str)> {
         self.variables.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }

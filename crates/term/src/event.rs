@@ -7,14 +7,14 @@ use crate::status::ProgramStatus;
 /// One event in the stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TerminalEvent {
-    /// Where its sequence starts in the stream. For a wrapped sequence that is the wrapper; for a notification in
-    /// several chunks, the first of them.
+    /// The offset at which its sequence starts in the stream. For a wrapped sequence that is the wrapper's, for a notification
+    /// in several chunks the first chunk's.
     pub offset: u64,
-    /// What it was.
+    /// The kind of event.
     pub kind: TerminalEventKind,
 }
 
-/// What an event is. All text is as it was sent: sanitise it before showing it.
+/// The kinds of events. All text is unchanged from the program: sanitise it before showing it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TerminalEventKind {
@@ -22,24 +22,24 @@ pub enum TerminalEventKind {
     Notification(Notification),
     /// OSC 99: close a notification.
     Close {
-        /// Which one.
+        /// The id of the notification.
         id: NotificationId,
     },
     /// OSC 9;4.
     Progress(Progress),
     /// OSC 0 or 2. Empty when the program clears its title.
     Title(String),
-    /// A bell, not one that ends a sequence.
+    /// A bell that does not end a sequence.
     Bell,
     /// OSC 7501.
     Status(ProgramStatus),
-    /// A question that the embedder should answer.
+    /// A query that the embedder should answer.
     Query(Query),
-    /// OSC 8. The link ends where the URI is empty.
+    /// OSC 8. An empty URI ends the link.
     Hyperlink {
-        /// Ties the parts of one link together.
+        /// Identifies the parts of one link.
         id: Option<String>,
-        /// Where it leads.
+        /// The target.
         uri: String,
     },
     /// OSC 7, or ConEmu's 9;9.
@@ -48,7 +48,7 @@ pub enum TerminalEventKind {
     Prompt(Prompt),
 }
 
-/// The protocol that brought a notification.
+/// The protocol of a notification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Protocol {
@@ -74,11 +74,11 @@ impl Protocol {
 /// A notification as a program sent it. OSC 9 and 777 fill only the first fields.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Notification {
-    /// What brought it.
+    /// The protocol.
     pub protocol: Protocol,
-    /// OSC 99 only, and only if the program gave a valid one.
+    /// OSC 99 only, and only if the program sent a valid one.
     pub id: Option<NotificationId>,
-    /// Empty where the protocol has none.
+    /// Empty if the protocol has none.
     pub title: String,
     /// The text.
     pub body: String,
@@ -109,34 +109,34 @@ pub struct Osc99Metadata {
     pub sound: Option<String>,
     /// `t`.
     pub types: Vec<String>,
-    /// `w`, where it is not left to the system.
+    /// `w`, if it is not left to the system.
     pub expires_ms: Option<u32>,
 }
 
-/// A question to the terminal.
+/// A query to the terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Query {
-    /// `p=?`: what do you support? Answer with [`crate::query99_reply`].
+    /// `p=?`: asks what the terminal supports. Answer with [`crate::query99_reply`].
     Osc99 {
         /// The id to answer with.
         id: Option<NotificationId>,
     },
-    /// `p=alive`: which notifications are still there? Answer with [`crate::alive99_reply`].
+    /// `p=alive`: asks which notifications are still shown. Answer with [`crate::alive99_reply`].
     Alive {
         /// The id to answer with.
         id: Option<NotificationId>,
     },
-    /// OSC 7501 `?`. Answer with [`crate::ProgramStatus::query`]; without an answer Claude Code reports no status.
+    /// OSC 7501 `?`. Answer with [`crate::ProgramStatus::query`]; otherwise Claude Code reports no status.
     Osc7501,
 }
 
 /// A mark of the shell around its prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Prompt {
-    /// Which mark.
+    /// The mark.
     pub mark: PromptMark,
-    /// How the command ended, with [`PromptMark::CommandEnd`], where the shell says it.
+    /// The exit code of the command, with [`PromptMark::CommandEnd`], if the shell reports it.
     pub exit_code: Option<i32>,
 }
 

@@ -1,19 +1,19 @@
-//! Which characters are not text (they move the cursor, turn the reading direction, or cannot be seen at all), and escapes for them.
+//! Characters that are not text (they move the cursor, change the reading direction, or are invisible), and escapes for them.
 //!
-//! The ranges are those of Unicode 16: the general categories Cc, Cf, Zl, Zp and Co, the noncharacters, and the property
-//! `Default_Ignorable_Code_Point`. They stand here because the crate needs no other table of Unicode's categories.
+//! The ranges come from Unicode 16: the general categories Cc, Cf, Zl, Zp and Co, the noncharacters, and the property
+//! `Default_Ignorable_Code_Point`. They are listed here because the crate needs no other table of Unicode's categories.
 
 use std::borrow::Cow;
 use std::fmt::Write;
 
-/// The zero-width joiner: it makes 👩‍🚀 out of 👩 and 🚀, and hides things everywhere else.
+/// The zero-width joiner: it joins 👩 and 🚀 to 👩‍🚀. Everywhere else it is invisible.
 pub(crate) const JOINER: char = '\u{200d}';
 
 /// The zero-width non-joiner, which Persian writes inside words.
 pub(crate) const NON_JOINER: char = '\u{200c}';
 
-/// A letter or sign of a script in which joiners change how letters look: Arabic, Syriac, N'Ko, Mandaic, those of India and Sri
-/// Lanka, Tibetan, Burmese, Khmer, Mongolian and Adlam.
+/// Returns true for a letter or sign of a script in which joiners change the shape of letters: Arabic, Syriac, N'Ko, Mandaic,
+/// the scripts of India and Sri Lanka, Tibetan, Burmese, Khmer, Mongolian and Adlam.
 pub(crate) fn joins_letters(character: char) -> bool {
     let is_of_script = matches!(
         character,
@@ -32,8 +32,8 @@ pub(crate) fn joins_letters(character: char) -> bool {
     is_of_script && !is_hidden(character)
 }
 
-/// A character that no text sink lets through: a control, or one that takes no room but changes what the eye sees or a
-/// program reads. `\n` and `\t` are controls too; the caller handles those first, and [`JOINER`] inside emoji.
+/// Returns true for a character that no text sink passes on: a control, or an invisible character that changes what is drawn
+/// or what a program reads. `\n` and `\t` are controls too; the caller handles those first, and [`JOINER`] inside emoji.
 pub(crate) fn is_hidden(character: char) -> bool {
     character.is_control()
         || is_line_separator(character)
@@ -43,13 +43,13 @@ pub(crate) fn is_hidden(character: char) -> bool {
         || is_distant_private(character)
 }
 
-/// A character that JSON output carries as `\uXXXX`: everything hidden, and what looks different from font to font. Nothing
-/// is lost by an escape, so this is the wider set.
+/// Returns true for a character that JSON output escapes as `\uXXXX`: everything hidden, and characters that look different
+/// from font to font. This set is wider because an escape loses nothing.
 pub(crate) fn is_escaped_in_json(character: char) -> bool {
     is_hidden(character) || is_format(character) || matches!(character, '\u{e000}'..='\u{f8ff}')
 }
 
-/// U+2028 and U+2029. Many readers of lines, JavaScript and Python's `splitlines` among them, end a line there.
+/// U+2028 and U+2029. Many line readers, JavaScript and Python's `splitlines` among them, end a line there.
 fn is_line_separator(character: char) -> bool {
     matches!(character, '\u{2028}' | '\u{2029}')
 }
@@ -89,8 +89,8 @@ fn is_visible_format(character: char) -> bool {
     )
 }
 
-/// `Default_Ignorable_Code_Point` beyond Cf: fillers and variation selectors. Texts have been smuggled in selectors; only
-/// the two that ordinary emoji need (U+FE0E, U+FE0F) count as text.
+/// `Default_Ignorable_Code_Point` outside Cf: fillers and variation selectors. Texts have been smuggled in selectors; only the
+/// two that ordinary emoji need (U+FE0E, U+FE0F) count as text.
 fn is_ignorable(character: char) -> bool {
     matches!(
         character,
@@ -116,11 +116,11 @@ fn is_distant_private(character: char) -> bool {
     character >= '\u{f0000}'
 }
 
-/// The same JSON with every character escaped that is not plain text: DEL, C1 controls, U+2028 and U+2029,
-/// bidirectional and zero-width characters, private use and noncharacters. JSON writers escape only what the standard
-/// demands, U+0000 to U+001F, and kitty 0.26 takes a raw U+009D for the start of a sequence that sets the clipboard.
+/// Escapes every character in a JSON text that is not plain text: DEL, C1 controls, U+2028 and U+2029, bidirectional and
+/// zero-width characters, private use and noncharacters. JSON writers escape only what the standard requires, U+0000 to
+/// U+001F, and kitty 0.26 takes a raw U+009D for the start of a sequence that sets the clipboard.
 ///
-/// It works on the finished text: outside of a string, JSON has no character that would be escaped, and inside of one every
+/// It works on the finished text: outside a string, JSON has no character that would be escaped, and inside a string every
 /// character may be. So a reader gets the same value.
 ///
 /// ```
@@ -133,7 +133,7 @@ pub fn escape_json(json: &str) -> Cow<'_, str> {
     for character in json[first..].chars() {
         if is_escaped(character) {
             for unit in character.encode_utf16(&mut [0; 2]) {
-                // A String takes every write.
+                // Writing to a String cannot fail.
                 let _ = write!(safe, "\\u{unit:04x}");
             }
         } else {
@@ -143,8 +143,8 @@ pub fn escape_json(json: &str) -> Cow<'_, str> {
     Cow::Owned(safe)
 }
 
-/// A line of text with every character escaped that a terminal would not show as text, as `\\u{202e}`: what a person reads
-/// before they allow it must be all that there is.
+/// Escapes every character in a line that a terminal would not show as text, as `\u{202e}`: a person must see everything
+/// before they allow it.
 ///
 /// ```
 /// assert_eq!(ringer_term::escape_hidden("rm a\u{202e}\u{1b}[2K é"), r"rm a\u{202e}\u{1b}[2K é");
@@ -163,7 +163,7 @@ pub fn escape_hidden(line: &str) -> Cow<'_, str> {
     Cow::Owned(escaped.collect())
 }
 
-/// Below DEL a writer of JSON has escaped what needs it, and what is left there may be the layout of the text.
+/// Below DEL, the JSON writer has already escaped what is necessary. Remaining controls may be the layout of the text.
 fn is_escaped(character: char) -> bool {
     character >= '\u{7f}' && is_escaped_in_json(character)
 }
@@ -174,7 +174,7 @@ mod tests {
 
     use super::*;
 
-    /// Joiner and visible signs are the only format characters that may stand in a line of text.
+    /// The joiner and visible signs are the only format characters that may be in a line of text.
     #[test]
     fn text_stays_text() {
         for character in "plain é 日本 👩🚀❤\u{fe0f}\u{e0b0}\u{600}".chars() {
@@ -187,7 +187,7 @@ mod tests {
         }
     }
 
-    // The generator knows Unicode's categories by itself, so the tables above are checked against it.
+    // The generator has its own table of Unicode's categories, so the tables above are checked against it.
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(4096))]
 

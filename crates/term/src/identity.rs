@@ -1,10 +1,10 @@
-//! Which program draws the terminal, and which version of it: what decides what it can show.
+//! Identifies the program that draws the terminal, and its version. They determine what it can show.
 
 use std::fmt;
 
 use crate::env::Env;
 
-/// A terminal program that Ringer knows something about.
+/// A terminal program that Ringer knows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum TerminalProgram {
@@ -14,7 +14,7 @@ pub enum TerminalProgram {
     Ghostty,
     /// foot.
     Foot,
-    /// Konsole, and what embeds it (Dolphin, Kate).
+    /// Konsole, and programs that embed it (Dolphin, Kate).
     Konsole,
     /// The terminal inside VS Code. Its forks lag behind it and are not counted here.
     VsCode,
@@ -39,8 +39,7 @@ pub enum TerminalProgram {
     Unknown,
 }
 
-/// The names under which programs appear: in `TERM_PROGRAM`, in `TERM`, in the 27 rows, in XTVERSION replies.
-/// Compared without case.
+/// The names of programs in `TERM_PROGRAM`, in `TERM`, in the 27 rows and in XTVERSION replies. Compared without case.
 const NAMES: [(&str, TerminalProgram); 26] = [
     ("kitty", TerminalProgram::Kitty),
     ("xterm-kitty", TerminalProgram::Kitty),
@@ -71,7 +70,7 @@ const NAMES: [(&str, TerminalProgram); 26] = [
 ];
 
 impl TerminalProgram {
-    /// The program of that name, `Unknown` if no known one has it.
+    /// Returns the program with this name, or `Unknown`.
     pub fn named(name: &str) -> Self {
         NAMES
             .iter()
@@ -79,7 +78,7 @@ impl TerminalProgram {
             .map_or(Self::Unknown, |(_, program)| *program)
     }
 
-    /// The version that is assumed if none is known: that of Debian 12. Debian 12 does not have the other programs, so no
+    /// The version that is assumed if none is known: the one in Debian 12. Debian 12 does not have the other programs, so no
     /// version is assumed for them.
     fn assumed_version(self) -> Option<Version> {
         match self {
@@ -91,7 +90,7 @@ impl TerminalProgram {
         }
     }
 
-    /// How people write its name.
+    /// The name as people write it.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Kitty => "kitty",
@@ -117,14 +116,14 @@ impl TerminalProgram {
 pub struct Version(pub u32, pub u32, pub u32);
 
 impl Version {
-    /// Reads `0.48.2`, `1.3.1-tip`, `20240203-110809-5046fc22`: the leading numbers, missing ones as zero.
+    /// Parses `0.48.2`, `1.3.1-tip`, `20240203-110809-5046fc22`: the leading numbers, missing ones as zero.
     pub fn parse(text: &str) -> Option<Self> {
         let mut numbers = text.split(['.', '-', ' ', '+']).map_while(|part| part.parse::<u32>().ok());
         let major = numbers.next()?;
         Some(Self(major, numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)))
     }
 
-    /// Reads the packed form of Konsole (`241202`) and VTE (`8001`, major 0): two digits each, from the right.
+    /// Parses the packed form of Konsole (`241202`) and VTE (`8001`, major 0): two digits each, from the right.
     fn unpack(text: &str) -> Option<Self> {
         let packed: u32 = text.parse().ok()?;
         Some(Self(packed / 10_000, packed / 100 % 100, packed % 100))
@@ -142,7 +141,7 @@ impl fmt::Display for Version {
 pub struct TerminalIdentity {
     /// The program.
     pub program: TerminalProgram,
-    /// Its version; kitty and foot never say theirs in the environment.
+    /// The version; kitty and foot never put theirs in the environment.
     pub version: Option<Version>,
 }
 
@@ -156,13 +155,14 @@ impl fmt::Display for TerminalIdentity {
 }
 
 impl TerminalIdentity {
-    /// Whether the version is at least this one. An unknown version counts as the oldest that many people run: a new
-    /// terminal takes the old sequences too, while an old one shows nothing for the new ones, or the sequence itself.
+    /// Returns true if the version is at least this one. An unknown version counts as the oldest that many people run: a new
+    /// terminal accepts the old sequences too, while an old terminal shows nothing for a new sequence, or shows the sequence
+    /// itself.
     pub fn at_least(&self, version: Version) -> bool {
         self.version.or_else(|| self.program.assumed_version()).is_some_and(|own| own >= version)
     }
 
-    /// Reads an XTVERSION reply, in both forms terminals use: `kitty(0.48.2)` and `ghostty 1.3.1`.
+    /// Parses an XTVERSION reply, in both forms that terminals use: `kitty(0.48.2)` and `ghostty 1.3.1`.
     pub fn from_xtversion(text: &str) -> Self {
         let (name, version) = split_xtversion(text);
         let program = TerminalProgram::named(name);
@@ -182,7 +182,7 @@ pub(crate) fn split_xtversion(text: &str) -> (&str, &str) {
     }
 }
 
-/// Variables that name a terminal although the 27 rows do not read them, or read them too late. In this order.
+/// Variables that name a terminal and that the 27 rows do not read, or read too late. In this order.
 const IDENTIFYING_VARIABLES: [(&str, TerminalProgram); 14] = [
     ("ITERM_SESSION_ID", TerminalProgram::Iterm2),
     ("WEZTERM_PANE", TerminalProgram::WezTerm),
@@ -200,7 +200,7 @@ const IDENTIFYING_VARIABLES: [(&str, TerminalProgram); 14] = [
     ("ConEmuANSI", TerminalProgram::ConEmu),
 ];
 
-/// The program behind an environment with no multiplexer in between.
+/// Identifies the program behind an environment with no multiplexer in between.
 ///
 /// A `TERM` that names a terminal is the freshest evidence: each terminal sets its own, while the other variables are
 /// inherited by any terminal started from within another. Then come `TERM_PROGRAM`, the variable that iTerm2 sends

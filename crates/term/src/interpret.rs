@@ -1,21 +1,21 @@
-//! What the payload of an OSC means.
+//! Interprets the payload of an OSC.
 
 use crate::event::{Notification, Osc99Metadata, Prompt, PromptMark, Protocol, Query, TerminalEventKind};
 use crate::osc99_chunk::{Chunk, PayloadType};
 use crate::progress::Progress;
 use crate::status::ProgramStatus;
 
-/// What a payload turned out to be.
+/// The meaning of a payload.
 #[expect(clippy::large_enum_variant, reason = "taken apart as soon as it is made, never stored")]
 pub(crate) enum Meaning<'a> {
     Event(TerminalEventKind),
-    /// A chunk of OSC 99: what follows `99;`.
+    /// A chunk of OSC 99: the text after `99;`.
     Chunk99(&'a [u8]),
     /// A sequence that is not reported.
     Nothing,
 }
 
-/// Reads a payload. The number ends at the first `;`, and what the rest means depends on the number alone.
+/// Interprets a payload. The number ends at the first `;`, and the meaning of the rest depends on the number alone.
 pub(crate) fn interpret(payload: &[u8]) -> Meaning<'_> {
     let Some(semicolon) = payload.iter().position(|byte| *byte == b';') else {
         return Meaning::Nothing;
@@ -39,7 +39,7 @@ pub(crate) fn interpret(payload: &[u8]) -> Meaning<'_> {
     event.map_or(Meaning::Nothing, Meaning::Event)
 }
 
-/// Whether a payload is a notification, or a part of one. Queries and requests to close one are neither.
+/// Returns true if a payload is a notification, or a part of one. Queries and requests to close one are neither.
 pub(crate) fn is_notification(payload: &[u8]) -> bool {
     if !could_be_notification(payload) {
         return false;
@@ -53,7 +53,7 @@ pub(crate) fn is_notification(payload: &[u8]) -> bool {
     }
 }
 
-/// Whether a payload that begins so may be a notification.
+/// Returns true if a payload that begins like this may be a notification.
 pub(crate) fn could_be_notification(start: &[u8]) -> bool {
     let begins = |whole: &[u8]| start.starts_with(whole) || whole.starts_with(start);
     match start.strip_prefix(b"9;") {
@@ -90,7 +90,7 @@ fn osc9(text: &str) -> Option<TerminalEventKind> {
             _ => {}
         }
     }
-    // Older Claude Code put two newlines in front, so that iTerm2 would show the text below its own heading.
+    // Older versions of Claude Code put two newlines in front, so that iTerm2 shows the text below its own heading.
     let body = text.trim_start_matches('\n');
     (!body.is_empty()).then(|| plain(Protocol::Osc9, "", body))
 }

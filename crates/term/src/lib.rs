@@ -1,8 +1,8 @@
-//! Detects the terminal, encodes notifications for it, and reads the notifications that programs send to it.
+//! Detects the terminal, encodes notifications for it, and parses the notifications that programs send to it.
 //!
-//! Everything here is pure: an environment and bytes go in, values and bytes come out. Nothing is read from the process,
-//! nothing is run, nothing is written. Where a program or the terminal has to be asked, the crate returns the query (arguments
-//! or bytes) and parses the answer.
+//! The crate is pure: an environment and bytes go in, values and bytes come out. It reads nothing from the process, runs
+//! nothing and writes nothing. If a program or the terminal must be queried, the crate returns the query (arguments or bytes)
+//! and parses the answer.
 //!
 //! # Notify the user through their terminal
 //!
@@ -37,16 +37,16 @@
 //!
 //! # What it never does
 //!
-//! It never writes a control byte of a caller's text: every encoder sanitises its input ([`sanitise_line`]), ids are checked
-//! ([`NotificationId`]), and no 8-bit control is ever written. It keeps no more of a stream than [`Scanner`] says. It
+//! It never writes a control byte from a caller's text: every encoder sanitises its input ([`sanitise_line`]), ids are checked
+//! ([`NotificationId`]), and no 8-bit control is ever written. It keeps no more of a stream than [`Scanner`] documents. It
 //! panics on no input.
 //!
 //! # Inside
 //!
-//! Bytes come in: `passthrough_parser` (framing and wrappers), `interpret` (what an OSC means), `osc99_chunk` and `osc99_assembler`
-//! (OSC 99), `scanner` (events), `notification_stripper` (the same, with the remaining bytes). Bytes go out: `detect`, `identity` and
-//! `multiplexer` find the terminal, `channel` chooses the method, `encode` and `sanitise` make the bytes. `hidden` is the one table of
-//! characters that are not text; `secret` masks keys and passwords.
+//! Bytes in: `passthrough_parser` (framing and wrappers), `interpret` (the meaning of an OSC), `osc99_chunk` and
+//! `osc99_assembler` (OSC 99), `scanner` (events), `notification_stripper` (events, and the remaining bytes). Bytes out:
+//! `detect`, `identity` and `multiplexer` find the terminal, `channel` chooses the method, `encode` and `sanitise` make the
+//! bytes. `hidden` is the only table of characters that are not text; `secret` masks keys and passwords.
 
 #![forbid(unsafe_code)]
 

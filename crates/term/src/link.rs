@@ -1,19 +1,19 @@
-//! Where a link of a program may lead (OSC 8). A terminal opens what it is given: a link with a scheme that runs something, or to a
-//! file that somebody else has put there, is not a link but a text.
+//! Checks the links of programs (OSC 8). A terminal opens any target: a link whose scheme runs something, or to a file that
+//! somebody else has put there, is shown as plain text.
 
 use crate::hidden::is_hidden;
 
-/// Where a link leads.
+/// The target of a link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LinkTarget {
-    /// A page, or somebody to write to.
+    /// A web page or an e-mail address.
     Address,
-    /// A file of this machine, by its path. Whose it is has to be looked up.
+    /// A file of this machine, by its path. The caller must check its owner.
     File(String),
 }
 
-/// Reads the address of a link: `http`, `https`, `mailto`, or `file` on this machine. `None` for every other scheme, for
-/// files of other machines, and for an address in which something cannot be seen.
+/// Parses the address of a link: `http`, `https`, `mailto`, or `file` on this machine. `None` for every other scheme, for
+/// files of other machines, and for an address with invisible characters.
 ///
 /// ```
 /// use ringer_term::{LinkTarget, link_target};
@@ -39,7 +39,7 @@ pub fn link_target(uri: &str, own_host: &str) -> Option<LinkTarget> {
     if is("file") { file_path(path, own_host).map(LinkTarget::File) } else { None }
 }
 
-/// The path of a `file:` URL without its scheme, decoded, if it is one of this machine.
+/// Returns the decoded path of a `file:` URL, given without its scheme, if the file is on this machine.
 pub fn file_path(rest: &str, own_host: &str) -> Option<String> {
     let path = match rest.strip_prefix("//") {
         Some(rest) => {
@@ -54,7 +54,7 @@ pub fn file_path(rest: &str, own_host: &str) -> Option<String> {
     decoded(path).filter(|path| path.starts_with('/'))
 }
 
-/// A text with `%20` as a space. `None` if that is no text.
+/// Decodes `%20` and the like. `None` if the result is not UTF-8.
 fn decoded(path: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(path.len());
     let mut rest = path.as_bytes();

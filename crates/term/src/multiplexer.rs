@@ -1,4 +1,4 @@
-//! Multiplexers: which ones stand between a program and its terminal, and how a sequence gets through them.
+//! Multiplexers: which ones are between a program and its terminal, and how a sequence passes through them.
 
 use crate::env::Env;
 
@@ -6,7 +6,8 @@ const ESC: u8 = 0x1b;
 /// The end of a DCS.
 const ST: &[u8] = b"\x1b\\";
 
-/// GNU screen keeps at most 767 bytes of a string and gives up on a longer one. We count the wrapper in.
+/// The longest piece for GNU screen, including the wrapper. Screen keeps at most 767 bytes of a string and gives up on a
+/// longer one.
 pub const SCREEN_PIECE: usize = 767;
 
 /// A program that shows one terminal inside another.
@@ -34,9 +35,8 @@ impl Multiplexer {
 
 /// The multiplexers around a process, nearest layer first.
 ///
-/// The variables of an outer layer leak into the inner one, so with several of them the order follows from `TERM`, which
-/// each layer sets anew: `tmux…` by tmux, `screen.…` by GNU screen. Zellij leaves `TERM` alone and comes first
-/// otherwise.
+/// The variables of an outer layer leak into the inner one, so with several layers the order follows from `TERM`, which each
+/// layer sets itself: `tmux…` by tmux, `screen.…` by GNU screen. Zellij leaves `TERM` alone and comes first otherwise.
 pub(crate) fn multiplexers(env: &Env) -> Vec<Multiplexer> {
     let mut layers: Vec<Multiplexer> =
         [("ZELLIJ", Multiplexer::Zellij), ("TMUX", Multiplexer::Tmux), ("STY", Multiplexer::Screen)]
@@ -59,10 +59,10 @@ pub(crate) fn multiplexers(env: &Env) -> Vec<Multiplexer> {
     layers
 }
 
-/// Wraps a sequence so that it comes out of every layer (nearest first) as it went in.
+/// Wraps a sequence so that it passes through every layer (nearest first) unchanged.
 ///
-/// The nearest multiplexer unwraps first, so its envelope goes on last. A bell must not go through here: bare, it makes
-/// tmux and screen flag the window, which is what the person wants to see.
+/// The nearest multiplexer unwraps first, so its wrapper is added last. Do not wrap a bell: a bare one makes tmux and screen
+/// flag the window, which is what the person wants to see.
 ///
 /// ```
 /// use ringer_term::{wrap, Multiplexer};
@@ -91,8 +91,8 @@ fn wrap_for_tmux(inner: &[u8]) -> Vec<u8> {
     wrapped
 }
 
-/// Cuts into pieces that screen can hold, never inside a character, and always between the two bytes of an inner ST,
-/// which would otherwise end the piece.
+/// Wraps in pieces that screen can hold. It never cuts inside a character, and always cuts between the two bytes of an inner
+/// ST, which would otherwise end the piece.
 fn wrap_for_screen(inner: &[u8]) -> Vec<u8> {
     const ROOM: usize = SCREEN_PIECE - 4;
     let mut wrapped = Vec::with_capacity(inner.len() + 16);
@@ -116,8 +116,8 @@ fn wrap_for_screen(inner: &[u8]) -> Vec<u8> {
     wrapped
 }
 
-/// In UTF-8 mode GNU screen hands on one byte per character, the lowest of its code point: of ě (U+011B) an ESC, of ć
-/// (U+0107) a BEL. What is beyond Latin-1 must not get there; OSC 99 sends it as base64, the others lose it.
+/// In UTF-8 mode GNU screen passes on one byte per character, the lowest of its code point: an ESC for ě (U+011B), a BEL for ć
+/// (U+0107). So characters beyond Latin-1 are replaced; OSC 99 sends them as base64, the other protocols lose them.
 fn without_torn_characters(inner: &[u8]) -> Vec<u8> {
     match std::str::from_utf8(inner) {
         Ok(text) => text.chars().map(|c| if c > '\u{ff}' { '?' } else { c }).collect::<String>().into_bytes(),

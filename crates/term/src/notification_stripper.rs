@@ -1,4 +1,4 @@
-//! Takes the notifications of a program out of its output, for a program between it and the terminal that shows them itself.
+//! Removes notifications from a program's output, for a program between it and the terminal that shows them itself.
 
 use crate::event::TerminalEvent;
 use crate::passthrough_parser::MAX_OSC;
@@ -6,15 +6,16 @@ use crate::scanner::Scanner;
 
 const ESC: u8 = 0x1b;
 
-/// What is held back of a wrapper before it passes: a few notifications in one. A single OSC has a limit of its own.
+/// The most bytes of a wrapper that are held back before it passes: a few notifications in one. A single OSC has its own
+/// limit.
 const MAX_HELD: usize = 4 * MAX_OSC;
 
-/// A [`Scanner`] that also passes the bytes on: all of them, in their order, without the notifications (OSC 9 texts, OSC 99,
-/// OSC 777 `notify`), wherever the stream is cut.
+/// A [`Scanner`] that also passes on the bytes: all of them, in order, without the notifications (OSC 9 texts, OSC 99, OSC 777
+/// `notify`), wherever the stream is cut.
 ///
-/// A notification is missing as a whole or passes as a whole. One in a wrapper for tmux or screen is missing with its wrapper,
-/// if nothing else is in that. Bells, titles, progress, queries and everything else pass. A byte is held back only as long as
-/// it may be a part of a notification, and no more than a few thousand are.
+/// A notification is removed or passed as a whole. A wrapper for tmux or screen is removed if it contains nothing but
+/// notifications. Bells, titles, progress, queries and everything else pass. A byte is held back only while it may be part of
+/// a notification. At most about 32 KiB of a wrapper are held back.
 ///
 /// ```
 /// use ringer_term::NotificationStripper;
@@ -32,25 +33,26 @@ pub struct NotificationStripper {
     holding: Holding,
 }
 
-/// What is held back.
+/// The bytes that are held back.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Holding {
-    /// Nothing: the sequence that is being read passes as it comes.
+    /// Nothing: the current sequence passes as it arrives.
     #[default]
     Nothing,
-    /// All of the sequence that is being read.
+    /// The whole current sequence.
     Sequence,
-    /// The last ESC of a sequence that passes: it ends it, or begins another one.
+    /// The last ESC of a sequence that passes. It may end the sequence, or begin another one.
     LastEscape,
 }
 
 impl NotificationStripper {
-    /// A filter at the beginning of a stream.
+    /// Creates a filter at the beginning of a stream.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Reads the next bytes. `pass` gets what goes on to the terminal, in pieces. With `withhold`, notifications do not.
+    /// Reads the next bytes. `pass` receives the bytes for the terminal, in pieces. With `withhold`, notifications are left
+    /// out.
     pub fn feed(
         &mut self,
         bytes: &[u8],
@@ -58,7 +60,7 @@ impl NotificationStripper {
         mut pass: impl FnMut(&[u8]),
         mut on_event: impl FnMut(TerminalEvent),
     ) {
-        // Before this place, all bytes have been passed, dropped, or are held.
+        // All bytes before `done` have been passed or dropped, or are held.
         let (mut at, mut done) = (0, 0);
         while at < bytes.len() {
             let next = self.scanner.step(bytes, at, &mut on_event);
@@ -80,7 +82,7 @@ impl NotificationStripper {
                 let is_out = withhold && self.holding == Holding::Sequence && parser.was_notification();
                 self.end_holding(is_out, &mut pass);
             } else if begins || is_other && self.holding != Holding::LastEscape && parser.may_end() {
-                // What came before this ESC passes.
+                // The bytes before this ESC pass.
                 let holding = if begins { Holding::Sequence } else { Holding::LastEscape };
                 if withhold {
                     let escape = usize::from(done < next);
@@ -110,19 +112,20 @@ impl NotificationStripper {
         self.holding = Holding::Nothing;
     }
 
-    /// Whether nothing but an ESC is held back. It may be all that comes for now: after a few milliseconds, [`release`] it.
+    /// Returns true if only an ESC is held back. If nothing follows it for a few milliseconds, [`release`] it.
     ///
     /// [`release`]: Self::release
     pub fn holds_escape(&self) -> bool {
         self.held.len() == 1
     }
 
-    /// Passes what is held back: the stream has ended, or an ESC stays alone. The rest of its sequence will pass, too.
+    /// Passes the bytes that are held back, because the stream has ended or no more bytes follow an ESC. The rest of the
+    /// sequence will pass, too.
     pub fn release(&mut self, mut pass: impl FnMut(&[u8])) {
         self.end_holding(false, &mut pass);
     }
 
-    /// Whether no sequence but a CSI is open at the end of what was read.
+    /// Returns true if no sequence other than a CSI is open at the end of the bytes read.
     pub fn is_between_sequences(&self) -> bool {
         self.scanner.parser().is_ground()
     }
@@ -134,7 +137,7 @@ fn pass_some(bytes: &[u8], pass: &mut impl FnMut(&[u8])) {
     }
 }
 
-/// The last byte that was read: of those that are not done yet, or else of those that are held.
+/// The last byte read: the last of `rest`, or else of the held bytes.
 fn last_byte(held: &[u8], rest: &[u8]) -> Option<u8> {
     rest.last().or(held.last()).copied()
 }

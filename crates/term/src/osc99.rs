@@ -1,6 +1,6 @@
-//! OSC 99, kitty's notification protocol: its ids and keys, and how a notification is written.
+//! OSC 99, kitty's notification protocol: ids, keys and the encoder.
 //!
-//! Reading it is [`crate::Scanner`]'s work, chunk by chunk; the pieces are put together in `osc99_assembler.rs`.
+//! [`crate::Scanner`] reads it chunk by chunk; `osc99_assembler.rs` assembles the chunks.
 
 use std::fmt;
 
@@ -8,17 +8,17 @@ use crate::base64;
 use crate::encode::{Terminator, osc};
 use crate::sanitise::{sanitise_block, sanitise_line};
 
-/// The most a chunk may carry as it is; terminals drop what is longer.
+/// The longest plain payload of a chunk, in bytes; terminals drop longer ones.
 pub const MAX_PLAIN: usize = 2048;
-/// The most a chunk may carry in base64.
+/// The longest base64 payload of a chunk, in bytes.
 pub const MAX_ENCODED: usize = 4096;
 
-/// How urgent a notification is (`u`).
+/// The urgency of a notification (`u`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Urgency {
     /// 0.
     Low,
-    /// 1, also when it does not say.
+    /// 1, the default.
     #[default]
     Normal,
     /// 2: stays until it is dismissed.
@@ -36,15 +36,15 @@ impl Urgency {
     }
 }
 
-/// When a notification is to be shown (`o`).
+/// When a notification is shown (`o`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Occasion {
-    /// Whatever the window does.
+    /// Always.
     #[default]
     Always,
-    /// Only while the window has not the keyboard.
+    /// Only while the window does not have the focus.
     Unfocused,
-    /// Only while the window cannot be seen.
+    /// Only while the window is not visible.
     Invisible,
 }
 
@@ -59,7 +59,7 @@ impl Occasion {
     }
 }
 
-/// What a click does (`a`).
+/// The actions of a click (`a`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Actions {
     /// Brings the window to the front.
@@ -74,7 +74,7 @@ impl Default for Actions {
     }
 }
 
-/// A notification to be written as OSC 99, with every key of the protocol.
+/// A notification to encode as OSC 99, with every key of the protocol.
 ///
 /// ```
 /// use ringer_term::{Osc99Message, NotificationId, Terminator};
@@ -100,30 +100,30 @@ pub struct Osc99Message<'a> {
     pub body: &'a str,
     /// Buttons, in order.
     pub buttons: &'a [&'a str],
-    /// What a click does (`a`).
+    /// The actions of a click (`a`).
     pub actions: Actions,
     /// When to show it (`o`).
     pub occasion: Occasion,
-    /// How urgent it is (`u`).
+    /// The urgency (`u`).
     pub urgency: Urgency,
-    /// Whether the terminal reports when it is closed (`c`).
+    /// True if the terminal should report when it is closed (`c`).
     pub report_close: bool,
     /// The application's name (`f`).
     pub application: Option<&'a str>,
-    /// Names of icons, the first known one is shown (`n`).
+    /// Names of icons; the first known one is shown (`n`).
     pub icons: &'a [&'a str],
-    /// The key under which the terminal keeps the icon (`g`).
+    /// The key under which the terminal caches the icon (`g`).
     pub icon_key: Option<&'a NotificationId>,
     /// The name of a sound: `system`, `silent`, … (`s`).
     pub sound: Option<&'a str>,
-    /// What kind of notification this is, for filters (`t`).
+    /// The types of the notification, for filters (`t`).
     pub types: &'a [&'a str],
     /// How long it stays, in milliseconds (`w`).
     pub expires_ms: Option<u32>,
 }
 
 impl<'a> Osc99Message<'a> {
-    /// A notification without text, to be filled in.
+    /// Creates a notification without text.
     pub fn new(id: &'a NotificationId) -> Self {
         Self {
             id,
@@ -143,9 +143,9 @@ impl<'a> Osc99Message<'a> {
         }
     }
 
-    /// All chunks, to be written at once: kitty merges the chunks of two writers.
+    /// Returns all chunks. Write them at once: kitty merges the chunks of two writers.
     ///
-    /// The keys ride on the last chunk, so a terminal that knows only the older protocol still shows the text.
+    /// The keys are in the last chunk, so a terminal that knows only the older protocol still shows the text.
     pub fn encode(&self, terminator: Terminator) -> String {
         let mut sequences = String::new();
         let mut chunk = |keys: &str, payload: &str| {
@@ -155,7 +155,7 @@ impl<'a> Osc99Message<'a> {
             // Line breaks are unsafe inside an OSC, and GNU screen tears every character beyond Latin-1.
             if text.contains('\n') || (terminator == Terminator::Bel && !text.is_ascii()) || name == "buttons"
             {
-                // A multiple of three: the pieces join without padding in between.
+                // The length is a multiple of three, so that the pieces join without padding in between.
                 for piece in text.as_bytes().chunks(MAX_ENCODED / 4 * 3) {
                     chunk(&format!("d=0:e=1:p={name}"), &base64::encode(piece));
                 }
@@ -168,7 +168,7 @@ impl<'a> Osc99Message<'a> {
         part("title", &sanitise_line(self.title));
         part("body", &sanitise_block(self.body));
         let labels: Vec<String> = self.buttons.iter().map(|label| sanitise_line(label)).collect();
-        // The separator of the protocol, and nothing that a terminal acts on.
+        // U+2028 is the separator of the protocol; terminals do not act on it.
         part("buttons", &labels.join("\u{2028}"));
         chunk(&format!("d=1:{}", self.keys()), "");
         sequences
@@ -205,7 +205,7 @@ impl<'a> Osc99Message<'a> {
     }
 }
 
-/// Takes a notification away again.
+/// Closes a notification.
 pub fn close99(id: &NotificationId, terminator: Terminator) -> String {
     osc(&format!("99;i={id}:p=close;"), terminator)
 }
@@ -215,8 +215,8 @@ pub fn query99(id: &NotificationId, terminator: Terminator) -> String {
     osc(&format!("99;i={id}:p=?;"), terminator)
 }
 
-/// What an embedder answers to a query it saw: what a host that shows titles and bodies supports, with buttons or without. The
-/// only bytes of the program that come back are its id, and those are harmless.
+/// The answer of an embedder to a query: the features of a host that shows titles and bodies, with or without buttons. The
+/// only bytes of the program in the answer are its id, which has been checked.
 pub fn query99_reply(id: &NotificationId, has_buttons: bool, terminator: Terminator) -> String {
     let buttons = if has_buttons { "buttons," } else { "" };
     let payloads = format!("title,body,{buttons}close,alive,?");
@@ -224,7 +224,7 @@ pub fn query99_reply(id: &NotificationId, has_buttons: bool, terminator: Termina
     osc(&format!("99;i={id}:p=?;{support}"), terminator)
 }
 
-/// What an embedder answers to `p=alive`: the ids that are still shown.
+/// The answer of an embedder to `p=alive`: the ids that are still shown.
 pub fn alive99_reply(id: &NotificationId, alive: &[NotificationId], terminator: Terminator) -> String {
     let ids: Vec<&str> = alive.iter().map(NotificationId::as_str).collect();
     osc(&format!("99;i={id}:p=alive;{}", ids.join(",")), terminator)
@@ -243,30 +243,30 @@ fn pieces(text: &str, most: usize) -> impl Iterator<Item = &str> {
     })
 }
 
-/// An id of letters, digits and `_+.-`: what a terminal may be sent, and may send back, without harm.
+/// An id of letters, digits and `_+.-`: safe to send to a terminal, and to receive from one.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct NotificationId(String);
 
-/// Longer ids are refused; no client comes near.
+/// The longest id. No client comes near.
 const MAX_LENGTH: usize = 128;
 
-/// Why a text is no notification id.
+/// Why a text is not a notification id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidId {
-    /// It has no characters.
+    /// The text is empty.
     #[error("a notification id cannot be empty")]
     Empty,
-    /// It has too many.
+    /// The text is too long.
     #[error("a notification id has at most {MAX_LENGTH} characters, this one has {0}")]
     TooLong(usize),
-    /// It has one that could end the sequence or mean something to the terminal.
+    /// The text has a character that could end the sequence or mean something to the terminal.
     #[error("a notification id is made of letters, digits and _ + . -, not {0:?}")]
     Character(char),
 }
 
 impl NotificationId {
-    /// Checks a text.
+    /// Checks a text and creates the id.
     pub fn new(text: &str) -> Result<Self, InvalidId> {
         if text.is_empty() {
             return Err(InvalidId::Empty);
@@ -280,7 +280,7 @@ impl NotificationId {
         }
     }
 
-    /// Four digits out of the caller's randomness, as Claude Code makes its ids.
+    /// Creates an id of four digits from the caller's random number, like Claude Code's ids.
     pub fn four_digits(random: u64) -> Self {
         Self(format!("{:04}", random % 10_000))
     }

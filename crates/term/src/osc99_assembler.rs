@@ -6,14 +6,14 @@ use crate::event::{Notification, Osc99Metadata, Protocol, Query, TerminalEventKi
 use crate::osc99::NotificationId;
 use crate::osc99_chunk::{Chunk, Key, PayloadType};
 
-/// How many unfinished notifications are kept. At the limit the oldest is dropped.
+/// The most unfinished notifications that are kept. At the limit the oldest is dropped.
 const MAX_PENDING: usize = 16;
 /// The longest text of one unfinished notification, in bytes. A chunk beyond it drops the notification.
 const MAX_TEXT: usize = 16 * 1024;
-/// An unfinished notification is dropped when the stream has gone on for this many bytes: there is no clock here, and
-/// counting bytes keeps the outcome independent of how the stream was cut.
+/// An unfinished notification is dropped after this many bytes of the stream. There is no clock here, and counting bytes makes
+/// the result independent of how the stream is cut.
 const MAX_AGE: u64 = 1024 * 1024;
-/// How many finished notifications are kept, so that late metadata can be added to them.
+/// The most finished notifications that are kept, so that late metadata can be added to them.
 const MAX_REMEMBERED: usize = 16;
 
 #[derive(Debug, Default)]
@@ -26,7 +26,7 @@ pub(crate) struct Osc99Assembler {
 #[derive(Debug)]
 struct Pending {
     id: Option<NotificationId>,
-    /// Where its first chunk starts.
+    /// The offset of its first chunk.
     offset: u64,
     title: Vec<u8>,
     body: Vec<u8>,
@@ -35,7 +35,7 @@ struct Pending {
 }
 
 impl Osc99Assembler {
-    /// Takes the payload after `99;` of a sequence at `offset`. Returns the event that it completes, and its offset.
+    /// Adds the payload after `99;` of a sequence at `offset`. Returns the event that it completes, and its offset.
     pub(crate) fn add_chunk(&mut self, chunk: &[u8], offset: u64) -> Option<(u64, TerminalEventKind)> {
         let chunk = Chunk::parse(chunk)?;
         let event = match chunk.part {
@@ -54,7 +54,7 @@ impl Osc99Assembler {
         Some((offset, event))
     }
 
-    /// The last finished notification of an id, with the keys that came after it.
+    /// Returns the last finished notification with an id, including keys that arrived after it.
     pub(crate) fn finished(&self, id: &NotificationId) -> Option<&Notification> {
         self.finished.iter().rev().find(|finished| finished.id.as_ref() == Some(id))
     }
@@ -86,8 +86,8 @@ impl Osc99Assembler {
         self.finish(pending)
     }
 
-    /// Claude Code completes a notification twice: with its body, and again with an empty chunk that says what a click
-    /// does. A completion without text therefore only adds its keys to the one before it.
+    /// Claude Code completes a notification twice: with its body, and again with an empty chunk that sets the action of a
+    /// click. A completion without text therefore only adds its keys to the one before it.
     fn finish(&mut self, pending: Pending) -> Option<(u64, TerminalEventKind)> {
         if pending.title.is_empty() && pending.body.is_empty() {
             let id = pending.id.as_ref()?;
@@ -226,7 +226,7 @@ mod tests {
                 (2, TerminalEventKind::Query(Query::Alive { id: Some(id) })),
             ]
         );
-        // Closed before it was complete: what follows starts afresh.
+        // Closed before it was complete: the next chunk starts a new one.
         let found = events(&["i=a:d=0;gone", "i=a:p=close;", "i=a:p=body;new"]);
         assert!(
             matches!(&found[1].1, TerminalEventKind::Notification(n) if n.title.is_empty() && n.body == "new")

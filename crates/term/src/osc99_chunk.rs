@@ -6,12 +6,12 @@ use crate::base64;
 use crate::event::Osc99Metadata;
 use crate::osc99::{MAX_ENCODED, MAX_PLAIN, NotificationId, Occasion, Urgency};
 
-/// The longest text of a key, in bytes; names of sounds and icons are far shorter. Longer ones are passed over.
+/// The longest value of a key, in bytes; names of sounds and icons are far shorter. Longer ones are ignored.
 const MAX_KEY: usize = 256;
-/// Icons or types of one notification; more are passed over, however often the program adds some.
+/// The most icons or types of one notification. Further ones are ignored, however many chunks add some.
 const MAX_LIST: usize = 16;
 
-/// What the payload of a chunk is.
+/// The types of a chunk's payload.
 pub(crate) enum PayloadType {
     Title,
     Body,
@@ -38,12 +38,12 @@ impl PayloadType {
     }
 }
 
-/// One key with its value, to be applied in the order in which keys came.
+/// One key with its value. Keys are applied in the order of arrival.
 #[derive(Debug)]
 pub(crate) enum Key {
     Urgency(Urgency),
     Occasion(Occasion),
-    /// Only the actions that it names.
+    /// `None` for an action that the value does not name.
     Actions {
         focus: Option<bool>,
         report: Option<bool>,
@@ -58,7 +58,7 @@ pub(crate) enum Key {
 }
 
 impl Key {
-    /// The memory it takes.
+    /// Its size in memory.
     pub(crate) fn size(&self) -> usize {
         size_of::<Self>()
             + match self {
@@ -100,8 +100,8 @@ pub(crate) struct Chunk<'a> {
 }
 
 impl<'a> Chunk<'a> {
-    /// `None` for what a terminal would drop: no second `;`, a payload over the limit, or one that is no base64
-    /// although it says so.
+    /// Parses a chunk. `None` for one that a terminal would drop: no second `;`, a payload over the limit, or a payload that
+    /// is marked as base64 and is not.
     pub(crate) fn parse(chunk: &'a [u8]) -> Option<Self> {
         let semicolon = chunk.iter().position(|byte| *byte == b';')?;
         let metadata = std::str::from_utf8(&chunk[..semicolon]).ok()?;
@@ -109,7 +109,7 @@ impl<'a> Chunk<'a> {
         let (mut id, mut part, mut done, mut encoded, mut keys) = (None, None, None, None, Vec::new());
         for (key, value) in metadata.split(':').filter_map(|pair| pair.split_once('=')) {
             let value = value.trim();
-            // Of these four the first counts, of the others the last.
+            // For these four keys the first value counts, for the others the last.
             match key.trim() {
                 "i" => _ = id.get_or_insert(value),
                 "p" => _ = part.get_or_insert(value),
@@ -136,7 +136,7 @@ fn read_key(key: &str, value: &str) -> Option<Key> {
     if value.len() > MAX_KEY {
         return None;
     }
-    // A value that does not decode is kept as it is: older clients sent plain words here.
+    // A value that does not decode is kept unchanged: older clients sent plain words here.
     let text = || match base64::decode(value.as_bytes()).map(String::from_utf8) {
         Some(Ok(text)) => text,
         _ => value.to_owned(),

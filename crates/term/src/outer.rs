@@ -1,10 +1,10 @@
-//! The terminal around a multiplexer: what to ask tmux, and how to read what it answers.
+//! The terminal around a multiplexer: the query for tmux, and the parser of its answer.
 //!
-//! This crate runs nothing. The caller runs [`tmux_query`] and gives the answer to [`OuterTerminal::from_tmux`].
+//! This crate runs nothing. The caller runs [`tmux_query`] and passes the answer to [`OuterTerminal::from_tmux`].
 
 use crate::identity::{TerminalIdentity, TerminalProgram, split_xtversion};
 
-/// What tmux lets through to the terminal around it (`allow-passthrough`).
+/// The sequences that tmux passes on to the terminal around it (`allow-passthrough`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Passthrough {
     /// Nothing: wrapped sequences disappear.
@@ -18,19 +18,19 @@ pub enum Passthrough {
 /// The terminal around tmux, as tmux knows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OuterTerminal {
-    /// What the client's terminal calls itself (`kitty`), or its `TERM` where it did not say. Empty when no client
-    /// is attached.
+    /// The name that the client's terminal reports (`kitty`), or its `TERM` if it reports none. Empty if no client is
+    /// attached.
     pub name: String,
     /// The program and version behind the name.
     pub identity: TerminalIdentity,
-    /// Which wrapped sequences are passed on.
+    /// The sequences that are passed on.
     pub passthrough: Passthrough,
-    /// Whether some client is looking at the pane's window.
+    /// True if a client shows the pane's window.
     pub shown: bool,
 }
 
 impl OuterTerminal {
-    /// Whether a sequence wrapped now would reach the terminal.
+    /// Returns true if a wrapped sequence would reach the terminal now.
     pub fn allows_passthrough(&self) -> bool {
         match self.passthrough {
             Passthrough::Off => false,
@@ -39,7 +39,7 @@ impl OuterTerminal {
         }
     }
 
-    /// Reads tmux's answer to [`tmux_query`]. `None` when it is no answer at all.
+    /// Parses tmux's answer to [`tmux_query`]. `None` if it is not an answer.
     ///
     /// ```
     /// use ringer_term::{OuterTerminal, Passthrough, TerminalProgram};
@@ -54,7 +54,7 @@ impl OuterTerminal {
         let passthrough = match fields.next()?.trim() {
             "0" | "off" => Passthrough::Off,
             "2" | "all" => Passthrough::All,
-            // Before 3.3 there was no such option and everything went through, as `on` does now.
+            // Versions before 3.3 do not have the option and pass everything on, as `on` does now.
             _ => Passthrough::Visible,
         };
         let shown = fields.next().is_none_or(|clients| clients.trim() != "0");
@@ -69,7 +69,7 @@ impl OuterTerminal {
     }
 }
 
-/// The words of a tmux command that asks about the terminal around a pane (`$TMUX_PANE`).
+/// The arguments of a tmux command that asks about the terminal around a pane (`$TMUX_PANE`).
 pub fn tmux_query(pane: Option<&str>) -> Vec<String> {
     let format = "#{client_termtype}|#{client_termname}|#{allow-passthrough}|#{window_active_clients}";
     let mut arguments = vec!["display-message", "-p"];
@@ -82,7 +82,7 @@ pub fn tmux_query(pane: Option<&str>) -> Vec<String> {
 
 /// The arguments that ask macOS whether Terminal.app's bell is switched off in the profile of the front window.
 ///
-/// The script is constant: no text from outside is part of it. Not tested on a Mac.
+/// The script is constant and contains no text from outside. Not tested on a Mac.
 pub fn apple_bell_query() -> [&'static str; 5] {
     [
         "osascript",
@@ -109,7 +109,7 @@ pub enum AppleBell {
 }
 
 impl AppleBell {
-    /// Reads the answer to [`apple_bell_query`]; anything unclear counts as not disabled.
+    /// Parses the answer to [`apple_bell_query`]; anything unclear counts as not disabled.
     pub fn from_answer(answer: &str) -> Self {
         if answer.trim() == "disabled" { Self::Disabled } else { Self::NotDisabled }
     }

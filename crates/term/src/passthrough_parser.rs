@@ -1,6 +1,6 @@
 //! Framing: finds OSC sequences and bells in a stream, through any passthrough wrappers around them.
 //!
-//! One [`PassthroughParser`] reads one stream. The content of a wrapper is a stream too and is read by a parser inside the
+//! One [`PassthroughParser`] reads one stream. The content of a wrapper is also a stream and is read by a parser inside the
 //! first, so sequences wrapped for tmux inside tmux inside screen are reported like unwrapped ones.
 
 use memchr::memchr2;
@@ -19,7 +19,7 @@ const MAX_SCREEN_PIECE: usize = 767;
 /// Wrappers nested deeper than this are skipped.
 const MAX_DEPTH: u8 = 4;
 
-/// What the parser finds.
+/// A finding of the parser.
 pub(crate) enum Token<'a> {
     Bell,
     /// The payload of an OSC, between `ESC ]` and its end.
@@ -47,7 +47,7 @@ enum State {
     /// In a piece of GNU screen's passthrough.
     Screen,
     ScreenEscape,
-    /// Right after a piece that ended inside a sequence, which the next piece continues.
+    /// Directly after a piece that ended inside a sequence, which the next piece continues.
     ScreenGap,
     ScreenGapEscape,
 }
@@ -55,20 +55,20 @@ enum State {
 #[derive(Debug)]
 pub(crate) struct PassthroughParser {
     state: State,
-    /// Where the sequence being read starts.
+    /// The offset at which the current sequence starts.
     start: u64,
-    /// The payload of the OSC being read, at most [`MAX_OSC`] bytes.
+    /// The payload of the current OSC, at most [`MAX_OSC`] bytes.
     payload: Vec<u8>,
-    /// The OSC being read is too long; its bytes are no longer kept.
+    /// The current OSC is too long, and its bytes are no longer kept.
     too_long: bool,
     /// Bytes of the current screen piece.
     piece: usize,
     depth: u8,
-    /// Whether the sequence that ended last is a notification, or a wrapper around nothing but notifications.
+    /// True if the sequence that ended last is a notification, or a wrapper that contains only notifications.
     is_notification: bool,
-    /// Whether something else than notifications has been in this wrapper.
+    /// True if this wrapper has contained something other than notifications.
     is_mixed: bool,
-    /// Reads what is inside the current wrapper; made when the first wrapper comes.
+    /// Reads the content of the current wrapper. Created for the first wrapper.
     inner: Option<Box<PassthroughParser>>,
 }
 
@@ -101,8 +101,8 @@ impl PassthroughParser {
         }
     }
 
-    /// Reads from `at` to where the state may be another one. Gives where that is: at `at` if the byte there is to be read
-    /// anew.
+    /// Reads from `at` to the next position at which the state may have changed, and returns it. That is `at` itself if the
+    /// byte there must be read again in the new state.
     pub(crate) fn step(&mut self, bytes: &[u8], at: usize, base: u64, sink: Sink<'_>) -> usize {
         let was_ground = self.state == State::Ground;
         let next = match self.state {
@@ -112,7 +112,7 @@ impl PassthroughParser {
             State::Tmux => self.tmux(bytes, at, sink),
             _ => self.byte(bytes[at], base + at as u64, sink).map_or(at, |()| at + 1),
         };
-        // A sequence ends where the text begins again; text in a wrapper is not a notification either.
+        // A sequence ends where the state returns to ground. Text in a wrapper is not a notification either.
         let is_text = was_ground && next > at + usize::from(self.state != State::Ground);
         if is_text || !was_ground && self.state == State::Ground && !self.is_notification {
             self.is_mixed = true;
@@ -120,17 +120,17 @@ impl PassthroughParser {
         next
     }
 
-    /// Whether no sequence is being read.
+    /// Returns true outside a sequence.
     pub(crate) fn is_ground(&self) -> bool {
         self.state == State::Ground
     }
 
-    /// Whether an ESC has been read and nothing after it.
+    /// Returns true directly after an ESC.
     pub(crate) fn is_after_escape(&self) -> bool {
         self.state == State::Escape
     }
 
-    /// Whether an ESC has been read that ends the sequence or begins another one.
+    /// Returns true after an ESC that either ends the sequence or begins another one.
     pub(crate) fn may_end(&self) -> bool {
         matches!(
             self.state,
@@ -138,12 +138,12 @@ impl PassthroughParser {
         )
     }
 
-    /// Whether the sequence that ended last is a notification, or a wrapper around nothing but notifications.
+    /// True if the sequence that ended last is a notification, or a wrapper that contains only notifications.
     pub(crate) fn was_notification(&self) -> bool {
         self.is_notification
     }
 
-    /// Whether the sequence that is being read may still turn out to be one.
+    /// Returns true if the current sequence may still become a notification, or a wrapper that contains only notifications.
     pub(crate) fn could_be_notification(&self) -> bool {
         let inner_could = || {
             self.inner
@@ -163,7 +163,7 @@ impl PassthroughParser {
         }
     }
 
-    /// The fast path: from one ESC or BEL to the next at the speed of memory.
+    /// The fast path: skips to the next ESC or BEL at memory speed.
     fn ground(&mut self, bytes: &[u8], mut at: usize, base: u64, sink: Sink<'_>) -> usize {
         while let Some(found) = next_control(bytes, at) {
             at = found;
@@ -236,7 +236,7 @@ impl PassthroughParser {
         at + end + 1
     }
 
-    /// Everything that takes one byte at a time. `None`: the byte is to be read anew in the state that is now.
+    /// Handles the states that read one byte at a time. `None` if the byte must be read again in the new state.
     fn byte(&mut self, byte: u8, offset: u64, sink: Sink<'_>) -> Option<()> {
         match self.state {
             State::Ground | State::Osc | State::Skip | State::Tmux => None,
@@ -263,7 +263,7 @@ impl PassthroughParser {
                 self.piece = 0;
                 self.go(State::Screen)
             }
-            // ESC and anything else breaks the string off and starts a sequence of its own.
+            // ESC and any other byte aborts the string and starts a new sequence.
             State::OscEscape | State::SkipEscape | State::TmuxEscape | State::ScreenGapEscape => {
                 self.escape_anew(offset)
             }
@@ -276,7 +276,7 @@ impl PassthroughParser {
         Some(())
     }
 
-    /// The byte at `offset` follows an ESC that turned out to start something new.
+    /// Starts a new sequence at the ESC before `offset`.
     fn escape_anew(&mut self, offset: u64) -> Option<()> {
         self.start = offset - 1;
         self.is_mixed = true;
@@ -298,7 +298,7 @@ impl PassthroughParser {
                 self.start = offset;
                 Some(())
             }
-            // Controls act inside an escape sequence without ending it, except the two that cancel.
+            // Controls take effect inside an escape sequence without ending it, except the two that cancel it.
             BEL => {
                 sink(offset, Token::Bell);
                 Some(())
@@ -309,7 +309,7 @@ impl PassthroughParser {
         }
     }
 
-    /// Which DCS is this? tmux's says so; screen's begins with the ESC of what it wraps.
+    /// Identifies a DCS: tmux's begins with `tmux;`, screen's with the ESC of the sequence that it wraps.
     fn dcs(&mut self, seen: u8, byte: u8) -> Option<()> {
         if self.depth < MAX_DEPTH {
             if byte == TMUX[usize::from(seen)] {
@@ -381,7 +381,7 @@ impl PassthroughParser {
     }
 
     fn feed_inner(&mut self, bytes: &[u8], sink: Sink<'_>) {
-        // What is found inside is reported at the offset of the wrapper.
+        // Findings inside are reported at the offset of the wrapper.
         let wrapper = self.start;
         if let Some(inner) = &mut self.inner {
             inner.feed(bytes, wrapper + 1, &mut |_, token| sink(wrapper, token));
@@ -391,8 +391,8 @@ impl PassthroughParser {
 
 /// The index of the next ESC or BEL.
 ///
-/// In coloured output the next one is a dozen bytes away, nearer than it takes to call `memchr`: so the first few words
-/// are looked at right here.
+/// In coloured output the next one is about a dozen bytes away, and calling `memchr` costs more than reading these. So the
+/// first few words are checked here.
 fn next_control(bytes: &[u8], from: usize) -> Option<usize> {
     const NEAR: usize = 4;
     let mut at = from;
@@ -407,7 +407,7 @@ fn next_control(bytes: &[u8], from: usize) -> Option<usize> {
     memchr2(ESC, BEL, &bytes[at..]).map(|found| at + found)
 }
 
-/// A word whose lowest set bit is in the first byte that is ESC or BEL; zero if none is.
+/// Returns a word whose lowest set bit is in the first byte that is ESC or BEL; zero if there is none.
 fn controls_in(word: u64) -> u64 {
     const ONES: u64 = u64::from_ne_bytes([0x01; 8]);
     // Subtracting one borrows through a zero byte; only bytes above a true zero can be marked falsely.
@@ -415,7 +415,7 @@ fn controls_in(word: u64) -> u64 {
     zero_bytes(word ^ (ONES * u64::from(ESC))) | zero_bytes(word ^ (ONES * u64::from(BEL)))
 }
 
-/// The index of the first byte that ends or breaks off an OSC, or the length.
+/// Returns the index of the first byte that ends or aborts an OSC, or the length.
 fn end_of_string(bytes: &[u8]) -> usize {
     let end = memchr2(ESC, BEL, bytes).unwrap_or(bytes.len());
     memchr2(CAN, SUB, &bytes[..end]).unwrap_or(end)

@@ -1,8 +1,8 @@
-//! Asking the terminal itself: which program it is, and whether it knows OSC 99.
+//! Queries the terminal itself: which program it is, and whether it supports OSC 99.
 //!
-//! The caller writes [`Probe::query_bytes`] to a terminal in raw mode and feeds what comes back, until [`Probe::feed`] says
-//! that everything is there or the caller's deadline has passed. Only for one's own terminal: the answer arrives as
-//! input, so asking through another program's terminal would type into that program.
+//! The caller writes [`Probe::query_bytes`] to a terminal in raw mode and feeds the reply, until [`Probe::feed`] returns true
+//! or the caller's deadline has passed. Only for one's own terminal: the answer arrives as input, so a query through another
+//! program's terminal would type into that program.
 
 use std::time::Duration;
 
@@ -10,29 +10,29 @@ use crate::identity::TerminalIdentity;
 use crate::multiplexer::{Multiplexer, wrap};
 use crate::osc99::NotificationId;
 
-/// Zellij answers the last query itself, before the terminal around it has answered the others. Wait this much longer then.
-/// A choice, not a measurement.
+/// Additional wait inside Zellij, which answers the last query itself before the terminal around it has answered the others. A
+/// choice, not a measurement.
 pub const ZELLIJ_EXTRA_WAIT: Duration = Duration::from_millis(300);
-/// No terminal's answer is this long. Further bytes are not kept.
+/// The longest answer; further bytes are dropped. No terminal's answer is this long.
 const MAX_REPLY: usize = 8 * 1024;
 
-/// A question to the terminal and what it has answered so far.
+/// A query to the terminal, and the answer so far.
 #[derive(Debug)]
 pub struct Probe {
     id: NotificationId,
     received: Vec<u8>,
-    /// What the terminal calls itself, read from its XTVERSION reply.
+    /// The name in the terminal's XTVERSION reply.
     pub name: Option<String>,
     /// The program and version behind that name.
     pub identity: TerminalIdentity,
-    /// Whether it answered the OSC 99 query.
+    /// True if it answered the OSC 99 query.
     pub osc99: bool,
-    /// Whether it answered DA1, which every terminal does, and does last.
+    /// True if it answered DA1, which every terminal answers last.
     pub complete: bool,
 }
 
 impl Probe {
-    /// A probe whose OSC 99 query carries this id.
+    /// Creates a probe whose OSC 99 query has this id.
     pub fn new(id: NotificationId) -> Self {
         Self {
             id,
@@ -44,14 +44,14 @@ impl Probe {
         }
     }
 
-    /// The bytes to write: XTVERSION, the OSC 99 query, and DA1 behind them, which every terminal answers last. The first two are meant for
-    /// the terminal around any multiplexers, so they are wrapped.
+    /// The bytes to write: XTVERSION, the OSC 99 query, and then DA1, which every terminal answers last. The first two are
+    /// meant for the terminal around any multiplexers, so they are wrapped.
     pub fn query_bytes(&self, layers: &[Multiplexer]) -> Vec<u8> {
         let asked = format!("\x1b[>q\x1b]99;i={}:p=?;\x1b\\", self.id);
         [wrap(asked.as_bytes(), layers).as_slice(), b"\x1b[c"].concat()
     }
 
-    /// Takes what the terminal sent. `true` once it has answered everything it will.
+    /// Reads bytes from the terminal. Returns true once the terminal has answered everything that it will.
     pub fn feed(&mut self, bytes: &[u8]) -> bool {
         let room = MAX_REPLY.saturating_sub(self.received.len());
         self.received.extend_from_slice(&bytes[..bytes.len().min(room)]);
@@ -67,8 +67,8 @@ impl Probe {
         self.complete
     }
 
-    /// kitty and foot answer `i=ID:p=?;KEYS`, Konsole puts the keys before the `;`, VS Code the `p=?` behind it: any
-    /// answer with our id and `p=?` in it is a yes.
+    /// kitty and foot answer `i=ID:p=?;KEYS`, Konsole puts the keys before the `;`, VS Code puts `p=?` after it: any answer
+    /// with our id and `p=?` means yes.
     fn is_support(&self, reply: &str) -> bool {
         let pairs: Vec<(&str, &str)> =
             reply.split([';', ':']).filter_map(|pair| pair.split_once('=')).collect();

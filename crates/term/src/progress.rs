@@ -8,7 +8,7 @@ use crate::identity::{TerminalIdentity, TerminalProgram, Version};
 pub struct Percent(u8);
 
 impl Percent {
-    /// `None` above 100.
+    /// Returns `None` above 100.
     pub fn new(value: u8) -> Option<Self> {
         (value <= 100).then_some(Self(value))
     }
@@ -19,18 +19,18 @@ impl Percent {
     }
 }
 
-/// What the indicator shows.
+/// The state of the indicator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress {
-    /// Running, this far. The value may be missing in what other programs send.
+    /// Running, with a percentage. Other programs may leave it out.
     Set(Option<Percent>),
-    /// Failed, at this point.
+    /// Failed, with the percentage reached.
     Error(Option<Percent>),
     /// Running, with no known percentage.
     Indeterminate,
-    /// Paused, at this point.
+    /// Paused, with the percentage reached.
     Paused(Option<Percent>),
-    /// Nothing: done, or never begun.
+    /// Not shown: done, or not begun.
     Clear,
 }
 
@@ -46,7 +46,7 @@ impl Progress {
         }
     }
 
-    /// How far, where that is known.
+    /// The percentage, if it is known.
     pub fn value(self) -> Option<Percent> {
         match self {
             Self::Set(value) | Self::Error(value) | Self::Paused(value) => value,
@@ -54,9 +54,9 @@ impl Progress {
         }
     }
 
-    /// The sequence. It ends in ST except inside GNU screen, because VTE ignores a progress sequence that ends in
-    /// BEL. The states that have a value always carry one, and the others end after the state: kitty rejects `9;4;0;`,
-    /// whose value is empty, while kitty, Ghostty, WezTerm, VS Code, Windows Terminal and ConEmu all take `9;4;0`.
+    /// Encodes the sequence. It ends in ST except inside GNU screen, because VTE ignores a progress sequence that ends in BEL.
+    /// The states that have a value always carry one, and the others end after the state: kitty rejects `9;4;0;`, whose value
+    /// is empty, while kitty, Ghostty, WezTerm, VS Code, Windows Terminal and ConEmu all accept `9;4;0`.
     ///
     /// ```
     /// use ringer_term::{Percent, Progress, Terminator};
@@ -76,7 +76,7 @@ impl Progress {
         osc(&format!("9;4;{parameters}"), terminator)
     }
 
-    /// Reads what follows `9;4;`. `None` where that is no progress.
+    /// Parses the text after `9;4;`. `None` if it is not progress.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let (state, rest) = text.split_at_checked(1)?;
         let value = match rest.strip_prefix(';') {
@@ -95,7 +95,7 @@ impl Progress {
     }
 }
 
-/// Programs overshoot; terminals show a full bar then.
+/// Limits the value to 100, because programs overshoot and terminals then show a full bar.
 fn parse_clamped(digits: &str) -> Option<Percent> {
     if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
@@ -103,8 +103,8 @@ fn parse_clamped(digits: &str) -> Option<Percent> {
     Some(Percent(digits.parse::<u64>().map_or(100, |value| u8::try_from(value.min(100)).unwrap_or(100))))
 }
 
-/// Whether a terminal is known to show progress. Others get none: old kitty and foot would pop up a notification
-/// that reads "4;1;50", and the effect in an unknown terminal is unknown.
+/// Returns true if a terminal is known to show progress. Do not send progress to others: old kitty and foot show a
+/// notification "4;1;50", and the effect in unknown terminals is unknown.
 pub fn shows_progress(identity: &TerminalIdentity) -> bool {
     match identity.program {
         TerminalProgram::Ghostty => identity.at_least(Version(1, 2, 0)),
@@ -185,7 +185,7 @@ mod tests {
         ] {
             check(program, None, true);
         }
-        // kitty 0.26, where the version is not told, pops up "4;1;42".
+        // kitty 0.26 does not report its version and shows a notification "4;1;42".
         for program in [
             TerminalProgram::Kitty,
             TerminalProgram::Foot,

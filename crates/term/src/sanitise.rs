@@ -1,17 +1,17 @@
-//! Hostile text made safe to stand inside an escape sequence.
+//! Makes hostile text safe for use inside an escape sequence.
 //!
-//! Text is stored as it was sent; this is what the terminal, as a sink, does to it before it shows it. A program in a pane writes
-//! whole texts, in every script, so less is taken out of a cell than of a notification ([`is_shown_in_cell`]).
+//! Text is stored as it was sent and sanitised before a terminal shows it. A program in a pane writes whole texts, in every
+//! script, so fewer characters are removed from a cell than from a notification ([`is_shown_in_cell`]).
 
 use unicode_segmentation::UnicodeSegmentation;
 
 use crate::hidden::{JOINER, NON_JOINER, is_hidden, joins_letters};
 
-/// The longest text put into a sequence, in characters. More would be cut by the notification daemon anyway.
+/// The longest text in a sequence, in characters. The notification daemon would cut a longer one anyway.
 pub const MAX_CHARS: usize = 1024;
 
-/// One line of safe text: controls and invisible characters gone, line breaks and tabs turned into spaces, cut at
-/// [`MAX_CHARS`] between graphemes.
+/// Returns one line of safe text: controls and invisible characters are removed, line breaks and tabs become spaces, and it is
+/// cut at [`MAX_CHARS`] between graphemes.
 ///
 /// ```
 /// assert_eq!(ringer_term::sanitise_line("done\x1b]0;gotcha\x07\nnext"), "done]0;gotcha next");
@@ -20,7 +20,7 @@ pub fn sanitise_line(text: &str) -> String {
     cut(&clean(text, ' ', ' '))
 }
 
-/// As [`sanitise_line`], with an end that is never cut off: where both do not fit, the text gives way and ends in `…`.
+/// Like [`sanitise_line`], with an end that is never cut off: if both do not fit, the text is cut and ends in `…`.
 ///
 /// ```
 /// assert_eq!(ringer_term::sanitise_line_before("done\n", "  [id]"), "done   [id]");
@@ -35,12 +35,12 @@ pub fn sanitise_line_before(text: &str, end: &str) -> String {
     format!("{}…{end}", fitting(&text, room.saturating_sub(1), |grapheme| grapheme.chars().count()))
 }
 
-/// Safe text of several lines: as [`sanitise_line`], but `\n` stays. Only for payloads that are base64 encoded.
+/// Returns safe text of several lines: like [`sanitise_line`], but `\n` stays. Only for payloads that are base64 encoded.
 pub fn sanitise_block(text: &str) -> String {
     cut(&clean(text, '\n', ' '))
 }
 
-/// A whole text made safe to print: as [`sanitise_block`], but tabs stay too, and nothing is cut off.
+/// Makes a whole text safe to print: like [`sanitise_block`], but tabs stay too, and nothing is cut off.
 ///
 /// ```
 /// assert_eq!(ringer_term::sanitise_text("yes\x1b]52;c;eA==\x07\n\tbut\u{9d}"), "yes]52;c;eA==\n\tbut");
@@ -49,9 +49,9 @@ pub fn sanitise_text(text: &str) -> String {
     clean(text, '\n', '\t')
 }
 
-/// One line of safe text for a place where tmux expands formats: titles, names, status lines, messages. tmux reads
-/// `#[…]` as a style, `#{…}` as a variable and runs `#(…)` as a command, so no `#` is left: `＃` (U+FF03) stands for it.
-/// Doubling it would not do: how often a text is expanded depends on the person's own formats.
+/// Returns one line of safe text for a place where tmux expands formats: titles, names, status lines, messages. tmux reads
+/// `#[…]` as a style, `#{…}` as a variable and runs `#(…)` as a command, so every `#` is replaced with `＃` (U+FF03). Doubling
+/// it is not enough: how often a text is expanded depends on the person's own formats.
 ///
 /// ```
 /// assert_eq!(ringer_term::tmux_text("#1: #(reboot)"), "＃1: ＃(reboot)");
@@ -82,8 +82,8 @@ fn clean(text: &str, line_break: char, tab: char) -> String {
     kept
 }
 
-/// Cuts between graphemes, so that neither a character nor a family of emoji is torn. A grapheme may be made
-/// arbitrarily long by stacking accents; one that does not fit is left out whole.
+/// Cuts between graphemes, so that neither a character nor an emoji sequence is torn. Stacked accents can make a grapheme
+/// arbitrarily long; one that does not fit is left out entirely.
 fn cut(text: &str) -> String {
     if text.len() <= MAX_CHARS {
         return text.to_owned();
@@ -91,7 +91,7 @@ fn cut(text: &str) -> String {
     fitting(text, MAX_CHARS, |grapheme| grapheme.chars().count()).to_owned()
 }
 
-/// The beginning of a text that fits into a number of bytes, also cut between graphemes.
+/// Returns the beginning of a text that fits into a number of bytes, also cut between graphemes.
 pub(crate) fn cut_bytes(text: &str, most: usize) -> &str {
     if text.len() <= most { text } else { fitting(text, most, str::len) }
 }
@@ -105,12 +105,12 @@ fn fitting(text: &str, room: usize, size: fn(&str) -> usize) -> &str {
     end.map_or(text, |(end, _)| &text[..end])
 }
 
-/// Whether an emoji sequence may go on after this character: a pictograph, its colour variant, or its skin tone.
+/// Returns true if an emoji sequence may continue after this character: a pictograph, its colour variant, or its skin tone.
 pub(crate) fn ends_emoji(character: char) -> bool {
     is_pictograph(character) || character == '\u{fe0f}' || matches!(character, '\u{1f3fb}'..='\u{1f3ff}')
 }
 
-/// Whether it may be said after this character that it is an emoji, or that it is text: a pictograph, a sign like ©, or one of
+/// Returns true if a variation selector for emoji or text may follow this character: a pictograph, a sign like ©, or one of
 /// the keys of a telephone.
 pub(crate) fn takes_presentation(character: char) -> bool {
     let is_sign = matches!(
@@ -122,7 +122,7 @@ pub(crate) fn takes_presentation(character: char) -> bool {
         || matches!(character, '\u{2460}'..='\u{24ff}' | '\u{1f3fb}'..='\u{1f3ff}')
 }
 
-/// The blocks in which Unicode keeps what it calls extended pictographs.
+/// The blocks of Unicode's extended pictographs.
 fn is_pictograph(character: char) -> bool {
     matches!(
         character,
@@ -136,11 +136,12 @@ fn is_pictograph(character: char) -> bool {
     )
 }
 
-/// Returns true if a cell of a terminal inside another one may show a character. `before` is the one before it in the same cell, or, for the first of a cell, anything.
+/// Returns true if a cell of a terminal inside another one may show a character. `before` is the previous character in the
+/// same cell; for the first character it may be anything.
 ///
-/// Not shown are controls, bidirectional controls, zero-width spaces and fillers, tags, variation selectors other than those of
-/// emoji, noncharacters, and plane 16, where kitty has its placeholders for images. The joiner U+200D may stand after an
-/// emoji, and both joiners after a letter of a script that joins its letters, such as Arabic and those of India. Icons of
+/// Not shown are controls, bidirectional controls, zero-width spaces and fillers, tags, variation selectors other than those
+/// for emoji, noncharacters, and plane 16, where kitty has its placeholders for images. The joiner U+200D may follow an emoji,
+/// and both joiners may follow a letter of a script that joins its letters, such as Arabic and the scripts of India. Icons in
 /// the private-use plane 15 are text to people.
 ///
 /// ```
@@ -251,7 +252,7 @@ mod tests {
         }
     }
 
-    /// What is left of a text if each character is asked for.
+    /// The remaining text if each character is checked.
     fn shown(text: &str) -> String {
         let mut before = None;
         let keep = |character: &char| {

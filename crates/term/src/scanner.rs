@@ -1,4 +1,4 @@
-//! The scanner: bytes of a stream in, terminal events out.
+//! The scanner: takes the bytes of a stream and returns terminal events.
 
 use crate::event::{Notification, TerminalEvent, TerminalEventKind};
 use crate::interpret::{Meaning, interpret};
@@ -6,11 +6,11 @@ use crate::osc99::NotificationId;
 use crate::osc99_assembler::Osc99Assembler;
 use crate::passthrough_parser::{PassthroughParser, Token};
 
-/// Watches what a program writes to its terminal.
+/// Finds events in the output of a program.
 ///
-/// Feed it the bytes as they come; they are only looked at and still belong to the emulator. However the stream is cut
-/// into pieces, the events are the same. Memory is bounded whatever the program sends: one sequence of at most 8 KiB
-/// per wrapper, up to 16 unfinished OSC 99 notifications of at most 16 KiB, and the last 16 finished ones.
+/// Feed it the bytes as they arrive; it only reads them, and they still belong to the emulator. However the stream is cut into
+/// pieces, the events are the same. Memory is bounded whatever the program sends: one sequence of at most 8 KiB per wrapper,
+/// up to 16 unfinished OSC 99 notifications of at most 16 KiB, and the last 16 finished ones.
 ///
 /// ```
 /// use ringer_term::{TerminalEventKind, Scanner};
@@ -40,12 +40,12 @@ impl Default for Scanner {
 }
 
 impl Scanner {
-    /// A scanner at the beginning of a stream.
+    /// Creates a scanner at the beginning of a stream.
     pub fn new() -> Self {
         Self { parser: PassthroughParser::new(), assembler: Osc99Assembler::default(), position: 0 }
     }
 
-    /// Reads the next bytes of the stream and calls back for every event that they complete.
+    /// Reads the next bytes of the stream and calls `on_event` for every event that they complete.
     pub fn feed(&mut self, bytes: &[u8], mut on_event: impl FnMut(TerminalEvent)) {
         let Self { parser, assembler, position } = self;
         parser.feed(bytes, *position, &mut |offset, token| {
@@ -56,7 +56,7 @@ impl Scanner {
         *position += bytes.len() as u64;
     }
 
-    /// Reads from `at` to where a sequence may begin or end; gives where that is.
+    /// Reads from `at` to the next position at which a sequence may begin or end, and returns it.
     pub(crate) fn step(
         &mut self,
         bytes: &[u8],
@@ -71,7 +71,7 @@ impl Scanner {
         })
     }
 
-    /// Bytes have been read step by step.
+    /// Advances the position after bytes were read with [`Self::step`].
     pub(crate) fn advance(&mut self, length: usize) {
         self.position += length as u64;
     }
@@ -80,19 +80,19 @@ impl Scanner {
         &self.parser
     }
 
-    /// How many bytes have been read.
+    /// The number of bytes read.
     pub fn position(&self) -> u64 {
         self.position
     }
 
-    /// The last OSC 99 notification of an id, with the metadata that came after it was reported. Claude Code sends the click
-    /// action only then, so a caller that delays a notification should read it here again before using it.
+    /// Returns the last OSC 99 notification with an id, including metadata that arrived after it was reported. Claude Code
+    /// sends the click action only then, so a caller that delays a notification should read it again here before using it.
     pub fn notification(&self, id: &NotificationId) -> Option<&Notification> {
         self.assembler.finished(id)
     }
 }
 
-/// What a token means, if it completes an event.
+/// Converts a token to an event, if it completes one.
 fn read_token(assembler: &mut Osc99Assembler, offset: u64, token: &Token<'_>) -> Option<TerminalEvent> {
     let (offset, kind) = match token {
         Token::Bell => (offset, TerminalEventKind::Bell),

@@ -1,20 +1,21 @@
-//! Secrets in texts that leave this machine, or are shown where others may look on: API keys, tokens, passwords, private keys.
+//! Masks secrets in texts that leave this machine, or are shown where others may see them: API keys, tokens, passwords,
+//! private keys.
 //!
-//! Only what is a secret by its form is masked: a prefix that an issuer gave it, or a name before it that says so. Long
-//! numbers, hashes and UUIDs are ordinary text.
+//! A secret is recognised by its form only: by the prefix that an issuer gives it, or by a name before it. Long numbers,
+//! hashes and UUIDs are ordinary text.
 
 use std::borrow::Cow;
 
 use crate::sanitise::sanitise_text;
 
-/// Stands for a secret.
+/// Replaces a secret.
 const MASK: &str = "[masked]";
-/// The longest name of a variable that is looked at.
+/// The longest part of a variable's name that is examined.
 const MAX_NAME: usize = 64;
 /// The shortest value of a variable that counts as a secret.
 const MIN_VALUE: usize = 6;
 
-/// How the names of secret variables end.
+/// The endings of names of secret variables.
 const NAMES: [&[u8]; 11] = [
     b"password",
     b"passwd",
@@ -29,10 +30,10 @@ const NAMES: [&[u8]; 11] = [
     b"private_key",
 ];
 
-/// What may follow a prefix, and how much of it is a secret.
+/// The format of an issued key: the characters after the prefix, and their minimum number.
 struct Format {
     prefix: &'static str,
-    /// Beside letters and digits.
+    /// Allowed characters other than letters and digits.
     others: &'static str,
     at_least: usize,
 }
@@ -41,7 +42,7 @@ const fn format(prefix: &'static str, others: &'static str, at_least: usize) -> 
     Format { prefix, others, at_least }
 }
 
-/// The forms that issuers document.
+/// The formats that issuers document.
 const FORMATS: [Format; 27] = [
     format("ghp_", "", 30),
     format("gho_", "", 30),
@@ -72,8 +73,8 @@ const FORMATS: [Format; 27] = [
     format("ya29.", "-_", 30),
 ];
 
-/// The text with its secrets masked. What cannot be seen in it hides none of them: where something is masked, such characters are
-/// taken out. Takes time in proportion to the text.
+/// Returns the text with its secrets masked. Invisible characters cannot hide a secret: if something is masked, they are
+/// removed from the text. Runs in linear time.
 ///
 /// ```
 /// use ringer_term::mask_secrets;
@@ -86,7 +87,7 @@ pub fn mask_secrets(text: &str) -> Cow<'_, str> {
     masked(&seen).map_or(Cow::Borrowed(text), Cow::Owned)
 }
 
-/// The masked text; `None` if there is no secret in it.
+/// Returns the masked text; `None` if it has no secret.
 fn masked(text: &str) -> Option<String> {
     let bytes = text.as_bytes();
     let (mut out, mut copied, mut at) = (String::new(), 0, 0);
@@ -103,10 +104,10 @@ fn masked(text: &str) -> Option<String> {
     (copied > 0).then(|| out + &text[copied..])
 }
 
-/// The secret that is announced at a place: by its prefix, by a name, or by what is around it.
+/// Returns the range of a secret that is recognised at this position: by its prefix, by a name, or by its context.
 fn secret_at(text: &str, at: usize) -> Option<(usize, usize)> {
     let bytes = text.as_bytes();
-    // Within a word with hyphens nothing begins: each of its parts would be looked at to its end.
+    // Nothing begins inside a word with hyphens: otherwise each of its parts would be searched to the end of the word.
     let is_boundary = at == 0 || !(is_word(bytes[at - 1]) || bytes[at - 1] == b'-');
     match bytes[at] {
         b'=' => assigned(bytes, at),
@@ -124,14 +125,14 @@ fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
 }
 
-/// How many bytes from here on are letters, digits or one of `others`.
+/// Counts the bytes from here on that are letters, digits or one of `others`.
 fn run(bytes: &[u8], at: usize, others: &str) -> usize {
     let rest = bytes.get(at..).unwrap_or_default();
     let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || others.as_bytes().contains(byte);
     rest.iter().position(|byte| !is_part(byte)).unwrap_or(rest.len())
 }
 
-/// A key by its prefix. The prefix stays, so that it is seen which kind of key it was.
+/// Finds a key by its prefix. The prefix stays, so that the kind of key remains visible.
 fn issued(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
     let rest = &bytes[at..];
     for Format { prefix, others, at_least } in &FORMATS {
@@ -146,7 +147,7 @@ fn issued(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
         let length = run(bytes, begin, "-_");
         return looks_random(&bytes[begin..begin + length]).then_some((begin, begin + length));
     }
-    // An id of AWS has exactly 20 characters.
+    // An AWS key id has exactly 20 characters.
     if rest.starts_with(b"AKIA") || rest.starts_with(b"ASIA") {
         let key = rest.get(4..20)?;
         let is_key = key.iter().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit());
@@ -156,7 +157,7 @@ fn issued(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
     None
 }
 
-/// Words with hyphens, as in the name of a branch, are no key: that has a long piece with digits among its letters.
+/// Words with hyphens, as in the name of a branch, are not a key: a key has a long piece with digits among its letters.
 fn looks_random(key: &[u8]) -> bool {
     let is_mixed =
         |piece: &[u8]| piece.iter().any(u8::is_ascii_digit) && piece.iter().any(u8::is_ascii_alphabetic);
@@ -215,7 +216,7 @@ fn authorization(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
     is_value(&bytes[begin..end]).then_some((begin, end))
 }
 
-/// `-----BEGIN … PRIVATE KEY-----` to its end, or to that of the text.
+/// `-----BEGIN … PRIVATE KEY-----` to its end marker, or to the end of the text.
 fn private_key(text: &str, at: usize) -> Option<(usize, usize)> {
     const BEGIN: usize = "-----BEGIN ".len();
     let rest = &text[at + BEGIN..];
@@ -226,7 +227,7 @@ fn private_key(text: &str, at: usize) -> Option<(usize, usize)> {
     }
     let begin = at + BEGIN + name.len() + 5;
     let end = text[begin..].find("-----END ").map_or(text.len(), |end| begin + end);
-    // What was masked before is left as it is.
+    // A key that is already masked is left alone.
     (text[begin..end].trim() != MASK && begin < end).then_some((begin, end))
 }
 
@@ -244,7 +245,7 @@ fn password_in_address(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
     is_secret.then_some((at + begin, at + end))
 }
 
-/// The value of a variable or parameter whose name says that it is a secret: `GITHUB_TOKEN=…`, `--password=…`, `&api_key=…`.
+/// The value of a variable or parameter with a secret's name: `GITHUB_TOKEN=…`, `--password=…`, `&api_key=…`.
 fn assigned(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
     let name = &bytes[at.saturating_sub(MAX_NAME)..at];
     let begin =
@@ -276,7 +277,7 @@ fn value_end(bytes: &[u8], begin: usize) -> usize {
     begin + rest.iter().position(ends).unwrap_or(rest.len())
 }
 
-/// A value, and not the name of one (`$TOKEN`, `{token}`), a comparison, or what was masked before.
+/// Returns true for a value, and false for the name of one (`$TOKEN`, `{token}`), a comparison, or a masked value.
 fn is_value(value: &[u8]) -> bool {
     value.first().is_some_and(|first| !matches!(first, b'$' | b'{' | b'[' | b'(' | b'=' | b'*' | b'%'))
         && !value.starts_with(MASK.as_bytes())
@@ -329,7 +330,7 @@ mod tests {
         check("PGPASSWORD=hunter22 psql", "PGPASSWORD=[masked] psql");
         check("x --password=\"a long one\" y", "x --password=\"[masked]\" y");
         check("http://h/?api_key=0123456&q=1", "http://h/?api_key=[masked]&q=1");
-        // What cannot be seen hides nothing.
+        // Invisible characters do not hide a secret.
         check(&format!("ghp_\u{200b}{letters}"), "ghp_[masked]");
     }
 
@@ -367,7 +368,7 @@ mod tests {
         fn hashes_numbers_and_words_are_no_secrets(
             text in "([0-9a-f]{40}|[0-9a-f]{64}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|[a-z]{1,12}|[0-9]{1,20}|[ ,.:/()\n-]){0,20}",
         ) {
-            // Letters beside each other may spell a name of a secret, but nothing is assigned to it.
+            // Adjacent letters may spell the name of a secret, but nothing is assigned to it.
             prop_assert_eq!(mask_secrets(&text), text.as_str());
         }
 
@@ -379,7 +380,7 @@ mod tests {
         }
     }
 
-    /// A text that begins the longest searches again and again.
+    /// A text that starts the longest searches again and again.
     #[test]
     fn hostile_texts_take_no_time_without_end() {
         for piece in [

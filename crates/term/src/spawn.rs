@@ -2,10 +2,10 @@
 
 use crate::env::Env;
 
-/// Which terminal the embedder presents itself as.
+/// The terminal as which the embedder presents itself.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum EmulatedTerminal {
-    /// OSC 99, the richest.
+    /// OSC 99, the richest protocol.
     #[default]
     Kitty,
     /// OSC 777.
@@ -23,8 +23,8 @@ impl EmulatedTerminal {
         }
     }
 
-    /// What it answers to XTVERSION (`CSI > q`), as the terminal itself does. An embedder that presents itself as it has to answer
-    /// the same.
+    /// The answer to XTVERSION (`CSI > q`), the same as the real terminal's. An embedder that presents itself as this terminal
+    /// must send it.
     ///
     /// ```
     /// assert_eq!(ringer_term::EmulatedTerminal::Kitty.version_reply(), "\x1bP>|kitty(0.48.2)\x1b\\");
@@ -39,7 +39,7 @@ impl EmulatedTerminal {
         format!("\x1bP>|{text}\x1b\\")
     }
 
-    /// A version that supports the sequences; without one, clients assume an old version.
+    /// A version that supports the sequences. Without a version, clients assume an old one.
     fn term_program_version(self) -> &'static str {
         match self {
             Self::Kitty => "0.48.2",
@@ -49,7 +49,7 @@ impl EmulatedTerminal {
     }
 }
 
-/// Where the agent runs, for the notifications that it sends.
+/// The location of the agent, for the notifications that it sends.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SpawnLocation<'a> {
     /// The workspace's id.
@@ -60,7 +60,7 @@ pub struct SpawnLocation<'a> {
     pub socket: Option<&'a str>,
 }
 
-/// Variables of the outer terminal that would take precedence over `TERM_PROGRAM`, or that name another terminal or pane.
+/// Variables of the outer terminal that take precedence over `TERM_PROGRAM`, or that name another terminal or pane.
 const FOREIGN_VARIABLES: [&str; 34] = [
     "CURSOR_TRACE_ID",
     "VSCODE_GIT_ASKPASS_MAIN",
@@ -98,15 +98,15 @@ const FOREIGN_VARIABLES: [&str; 34] = [
     "WINDOWID",
 ];
 
-/// The variables of the multiplexers around.
+/// The variables of multiplexers around the process.
 const MULTIPLEXER_VARIABLES: [&str; 7] =
     ["TMUX", "TMUX_PANE", "STY", "WINDOW", "ZELLIJ", "ZELLIJ_PANE_ID", "ZELLIJ_SESSION_NAME"];
 
-/// What to change in the environment of a program whose notifications are read on their way to the real terminal: variables
-/// with their value, or with `None` to remove them. It detects the emulated terminal.
+/// Changes to the environment of a program whose notifications are read on their way to the real terminal: variables with
+/// their value, or with `None` to remove them. The program then detects the emulated terminal.
 ///
-/// Unlike [`spawn_env`] this leaves `TERM` and the variables of multiplexers alone. The program draws on the real terminal, so
-/// its capabilities have to be those of that one, and what it sends through a multiplexer has to be wrapped for it.
+/// Unlike [`spawn_env`], this leaves `TERM` and the variables of multiplexers alone. The program draws on the real terminal,
+/// so it needs that terminal's capabilities, and what it sends through a multiplexer must be wrapped for it.
 ///
 /// ```
 /// use ringer_term::{identity_variables, EmulatedTerminal};
@@ -126,11 +126,11 @@ pub fn identity_variables(
     FOREIGN_VARIABLES.into_iter().map(|name| (name, None)).chain(set)
 }
 
-/// The environment for an agent in an embedded terminal. The agent detects the emulated terminal, whatever the outer one
-/// is.
+/// Returns the environment for an agent in an embedded terminal. The agent detects the emulated terminal, whatever the outer
+/// one is.
 ///
-/// `TERM` stays neutral, because one that names a terminal would win; `TERM_PROGRAM` is always a known one, because
-/// Claude Code sends nothing at all to a terminal it does not know.
+/// `TERM` stays neutral, because one that names a terminal would take precedence. `TERM_PROGRAM` always names a known
+/// terminal, because Claude Code sends nothing at all to an unknown one.
 ///
 /// ```
 /// use ringer_term::{detect, spawn_env, Env, EmulatedTerminal, SpawnLocation};

@@ -6,10 +6,10 @@ use crate::base64;
 use crate::encode::{Terminator, osc};
 use crate::sanitise::{cut_bytes, sanitise_block, sanitise_line};
 
-/// The longest status that is read.
+/// The longest status that is read, in bytes.
 pub const MAX_STATUS: usize = 4096;
 
-/// What the program says it is doing.
+/// The state that a program reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum StatusState {
@@ -23,7 +23,7 @@ pub enum StatusState {
     Blocked,
     /// Failed.
     Error,
-    /// Takes its status back, usually because it exits.
+    /// The program withdraws its status, usually because it exits.
     Clear,
 }
 
@@ -37,7 +37,7 @@ const STATES: [(&str, StatusState); 6] = [
 ];
 
 impl StatusState {
-    /// The word of the protocol.
+    /// The word used in the protocol.
     pub fn as_str(self) -> &'static str {
         name_of(&STATES, self)
     }
@@ -47,7 +47,7 @@ impl StatusState {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum BlockedKind {
-    /// Leave to do something.
+    /// A permission.
     Permission,
     /// An answer.
     Question,
@@ -62,7 +62,7 @@ const KINDS: [(&str, BlockedKind); 3] = [
 ];
 
 impl BlockedKind {
-    /// The word of the protocol.
+    /// The word used in the protocol.
     pub fn as_str(self) -> &'static str {
         name_of(&KINDS, self)
     }
@@ -86,35 +86,35 @@ fn value_of<T: Copy>(names: &[(&str, T)], name: &str) -> Option<T> {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProgramStatus {
-    /// What it is doing.
+    /// The state.
     pub state: StatusState,
-    /// What it needs, when blocked.
+    /// What the program needs, if it is blocked.
     pub kind: Option<BlockedKind>,
-    /// Which program it is.
+    /// The name of the program.
     pub app: Option<String>,
-    /// Which of several sessions in one terminal.
+    /// The id of one of several sessions in one terminal.
     pub id: Option<String>,
-    /// How far it is, in percent.
+    /// The progress, in percent.
     pub progress: Option<u8>,
-    /// What it is working on.
+    /// The task.
     pub title: Option<String>,
     /// The question, the error, the result.
     pub message: Option<String>,
 }
 
 impl ProgramStatus {
-    /// A status that says nothing but the state.
+    /// Creates a status with only the state.
     pub fn new(state: StatusState) -> Self {
         Self { state, kind: None, app: None, id: None, progress: None, title: None, message: None }
     }
 
-    /// The question whether the terminal understands program status, and, byte for byte, the answer that it does.
+    /// The query whether the terminal supports program status. A positive answer has exactly the same bytes.
     pub fn query(terminator: Terminator) -> String {
         osc("7501;?", terminator)
     }
 
-    /// The sequence that reports this status. Words are cut down to harmless characters, texts are base64, and a
-    /// message that would make the whole too long is shortened.
+    /// Returns the sequence that reports this status. Words are reduced to harmless characters, texts are base64, and a
+    /// message that would make the sequence too long is shortened.
     pub fn encode(&self, terminator: Terminator) -> String {
         let word = |text: &str| -> String {
             text.chars().filter(|c| c.is_ascii_alphanumeric() || "_+.-".contains(*c)).take(64).collect()
@@ -132,7 +132,7 @@ impl ProgramStatus {
         osc(&format!("7501;{}", keys.join(":")), terminator)
     }
 
-    /// Reads what follows `7501;`. Unknown keys and kinds are passed over, an unknown state is no status.
+    /// Parses the text after `7501;`. Unknown keys and kinds are ignored; an unknown state is not a status.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         if text.len() > MAX_STATUS {
             return None;

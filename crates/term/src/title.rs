@@ -1,8 +1,8 @@
-//! What the window title says about an agent. Clients set it in every terminal.
+//! Reads an agent's state from the window title. Clients set it in every terminal.
 
 use std::time::Duration;
 
-/// What a title says about the agent behind it.
+/// The state of an agent that its title shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TitleMeaning {
@@ -14,7 +14,7 @@ pub enum TitleMeaning {
     Blocked,
 }
 
-/// How one client marks its titles. Prefixes are compared in the order of the table.
+/// A client's prefix for its titles. Prefixes are compared in the order of the table.
 struct TitlePrefix {
     client: &'static str,
     prefix: &'static str,
@@ -43,7 +43,7 @@ const TITLE_PREFIXES: [TitlePrefix; 10] = [
 /// The parts of a title.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ParsedTitle<'a> {
-    /// What the prefix means; [`TitleMeaning::Idle`] without one.
+    /// The meaning of the prefix; [`TitleMeaning::Idle`] without one.
     pub meaning: TitleMeaning,
     /// The client that uses the prefix, if only one does.
     pub client: Option<&'static str>,
@@ -73,36 +73,37 @@ pub fn parse_title(title: &str) -> ParsedTitle<'_> {
     }
 }
 
-/// A change that the titles show.
+/// A change of state that the titles show.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TitleChange {
     /// The first title of any kind: the client has drawn itself and takes input.
     Ready,
     /// A turn started.
     Started {
-        /// What the title says the agent works on.
+        /// The task in the title.
         task: String,
     },
-    /// The turn ended: complete, or blocked. Claude Code shows the same ✳ for both; a hook can say which.
+    /// The turn ended: complete, or blocked. Claude Code shows the same ✳ for both; a hook can tell which.
     Ended {
-        /// What the agent worked on.
+        /// The task in the title.
         task: String,
     },
-    /// The agent needs a person, and its title says so.
+    /// The agent needs a person, and its title shows it.
     Blocked {
-        /// What the agent works on.
+        /// The task in the title.
         task: String,
     },
     /// The title was cleared: the client exited.
     Exited,
 }
 
-/// How long after the first title a short busy period is ignored, because clients show their spinner while they start.
+/// A busy period that begins and ends within this time after the first title is ignored, because clients show their spinner
+/// while they start.
 pub const TITLE_DEBOUNCE: Duration = Duration::from_secs(3);
 
 /// Follows the titles of one terminal.
 ///
-/// Time is an argument: any clock that does not jump.
+/// Time is an argument, from any clock that does not jump.
 #[derive(Debug, Clone)]
 pub struct TitleTracker {
     debounce: Duration,
@@ -114,7 +115,7 @@ enum State {
     Unseen,
     Seen {
         first: Duration,
-        /// The last meaning that counted.
+        /// The last meaning that was not ignored.
         meaning: TitleMeaning,
         /// A spinner was seen that may still be part of the start.
         flicker: bool,
@@ -128,14 +129,14 @@ impl Default for TitleTracker {
 }
 
 impl TitleTracker {
-    /// A tracker that ignores flicker for this long after the first title.
+    /// Creates a tracker that ignores flicker for this long after the first title.
     pub fn new(debounce: Duration) -> Self {
         Self { debounce, state: State::Unseen }
     }
 
-    /// Takes the next title. Returns what changed.
+    /// Handles the next title. Returns the change.
     ///
-    /// Within the debounce time a spinner is not reported; if the title is idle again before that time is over, nothing is
+    /// Within the debounce time a spinner is not reported. If the title is idle again before the time is over, nothing is
     /// reported.
     ///
     /// ```
@@ -175,7 +176,7 @@ impl TitleTracker {
                 TitleMeaning::Busy => TitleChange::Started { task },
                 TitleMeaning::Blocked => TitleChange::Blocked { task },
             }),
-            // A spinner that lasted beyond the debounce time was a turn, even if no further frame of it came.
+            // A spinner that lasted beyond the debounce time was a turn, even if no further frame of it arrived.
             TitleMeaning::Idle if flicker && settled => Some(TitleChange::Ended { task }),
             _ => None,
         }
@@ -258,7 +259,7 @@ mod tests {
     fn the_flicker_of_a_start_up_is_ignored() {
         check(&[(0, "✳ C"), (200, "⠂ C"), (400, "✳ C"), (500, "✳ C")], &[(0, "Ready")]);
         check(&[(0, "⠂ C"), (400, "✳ C")], &[(0, "Ready")]);
-        // Work that goes on is reported as soon as it cannot be flicker any more.
+        // Work that continues is reported as soon as it cannot be flicker any more.
         check(
             &[(0, "✳ C"), (2000, "⠂ C"), (3100, "⠐ C"), (4000, "✳ C")],
             &[(0, "Ready"), (3100, "Started"), (4000, "Ended")],

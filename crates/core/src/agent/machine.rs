@@ -10,12 +10,12 @@ use super::unattended::UnattendedRequests;
 use crate::agent::{AgentState, Authority, BlockedOn, Signal, SignalContent};
 use crate::message::{IDLE_PROMPT, Kind};
 
-/// How long a signal overrides a contradicting one of a less reliable source. After that the hooks are taken to be silent
-/// and the other signal counts: Escape, for example, ends a turn without any hook. A choice, not a measurement.
+/// How long a signal overrides a contradicting one from a less reliable source. After that the hooks are assumed to be
+/// silent and the other signal counts: Escape, for example, ends a turn without any hook. A choice, not a measurement.
 pub const AUTHORITY_HOLD: Duration = Duration::from_secs(5);
-/// How long after an interruption an agent's report that it is idle belongs to it.
+/// How long after an interruption an idle report is attributed to the interruption.
 const AFTER_INTERRUPTION: Duration = Duration::from_secs(2);
-/// The number before those of notices that came late. An agent has far fewer episodes.
+/// Late notices are numbered from here. An agent has far fewer regular episodes.
 const FIRST_LATE_EPISODE: u64 = 1 << 32;
 
 /// The state machine of one agent.
@@ -37,8 +37,8 @@ const FIRST_LATE_EPISODE: u64 = 1 << 32;
 /// assert_eq!(agent.apply(at(11), &prompt).ended[0].episode, changes.notices[0].episode);
 /// ```
 ///
-/// It is saved and loaded by each process that has a signal to apply. Its times are those of the system's monotonic clock,
-/// which all processes of a machine share.
+/// Each process that has a signal to apply loads the machine and saves it again. Its times are readings of the system's
+/// monotonic clock, which all processes of a machine share.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentMachine {
     state: AgentState,
@@ -49,38 +49,38 @@ pub struct AgentMachine {
     #[serde(skip)]
     timeouts: AgentTimeouts,
     episode: Episode,
-    /// What was reported of the current episode, to know when a signal says more.
+    /// What was reported about the current episode. Only a signal that adds to this is reported.
     #[serde(rename = "told")]
     reported: Option<Reported>,
     #[serde(rename = "idle_told")]
     idle_reported: bool,
-    /// A contradicting signal of a less reliable source; it counts after [`AUTHORITY_HOLD`].
+    /// A contradicting signal from a less reliable source; it counts after [`AUTHORITY_HOLD`].
     #[serde(rename = "doubted")]
     contradicting: Option<Signal>,
     /// The turn ended with background work still running that will wake the agent.
     pending: bool,
-    /// How many background tasks run on after the turn.
+    /// Background tasks that keep running after the turn.
     #[serde(default)]
     running: usize,
     /// The notices whose cause still holds.
     #[serde(default)]
     open: OpenNotices,
-    /// How many notices were sent of events that came in after newer ones.
+    /// Number of notices sent for events that arrived after newer ones.
     #[serde(default)]
     late: u64,
-    /// The person interrupted it, and it has not worked since.
+    /// The person interrupted the agent, and it has not worked since.
     #[serde(default)]
     interrupted: bool,
-    /// What it wants in a run that no person attends.
+    /// Permissions requested in a run that no person attends.
     #[serde(default)]
     unattended: UnattendedRequests,
-    /// When its turn began, the present or the last one.
+    /// When the current turn began, or the last one if none is going on.
     #[serde(default)]
     turn_began: Option<Duration>,
 }
 
 impl AgentMachine {
-    /// An agent that was just started.
+    /// Creates the machine of an agent that was just started.
     pub fn new(now: Duration, timeouts: AgentTimeouts) -> Self {
         Self {
             state: AgentState::Starting,
@@ -114,43 +114,45 @@ impl AgentMachine {
         self
     }
 
-    /// Whether it need not be saved again. A change of only the time of the last signal is saved every `alive_every`.
+    /// Returns true if the machine need not be saved again. If only the time of the last signal has changed, it is saved
+    /// once per `alive_every`.
     pub fn is_unchanged(&self, before: &Self, alive_every: Duration) -> bool {
         let lately = self.last_alive.saturating_sub(before.last_alive) < alive_every;
-        // A repeated signal extends its hold; it is saved once per hold, not each time.
+        // A repeated signal extends its hold. That is saved once per hold, not each time.
         let renewed = self.decided_at.saturating_sub(before.decided_at) < AUTHORITY_HOLD;
         let (decided_at, last_alive) = (before.decided_at, before.last_alive);
         lately && renewed && Self { decided_at, last_alive, ..self.clone() } == *before
     }
 
-    /// Its state.
+    /// The current state.
     pub fn state(&self) -> AgentState {
         self.state
     }
 
-    /// Since when.
+    /// When the current state began.
     pub fn since(&self) -> Duration {
         self.since
     }
 
-    /// Which signal decided that, for `ringer why`.
+    /// The source of the signal that decided the current state, for `ringer why`.
     pub fn decided_by(&self) -> Authority {
         self.decided_by
     }
 
-    /// An episode for a notice that comes late. They are counted apart: the number of the present episode is in use.
+    /// Returns an episode for a late notice. Late notices are numbered separately because the number of the current episode
+    /// is in use.
     pub fn next_late_episode(&mut self) -> Episode {
         self.late += 1;
         Episode(FIRST_LATE_EPISODE + self.late)
     }
 
-    /// Whether it waits for the answer to a question.
+    /// Returns true if the agent waits for the answer to a question.
     pub fn asks(&self) -> bool {
         self.state == AgentState::Blocked(BlockedOn::Question) || self.open.has_question()
     }
 
-    /// Adds a notice of an event that happened before newer ones. The state is what the newer ones say. `state` is what
-    /// it was then. Gives its episode while its cause can still hold.
+    /// Adds a notice for an event that happened before newer ones. The newer ones keep deciding the state; `state` is the
+    /// state at the time of the event. Returns the episode if its cause can still hold.
     pub fn add_late(
         &mut self,
         notice: &AgentNotice,
@@ -169,12 +171,12 @@ impl AgentMachine {
         Some(episode)
     }
 
-    /// The episode of the open prompt about a tool call.
+    /// Returns the episode of the open prompt about a tool call.
     pub fn prompt_about(&self, call: &str) -> Option<Episode> {
         self.open.prompt_about(call)
     }
 
-    /// The episodes that were reported and have not ended.
+    /// The episodes that were reported and are still open.
     pub fn open_episodes(&self) -> impl Iterator<Item = Episode> {
         self.open.episodes()
     }
@@ -198,7 +200,7 @@ impl AgentMachine {
             && let Some(call) = &signal.call
         {
             changes.end(self.open.end_prompts_of(call));
-            // Tools run beside each other: while another one's prompt is open, the agent is blocked.
+            // Tools run in parallel: while another tool's prompt is open, the agent is blocked.
             if let Some(on) = self.open.blocked_on() {
                 self.state = AgentState::Blocked(on);
                 return changes;
@@ -223,12 +225,12 @@ impl AgentMachine {
         [hold, stuck, idle].into_iter().flatten().min()
     }
 
-    /// Whether it works and has given no sign of life for as long as it takes to be stuck.
+    /// Returns true if the agent works and has been silent for the stuck timeout.
     pub fn is_silent(&self, now: Duration) -> bool {
         self.state == AgentState::Working && now >= self.last_alive + self.timeouts.stuck
     }
 
-    /// A tool of it runs: no other sign is to be expected meanwhile.
+    /// Records that a tool is running. No other sign of life is expected meanwhile.
     pub fn tool_runs(&mut self, now: Duration) {
         self.last_alive = now;
     }
@@ -253,11 +255,11 @@ impl AgentMachine {
         changes
     }
 
-    /// The agent has been waiting for its user: one notice for each end of a turn.
+    /// Builds the notice that the agent has been waiting for its user. There is one for each end of a turn.
     fn idle(&mut self, text: Option<String>) -> AgentNotice {
         self.idle_reported = true;
         self.episode.0 += 1;
-        // No later signal of this episode says more than this notice.
+        // No later signal of this episode adds to this notice.
         self.reported = Some(Reported { kind: Kind::Waiting, certain: true, has_text: true });
         let notice = AgentNotice {
             episode: self.episode,
@@ -272,7 +274,8 @@ impl AgentMachine {
         notice
     }
 
-    /// The client sent a notification. It can only add its text to the notice of the current episode; a bell has none.
+    /// Handles a notification of the client. It adds its text to the notice of the current episode, or starts an episode if
+    /// there is none. A bell has no text and is ignored.
     fn client_notification(&mut self, signal: &Signal) -> Option<AgentNotice> {
         let text = signal.text.clone()?;
         let (upgrade, kind) = match &mut self.reported {
@@ -297,14 +300,14 @@ impl AgentMachine {
         })
     }
 
-    /// How long the turn took that has ended.
+    /// Duration of the turn that has ended.
     fn ended_turn(&self) -> Option<Duration> {
         let began = self.turn_began.filter(|_| self.state == AgentState::Done)?;
         Some(self.since.saturating_sub(began))
     }
 
-    /// Whether a signal of work begins a turn: the person gave a prompt, or no turn was going on. Background work that wakes
-    /// the agent goes on with the turn that waited for it.
+    /// Returns true if a signal of work begins a turn: the person gave a prompt, or no turn was going on. Background work
+    /// that wakes the agent continues the turn that waited for it.
     fn begins_turn(&self, before: AgentState, signal: &Signal) -> bool {
         let in_turn = before.is_busy()
             || matches!(before, AgentState::Blocked(_))
@@ -312,7 +315,8 @@ impl AgentMachine {
         self.state.is_busy() && (signal.by_person || !in_turn)
     }
 
-    /// It counts as done because its turn ended; that may have been a prompt, or an interruption.
+    /// Returns true if the agent counts as done only because its turn ended. That may have been a prompt or an
+    /// interruption.
     fn is_guess(&self) -> bool {
         self.state == AgentState::Done && self.reported.is_some_and(|reported| !reported.certain)
     }
@@ -322,7 +326,7 @@ impl AgentMachine {
         self.state == AgentState::Done && !self.pending
     }
 
-    /// The state that a signal implies, given the present one. `None` for no change.
+    /// The state that a signal implies, given the current one. `None` for no change.
     fn implied_state(&self, now: Duration, signal: &Signal) -> Option<AgentState> {
         match signal.content {
             SignalContent::Alive if self.state == AgentState::Stuck => Some(AgentState::Working),
@@ -336,11 +340,11 @@ impl AgentMachine {
             }
             // Only a turn can end. A blocked agent stays blocked: the title is the same for done and for blocked.
             SignalContent::TurnEnded => self.state.is_busy().then_some(AgentState::Done),
-            // A client's notification does not mean that its turn ended: it may come a minute later.
+            // A client's notification does not mean that the turn ended: it may come a minute later.
             SignalContent::State(AgentState::Done) if signal.authority == Authority::Notification => None,
             // An agent that failed is not done when it becomes idle: opencode reports idle after every error.
             SignalContent::State(AgentState::Done) if self.state == AgentState::Error => None,
-            // Nor is one that was interrupted: it reports idle after that, too.
+            // Nor is an agent that was interrupted: it reports idle after that, too.
             SignalContent::State(AgentState::Done)
                 if self.interrupted && now < self.decided_at + AFTER_INTERRUPTION =>
             {
@@ -351,7 +355,7 @@ impl AgentMachine {
     }
 
     fn overrides(&self, now: Duration, signal: &Signal, state: AgentState) -> bool {
-        // What a terminal shows comes in its order, unlike what hooks report beside it.
+        // Signals of a terminal arrive in order; reports of hooks take another path and may overtake them.
         let is_in_order = signal.is_blocked() && self.decided_by != Authority::Hook;
         let contradicts = state != self.state && !is_in_order;
         contradicts
@@ -381,7 +385,7 @@ impl AgentMachine {
         }
         let both_blocked = matches!((before, state), (AgentState::Blocked(_), AgentState::Blocked(_)));
         let is_new = if both_blocked && self.open.blocked_on().is_some() {
-            // Either another signal of a prompt that is open, or one more prompt beside it.
+            // Either another signal for an open prompt, or one more prompt.
             let call = signal.call.as_deref().filter(|_| signal.authority == Authority::Hook);
             match self.open.prompt_of(call) {
                 Some(episode) if episode != self.episode => return None,
@@ -406,7 +410,7 @@ impl AgentMachine {
         }
         let (kind, category) = notice_for(before, state)?;
         let certain = !matches!(signal.content, SignalContent::TurnEnded);
-        // A title names the task, which says nothing of its end.
+        // A title names the task, and says nothing about how it ended.
         let has_text = signal.text.is_some() && signal.authority != Authority::Title;
         let reported = Reported { kind, certain, has_text };
         let earlier = self.reported.replace(reported.with(self.reported));
@@ -425,19 +429,19 @@ impl AgentMachine {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Reported {
     pub(super) kind: Kind,
-    /// Whether the kind was known, not guessed.
+    /// The kind was reported, not guessed.
     pub(super) certain: bool,
     pub(super) has_text: bool,
 }
 
 impl Reported {
-    /// Whether it says more than what was reported earlier of the same episode.
+    /// Returns true if this adds to what was reported earlier for the same episode.
     pub(super) fn adds_to(self, earlier: Self) -> bool {
         let is_surer = self.certain && !earlier.certain;
         self.has_text && (is_surer || !earlier.has_text) || is_surer && self.kind != earlier.kind
     }
 
-    /// What is known after both.
+    /// Combines two reports of the same episode.
     pub(super) fn with(self, earlier: Option<Self>) -> Self {
         let Some(earlier) = earlier else { return self };
         let kind = if self.adds_to(earlier) { self.kind } else { earlier.kind };
@@ -456,7 +460,7 @@ const IDLE_AFTER: Duration = Duration::from_mins(1);
 pub struct AgentTimeouts {
     /// How long an agent may work without any signal before it counts as stuck.
     pub stuck: Duration,
-    /// How long an agent may wait for its user before that makes a notice (`notify.idle_reminder`); `None` for ever.
+    /// How long an agent may wait for its user before a notice is sent (`notify.idle_reminder`); `None` for no notice.
     pub idle: Option<Duration>,
 }
 

@@ -9,16 +9,16 @@ use crate::message::{Agent, EPISODE_KEY_PREFIX, Kind, PERMISSION_REFUSED, Recipi
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Tier {
-    /// It works for another agent.
+    /// Works for another agent.
     Worker {
-        /// For this one.
+        /// The agent it works for.
         manager: Agent,
-        /// The manager's name, if it was given one.
+        /// The manager's name, if it has one.
         manager_name: Option<String>,
     },
-    /// It has workers, or could have.
+    /// Has workers, or could have.
     Manager {
-        /// How many of its workers have not finished.
+        /// Number of workers that have not finished.
         unfinished: usize,
     },
 }
@@ -26,15 +26,16 @@ pub enum Tier {
 /// A message about an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentMessage {
-    /// Its recipient.
+    /// Who receives the message.
     pub recipient: Recipient,
-    /// Its text.
+    /// The text of the message.
     pub text: String,
 }
 
-/// The messages for a notice. None for the completion of a manager whose workers have not finished.
+/// Returns the messages for a notice. There are none for the completion of a manager whose workers have not finished.
 ///
-/// Agents are called by their names, where they were given one (`RINGER_AGENT`). A worker's notice goes to its manager and to the lead (and the person). An agent gets no message about itself.
+/// Agents are called by their names, if they have one (`RINGER_AGENT`). A worker's notice goes to its manager and to the
+/// lead (and the person). An agent gets no message about itself.
 ///
 /// ```
 /// use std::time::Duration;
@@ -115,7 +116,7 @@ pub fn episode_key(agent: &Agent, episode: Episode) -> String {
     format!("{EPISODE_KEY_PREFIX}{}:{}", agent.as_str(), episode.number())
 }
 
-/// Whether the last line of an agent's last message is the marker that it waits for input.
+/// Returns true if the last line of an agent's last message is the marker that it waits for input.
 pub fn ends_with_waiting_marker(message: &str, marker: &str) -> bool {
     message.trim_end().lines().next_back().is_some_and(|line| line.trim() == marker)
 }

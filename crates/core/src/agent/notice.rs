@@ -1,4 +1,4 @@
-//! What is told about an agent, and when that ends.
+//! Notices about an agent, and the end of their causes.
 
 use std::time::Duration;
 
@@ -8,42 +8,42 @@ use crate::agent::{AgentState, BlockedOn};
 use crate::attention::ResolvedBy;
 use crate::message::{IDLE_PROMPT, Kind, PERMISSION_PROMPT};
 
-/// How much of an agent's last line people are shown, in characters: what fits into a popup.
+/// The longest part of an agent's last line that people are shown, in characters: what fits into a popup.
 const MAX_DETAIL: usize = 240;
 
-/// One period in a state that is reported. It makes one notice, however many signals report it and however late.
+/// One period in a state that is reported. It makes one notice, however many signals report the state and however late.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Episode(pub(super) u64);
 
 impl Episode {
-    /// Its number, which is part of the key of its message.
+    /// The number, which is part of the key of the message.
     pub fn number(self) -> u64 {
         self.0
     }
 }
 
-/// A change of an agent's state that is reported.
+/// A reported change of an agent's state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentNotice {
-    /// The episode it reports. A later notice of the same episode replaces the earlier one.
+    /// The reported episode. A later notice of the same episode replaces the earlier one.
     pub episode: Episode,
-    /// Whether it adds to an earlier notice of the same episode.
+    /// True if the notice adds to an earlier one of the same episode.
     pub upgrade: bool,
-    /// What it is about.
+    /// The kind of notification.
     pub kind: Kind,
-    /// The category, by the names that clients use.
+    /// The category, in the names that clients use.
     pub category: Option<&'static str>,
     /// The client's text.
     pub text: Option<String>,
-    /// How many background tasks run on.
+    /// Background tasks that keep running.
     pub running: usize,
-    /// Of the end of a turn: how long the turn took, if its beginning was seen.
+    /// At the end of a turn: how long the turn took, if its beginning was seen.
     pub turn: Option<Duration>,
 }
 
 impl AgentNotice {
-    /// What runs on after the turn, in words.
+    /// The background tasks that keep running after the turn, in words.
     pub fn running_words(&self) -> Option<String> {
         match self.running {
             0 => None,
@@ -52,7 +52,7 @@ impl AgentNotice {
         }
     }
 
-    /// What a person reads of it: the last line that was said, and what runs on.
+    /// The text for a person: the last line of the client's text, and the background tasks that keep running.
     pub fn detail(&self) -> Option<String> {
         match (self.text.as_deref().and_then(last_line), self.running_words()) {
             (Some(text), Some(running)) => Some(format!("{text} ({running})")),
@@ -65,7 +65,7 @@ impl AgentNotice {
     }
 }
 
-/// The last line that says something, in at most [`MAX_DETAIL`] characters. A longer one keeps its end: that is where an
+/// The last line with a letter or digit, in at most [`MAX_DETAIL`] characters. A longer one keeps its end: that is where an
 /// agent says how it went.
 fn last_line(text: &str) -> Option<String> {
     let mut lines = text.lines().rev().map(str::trim).filter(|line| !line.is_empty());
@@ -76,7 +76,7 @@ fn last_line(text: &str) -> Option<String> {
         return Some(line.to_owned());
     }
     let end = line.char_indices().nth(excess + 1).map_or("", |(at, _)| &line[at..]);
-    // Not in the middle of a word, unless the word is very long.
+    // Cut between words, unless the word is very long.
     let end = end.split_once(' ').map_or(end, |(_, rest)| rest);
     Some(format!("…{end}"))
 }
@@ -90,28 +90,28 @@ pub struct EndedEpisode {
     pub by: ResolvedBy,
 }
 
-/// What follows from a signal, or from time.
+/// The consequences of a signal or a timeout.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AgentChanges {
     /// The notices to send.
     pub notices: Vec<AgentNotice>,
-    /// The notices whose cause has ended: earlier ones, or ones of these.
+    /// The notices whose cause has ended: earlier ones, or some of `notices`.
     pub ended: Vec<EndedEpisode>,
 }
 
 impl AgentChanges {
-    /// Whether nothing follows.
+    /// Returns true if there are no consequences.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Adds what follows from the next signal.
+    /// Adds the consequences of the next signal.
     pub fn extend(&mut self, more: Self) {
         self.end(more.ended);
         self.notices.extend(more.notices);
     }
 
-    /// Adds ends. That an agent was idle or stuck is not told when it works again before it was told.
+    /// Adds ends. If an agent works again before its idle or stuck notice was sent, that notice is dropped.
     pub(super) fn end(&mut self, ended: Vec<EndedEpisode>) {
         for end in ended {
             let before = self.notices.len();

@@ -7,8 +7,8 @@ use crate::agent::{AgentState, BlockedOn, Signal, SignalContent};
 use crate::attention::ResolvedBy;
 use crate::message::{IDLE_PROMPT, Kind};
 
-/// How many are kept; the oldest is forgotten first, and then ends only by being read. An agent that completes turn after turn
-/// without its person has so many.
+/// The most notices that are kept. The oldest is forgotten first, and then ends only by being read. An agent that completes
+/// turn after turn without its person reaches this limit.
 const MAX_OPEN: usize = 32;
 
 /// The open notices of one agent, oldest first.
@@ -40,7 +40,7 @@ impl OpenNotice {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Reason {
-    /// The agent needs this.
+    /// The agent is blocked.
     Prompt(BlockedOn),
     Complete,
     Idle,
@@ -49,7 +49,7 @@ enum Reason {
 }
 
 impl Reason {
-    /// Why a notice is open that is sent in this state. `None` for one whose end the agent's state does not tell.
+    /// The reason for a notice that is sent in this state. `None` if the agent's state does not tell when the notice ends.
     fn of(notice: &AgentNotice, state: AgentState) -> Option<Self> {
         match notice.kind {
             Kind::Waiting if notice.category == Some(IDLE_PROMPT) => Some(Self::Idle),
@@ -64,7 +64,7 @@ impl Reason {
         }
     }
 
-    /// Whether a signal that leaves the agent in this state ends it.
+    /// Returns true if a signal that leaves the agent in this state ends the notice.
     fn ends(self, state: AgentState, signal: &Signal) -> bool {
         let works = state.is_busy() && state != AgentState::Stuck;
         match self {
@@ -78,7 +78,7 @@ impl Reason {
 }
 
 impl OpenNotices {
-    /// Adds a notice that is sent. One that adds to an earlier notice of its episode is that one, and may know the reason
+    /// Adds a notice that is sent. An upgrade updates the reason of the open notice of its episode, because it may know it
     /// better.
     pub(super) fn add(&mut self, notice: &AgentNotice, state: AgentState, call: Option<&str>) {
         let Some(reason) = Reason::of(notice, state) else { return };
@@ -93,17 +93,17 @@ impl OpenNotices {
         self.notices.push(OpenNotice { episode: notice.episode, reason, call });
     }
 
-    /// What the newest open prompt needs.
+    /// What the newest open prompt asks for.
     pub(super) fn blocked_on(&self) -> Option<BlockedOn> {
         self.notices.iter().rev().find_map(OpenNotice::prompt)
     }
 
-    /// Whether a question is open.
+    /// Returns true if a question is open.
     pub(super) fn has_question(&self) -> bool {
         self.notices.iter().any(|open| open.prompt() == Some(BlockedOn::Question))
     }
 
-    /// The episode of the prompt about a call; of any prompt, if either does not name its call.
+    /// Returns the episode of the prompt about a call; of any prompt, if the signal or the prompt names no call.
     pub(super) fn prompt_of(&mut self, call: Option<&str>) -> Option<Episode> {
         let same = |open: &&mut OpenNotice| {
             open.prompt().is_some() && (call.is_none() || open.call.is_none() || open.call.as_deref() == call)
@@ -115,20 +115,20 @@ impl OpenNotices {
         Some(open.episode)
     }
 
-    /// The episode of the open prompt about a call.
+    /// Returns the episode of the open prompt about exactly this call.
     pub(super) fn prompt_about(&self, call: &str) -> Option<Episode> {
         let about = |open: &&OpenNotice| open.prompt().is_some() && open.call.as_deref() == Some(call);
         self.notices.iter().rev().find(about).map(|open| open.episode)
     }
 
-    /// A tool call went on: the prompts about it, and those that do not name their call, have ended. The others stay open.
+    /// Ends the prompts about a tool call that went on, and the prompts that name no call. The others stay open.
     pub(super) fn end_prompts_of(&mut self, call: &str) -> Vec<EndedEpisode> {
         self.take(ResolvedBy::WentOn, |open| {
             open.prompt().is_some() && open.call.as_deref().is_none_or(|own| own == call)
         })
     }
 
-    /// Ends what a signal ends that leaves the agent in this state.
+    /// Ends the notices that are over after a signal that left the agent in this state.
     pub(super) fn end_by(&mut self, state: AgentState, signal: &Signal) -> Vec<EndedEpisode> {
         let by = match state {
             _ if signal.content == SignalContent::Interrupted => ResolvedBy::Interrupted,
@@ -139,7 +139,7 @@ impl OpenNotices {
         self.take(by, |open| open.reason.ends(state, signal))
     }
 
-    /// The turn that was reported as complete was interrupted.
+    /// Ends the notice of a turn that was reported as complete and turned out to be interrupted.
     pub(super) fn end_guess(&mut self, episode: Episode) -> Vec<EndedEpisode> {
         self.take(ResolvedBy::Interrupted, |open| open.episode == episode)
     }
@@ -151,7 +151,7 @@ impl OpenNotices {
             .collect()
     }
 
-    /// The episodes that are open.
+    /// The episodes of the open notices.
     pub(super) fn episodes(&self) -> impl Iterator<Item = Episode> {
         self.notices.iter().map(|open| open.episode)
     }

@@ -1,4 +1,4 @@
-//! Which answers a popup offers: only to what its reader sees all of there.
+//! The answers that a popup offers. Except for a refusal, the popup must show the whole prompt.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,14 +6,14 @@ use crate::agent::{PromptContent, question_with_options};
 
 /// The longest text, in characters, that can be read in full on a popup.
 const MAX_CHARS: usize = 200;
-/// The most lines. GNOME and Plasma show about that many before they cut.
+/// The most lines. GNOME and Plasma show about this many before they cut the text.
 const MAX_LINES: usize = 3;
-/// The most options that have a button each. GNOME shows three.
+/// The most options that are shown as buttons. GNOME shows three.
 const MAX_OPTIONS: usize = 3;
-/// The longest label of a button, in characters. Longer ones are cut by servers that put buttons side by side.
+/// The longest button label, in characters. Servers that put buttons side by side cut longer ones.
 const MAX_LABEL: usize = 30;
 
-/// An answer that a popup offers as a button. There is none to allow something always.
+/// An answer that a popup offers as a button. A popup never offers to allow something always.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PopupAnswer {
@@ -26,7 +26,7 @@ pub enum PopupAnswer {
 }
 
 impl PopupAnswer {
-    /// What the button says.
+    /// The label of the button.
     pub fn label(&self) -> &str {
         match self {
             Self::Allow => "Allow",
@@ -35,7 +35,7 @@ impl PopupAnswer {
         }
     }
 
-    /// The answer in the words of [`PromptContent::read_answer`].
+    /// The answer as a word that [`PromptContent::read_answer`] accepts.
     pub fn words(&self) -> &str {
         match self {
             Self::Allow => "allow",
@@ -46,7 +46,7 @@ impl PopupAnswer {
 }
 
 impl PromptContent {
-    /// All of it, for a popup. `None` if it does not fit there, if not all of it is known, or if it is several questions.
+    /// The whole prompt, for a popup. `None` if it does not fit, if part of it is unknown, or if it has several questions.
     pub fn popup_text(&self) -> Option<String> {
         let text = match self {
             Self::Permission(request) if !request.whole => return None,
@@ -62,7 +62,8 @@ impl PromptContent {
         (fits && !text.is_empty() && !text.chars().any(is_right_to_left)).then(|| text.to_owned())
     }
 
-    /// The answers that a popup offers. `shown` is the text in it, if its reader sees every character of that.
+    /// Returns the answers that a popup offers. `shown` is the text of the popup, if every character of it is visible to
+    /// its reader.
     ///
     /// ```
     /// use ringer_core::agent::{PermissionRequest, PopupAnswer, PromptContent};
@@ -90,7 +91,7 @@ impl PromptContent {
     }
 }
 
-/// Whether each option can be a button that tells it from the others.
+/// Returns true if every option fits on a button and no two look the same.
 fn fit_on_buttons(options: &[String]) -> bool {
     let fits = |label: &String| {
         !label.trim().is_empty() && !label.contains('\n') && label.chars().count() <= MAX_LABEL
@@ -101,8 +102,8 @@ fn fit_on_buttons(options: &[String]) -> bool {
     options.len() <= MAX_OPTIONS && options.iter().all(|label| fits(label) && is_unique(label))
 }
 
-/// Whether a character is of a script that is written from right to left. It turns the order in which the characters beside
-/// it are drawn, so a command would not be read as it runs.
+/// Returns true for a character of a right-to-left script. It reverses the order in which neighbouring characters are
+/// drawn, so a command would not be read as it runs.
 fn is_right_to_left(character: char) -> bool {
     matches!(
         character,
@@ -140,7 +141,7 @@ mod tests {
         }])
     }
 
-    /// What a popup offers that shows all of it.
+    /// The answers of a popup that shows the whole prompt.
     fn offered(prompt: &PromptContent) -> Vec<String> {
         let text = prompt.popup_text();
         prompt.popup_answers(text.as_deref()).iter().map(|answer| answer.label().to_owned()).collect()
@@ -197,7 +198,7 @@ mod tests {
                 prop_assert!(whole && shown == prompt.full_text().trim());
                 prop_assert!(shown.chars().count() <= 200 && shown.lines().count() <= 3);
             }
-            // No button does what the prompt's own reader of answers would not do.
+            // Each button's answer is one that `read_answer` accepts.
             for answer in &answers {
                 prop_assert!(prompt.read_answer(&[answer.words()]).is_ok());
             }

@@ -1,22 +1,22 @@
-//! What a client asks its person in a dialog, and what can be answered from elsewhere.
+//! What a client asks in a dialog, and the answers it accepts from elsewhere.
 
 use std::borrow::Borrow;
 
 use serde::{Deserialize, Serialize};
 
-/// A dialog of a client: what it asks, and how an answer reaches it.
+/// A dialog of a client.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Prompt {
-    /// What it asks.
+    /// The question.
     pub content: PromptContent,
-    /// How an answer reaches it.
+    /// How an answer reaches the client.
     pub method: AnswerMethod,
-    /// The file in which the client writes what became of it, where it does.
+    /// The file in which the client records the outcome, if it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transcript: Option<String>,
 }
 
-/// How an answer that was not given in the dialog reaches the client.
+/// How an answer from outside the dialog reaches the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -25,24 +25,24 @@ pub enum AnswerMethod {
     WaitingHook,
     /// Ringer connects to the client's server.
     ClientServer,
-    /// Not at all: only the dialog itself can be answered.
+    /// It does not: only the dialog itself can be answered.
     DialogOnly,
 }
 
-/// What a client asks.
+/// The question of a client.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum PromptContent {
-    /// Whether it may use a tool.
+    /// Permission to use a tool.
     Permission(PermissionRequest),
     /// Questions, each with its own answer.
     Questions(Vec<PromptQuestion>),
-    /// Whether its plan is approved.
+    /// Approval of a plan.
     Plan {
         /// The plan.
         text: String,
-        /// Whether that is all of it.
+        /// True if the text is complete. An incomplete one cannot be allowed from elsewhere.
         whole: bool,
     },
 }
@@ -52,11 +52,11 @@ pub enum PromptContent {
 pub struct PermissionRequest {
     /// The tool.
     pub tool: String,
-    /// What it is to do: the command, or all of the tool's input.
+    /// The command, or the whole input of the tool.
     pub request: String,
-    /// Whether that is all of it. What cannot be read in full is not allowed from elsewhere.
+    /// True if the text is complete. An incomplete one cannot be allowed from elsewhere.
     pub whole: bool,
-    /// What `always` would allow, in words; empty where the client does not offer it.
+    /// What `always` would allow, in words; empty if the client does not offer it.
     pub always: Vec<String>,
 }
 
@@ -65,14 +65,14 @@ pub struct PermissionRequest {
 pub struct PromptQuestion {
     /// The question.
     pub text: String,
-    /// What can be chosen.
+    /// The options.
     pub options: Vec<String>,
-    /// What each option means, in their order; empty where the client does not say.
+    /// The meaning of each option, in the same order; empty if the client gives none.
     #[serde(default)]
     pub descriptions: Vec<String>,
-    /// Whether several can be chosen.
+    /// True if several options can be chosen.
     pub multiple: bool,
-    /// Whether any other text is an answer, too.
+    /// True if any other text is an answer, too.
     pub free_text: bool,
 }
 
@@ -83,24 +83,24 @@ pub struct PromptQuestion {
 pub enum Answer {
     /// Yes, this once.
     Allow,
-    /// Yes, and what the client offers to allow from now on.
+    /// Yes, and always allow what the client offers to allow.
     AllowAlways,
     /// No.
     Deny {
         /// Why, for the model to read.
         reason: Option<String>,
     },
-    /// One answer for each question: what was chosen, or another text.
+    /// One answer for each question: the chosen options, or another text.
     Choices(Vec<Vec<String>>),
 }
 
 impl Answer {
-    /// Whether both decide the same. The reason for a refusal makes no difference.
+    /// Returns true if both answers decide the same. The reason for a refusal makes no difference.
     pub fn decides_like(&self, other: &Self) -> bool {
         matches!((self, other), (Self::Deny { .. }, Self::Deny { .. })) || self == other
     }
 
-    /// The texts that a client repeats when it has taken this answer and no other one.
+    /// The texts that a client repeats only if it has taken this answer.
     pub fn own_texts(&self) -> Vec<&str> {
         match self {
             Self::Deny { reason } => reason.as_deref().into_iter().collect(),
@@ -109,7 +109,7 @@ impl Answer {
         }
     }
 
-    /// The answer as people read it.
+    /// The answer, for people.
     pub fn text(&self) -> String {
         match self {
             Self::Allow => "allow".to_owned(),
@@ -123,47 +123,47 @@ impl Answer {
     }
 }
 
-/// Why words are no answer to a prompt. The text says what is.
+/// Why the given words are not an answer to a prompt. The error text names the valid answers.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AnswerError {
     /// No answer was given.
     #[error("no answer was given")]
     Missing,
-    /// It is none of the words for a permission or a plan.
+    /// The answer is not a valid word for a permission or a plan.
     #[error("{answer:?} is no answer here: {}", if *always { "allow, always or deny" } else { "allow or deny" })]
     NotADecision {
-        /// What was given.
+        /// The given answer.
         answer: String,
-        /// Whether the client offers to allow it always.
+        /// True if the client offers to allow it always.
         always: bool,
     },
     /// The client does not offer to allow it always.
     #[error("there is no `always` for this: allow or deny")]
     NoAlways,
-    /// The request is longer than what is kept of it.
+    /// The request is longer than the stored part.
     #[error("it is too long to be shown in full here, so it can only be allowed in its own terminal")]
     NotWhole,
-    /// It is none of the options.
+    /// The answer is not one of the options.
     #[error("{answer:?} is none of the options: {}", options.join(" / "))]
     NotAnOption {
-        /// What was given.
+        /// The given answer.
         answer: String,
-        /// What can be chosen.
+        /// The options.
         options: Vec<String>,
     },
-    /// Each question needs one answer.
+    /// The number of answers differs from the number of questions.
     #[error("{questions} questions need {questions} answers, in their order; {answers} given")]
     Count {
-        /// How many questions there are.
+        /// Number of questions.
         questions: usize,
-        /// How many answers were given.
+        /// Number of answers.
         answers: usize,
     },
 }
 
 impl PromptContent {
-    /// Reads the words of an answer.
+    /// Parses the words of an answer.
     ///
     /// ```
     /// use ringer_core::agent::{Answer, PermissionRequest, PromptContent};
@@ -194,7 +194,7 @@ impl PromptContent {
         }
     }
 
-    /// All of it, for people, with line breaks as the client sent them.
+    /// The whole prompt, for people, with line breaks as the client sent them.
     pub fn full_text(&self) -> String {
         match self {
             Self::Permission(request) if request.tool.is_empty() => request.request.clone(),
@@ -207,14 +207,14 @@ impl PromptContent {
     }
 }
 
-/// What is asked, with what can be answered: `Which database? (Postgres / SQLite)`.
+/// A question with its options: `Which database? (Postgres / SQLite)`.
 pub fn question_with_options(question: &str, options: &[impl Borrow<str>]) -> String {
     if options.is_empty() { question.to_owned() } else { format!("{question} ({})", options.join(" / ")) }
 }
 
 fn read_choices(questions: &[PromptQuestion], words: &[&str]) -> Result<Vec<Vec<String>>, AnswerError> {
     match questions {
-        // One question: its answer need not be quoted.
+        // The answer to a single question need not be quoted.
         [question] => Ok(vec![question.read_choice(&words.join(" "))?]),
         _ if questions.len() == words.len() => {
             questions.iter().zip(words).map(|(question, word)| question.read_choice(word)).collect()
@@ -224,7 +224,7 @@ fn read_choices(questions: &[PromptQuestion], words: &[&str]) -> Result<Vec<Vec<
 }
 
 impl PromptQuestion {
-    /// Reads an answer: an option, its number, several of them with commas between, or another text where that is allowed.
+    /// Parses an answer: an option, its number, several of these separated by commas, or another text if that is allowed.
     pub fn read_choice(&self, answer: &str) -> Result<Vec<String>, AnswerError> {
         let answer = answer.trim();
         if answer.is_empty() {
@@ -247,14 +247,14 @@ impl PromptQuestion {
                 return Ok(chosen);
             }
         }
-        // A number that is none of the options is a slip, not a text.
+        // A number that matches no option is a slip, not a text.
         if self.options.is_empty() || (self.free_text && answer.parse::<u64>().is_err()) {
             return Ok(vec![answer.to_owned()]);
         }
         Err(AnswerError::NotAnOption { answer: answer.to_owned(), options: self.options.clone() })
     }
 
-    /// An option by its words, or by its number if no option has that as its words.
+    /// Finds an option by its text, or else by its number.
     fn option(&self, word: &str) -> Option<String> {
         let same = |option: &&String| option.trim().eq_ignore_ascii_case(word);
         let by_number = || self.options.get(word.parse::<usize>().ok()?.checked_sub(1)?);

@@ -1,33 +1,33 @@
-//! Signals about an agent's state, and how reliable each source is.
+//! Signals about an agent's state, and the reliability of their sources.
 
 use serde::{Deserialize, Serialize};
 
 use crate::message::Kind;
 
-/// What an agent is doing.
+/// The state of an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "state", content = "on")]
 #[non_exhaustive]
 pub enum AgentState {
-    /// It was started and has not drawn itself yet.
+    /// Was started and has drawn nothing yet.
     Starting,
-    /// It waits for its first input.
+    /// Waits for its first input.
     Ready,
-    /// It is in a turn.
+    /// Is in a turn.
     Working,
-    /// It needs a person.
+    /// Needs a person.
     Blocked(BlockedOn),
-    /// Its turn ended as it should.
+    /// The turn ended normally.
     Done,
-    /// It is in a turn and has sent no signal for the time of [`AgentTimeouts::stuck`](crate::agent::AgentTimeouts::stuck).
+    /// Is in a turn and has sent no signal for [`AgentTimeouts::stuck`](crate::agent::AgentTimeouts::stuck).
     Stuck,
-    /// Its turn ended because something failed.
+    /// The turn ended because something failed.
     Error,
-    /// Its process ended.
+    /// The process has ended.
     Exited,
-    /// It waits for its provider. Never reported.
+    /// Waits for its provider. Never reported.
     RateLimited,
-    /// It compacts its context. Never reported.
+    /// Compacts its context. Never reported.
     Compacting,
 }
 
@@ -42,12 +42,12 @@ pub enum BlockedOn {
     Question,
     /// A login.
     Auth,
-    /// Its next instruction: its last message said that it waits.
+    /// The next instruction: its last message said that it waits.
     Input,
 }
 
 impl AgentState {
-    /// Whether it is in the middle of a turn.
+    /// Returns true in the middle of a turn.
     pub fn is_busy(self) -> bool {
         matches!(self, Self::Working | Self::Stuck | Self::RateLimited | Self::Compacting)
     }
@@ -72,7 +72,7 @@ impl AgentState {
     }
 }
 
-/// Where a signal comes from, the most reliable source first.
+/// The sources of signals, the most reliable first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -85,7 +85,7 @@ pub enum Authority {
     Title,
     /// A notification that the client sent. It never means that a turn ended.
     Notification,
-    /// The process: it started, it ended.
+    /// The start and the end of the process.
     Process,
 }
 
@@ -102,49 +102,50 @@ impl Authority {
     }
 }
 
-/// What a signal says.
+/// The content of a signal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SignalContent {
     /// The agent is in this state now.
     #[serde(rename = "is")]
     State(AgentState),
-    /// The turn ended; whether the agent is done or blocked is unknown. Claude Code's title says no more than this.
+    /// The turn ended; the agent is done or blocked. Claude Code's title says no more than this.
     TurnEnded,
     /// The client sent a notification, which may be about anything and may come late.
     Notified,
-    /// The client says that it has been waiting for its user.
+    /// The client reports that it has been waiting for its user.
     Idle,
-    /// The person interrupted the turn, or refused what was asked: the agent waits for them.
+    /// The person interrupted the turn or refused a request: the agent waits for them.
     Interrupted,
-    /// It wants a permission in a run that no person attends: the client refuses it at once, unless a program allows it.
+    /// The agent wants a permission in a run that no person attends: the client refuses it at once, unless a program allows
+    /// it.
     UnattendedPermission,
     /// The agent is active: output, a tool call, the next frame of a spinner.
     Alive,
 }
 
-/// One report of what an agent does.
+/// One report about an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Signal {
-    /// Where it comes from.
+    /// The source.
     pub authority: Authority,
-    /// What it says.
+    /// The content.
     #[serde(rename = "says")]
     pub content: SignalContent,
     /// The client's text: the question, the requested action, the error, the last message.
     pub text: Option<String>,
-    /// Whether background work runs that will wake the agent again: its turn then is not complete.
+    /// True if background work is running that will wake the agent again: the turn is not complete then.
     pub pending: bool,
-    /// How many other background tasks run on after the turn, such as a server: it is complete all the same.
+    /// Other background tasks that keep running after the turn, such as a server: the turn is complete all the same.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub running: usize,
-    /// The tool call that it is about, so that one of several prompts can end.
+    /// The tool call that the signal is about. It tells which of several prompts has ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<String>,
-    /// Whether the person did it, not Ringer or another agent: they gave the prompt, or ended the session.
+    /// True if the person caused it, not Ringer or another agent: they gave the prompt, or ended the session.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub by_person: bool,
-    /// What a notification is about, if the host of the terminal says it: the program ended with an error.
+    /// The kind of a notification, if the terminal's host reports it: the program ended with an error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<Kind>,
 }
@@ -155,12 +156,12 @@ fn is_zero(number: &usize) -> bool {
 }
 
 impl Signal {
-    /// A signal with a state and no text.
+    /// Creates a signal with a state and no text.
     pub fn state(authority: Authority, state: AgentState) -> Self {
         Self::new(authority, SignalContent::State(state))
     }
 
-    /// A signal with no text.
+    /// Creates a signal with no text.
     pub fn new(authority: Authority, content: SignalContent) -> Self {
         Self {
             authority,
@@ -174,32 +175,32 @@ impl Signal {
         }
     }
 
-    /// Whether it says that the agent needs a person.
+    /// Returns true if the signal says that the agent needs a person.
     pub fn is_blocked(&self) -> bool {
         matches!(self.content, SignalContent::State(AgentState::Blocked(_)))
     }
 
-    /// The same signal about a tool call.
+    /// Sets the tool call.
     pub fn call(mut self, call: impl Into<String>) -> Self {
         self.call = Some(call.into());
         self
     }
 
-    /// The same signal, because of something that the person did.
+    /// Marks the signal as caused by the person.
     pub fn by_person(mut self) -> Self {
         self.by_person = true;
         self
     }
 
-    /// The same signal with a text.
+    /// Sets the text.
     pub fn text(mut self, text: impl Into<String>) -> Self {
         self.text = Some(text.into());
         self
     }
 }
 
-/// How the texts begin that say what a client waits for, from Claude Code 2.1.325 and Codex 0.166.0. Gemini CLI and opencode say
-/// it with their titles.
+/// Beginnings of the notification texts that say what a client waits for, from Claude Code 2.1.325 and Codex 0.166.0.
+/// Gemini CLI and opencode say it with their titles.
 const TEXTS: [(&str, SignalContent); 9] = [
     ("Claude needs your permission", asks(BlockedOn::Permission)),
     ("Claude Code needs your approval", asks(BlockedOn::Permission)),
@@ -216,7 +217,7 @@ const fn asks(on: BlockedOn) -> SignalContent {
     SignalContent::State(AgentState::Blocked(on))
 }
 
-/// The signal that a notification of an agent without hooks is. One that says nothing of its state may be about anything.
+/// Converts a notification of an agent without hooks to a signal. An unknown text says nothing about the agent's state.
 pub(crate) fn client_notification(title: Option<&str>, body: &str) -> Signal {
     let known = TEXTS.iter().find(|(text, _)| body.starts_with(text));
     let content = known.map_or(SignalContent::Notified, |(_, content)| content.clone());

@@ -1,4 +1,5 @@
-//! Permissions that an agent asks for in a run that no person attends: they are refused, unless a program allows them.
+//! Permissions that an agent requests in a run that no person attends. The client refuses them, unless a program allows
+//! them.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,10 +7,10 @@ use super::notice::{AgentNotice, Episode};
 use crate::agent::{Signal, SignalContent};
 use crate::message::{Kind, PERMISSION_REFUSED};
 
-/// How many are kept. An agent that asks for more in one step is told to have been refused some.
+/// The most requests that are kept. Further ones are dropped, so the notice lists only a part of the refusals.
 const MAX_KEPT: usize = 16;
 
-/// What such an agent asked for, and is not known to have got.
+/// Requests that are not known to have been allowed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(super) struct UnattendedRequests {
@@ -25,7 +26,8 @@ struct UnattendedRequest {
 }
 
 impl UnattendedRequests {
-    /// Takes a signal in. Gives the notice of what was refused, once the agent goes on without it; its episode is to be set.
+    /// Processes a signal. Returns the notice of the refused requests once the agent goes on without them. The caller sets
+    /// its episode.
     pub(super) fn refused_by(&mut self, signal: &Signal) -> Option<AgentNotice> {
         match (&signal.content, &signal.call) {
             (SignalContent::UnattendedPermission, call) => {

@@ -7,41 +7,41 @@ use std::time::Duration;
 
 use crate::message::{Kind, MessageId, Place};
 
-/// How far apart two reports of one event may be. A choice, not a measurement: half a second is short enough that a person
+/// The maximum time between two reports of one event. A choice, not a measurement: half a second is short enough that a person
 /// does not see two different events as one.
 pub(crate) const DUPLICATE_WINDOW: Duration = Duration::from_millis(500);
-/// How many surfaces are remembered. At the limit those whose window is over are removed, and if none is, all are: the
-/// worst effect is that one duplicate is shown.
+/// The most surfaces that are remembered. At the limit, surfaces whose window is over are removed, and if there are none, all
+/// are: the worst effect is that one duplicate is shown.
 const MAX_REMEMBERED: usize = 4096;
 
 /// One report of an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct EventReport {
-    /// The id of its message; `None` for a report of a terminal that is not in the journal yet.
+    /// The id of the message; `None` for a terminal's report that is not in the journal yet.
     pub id: Option<MessageId>,
     /// A heading.
     pub title: Option<String>,
     /// The text.
     pub body: String,
-    /// Whether it is a bell, which has no content.
+    /// True for a bell, which has no content.
     pub is_bell: bool,
-    /// What it is about, if it says so.
+    /// The kind, if the report has one.
     pub kind: Option<Kind>,
-    /// Whether it carries the text of an open question.
+    /// True if the report carries the text of an open question.
     pub has_question: bool,
-    /// The agent's episode that it reports: two episodes are two events, also with the same text.
+    /// The agent's episode that is reported. Two episodes are two events, even with the same text.
     pub episode: Option<String>,
 }
 
 impl EventReport {
-    /// How much it says; the most important part first.
+    /// Ranks the report by how much it says, the most important part first.
     fn detail(&self) -> (bool, bool, bool, bool, usize) {
         let kind = self.kind.is_some_and(|kind| kind != Kind::Status);
         (!self.is_bell, self.has_question, kind, self.title.is_some(), self.body.len())
     }
 }
 
-/// What a report is, compared with the one before it on the same surface.
+/// Result of comparing a report with the previous one of the same surface.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum DuplicateVerdict {
     /// The first report of an event.
@@ -53,8 +53,8 @@ pub(crate) enum DuplicateVerdict {
     },
     /// This report says more than the earlier one and replaces it.
     Replaces {
-        /// The message it replaces; `None` if that is not in the journal yet. It will then be dropped as a duplicate of
-        /// this one when it arrives.
+        /// The replaced message; `None` if it is not in the journal yet. It is then dropped as a duplicate of this one when it
+        /// arrives.
         older: Option<MessageId>,
     },
 }
@@ -63,7 +63,7 @@ pub(crate) enum DuplicateVerdict {
 struct LastReport {
     at: Duration,
     report: EventReport,
-    /// The message that it replaced.
+    /// The message that the report replaced.
     replaces: Option<MessageId>,
 }
 

@@ -1,32 +1,32 @@
-//! How many rows of the list another machine may make.
+//! Limits the rows of the list that another machine may add.
 //!
-//! A person reads a few rows, however many messages a machine sends. A machine that comes back after a day may list all that
-//! it has; one that sends without end is held to what somebody could still look through.
+//! A person reads a few rows, however many messages a machine sends. A machine that comes back after a day may list everything
+//! it has; a machine that never stops sending is held to what somebody could still look through.
 
 use std::collections::HashMap;
 use std::time::Duration;
 
-/// What may come at once, and how long one more takes.
+/// A token bucket: its size, and the time until one row is added.
 #[derive(Debug, Clone, Copy)]
 struct Allowance {
     at_once: u32,
     one_more: Duration,
 }
 
-/// Of all senders of one machine.
+/// The allowance of one machine, for all its senders together.
 const OF_MACHINE: Allowance = Allowance { at_once: 1000, one_more: Duration::from_secs(1) };
-/// Of one sender, so that a single agent that runs wild leaves room for the others of its machine.
+/// The allowance of one sender, so that a single agent that runs wild leaves room for the others of its machine.
 const OF_SENDER: Allowance = Allowance { at_once: 500, one_more: Duration::from_secs(2) };
-/// Machines, and senders of each machine, that are counted at once. What is beyond that is not listed until others are
-/// forgotten, which they are once they could send as much as at first.
+/// The most machines, and senders of each machine, that are counted at once. Messages of further ones are not listed until
+/// others are forgotten, which happens once their allowance is full again.
 const MAX_MACHINES: usize = 256;
 const MAX_SENDERS: usize = 1000;
 
-/// What one machine or sender may still list.
+/// The rows that one machine or sender may still list.
 #[derive(Debug, Clone, Copy)]
 struct Remaining {
     rows: u32,
-    /// Up to when it was refilled.
+    /// When the bucket was last refilled.
     since: Duration,
 }
 
@@ -47,12 +47,12 @@ impl Remaining {
     }
 }
 
-/// What may be listed of one kind, by name.
+/// The remaining rows, by the name of a machine or sender.
 #[derive(Debug, Clone, Default)]
 struct Counts(HashMap<String, Remaining>);
 
 impl Counts {
-    /// What is left for a name. `None` if it is unknown and there is no room for it.
+    /// Returns the rows left for a name. `None` if the name is unknown and there is no room for it.
     fn remaining(
         &mut self,
         name: &str,
@@ -75,7 +75,7 @@ impl Counts {
     }
 }
 
-/// Decides which messages of other machines become rows of the list.
+/// Decides which messages of other machines are listed.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ListingLimit {
     machines: Counts,
@@ -92,7 +92,7 @@ impl ListingLimit {
             senders.retain(|machine, _| machines.0.contains_key(machine));
         }
         let Some(all) = machines.remaining(machine, OF_MACHINE, MAX_MACHINES, now) else { return false };
-        // Before its senders are looked at: a machine may invent names without end.
+        // Checked before the senders are looked up: a machine may invent any number of names.
         if all.rows == 0 {
             return false;
         }
@@ -142,7 +142,7 @@ mod tests {
     }
 
     proptest! {
-        /// In no span of time more rows are made than the allowance and what that span adds.
+        /// No span of time adds more rows than the allowance and what that span refills.
         #[test]
         fn no_machine_gets_more_than_its_allowance(
             steps in prop::collection::vec((0u64..5_000, 0usize..4, 1usize..400), 1..40),

@@ -1,4 +1,5 @@
-//! The queue of messages that have arrived and are not decided yet. It keeps only the newest of each surface.
+//! The queue of messages that have arrived and are not decided yet. Usually it keeps only the newest one of each surface
+//! ([`Coalesce`]).
 //!
 //! This limits what is shown. The journal keeps every message.
 
@@ -6,9 +7,9 @@ use std::collections::{BTreeMap, HashMap};
 
 use crate::message::Place;
 
-/// How many items one drain takes, so that a burst does not block the hub's event loop.
+/// The most items that one drain takes, so that a burst does not block the hub's event loop.
 pub(crate) const MAX_DRAIN: usize = 16;
-/// How many items may be queued. At the limit the oldest is dropped and not shown; it stays in the journal.
+/// The most queued items. At the limit the oldest is dropped and not shown; it stays in the journal.
 pub(crate) const MAX_PENDING: usize = 4096;
 
 /// Why an item was dropped from the queue.
@@ -20,42 +21,40 @@ pub(crate) enum Displaced {
     QueueFull,
 }
 
-/// What a new item does to a queued one of its surface.
+/// How a new item affects a queued one of the same surface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Coalesce {
-    /// It replaces it, and a newer one replaces this one.
+    /// It replaces the queued item, and a newer one may replace it.
     Replace,
-    /// It leaves it where it is; a newer one replaces this one only.
+    /// It leaves the queued item in place. A newer one replaces this item only.
     KeepOlder,
-    /// Nothing, and nothing replaces it: it waits for the person.
+    /// It replaces nothing, and nothing replaces it: it waits for the person.
     Apart,
 }
 
 /// A queued item, with the generation in which it arrived.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Arrival<T> {
-    /// Where it will ring.
+    /// The place that will ring.
     pub place: Place,
-    /// The generation of the fence at its arrival.
+    /// The generation of the fence when the item arrived.
     pub generation: Generation,
-    /// What it is.
     pub item: T,
 }
 
 /// The result of a drain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Drained<T> {
-    /// At most [`MAX_DRAIN`] of them, in the order of arrival.
+    /// At most [`MAX_DRAIN`] items, in the order of arrival.
     pub arrivals: Vec<Arrival<T>>,
-    /// Whether more items are ready.
+    /// True if more items are ready.
     pub more: bool,
 }
 
-/// The queue.
 #[derive(Debug, Clone)]
 pub(crate) struct ArrivalQueue<T> {
     pending: BTreeMap<u64, Arrival<T>>,
-    /// The pending entry of each surface in its generation.
+    /// The replaceable entry of each surface and generation.
     by_surface: HashMap<(Generation, Place), u64>,
     next: u64,
 }
@@ -67,8 +66,8 @@ impl<T> Default for ArrivalQueue<T> {
 }
 
 impl<T> ArrivalQueue<T> {
-    /// Adds an item at the back. An item of the same surface and generation that it replaces is removed from the queue and
-    /// returned. Without a surface nothing is replaced.
+    /// Appends an item. An item of the same surface and generation that it replaces is removed from the queue and returned, or
+    /// the oldest item if the queue is full. Without a surface nothing is replaced.
     pub(crate) fn push(
         &mut self,
         place: Place,
@@ -94,8 +93,8 @@ impl<T> ArrivalQueue<T> {
         replaced.map(|arrival| (arrival.item, Displaced::ByNewer))
     }
 
-    /// Removes and returns the next items that are ready. The others stay, and a newer one of their surface may still
-    /// replace them.
+    /// Removes and returns the next items that are ready. The others stay; a newer one of their surface may still replace
+    /// them.
     pub(crate) fn drain(&mut self, mut ready: impl FnMut(&Arrival<T>) -> bool) -> Drained<T> {
         let numbers: Vec<u64> = self
             .pending
@@ -118,7 +117,7 @@ impl<T> ArrivalQueue<T> {
         self.pending.values().map(|arrival| &arrival.item)
     }
 
-    /// Removes the items of a place from before a generation. Returns them, for their trails.
+    /// Removes the items of a place that are older than a generation. Returns them, for their trails.
     pub(crate) fn discard(&mut self, place: &Place, before: Generation) -> Vec<T> {
         let numbers: Vec<u64> = self
             .pending
@@ -146,7 +145,6 @@ impl<T> ArrivalQueue<T> {
         taken.collect()
     }
 
-    /// How many wait.
     pub(crate) fn len(&self) -> usize {
         self.pending.len()
     }
@@ -159,31 +157,31 @@ impl<T> ArrivalQueue<T> {
     }
 }
 
-/// The period between two clearings, as a number that counts up.
+/// The number of a period between two clearings.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Generation(u64);
 
-/// How many cleared places are remembered. At the limit the list is emptied and everything that arrived earlier is dropped
-/// at every place: dropping a late notification is safer than showing a cleared one.
+/// The most cleared places that are remembered. At the limit the list is emptied and everything that arrived earlier is
+/// dropped at every place: dropping a late notification is safer than showing a cleared one.
 const MAX_FENCES: usize = 1024;
 
 /// Remembers when each place was cleared.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Fence {
     generation: Generation,
-    /// The first generation that counts again, for each place that was cleared.
+    /// For each cleared place, the first generation that is valid again.
     raised: HashMap<Place, Generation>,
-    /// The first generation that counts anywhere.
+    /// The first generation that is valid anywhere.
     floor: Generation,
 }
 
 impl Fence {
-    /// The generation of what arrives now.
+    /// The current generation.
     pub(crate) fn generation(&self) -> Generation {
         self.generation
     }
 
-    /// Clears a place: items of an earlier generation no longer count there. Returns the new generation.
+    /// Clears a place: items of earlier generations are no longer valid there. Returns the new generation.
     pub(crate) fn raise(&mut self, place: &Place) -> Generation {
         self.generation.0 += 1;
         if self.raised.len() >= MAX_FENCES {
@@ -194,14 +192,14 @@ impl Fence {
         self.generation
     }
 
-    /// Clears every place: items of an earlier generation no longer count anywhere.
+    /// Clears every place: items of earlier generations are no longer valid anywhere.
     pub(crate) fn raise_everywhere(&mut self) {
         self.generation.0 += 1;
         self.raised.clear();
         self.floor = self.generation;
     }
 
-    /// Whether something of a generation still counts at a place.
+    /// Returns true if a generation is still valid at a place.
     pub(crate) fn admits(&self, place: &Place, generation: Generation) -> bool {
         let whole = Place::workspace(place.workspace.clone());
         let fenced = |place: &Place| self.raised.get(place).is_some_and(|raised| generation < *raised);
@@ -313,7 +311,7 @@ mod tests {
     }
 
     proptest! {
-        /// Coalescing never loses the newest of a surface, keeps the order of each, and nothing fenced comes out.
+        /// Coalescing never loses the newest item of a surface, keeps the order of each surface, and nothing fenced comes out.
         #[test]
         fn the_newest_comes_out_and_nothing_fenced(steps in prop::collection::vec((0u8..5, 0usize..4), 0..120)) {
             let places = [pane("a"), pane("b"), pane("c"), whole()];

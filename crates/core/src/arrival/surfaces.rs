@@ -7,22 +7,22 @@ use serde::{Deserialize, Serialize};
 use crate::attention::PlaceReason;
 use crate::message::{Place, SurfaceId, WorkspaceId};
 
-/// Where a caller says it is.
+/// The location that a caller claims.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Caller {
-    /// The workspace it believes itself in.
+    /// The workspace in the caller's environment.
     pub workspace: Option<WorkspaceId>,
-    /// The surface it believes itself on.
+    /// The surface in the caller's environment.
     pub surface: Option<SurfaceId>,
-    /// Its terminal.
+    /// The caller's terminal device.
     pub tty: Option<String>,
-    /// Set inside tmux: the ids in the caller's environment are those of the outer terminal, so the tty is tried first.
+    /// Set inside tmux, where the ids in the caller's environment belong to the outer terminal: the tty is tried first.
     pub prefer_tty: bool,
 }
 
-/// How many surfaces are known at once. At the limit the one that was registered first is forgotten. More than a person
-/// has; the limit bounds memory when programs make up ids.
+/// The most surfaces that are known at once. At the limit the one that was registered first is forgotten. A person has fewer;
+/// the limit bounds memory when programs make up ids.
 pub(crate) const MAX_SURFACES: usize = 4096;
 
 /// The surfaces that hosts have registered.
@@ -30,7 +30,7 @@ pub(crate) const MAX_SURFACES: usize = 4096;
 pub(crate) struct SurfaceRegistry {
     surfaces: HashMap<SurfaceId, Registered>,
     ttys: HashMap<String, SurfaceId>,
-    /// How many surfaces each workspace has.
+    /// Number of surfaces in each workspace.
     workspaces: HashMap<WorkspaceId, usize>,
     by_number: BTreeMap<u64, SurfaceId>,
     last_number: u64,
@@ -42,21 +42,19 @@ struct Registered {
     workspace: WorkspaceId,
     tty: Option<String>,
     number: u64,
-    /// Whether its host reports when the person looks at it.
+    /// The host reports when the person looks at the surface.
     reports_focus: bool,
 }
 
 /// The place of a message, and how it was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ResolvedPlace {
-    /// Where.
     pub place: Place,
-    /// How.
     pub how: PlaceReason,
 }
 
 impl SurfaceRegistry {
-    /// Adds a surface, or moves it to another workspace. Returns the one that is forgotten for it.
+    /// Adds a surface, or moves it to another workspace. Returns the surface that is forgotten to make room.
     pub(crate) fn register(
         &mut self,
         surface: SurfaceId,
@@ -64,7 +62,7 @@ impl SurfaceRegistry {
         tty: Option<String>,
         reports_focus: bool,
     ) -> Option<SurfaceId> {
-        // Most messages come from a surface that is known.
+        // Fast path: most messages come from a known surface.
         if let Some(known) = self.surfaces.get_mut(&surface)
             && known.workspace == workspace
             && known.tty == tty
@@ -88,7 +86,6 @@ impl SurfaceRegistry {
         Some(oldest)
     }
 
-    /// Removes a surface.
     pub(crate) fn remove(&mut self, surface: &SurfaceId) {
         let Some(Registered { workspace, tty, number, .. }) = self.surfaces.remove(surface) else { return };
         self.by_number.remove(&number);
@@ -104,35 +101,35 @@ impl SurfaceRegistry {
         }
     }
 
-    /// The person selected a workspace.
+    /// Records the workspace that the person looked at last.
     pub(crate) fn select(&mut self, workspace: Option<WorkspaceId>) {
         self.selected = workspace;
     }
 
-    /// The workspace of a live surface.
+    /// Returns the workspace of a registered surface.
     pub(crate) fn workspace_of(&self, surface: &SurfaceId) -> Option<&WorkspaceId> {
         self.surfaces.get(surface).map(|known| &known.workspace)
     }
 
-    /// Whether it is known when the person looks at a surface.
+    /// Returns true if the host of a surface reports when the person looks at it.
     pub(crate) fn reports_focus(&self, surface: &SurfaceId) -> bool {
         self.surfaces.get(surface).is_some_and(|known| known.reports_focus)
     }
 
-    /// Finds the place of a caller: by its ids, by its terminal, or else the selected workspace.
+    /// Finds the place of a caller by its ids or its terminal. The fallback is the selected workspace.
     pub(crate) fn resolve(&self, caller: &Caller) -> Option<ResolvedPlace> {
         let by_ids = || self.by_ids(caller);
         let by_tty = || self.by_tty(caller);
         let first = if caller.prefer_tty { by_tty().or_else(by_ids) } else { by_ids().or_else(by_tty) };
         first.or_else(|| {
-            // Its host may be gone, and with it the workspace.
+            // The host may be gone, and with it the workspace.
             let selected = self.selected.clone().filter(|id| self.workspaces.contains_key(id))?;
             let place = Place::workspace(selected);
             Some(ResolvedPlace { place, how: PlaceReason::SelectedWorkspace })
         })
     }
 
-    /// A live surface's real workspace beats a stale workspace id.
+    /// The workspace of a registered surface overrides the caller's workspace id, which may be stale.
     fn by_ids(&self, caller: &Caller) -> Option<ResolvedPlace> {
         let live = caller.surface.as_ref().and_then(|surface| Some((surface, self.workspace_of(surface)?)));
         if let Some((surface, workspace)) = live {

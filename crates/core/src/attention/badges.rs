@@ -1,4 +1,4 @@
-//! What asks for attention, as the person sees it: badges and rings.
+//! Badges and rings: the marks on workspaces and surfaces that need attention.
 //!
 //! A workspace is unread because of its notifications, or for one of three other reasons ([`UnreadReason`]).
 
@@ -11,10 +11,10 @@ use serde::{Deserialize, Serialize};
 use crate::attention::{Added, NotificationStore, ReadReason, Record};
 use crate::message::{MessageId, Place, ShownKind, SurfaceId, WorkspaceId};
 
-/// How long a ring shows on the focused pane, where the notification is read at once. A choice, not a measurement.
+/// Duration of the ring on the focused pane, where the notification is read at once. A choice, not a measurement.
 const BRIEF_RING: Duration = Duration::from_secs(2);
 
-/// Why a workspace is unread, besides its notifications.
+/// Why a workspace is unread, apart from its notifications.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
@@ -30,7 +30,7 @@ pub enum UnreadReason {
 impl UnreadReason {
     const ALL: [Self; 3] = [Self::Manual, Self::Panel, Self::Restored];
 
-    /// Its name.
+    /// The name of the reason.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Manual => "manual",
@@ -39,23 +39,23 @@ impl UnreadReason {
         }
     }
 
-    /// The reason of that name.
+    /// Returns the reason with this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|reason| reason.as_str() == name)
     }
 }
 
-/// A surface's ring that is lit, and what for.
+/// A lit ring of a surface.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ring {
-    /// How many of the surface's notifications are unread; 0 for the brief ring of a surface that the person looks at.
+    /// Number of unread notifications on the surface; 0 for the brief ring of a surface that the person looks at.
     pub unread: usize,
-    /// The kind of the most urgent one.
+    /// The kind of the most urgent unread notification.
     pub kind: Option<ShownKind>,
 }
 
 impl Ring {
-    /// The ring of two surfaces that are shown as one.
+    /// Combines the rings of two surfaces that are shown as one.
     #[must_use]
     pub fn with(self, other: Self) -> Self {
         let kinds = self.kind.into_iter().chain(other.kind);
@@ -81,7 +81,7 @@ impl fmt::Display for Badge {
     }
 }
 
-/// The surfaces of a workspace for which a reason holds; `None` stands for the workspace as a whole.
+/// The surfaces of a workspace to which a reason applies; `None` stands for the workspace as a whole.
 type SurfaceSet = HashSet<Option<SurfaceId>>;
 
 /// The notification store, with the badges and rings that follow from it.
@@ -105,7 +105,7 @@ type SurfaceSet = HashSet<Option<SurfaceId>>;
 pub struct Attention {
     store: NotificationStore,
     reasons: HashMap<UnreadReason, HashMap<WorkspaceId, SurfaceSet>>,
-    /// Focused panes on which a ring shows briefly, and until when.
+    /// Focused panes with a brief ring, and when it ends.
     brief_rings: HashMap<Place, Duration>,
 }
 
@@ -115,7 +115,7 @@ impl Attention {
         &self.store
     }
 
-    /// The notifications, to add to their trails or trim them.
+    /// The notifications, mutably: to add to their trails or to trim them.
     pub fn store_mut(&mut self) -> &mut NotificationStore {
         &mut self.store
     }
@@ -131,38 +131,38 @@ impl Attention {
         added
     }
 
-    /// Marks a place read: its notifications, and every other reason there. Returns the ids that were unread.
+    /// Marks the notifications at a place read and ends every other reason there. Returns the ids that were unread.
     pub fn read(&mut self, place: &Place, unix_ms: i64, by: &ReadReason) -> Vec<MessageId> {
         self.end_reasons(place);
         self.store.mark_read(place, unix_ms, by)
     }
 
-    /// Ends every other reason at a place. Returns the notifications that are to be marked read.
+    /// Ends every other reason at a place. Returns the notifications to mark read.
     pub(crate) fn begin_read(&mut self, place: &Place) -> Vec<MessageId> {
         self.end_reasons(place);
         self.store.unread_ids_of(place)
     }
 
-    /// Ends every other reason. Returns the notifications that are to be marked read.
+    /// Ends every other reason. Returns the notifications to mark read.
     pub(crate) fn begin_read_all(&mut self) -> Vec<MessageId> {
         self.reasons.clear();
         self.store.unread_ids()
     }
 
-    /// Removes everything at a place, with every other reason there. Returns the removed notifications.
+    /// Removes the notifications and every other reason at a place. Returns the removed notifications.
     pub fn clear(&mut self, place: &Place) -> Vec<Record> {
         let ids = self.begin_clear(place);
         ids.iter().filter_map(|id| self.store.remove(id)).collect()
     }
 
-    /// Ends every other reason and ring at a place. Returns the notifications that are to be removed.
+    /// Ends every other reason and brief ring at a place. Returns the notifications to remove.
     pub(crate) fn begin_clear(&mut self, place: &Place) -> Vec<MessageId> {
         self.end_reasons(place);
         self.brief_rings.retain(|ring, _| !place.covers(ring));
         self.store.ids_of(place)
     }
 
-    /// Ends every other reason and ring. Returns the notifications that are to be removed.
+    /// Ends every other reason and brief ring. Returns the notifications to remove.
     pub(crate) fn begin_clear_all(&mut self) -> Vec<MessageId> {
         self.reasons.clear();
         self.brief_rings.clear();
@@ -175,12 +175,12 @@ impl Attention {
         }
     }
 
-    /// A reason begins to hold at a place.
+    /// Marks a place unread for a reason.
     pub fn set(&mut self, reason: UnreadReason, place: Place) {
         self.reasons.entry(reason).or_default().entry(place.workspace).or_default().insert(place.surface);
     }
 
-    /// A reason ends at a place; at a workspace, for all its surfaces.
+    /// Ends a reason at a place. For a workspace it ends at all its surfaces.
     pub fn unset(&mut self, reason: UnreadReason, place: &Place) {
         let Some(workspaces) = self.reasons.get_mut(&reason) else { return };
         let Some(surfaces) = workspaces.get_mut(&place.workspace) else { return };
@@ -193,7 +193,7 @@ impl Attention {
         }
     }
 
-    /// A reason ends for a workspace as a whole; what holds for single surfaces stays.
+    /// Ends a reason for a workspace as a whole. The reason stays for single surfaces.
     fn unset_whole(&mut self, reason: UnreadReason, workspace: &WorkspaceId) {
         let Some(workspaces) = self.reasons.get_mut(&reason) else { return };
         let Some(surfaces) = workspaces.get_mut(workspace) else { return };
@@ -203,12 +203,12 @@ impl Attention {
         }
     }
 
-    /// Whether a reason holds anywhere in a workspace.
+    /// Returns true if a reason applies anywhere in a workspace.
     pub fn holds(&self, reason: UnreadReason, workspace: &WorkspaceId) -> bool {
         self.reasons.get(&reason).is_some_and(|workspaces| workspaces.contains_key(workspace))
     }
 
-    /// The number on a workspace: its unread notifications, and one for each other reason.
+    /// Returns the number on a workspace: its unread notifications, plus one for each other reason.
     pub fn badge(&self, workspace: &WorkspaceId) -> Badge {
         let others = UnreadReason::ALL.into_iter().filter(|reason| self.holds(*reason, workspace)).count();
         Badge(self.store.unread_of(workspace) + others)
@@ -219,12 +219,12 @@ impl Attention {
         self.brief_rings.insert(place, now + BRIEF_RING);
     }
 
-    /// Whether a surface's ring is lit.
+    /// Returns true if a surface's ring is lit.
     pub fn has_ring(&self, place: &Place, now: Duration) -> bool {
         self.store.has_unread(place) || self.brief_rings.get(place).is_some_and(|until| *until > now)
     }
 
-    /// A surface's ring, if it is lit.
+    /// Returns a surface's ring, if it is lit.
     pub fn ring(&self, place: &Place, now: Duration) -> Option<Ring> {
         let unread = || self.store.unread_at(place);
         let most_urgent = || unread().min_by(|one, two| one.by_urgency(two));
@@ -232,7 +232,7 @@ impl Attention {
             .then(|| Ring { unread: unread().count(), kind: most_urgent().map(Record::shown_kind) })
     }
 
-    /// When the next brief ring ends.
+    /// Returns when the next brief ring ends.
     pub fn next_deadline(&self) -> Option<Duration> {
         self.brief_rings.values().min().copied()
     }
@@ -251,24 +251,24 @@ impl Attention {
         over
     }
 
-    /// Every place for which some reason holds.
+    /// Every place that is unread for some reason.
     pub(crate) fn places_with_reason(&self) -> impl Iterator<Item = Place> {
         UnreadReason::ALL.into_iter().flat_map(|reason| self.places(reason))
     }
 
-    /// The reasons that hold at a place, or everywhere.
+    /// The reasons that apply at a place, or everywhere.
     pub(crate) fn reasons_of(&self, place: Option<&Place>) -> Vec<(UnreadReason, Place)> {
         self.reasons().filter(|(_, of)| place.is_none_or(|place| place.covers(of))).collect()
     }
 
-    /// Every place that is unread for another reason than a notification, with the reason.
+    /// Every place that is unread for a reason other than a notification, with the reason.
     pub fn reasons(&self) -> impl Iterator<Item = (UnreadReason, Place)> + '_ {
         UnreadReason::ALL
             .into_iter()
             .flat_map(|reason| self.places(reason).into_iter().map(move |place| (reason, place)))
     }
 
-    /// The places for which a reason holds, sorted.
+    /// The places that are unread for a reason, sorted.
     pub(crate) fn places(&self, reason: UnreadReason) -> Vec<Place> {
         let workspaces = self.reasons.get(&reason).into_iter().flatten();
         let mut places: Vec<Place> = workspaces
@@ -283,15 +283,15 @@ impl Attention {
     }
 }
 
-/// How a ring shows in a window with one pane (`tmux.one_pane`).
+/// How a ring is shown in a window with one pane (`tmux.one_pane`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum OnePane {
-    /// Not at all: the window list has its badge.
+    /// It is not shown: the badge in the window list is enough.
     #[default]
     None,
     /// The background of the pane is dark blue.
     Tint,
-    /// The pane has a line with its title above it, which is a border.
+    /// The pane gets a title line above it, which counts as a border.
     Border,
 }
 

@@ -1,4 +1,4 @@
-//! Why something happened to a notification: a value for programs, and a sentence for people.
+//! Why something happened to a notification, as a value for programs and a sentence for people.
 
 use std::fmt;
 use std::time::Duration;
@@ -29,79 +29,79 @@ pub enum Cause {
     Received {
         /// The sender.
         from: String,
-        /// How its place was found.
+        /// How the place was found.
         place: PlaceReason,
     },
-    /// Its time to live was over before the hub took it.
+    /// The time to live was over before the hub took the message.
     Expired,
-    /// It is for an agent, so the person is not notified.
+    /// The message is for an agent, so the person is not notified.
     ForAgent {
         /// The recipient.
         to: String,
     },
-    /// It reports the same event as another one, with no more detail.
+    /// Another notification reports the same event with at least as much detail.
     Duplicate {
-        /// The other one; nothing if it came from the terminal.
+        /// The other notification; `None` if it came from the terminal.
         of: Option<MessageId>,
     },
-    /// It reports the same event as an older one, with more detail.
+    /// An older notification reports the same event with less detail.
     ReplacesOlder {
-        /// The older one.
+        /// The older notification.
         older: MessageId,
     },
-    /// A newer one of the same surface arrived before it was shown.
+    /// A newer notification of the same surface arrived before this one was shown.
     ReplacedByNewer {
-        /// The newer one.
+        /// The newer notification.
         newer: MessageId,
     },
     /// The queue was full.
     QueueFull,
-    /// Its place was cleared before it was shown.
+    /// The place was cleared before the notification was shown.
     Cleared,
-    /// It is from a subagent, and the settings leave those out.
+    /// The sender is a subagent, and the settings leave out subagents.
     Subagent,
-    /// The settings mute it.
+    /// A mute in the settings matches.
     Muted,
-    /// The person muted it with a command.
+    /// A mute that the person set with a command matches.
     MutedByPerson {
         /// What is muted.
         target: MuteTarget,
-        /// Until when, in milliseconds since 1970, if that was said.
+        /// The end of the mute, in milliseconds since 1970, if it has one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         until_unix_ms: Option<i64>,
     },
-    /// It arrived in quiet hours.
+    /// The notification arrived in quiet hours.
     QuietHours,
-    /// Its sender sent too many.
+    /// The sender is over its rate limit.
     RateLimited {
         /// The sender.
         sender: String,
-        /// How many notifications too many.
+        /// By how many notifications.
         over: u32,
     },
-    /// Its machine or its sender there sent more than the list takes. It is counted in a row of that machine.
+    /// The machine, or the sender there, sent more than the list takes. The message is only counted, in a row of that machine.
     OnlyCounted {
         /// The machine.
         machine: String,
     },
-    /// The turn that ended was short, and no host says whether the person looks at its pane.
+    /// The turn that ended was short, and no host reports whether the person looks at the pane.
     ShortTurn {
         /// How long the turn took, in milliseconds.
         turn_ms: u64,
-        /// The setting, in milliseconds.
+        /// The setting `notify.min_turn`, in milliseconds.
         min_turn_ms: u64,
     },
-    /// The end of the turn after which the agent waits had a popup.
+    /// The end of the turn after which the agent waits already had a popup.
     TurnShown,
-    /// The settings turn reminders of waiting agents off.
+    /// The settings turn off reminders of waiting agents.
     IdleReminderOff,
     /// A hook has run.
     HookRan {
         /// The hook's id.
         hook: String,
-        /// Whether it changed anything.
+        /// True if the hook changed anything.
         changed: bool,
-        /// The effects that are on after it.
+        /// The effects that are on after the hook.
         effects: Vec<String>,
     },
     /// A hook ended the chain: the hooks after it do not run.
@@ -116,7 +116,7 @@ pub enum Cause {
         /// Why.
         why: String,
     },
-    /// A hook failed that suppresses the notification then.
+    /// A hook failed that fails closed, so the notification is suppressed.
     HookSuppressed {
         /// The hook's id.
         hook: String,
@@ -133,32 +133,32 @@ pub enum Cause {
         /// What changed.
         why: String,
     },
-    /// The person is looking at its pane.
+    /// The person is looking at the pane.
     InView,
-    /// The settings turn popups off.
+    /// The settings turn off popups.
     PopupsDisabled,
-    /// It was sent long before the hub took it.
+    /// The message was sent long before the hub took it.
     TooOld,
-    /// The person is away, and it can wait until they are back.
+    /// The person is away, and the notification can wait until they are back.
     Away,
     /// All rules and hooks have been applied.
     Decided {
-        /// The groups of channels that it is sent through. Within a group the next one is tried if the one before it fails.
+        /// The groups of channels to deliver through. Within a group, the next one is tried if the one before it fails.
         channels: Vec<Vec<DeliveryChannel>>,
-        /// Whether it is listed.
+        /// True if the notification is listed.
         listed: bool,
-        /// Whether it is unread.
+        /// True if the notification is unread.
         unread: bool,
         /// The effects that are on.
         effects: Vec<String>,
     },
-    /// A channel delivered it.
+    /// A channel delivered the notification.
     Delivered {
         /// The channel.
         channel: DeliveryChannel,
-        /// What was done.
+        /// What the channel did.
         how: String,
-        /// The number of its popup on the desktop.
+        /// The number of the desktop popup.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         popup: Option<u32>,
     },
@@ -169,28 +169,28 @@ pub enum Cause {
         /// Why.
         why: String,
     },
-    /// It was marked read.
+    /// The notification was marked read.
     MarkedRead {
-        /// What marked it.
+        /// What marked it read.
         by: ReadReason,
     },
-    /// It was marked unread.
+    /// The notification was marked unread.
     MarkedUnread,
-    /// The person snoozed it.
+    /// The person snoozed the notification.
     Snoozed {
-        /// Until when, in milliseconds since 1970.
+        /// The end of the snooze, in milliseconds since 1970.
         until_unix_ms: i64,
-        /// How long that was then, in milliseconds.
+        /// The length of the snooze when it was set, in milliseconds.
         span_ms: u64,
     },
-    /// The time for which it was snoozed is over.
+    /// The snooze ended.
     SnoozeEnded,
-    /// It was still open, so the person is told by other means.
+    /// The notification was still open and escalated: the person is told by other means.
     Escalated {
-        /// Whether they were away. Otherwise it was open for as long as the settings say.
+        /// True if the person was away. Otherwise it was open for the time in the settings.
         away: bool,
     },
-    /// The command that read it, or took it off the list, was taken back.
+    /// The command that read the notification, or took it off the list, was undone.
     TakenBack {
         /// What that command did.
         kind: UndoKind,
@@ -207,24 +207,24 @@ pub enum Cause {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         evidence: Option<String>,
     },
-    /// What it was about has ended.
+    /// The cause of the notification has ended.
     Resolved {
         /// How.
         by: ResolvedBy,
     },
-    /// A click on its popup did not lead to its pane.
+    /// A click on the popup could not bring the pane to the front.
     CannotShow {
         /// Why.
         why: String,
     },
-    /// An answer that was given with a button of its popup did not do what the person wanted.
+    /// An answer from a button of the popup failed.
     PopupAnswerFailed {
         /// The button.
         answer: String,
         /// Why.
         why: String,
     },
-    /// The hub found it in a journal that replaced the one it knew.
+    /// The hub found the notification in a journal that replaced the one it knew.
     OtherJournal,
 }
 
@@ -278,7 +278,7 @@ impl fmt::Display for Cause {
             Self::ShortTurn { turn_ms, min_turn_ms } => write!(
                 formatter,
                 "no popup or sound: the turn took {}, less than notify.min_turn = \"{}\"",
-                // Half a second more or less tells nothing.
+                // Half a second more or less makes no difference.
                 span_text(Duration::from_secs(*turn_ms / 1000)),
                 span_text(Duration::from_millis(*min_turn_ms))
             ),

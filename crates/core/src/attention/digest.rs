@@ -1,4 +1,4 @@
-//! The digest: what came while the person was away, in one line.
+//! The digest: one line about what arrived while the person was away.
 
 use std::cmp::Reverse;
 use std::fmt;
@@ -6,10 +6,10 @@ use std::fmt;
 use crate::attention::Record;
 use crate::message::{MessageId, ShownKind};
 
-/// The heading of its popup.
+/// The heading of the digest's popup.
 pub const DIGEST_TITLE: &str = "While you were away";
 
-/// How many notifications of each kind came and still matter.
+/// Counts of the notifications that arrived and still matter, by kind.
 ///
 /// ```
 /// use ringer_core::{Kind, MessageId};
@@ -29,7 +29,7 @@ pub struct Digest {
 }
 
 impl Digest {
-    /// Whether a notification belongs into the digest since this moment: it is unread, or the person is needed for it.
+    /// Returns true if a notification arrived since this moment and is unread or needs the person.
     pub fn includes(record: &Record, since_ms: i64) -> bool {
         record.unix_ms >= since_ms && (!record.is_read || record.needs_person())
     }
@@ -48,18 +48,18 @@ impl Digest {
         Self { counts }
     }
 
-    /// How many of each kind, the most urgent first.
+    /// The counts by kind, the most urgent first.
     pub fn counts(&self) -> &[(ShownKind, usize)] {
         &self.counts
     }
 
-    /// Whether there is nothing to tell.
+    /// Returns true if no notification was counted.
     pub fn is_empty(&self) -> bool {
         self.counts.is_empty()
     }
 }
 
-/// Kinds of the same urgency in this order.
+/// The order of kinds of the same urgency.
 const ORDER: [ShownKind; 8] = [
     ShownKind::Question,
     ShownKind::Permission,
@@ -71,7 +71,7 @@ const ORDER: [ShownKind; 8] = [
     ShownKind::Status,
 ];
 
-/// One and several of a kind, in the words of popups.
+/// The words for one and for several notifications of a kind.
 fn words(kind: ShownKind) -> (&'static str, &'static str) {
     match kind {
         ShownKind::Question => ("asks", "ask"),
@@ -96,7 +96,8 @@ impl fmt::Display for Digest {
     }
 }
 
-/// The id of the digest's popup. There is one digest at a time, so a newer one replaces it; it is no message of the journal.
+/// The id of the digest's popup. There is one digest at a time, so a newer one replaces it; the digest is not a message of the
+/// journal.
 pub fn digest_id() -> MessageId {
     MessageId::new(0, *b"the digest")
 }

@@ -1,4 +1,4 @@
-//! Marks: reading, clearing and answering are messages too. So they work while no consumer runs, and reach every machine.
+//! Marks: reading, clearing and answering are messages too, so they work while no consumer runs, and reach every machine.
 //! Consumers apply them and never show them.
 
 use std::fmt;
@@ -6,7 +6,7 @@ use std::fmt;
 use crate::attention::{OptionalTime, ReadReason, Record};
 use crate::message::{Mark, Message, MessageId, Place, SurfaceId, Tag, WorkspaceId, is_ended_by_key};
 
-/// What a mark is about. It is written as the key of the message that carries it.
+/// The target of a mark. It is written as the key of the message that carries the mark.
 ///
 /// ```
 /// use ringer_core::attention::MarkTarget;
@@ -24,9 +24,9 @@ pub enum MarkTarget {
     Place(Place),
     /// Everything.
     All,
-    /// Everything that is read.
+    /// Everything that is read and resolved.
     AllRead,
-    /// What an agent's episode reported, or a program under an id to its terminal, by the key of its messages.
+    /// The messages with this key: the reports of an agent's episode, or of a program that gave its terminal an id.
     Key(String),
 }
 
@@ -50,7 +50,8 @@ impl MarkTarget {
     }
 }
 
-/// Applies a mark, with its text, to saved notifications. The engine does the same with those it holds.
+/// Applies a mark, with its text, to saved notifications while no hub runs. The engine applies marks in memory, and is
+/// stricter: for example, it keeps unread warnings that a mark does not name.
 pub fn apply_mark(mark: Mark, target: &MarkTarget, text: &str, records: &mut Vec<Record>) {
     apply(mark, target, text, |_| true, records);
 }
@@ -93,20 +94,20 @@ fn apply(
                 (record.is_read, record.snoozed_until) = (true, Some(until_ms).into());
             }
         }
-        // What a command changed is known to the engine only. A decision ends nothing: the agent that takes it does. A mute
-        // is about what arrives later.
+        // Only the engine knows what a command changed. A decision ends nothing: the agent that takes it does. A mute is about
+        // what arrives later.
         Mark::Answer | Mark::Undo | Mark::Decision | Mark::Mute | Mark::Unmute => {}
     }
 }
 
-/// Returns true if a mark of another machine may change a notification. What waits for an answer on this machine is read,
-/// snoozed, cleared or ended only by what happens here: somebody who got into the other machine could hide it otherwise.
-/// Which of the notifications of other machines it may change is checked where it comes in.
+/// Returns true if a mark of another machine may change a notification. A notification of this machine that waits for an
+/// answer is read, snoozed, cleared or ended only by what happens here: otherwise somebody who broke into the other machine
+/// could hide it. Which notifications of other machines the mark may change is checked when it comes in.
 pub fn is_open_to_other_machines(record: &Record) -> bool {
     record.machine.is_some() || !record.waits_for_answer()
 }
 
-/// Applies a message that is a mark to saved notifications.
+/// Applies a message to saved notifications, if it is a mark.
 pub fn apply_mark_message(message: &Message, records: &mut Vec<Record>) {
     let Tag::Mark(mark) = message.draft.tag else { return };
     let may_change = |record: &Record| message.machine.is_none() || is_open_to_other_machines(record);
@@ -122,7 +123,7 @@ pub fn apply_mark_message(message: &Message, records: &mut Vec<Record>) {
     }
 }
 
-/// Until when a mark snoozes, by its text.
+/// Parses the end of a snooze from the text of a mark.
 pub(crate) fn snooze_end(text: &str) -> Option<i64> {
     text.parse().ok().filter(|until_ms| *until_ms > 0)
 }

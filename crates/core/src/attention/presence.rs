@@ -1,7 +1,7 @@
-//! Whether the person is there. Every rule about it is in this file.
+//! Decides whether the person is present. Every rule about presence is in this file.
 //!
-//! Away needs evidence: a locked or idle desktop, a host that says so, or a host that reports input and had none for a while.
-//! Input that is recent enough, on any host, beats it. Unknown is present.
+//! "Away" needs evidence: a locked or idle desktop, a host that says so, or a host that reports all input and had none for a
+//! while. Recent input on any host overrides it. Without evidence the person is present.
 
 use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
@@ -10,25 +10,25 @@ use serde::{Deserialize, Serialize};
 
 use crate::message::SurfaceId;
 
-/// How long a new hub believes that the person is still away if no desktop and no host says anything: they connect within
-/// seconds.
+/// How long a new hub believes that the person is still away while no desktop and no host reports anything: they connect
+/// within seconds.
 const RESTORED_FOR: Duration = Duration::from_secs(30);
 
 /// The person's session on the desktop, as the login manager reports it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DesktopSession {
-    /// Whether the screen is locked.
+    /// True if the screen is locked.
     pub is_locked: bool,
-    /// Whether it had no input for a while.
+    /// True if the desktop had no input for a while.
     pub is_idle: bool,
-    /// Whether the desktop says at all when it is idle. Several window managers never do, and "not idle" then says nothing.
+    /// True if the desktop reports when it is idle. Several window managers never do, and then `is_idle` means nothing.
     pub reports_idle: bool,
 }
 
 /// The last time that the person was away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AwayPeriod {
-    /// When they went, in milliseconds since 1970.
+    /// When they left, in milliseconds since 1970.
     pub since_ms: i64,
     /// When they came back, if they have.
     pub until_ms: Option<i64>,
@@ -43,24 +43,24 @@ enum Evidence {
 #[derive(Debug, Clone, Default)]
 struct HostPresence {
     says_away: bool,
-    /// When the person last did something in it.
+    /// When the person last used the host.
     last_input: Option<Duration>,
-    /// Whether it reports all input, so that none is evidence, too.
+    /// The host reports all input, so that no input is evidence, too.
     reports_input: bool,
 }
 
-/// What hosts and the desktop report about it.
+/// The reports of hosts and the desktop about the person's presence.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Presence {
     hosts: BTreeMap<u64, HostPresence>,
     desktop: Option<DesktopSession>,
     locked_at: Option<Duration>,
-    /// Until when the person counts as away because they were when the last hub ended.
+    /// The person counts as away until then because they were away when the last hub ended.
     restored_until: Option<Duration>,
 }
 
 impl Presence {
-    /// A host says whether the person is there; `None` if it does not know.
+    /// Records whether a host says that the person is present; `None` if it does not know.
     pub(crate) fn set(&mut self, now: Duration, host: u64, present: Option<bool>) {
         let known = self.hosts.entry(host).or_default();
         known.says_away = present == Some(false);
@@ -69,7 +69,7 @@ impl Presence {
         }
     }
 
-    /// The person did something in a host. With `reports_input` the host tells every time.
+    /// Records that the person used a host. With `reports_input` the host reports every input.
     pub(crate) fn input(&mut self, now: Duration, host: u64, reports_input: bool) {
         let known = self.hosts.entry(host).or_default();
         known.last_input = Some(now);
@@ -77,28 +77,29 @@ impl Presence {
         known.reports_input |= reports_input;
     }
 
-    /// A host is gone, and what it said with it.
+    /// Forgets a host and its reports.
     pub(crate) fn remove(&mut self, host: u64) {
         self.hosts.remove(&host);
     }
 
-    /// What is known of the desktop; `None` if nothing is.
+    /// Sets the state of the desktop; `None` if it is unknown.
     pub(crate) fn set_desktop(&mut self, now: Duration, desktop: Option<DesktopSession>) {
         let is_locked = desktop.is_some_and(|desktop| desktop.is_locked);
         self.locked_at = is_locked.then(|| self.locked_at.unwrap_or(now));
         if desktop.is_some() {
-            // What the last hub knew counts no more, also if the desktop says nothing of idleness, or goes again.
+            // From now on the last hub's knowledge is void, even if the desktop does not report idleness, or disconnects
+            // again.
             self.restored_until = None;
         }
         self.desktop = desktop;
     }
 
-    /// The person was away when the last hub ended.
+    /// Records that the person was away when the last hub ended.
     pub(crate) fn restore_away(&mut self, now: Duration) {
         self.restored_until = Some(now.saturating_add(RESTORED_FOR));
     }
 
-    /// Whether there is evidence that the person is away. Without `away_after`, input never becomes too old.
+    /// Returns true if there is evidence that the person is away. Without `away_after`, input never becomes too old.
     pub(crate) fn is_away(&self, now: Duration, away_after: Option<Duration>) -> bool {
         let hosts = self.hosts.values().filter_map(|host| self.evidence_of(host, now, away_after));
         let mut is_away = None;
@@ -111,7 +112,7 @@ impl Presence {
         is_away.unwrap_or_else(|| self.restored_until.is_some_and(|until| now < until))
     }
 
-    /// When that may change although nothing is reported.
+    /// Returns when [`Self::is_away`] may change without a new report.
     pub(crate) fn next_change(&self, now: Duration, away_after: Option<Duration>) -> Option<Duration> {
         let inputs = self.hosts.values().filter_map(|host| host.last_input);
         let too_old = inputs.filter_map(|at| Some(at.saturating_add(away_after?)));
@@ -129,7 +130,7 @@ impl Presence {
         }
         let last_input = host.last_input?;
         let is_recent = away_after.is_none_or(|after| now.saturating_sub(last_input) < after);
-        // Who locks the screen did something just before, and goes.
+        // Input from before the screen was locked does not count: locking needs input, and then the person leaves.
         if is_recent && self.locked_at.is_none_or(|at| last_input > at) {
             Some(Evidence::Present)
         } else {
@@ -147,25 +148,25 @@ impl Presence {
     }
 }
 
-/// A client of a host, and the surface that it shows to the person. Two clients of one host may show two surfaces.
+/// A client of a host, and the surface that it shows. Two clients of one host may show two surfaces.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct View {
-    /// The client, by the name that its host has for it.
+    /// The client, as its host names it.
     pub client: String,
     /// The surface with the keyboard.
     pub surface: SurfaceId,
 }
 
-/// What every host reports about the person.
+/// The surfaces that the person looks at, by host.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Focus {
-    /// What the person looks at in each host. A host that says nothing, or that they are away, is not in it.
+    /// The shown surfaces of each host. A host that reports nothing, or that the person is away, is missing.
     hosts: BTreeMap<u64, HashSet<SurfaceId>>,
 }
 
 impl Focus {
-    /// Replaces what a host reported. What it shows counts only while the person is present. Returns the surfaces that the
-    /// person did not look at before.
+    /// Replaces the report of a host. Its views count only while the person is present. Returns the surfaces that the person
+    /// did not look at before.
     pub(crate) fn set(&mut self, host: u64, views: Vec<View>, present: bool) -> Vec<SurfaceId> {
         let shown: HashSet<SurfaceId> =
             views.into_iter().map(|view| view.surface).filter(|_| present).collect();
@@ -180,7 +181,7 @@ impl Focus {
         new
     }
 
-    /// Everything that the person looks at.
+    /// All surfaces that the person looks at.
     pub(crate) fn looked_at(&self) -> Vec<SurfaceId> {
         let mut all: Vec<SurfaceId> = self.hosts.values().flatten().cloned().collect();
         all.sort();
@@ -188,12 +189,12 @@ impl Focus {
         all
     }
 
-    /// Whether the person looks at a surface.
+    /// Returns true if the person looks at a surface.
     pub(crate) fn is_looked_at(&self, surface: &SurfaceId) -> bool {
         self.hosts.values().any(|shown| shown.contains(surface))
     }
 
-    /// Whether the person looks at any surface.
+    /// Returns true if the person looks at any surface.
     pub(crate) fn is_anywhere(&self) -> bool {
         !self.hosts.is_empty()
     }

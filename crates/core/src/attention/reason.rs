@@ -1,4 +1,4 @@
-//! The reasons in a trail: how a place was found, what marked a notification read, how its cause ended.
+//! Reasons in a trail: how a place was found, what marked a notification read, how its cause ended.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ use crate::message::MessageId;
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum PlaceReason {
-    /// By the pane or terminal that the sender is in.
+    /// By the pane or terminal of the sender.
     Surface,
     /// By the workspace that the sender named.
     Workspace,
@@ -28,7 +28,7 @@ pub enum PlaceReason {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ReadReason {
-    /// A command or a click for this notification.
+    /// A command for this notification, or a click on it.
     Person,
     /// A command for its pane or workspace.
     Place,
@@ -57,19 +57,19 @@ pub enum ResolvedBy {
     Interrupted,
     /// The session ended.
     SessionEnded,
-    /// Its time was over.
+    /// Its time to live was over.
     Expired,
     /// A newer notification of the same sender and key.
     Replaced,
-    /// The program that sent it took it back.
+    /// The program that sent it withdrew it.
     Withdrawn,
-    /// Something that a newer version writes.
+    /// A value of a newer version.
     #[serde(other)]
     Other,
 }
 
 impl ResolvedBy {
-    /// The word in the journal.
+    /// The word used in the journal.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::WentOn => "went_on",
@@ -83,7 +83,7 @@ impl ResolvedBy {
         }
     }
 
-    /// Reads the word of the journal.
+    /// Parses the word used in the journal.
     pub fn named(word: &str) -> Self {
         let known = [
             Self::WentOn,
@@ -98,7 +98,7 @@ impl ResolvedBy {
     }
 }
 
-/// What made a notification read or ended it, in one word. The trail says more, but is not kept in memory.
+/// What marked a notification read or ended it, in one word. The trail says more, but is not kept in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -121,17 +121,17 @@ pub enum ReadBy {
     Agent,
     /// The session ended.
     SessionEnd,
-    /// Its time was over.
+    /// Its time to live was over.
     Expiry,
-    /// The program that sent it took it back.
+    /// The program that sent it withdrew it.
     Program,
-    /// Something that a newer version writes.
+    /// A value of a newer version.
     #[serde(other)]
     Other,
 }
 
 impl ReadBy {
-    /// The word in JSON.
+    /// The word used in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Person => "person",
@@ -177,7 +177,7 @@ impl From<ResolvedBy> for ReadBy {
     }
 }
 
-/// The way in which an answer was given.
+/// How an answer was given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -190,13 +190,13 @@ pub enum AnsweredWith {
     Screen,
     /// A chat, over an MCP channel.
     Channel,
-    /// Something that a newer version writes.
+    /// A value of a newer version.
     #[serde(other)]
     Other,
 }
 
 impl AnsweredWith {
-    /// The word in the journal.
+    /// The word used in the journal.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Command => "command",
@@ -207,7 +207,7 @@ impl AnsweredWith {
         }
     }
 
-    /// Reads the word of the journal.
+    /// Parses the word used in the journal.
     pub fn named(word: &str) -> Self {
         let known = [Self::Command, Self::Popup, Self::Screen, Self::Channel];
         known.into_iter().find(|with| with.as_str() == word).unwrap_or(Self::Other)
@@ -269,14 +269,14 @@ impl fmt::Display for ResolvedBy {
     }
 }
 
-/// What a command did that can be taken back.
+/// The kinds of commands that can be undone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum UndoKind {
-    /// It marked notifications read.
+    /// Marked notifications read.
     Read,
-    /// It took notifications off the list.
+    /// Took notifications off the list.
     Clear,
-    /// It set or ended a mute.
+    /// Set or ended a mute.
     Mute,
 }

@@ -1,4 +1,4 @@
-//! A notification as it is stored.
+//! The stored form of a notification.
 
 use std::cmp::{Ordering, Reverse};
 use std::sync::Arc;
@@ -11,16 +11,16 @@ use crate::message::{
     Tag, Urgency, WorkspaceId,
 };
 
-/// How long a status is worth showing if its sender does not say.
+/// The time to live of a status whose sender gives none.
 const STATUS_TTL_MS: i64 = 24 * 60 * 60 * 1000;
 
 /// A recorded notification.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(clippy::struct_excessive_bools, reason = "facts that do not depend on each other")]
 pub struct Record {
-    /// The id of the message it came from.
+    /// The id of its message.
     pub id: MessageId,
-    /// Where it rings.
+    /// The place that rings.
     pub place: Place,
     /// A heading.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -30,60 +30,60 @@ pub struct Record {
     pub subtitle: Option<Box<str>>,
     /// The text.
     pub body: Box<str>,
-    /// Where it happened, in short: a repository and a branch, or the agent's name.
+    /// Where it happened, in short: repository and branch, or the agent's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<Arc<str>>,
-    /// Who sent it.
+    /// The sender.
     pub sender: Arc<str>,
     /// The repository it belongs to.
     #[serde(default)]
     pub scope: Arc<str>,
-    /// The other machine it came from, by the name that it had then.
+    /// The other machine it came from, by the name it had at the time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine: Option<Arc<str>>,
-    /// When, in milliseconds since 1970.
+    /// When it was sent, in milliseconds since 1970.
     pub unix_ms: i64,
-    /// What it is about.
+    /// The kind of its message.
     pub kind: Kind,
-    /// What caused it, by the names that clients use.
+    /// What caused it, in the names that clients use.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub category: Option<Arc<str>>,
     /// The key of its message. A newer message of the same sender and key replaces it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<Arc<str>>,
-    /// The question it asks, while that is open.
+    /// The question it asks, while the question is open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open_question: Option<QuestionId>,
-    /// When it ends by itself, in milliseconds since 1970.
+    /// When it expires, in milliseconds since 1970.
     #[serde(default, skip_serializing_if = "OptionalTime::is_none")]
     pub expires_ms: OptionalTime,
-    /// Whether it was read.
+    /// True if it was read.
     pub is_read: bool,
-    /// Whether what it is about has ended. Until then it is open.
+    /// True if its cause has ended. Until then it is open.
     #[serde(default)]
     pub is_resolved: bool,
-    /// What made it read, or ended it.
+    /// What marked it read, or ended it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_by: Option<ReadBy>,
-    /// Until when it is out of the way, in milliseconds since 1970. Only what is read and open is snoozed.
+    /// The end of the snooze, in milliseconds since 1970. Only a notification that is read and open is snoozed.
     #[serde(default, skip_serializing_if = "OptionalTime::is_none")]
     pub snoozed_until: OptionalTime,
-    /// When the person is told by other means if it is still open, in milliseconds since 1970.
+    /// When it escalates if it is still open, in milliseconds since 1970.
     #[serde(default, skip_serializing_if = "OptionalTime::is_none")]
     pub escalates_ms: OptionalTime,
-    /// Whether its pane is to flash.
+    /// True if its pane flashes.
     pub pane_flash: bool,
-    /// Whether it had a popup, or is to have one.
+    /// True if it had a popup, or will have one.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub had_popup: bool,
-    /// What happened to it.
+    /// Its history.
     #[serde(default)]
     pub trail: Trail,
 }
 
 impl Record {
-    /// The record of a message that no hub has processed: unread, in its repository's workspace. `None` for a mark, and for
-    /// a message that is not for the person.
+    /// Creates the record of a message that no hub has processed: unread, in its repository's workspace. `None` for a mark,
+    /// and for a message that is not for the person.
     pub fn of(message: &Message) -> Option<Self> {
         let draft = &message.draft;
         let Tag::Notice(kind) = draft.tag else { return None };
@@ -106,7 +106,7 @@ impl Record {
         })
     }
 
-    /// An unread notification of a message at a place, with this text and no headings.
+    /// Creates an unread notification of a message at a place, with this text and no headings.
     pub(crate) fn from_message(message: &Message, place: Place, kind: Kind, body: String) -> Self {
         let draft = &message.draft;
         let record = Self::new(message.id.clone(), place, kind, body, message.unix_ms);
@@ -125,32 +125,32 @@ impl Record {
         }
     }
 
-    /// Whether it reports what an agent does. Such a notification ends when the agent's session ends its cause.
+    /// Returns true if it reports an episode of an agent. Such a notification ends when the agent's session ends its cause.
     pub fn is_of_session(&self) -> bool {
         self.key.as_deref().is_some_and(|key| key.starts_with(EPISODE_KEY_PREFIX))
     }
 
-    /// Whether an agent needs a person for it to go on: a permission, an answer, a login, an instruction.
+    /// Returns true if an agent cannot continue without a person: a permission, an answer, a login, an instruction.
     pub fn is_prompt(&self) -> bool {
         self.shown_kind().is_prompt()
     }
 
-    /// Whether an agent waits for an answer to it: it asks the person something, and is open. Also while it is snoozed.
+    /// Returns true if an agent waits for an answer: the notification is a prompt and open, snoozed or not.
     pub fn waits_for_answer(&self) -> bool {
         self.is_prompt() && !self.is_resolved
     }
 
-    /// Whether it is an open question or permission, which no newer notification supersedes.
+    /// Returns true for an open question or permission, which no newer notification supersedes.
     pub fn stays_unread(&self) -> bool {
         self.shown_kind().stays() && !self.is_resolved
     }
 
-    /// Whether the person is needed for it now: it is open, of a kind that waits for them, and not snoozed.
+    /// Returns true if it needs the person now: it is open, of a kind that waits for them, and not snoozed.
     pub fn needs_person(&self) -> bool {
         !self.is_resolved && self.snoozed_until.is_none() && self.shown_kind().urgency() == Urgency::High
     }
 
-    /// Whether reading it for this reason resolves it too. What an agent waits for stays open until the agent has it.
+    /// Returns true if reading it for this reason also resolves it. A prompt stays open until the agent has its answer.
     pub(crate) fn ends_when_read(&self, by: &ReadReason) -> bool {
         match by {
             ReadReason::Answered | ReadReason::ClosedUnanswered => true,
@@ -161,7 +161,7 @@ impl Record {
         }
     }
 
-    /// Adds a step to its trail, and keeps what made it read.
+    /// Adds a step to the trail and updates `read_by`.
     pub(crate) fn add_step(&mut self, unix_ms: i64, cause: Cause) {
         self.read_by = match &cause {
             // The answer ends it as soon as the agent goes on.
@@ -176,12 +176,12 @@ impl Record {
         self.trail.add(unix_ms, cause);
     }
 
-    /// What it is about, in the words for people.
+    /// The kind that people see.
     pub fn shown_kind(&self) -> ShownKind {
         ShownKind::of(self.kind, self.category.as_deref())
     }
 
-    /// The order of what needs a person: the most urgent first, of these what is of this machine, then the oldest.
+    /// The order of notifications that need a person: by urgency, then this machine before others, then the oldest first.
     pub fn by_urgency(&self, other: &Self) -> Ordering {
         let key = |record: &Self| {
             (Reverse(record.shown_kind().urgency()), record.machine.is_some(), record.unix_ms)
@@ -189,12 +189,12 @@ impl Record {
         key(self).cmp(&key(other)).then_with(|| self.id.cmp(&other.id))
     }
 
-    /// The most urgent of these that is unread.
+    /// Returns the most urgent unread record.
     pub fn most_urgent_unread<'a>(records: impl Iterator<Item = &'a Self>) -> Option<&'a Self> {
         records.filter(|record| !record.is_read).min_by(|one, two| one.by_urgency(two))
     }
 
-    /// An unread notification with only a text.
+    /// Creates an unread notification with only a text.
     pub fn new(id: MessageId, place: Place, kind: Kind, body: impl Into<Box<str>>, unix_ms: i64) -> Self {
         Self {
             id,
@@ -224,8 +224,8 @@ impl Record {
     }
 }
 
-/// A time in milliseconds since 1970, or none. As large as the number alone: an `Option` would be twice as large, and there may
-/// be 100,000 records with three of them.
+/// An optional time in milliseconds since 1970, in 8 bytes. An `Option` would take twice as many, and there may be 100,000
+/// records with three of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OptionalTime(i64);
 
@@ -238,7 +238,7 @@ impl OptionalTime {
         (self != Self::NONE).then_some(self.0)
     }
 
-    /// Whether there is none.
+    /// Returns true if there is none.
     pub fn is_none(&self) -> bool {
         *self == Self::NONE
     }
@@ -268,8 +268,8 @@ impl<'de> Deserialize<'de> for OptionalTime {
     }
 }
 
-/// The rows of a list, newest first: those of this machine, then those of other machines. If there are more of both than fit,
-/// each gets half, so that neither hides the other.
+/// The rows of a list, newest first: this machine's, then those of other machines. If there are more of both than fit, each
+/// gets half, so that neither hides the other.
 pub fn local_first<'a>(
     local: impl Iterator<Item = &'a Record>,
     elsewhere: impl Iterator<Item = &'a Record>,

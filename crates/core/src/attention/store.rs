@@ -1,7 +1,8 @@
-//! The notification store: read and unread notifications, with an index for each question that is asked of it.
+//! The notification store: read and unread notifications, with an index for each kind of query.
 //!
-//! Every index is updated with each change and not rebuilt, but for once in 4 billion changes (`numbering`): adding, reading and removing one costs about the same with
-//! ten notifications as with a million, and clearing costs time in proportion to what it clears.
+//! Every change updates every index; indexes are rebuilt only once in 4 billion changes (`renumber`). Adding, reading and
+//! removing a notification costs about the same with ten notifications as with a million, and clearing costs time in
+//! proportion to what it clears.
 
 mod index;
 mod ordered;
@@ -24,19 +25,19 @@ use crate::message::{
 struct Entry {
     /// Boxed, so that free slots are small.
     record: Box<Record>,
-    /// Its number in the order of arrival.
+    /// Position in the order of arrival.
     arrival: Number,
-    /// Its number in the order in which records became read, or unread.
+    /// Position in the order in which records became read, or unread.
     change: Number,
 }
 
-/// What adding a notification did.
+/// The result of adding a notification.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Added {
-    /// Whether it was put in; not when its id was there already.
+    /// True if it was added; false if its id was already there.
     pub is_new: bool,
-    /// The notifications of the same surface that it superseded: still there, but read. More than one only if the person
-    /// had marked older ones unread.
+    /// The notifications of the same surface that it superseded: still there, but read. There is more than one only if the
+    /// person had marked older ones unread.
     pub superseded: Vec<MessageId>,
 }
 
@@ -57,46 +58,46 @@ pub struct Added {
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct NotificationStore {
-    /// A slot is empty once its record was removed, until the next one takes it.
+    /// A slot becomes empty when its record is removed, and is reused for the next one.
     slots: Vec<Option<Entry>>,
     empty_slots: Vec<Slot>,
     by_id: SlotById,
     by_question: HashMap<QuestionId, MessageId>,
     index: Index,
     texts: SharedTexts,
-    /// The last number that was given to an arrival or a change.
+    /// The last number assigned to an arrival or a change.
     last_number: Number,
 }
 
 impl NotificationStore {
-    /// How many notifications are unread.
+    /// The number of unread notifications.
     pub fn total_unread(&self) -> usize {
         self.index.unread.len()
     }
 
-    /// How many notifications there are.
+    /// The number of notifications.
     pub fn len(&self) -> usize {
         self.by_id.len()
     }
 
-    /// Whether there is none.
+    /// Returns true if there are no notifications.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// How many notifications of a workspace are unread.
+    /// The number of unread notifications of a workspace.
     pub fn unread_of(&self, workspace: &WorkspaceId) -> usize {
         self.index.workspaces.get(workspace).map_or(0, |group| group.unread.len())
     }
 
-    /// Whether a place has something unread.
+    /// Returns true if a place has an unread notification.
     pub fn has_unread(&self, place: &Place) -> bool {
         self.index
             .group(place)
             .is_some_and(|group| !group.unread.is_empty() || !group.stays_unread.is_empty())
     }
 
-    /// What is unread at a place.
+    /// The unread notifications of a place.
     pub fn unread_at(&self, place: &Place) -> impl Iterator<Item = &Record> {
         let group = self.index.group(place).into_iter();
         let slots = group.flat_map(|group| group.unread.slots().chain(group.stays_unread.slots()));
@@ -113,23 +114,23 @@ impl NotificationStore {
         self.at(self.index.unread.slots().next()?)
     }
 
-    /// A notification by its id.
+    /// Returns a notification by its id.
     pub fn get(&self, id: &MessageId) -> Option<&Record> {
         self.at(self.slot_of(id)?)
     }
 
-    /// The notification that asks a question, while that is open.
+    /// Returns the notification that asks an open question.
     pub fn asking(&self, question: &QuestionId) -> Option<&Record> {
         self.get(self.by_question.get(question)?)
     }
 
-    /// What is shown of a notification's id: as much as tells it apart from the others.
+    /// Returns the shown part of a notification's id: as much as distinguishes it from the others.
     pub fn short_id(&self, id: &MessageId) -> Option<String> {
         Some(self.index.short_ids.shown(id, self.slot_of(id)?))
     }
 
-    /// The notification that a person means: by its id, its short id, `last`, or a piece of its id. Several are given newest
-    /// first.
+    /// Finds the notification that a person named: by its id, its short id, `last`, or a piece of its id. If several match,
+    /// they are returned newest first.
     pub fn named(&self, text: &str) -> Named {
         if let Some(exact) = MessageId::parse(text).ok().filter(|id| self.has(id)) {
             return Named::One(exact);
@@ -159,68 +160,68 @@ impl NotificationStore {
         self.index.everything.slots().rev().filter_map(|slot| self.at(slot))
     }
 
-    /// The unread ones; first the one that became unread last.
+    /// The unread notifications, most recently unread first.
     pub fn newest_unread(&self) -> impl Iterator<Item = &Record> {
         self.index.unread.slots().rev().filter_map(|slot| self.at(slot))
     }
 
-    /// The open ones that need the person, in no order.
+    /// The open notifications that need the person, in no order.
     pub fn needs_person(&self) -> impl Iterator<Item = &Record> {
         self.index.needs_person.iter().filter_map(|slot| self.at(*slot))
     }
 
-    /// How many that are.
+    /// The number of open notifications that need the person.
     pub fn needs_person_count(&self) -> usize {
         self.index.needs_person.len()
     }
 
-    /// The open ones of a key, of one sender or of any.
+    /// The open notifications with a key, of one sender or of any.
     pub fn open_of<'a>(&'a self, sender: Option<&'a str>, key: &str) -> impl Iterator<Item = &'a Record> {
         let slots = self.index.keys.get(key).into_iter().flatten();
         let is_of = move |record: &&Record| sender.is_none_or(|sender| *record.sender == *sender);
         slots.filter_map(|slot| self.at(*slot)).filter(is_of)
     }
 
-    /// When the next one ends by itself, in milliseconds since 1970.
+    /// When the next notification expires, in milliseconds since 1970.
     pub fn next_expiry(&self) -> Option<i64> {
         self.index.expiring.first().map(|(expires_ms, _)| *expires_ms)
     }
 
-    /// The ones whose time is over, this many at most.
+    /// The expired notifications, at most this many.
     pub(crate) fn expired(&self, unix_ms: i64, most: usize) -> Vec<MessageId> {
         let expired = self.index.expiring.iter().take_while(|(expires_ms, _)| *expires_ms <= unix_ms);
         self.ids(expired.take(most).map(|(_, slot)| *slot))
     }
 
-    /// Those of a place, newest first.
+    /// The notifications of a place, newest first.
     pub fn newest_of(&self, place: &Place) -> impl Iterator<Item = &Record> {
         let slots = self.index.group(place).into_iter().flat_map(|group| group.all.slots().rev());
         slots.filter_map(|slot| self.at(slot))
     }
 
-    /// All of them, oldest first.
+    /// All notifications, oldest first.
     pub(crate) fn all_ids(&self) -> Vec<MessageId> {
         self.ids(self.index.everything.slots())
     }
 
-    /// Those of a place, oldest first.
+    /// The notifications of a place, oldest first.
     pub(crate) fn ids_of(&self, place: &Place) -> Vec<MessageId> {
         self.index.group(place).map_or_else(Vec::new, |group| self.ids(group.all.slots()))
     }
 
-    /// Those that are read and resolved; first the one that became so first.
+    /// The read and resolved notifications, in the order in which they became so.
     pub(crate) fn read_ids(&self) -> Vec<MessageId> {
         self.ids(self.index.read.slots())
     }
 
-    /// Those that reading everything changes: what is unread, and what is open.
+    /// The notifications that reading everything changes: the unread ones and the open ones.
     pub(crate) fn unread_ids(&self) -> Vec<MessageId> {
         let open = self.open_slots();
         let open = open.filter(|slot| self.at(*slot).is_some_and(|record| record.is_read));
         self.ids(open.chain(self.index.unread.slots()))
     }
 
-    /// Those that reading a place changes: what is unread there, and what is open.
+    /// The notifications that reading a place changes: its unread ones and its open ones.
     pub(crate) fn unread_ids_of(&self, place: &Place) -> Vec<MessageId> {
         let Some(group) = self.index.group(place) else { return Vec::new() };
         let open = self.open_slots();
@@ -229,7 +230,7 @@ impl NotificationStore {
         self.ids(open.chain(group.unread.slots()).chain(group.stays_unread.slots()))
     }
 
-    /// Those of a repository, newest first.
+    /// The notifications of a repository, newest first.
     pub fn newest_in(&self, scope: &str) -> impl Iterator<Item = &Record> {
         let slots = self.index.scopes.get(scope).into_iter().flat_map(|scope| scope.slots().rev());
         slots.filter_map(|slot| self.at(slot))
@@ -240,18 +241,18 @@ impl NotificationStore {
         self.index.workspaces.keys()
     }
 
-    /// A place of this surface that has a notification.
+    /// Returns a place of this surface that has a notification.
     pub fn place_of(&self, surface: &SurfaceId) -> Option<&Place> {
         self.index.surfaces.keys().find(|place| place.surface.as_ref() == Some(surface))
     }
 
-    /// Every place of this surface that has a notification: more than one if the surface moved between workspaces.
+    /// Returns every place of this surface that has a notification: more than one if the surface moved between workspaces.
     pub(crate) fn places_of(&self, surface: &SurfaceId) -> Vec<Place> {
         let of_surface = |place: &&Place| place.surface.as_ref() == Some(surface);
         self.index.surfaces.keys().filter(of_surface).cloned().collect()
     }
 
-    /// The popup of a notification could not be shown.
+    /// Records that the popup of a notification could not be shown.
     pub(crate) fn popup_failed(&mut self, id: &MessageId) {
         if let Some(entry) = self.entry_mut(id) {
             entry.record.had_popup = false;
@@ -259,7 +260,7 @@ impl NotificationStore {
     }
 
     /// Adds a notification. On a surface it supersedes the unread one before it, so that the unread count does not depend on
-    /// how many signals reported one event; an open question or permission stays unread.
+    /// how many signals reported one event. An open question or permission stays unread.
     pub fn add(&mut self, record: Record, unix_ms: i64) -> Added {
         if self.has(&record.id) {
             return Added { is_new: false, superseded: Vec::new() };
@@ -268,7 +269,7 @@ impl NotificationStore {
         Added { is_new: self.restore(record), superseded }
     }
 
-    /// Adds a saved notification, read or unread, and supersedes nothing. Returns whether it was added.
+    /// Adds a saved notification, read or unread, and supersedes nothing. Returns true if it was added.
     pub(crate) fn restore(&mut self, mut record: Record) -> bool {
         if self.has(&record.id) {
             return false;
@@ -291,20 +292,20 @@ impl NotificationStore {
         true
     }
 
-    /// Marks everything at a place as read. Returns the ids that changed.
+    /// Marks everything at a place read. Returns the ids that changed.
     pub fn mark_read(&mut self, place: &Place, unix_ms: i64, by: &ReadReason) -> Vec<MessageId> {
         let ids = self.unread_ids_of(place);
         self.mark_these_read(ids, unix_ms, by)
     }
 
-    /// Marks everything as read. Returns the ids that changed.
+    /// Marks everything read. Returns the ids that changed.
     pub fn mark_all_read(&mut self, unix_ms: i64, by: &ReadReason) -> Vec<MessageId> {
         let ids = self.unread_ids();
         self.mark_these_read(ids, unix_ms, by)
     }
 
-    /// Marks one as read or unread. Reading resolves it too, unless an agent waits for the person. Returns whether that
-    /// changed it.
+    /// Marks a notification read or unread. Reading also resolves it, unless an agent waits for the person. Returns true if
+    /// that changed it.
     pub fn mark(&mut self, id: &MessageId, is_read: bool, unix_ms: i64, by: &ReadReason) -> bool {
         let Some(record) = self.get(id) else { return false };
         let is_resolved = record.is_resolved || (is_read && record.ends_when_read(by));
@@ -312,7 +313,7 @@ impl NotificationStore {
         self.set_state(id, (is_read, is_resolved), unix_ms, cause)
     }
 
-    /// What one is about has ended: it is resolved, and read. Returns whether that changed it.
+    /// Resolves a notification whose cause has ended, and marks it read. Returns true if that changed it.
     pub fn resolve(&mut self, id: &MessageId, unix_ms: i64, by: ResolvedBy) -> bool {
         if self.get(id).is_none_or(|record| record.is_resolved) {
             return false;
@@ -320,7 +321,7 @@ impl NotificationStore {
         self.set_state(id, (true, true), unix_ms, Cause::Resolved { by })
     }
 
-    /// Makes one read or not, and resolved or not. Returns whether that changed it.
+    /// Sets whether a notification is read and whether it is resolved. Returns true if that changed it.
     pub(crate) fn set_state(
         &mut self,
         id: &MessageId,
@@ -328,7 +329,7 @@ impl NotificationStore {
         unix_ms: i64,
         cause: Cause,
     ) -> bool {
-        // What is unread or over is not snoozed any more.
+        // A notification that is unread or resolved is not snoozed any more.
         let snoozed_until = self.get(id).map_or(OptionalTime::NONE, |record| record.snoozed_until);
         let snoozed_until = if state == (true, false) { snoozed_until } else { OptionalTime::NONE };
         self.set_state_until(id, state, snoozed_until, unix_ms, cause)
@@ -358,7 +359,8 @@ impl NotificationStore {
         true
     }
 
-    /// A question was answered or closed: its notification is read and resolved. Returns its id if that changed it.
+    /// Resolves the notification of a question that was answered or closed, and marks it read. Returns its id if that changed
+    /// it.
     pub fn close_question(
         &mut self,
         question: &QuestionId,
@@ -373,7 +375,7 @@ impl NotificationStore {
         has_changed.then_some(id)
     }
 
-    /// Removes one.
+    /// Removes a notification.
     pub fn remove(&mut self, id: &MessageId) -> Option<Record> {
         let slot = self.slot_of(id)?;
         self.by_id.remove(id, slot);
@@ -394,8 +396,8 @@ impl NotificationStore {
         ids.iter().filter_map(|id| self.remove(id)).collect()
     }
 
-    /// Removes the ones that were read first until at most `most` are left, or only unread and open ones. Returns how many
-    /// were removed.
+    /// Removes the notifications that were read first until at most `most` are left, or only unread and open ones. Returns the
+    /// number of removed ones.
     pub fn trim(&mut self, most: usize) -> usize {
         let too_many = self.len().saturating_sub(most);
         let ids = self.ids(self.index.read.slots().take(too_many));
@@ -409,7 +411,7 @@ impl NotificationStore {
         }
     }
 
-    /// The first steps of a notification's trail are saved and need not be kept here.
+    /// Drops the first steps of a notification's trail, because they are saved.
     pub(crate) fn forget_trail_steps(&mut self, id: &MessageId, steps: usize) {
         if let Some(entry) = self.entry_mut(id) {
             entry.record.trail.forget_first(steps);
@@ -444,12 +446,12 @@ impl NotificationStore {
 }
 
 impl NotificationStore {
-    /// Those that came from other machines, newest first.
+    /// The notifications of other machines, newest first.
     pub fn newest_elsewhere(&self) -> impl Iterator<Item = &Record> {
         self.index.elsewhere.slots().rev().filter_map(|slot| self.at(slot))
     }
 
-    /// Changes the text of one.
+    /// Changes the text of a notification.
     pub(crate) fn set_body(&mut self, id: &MessageId, body: &str) {
         if let Some(entry) = self.entry_mut(id) {
             entry.record.body = body.into();
@@ -458,18 +460,18 @@ impl NotificationStore {
 }
 
 impl NotificationStore {
-    /// When the next one escalates, in milliseconds since 1970.
+    /// When the next notification escalates, in milliseconds since 1970.
     pub fn next_escalation(&self) -> Option<i64> {
         self.index.escalating.first().map(|(escalates_ms, _)| *escalates_ms)
     }
 
-    /// Those that are to escalate by then, this many at most.
+    /// The notifications that escalate by then, at most this many.
     pub(crate) fn due_escalations(&self, unix_ms: i64, most: usize) -> Vec<MessageId> {
         let due = self.index.escalating.iter().take_while(|(escalates_ms, _)| *escalates_ms <= unix_ms);
         self.ids(due.take(most).map(|(_, slot)| *slot))
     }
 
-    /// Sets when one escalates, or that it does not. What is over does not in any case.
+    /// Sets when a notification escalates, or that it does not. A resolved one never does.
     pub(crate) fn set_escalation(&mut self, id: &MessageId, escalates_ms: Option<i64>) {
         let Some(slot) = self.slot_of(id) else { return };
         let Some(entry) = self.slots[slot as usize].as_mut() else { return };
@@ -492,7 +494,7 @@ impl NotificationStore {
         self.last_number
     }
 
-    /// Numbers all records anew, in the same orders, after 4 billion changes. The only place that rebuilds the indexes.
+    /// Renumbers all records, in the same orders, after 4 billion changes. This is the only place that rebuilds the indexes.
     fn renumber(&mut self) {
         let mut slots: Vec<Slot> = self.index.everything.slots().collect();
         (self.index, self.last_number) = (Index::default(), 0);
@@ -514,30 +516,30 @@ impl NotificationStore {
 }
 
 impl NotificationStore {
-    /// When the next snoozed one comes back, in milliseconds since 1970.
+    /// When the next snooze ends, in milliseconds since 1970.
     pub fn next_snooze_end(&self) -> Option<i64> {
         self.index.snoozed.first().map(|(until_ms, _)| *until_ms)
     }
 
-    /// The snoozed ones that are to come back, this many at most.
+    /// The notifications whose snooze has ended, at most this many.
     pub(crate) fn due_snoozed(&self, unix_ms: i64, most: usize) -> Vec<MessageId> {
         let due = self.index.snoozed.iter().take_while(|(until_ms, _)| *until_ms <= unix_ms);
         self.ids(due.take(most).map(|(_, slot)| *slot))
     }
 
-    /// Takes one out of the way until a moment. What is over is left as it is. Returns whether that changed it.
+    /// Snoozes an open notification. Returns true if that changed it.
     pub(crate) fn snooze(&mut self, id: &MessageId, until_ms: i64, unix_ms: i64, cause: Cause) -> bool {
         let is_open = self.get(id).is_some_and(|record| !record.is_resolved);
         is_open && self.set_state_until(id, (true, false), Some(until_ms).into(), unix_ms, cause)
     }
 
-    /// Makes one read or not, resolved or not, and snoozed or not, as it was before. Returns whether that changed it.
+    /// Restores the state of a notification (read, resolved, snoozed) from before a command. Returns true if that changed it.
     pub(crate) fn take_back(&mut self, before: &Record, unix_ms: i64, cause: Cause) -> bool {
         let state = (before.is_read, before.is_resolved);
         self.set_state_until(&before.id, state, before.snoozed_until, unix_ms, cause)
     }
 
-    /// A snoozed one comes back: read or not, and resolved or not.
+    /// Ends the snooze of a notification and sets whether it is read and whether it is resolved.
     pub(crate) fn end_snooze(&mut self, id: &MessageId, state: (bool, bool), unix_ms: i64) {
         if self.get(id).is_none_or(|record| record.snoozed_until.is_none()) {
             return;
@@ -545,7 +547,7 @@ impl NotificationStore {
         self.set_state_until(id, state, OptionalTime::NONE, unix_ms, Cause::SnoozeEnded);
     }
 
-    /// The open ones that reading changes although they are read: those that need the person, and those that are snoozed.
+    /// The open notifications that reading changes although they are read: those that need the person, and the snoozed ones.
     fn open_slots(&self) -> impl Iterator<Item = Slot> {
         let snoozed = self.index.snoozed.iter().map(|(_, slot)| *slot);
         self.index.needs_person.iter().copied().chain(snoozed)
@@ -553,7 +555,7 @@ impl NotificationStore {
 }
 
 impl NotificationStore {
-    /// The unread one that superseded a notification, or would have if it had been unread.
+    /// Returns the unread notification that superseded an older one, or would have if the older one had been unread.
     pub(crate) fn superseding(&self, older: &Record) -> Option<&MessageId> {
         let is_concerned = older.place.surface.is_some() && !older.stays_unread();
         let group = self.index.group(&older.place).filter(|_| is_concerned)?;
@@ -564,7 +566,7 @@ impl NotificationStore {
     }
 
     fn supersede(&mut self, newer: &Record, unix_ms: i64) -> Vec<MessageId> {
-        // What has no surface supersedes nothing.
+        // A notification without a surface supersedes nothing.
         let surface = Some(&newer.place).filter(|place| place.surface.is_some());
         let Some(group) = surface.and_then(|place| self.index.group(place)) else { return Vec::new() };
         let slots = group.unread.slots();
@@ -573,7 +575,7 @@ impl NotificationStore {
     }
 }
 
-/// That an agent has been waiting since its turn ended says less than how the turn ended.
+/// Returns true if the older notification says more: how a turn ended says more than that the agent has been waiting since.
 fn says_more(older: &Record, newer: &Record) -> bool {
     newer.shown_kind() == ShownKind::Idle && older.kind == Kind::Complete && older.sender == newer.sender
 }

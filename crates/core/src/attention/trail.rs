@@ -6,24 +6,24 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use super::cause::Cause;
 
-/// How many steps are kept. At the limit the first half stays and the oldest of the second half is dropped: the beginning
-/// and the end answer most questions.
+/// The most steps that are kept. At the limit the first half stays and the oldest step of the second half is dropped: the
+/// beginning and the end answer most questions.
 pub const MAX_TRAIL_STEPS: usize = 64;
 
 /// One step of a trail.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TrailStep {
-    /// When, in milliseconds since 1970.
+    /// When it happened, in milliseconds since 1970.
     pub unix_ms: i64,
     /// What happened, and why.
     pub cause: Cause,
 }
 
-/// Everything that happened to one notification.
+/// The history of one notification.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(from = "VecDeque<TrailStep>")]
 pub struct Trail {
-    /// `None` if there are none.
+    /// `None` if there are no steps.
     #[expect(
         clippy::box_collection,
         reason = "most trails in memory are empty: a pointer is a quarter of a deque"
@@ -53,7 +53,7 @@ impl Trail {
         steps.push_back(TrailStep { unix_ms, cause });
     }
 
-    /// Forgets the first steps: they are saved.
+    /// Drops the first steps, because they are saved.
     pub(crate) fn forget_first(&mut self, steps: usize) {
         let Some(kept) = &mut self.steps else { return };
         kept.drain(..steps.min(kept.len()));

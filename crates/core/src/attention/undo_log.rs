@@ -1,4 +1,4 @@
-//! What the person's last commands changed, so that they can be taken back.
+//! The undo log: what the person's last commands changed.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -9,34 +9,34 @@ use crate::attention::{Record, UndoKind, UnreadReason};
 use crate::message::{MessageId, Place};
 use crate::policy::{MuteTarget, RequestedMute};
 
-/// Commands that can be taken back; the oldest go first.
+/// The most commands that can be undone; the oldest are forgotten first.
 pub const MAX_UNDO_COMMANDS: usize = 10;
-/// Notifications of one command that can be taken back: the newest. More would make it as much work to remember what
-/// `clear --all` removes as to remove it.
+/// The most notifications of one command that can be restored: the newest ones. With more, remembering what `clear --all`
+/// removes would cost as much as removing it.
 pub const MAX_UNDO_NOTIFICATIONS: usize = 1000;
 
-/// A command of the person, by an id of its own. One command may be several marks.
+/// A command of the person. One command may be several marks with the same id.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Command {
-    /// Its id.
+    /// The id of the command.
     pub id: Arc<str>,
-    /// What it does.
+    /// The kind of the command.
     pub kind: UndoKind,
 }
 
-/// What was there before a command.
+/// The state before a command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Before {
-    /// A notification, as it was.
+    /// A notification.
     Notification(Box<Record>),
-    /// A place was unread for another reason.
+    /// A place that was unread for a reason other than a notification.
     Reason(UnreadReason, Place),
-    /// What was muted.
+    /// A mute.
     Mute {
-        /// What the mute is about.
+        /// The target of the mute.
         target: MuteTarget,
-        /// The mute that was set, if one was.
+        /// The mute before the command, if there was one.
         before: Option<RequestedMute>,
     },
 }
@@ -44,21 +44,21 @@ pub enum Before {
 /// One change of a command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UndoItem {
-    /// Its number. Later ones have larger numbers.
+    /// The number of the change. Later ones have larger numbers.
     pub number: i64,
     /// The command.
     pub command: Arc<str>,
-    /// What the command did.
+    /// The kind of the command.
     pub kind: UndoKind,
-    /// What it changed.
+    /// The state before the command.
     pub before: Before,
-    /// Whether the cause of the notification has ended since. Then it stays as it is.
+    /// True if the cause of the notification has ended since. Then undo does not restore it.
     #[serde(default)]
     pub has_ended: bool,
 }
 
 impl UndoItem {
-    /// The notification, if it is about one.
+    /// The notification, if the change is about one.
     pub fn record(&self) -> Option<&Record> {
         match &self.before {
             Before::Notification(record) => Some(record),
@@ -67,26 +67,26 @@ impl UndoItem {
     }
 }
 
-/// The changes of the last commands, in the order in which they were made.
+/// The changes of the last commands, oldest first.
 #[derive(Debug, Clone, Default)]
 pub struct UndoLog {
-    /// One list for each command, the last one at the back. None is empty.
+    /// One list for each command, the last command at the back. No list is empty.
     commands: VecDeque<VecDeque<UndoItem>>,
     last_number: i64,
 }
 
 impl UndoLog {
-    /// What the last command did that can be taken back.
+    /// The kind of the command that undo would undo.
     pub fn last(&self) -> Option<UndoKind> {
         Some(self.commands.back()?.front()?.kind)
     }
 
-    /// Everything in it, oldest first.
+    /// All changes, oldest first.
     pub fn items(&self) -> impl Iterator<Item = &UndoItem> {
         self.commands.iter().flatten()
     }
 
-    /// Adds what was saved, oldest first.
+    /// Adds saved changes, oldest first.
     pub(crate) fn restore(&mut self, items: impl IntoIterator<Item = UndoItem>) {
         for item in items {
             self.last_number = self.last_number.max(item.number);
@@ -94,7 +94,7 @@ impl UndoLog {
         }
     }
 
-    /// A command changes something. Returns what is to be saved, and the numbers of what is not kept any more.
+    /// Records a change of a command. Returns the item to save, and the numbers of the items that are forgotten.
     pub(crate) fn note(&mut self, command: &Command, before: Before) -> (UndoItem, Vec<i64>) {
         self.last_number += 1;
         let item = UndoItem {
@@ -130,13 +130,13 @@ impl UndoLog {
         items.filter_map(|item| Some(item.record()?.id.clone())).collect()
     }
 
-    /// Where a notification of the last command is.
+    /// Returns the place of a notification of the last command.
     pub(crate) fn place_of(&self, id: &MessageId) -> Option<Place> {
         let mut records = self.commands.back()?.iter().filter_map(UndoItem::record);
         records.find(|record| record.id == *id).map(|record| record.place.clone())
     }
 
-    /// Takes one change of a notification out of the last command.
+    /// Removes the change of a notification from the last command and returns it.
     pub(crate) fn take(&mut self, id: &MessageId) -> Option<UndoItem> {
         let items = self.commands.back_mut()?;
         let at = items.iter().position(|item| item.record().is_some_and(|record| record.id == *id))?;
@@ -145,7 +145,7 @@ impl UndoLog {
         item
     }
 
-    /// Takes out what the last command changed besides notifications.
+    /// Removes the last command's other changes and returns them.
     pub(crate) fn take_others(&mut self) -> Vec<UndoItem> {
         let Some(items) = self.commands.back_mut() else { return Vec::new() };
         let (notifications, others): (VecDeque<_>, VecDeque<_>) =
@@ -155,7 +155,7 @@ impl UndoLog {
         others.into()
     }
 
-    /// The cause of some notifications has ended. Returns what changed by that.
+    /// Records that the cause of some notifications has ended. Returns the changed items.
     pub(crate) fn end(&mut self, which: impl Fn(&Record) -> bool) -> Vec<UndoItem> {
         let items = self.commands.iter_mut().flatten();
         let ended = items.filter(|item| !item.has_ended && item.record().is_some_and(&which));

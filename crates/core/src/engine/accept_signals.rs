@@ -1,4 +1,4 @@
-//! Accepts signals of terminals: each becomes a signal to an agent's state, or a message.
+//! Accepts signals of terminals: each becomes a signal for an agent's state machine, or a message.
 
 use super::Engine;
 use super::terminal_signals::{BELL_CATEGORY, DelayedSignal};
@@ -51,10 +51,10 @@ impl Engine {
                 (title, body, kind, false)
             }
         };
-        // A surface that no host has registered is in no workspace; duplicates are not looked for there.
+        // A surface that no host has registered has no workspace; its signals are not checked for duplicates.
         if let Some(workspace) = self.surfaces.workspace_of(&surface) {
             let place = Place::surface(workspace.clone(), surface.clone());
-            // As the message says it: with a title alone, that is its text.
+            // As in the message: a title without a body becomes the text.
             let (title, body) = match &title {
                 Some(title) if body.trim().is_empty() => (None, title.clone()),
                 title => (title.clone(), body.clone()),
@@ -72,7 +72,7 @@ impl Engine {
             } else {
                 client_notification(title.as_deref(), &body)
             };
-            // Its hooks have said more of its state by then, and what they said last may be newer.
+            // By then its hooks have reported the state in more detail, and their last report may be newer.
             if by_hooks == Some(true) {
                 signal.content = SignalContent::Notified;
             }

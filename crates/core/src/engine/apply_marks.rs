@@ -1,4 +1,4 @@
-//! Applying marks on many notifications, piece by piece.
+//! Applies marks on many notifications, piece by piece.
 
 use std::collections::BTreeSet;
 
@@ -10,16 +10,15 @@ use crate::message::{MessageId, Place};
 use crate::time::Now;
 
 impl Engine {
-    /// Limits how many notifications a mark changes at once. It has no limit at first.
+    /// Limits how many notifications a mark changes at once. By default there is no limit.
     ///
-    /// After each event for which [`Engine::has_unfinished_marks`] is true, the caller goes on with
-    /// [`Engine::continue_marks`]. The order of messages and marks is kept if no message is given to the engine before all
-    /// marks are finished.
+    /// While [`Engine::has_unfinished_marks`] returns true after an event, the caller must call [`Engine::continue_marks`].
+    /// The order of messages and marks is kept if no message is passed to the engine before all marks are finished.
     pub fn limit_marks(&mut self, most: usize) {
         self.bulk_marks.most = most.max(1);
     }
 
-    /// Whether a mark is not applied to all of its notifications yet.
+    /// Returns true if a mark has not been applied to all of its notifications yet.
     pub fn has_unfinished_marks(&self) -> bool {
         !self.bulk_marks.unfinished.is_empty()
     }
@@ -42,7 +41,7 @@ impl Engine {
     ) {
         let rest = ids.into_iter();
         self.bulk_marks.unfinished.push_back(BulkMark { change, rest, place, command });
-        // Behind another one it waits for its turn.
+        // If other marks are unfinished, this one waits behind them.
         if self.bulk_marks.unfinished.len() == 1 {
             self.apply_marks(now, orders);
         }
@@ -57,7 +56,7 @@ impl Engine {
             let mut behind = piece.len() + mark.rest.len();
             for id in piece {
                 behind -= 1;
-                // The last ones are the newest. What is not kept in the end is not saved first.
+                // The last ones are the newest. Changes beyond the limit of the undo log are not saved in the first place.
                 let command = mark.command.as_ref().filter(|_| behind < MAX_UNDO_NOTIFICATIONS);
                 places.extend(self.apply_to(now, &mark.change, id, command, orders));
             }
@@ -76,7 +75,7 @@ impl Engine {
         }
     }
 
-    /// Applies a mark to one notification. Gives its place, if that changed it.
+    /// Applies a mark to one notification. Returns its place, if that changed it.
     fn apply_to(
         &mut self,
         now: Now,

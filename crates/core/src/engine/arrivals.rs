@@ -1,4 +1,4 @@
-//! Arriving messages: find the surface, drop duplicates, put the message into the queue.
+//! Arriving messages: finds the surface, drops duplicates, and queues the message.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -72,7 +72,7 @@ impl Engine {
         }
     }
 
-    /// A newer message of a sender and key replaces the older ones. Gives the one whose popup it takes over.
+    /// Replaces the older messages of a sender and key. Returns the one whose popup the newer message takes over.
     fn replace_key(&mut self, now: Now, draft: &Draft, orders: &mut Vec<Order>) -> Option<MessageId> {
         let key = draft.key.as_deref()?;
         let older = self.attention.store().open_of(Some(draft.sender.as_str()), key);
@@ -81,8 +81,8 @@ impl Engine {
         shown
     }
 
-    /// Applies a mark. The key of its message names the target; its text is the id of the person's command, if it can be taken
-    /// back.
+    /// Applies a mark. The key of its message names the target; its text is the id of the person's command, if the command can
+    /// be undone.
     fn apply_mark(&mut self, now: Now, incoming: &IncomingMessage, orders: &mut Vec<Order>) {
         let draft = &incoming.message.draft;
         let Tag::Mark(mark) = draft.tag else { return };
@@ -139,7 +139,8 @@ impl Engine {
         self.handle_event(now, event, orders);
     }
 
-    /// Whether a mark of another machine may be applied. What it may change is named one by one.
+    /// Returns true if a mark of another machine may be applied. It must name a message, a key or a question, never a place or
+    /// everything.
     fn may_be_changed_elsewhere(&self, about: Option<&MarkTarget>, draft: &Draft) -> bool {
         let store = self.attention.store();
         let hook_chains = self.hook_chains.values().map(|running| &running.arrival.item);
@@ -160,7 +161,7 @@ impl Engine {
         }
     }
 
-    /// Notes who answered a prompt. Its notification stays open until the agent has taken the answer.
+    /// Records who answered a prompt. Its notification stays open until the agent has taken the answer.
     fn note_answer(&mut self, now: Now, key: &str, draft: &Draft, orders: &mut Vec<Order>) {
         let cause = Cause::Answered {
             answer: draft.body.clone(),
@@ -215,7 +216,7 @@ impl Engine {
         }
     }
 
-    /// Starts the hooks of queued messages: one message of a surface at a time, and at most [`MAX_HOOK_CHAINS`] at once.
+    /// Starts the hooks of queued messages: one message per surface at a time, and at most [`MAX_HOOK_CHAINS`] in total.
     pub(super) fn drain(&mut self, now: Now, orders: &mut Vec<Order>) {
         let mut busy: HashSet<Place> =
             self.hook_chains.values().map(|running| running.arrival.place.clone()).collect();
@@ -231,15 +232,16 @@ impl Engine {
         for arrival in drained.arrivals {
             let place = arrival.place.clone();
             self.start_hooks(now, arrival, orders);
-            // A chain in which no hook may run ends at once. No answer comes that would let the next of its place go on.
+            // A chain without a hook that may run ends at once. No answer arrives for it that would start the next one of its
+            // place.
             let is_running = self.hook_chains.values().any(|running| running.arrival.place == place);
             self.more_to_drain |= !is_running && self.queue.len() > 0;
         }
     }
 }
 
-/// What a message does to one of its surface that is not decided yet. What waits for the person is shown in any case, and that
-/// an agent has been waiting hides nothing that it said.
+/// How a message affects an undecided one of its surface. A prompt is shown in any case, and the reminder that an agent waits
+/// does not hide what the agent said.
 fn coalesce(kind: ShownKind) -> Coalesce {
     match kind {
         kind if kind.stays() => Coalesce::Apart,

@@ -1,4 +1,5 @@
-//! While the person is away, what can wait makes no popup; when they come back, one digest tells of it.
+//! While the person is away, notifications that can wait make no popup; when the person comes back, one digest summarises
+//! them.
 
 use std::time::Duration;
 
@@ -10,12 +11,12 @@ use crate::policy::{DeliveryChannel, Effects, plan_delivery};
 use crate::time::Now;
 
 impl Engine {
-    /// The last time that the person was away; perhaps they still are.
+    /// The last period in which the person was away. It may still be going on.
     pub fn away_period(&self) -> Option<AwayPeriod> {
         self.away
     }
 
-    /// Restores when the person was away, before anything else is handled.
+    /// Restores the saved away period. Must be called before the first event.
     pub fn restore_away(&mut self, now: Now, away: AwayPeriod) {
         self.away = Some(away);
         if self.is_away() {
@@ -23,7 +24,7 @@ impl Engine {
         }
     }
 
-    /// Whether there is something to tell when the person comes back. Then the caller stays until they do.
+    /// Returns true if there will be a digest when the person comes back. The caller must not exit before.
     pub fn has_digest(&self) -> bool {
         self.away
             .is_some_and(|away| away.until_ms.is_none() && self.in_digest(away.since_ms).next().is_some())
@@ -37,7 +38,7 @@ impl Engine {
         self.presence.next_change(now.mono, self.preferences.away_after)
     }
 
-    /// The person may have gone, or come back.
+    /// Checks whether the person has left or come back.
     pub(super) fn update_away(&mut self, now: Now, orders: &mut Vec<Order>) {
         let is_away = self.presence.is_away(now.mono, self.preferences.away_after);
         match self.away.filter(|away| away.until_ms.is_none()) {
@@ -59,13 +60,13 @@ impl Engine {
         }
     }
 
-    /// Whether a popup of this kind is not shown now.
+    /// Returns true if a popup of this kind is held back because the person is away.
     pub(super) fn is_held_back(&self, kind: ShownKind) -> bool {
         self.is_away() && matches!(kind, ShownKind::Complete | ShownKind::Idle | ShownKind::Status)
     }
 
-    /// The effects of a notification that are left if the person is away, and why. Hooks cannot turn the others on again: no
-    /// one would see it.
+    /// Removes popup and sound if the person is away. Returns the remaining effects and the reason. Hooks cannot turn them on
+    /// again: no one would see or hear them.
     pub(super) fn hold_back(&self, effects: Effects, kind: ShownKind) -> (Effects, Option<Cause>) {
         if self.is_held_back(kind) && (effects.desktop || effects.sound) {
             (Effects { desktop: false, sound: false, ..effects }, Some(Cause::Away))
@@ -80,7 +81,7 @@ impl Engine {
         store.newest_unread().chain(open).filter(move |record| Digest::includes(record, since_ms))
     }
 
-    /// One popup for all that came since. What is muted is not counted.
+    /// Shows one popup for everything that arrived since. Muted notifications are not counted.
     fn show_digest(&mut self, now: Now, since_ms: i64, orders: &mut Vec<Order>) {
         if self.rules.is_quiet(now) {
             return;
@@ -94,13 +95,13 @@ impl Engine {
         let Some(first) = records.into_iter().min_by(|one, two| one.by_urgency(two)) else { return };
         let delivery = Delivery {
             id: digest_id(),
-            // A terminal shows it where the most urgent one is.
+            // A terminal shows it at the most urgent notification.
             place: first.place.clone(),
             channel: DeliveryChannel::Desktop,
             title: DIGEST_TITLE.to_owned(),
             subtitle: String::new(),
             body: digest.to_string(),
-            // Desktops show no banner for what is less urgent.
+            // Desktops show no banner for a lower urgency.
             kind: ShownKind::Complete,
             sender: "system".to_owned(),
             replaces: None,

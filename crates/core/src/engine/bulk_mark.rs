@@ -1,15 +1,15 @@
-//! A mark on many notifications, applied in pieces: with 100,000 of them, all at once would take a second.
+//! Marks on many notifications, applied in pieces: applying one to 100,000 at once would take a second.
 
 use std::collections::VecDeque;
 
 use crate::attention::{Command, ReadReason};
 use crate::message::{MessageId, Place};
 
-/// Marks that are not applied to all of their notifications yet, in the order in which they came.
+/// Marks that have not been applied to all of their notifications yet, in the order of arrival.
 #[derive(Debug, Clone)]
 pub(super) struct BulkMarks {
     pub(super) unfinished: VecDeque<BulkMark>,
-    /// How many notifications are changed at once.
+    /// The most notifications that are changed at once.
     pub(super) most: usize,
 }
 
@@ -19,15 +19,15 @@ impl Default for BulkMarks {
     }
 }
 
-/// A mark, and the notifications that it is still to be applied to. Which they are is settled when it comes: later ones are not
-/// meant.
+/// A mark, and the notifications that it has not been applied to yet. The list is fixed when the mark arrives: later
+/// notifications are not affected.
 #[derive(Debug, Clone)]
 pub(super) struct BulkMark {
     pub(super) change: BulkChange,
     pub(super) rest: std::vec::IntoIter<MessageId>,
-    /// What is redrawn at the end; `None` for everything.
+    /// The place to redraw at the end; `None` for all places.
     pub(super) place: Option<Place>,
-    /// The command of the person whose mark it is, if it can be taken back.
+    /// The person's command, if it can be undone.
     pub(super) command: Option<Command>,
 }
 

@@ -1,4 +1,4 @@
-//! Counting what another machine may not list.
+//! Counts messages of other machines that are over the listing limit.
 
 use super::unlisted::{Count, MAX_MACHINES, UPDATE_EVERY, text};
 use super::{Engine, IncomingMessage};
@@ -8,7 +8,7 @@ use crate::message::{Kind, MessageId, Place};
 use crate::time::Now;
 
 impl Engine {
-    /// Counts a message that its machine may not list.
+    /// Counts a message that is over its machine's listing limit.
     pub(super) fn count_unlisted(&mut self, now: Now, incoming: &IncomingMessage, orders: &mut Vec<Order>) {
         let message = &incoming.message;
         let Some(machine) = message.machine.as_deref() else { return };
@@ -44,7 +44,7 @@ impl Engine {
         }
     }
 
-    /// Brings the rows up to date that are due for it.
+    /// Updates the rows whose count has changed, at most once per `UPDATE_EVERY`.
     pub(super) fn update_unlisted(&mut self, now: Now, orders: &mut Vec<Order>) {
         let mut updated = Vec::new();
         for (machine, count) in &mut self.unlisted.counts {

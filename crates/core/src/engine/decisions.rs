@@ -1,4 +1,4 @@
-//! Deciding what a notification may do: the built-in rules first, then the hooks, then the fence.
+//! Decides the effects of a notification: the built-in rules first, then the hooks, then the fence.
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ impl Engine {
         hook_input.effects = effects;
         let ticket = Ticket(self.next_ticket);
         self.next_ticket += 1;
-        // The rules turned everything off, so no hook is run for it.
+        // No hook runs if the rules turned everything off.
         let hooks = if effects == Effects::NONE { Arc::default() } else { Arc::clone(&arrival.item.hooks) };
         let (chain, next) = HookChain::begin(hooks, scope.as_str(), hook_input, &self.active_hooks);
         self.continue_hooks(now, ticket, RunningChain { arrival, chain }, next, orders);
@@ -101,7 +101,7 @@ impl Engine {
     }
 }
 
-/// What a step says about a hook.
+/// The report about the hook that a step mentions.
 fn hook_report(step: &Cause) -> Option<Order> {
     match step {
         Cause::HookRan { hook, .. } => Some(Order::ReportHook { hook: hook.clone(), failure: None }),

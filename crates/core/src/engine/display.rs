@@ -1,4 +1,4 @@
-//! Reading and clearing, and the rings and badges that change with it.
+//! Reading and clearing notifications, and the rings and badges that change with it.
 
 use std::time::Duration;
 
@@ -17,7 +17,8 @@ fn add_cleared_steps(discarded: impl IntoIterator<Item = Candidate>, orders: &mu
 }
 
 impl Engine {
-    /// What the person looks at is read. A surface that they looked at before is not: they may have marked it unread.
+    /// Marks the surfaces read that the person begins to look at. A surface that they already looked at is left alone: they
+    /// may have marked it unread.
     pub(super) fn looks(
         &mut self,
         now: Now,
@@ -27,7 +28,7 @@ impl Engine {
         orders: &mut Vec<Order>,
     ) {
         let new = self.focus.set(host, views, present);
-        // What is shown to a person who is away is read when they come back.
+        // Surfaces that are shown while the person is away are marked read when they come back.
         if !self.is_away() {
             for surface in new {
                 self.read_surface(now, surface, i64::MAX, orders);
@@ -35,14 +36,15 @@ impl Engine {
         }
     }
 
-    /// What happened on a surface until the person saw it is read. What they look at now is left as it is, as in [`Self::looks`].
+    /// Marks a surface read up to the moment when the person saw it. A surface that they look at now is left alone, as in
+    /// [`Self::looks`].
     pub(super) fn glanced(&mut self, now: Now, surface: SurfaceId, at_ms: i64, orders: &mut Vec<Order>) {
         if !self.is_away() && !self.focus.is_looked_at(&surface) {
             self.read_surface(now, surface, at_ms, orders);
         }
     }
 
-    /// The person saw a surface: what happened there until then, in milliseconds since 1970, is read.
+    /// Marks the notifications on a surface read that are not newer than `until_ms`, in milliseconds since 1970.
     pub(super) fn read_surface(
         &mut self,
         now: Now,
@@ -66,7 +68,7 @@ impl Engine {
         }
     }
 
-    /// A host says that a place is unread. What the person looks at is not.
+    /// Marks a place unread on behalf of a host, unless the person looks at it.
     pub(super) fn set_unread(&mut self, now: Now, why: UnreadReason, place: &Place, orders: &mut Vec<Order>) {
         if !self.is_in_view(place) {
             self.attention.set(why, place.clone());
@@ -74,13 +76,13 @@ impl Engine {
         }
     }
 
-    /// A surface is not known any more.
+    /// Forgets a surface that is no longer known.
     pub(super) fn forget_surface(&mut self, surface: &SurfaceId) {
         self.surfaces.remove(surface);
         self.terminal_signals.set_agent(surface, None);
     }
 
-    /// A surface was closed. Its notifications stay. What else is unread there ends: the person cannot look at it any more.
+    /// Handles a closed surface. Its notifications stay. Its other unread reasons end: the person cannot look at it any more.
     pub(super) fn close_surface(&mut self, now: Now, surface: &SurfaceId, orders: &mut Vec<Order>) {
         self.forget_surface(surface);
         let reasons = self.attention.reasons().filter(|(_, place)| place.surface.as_ref() == Some(surface));
@@ -90,7 +92,7 @@ impl Engine {
         }
     }
 
-    /// Whether the person looks at a place.
+    /// Returns true if the person looks at a place.
     pub(super) fn is_in_view(&self, place: &Place) -> bool {
         !self.is_away() && place.surface.as_ref().is_some_and(|surface| self.focus.is_looked_at(surface))
     }
@@ -116,7 +118,7 @@ impl Engine {
         self.begin_mark(now, BulkChange::Read(ReadReason::All), ids, None, command, orders);
     }
 
-    /// Marks one notification read. Gives its place, if that changed it.
+    /// Marks one notification read. Returns its place, if that changed it.
     pub(super) fn read_one(
         &mut self,
         now: Now,
@@ -164,7 +166,8 @@ impl Engine {
         self.begin_mark(now, BulkChange::Remove, ids, None, command, orders);
     }
 
-    /// Leaves out what warns of somebody who acts for the person: only a command that names it hides it.
+    /// Leaves out unread warnings about somebody who acts for the person: only a command that names such a warning may hide
+    /// it.
     fn without_warnings(&self, mut ids: Vec<MessageId>) -> Vec<MessageId> {
         let is_warning = |id: &MessageId| {
             let record = self.attention.store().get(id);
@@ -179,7 +182,7 @@ impl Engine {
         self.begin_mark(now, BulkChange::Remove, ids, None, command, orders);
     }
 
-    /// Takes one notification off the list. Gives its place.
+    /// Takes one notification off the list. Returns its place.
     pub(super) fn remove_one(
         &mut self,
         id: MessageId,
@@ -196,7 +199,7 @@ impl Engine {
         Some(place)
     }
 
-    /// One notification changed: saves it and redraws its place.
+    /// Saves a notification that changed and redraws its place.
     pub(super) fn changed_at(&mut self, now: Now, id: &MessageId, orders: &mut Vec<Order>) {
         self.changed(std::slice::from_ref(id), orders);
         if let Some(place) = self.attention.store().get(id).map(|record| record.place.clone()) {
@@ -204,13 +207,13 @@ impl Engine {
         }
     }
 
-    /// A notification was added: saves it, and withdraws its popups if it is read already.
+    /// Saves a notification that was added, and withdraws its popups if it is already read.
     pub(super) fn added(&mut self, id: &MessageId, orders: &mut Vec<Order>) {
         self.save_record(id, true, orders);
         self.withdraw_if_read(id, orders);
     }
 
-    /// Notifications changed: saves them, and withdraws the popups of those that are read now.
+    /// Saves notifications that changed, and withdraws the popups of the ones that are read now.
     pub(super) fn changed(&mut self, ids: &[MessageId], orders: &mut Vec<Order>) {
         for id in ids {
             self.changed_without_withdrawing(id, orders);
@@ -268,12 +271,12 @@ impl Engine {
         }
     }
 
-    /// The surfaces with a ring.
+    /// The surfaces with a lit ring.
     pub fn lit_rings(&self) -> impl Iterator<Item = (&SurfaceId, Ring)> {
         self.lit_rings.iter().filter_map(|(place, ring)| Some((place.surface.as_ref()?, *ring)))
     }
 
-    /// Redraws every place that has or had a ring or a badge, after a change that may concern any of them.
+    /// Redraws every place that has or had a ring or a badge, after a change that may affect any of them.
     pub(super) fn redraw_all(&mut self, now: Duration, orders: &mut Vec<Order>) {
         let mut places: Vec<Place> = self.lit_rings.keys().cloned().collect();
         places.extend(self.badges.keys().cloned().map(Place::workspace));

@@ -1,5 +1,5 @@
-//! Escalation: an open question, permission, stuck agent or error that the person does not deal with is sent to the webhooks
-//! for when they are away; at once when they are.
+//! Escalation: a question, permission, stuck agent or error that the person does not deal with is sent to the webhooks for a
+//! person who is away. If the person is away, it is sent at once.
 
 use std::time::Duration;
 
@@ -11,13 +11,13 @@ use crate::policy::{DeliveryChannel, Effects};
 use crate::time::Now;
 
 impl Engine {
-    /// Whether a notification may escalate. Then the caller stays, or comes back, until none may.
+    /// Returns true if a notification may escalate. The caller must stay, or come back, until none may.
     pub fn has_escalations(&self) -> bool {
         self.attention.store().next_escalation().is_some()
     }
 
-    /// When a notification that is shown now escalates. The webhooks for it are commands as the others: what turns those off
-    /// turns it off.
+    /// Returns when a notification that is shown now escalates. Its webhooks count as commands: what turns off commands turns
+    /// off escalation.
     pub(super) fn escalation_of(&self, now: Now, kind: ShownKind, effects: Effects) -> Option<i64> {
         let after = self.preferences.escalate_after.filter(|_| effects.command && kind.escalates())?;
         Some(now.wall_ms.saturating_add(i64::try_from(after.as_millis()).unwrap_or(i64::MAX)))
@@ -28,8 +28,8 @@ impl Engine {
         Some(if self.is_away() { now.mono } else { now.mono_at(next) })
     }
 
-    /// Escalates what is due, or everything that may if the person is away. Of many, the others follow with the next tick: it
-    /// is due at once.
+    /// Escalates the due notifications, or all that may if the person is away. If there are many, the rest follow with the
+    /// next tick, which is due at once.
     pub(super) fn escalate(&mut self, now: Now, orders: &mut Vec<Order>) {
         let away = self.is_away();
         let until_ms = if away { i64::MAX } else { now.wall_ms };
@@ -55,7 +55,7 @@ impl Engine {
     }
 }
 
-/// A notification that is in the store, to be delivered.
+/// Builds the delivery of a stored notification.
 pub(super) fn delivery_of(record: &Record, channel: DeliveryChannel) -> Delivery {
     let text = |text: &Option<Box<str>>| text.as_deref().unwrap_or_default().to_owned();
     Delivery {

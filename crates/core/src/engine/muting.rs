@@ -1,4 +1,4 @@
-//! Muting on demand: what arrives is listed as unread and draws no attention.
+//! Mutes on demand: muted notifications are listed as unread and draw no attention.
 
 use super::Engine;
 use crate::attention::{Before, Cause, Command, UndoKind};
@@ -18,7 +18,8 @@ impl Engine {
         self.mutes.restore(mutes);
     }
 
-    /// Sets a mute, by the key and the text of its mark. Those that have ended are removed, since something is written anyway.
+    /// Sets a mute from the key and the text of its mark. Also removes mutes that have ended, since something is written
+    /// anyway.
     pub(super) fn set_mute(&mut self, now: Now, key: &str, text: &str, orders: &mut Vec<Order>) {
         let Some((mute, command)) = RequestedMute::of_mark(key, text) else { return };
         let ended = self.mutes.remove_ended(now.wall_ms);
@@ -32,7 +33,7 @@ impl Engine {
         orders.push(Order::SaveMute(Box::new(mute)));
     }
 
-    /// Ends a mute, or all of them, by the key of a mark.
+    /// Ends the mute that the key of a mark names, or all mutes.
     pub(super) fn end_mutes(&mut self, key: &str, command: Option<&Command>, orders: &mut Vec<Order>) {
         for target in self.mutes.named(key) {
             let before = self.mutes.remove(&target);
@@ -53,7 +54,7 @@ impl Engine {
         }
     }
 
-    /// A command that set or ended a mute is taken back. What would have ended meanwhile is not set again.
+    /// Undoes a command that set or ended a mute. A mute that would have ended meanwhile is not set again.
     pub(super) fn restore_mute(
         &mut self,
         now: Now,
@@ -69,7 +70,7 @@ impl Engine {
         }
     }
 
-    /// Whether a delivery that has not started is muted now.
+    /// Returns true if a delivery that has not started is muted now.
     pub(super) fn is_muted(&self, now: Now, delivery: &Delivery) -> bool {
         let record = self.attention.store().get(&delivery.id);
         if record.is_some_and(|record| is_about_impostors(record.category.as_deref())) {
@@ -80,8 +81,8 @@ impl Engine {
         self.mutes.muting(now.wall_ms, of, delivery.kind).is_some()
     }
 
-    /// The effects of a notification that are left if it is muted now, and why. Hooks cannot turn the others on again: the
-    /// person has the last word.
+    /// Reduces the effects of a notification if it is muted now. Returns the remaining effects and the reason. Hooks cannot
+    /// turn the others on again: the person has the last word.
     pub(super) fn apply_mutes(
         &self,
         now: Now,

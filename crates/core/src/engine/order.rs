@@ -14,20 +14,20 @@ use crate::toast::{Observation, SourceNotification, Toast};
 #[serde(transparent)]
 pub struct Ticket(pub(crate) u64);
 
-/// A message from the journal, with what is known about where it came from.
+/// A message from the journal, with what is known about its origin.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IncomingMessage {
     /// The message.
     pub message: Message,
-    /// Where its sender is.
+    /// The location of its sender.
     pub caller: Caller,
-    /// Whether an agent's agent sent it.
+    /// True if a subagent sent it.
     pub is_subagent: bool,
-    /// Whether its agent still has work running.
+    /// True if its agent still has work running.
     pub pending: bool,
 }
 
-/// What a terminal reported about a surface. It is not in the journal yet; as a duplicate it never will be.
+/// A terminal's report about a surface. It is not in the journal yet; a duplicate never will be.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -40,26 +40,26 @@ pub enum TerminalSignal {
         title: Option<String>,
         /// The text.
         body: String,
-        /// What it is about, if the host says that and not the program: its program ended with an error.
+        /// The kind, if it comes from the host and not the program: the program ended with an error.
         #[serde(default)]
         kind: Option<Kind>,
-        /// What the program calls it, if it may replace it or take it back.
+        /// The program's id for it, with which the program can replace or withdraw it.
         #[serde(default)]
         id: Option<String>,
-        /// After how many milliseconds it is over.
+        /// The time to live, in milliseconds.
         #[serde(default)]
         ttl_ms: Option<u64>,
     },
-    /// The program takes back what it sent under this id.
+    /// The program withdraws the notification with this id.
     Withdrawn {
-        /// What the program calls it.
+        /// The program's id for it.
         id: String,
     },
-    /// A title or a program status, which says what the agent on the surface does.
+    /// A title or a program status, which tells the state of the agent on the surface.
     Agent(Signal),
 }
 
-/// An input of the engine. As all its parts, it can be saved and read back: a run can be recorded and played again.
+/// An input of the engine. All events can be serialized, so that a run can be recorded and replayed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -68,64 +68,65 @@ pub enum Event {
     Message(Box<IncomingMessage>),
     /// A hook answered, or failed.
     HookAnswered {
-        /// Which notification it was about.
+        /// The ticket of the order.
         ticket: Ticket,
         /// Its output, or why it failed.
         answer: HookAnswer,
     },
     /// A host registered a surface, or moved it.
     Surface {
-        /// Which.
+        /// The surface.
         surface: SurfaceId,
-        /// Where.
+        /// The workspace.
         workspace: WorkspaceId,
         /// Its terminal device.
         tty: Option<String>,
-        /// Whether its host reports when the person looks at it.
+        /// True if the host reports when the person looks at the surface.
         #[serde(default)]
         reports_focus: bool,
     },
-    /// A surface is not known any more: its host is gone, and may come back with it.
+    /// A surface is not known any more: its host has gone, and may come back with it.
     SurfaceGone(SurfaceId),
     /// A host closed a surface.
     SurfaceClosed(SurfaceId),
     /// The agent on a surface changed.
     AgentOnSurface {
-        /// Where.
+        /// The surface.
         surface: SurfaceId,
-        /// The agent, and whether it reports by hooks; `None` if there is none any more.
+        /// The agent, and true if it reports by hooks; `None` if there is no agent any more.
         agent: Option<(Agent, bool)>,
     },
     /// A terminal sent a signal.
     TerminalSignal {
-        /// The surface it is about.
+        /// The surface.
         surface: SurfaceId,
         /// The signal.
         signal: TerminalSignal,
-        /// The id of the message that it becomes, if it becomes one: a host that says it again gives the same, and it is one message.
+        /// The id of the message that the signal may become. A host that repeats the signal repeats the id, so it stays one
+        /// message.
         #[serde(default)]
         report: Option<MessageId>,
     },
-    /// A host reports everything that the person looks at in it. What they did not look at before becomes read.
+    /// A host reports everything that the person looks at in it. Surfaces that they did not look at before become read.
     Looks {
         /// The host, by its number.
         host: u64,
-        /// What its clients show. None when the host is gone.
+        /// The surfaces that its clients show. Empty if the host has gone.
         views: Vec<View>,
-        /// Whether the person is there, as far as the host knows. If they are not, the views count for nothing.
+        /// True if the person is present, as far as the host knows. If not, the views are ignored.
         present: bool,
-        /// Whether the person did something for it to change. Otherwise it says nothing of whether they are away.
+        /// True if an action of the person caused the change. Only then is it evidence that they are present.
         by_person: bool,
     },
-    /// The person saw a surface at a moment. Whether they still look is not known: what happened there until then becomes read,
-    /// and nothing that comes later.
+    /// The person saw a surface at one moment. It is unknown whether they still look: notifications until then become read,
+    /// later ones do not.
     Glanced {
-        /// Which.
+        /// The surface.
         surface: SurfaceId,
-        /// When, in milliseconds since 1970.
+        /// The moment, in milliseconds since 1970.
         at_ms: i64,
     },
-    /// A host says whether the person is there, or does not know it any more.
+    /// A host reports whether the person is present, or no longer knows.
     Presence {
         /// The host, by its number.
         host: u64,
@@ -137,33 +138,33 @@ pub enum Event {
         /// The host, by its number.
         host: u64,
     },
-    /// A host is gone, and what it said with it.
+    /// A host has gone, and its reports are void.
     HostGone {
         /// The host, by its number.
         host: u64,
     },
-    /// What is known of the person's session on the desktop; `None` if nothing is any more.
+    /// The state of the person's desktop session; `None` if it is not known any more.
     Desktop(Option<DesktopSession>),
     /// The person reads a place.
     Read(Place),
     /// The person reads everything.
     ReadAll,
-    /// The person reads, or unreads, one notification.
+    /// The person marks one notification read or unread.
     Mark {
-        /// Which.
+        /// The notification.
         id: MessageId,
-        /// Whether it is read now.
+        /// True if it is read now.
         read: bool,
     },
     /// The person marks a place unread.
     MarkUnread(Place),
     /// A surface reports activity.
     Activity(Place),
-    /// A place was unread in the session before, and its notifications were not kept.
+    /// A place was unread in the previous session, and its notifications were not saved.
     Restored(Place),
     /// The person takes one notification off the list.
     Remove(MessageId),
-    /// The person takes everything that is read off the list.
+    /// The person takes everything that is read and resolved off the list.
     RemoveRead,
     /// A place is cleared.
     Clear(Place),
@@ -171,26 +172,26 @@ pub enum Event {
     ClearAll,
     /// A question was answered, or closed without an answer.
     QuestionClosed {
-        /// Which question.
+        /// The question.
         question: QuestionId,
-        /// Which of both.
+        /// How it was closed.
         by: ReadReason,
     },
     /// A delivery succeeded or failed.
     Delivered {
-        /// Which notification.
+        /// The notification.
         id: MessageId,
-        /// Through which channel.
+        /// The channel.
         channel: DeliveryChannel,
-        /// What was done, or why it failed, as text for the trail.
+        /// What the channel did, or why it failed, as text for the trail.
         result: Result<String, String>,
-        /// The number of its popup, if it was shown as one on the desktop.
+        /// The number of the desktop popup, if there is one.
         #[serde(default)]
         popup: Option<u32>,
     },
     /// Adds a step to the trail of a notification.
     AddTrailStep {
-        /// Which one.
+        /// The notification.
         id: MessageId,
         /// What happened.
         cause: Cause,
@@ -201,86 +202,86 @@ pub enum Event {
     Toast(Toast),
     /// Removes the toast with this key.
     RemoveToast(String),
-    /// The deadline of [`crate::Engine::next_deadline`] has passed.
+    /// The deadline from [`crate::Engine::next_deadline`] has passed.
     Tick,
 }
 
-/// What the caller of the engine has to do.
+/// An output of the engine, which the caller must execute.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Order {
     /// Run a hook, and answer with [`Event::HookAnswered`].
     RunHook {
-        /// To answer with.
+        /// The ticket for the answer.
         ticket: Ticket,
-        /// Which program. The caller must not run another one in its place.
+        /// The program. The caller must not run another one in its place.
         hook: HookIdentity,
-        /// What it reads.
+        /// The hook's standard input.
         hook_input: Box<HookInput>,
     },
     /// Save a notification.
     SaveRecord {
-        /// Its present state.
+        /// The current state.
         record: Box<Record>,
-        /// Whether it was not in the store before.
+        /// True if it was not in the store before.
         is_new: bool,
     },
     /// Delete a saved notification: it was cleared.
     DeleteRecord(MessageId),
-    /// Save what a command of the person changed, or that this has ended since.
+    /// Save an item of the undo log, or its change.
     SaveUndo(Box<UndoItem>),
-    /// Delete that, by its number.
+    /// Delete an item of the undo log, by its number.
     DeleteUndo(i64),
     /// Save a mute that the person asked for.
     SaveMute(Box<RequestedMute>),
-    /// Delete it: it was ended, or has ended.
+    /// Delete a mute that was ended or has expired.
     DeleteMute(Box<MuteTarget>),
-    /// Save since when the person is away, or that they came back.
+    /// Save when the person left or came back.
     SaveAway(AwayPeriod),
     /// Add a step to the trail of a message that is not in the store.
     AddTrailStep {
-        /// Which message.
+        /// The message.
         id: MessageId,
         /// The step.
         cause: Cause,
     },
-    /// Append a notification to the journal that a terminal sent.
+    /// Append a terminal's notification to the journal.
     AppendToJournal {
-        /// On this surface.
+        /// The surface.
         surface: SurfaceId,
         /// A heading.
         title: Option<String>,
         /// The text.
         body: String,
-        /// What it is about.
+        /// The kind.
         kind: Kind,
-        /// `bell`, or nothing.
+        /// `bell`, or `None`.
         category: Option<String>,
-        /// Its id, if it has one already.
+        /// The message id, if there is one already.
         #[serde(default)]
         report: Option<MessageId>,
-        /// What its program calls it.
+        /// The program's id for it.
         #[serde(default)]
         id: Option<String>,
-        /// After how many milliseconds it is over.
+        /// The time to live, in milliseconds.
         #[serde(default)]
         ttl_ms: Option<u64>,
     },
-    /// Append to the journal that a program takes back what it sent to its terminal.
+    /// Append to the journal that a program withdraws what it sent to its terminal.
     WithdrawFromTerminal {
-        /// On this surface.
+        /// The surface.
         surface: SurfaceId,
-        /// What its program calls it.
+        /// The program's id for it.
         id: String,
-        /// The id of the message, if it has one already.
+        /// The message id, if there is one already.
         #[serde(default)]
         report: Option<MessageId>,
     },
-    /// Append a notification to the journal about what a source reports.
+    /// Append a notification about a source's condition to the journal.
     NotifyOfSource(SourceNotification),
     /// Apply a signal to an agent's state machine, and append its notices to the journal.
     ApplySignal {
-        /// On this surface.
+        /// The surface.
         surface: SurfaceId,
         /// The agent; `None` if the surface has no known agent.
         agent: Option<Agent>,
@@ -291,16 +292,16 @@ pub enum Order {
     Deliver(Box<Delivery>),
     /// Close the popups of a notification, and cancel its deliveries in flight.
     Withdraw(MessageId),
-    /// A surface's ring goes on or off, or what it is lit for changes.
+    /// A surface's ring is switched on or off, or its count or kind changes.
     Ring {
-        /// Where.
+        /// The place.
         place: Place,
         /// The ring, if it is lit.
         ring: Option<Ring>,
     },
     /// A workspace's badge changes.
     Badge {
-        /// Which workspace.
+        /// The workspace.
         workspace: WorkspaceId,
         /// The number.
         badge: Badge,
@@ -309,7 +310,7 @@ pub enum Order {
     Flash(Place),
     /// A workspace moves to the top.
     Reorder(WorkspaceId),
-    /// Another toast is shown, or none.
+    /// Show another toast, or none.
     ShowToast(Option<Toast>),
     /// A hook ran, or failed.
     ReportHook {
@@ -318,11 +319,11 @@ pub enum Order {
         /// Why it failed.
         failure: Option<String>,
     },
-    /// An indicator changes; an empty text takes it away.
+    /// An indicator changes; an empty text removes it.
     Indicator {
-        /// What it is about.
+        /// The key, which identifies the indicator.
         key: String,
-        /// What it says.
+        /// The text.
         text: String,
     },
 }
@@ -332,7 +333,7 @@ pub enum Order {
 pub struct Delivery {
     /// The notification.
     pub id: MessageId,
-    /// Where it rings.
+    /// The place that rings.
     pub place: Place,
     /// The channel.
     #[serde(rename = "way")]
@@ -343,11 +344,11 @@ pub struct Delivery {
     pub subtitle: String,
     /// The text.
     pub body: String,
-    /// What it is about.
+    /// The kind.
     pub kind: ShownKind,
-    /// Who sent it.
+    /// The sender.
     pub sender: String,
-    /// A notification of the same event that is shown already and is replaced by this one.
+    /// A shown notification of the same event, which this one replaces.
     pub replaces: Option<MessageId>,
 }
 

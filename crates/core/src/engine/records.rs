@@ -1,4 +1,4 @@
-//! What follows a decision: the notification is recorded, drawn and delivered.
+//! Records, draws and delivers a notification after the decision.
 
 use super::{Candidate, Engine, MAX_IN_FLIGHT};
 use crate::arrival::Arrival;
@@ -12,7 +12,7 @@ fn is_popup(channel: DeliveryChannel) -> bool {
     matches!(channel, DeliveryChannel::Desktop | DeliveryChannel::Terminal)
 }
 
-/// What a message is about.
+/// The kind of a message. A mark has the kind of a status.
 pub(super) fn kind_of(tag: Tag) -> Kind {
     match tag {
         Tag::Notice(kind) => kind,
@@ -20,8 +20,8 @@ pub(super) fn kind_of(tag: Tag) -> Kind {
     }
 }
 
-/// How old a notification may be when it arrives and still be delivered. Older ones are only recorded: after a night
-/// without a hub, a hundred popups at once would help less than the list. Ten minutes is a choice, not a measurement.
+/// The maximum age at which an arriving notification is still delivered. Older ones are only recorded: after a night without a
+/// hub, a list helps more than a hundred popups at once. Ten minutes is a choice, not a measurement.
 const MAX_AGE_MS: i64 = 10 * 60 * 1000;
 
 impl Engine {
@@ -82,7 +82,7 @@ impl Engine {
             self.supersede(&message.id, added.superseded, &plan.deliveries, orders);
             self.added(&message.id, orders);
         } else {
-            // The same message again, as after a restart: it is recorded already.
+            // The same message again, for example after a restart.
             return;
         }
         let delivery = |channel| Delivery {
@@ -99,7 +99,7 @@ impl Engine {
         self.present(now, &place, plan, delivery, orders);
     }
 
-    /// Takes the channels out for which nothing is configured.
+    /// Removes channels that are not configured.
     pub(super) fn leave_out_disabled(&self, plan: &mut DeliveryPlan, kind: ShownKind) {
         let is_silent = self.preferences.silent_kinds.contains(&kind);
         let enabled = |channel: &DeliveryChannel| {
@@ -167,7 +167,7 @@ impl Engine {
         };
         self.attention.store_mut().add_trail_step(id, now.wall_ms, cause.clone());
         if *id == digest_id() {
-            // It is no message, so it has no trail.
+            // The digest is not a message, so it has no trail.
         } else if self.attention.store().get(id).is_none() {
             orders.push(Order::AddTrailStep { id: id.clone(), cause });
         } else {
@@ -190,18 +190,18 @@ impl Engine {
         }
     }
 
-    /// Whether a delivery that failed is tried with another channel.
+    /// Returns true if a failed delivery should be tried with another channel.
     fn is_still_wanted(&self, now: Now, delivery: &Delivery) -> bool {
         if delivery.id == digest_id() {
             return !self.is_away();
         }
-        // What is not in the store was not withdrawn when the person began to look at its pane.
+        // A notification that is not in the store was not withdrawn when the person began to look at its pane.
         let is_seen = self.is_in_view(&delivery.place);
         let is_held_back = is_popup(delivery.channel) && self.is_held_back(delivery.kind);
         !is_seen && !is_held_back && !self.is_muted(now, delivery)
     }
 
-    /// No channel could show a popup, so the person was not told by one.
+    /// Records that no channel could show the popup of a notification.
     fn popup_failed(&mut self, id: &MessageId, orders: &mut Vec<Order>) {
         // With `both` the other channel may have shown it, so it counts as shown.
         let is_only = self.preferences.popup != PopupMode::Both;
@@ -212,8 +212,8 @@ impl Engine {
         }
     }
 
-    /// Saves the older notifications that a newer one superseded; they are read now. If the newer one gets a popup, theirs
-    /// stay until it is shown: the desktop then replaces the old popup instead of closing one and opening another.
+    /// Saves the older notifications that a newer one superseded; they are read now. If the newer one gets a popup, their
+    /// popups stay until it is shown: the desktop then replaces the old popup instead of closing one and opening another.
     fn supersede(
         &mut self,
         newer: &MessageId,

@@ -1,4 +1,4 @@
-//! The end of what a notification is about: it is resolved, and nothing of it is shown any more.
+//! Resolves notifications whose cause has ended, and withdraws their popups.
 
 use super::{Candidate, Engine};
 use crate::arrival::Arrival;
@@ -8,8 +8,8 @@ use crate::message::{MessageId, Place};
 use crate::time::Now;
 
 impl Engine {
-    /// Resolves what has a key, also what is not decided yet: of a sender, or of any, because the key of an agent's episode
-    /// names the agent and no other sender may use it.
+    /// Resolves the notifications with a key, including undecided ones: of one sender, or of any. The key of an agent's
+    /// episode names the agent, and no other sender may use it.
     pub(super) fn resolve_key(
         &mut self,
         now: Now,
@@ -48,7 +48,7 @@ impl Engine {
         }
     }
 
-    /// Resolves the notifications whose time is over. Of many, the others follow with the next event: it is due at once.
+    /// Resolves expired notifications. If there are many, the rest follow with the next event, which is due at once.
     pub(super) fn expire(&mut self, now: Now, orders: &mut Vec<Order>) {
         if self.attention.store().next_expiry().is_some_and(|expires_ms| expires_ms <= now.wall_ms) {
             let expired = self.attention.store().expired(now.wall_ms, self.bulk_marks.most);
@@ -56,7 +56,7 @@ impl Engine {
         }
     }
 
-    /// What has ended before it was decided is recorded as read. No hook is asked: there is nothing left to show.
+    /// Records undecided notifications whose cause has ended as read. No hook runs: there is nothing left to show.
     fn resolve_undecided(
         &mut self,
         now: Now,
@@ -76,7 +76,7 @@ impl Engine {
         }
     }
 
-    /// Takes notifications out of the hands of their hooks, whose answers change nothing any more.
+    /// Removes notifications from their hook chains. The answers of hooks that still run are ignored.
     pub(super) fn stop_hook_chains(
         &mut self,
         which: impl Fn(&Arrival<Candidate>) -> bool,

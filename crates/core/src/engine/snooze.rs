@@ -1,4 +1,4 @@
-//! Snoozing: a notification is out of the way until a moment, and then comes back as new, unless it was over before.
+//! Snoozing: a notification is hidden until a moment, and then comes back as new, unless its cause has ended before.
 
 use std::time::Duration;
 
@@ -11,12 +11,12 @@ use crate::policy::{DeliveryChannel, Subject, plan_delivery};
 use crate::time::Now;
 
 impl Engine {
-    /// Whether a notification is snoozed. Then the caller stays, or comes back, until it is not.
+    /// Returns true if a notification is snoozed. The caller must stay, or come back, until none is.
     pub fn has_snoozed(&self) -> bool {
         self.attention.store().next_snooze_end().is_some()
     }
 
-    /// Takes a notification out of the way. What is over, or not on the list, is left as it is.
+    /// Snoozes a notification. One that is resolved, or not on the list, is left alone.
     pub(super) fn snooze(&mut self, now: Now, id: &MessageId, until_unix_ms: i64, orders: &mut Vec<Order>) {
         let span_ms = u64::try_from(until_unix_ms.saturating_sub(now.wall_ms)).unwrap_or(0);
         let cause = Cause::Snoozed { until_unix_ms, span_ms };
@@ -30,7 +30,7 @@ impl Engine {
         self.attention.store().next_snooze_end().map(|until_ms| now.mono_at(until_ms))
     }
 
-    /// The snoozed notifications whose time has come are shown as new. Of many, the others follow with the next tick: it is
+    /// Shows the notifications whose snooze has ended as new. If there are many, the rest follow with the next tick, which is
     /// due at once.
     pub(super) fn end_snoozes(&mut self, now: Now, orders: &mut Vec<Order>) {
         for id in self.attention.store().due_snoozed(now.wall_ms, self.bulk_marks.most) {
@@ -40,8 +40,8 @@ impl Engine {
         }
     }
 
-    /// The rules that hold now decide. Hooks are not asked again: the record has what they changed, and the person asked for
-    /// it themselves.
+    /// Applies the current rules. Hooks do not run again: the record has their changes, and the person asked for it
+    /// themselves.
     fn show_again(&mut self, now: Now, record: &Record, orders: &mut Vec<Order>) {
         let subject = Subject {
             sender: &record.sender,

@@ -1,8 +1,8 @@
-//! Signals that terminals send about a surface, before they are messages in the journal.
+//! Signals that terminals send about a surface, before they become messages in the journal.
 //!
-//! A terminal reports the same event as a hook does, a moment earlier or later and with less detail. Where the agent on a
-//! surface reports by hooks, a signal of its terminal is therefore delayed by [`DUPLICATE_WINDOW`], so that the hook's
-//! report comes first. On every other surface it is accepted at once.
+//! A terminal reports the same event as a hook, a moment earlier or later and with less detail. If the agent on a surface
+//! reports by hooks, a signal of its terminal is therefore delayed by [`DUPLICATE_WINDOW`], so that the hook's report comes
+//! first. On every other surface it is accepted at once.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
@@ -13,8 +13,8 @@ use crate::message::{Agent, MessageId, SurfaceId};
 
 /// The category of a notification that was only a bell.
 pub(super) const BELL_CATEGORY: &str = "bell";
-/// How many signals may be delayed at once. At the limit the oldest is accepted early. The limit only bounds memory
-/// when a terminal sends a flood.
+/// The most signals that are delayed at once. At the limit the oldest is accepted early. The limit only bounds memory when a
+/// terminal sends a flood.
 const MAX_DELAYED: usize = 1024;
 
 #[derive(Debug, Clone)]
@@ -22,14 +22,14 @@ pub(super) struct DelayedSignal {
     pub(super) received_at: Duration,
     pub(super) surface: SurfaceId,
     pub(super) signal: TerminalSignal,
-    /// The id of the message that it becomes, if it becomes one.
+    /// The id of the message that the signal may become.
     pub(super) report: Option<MessageId>,
 }
 
 /// The agent of each surface, and the signals that are delayed.
 #[derive(Debug, Clone, Default)]
 pub(super) struct TerminalSignals {
-    /// The flag says whether the agent reports by hooks.
+    /// The flag is true if the agent reports by hooks.
     agents: HashMap<SurfaceId, (Agent, bool)>,
     delayed: VecDeque<DelayedSignal>,
 }
@@ -37,19 +37,19 @@ pub(super) struct TerminalSignals {
 impl TerminalSignals {
     pub(super) fn set_agent(&mut self, surface: &SurfaceId, agent: Option<(Agent, bool)>) {
         match agent {
-            // The agent's own reports come in all the same; only its terminal's signals are then not delayed.
+            // The agent's own reports still arrive; only the signals of its terminal are not delayed then.
             Some(_) if self.agents.len() >= MAX_SURFACES && !self.agents.contains_key(surface) => {}
             Some(agent) => _ = self.agents.insert(surface.clone(), agent),
             None => _ = self.agents.remove(surface),
         }
     }
 
-    /// The agent of a surface, and whether it reports by hooks.
+    /// Returns the agent of a surface, and true if it reports by hooks.
     pub(super) fn agent_on(&self, surface: &SurfaceId) -> Option<&(Agent, bool)> {
         self.agents.get(surface)
     }
 
-    /// Delays a signal if the agent of its surface reports by hooks; else gives it back.
+    /// Delays a signal if the agent of its surface reports by hooks. Otherwise returns it.
     pub(super) fn delay(&mut self, received: DelayedSignal) -> Option<DelayedSignal> {
         if !matches!(self.agents.get(&received.surface), Some((_, true))) {
             return Some(received);
@@ -62,7 +62,7 @@ impl TerminalSignals {
         self.delayed.front().map(|delayed| delayed.received_at + DUPLICATE_WINDOW)
     }
 
-    /// Removes the next signal whose delay is over, or the oldest one if there are too many.
+    /// Removes and returns the next signal whose delay is over, or the oldest one if there are too many.
     pub(super) fn pop_due(&mut self, now: Duration) -> Option<DelayedSignal> {
         let due = self.next_deadline().is_some_and(|deadline| deadline <= now);
         if due || self.delayed.len() > MAX_DELAYED { self.delayed.pop_front() } else { None }

@@ -1,4 +1,4 @@
-//! The rules of the assembly line, one by one.
+//! The rules of the engine, one by one.
 
 mod away;
 mod escalation;
@@ -34,7 +34,7 @@ fn place(surface: &str) -> Place {
     Place::surface(WorkspaceId::new("w"), SurfaceId::new(surface))
 }
 
-/// A command of the person, as the journal has it.
+/// A command of the person, as it is in the journal.
 fn mark(mark: Mark, target: &str, body: &str) -> Event {
     let mut incoming = incoming(99, "a", "x");
     incoming.message.draft.tag = Tag::Mark(mark);
@@ -60,7 +60,7 @@ fn looks(surfaces: &[&str]) -> Event {
     Event::Looks { host: 1, views: surfaces.iter().map(view).collect(), present: true, by_person: true }
 }
 
-/// Settings of a revision with hooks of the person's own.
+/// Settings of a revision with hooks from the person's own settings.
 fn preferences(revision: u64, hooks: &[&str]) -> Preferences {
     let hook = |id: &&str| Hook {
         identity: HookIdentity { id: (*id).to_owned(), digest: format!("digest of {id}"), revision },
@@ -86,7 +86,7 @@ fn engine(hooks: &[&str]) -> Engine {
     engine
 }
 
-/// Orders as short words, without what only writes down.
+/// Orders as short words, without those that only save something.
 fn words(orders: &[Order]) -> Vec<String> {
     orders
         .iter()
@@ -232,7 +232,7 @@ fn a_newer_one_of_a_surface_withdraws_the_older_once_it_is_shown() {
     };
     assert_eq!(words(&engine.handle(at(1001), shown)), ["withdraw 1"]);
 
-    // Where nothing pops up in its place, it goes at once.
+    // If no popup replaces it, it is withdrawn at once.
     engine.set_preferences(Preferences { popup: PopupMode::Off, ..Preferences::default() });
     let newest = words(&engine.handle(at(2000), message(3, "a", "third")));
     assert_eq!(newest[0], "withdraw 2");

@@ -1,4 +1,4 @@
-//! Whether the end of an agent's last turn had a popup: if so, a reminder that the agent waits has none.
+//! Remembers whether the end of an agent's last turn had a popup. If so, the reminder that the agent waits has none.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::attention::Record;
 use crate::message::{MessageId, ShownKind};
 
-/// How many agents are remembered. At the limit all are forgotten, and an agent that waits may then have a second popup.
+/// The most agents that are remembered. At the limit all are forgotten, and an agent that waits may then have a second popup.
 const MAX_AGENTS: usize = 4096;
 
 #[derive(Debug, Clone)]
@@ -15,14 +15,14 @@ struct TurnEnd {
     had_popup: bool,
 }
 
-/// The last end of a turn of each agent.
+/// The end of each agent's last turn.
 #[derive(Debug, Clone, Default)]
 pub(super) struct TurnEnds {
     by_sender: HashMap<Arc<str>, TurnEnd>,
 }
 
 impl TurnEnds {
-    /// A notification was recorded. Others than ends of turns are ignored.
+    /// Records a notification. Only ends of turns count.
     pub(super) fn add(&mut self, record: &Record) {
         if record.shown_kind() != ShownKind::Complete {
             return;
@@ -34,14 +34,14 @@ impl TurnEnds {
         self.by_sender.insert(Arc::clone(&record.sender), end);
     }
 
-    /// No channel could show the popup of a notification.
+    /// Records that no channel could show the popup of a notification.
     pub(super) fn popup_failed(&mut self, record: &Record) {
         if let Some(end) = self.by_sender.get_mut(&record.sender).filter(|end| end.id == record.id) {
             end.had_popup = false;
         }
     }
 
-    /// Whether the end of this agent's last turn had a popup.
+    /// Returns true if the end of this agent's last turn had a popup.
     pub(super) fn had_popup(&self, sender: &str) -> bool {
         self.by_sender.get(sender).is_some_and(|end| end.had_popup)
     }

@@ -1,4 +1,4 @@
-//! Taking the person's last command back: what it read is unread again, what it took off the list is on it again. No popup is
+//! Undoes the person's last command: what it read is unread again, what it took off the list is listed again. No popup is
 //! shown again.
 
 use super::Engine;
@@ -11,29 +11,30 @@ use crate::message::{MessageId, Place};
 use crate::time::Now;
 
 impl Engine {
-    /// What can be taken back.
+    /// The changes that can be undone.
     pub fn undo_log(&self) -> &UndoLog {
         &self.undo_log
     }
 
-    /// Restores what was saved of the last commands, oldest first.
+    /// Restores the saved items of the undo log, oldest first.
     pub fn restore_undo(&mut self, items: impl IntoIterator<Item = UndoItem>) {
         self.undo_log.restore(items);
     }
 
-    /// Forgets what was changed of a repository's notifications.
+    /// Forgets the changes of a repository's notifications.
     pub fn forget_undo(&mut self, scope: &str) -> Vec<Order> {
         let forgotten = self.undo_log.forget(|record| &*record.scope == scope);
         forgotten.into_iter().map(Order::DeleteUndo).collect()
     }
 
     pub(super) fn note_change(&mut self, command: &Command, before: Record, orders: &mut Vec<Order>) {
-        // What is read stays in the store, with its trail. What is cleared has here what is not saved of it.
+        // A notification that was read stays in the store, with its trail. For a cleared one, this copy holds the part of the
+        // trail that is not saved.
         let trail = if command.kind == UndoKind::Clear { before.trail.clone() } else { Trail::default() };
         self.note(command, Before::Notification(Box::new(Record { trail, ..before })), orders);
     }
 
-    /// A command ends the other reasons for which a place, or any place, is unread.
+    /// Records that a command ends the other reasons for which a place, or any place, is unread.
     pub(super) fn note_reasons(
         &mut self,
         place: Option<&Place>,
@@ -52,13 +53,13 @@ impl Engine {
         orders.extend(dropped.into_iter().map(Order::DeleteUndo));
     }
 
-    /// The cause of some notifications has ended: they do not come back.
+    /// Records that the cause of some notifications has ended, so that undo does not restore them.
     pub(super) fn end_undo(&mut self, which: impl Fn(&Record) -> bool, orders: &mut Vec<Order>) {
         let ended = self.undo_log.end(which);
         orders.extend(ended.into_iter().map(|item| Order::SaveUndo(Box::new(item))));
     }
 
-    /// Takes the last command back.
+    /// Undoes the last command.
     pub(super) fn undo(&mut self, now: Now, orders: &mut Vec<Order>) {
         let ids = self.undo_log.last_notifications();
         for UndoItem { number, before, .. } in self.undo_log.take_others() {
@@ -78,7 +79,7 @@ impl Engine {
         self.redraw(now.mono, place, orders);
     }
 
-    /// Takes back what the last command did to one notification. Gives its place, if that changed it.
+    /// Undoes what the last command did to one notification. Returns its place, if that changed it.
     pub(super) fn take_back(&mut self, now: Now, id: &MessageId, orders: &mut Vec<Order>) -> Option<Place> {
         let UndoItem { number, kind, before, has_ended, .. } = self.undo_log.take(id)?;
         orders.push(Order::DeleteUndo(number));
@@ -106,7 +107,7 @@ impl Engine {
         Some(before.place.clone())
     }
 
-    /// What was superseded while it was off the list comes back as read.
+    /// Lists a notification again. One that was superseded while it was off the list comes back as read.
     fn list_again(
         &mut self,
         now: Now,

@@ -7,29 +7,29 @@ use serde::{Deserialize, Serialize};
 
 use crate::message::{Kind, PERMISSION_REFUSED, ShownKind};
 
-/// Branches that every repository has: naming them tells nothing.
+/// Branches that every repository has; labels omit them.
 const DEFAULT_BRANCHES: [&str; 2] = ["main", "master"];
 
-/// What a notice is about, in parts: a person's screen and a lead agent need different words for it.
+/// The parts of a notice. A person's screen and a lead agent need different words for it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct About {
-    /// The name that the agent was given.
+    /// The agent's given name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// The client program.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client: Option<String>,
-    /// The name of the repository, or of the directory where there is none.
+    /// The name of the repository, or of the directory outside a repository.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub repository: Option<String>,
     /// The branch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
-    /// What was said or wanted.
+    /// The client's text: what it said or asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
-    /// Of the end of a turn: how long the turn took, in milliseconds.
+    /// At the end of a turn: how long the turn took, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turn_ms: Option<u64>,
 }
@@ -44,7 +44,7 @@ pub struct PersonText {
 }
 
 impl About {
-    /// How long the turn took that has ended.
+    /// Duration of the turn that has ended.
     pub fn turn(&self) -> Option<Duration> {
         self.turn_ms.map(Duration::from_millis)
     }
@@ -60,7 +60,7 @@ impl About {
         }
     }
 
-    /// The words for a person.
+    /// Returns the words for a person.
     ///
     /// ```
     /// use ringer_core::Kind;
@@ -81,7 +81,7 @@ impl About {
         let place = Self { name: None, ..self.clone() }.label();
         let parts = [self.name.as_deref(), place.as_deref(), event];
         let title: Vec<&str> = parts.into_iter().flatten().collect();
-        // A notification has a text, also where nothing was said.
+        // A notification has a text even if the client sent none.
         let said = self.detail.clone().filter(|detail| !detail.trim().is_empty());
         let unsaid: Vec<&str> = [self.client.as_deref(), event].into_iter().flatten().collect();
         let body = said.unwrap_or_else(|| unsaid.join(": "));
@@ -89,7 +89,7 @@ impl About {
     }
 }
 
-/// What happened, in a few words. `None` for a status, which says so itself.
+/// What happened, in a few words. `None` for a status, whose text says what happened.
 fn event_words(kind: Kind, category: Option<&str>) -> Option<&'static str> {
     Some(match (ShownKind::of(kind, category), category) {
         (ShownKind::Complete, _) => "done",

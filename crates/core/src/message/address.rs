@@ -1,4 +1,4 @@
-//! Where messages come from, where they belong, and whom they are for.
+//! Addresses of messages: sender, scope and recipient.
 
 use std::fmt;
 
@@ -19,7 +19,7 @@ impl Scope {
         Self(Self::GLOBAL.to_owned())
     }
 
-    /// The scope of a repository. Ids are eight hex digits; anything that can stand in a file name is taken.
+    /// The scope of a repository. Ids are eight hex digits; anything that can be part of a file name is accepted.
     pub fn new(id: &str) -> Result<Self, InvalidName> {
         validate_name("scope", id)?;
         match id.chars().find(|c| !(c.is_ascii_alphanumeric() || "-_".contains(*c))) {
@@ -33,7 +33,7 @@ impl Scope {
         &self.0
     }
 
-    /// Whether this is the scope outside repositories.
+    /// Returns true for the scope outside repositories.
     pub fn is_global(&self) -> bool {
         self.0 == Self::GLOBAL
     }
@@ -51,7 +51,7 @@ impl fmt::Display for Scope {
 pub struct Agent(String);
 
 impl Agent {
-    /// Checks a name.
+    /// Checks a name and creates the value.
     pub fn new(id: &str) -> Result<Self, InvalidName> {
         validate_name("agent", id)?;
         Ok(Self(id.to_owned()))
@@ -71,7 +71,7 @@ pub struct Sender(String);
 impl Sender {
     const SYSTEM: &str = "system";
 
-    /// The sender of what no agent sent.
+    /// The sender of messages of Ringer itself.
     pub fn system() -> Self {
         Self(Self::SYSTEM.to_owned())
     }
@@ -79,7 +79,7 @@ impl Sender {
     const PERSON: &str = "person";
     const UNVERIFIED: &str = "unverified";
     const RESERVED: [&str; 4] = [Self::PERSON, "user", Self::SYSTEM, Self::UNVERIFIED];
-    /// Between an agent and its worker.
+    /// Separates an agent and its worker.
     const WORKER: char = '/';
 
     /// The person.
@@ -87,25 +87,25 @@ impl Sender {
         Self(Self::PERSON.to_owned())
     }
 
-    /// A process in a sandbox, which left its message in the drop box: nothing shows which process that was.
+    /// A process in a sandbox that left its message in the drop box: nothing proves which process that was.
     pub fn unverified() -> Self {
         Self(Self::UNVERIFIED.to_owned())
     }
 
-    /// Checks a name.
+    /// Checks a name and creates the value.
     pub fn new(name: &str) -> Result<Self, InvalidName> {
         validate_name("sender", name)?;
         Ok(Self(name.to_owned()))
     }
 
-    /// The sender of what an agent sends in the name of one of its workers.
+    /// The sender of messages that an agent sends in the name of one of its workers.
     pub fn worker(agent: &Self, worker: &str) -> Result<Self, InvalidName> {
         Self::new(worker)?;
         Self::new(&format!("{agent}{}{worker}", Self::WORKER))
     }
 
-    /// Returns true for a name that no agent and no worker may have: it would pass for the person, or for a worker of another
-    /// agent.
+    /// Returns true for a name that no agent and no worker may have, because it could be mistaken for the person, or for a
+    /// worker of another agent.
     pub fn is_reserved(name: &str) -> bool {
         let name = name.trim();
         name.contains(Self::WORKER) || Self::RESERVED.iter().any(|own| name.eq_ignore_ascii_case(own))
@@ -122,7 +122,7 @@ impl Sender {
         is_agent.then(|| Agent(self.0.clone()))
     }
 
-    /// The agent that reads a reply: for a worker, the agent that speaks for it, on its machine (`AGENT/WORKER@MACHINE`).
+    /// The agent that receives a reply: for a worker, the agent that speaks for it, on its machine (`AGENT/WORKER@MACHINE`).
     pub fn reply_to(&self) -> Option<Agent> {
         let agent = self.agent()?;
         let Some((speaker, worker)) = self.0.split_once(Self::WORKER) else { return Some(agent) };
@@ -155,10 +155,10 @@ pub enum Recipient {
 }
 
 impl Recipient {
-    /// What a lead agent reads.
+    /// The recipients of messages that a lead agent reads.
     pub const FOR_LEAD: [&'static str; 3] = ["default", "lead", "all"];
 
-    /// Reads what a person types after `--to`, or what the journal holds.
+    /// Parses what a person types after `--to`, or the recipient in the journal.
     pub fn parse(text: &str) -> Result<Self, InvalidName> {
         Ok(match text {
             "default" => Self::Default,
@@ -169,7 +169,7 @@ impl Recipient {
         })
     }
 
-    /// The agent, if it is for one.
+    /// The agent, if the recipient is one.
     pub fn agent(&self) -> Option<&Agent> {
         match self {
             Self::Agent(agent) => Some(agent),
@@ -214,7 +214,7 @@ mod tests {
             assert_eq!(Recipient::parse(word).unwrap().to_string(), word);
         }
         assert_eq!(Recipient::parse("worker-1").unwrap().to_string(), "agent:worker-1");
-        // An agent that is called like a word stays an agent.
+        // An agent whose name is one of the words stays an agent.
         let odd = Recipient::Agent(Agent::new("lead").unwrap());
         assert_eq!(Recipient::parse(&odd.to_string()), Ok(odd));
         assert!(Recipient::parse("").is_err() && Recipient::parse("agent:").is_err());

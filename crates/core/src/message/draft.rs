@@ -13,17 +13,18 @@ use crate::message::{
 /// The longest body, in bytes. A longer text belongs in a file that the message names.
 pub const MAX_BODY: usize = 64 * 1024;
 
-/// How the key of a message begins that reports an episode of an agent. No other message may have such a key.
+/// Prefix of the key of a message that reports an agent's episode. No other message may have such a key.
 pub const EPISODE_KEY_PREFIX: &str = "episode:";
-/// How the key of a message begins that a program sent to its terminal under an id, by which the program may take it back.
+/// Prefix of the key of a message that a program sent to its terminal with an id, by which it may withdraw the message.
 pub const TERMINAL_KEY_PREFIX: &str = "terminal:";
 
-/// Whether what has this key may be ended by it alone: the key names an agent or a terminal, and not only a message of its sender.
+/// Returns true if messages with this key may be ended by the key alone: it names an agent or a terminal, and is not only
+/// unique for its sender.
 pub fn is_ended_by_key(key: &str) -> bool {
     key.starts_with(EPISODE_KEY_PREFIX) || key.starts_with(TERMINAL_KEY_PREFIX)
 }
 
-/// Where a message came from, as far as its sender knew.
+/// The origin of a message, as far as its sender knew.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct MessageOrigin {
@@ -45,10 +46,10 @@ pub struct MessageOrigin {
     /// The surface (`$RINGER_SURFACE`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub surface: Option<String>,
-    /// The workspace, where the sender knows it.
+    /// The workspace, if the sender knows it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub workspace: Option<String>,
-    /// What an MCP channel says of it beside its text: `chat_id`, `user`, …
+    /// What an MCP channel reports apart from the text: `chat_id`, `user`, …
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub meta: BTreeMap<String, String>,
 }
@@ -56,13 +57,13 @@ pub struct MessageOrigin {
 /// A message that is not in the journal yet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Draft {
-    /// What it is.
+    /// The kind of notification, or the mark.
     pub tag: Tag,
-    /// Where it belongs.
+    /// The repository it belongs to.
     pub scope: Scope,
-    /// Who sends it.
+    /// The sender.
     pub sender: Sender,
-    /// Whom it is for.
+    /// The recipient.
     pub recipient: Recipient,
     /// A heading.
     pub title: Option<String>,
@@ -70,32 +71,32 @@ pub struct Draft {
     pub subtitle: Option<String>,
     /// The text.
     pub body: String,
-    /// What caused it, by the names that clients use: `idle_prompt`, `permission_prompt`, …
+    /// What caused it, in the names that clients use: `idle_prompt`, `permission_prompt`, …
     pub category: Option<String>,
     /// The question it asks, or is about.
     pub question_id: Option<QuestionId>,
-    /// Messages of one key replace each other where they are shown.
+    /// Shown messages with the same key replace each other.
     pub key: Option<String>,
-    /// How long it is worth showing.
+    /// The time to live: how long it is worth showing.
     pub ttl: Option<Duration>,
-    /// Where it came from.
+    /// Its origin.
     pub origin: MessageOrigin,
-    /// What it is about, in parts, where an agent's client reported it. The body is the sentence for a lead agent.
+    /// Its parts, if an agent's client reported it. The body is the sentence for a lead agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub about: Option<About>,
 }
 
-/// The name in [`MessageOrigin::meta`] under which a decision says how it is known that the person made it.
+/// The name in [`MessageOrigin::meta`] of the evidence that the person made a decision.
 pub const EVIDENCE: &str = "evidence";
 
 impl Draft {
-    /// A notification with nothing but a body, for the scope's lead and the person.
+    /// Creates a notification with only a body, for the scope's lead and the person.
     pub fn new(scope: Scope, sender: Sender, kind: Kind, body: &str) -> Result<Self, InvalidName> {
         validate_text("message", body, MAX_BODY)?;
         Ok(Self::tagged(scope, sender, Tag::Notice(kind), body))
     }
 
-    /// A message of any tag; marks may have an empty body.
+    /// Creates a message with any tag; marks may have an empty body.
     pub fn tagged(scope: Scope, sender: Sender, tag: Tag, body: &str) -> Self {
         Self {
             tag,
@@ -122,7 +123,7 @@ impl Draft {
         }
     }
 
-    /// Checks the short texts beside the body.
+    /// Checks the texts other than the body.
     pub fn check(&self) -> Result<(), InvalidName> {
         for (what, text) in [("title", &self.title), ("subtitle", &self.subtitle)] {
             if let Some(text) = text {
@@ -146,20 +147,20 @@ impl Draft {
 /// A message in the journal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Message {
-    /// Its place in the journal.
+    /// Its sequence number in the journal.
     pub seq: i64,
     /// Its id.
     pub id: MessageId,
     /// When it was sent, in milliseconds since 1970.
     pub unix_ms: i64,
-    /// What it says.
+    /// The content.
     pub draft: Draft,
-    /// The machine it was sent on, if that is another one.
+    /// The machine it was sent on, if it is another one.
     pub machine: Option<String>,
 }
 
 impl Message {
-    /// Whether it is still worth showing.
+    /// Returns true if the time to live is not over.
     pub fn is_current(&self, unix_ms: i64) -> bool {
         match self.draft.ttl {
             Some(ttl) => {

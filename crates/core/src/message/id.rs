@@ -14,12 +14,12 @@ const UUID: usize = 36;
 
 /// The id of a message: a UUID of version 7, so ids sort by time. Appending the same id twice is one message.
 ///
-/// Cheap to clone: what is ordered and written names it, and there may be 100,000 unread notifications.
+/// Cheap to clone, because orders and saved records contain it, and there may be 100,000 unread notifications.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(into = "String", from = "String")]
 pub struct MessageId(IdText);
 
-/// A text of the usual length is kept in place: an allocation for each would take twice its memory.
+/// A UUID is stored inline: an allocation for each would double its memory.
 #[derive(Clone)]
 enum IdText {
     Uuid([u8; UUID]),
@@ -27,7 +27,7 @@ enum IdText {
 }
 
 impl MessageId {
-    /// An id for a message made at this time, out of the caller's randomness.
+    /// Creates the id of a message sent at this time from the caller's random bytes.
     pub fn new(unix_ms: u64, random: [u8; 10]) -> Self {
         let mut text = [0; UUID];
         let id = uuid::Builder::from_unix_timestamp_millis(unix_ms, &random).into_uuid();
@@ -35,7 +35,7 @@ impl MessageId {
         Self(IdText::Uuid(text))
     }
 
-    /// Reads an id that a message already has.
+    /// Parses the id of an existing message.
     pub fn parse(text: &str) -> Result<Self, InvalidName> {
         validate_name("message id", text)?;
         Ok(Self::of(text))
@@ -51,7 +51,7 @@ impl MessageId {
     /// The text.
     pub fn as_str(&self) -> &str {
         match &self.0 {
-            // Made from a text, so it is one.
+            // Always valid UTF-8: it was made from a text.
             IdText::Uuid(bytes) => std::str::from_utf8(bytes).unwrap_or_default(),
             IdText::Other(text) => text,
         }
@@ -121,7 +121,7 @@ impl fmt::Display for MessageId {
 pub struct QuestionId(Box<str>);
 
 impl QuestionId {
-    /// An id for a question asked at this time, out of the caller's randomness.
+    /// Creates the id of a question asked at this time from the caller's random number.
     pub fn new(unix_seconds: u64, random: u32) -> Self {
         Self(format!("q-{unix_seconds}-{:06x}", random & 0x00ff_ffff).into())
     }

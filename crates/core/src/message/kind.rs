@@ -1,4 +1,4 @@
-//! What a message is about.
+//! The kinds of messages.
 
 use std::fmt;
 use std::str::FromStr;
@@ -66,21 +66,22 @@ impl FromStr for Kind {
 
 /// The category of a notification that asks for a permission.
 pub const PERMISSION_PROMPT: &str = "permission_prompt";
-/// The category of a notification that says that an agent was refused a permission, because no person attends its run.
+/// The category of a notification that an agent was refused a permission because no person attends its run.
 pub const PERMISSION_REFUSED: &str = "permission_refused";
 
 /// Category and key of the notification that something tried to do what only the person may do.
 pub const REFUSED: &str = "agent_refused";
-/// The category of the notification that something was done for the person in a terminal whose end cannot be seen.
+/// The category of the notification that something acted for the person without proof that it was the person, for example in a
+/// terminal whose other end Ringer cannot see.
 pub const DONE_IN_TERMINAL: &str = "done_in_terminal";
 
-/// Returns true for the category of a notification that somebody acted for the person, or tried to. Mutes do not hold it back, and no
-/// command that names no notification hides it: whoever acted may have muted and cleared as well.
+/// Returns true for the category of a notification that somebody acted for the person, or tried to. Mutes do not silence it,
+/// and no command hides it unless it names the notification: whoever acted may have muted and cleared as well.
 pub fn is_about_impostors(category: Option<&str>) -> bool {
     matches!(category, Some(REFUSED | DONE_IN_TERMINAL))
 }
 
-/// The category of a notification that says that an agent has been waiting for its user.
+/// The category of a notification that an agent has been waiting for its user.
 pub const IDLE_PROMPT: &str = "idle_prompt";
 
 /// The category of a [`Mark::Answer`] that closes a question without an answer.
@@ -92,21 +93,21 @@ pub const CLOSED_UNANSWERED: &str = "closed_unanswered";
 pub enum Mark {
     /// Seen.
     Read,
-    /// To be looked at again.
+    /// To be seen again.
     Unread,
     /// Taken off the list.
     Clear,
     /// A question was answered, or closed without an answer: [`CLOSED_UNANSWERED`].
     Answer,
-    /// What a notification was about has ended.
+    /// The cause of a notification has ended.
     Resolve,
-    /// The last command that read or cleared is taken back.
+    /// The last command is undone.
     Undo,
-    /// A prompt of an agent was answered from elsewhere. Its text is the answer, its category the way it was given.
+    /// An agent's prompt was answered from elsewhere. Its text is the answer, its category how the answer was given.
     Decision,
-    /// Out of the way until a moment: its text, in milliseconds since 1970.
+    /// Snoozed until a moment: its text, in milliseconds since 1970.
     Snooze,
-    /// Something is muted. Its text is the mute.
+    /// A mute begins. Its text is the mute.
     Mute,
     /// A mute ends, or all of them.
     Unmute,
@@ -125,7 +126,7 @@ const MARKS: [(&str, Mark); 10] = [
     ("mark-unmute", Mark::Unmute),
 ];
 
-/// What a message is in the journal: a notification of some kind, or a mark.
+/// The type of a message in the journal: a notification of some kind, or a mark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(into = "&'static str", try_from = "String")]
 pub enum Tag {
@@ -136,7 +137,7 @@ pub enum Tag {
 }
 
 impl Tag {
-    /// The word in the journal.
+    /// The word used in the journal.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Notice(kind) => kind.as_str(),
@@ -144,7 +145,7 @@ impl Tag {
         }
     }
 
-    /// Reads the word of the journal.
+    /// Parses the word used in the journal.
     pub fn named(word: &str) -> Option<Self> {
         value_of(&KINDS, word).map(Self::Notice).or_else(|| value_of(&MARKS, word).map(Self::Mark))
     }

@@ -10,13 +10,13 @@ pub enum InvalidName {
     /// It is empty.
     #[error("the {what} is empty")]
     Empty {
-        /// Which text.
+        /// The name of the checked field.
         what: &'static str,
     },
     /// It is too long.
     #[error("the {what} has {length} bytes; the limit is {most}")]
     TooLong {
-        /// Which text.
+        /// The name of the checked field.
         what: &'static str,
         /// Its length in bytes.
         length: usize,
@@ -26,27 +26,27 @@ pub enum InvalidName {
     /// It has a character that is not allowed.
     #[error("the {what} contains {character:?}, which is not allowed")]
     Character {
-        /// Which text.
+        /// The name of the checked field.
         what: &'static str,
         /// The character.
         character: char,
     },
-    /// It begins like the names that Ringer gives itself.
+    /// It begins like Ringer's own names.
     #[error("the {what} begins with {start:?}, as Ringer's own do")]
     Reserved {
-        /// Which text.
+        /// The name of the checked field.
         what: &'static str,
-        /// How it begins.
+        /// The reserved prefix.
         start: &'static str,
     },
     /// It is none of the known names.
     #[error("unknown {what} {word:?} (known: {known})")]
     Unknown {
-        /// Which text.
+        /// The name of the checked field.
         what: &'static str,
-        /// What was given.
+        /// The given name.
         word: String,
-        /// What there is.
+        /// The known names.
         known: String,
     },
 }

@@ -1,18 +1,18 @@
-//! What shows an agent that a text in its conversation comes from Ringer.
+//! A nonce that proves to an agent that a text in its conversation comes from Ringer.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// 128 random bits of one session of an agent. Its client tells them when the session begins, and each notification carries
+/// 128 random bits of an agent's session. Its client announces them when the session begins, and each notification repeats
 /// them: a tool's output cannot know them.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct SessionNonce([u8; 16]);
 
 impl SessionNonce {
-    /// The nonce of these random bytes.
+    /// Creates a nonce from random bytes.
     pub fn new(random: [u8; 16]) -> Self {
         Self(random)
     }
@@ -24,14 +24,14 @@ impl fmt::Display for SessionNonce {
     }
 }
 
-/// Logs and test failures do not say it.
+/// Keeps the nonce out of logs and test failures.
 impl fmt::Debug for SessionNonce {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("SessionNonce(…)")
     }
 }
 
-/// The text is no nonce.
+/// The text is not a nonce.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a nonce has 32 hexadecimal digits")]
 pub struct InvalidNonce;

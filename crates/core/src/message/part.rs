@@ -1,13 +1,13 @@
-//! Parts of a message: what an agent's client takes at once is limited.
+//! Splits long messages into parts, because an agent's client limits the length of a text.
 
 use std::ops::Range;
 
 use crate::message::{Draft, Message, Recipient, Tag};
 
-/// The longest part, in bytes once it is escaped: Claude Code takes 10,000 characters, and a part has its element around it
-/// and perhaps a heading of the client.
+/// The longest part, in bytes after escaping: Claude Code accepts 10,000 characters, including the element around the part and
+/// perhaps a heading of the client.
 ///
-/// The parts of a stored message are known by their numbers, so the rule that cuts them stays as it is.
+/// Parts of stored messages are identified by number, so the rule that cuts them must not change.
 pub const MAX_PART: usize = 8_000;
 
 /// A message for an agent, or one part of it if it is long.
@@ -17,12 +17,12 @@ pub struct MessagePart {
     pub message: Message,
     /// Which part, counted from 0.
     pub number: usize,
-    /// How many there are.
+    /// The number of parts.
     pub of: usize,
 }
 
 impl MessagePart {
-    /// A message in one part.
+    /// Creates the only part of a message.
     pub fn whole(message: Message) -> Self {
         Self { message, number: 0, of: 1 }
     }
@@ -36,12 +36,13 @@ impl MessagePart {
     }
 }
 
-/// In how many parts an agent gets a message.
+/// The number of parts in which an agent gets a message.
 pub fn part_count(draft: &Draft) -> usize {
     cut(&agent_text(draft)).count().max(1)
 }
 
-/// What an agent reads of a message: with its headings if it is for this agent, as one line of the lead's if it is for the lead.
+/// The text of a message for an agent: with its headings if it is for this agent, with its kind in front if it is for the
+/// lead.
 fn agent_text(draft: &Draft) -> String {
     if matches!(draft.recipient, Recipient::Agent(_)) {
         let headings = [&draft.title, &draft.subtitle].into_iter().flatten();
@@ -56,7 +57,7 @@ fn agent_text(draft: &Draft) -> String {
     format!("{kind}{}{question}", draft.body)
 }
 
-/// The parts of a text, in order: each as long as it may be, cut after a line if one ends in its second half.
+/// Cuts a text into parts of maximal length, after a line break if there is one in the second half.
 fn cut(text: &str) -> impl Iterator<Item = Range<usize>> {
     let mut start = 0;
     std::iter::from_fn(move || {
@@ -76,7 +77,7 @@ fn cut(text: &str) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
-/// How long a character is where it must not be taken for markup.
+/// The length of a character after escaping it for markup.
 fn escaped_length(character: char) -> usize {
     match character {
         '"' | '\'' => 6,

@@ -1,7 +1,7 @@
 //! Short ids: what a person types instead of a message id of 36 characters.
 //!
-//! A short id is computed from the message id and stored nowhere. Its six characters number 272,629,233 codes, and a list
-//! shows only as many of them as tell its entries apart.
+//! A short id is computed from the message id and not stored. Its six characters allow 272,629,233 codes, and a list shows
+//! only as many of them as tell its entries apart.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -12,10 +12,10 @@ use crate::message::MessageId;
 
 /// The letters: no vowels, so that no word can be spelled, and no `l` and `y`, which are misread.
 const LETTERS: &[u8; 19] = b"bcdfghjkmnpqrstvwxz";
-/// What follows the first letter: letters, and digits without `0` and `1`, which look like letters.
+/// The characters after the first: letters, and digits without `0` and `1`, which look like letters.
 const CHARACTERS: &[u8; 27] = b"bcdfghjkmnpqrstvwxz23456789";
 const LENGTH: usize = 6;
-/// The fewest characters that are shown or taken.
+/// The fewest characters that are shown or accepted.
 const SHORTEST: usize = 4;
 /// 19 × 27⁵.
 const CODES: u64 = 272_629_233;
@@ -35,8 +35,8 @@ pub struct ShortId(u32);
 impl ShortId {
     /// The short id of a message.
     pub fn of(id: &MessageId) -> Self {
-        // Over the whole text, because an id from elsewhere need not be a UUID. Messages of one moment have ids
-        // that count up at their end, and the hash makes their first characters differ, too.
+        // Hashes the whole text, because an id from elsewhere need not be a UUID. Ids of the same moment differ only at their
+        // end, and the hash makes their first characters differ, too.
         let hash = fnv1a_64(id.as_str().bytes());
         let code = (hash ^ (hash >> 32)) % CODES;
         Self(u32::try_from(code).unwrap_or_default())
@@ -46,13 +46,13 @@ impl ShortId {
         self.to_string().chars().take(length).collect()
     }
 
-    /// How many first characters two of them share.
+    /// The length of the common prefix.
     fn shared_with(self, other: Self) -> usize {
         let (one, two) = (self.to_string(), other.to_string());
         one.bytes().zip(two.bytes()).take_while(|(one, two)| one == two).count()
     }
 
-    /// Those that begin with a text. `None` if none can, or if it is too short to name one.
+    /// The short ids that begin with a text. `None` if none can, or if the text is too short to name one.
     fn beginning_with(text: &str) -> Option<RangeInclusive<Self>> {
         if !(SHORTEST..=LENGTH).contains(&text.len()) {
             return None;
@@ -82,9 +82,9 @@ impl fmt::Display for ShortId {
     }
 }
 
-/// The short ids of the messages in a list. Each message has a number, by which the list finds it.
+/// The short ids of the messages in a list. The list identifies each message by a number.
 ///
-/// A set with 8 bytes for each message: what is shown of one follows from its neighbours.
+/// A set with 8 bytes for each message: the shown length follows from the neighbours in the set.
 #[derive(Debug, Clone, Default)]
 pub struct ShortIds {
     codes: BTreeSet<(ShortId, u32)>,
@@ -96,13 +96,13 @@ impl ShortIds {
         self.codes.insert((ShortId::of(id), number));
     }
 
-    /// Removes it.
+    /// Removes a message.
     pub fn remove(&mut self, id: &MessageId, number: u32) {
         self.codes.remove(&(ShortId::of(id), number));
     }
 
-    /// What is shown of a message: the shortest beginning of at least four characters that no other message in the list
-    /// has; if another has all six, the whole message id.
+    /// Returns the shown id of a message: the shortest prefix of at least four characters that no other message in the list
+    /// has. If another message has the same six characters, it is the whole message id.
     pub fn shown(&self, id: &MessageId, number: u32) -> String {
         let own = ShortId::of(id);
         let before = self.codes.range(..(own, number)).next_back();
@@ -122,7 +122,7 @@ impl ShortIds {
     }
 }
 
-/// Words that commands take beside an id, so that they never name a message.
+/// Words that commands accept next to an id, so they never name a message.
 const NEVER_IDS: [&str; 3] = ["allow", "deny", "always"];
 
 /// What a person typed to name a message.
@@ -137,7 +137,7 @@ pub enum IdReference<'a> {
 }
 
 impl<'a> IdReference<'a> {
-    /// Reads it.
+    /// Parses what a person typed.
     pub fn parse(text: &'a str) -> Self {
         match text {
             "last" => Self::Last,
@@ -146,14 +146,14 @@ impl<'a> IdReference<'a> {
         }
     }
 
-    /// Whether a message id contains the text, and the text is long enough to name one.
+    /// Returns true if a message id contains the text, and the text is long enough to name one.
     pub fn is_piece_of(text: &str, id: &MessageId) -> bool {
         text.len() >= SHORTEST
             && (id.as_str().contains(text) || id.as_str().contains(&text.to_ascii_lowercase()))
     }
 }
 
-/// Which message is meant.
+/// The result of looking up what a person typed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Named {
     /// This one.
@@ -165,7 +165,7 @@ pub enum Named {
 }
 
 impl Named {
-    /// Out of those that fit.
+    /// Builds the result from the matching messages.
     pub fn of(mut fitting: Vec<MessageId>) -> Self {
         match fitting.len() {
             0 => Self::Unknown,
@@ -174,7 +174,7 @@ impl Named {
         }
     }
 
-    /// Finds a message in a list, newest first, in the order of precision: the whole id, the short id, a piece.
+    /// Finds a message in a list that is sorted newest first, by decreasing precision: the whole id, the short id, a piece.
     pub fn among<'a>(text: &str, ids: impl Iterator<Item = &'a MessageId> + Clone) -> Self {
         if let Some(exact) = ids.clone().find(|id| id.as_str() == text) {
             return Self::One(exact.clone());
@@ -198,7 +198,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Ids of which many share beginnings: few random bytes, consecutive ends, and texts from elsewhere.
+    /// Ids that often share a prefix: few random bytes, consecutive ends, and texts from elsewhere.
     fn ids() -> impl Strategy<Value = Vec<MessageId>> {
         let uuid =
             (0u64..4, 0u8..40).prop_map(|(time, end)| MessageId::new(time, [7, 7, 7, 7, 7, 7, 7, 7, 7, end]));
@@ -234,7 +234,7 @@ mod tests {
     #[test]
     fn two_of_one_code_are_shown_whole() {
         let (one, two) = (MessageId::parse("one").unwrap(), MessageId::parse("two").unwrap());
-        // No two ids of one code are at hand, so the second is entered with the code of the first.
+        // Two ids with the same code are hard to find, so the second is entered with the code of the first.
         let mut list = list(std::slice::from_ref(&one));
         list.codes.insert((ShortId::of(&one), 1));
         assert_eq!(list.shown(&one, 0), "one");

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::message::{IDLE_PROMPT, InvalidName, Kind, PERMISSION_PROMPT};
 
-/// What a notification is about, in the words for people: `waiting` in the journal is a permission, an idle agent, or
-/// anything else that waits for input.
+/// The kind of a notification, in the words for people: `waiting` in the journal is a permission, an idle agent, or anything
+/// else that waits for input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ShownKind {
@@ -53,12 +53,12 @@ const KINDS: [(&str, ShownKind); 8] = [
 ];
 
 impl ShownKind {
-    /// Whether the person is told by other means if they do not come.
+    /// Returns true if notifications of this kind escalate.
     pub fn escalates(self) -> bool {
         matches!(self, Self::Question | Self::Permission | Self::Stuck | Self::Error)
     }
 
-    /// The kind that is shown of a message.
+    /// Returns the shown kind of a message.
     ///
     /// ```
     /// use ringer_core::Kind;
@@ -85,7 +85,7 @@ impl ShownKind {
         KINDS.iter().map(|(_, kind)| *kind)
     }
 
-    /// The kind of a message in the journal that is shown like this, and the category that makes it so.
+    /// Returns the kind and category in the journal that are shown as this kind.
     pub fn stored(self) -> (Kind, Option<&'static str>) {
         match self {
             Self::Complete => (Kind::Complete, None),
@@ -99,7 +99,7 @@ impl ShownKind {
         }
     }
 
-    /// How soon a person should look at it.
+    /// Returns how soon a person should look at it.
     pub fn urgency(self) -> Urgency {
         match self {
             Self::Question | Self::Permission | Self::Waiting | Self::Stuck | Self::Error => Urgency::High,
@@ -108,17 +108,18 @@ impl ShownKind {
         }
     }
 
-    /// Whether an agent needs a person for it to go on: a permission, an answer, a login, an instruction.
+    /// Returns true if an agent cannot continue without a person: a permission, an answer, a login, an instruction.
     pub fn is_prompt(self) -> bool {
         matches!(self, Self::Question | Self::Permission | Self::Waiting)
     }
 
-    /// Whether its popup stays until it is answered.
+    /// Returns true if its popup stays until it is answered.
     pub fn stays(self) -> bool {
         matches!(self, Self::Question | Self::Permission)
     }
 
-    /// The urgency of its popup. Desktops show a popup of high urgency until it is closed, so only those that stay have it.
+    /// Returns the urgency of its popup. Desktops show a popup of high urgency until it is closed, so only popups that stay
+    /// have it.
     pub fn popup_urgency(self) -> Urgency {
         if self.stays() { Urgency::High } else { self.urgency().min(Urgency::Normal) }
     }
@@ -159,7 +160,7 @@ mod tests {
             assert_eq!(ShownKind::of(stored, category), kind);
             assert_eq!(serde_json::to_value(kind).unwrap(), kind.as_str());
         }
-        // The kinds of messages are words for them, too.
+        // The words for kinds of messages are valid, too.
         for kind in Kind::all() {
             assert_eq!(kind.as_str().parse(), Ok(ShownKind::of(kind, None)));
         }

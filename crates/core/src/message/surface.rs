@@ -1,15 +1,15 @@
-//! Surfaces and the workspaces they stand in.
+//! Surfaces and the workspaces that contain them.
 
 use std::fmt;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-/// How the ids of the workspaces of repositories begin.
+/// Prefix of the ids of repositories' workspaces.
 pub const REPOSITORY_PREFIX: &str = "repo:";
-/// How the ids of workspaces and surfaces of another machine begin.
+/// Prefix of the ids of workspaces and surfaces of another machine.
 pub const MACHINE_PREFIX: &str = "machine:";
-/// How the ids of Ringer's own panes begin.
+/// Prefix of the ids of Ringer's own panes.
 pub const PANE_PREFIX: &str = "pane:";
 
 /// The id of a workspace: a group of surfaces, one row in the sidebar. Opaque.
@@ -22,7 +22,7 @@ pub struct WorkspaceId(Arc<str>);
 #[serde(transparent)]
 pub struct SurfaceId(Arc<str>);
 
-/// The text of an id, which records of the same place share.
+/// Uses a shared text: records of the same place share the text of their id.
 impl From<Arc<str>> for WorkspaceId {
     fn from(id: Arc<str>) -> Self {
         Self(id)
@@ -36,12 +36,12 @@ impl From<Arc<str>> for SurfaceId {
 }
 
 impl WorkspaceId {
-    /// The workspace of that id.
+    /// Creates the workspace id from a text.
     pub fn new(id: &str) -> Self {
         Self(id.into())
     }
 
-    /// Whether it is on another machine.
+    /// Returns true if the workspace is on another machine.
     pub fn is_on_other_machine(&self) -> bool {
         self.0.starts_with(MACHINE_PREFIX)
     }
@@ -53,12 +53,12 @@ impl WorkspaceId {
 }
 
 impl SurfaceId {
-    /// The surface of that id.
+    /// Creates the surface id from a text.
     pub fn new(id: &str) -> Self {
         Self(id.into())
     }
 
-    /// Whether it is one of Ringer's own panes.
+    /// Returns true for one of Ringer's own panes.
     pub fn is_pane(&self) -> bool {
         self.0.starts_with(PANE_PREFIX)
     }
@@ -69,19 +69,19 @@ impl SurfaceId {
     }
 }
 
-/// What the id of a pane of tmux says: `tmux:<socket>:<server's pid>:%N`. It is enough to find the pane again.
+/// The parts of the id of a tmux pane, `tmux:<socket>:<server's pid>:%N`. They are enough to find the pane again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TmuxSurface<'a> {
     /// The socket of the server.
     pub socket: &'a str,
-    /// The number of the server's process: another one may have the socket now.
+    /// The pid of the server: another server may use the socket now.
     pub server: &'a str,
-    /// The number of the pane, with its `%`.
+    /// The id of the pane, with its `%`.
     pub pane: &'a str,
 }
 
 impl<'a> TmuxSurface<'a> {
-    /// The pane of a process, by its variables `TMUX` (`SOCKET,PID,SESSION`) and `TMUX_PANE`.
+    /// The pane of a process, from its variables `TMUX` (`SOCKET,PID,SESSION`) and `TMUX_PANE`.
     pub fn of_variables(tmux: &'a str, pane: &'a str) -> Option<Self> {
         let mut fields = tmux.rsplitn(3, ',');
         let (_session, server, socket) = (fields.next()?, fields.next()?, fields.next()?);
@@ -95,7 +95,7 @@ impl<'a> TmuxSurface<'a> {
 }
 
 impl SurfaceId {
-    /// What it says, if it is the id of a pane of tmux.
+    /// Parses the id of a tmux pane.
     pub fn tmux(&self) -> Option<TmuxSurface<'_>> {
         let mut fields = self.as_str().strip_prefix("tmux:")?.rsplitn(3, ':');
         let (pane, server, socket) = (fields.next()?, fields.next()?, fields.next()?);
@@ -105,12 +105,12 @@ impl SurfaceId {
     }
 }
 
-/// What the id of a plain terminal says: `tty:<device>@<when the leader of its session was started>`.
+/// The parts of the id of a plain terminal, `tty:<device>@<start time of the session leader>`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TtySurface<'a> {
     /// The device.
     pub tty: &'a str,
-    /// When the leader of its session was started, in the kernel's unit: devices are used again.
+    /// The start time of the session leader, in the kernel's unit. It is needed because devices are reused.
     pub leader_started: u64,
 }
 
@@ -122,7 +122,7 @@ impl TtySurface<'_> {
 }
 
 impl SurfaceId {
-    /// What it says, if it is the id of a plain terminal.
+    /// Parses the id of a plain terminal.
     pub fn tty(&self) -> Option<TtySurface<'_>> {
         let (tty, started) = self.as_str().strip_prefix("tty:")?.rsplit_once('@')?;
         Some(TtySurface { tty, leader_started: started.parse().ok()? })
@@ -157,7 +157,7 @@ impl Place {
         Self { workspace, surface: None }
     }
 
-    /// The workspace of what rings nowhere in particular: one for each repository.
+    /// The workspace for notifications without a place: one for each repository.
     pub fn own_workspace(scope: &str) -> Self {
         Self::workspace(WorkspaceId::new(&format!("{REPOSITORY_PREFIX}{scope}")))
     }
@@ -167,7 +167,7 @@ impl Place {
         Self { workspace, surface: Some(surface) }
     }
 
-    /// Whether another place is this one or lies in it.
+    /// Returns true if another place is this one or lies in it.
     pub fn covers(&self, other: &Self) -> bool {
         self.workspace == other.workspace && (self.surface.is_none() || self.surface == other.surface)
     }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub enum DeliveryChannel {
     /// A desktop notification.
     Desktop,
-    /// The terminal's own.
+    /// A notification of the terminal.
     Terminal,
     /// A sound.
     Sound,
@@ -18,13 +18,13 @@ pub enum DeliveryChannel {
     Command,
     /// Webhooks.
     Webhook,
-    /// Webhooks that are called when the person is away, or does not come.
+    /// Webhooks for escalation: called when the person is away, or does not react.
     #[serde(rename = "away-webhook")]
     AwayWebhook,
 }
 
 impl DeliveryChannel {
-    /// All of them.
+    /// All channels.
     pub const ALL: [Self; 6] =
         [Self::Desktop, Self::Terminal, Self::Sound, Self::Command, Self::Webhook, Self::AwayWebhook];
 
@@ -40,7 +40,7 @@ impl DeliveryChannel {
         }
     }
 
-    /// The channel of that name.
+    /// Returns the channel with this name.
     pub fn named(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|channel| channel.as_str() == word)
     }

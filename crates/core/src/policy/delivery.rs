@@ -1,4 +1,4 @@
-//! The delivery plan: through which channels a notification goes, and which comes next when one fails.
+//! The delivery plan: the channels of a notification, and the fallbacks if one fails.
 
 use crate::attention::Cause;
 use crate::policy::{DeliveryChannel, Effects};
@@ -19,27 +19,27 @@ pub enum PopupMode {
     Off,
 }
 
-/// What to do with a notification.
+/// The plan for a notification.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "a list of things to do or not to do")]
 pub(crate) struct DeliveryPlan {
-    /// What is sent: the channels of each, which are tried in order until one works.
+    /// The deliveries. The channels of each are tried in order until one works.
     pub deliveries: Vec<Vec<DeliveryChannel>>,
-    /// Whether it is recorded.
+    /// True if it is recorded.
     pub record: bool,
-    /// Whether it is recorded as unread, with a ring.
+    /// True if it is recorded as unread, with a ring.
     pub unread: bool,
-    /// Whether its pane flashes.
+    /// True if its pane flashes.
     pub flash: bool,
-    /// Whether a ring shows briefly because the pane is in view.
+    /// True for a brief ring, because the pane is in view.
     pub brief_ring: bool,
-    /// Whether its workspace moves up.
+    /// True if its workspace moves to the top.
     pub reorder: bool,
     /// The reasons, for the trail.
     pub why: Vec<Cause>,
 }
 
-/// Plans how a notification is delivered. Nothing is shown or sent of what the person looks at.
+/// Plans how a notification is delivered. With `seen`, when the person looks at its pane, nothing is sent.
 pub(crate) fn plan_delivery(
     effects: Effects,
     seen: bool,

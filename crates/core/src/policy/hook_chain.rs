@@ -1,6 +1,6 @@
-//! The chain of hook programs: each reads the output of the one before it, and a failing one changes nothing.
+//! The chain of hook programs: each reads the output of the one before it. A hook that fails changes nothing.
 //!
-//! No program is run here. The chain says which hook to run next and with what input, and takes its answer.
+//! This module runs no program. The chain returns which hook to run next and with what input, and takes its answer.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 use crate::attention::Cause;
 use crate::policy::{Effects, HookInput, HookPatch};
 
-/// How often a toast about one failing hook is shown. A hook fails with every notification, and one toast per five minutes
-/// is enough to see that it still does.
+/// The minimum time between toasts about one failing hook. A hook fails with every notification, and one toast per five
+/// minutes is enough to show that it still does.
 pub(crate) const FAILURE_INTERVAL: Duration = Duration::from_mins(5);
 
 /// The result of running a hook.
@@ -25,14 +25,14 @@ pub enum HookAnswer {
     Failed(String),
 }
 
-/// What to do next with a notification in a chain.
+/// The next step of a chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum HookChainStep {
     /// Run this hook, with this on its standard input.
     Run {
-        /// Which program.
+        /// The program.
         hook: HookIdentity,
-        /// What it reads.
+        /// Its standard input.
         hook_input: HookInput,
     },
     /// All hooks have run.
@@ -46,8 +46,8 @@ pub(crate) enum HookChainStep {
     },
 }
 
-/// The run of all hooks for one notification. It keeps the hooks it began with; each is checked against the present
-/// settings before it is run.
+/// The run of all hooks for one notification. It keeps the hooks it began with; each is checked against the current settings
+/// before it runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct HookChain {
     hooks: Arc<[Hook]>,
@@ -59,7 +59,7 @@ pub(crate) struct HookChain {
 }
 
 impl HookChain {
-    /// Starts with the first hook, for a notification of that scope.
+    /// Starts the chain for a notification of this scope. Returns the first step.
     pub(crate) fn begin(
         hooks: Arc<[Hook]>,
         scope: &str,
@@ -72,12 +72,12 @@ impl HookChain {
         (chain, next)
     }
 
-    /// The revision of the settings whose hooks it runs, if there are any.
+    /// The revision of the settings that the hooks come from, if there are any.
     pub(crate) fn revision(&self) -> Option<u64> {
         self.hooks.first().map(|hook| hook.identity.revision)
     }
 
-    /// Takes the answer of the hook that was run.
+    /// Applies the answer of the hook that ran. Returns the next step.
     pub(crate) fn answered(&mut self, answer: HookAnswer, active: &ActiveHooks) -> HookChainStep {
         if let Some(hook) = self.hooks.get(self.at).cloned() {
             self.at += 1;
@@ -148,12 +148,12 @@ pub(crate) struct FailureNotices {
 }
 
 impl FailureNotices {
-    /// Whether a failure of this hook is reported now. If so, the time is noted.
+    /// Returns true if a failure of this hook should be reported now, and records the time.
     pub(crate) fn is_due(&mut self, now: Duration, hook: &str) -> bool {
         let due =
             self.last_reported.get(hook).is_none_or(|last| now.saturating_sub(*last) >= FAILURE_INTERVAL);
         if due {
-            // Only configured hooks come here, so the map stays as small as the configuration.
+            // Only configured hooks get here, so the map stays as small as the configuration.
             self.last_reported.insert(hook.to_owned(), now);
         }
         due
@@ -171,35 +171,35 @@ pub enum OnFailure {
     Suppress,
 }
 
-/// Which program a hook is. An order names a hook by this and never by its position: the settings may have changed
-/// since the chain began, and another program may stand in the same position under the same id.
+/// The identity of a hook program. An order names a hook by this and never by its position: the settings may have changed
+/// since the chain began, and another program may have the same position and id.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct HookIdentity {
     /// Its name.
     pub id: String,
-    /// A digest of what decides which program runs: the id, the arguments, the file that names them.
+    /// A digest of everything that determines which program runs: the id, the arguments, the file that names them.
     pub digest: String,
-    /// The revision of the settings in which it stands.
+    /// The revision of the settings that name it.
     pub revision: u64,
 }
 
-/// A hook program, without what it runs.
+/// A hook, without its command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hook {
-    /// Which program it is.
+    /// The identity of the program.
     pub identity: HookIdentity,
     /// The file that names it.
     pub config_path: Option<String>,
-    /// What its failure means.
+    /// The effect of a failure.
     pub on_failure: OnFailure,
-    /// Whether the person trusted it in that revision. A hook that is not trusted is skipped.
+    /// True if the person trusted it in that revision. A hook that is not trusted is skipped.
     pub trusted: bool,
     /// The repository that names it; it runs for notifications of that repository only. `None` for a hook of the user's own
     /// settings, which runs for all.
     pub scope: Option<String>,
 }
 
-/// What the present settings say about hooks.
+/// The hooks of the current settings.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ActiveHooks {
     /// The digests of the hooks in these settings.
@@ -218,10 +218,10 @@ impl ActiveHooks {
         Self { named, trusted, read_files }
     }
 
-    /// Why a hook of earlier settings may not run any more; `None` if it may.
+    /// Returns why a hook of earlier settings may not run any more; `None` if it may.
     ///
-    /// The settings hold one worktree's file for each repository. A file that was not read for them says nothing about
-    /// its hooks, so those only have to be trusted still.
+    /// The settings hold one worktree's file for each repository. A file that was not read says nothing about its hooks, so
+    /// those only have to be trusted still.
     pub(crate) fn refusal_reason(&self, hook: &Hook) -> Option<String> {
         let is_own = hook.scope.is_none();
         let is_read = hook.config_path.as_ref().is_some_and(|path| self.read_files.contains(path));
@@ -246,7 +246,7 @@ mod tests {
         Hook { identity, config_path: None, on_failure: OnFailure::Keep, trusted: true, scope: None }
     }
 
-    /// These hooks, under settings that trust all of them.
+    /// The active hooks of settings that trust all of them.
     fn active(hooks: &[Hook]) -> ActiveHooks {
         let trusted = hooks.iter().map(|hook| hook.identity.digest.clone()).collect();
         ActiveHooks::new(hooks, trusted, HashSet::new())

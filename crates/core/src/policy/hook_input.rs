@@ -1,7 +1,7 @@
-//! Policy: what a notification may do, and how hooks say so.
+//! The input and output of hooks, and the effects that they switch.
 //!
-//! The shapes are those of the first ring terminal's hooks, so that existing hooks work unchanged; names are
-//! read in `snake_case` as well.
+//! The JSON has the same shape as in the first terminal with rings, so that its hooks work unchanged. Names are accepted in
+//! `snake_case` as well.
 
 use serde::{Deserialize, Serialize};
 
@@ -41,7 +41,7 @@ impl Default for Effects {
 }
 
 impl Effects {
-    /// Nothing at all.
+    /// No effect.
     pub const NONE: Self = Self {
         record: false,
         mark_unread: false,
@@ -52,7 +52,7 @@ impl Effects {
         reorder_workspace: false,
     };
 
-    /// What is left of them for a notification that the person muted: it is listed as before, and draws no attention.
+    /// The remaining effects of a notification that the person muted: it is listed as before, and draws no attention.
     pub(crate) fn muted(self) -> Self {
         Self { record: self.record, mark_unread: self.mark_unread, ..Self::NONE }
     }
@@ -95,7 +95,7 @@ pub struct HookInput {
     pub version: u32,
     /// The notification as it stands.
     pub notification: HookInputText,
-    /// Where and when.
+    /// Its context.
     pub context: HookInputContext,
     /// The agent behind it.
     pub agent: AgentContext,
@@ -119,7 +119,7 @@ pub struct HookInputText {
     pub body: String,
 }
 
-/// Where the notification comes from, and what has the focus.
+/// The origin of the notification, and what has the focus.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct HookInputContext {
@@ -129,9 +129,9 @@ pub struct HookInputContext {
     pub config_path: Option<String>,
     /// The hook's own name.
     pub hook_id: Option<String>,
-    /// Whether the person is in the application at all.
+    /// True if the person looks at any surface.
     pub app_focused: bool,
-    /// Whether they are looking at this very surface.
+    /// True if they look at this surface.
     pub focused_panel: bool,
 }
 
@@ -139,26 +139,26 @@ pub struct HookInputContext {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentContext {
-    /// What the notification is about, as in the journal.
+    /// The kind of the notification, as in the journal.
     pub kind: Option<String>,
     /// The same in the words for people: `permission` and `idle` instead of `waiting`.
     #[serde(default)]
     pub shown: Option<String>,
-    /// What made it, in the client's words.
+    /// The category, in the client's words.
     pub category: Option<String>,
-    /// Whether the agent still has work running.
+    /// True if the agent still has work running.
     pub pending: bool,
-    /// Whether it is an agent's agent.
+    /// True for a subagent.
     pub is_subagent: bool,
 }
 
-/// What a hook writes on its standard output: only what it wants changed. Ids cannot be.
+/// What a hook writes to its standard output: only what it changes. Ids cannot be changed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct HookPatch {
     notification: TextPatch,
     effects: EffectsPatch,
-    /// No hook after this one is asked.
+    /// Skips the hooks after this one.
     pub stop: bool,
 }
 
@@ -186,12 +186,12 @@ struct EffectsPatch {
 }
 
 impl HookInput {
-    /// The input of hooks for a notification, with every switch on.
+    /// Creates the input for the hooks of a notification, with every switch on.
     pub fn new(notification: HookInputText, context: HookInputContext, agent: AgentContext) -> Self {
         Self { version: 1, notification, context, agent, effects: Effects::default() }
     }
 
-    /// Applies what a hook wants changed.
+    /// Applies the changes of a hook.
     pub fn apply(&mut self, patch: HookPatch) {
         let TextPatch { title, subtitle, body } = patch.notification;
         for (text, new) in [

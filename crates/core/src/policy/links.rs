@@ -1,43 +1,44 @@
-//! Links to other machines and to MCP servers, as the person set them.
+//! Configured links to other machines and to MCP servers.
 
 use std::path::PathBuf;
 
 /// A link to one machine, or to a team.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RelayLink {
-    /// What the machine is called here, or the team.
+    /// The local name of the machine or team.
     pub name: String,
-    /// The program that connects to `ringer relay serve --stdio` there, and its arguments. A team has none.
+    /// The command that connects to `ringer relay serve --stdio` there. Empty for a team.
     pub command: Vec<String>,
     /// The host, if the program is ssh.
     pub ssh: Option<String>,
-    /// Whether what agents ask there may be answered from here. For a team: whether its other machines may answer what agents
-    /// ask here, and write to them.
+    /// True if prompts of agents there may be answered from here. For a team: true if its other machines may answer prompts of
+    /// agents here, and write to them.
     pub may_answer: bool,
-    /// Whether messages of agents there reach the lead agent of the same repository here.
+    /// True if messages of agents there reach the lead agent of the same repository here.
     pub may_reach_lead: bool,
-    /// The server, if it is a team.
+    /// The server of a team.
     pub team: Option<TeamLink>,
 }
 
-/// How a machine takes part in a team: all of its machines exchange messages over a NATS server.
+/// Membership in a team, whose machines exchange messages over a NATS server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TeamLink {
-    /// The addresses of the server, or of the servers of a cluster. One that answers is used.
+    /// The addresses of the server, or of a cluster's servers. One that answers is used.
     pub urls: Vec<String>,
-    /// The `jetstream` domain that the stream is in, where the server is a leaf node.
+    /// The JetStream domain of the stream, if the server is a leaf node.
     pub domain: Option<String>,
-    /// What this machine is called in the team; without it, its host name.
+    /// This machine's name in the team. The default is its host name.
     pub machine: Option<String>,
-    /// The file with what this machine proves itself with.
+    /// The file with this machine's credentials.
     pub credentials: Option<PathBuf>,
-    /// The certificate that the server's one is signed with, where it is not one that the system trusts.
+    /// The CA certificate of the server, if the system does not trust it.
     pub ca: Option<PathBuf>,
-    /// Whether what the person reads, clears or snoozes counts on the other machines, too.
+    /// True if what the person reads, clears or snoozes here applies to the other machines, too.
     pub share_marks: bool,
 }
 
-/// A name that the person gave to a repository of this machine. Repositories of one name on several machines are the same.
+/// A name that the person gave to a repository of this machine. Repositories with the same name on several machines are the
+/// same repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RepositoryName {
     /// The root of one of its worktrees.
@@ -46,7 +47,7 @@ pub struct RepositoryName {
     pub name: String,
 }
 
-/// The servers, and whether any of them may be connected.
+/// The MCP servers to connect to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct McpChannels {
     /// The kill switch.
@@ -55,19 +56,19 @@ pub struct McpChannels {
     pub servers: Vec<McpChannel>,
 }
 
-/// One server.
+/// An MCP server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct McpChannel {
-    /// What the person calls it.
+    /// Its name in the settings.
     pub name: String,
     /// The program and its arguments.
     pub command: Vec<String>,
-    /// Where it runs.
+    /// Its working directory.
     pub directory: PathBuf,
     /// The agent that its messages are for: a name or an id.
     pub to: String,
-    /// The senders that may write, by the names that the server has for them.
+    /// The senders that may write, by their names on the server.
     pub allow: Vec<String>,
-    /// Whether it, and the senders that it brings, may allow or deny what the agent asks a permission for.
+    /// True if it and its senders may answer the agent's permission requests.
     pub may_answer: bool,
 }

@@ -1,5 +1,5 @@
-//! Mutes that the person asks for with a command: of an agent, of a workspace, or of everything, until a moment or until they
-//! end it. The mutes of the settings are rules ([`crate::policy::Mute`]).
+//! Mutes that the person sets with a command: of an agent, of a workspace, or of everything, until a moment or until the
+//! person ends them. The mutes in the settings are rules ([`crate::policy::Mute`]).
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::message::{Mark, Place, ShownKind, WorkspaceId};
 
-/// Mutes that are kept. A further one is refused; a person has a handful of agents.
+/// The most mutes that are kept. A further one is refused; a person has a handful of agents.
 pub const MAX_REQUESTED_MUTES: usize = 256;
 
-/// What a mute is about. There is at most one mute of each.
+/// The target of a mute. There is at most one mute for each target.
 ///
 /// ```
 /// use ringer_core::policy::MuteTarget;
@@ -26,9 +26,9 @@ pub const MAX_REQUESTED_MUTES: usize = 256;
 pub enum MuteTarget {
     /// Everything.
     All,
-    /// What an agent, or a script of this name, sends.
+    /// Messages of an agent, or of a script with this name.
     Agent(String),
-    /// What belongs to a workspace, by its place or by its repository.
+    /// Messages of a workspace, by their place or their repository.
     Workspace(WorkspaceId),
 }
 
@@ -46,7 +46,7 @@ impl MuteTarget {
         }
     }
 
-    /// What is muted, in words.
+    /// The target, in words.
     pub fn name(&self) -> &str {
         match self {
             Self::All => "everything",
@@ -81,7 +81,7 @@ impl fmt::Display for MuteTarget {
 pub struct RequestedMute {
     /// What is muted.
     pub target: MuteTarget,
-    /// Until when, in milliseconds since 1970; `None` until the person ends it.
+    /// The end, in milliseconds since 1970; `None` if it lasts until the person ends it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until_unix_ms: Option<i64>,
     /// The kinds that are not muted.
@@ -90,13 +90,13 @@ pub struct RequestedMute {
 }
 
 impl RequestedMute {
-    /// Whether it holds at this time.
+    /// Returns true if the mute is in force at this time.
     pub fn holds(&self, unix_ms: i64) -> bool {
         self.until_unix_ms.is_none_or(|until| unix_ms < until)
     }
 
-    /// The text of the mark that sets it; the target is its key. `01997a3e-… until=1771338605000 allow=question,permission`:
-    /// the id of the person's command, and what the mute has.
+    /// The text of the mark that sets it: the id of the person's command, and the options of the mute, as in
+    /// `01997a3e-… until=1771338605000 allow=question,permission`. The target is the key of the mark.
     pub fn mark_text(&self, command: &str) -> String {
         let until = self.until_unix_ms.map(|until| format!("until={until}"));
         let kinds: Vec<&str> = self.allow.iter().map(|kind| kind.as_str()).collect();
@@ -104,8 +104,8 @@ impl RequestedMute {
         [Some(command.to_owned()), until, allow].into_iter().flatten().collect::<Vec<_>>().join(" ")
     }
 
-    /// Reads the key and the text of a mark: the mute, and the command. Words of a newer version are skipped; a moment or a
-    /// kind that cannot be read makes no mute, because it would last too long or mute too much.
+    /// Parses the key and the text of a mark into the mute and the command. Unknown words of a newer version are skipped. A
+    /// time or a kind that cannot be parsed makes no mute, because it would last too long or mute too much.
     pub(crate) fn of_mark(key: &str, text: &str) -> Option<(Self, Arc<str>)> {
         let mut mute = Self { target: MuteTarget::parse(key)?, until_unix_ms: None, allow: Vec::new() };
         let mut words = text.split(' ');
@@ -123,30 +123,30 @@ impl RequestedMute {
     }
 }
 
-/// The mutes that the person asked for. Those that have ended stay until they are replaced or removed: nothing happens at
-/// their end.
+/// The mutes that the person set. Expired ones stay until they are replaced or removed: nothing happens when they expire.
 #[derive(Debug, Clone, Default)]
 pub struct RequestedMutes {
     by_target: BTreeMap<MuteTarget, RequestedMute>,
 }
 
 impl RequestedMutes {
-    /// Those that hold at this time.
+    /// The mutes that are in force at this time.
     pub fn holding(&self, unix_ms: i64) -> impl Iterator<Item = &RequestedMute> {
         self.by_target.values().filter(move |mute| mute.holds(unix_ms))
     }
 
-    /// All of them, also those that have ended.
+    /// All mutes, including expired ones.
     pub fn all(&self) -> impl Iterator<Item = &RequestedMute> {
         self.by_target.values()
     }
 
-    /// Whether another one may be set.
+    /// Returns true if a mute of this target may be set.
     pub fn has_room_for(&self, target: &MuteTarget) -> bool {
         self.by_target.len() < MAX_REQUESTED_MUTES || self.by_target.contains_key(target)
     }
 
-    /// Applies a mark, by its key and text, as the engine does.
+    /// Applies a mark, by its key and text, for a caller without an engine. Unlike the engine, it does not limit the number of
+    /// mutes.
     pub fn apply_mark(&mut self, mark: Mark, key: &str, text: &str) {
         match mark {
             Mark::Mute => {
@@ -163,12 +163,12 @@ impl RequestedMutes {
         }
     }
 
-    /// Adds what was saved.
+    /// Adds saved mutes.
     pub fn restore(&mut self, mutes: impl IntoIterator<Item = RequestedMute>) {
         self.by_target.extend(mutes.into_iter().map(|mute| (mute.target.clone(), mute)));
     }
 
-    /// Which mutes the key of a mark names: one, or with [`EVERY_MUTE`] all.
+    /// The mutes that the key of a mark names: one, or all for [`EVERY_MUTE`].
     pub(crate) fn named(&self, key: &str) -> Vec<MuteTarget> {
         if key == EVERY_MUTE {
             return self.by_target.keys().cloned().collect();
@@ -176,22 +176,22 @@ impl RequestedMutes {
         MuteTarget::parse(key).into_iter().filter(|target| self.by_target.contains_key(target)).collect()
     }
 
-    /// Sets one. Gives the one before it.
+    /// Sets a mute. Returns the previous one.
     pub(crate) fn set(&mut self, mute: RequestedMute) -> Option<RequestedMute> {
         self.by_target.insert(mute.target.clone(), mute)
     }
 
-    /// Removes one. Gives it.
+    /// Removes a mute and returns it.
     pub(crate) fn remove(&mut self, target: &MuteTarget) -> Option<RequestedMute> {
         self.by_target.remove(target)
     }
 
-    /// Removes those that have ended. Gives what they were about.
+    /// Removes expired mutes. Returns their targets.
     pub(crate) fn remove_ended(&mut self, unix_ms: i64) -> Vec<MuteTarget> {
         self.by_target.extract_if(.., |_, mute| !mute.holds(unix_ms)).map(|(target, _)| target).collect()
     }
 
-    /// The mute that keeps a notification quiet at this time, if one does.
+    /// Returns the mute that silences a notification at this time, if there is one.
     pub(crate) fn muting(
         &self,
         unix_ms: i64,

@@ -1,5 +1,5 @@
-//! The rules that are built in: mute, what the person knows already, quiet hours, rate limit, subagents. They come before
-//! the hooks.
+//! The built-in rules: mutes, events that the person already knows, quiet hours, rate limit, subagents. They run before the
+//! hooks.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -9,25 +9,25 @@ use crate::message::ShownKind;
 use crate::policy::Effects;
 use crate::time::{DailySpan, Now};
 
-/// How many senders are counted. At the limit those within their rate are forgotten.
+/// The most senders that are counted. At the limit, senders within their rate are forgotten.
 const MAX_SENDERS: usize = 1024;
 
 /// The properties of a notification that rules can match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Subject<'a> {
-    /// Who sent it.
+    /// The sender.
     pub sender: &'a str,
-    /// Where it belongs.
+    /// The scope.
     pub scope: &'a str,
-    /// What it is about.
+    /// The kind.
     pub kind: ShownKind,
-    /// Whether it comes from an agent's agent.
+    /// True if a subagent sent it.
     pub is_subagent: bool,
-    /// How long the turn took whose end it reports.
+    /// If it reports the end of a turn: how long the turn took.
     pub turn: Option<Duration>,
-    /// Whether a host reports when the person looks at its surface.
+    /// True if a host reports when the person looks at its surface.
     pub focus_known: bool,
-    /// Whether the end of its agent's last turn had a popup.
+    /// True if the end of its agent's last turn had a popup.
     pub turn_had_popup: bool,
 }
 
@@ -55,14 +55,14 @@ impl Mute {
 /// A rate limit for each sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RateLimit {
-    /// How many.
+    /// The number of notifications.
     pub count: u32,
-    /// In how long.
+    /// The time window.
     pub window: Duration,
 }
 
 impl RateLimit {
-    /// Reads `30/min`: a number, and `s`, `min` or `h`.
+    /// Parses `30/min`: a number, and `s`, `min` or `h`.
     pub fn parse(text: &str) -> Option<Self> {
         let (count, unit) = text.split_once('/')?;
         let window = match unit.trim() {
@@ -81,15 +81,15 @@ impl RateLimit {
 pub struct RuleSettings {
     /// Which notifications are muted.
     pub mute: Vec<Mute>,
-    /// When no popup is shown.
+    /// The times of day without popups.
     pub quiet_hours: Vec<DailySpan>,
     /// The rate limit of each sender.
     pub rate_limit: Option<RateLimit>,
-    /// Whether notifications of subagents are shown.
+    /// True if notifications of subagents are shown.
     pub subagents: bool,
-    /// Where it is not known what the person looks at, the end of a shorter turn makes no popup.
+    /// The end of a shorter turn makes no popup if no host reports what the person looks at.
     pub min_turn: Duration,
-    /// Whether reminders that an agent waits are off.
+    /// True if reminders that an agent waits are off.
     pub idle_reminder_off: bool,
 }
 
@@ -107,7 +107,6 @@ pub(crate) struct Rules {
 }
 
 impl Rules {
-    /// Rules with these settings.
     pub(crate) fn new(settings: RuleSettings) -> Self {
         Self { settings, counts: HashMap::new() }
     }
@@ -117,7 +116,7 @@ impl Rules {
         self.settings = settings;
     }
 
-    /// The effects that a notification may have, and why some are off.
+    /// Returns the effects that a notification may have, and why others are off.
     pub(crate) fn decide(&mut self, now: Now, subject: &Subject<'_>) -> (Effects, Vec<Cause>) {
         let mut effects = Effects::default();
         let mut why = Vec::new();
@@ -146,12 +145,13 @@ impl Rules {
         (effects, why)
     }
 
-    /// Whether these are quiet hours.
+    /// Returns true during quiet hours.
     pub(crate) fn is_quiet(&self, now: Now) -> bool {
         self.settings.quiet_hours.iter().any(|span| span.contains(now.local))
     }
 
-    /// Why a notification tells the person nothing new: they most likely still look at the pane, or were told before.
+    /// Returns why a notification tells the person nothing new: they most likely still look at the pane, or had a popup
+    /// before.
     fn says_what_is_known(&self, subject: &Subject<'_>) -> Option<Cause> {
         let min_turn = self.settings.min_turn;
         let ms = |span: Duration| u64::try_from(span.as_millis()).unwrap_or(u64::MAX);
@@ -164,7 +164,7 @@ impl Rules {
         }
     }
 
-    /// By how many a sender exceeds its limit, this notification included.
+    /// Counts a notification and returns by how many its sender exceeds its limit.
     fn excess(&mut self, now: Duration, sender: &str) -> Option<u32> {
         let limit = self.settings.rate_limit?;
         let is_over = |spent: &SenderCount| now.saturating_sub(spent.since) >= limit.window;

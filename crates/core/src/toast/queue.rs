@@ -5,17 +5,17 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// How long a toast stays unless it says otherwise.
+/// The default of [`Toast::timeout`].
 pub(crate) const DEFAULT_TOAST_TIMEOUT: Duration = Duration::from_secs(8);
-/// How many toasts may be queued. At the limit the newest of the least urgent is dropped.
+/// The most queued toasts. At the limit the newest of the least urgent is dropped.
 const MAX_QUEUED_TOASTS: usize = 64;
 
-/// How urgent a toast is. The order is the order in which they are shown.
+/// The urgency of a toast. Toasts are shown in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Priority {
-    /// At once, in place of the shown one.
+    /// Shown at once, in place of the current toast.
     Immediate,
     /// Before the others.
     High,
@@ -25,12 +25,12 @@ pub enum Priority {
     Low,
 }
 
-/// The colour of a toast, by what it means; a theme says how that looks.
+/// The colour of a toast, by meaning; the theme defines the actual colour.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Colour {
-    /// As other text.
+    /// The colour of other text.
     #[default]
     Plain,
     /// Something to know.
@@ -44,9 +44,9 @@ pub enum Colour {
 /// A piece of a toast's text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToastSpan {
-    /// What it says.
+    /// The text.
     pub text: String,
-    /// How it looks.
+    /// The colour.
     pub colour: Colour,
 }
 
@@ -56,7 +56,7 @@ pub type Fold = fn(accumulator: &Toast, incoming: &Toast) -> Toast;
 /// A toast.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Toast {
-    /// What it is about. At most one toast of a key is shown or queued.
+    /// Identifies its topic. At most one toast with the same key is shown or queued.
     pub key: String,
     /// How urgent it is.
     pub priority: Priority,
@@ -64,10 +64,10 @@ pub struct Toast {
     pub spans: Vec<ToastSpan>,
     /// How long it stays.
     pub timeout: Duration,
-    /// Keys of toasts that it removes.
+    /// Keys of toasts that this one removes.
     pub invalidates: Vec<String>,
-    /// How it is merged with a toast of the same key; without it, the newer one is dropped. A function is no data: it is
-    /// neither saved nor compared.
+    /// Merges it with a toast of the same key; without it, the newer one is dropped. A function is not data: it is neither
+    /// saved nor compared.
     #[serde(skip)]
     pub fold: Option<Fold>,
 }
@@ -95,7 +95,7 @@ impl Toast {
         }
     }
 
-    /// The text without its looks.
+    /// The text without colours.
     pub fn text(&self) -> String {
         self.spans.iter().map(|span| span.text.as_str()).collect()
     }
@@ -130,17 +130,17 @@ pub struct ToastQueue {
 }
 
 impl ToastQueue {
-    /// What is shown.
+    /// The shown toast.
     pub fn current(&self) -> Option<&Toast> {
         self.current.as_ref().map(|showing| &showing.toast)
     }
 
-    /// What waits, in the order of arrival.
+    /// The queued toasts, in the order of arrival.
     pub fn waiting(&self) -> impl Iterator<Item = &Toast> {
         self.queue.iter()
     }
 
-    /// When the shown toast ends.
+    /// When the shown toast times out.
     pub fn next_deadline(&self) -> Option<Duration> {
         self.current.as_ref().map(|showing| showing.until)
     }
@@ -155,21 +155,21 @@ impl ToastQueue {
         self.show_next(now);
     }
 
-    /// Takes a toast away, shown or waiting.
+    /// Removes a shown or queued toast.
     pub fn remove(&mut self, now: Duration, key: &str) {
         self.current = self.current.take().filter(|showing| showing.toast.key != key);
         self.queue.retain(|toast| toast.key != key);
         self.show_next(now);
     }
 
-    /// Ends what has been shown long enough. Called too early, it does nothing.
+    /// Removes the shown toast if its time is over, and shows the next one.
     pub fn tick(&mut self, now: Duration) {
         self.current = self.current.take().filter(|showing| showing.until > now);
         self.show_next(now);
     }
 
-    /// Shows an immediate toast. The toast it interrupts is queued again with its full time, unless that is immediate too:
-    /// two of those would interrupt each other for ever.
+    /// Shows an immediate toast. The toast it interrupts is queued again with its full time, unless that one is immediate,
+    /// too: two immediate toasts would interrupt each other for ever.
     fn show_at_once(&mut self, now: Duration, toast: Toast) {
         if let Some(bumped) = self.current.take() {
             self.queue.push_front(bumped.toast);
@@ -183,7 +183,8 @@ impl ToastQueue {
         self.show(now, toast);
     }
 
-    /// Merges a toast into the earlier one of its key, if there is one and it has a merge function. The result keeps the key.
+    /// Merges a toast into the earlier one with its key, if there is one and the new toast has a merge function. The result
+    /// keeps the key.
     fn merge(&mut self, now: Duration, incoming: &Toast) -> bool {
         let Some(fold) = incoming.fold else { return false };
         let join = |accumulator: &Toast| Toast { key: incoming.key.clone(), ..fold(accumulator, incoming) };
@@ -195,7 +196,7 @@ impl ToastQueue {
         match self.queue.iter_mut().find(|waiting| waiting.key == incoming.key) {
             Some(waiting) => {
                 *waiting = join(waiting);
-                // Only what is added as immediate is shown at once; nothing immediate waits.
+                // A merged toast is not shown at once, and no immediate toast may wait.
                 waiting.priority = waiting.priority.max(Priority::High);
                 true
             }
@@ -223,7 +224,7 @@ impl ToastQueue {
         }
     }
 
-    /// Shows the next one if nothing is shown: the best priority, the earliest among equals.
+    /// Shows the next toast if none is shown: the highest priority, the earliest among equals.
     fn show_next(&mut self, now: Duration) {
         if self.current.is_some() {
             return;
@@ -241,12 +242,12 @@ impl ToastQueue {
 
 const FOLDS: [(&str, Fold); 2] = [("replace", replace), ("append", append)];
 
-/// What stands between two texts.
+/// Separates two appended texts.
 const BETWEEN: &str = " · ";
-/// The most pieces that a toast is appended to. A footer shows fewer.
+/// The most pieces of an appended toast. A footer shows fewer.
 const MAX_SPANS: usize = 32;
 
-/// The fold of a name.
+/// Returns the fold with this name.
 ///
 /// ```
 /// use ringer_core::toast::{Priority, Toast, fold_named};
@@ -382,7 +383,7 @@ mod tests {
         queue.add(at(5000), toast("b", High));
         check(&queue, Some("a"), &["b"]);
         assert_eq!(queue.next_deadline(), Some(at(8000)));
-        // The fold that counts is the incoming one's.
+        // The incoming toast's fold is used.
         let mut queue = self::queue(&[folding("a", Low)]);
         queue.add(at(1), toast("a", Low));
         assert_eq!(queue.current().unwrap().text(), "a");

@@ -1,7 +1,7 @@
-//! The catalogue of sources: each reports one condition and makes at most one toast of it.
+//! The catalogue of sources. Each reports one condition and shows at most one toast about it.
 //!
-//! One table and one shape. What differs between sources is data: the key, the priority, the time, the colour, and when
-//! an observation is worth showing.
+//! Sources differ only in the data of one table: the key, the priority, the time, the colour, and when an observation is worth
+//! showing.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::toast::{Colour, DEFAULT_TOAST_TIMEOUT, Priority, Toast, ToastSpan};
 
-/// How many subjects (servers, plugins, notes) are remembered with the text they last showed. At the limit all are
+/// The most subjects (servers, plugins, notes) that are remembered with the text they last showed. At the limit all are
 /// forgotten; the worst effect is that a toast is shown once more.
 const MAX_SUBJECTS: usize = 256;
 
@@ -21,7 +21,7 @@ enum ShowWhen {
     OnNewText,
     /// Once each time the condition begins.
     OnEntry,
-    /// As long as the condition holds; taken away when it ends.
+    /// While the condition holds; removed when it ends.
     WhileActive,
     /// Always as an indicator, never as a toast.
     Inline,
@@ -31,17 +31,17 @@ enum ShowWhen {
 #[derive(Debug, Clone, Copy)]
 struct Row {
     name: &'static str,
-    /// The toast's key; a `{}` stands for the subject.
+    /// The toast's key; `{}` stands for the subject.
     key: &'static str,
     priority: Priority,
     timeout: Duration,
     colour: Colour,
-    /// Priority, time and colour when the observation is an error, where they differ.
+    /// Priority, time and colour for an error, if they differ.
     on_error: Option<(Priority, Duration, Colour)>,
     show_when: ShowWhen,
-    /// Looked at once per session, and never in remote mode.
+    /// Checked once per session, and never in remote mode.
     start_up: bool,
-    /// The heading of the notification that the person also gets: a footer that no terminal shows tells them nothing.
+    /// The heading of the notification that is sent as well, because a toast is missed if no terminal shows the footer.
     notification: Option<&'static str>,
 }
 
@@ -115,25 +115,25 @@ const CATALOGUE: [Row; 17] = [
 /// A condition that a source reports.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Observation {
-    /// Which source it is for.
+    /// The name of the source.
     pub source: String,
-    /// Which server, plugin, note or agent, for the sources that have several. Each has its own condition; the catalogue
-    /// says whether it also has its own toast.
+    /// The server, plugin, note or agent, for sources that have several. Each has its own condition; the catalogue says
+    /// whether it also has its own toast.
     #[serde(default)]
     pub subject: Option<String>,
-    /// What it says.
+    /// The text.
     #[serde(default)]
     pub text: String,
-    /// Whether the condition holds. The text of a condition that ended is not used.
+    /// True while the condition holds. The text of a condition that ended is not used.
     #[serde(default = "default_active")]
     pub active: bool,
-    /// Whether it is about something that failed.
+    /// True if it is about a failure.
     #[serde(default)]
     pub error: bool,
-    /// The session that looked at it. A source that is looked at when a session starts shows one toast in each.
+    /// The session that checked the condition. A source that is checked at session start shows one toast in each session.
     #[serde(default)]
     pub session: Option<String>,
-    /// Whether that session runs for a person elsewhere. What is looked at when it starts is not shown then.
+    /// True if that session runs for a person elsewhere. Conditions that are checked at session start are not shown then.
     #[serde(default)]
     pub remote: bool,
 }
@@ -143,7 +143,7 @@ fn default_active() -> bool {
 }
 
 impl Observation {
-    /// A condition that holds.
+    /// Creates an observation of a condition that holds.
     pub fn new(source: impl Into<String>, text: impl Into<String>) -> Self {
         Self {
             source: source.into(),
@@ -157,7 +157,7 @@ impl Observation {
     }
 }
 
-/// What an observation changes.
+/// A change that follows from an observation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ToastChange {
@@ -167,16 +167,16 @@ pub enum ToastChange {
     Remove(String),
     /// Draw it inline; an empty text removes it.
     Indicator {
-        /// What it is about.
+        /// The key of the indicator.
         key: String,
-        /// What it says.
+        /// The text.
         text: String,
     },
     /// Send the person this notification.
     Notify(SourceNotification),
 }
 
-/// A notification about what a source reports. A newer one of the same source replaces it.
+/// A notification about a source's condition. A newer one of the same source replaces it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SourceNotification {
     /// The source.
@@ -187,11 +187,11 @@ pub struct SourceNotification {
     pub text: String,
 }
 
-/// There is no source of that name.
+/// There is no source with this name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown source {name:?} (known: {})", names().collect::<Vec<_>>().join(", "))]
 pub struct UnknownSource {
-    /// What was given.
+    /// The given name.
     pub name: String,
 }
 
@@ -204,11 +204,11 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 struct SourceState {
     active: bool,
     last_shown: Option<String>,
-    /// The last notification, without its digits: a limit that comes nearer is one notification, not one per percent.
+    /// The last notification, without its digits: a limit that comes nearer makes one notification, not one per percent.
     last_notified: Option<String>,
 }
 
-/// The sources, with what each has shown.
+/// All sources, with the last text that each has shown.
 ///
 /// ```
 /// use ringer_core::toast::{ToastChange, Observation, Sources};
@@ -226,11 +226,11 @@ pub struct Sources {
     seen: HashMap<Condition, SourceState>,
 }
 
-/// What is remembered separately: the source, the subject, and for start-up sources the session.
+/// The key of remembered state: the source, the subject, and for start-up sources the session.
 type Condition = (&'static str, Option<String>, Option<String>);
 
 impl Sources {
-    /// Takes an observation. Returns the changes to the toasts.
+    /// Handles an observation. Returns the resulting changes.
     pub fn observe(&mut self, observation: &Observation) -> Result<Vec<ToastChange>, UnknownSource> {
         let row = CATALOGUE
             .iter()
@@ -263,7 +263,7 @@ impl Sources {
             (seen.last_shown, seen.last_notified) = (None, None);
         }
         let words: String = observation.text.chars().filter(|c| !c.is_ascii_digit()).collect();
-        // What failed was told as an error.
+        // A failure was already shown as an error.
         let is_news = observation.active && !observation.error && seen.last_notified.as_ref() != Some(&words);
         let notification = row.notification.filter(|_| is_news).map(|title| {
             seen.last_notified = Some(words);
@@ -294,7 +294,7 @@ fn toast(row: &Row, key: String, observation: &Observation) -> Toast {
     let mut toast = Toast::new(key, priority, "");
     toast.spans = vec![ToastSpan { text: observation.text.clone(), colour }];
     toast.timeout = timeout;
-    // A newer text replaces the last one, also while that is still shown or queued.
+    // A newer text replaces the last one, even while that is still shown or queued.
     toast.fold = Some(|_, newer| newer.clone());
     toast
 }

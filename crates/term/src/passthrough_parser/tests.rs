@@ -63,7 +63,7 @@ fn screen_passthrough_is_unwrapped_across_pieces() {
     check(b"\x1bP\x1b]9;x\x07\x1b\\\x07", &[(0, "9;x"), (10, "BEL")]);
     check(b"\x1bP\x1b]9;x\x1b\x1b\\\x1bP\\\x1b\\", &[(0, "9;x")]);
     check(b"\x1bP\x1b]9;ab\x1b\\\x1bPcd\x1b\\\x1bPef\x07\x1b\\\x07", &[(0, "9;abcdef"), (23, "BEL")]);
-    // What does not go on at once does not go on.
+    // A piece that does not follow directly is not a continuation.
     check(b"\x1bP\x1b]9;ab\x1b\\ \x1bPcd\x07\x1b\\\x1b]0;y\x07", &[(18, "0;y")]);
 }
 

@@ -192,7 +192,7 @@ fn a_server_that_runs_on_does_not_hide_that_the_turn_ended() {
     assert_eq!(agent.tick(at(100)).notices[0].category, Some(IDLE_PROMPT));
 }
 
-/// Applies signals ten seconds apart. Returns what was told (`+5 waiting`) and what ended (`-5 went_on`), by episode.
+/// Applies signals ten seconds apart. Returns the notices (`+5 waiting`) and the ends (`-5 went_on`), by episode.
 fn life(signals: &[Signal]) -> Vec<String> {
     let mut agent = AgentMachine::new(at(0), AgentTimeouts::default());
     agent.apply(at(0), &hook(Working));
@@ -235,7 +235,7 @@ fn two_prompts_at_once_are_two_and_each_ends_by_itself() {
 fn a_client_that_tells_of_its_prompt_again_tells_of_no_new_one() {
     let again = Signal::state(Authority::Notification, Blocked(BlockedOn::Permission)).text("needs you");
     assert_eq!(life(&[asks("a"), again.clone(), hook(Working).call("a")]), ["+1 waiting", "-1 went_on"]);
-    // The notification came first, and does not say what for.
+    // The notification came first and names no tool call.
     let unsaid = Signal::state(Authority::Notification, Blocked(BlockedOn::Permission));
     let signals = [unsaid, asks("a"), asks("b"), hook(Working).call("a")];
     assert_eq!(life(&signals), ["+1 waiting", "+1 waiting", "+2 waiting", "-1 went_on"]);
@@ -274,7 +274,7 @@ fn an_agent_that_comes_to_rest_after_an_interruption_is_not_done() {
     check(&[(1, hook(Working)), (2, interrupted.clone()), (3, hook(Done))], &[], Ready);
     let signals = [(1, hook(Working)), (2, interrupted.clone()), (3, hook(Working)), (4, hook(Done))];
     check(&signals, &["complete"], Done);
-    // What said that it was interrupted was wrong.
+    // The report of an interruption was wrong.
     check(&[(1, hook(Working)), (2, interrupted), (4, hook(Done))], &["complete"], Done);
 }
 
@@ -320,14 +320,14 @@ fn another_process_continues_the_saved_machine() {
     let written = serde_json::to_string(&agent).unwrap();
     let read: AgentMachine = serde_json::from_str(&written).unwrap();
     assert_eq!(read, agent);
-    // After a restart of the machine its clock begins anew, and nothing waits for the old one to be reached.
+    // After a reboot the monotonic clock starts at zero, and nothing waits for the old time to be reached.
     let mut read = read.resume(at(3), AgentTimeouts { stuck: at(5), ..AgentTimeouts::default() });
     assert_eq!(read.next_deadline(), Some(at(8)));
     assert_eq!(read.tick(at(8)).notices[0].kind, Kind::Stuck);
 }
 
 proptest! {
-    /// For any signals: a turn that ends makes a notice, an episode makes one notice and then only upgrades.
+    /// For any signals: a turn that ends makes a notice; an episode makes one notice and then only upgrades.
     #[test]
     fn every_turn_end_is_reported_and_no_episode_twice(
         signals in prop::collection::vec((0u64..40, 0usize..5, 0usize..14), 0..60)

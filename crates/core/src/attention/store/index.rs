@@ -1,4 +1,4 @@
-//! The indexes of the store: which records there are of a place, and which of them are unread, each in its order.
+//! The indexes of the store: the records of each place, and the unread ones among them, each in its order.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -7,54 +7,53 @@ use super::ordered::{Number, Ordered, Slot};
 use crate::attention::Record;
 use crate::message::{Place, ShortIds, WorkspaceId};
 
-/// What there is of one workspace, or of one surface.
+/// The records of one workspace or one surface.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Group {
     /// By arrival.
     pub(super) all: Ordered,
-    /// By change. Of a surface, without those that stay unread.
+    /// By change. For a surface, without the records in `stays_unread`.
     pub(super) unread: Ordered,
-    /// Of a surface, the open questions and permissions, by change. A newer notification supersedes the others, so these are
-    /// separate.
+    /// For a surface, the open questions and permissions, by change. They are separate because a newer notification does not
+    /// supersede them.
     pub(super) stays_unread: Ordered,
 }
 
-/// All indexes. Every change of a record is entered here before and after it, so none has to be rebuilt.
+/// All indexes. Each change of a record removes its old state and adds the new one, so no index has to be rebuilt.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Index {
     /// By arrival.
     pub(super) everything: Ordered,
-    /// Those of other machines, by arrival.
+    /// The records of other machines, by arrival.
     pub(super) elsewhere: Ordered,
-    /// By change: the order in which records became read. Without those that are open.
+    /// The read and resolved records, in the order in which they became so.
     pub(super) read: Ordered,
-    /// By change: the order in which records became unread.
+    /// The unread records, in the order in which they became unread.
     pub(super) unread: Ordered,
     pub(super) workspaces: HashMap<WorkspaceId, Group>,
     pub(super) surfaces: HashMap<Place, Group>,
-    /// The open ones that need the person.
+    /// The open records that need the person.
     pub(super) needs_person: BTreeSet<Slot>,
-    /// The open ones of each key.
+    /// The open records with each key.
     pub(super) keys: HashMap<Arc<str>, Vec<Slot>>,
-    /// The open ones that end by themselves, by when they do.
+    /// The open records that expire, by time.
     pub(super) expiring: BTreeSet<(i64, Slot)>,
-    /// The snoozed ones, by when they come back.
+    /// The snoozed records, by the end of the snooze.
     pub(super) snoozed: BTreeSet<(i64, Slot)>,
-    /// The open ones that are to escalate, by when they do.
+    /// The open records that escalate, by time.
     pub(super) escalating: BTreeSet<(i64, Slot)>,
-    /// Of each repository, by arrival.
+    /// The records of each repository, by arrival.
     pub(super) scopes: HashMap<Arc<str>, Ordered>,
-    /// By their slots.
+    /// The short ids of all records, by slot.
     pub(super) short_ids: ShortIds,
 }
 
 impl Index {
-    /// What there is of a place.
     pub(super) fn group(&self, place: &Place) -> Option<&Group> {
         if place.surface.is_some() { self.surfaces.get(place) } else { self.workspaces.get(&place.workspace) }
     }
 
-    /// Enters a record that arrived, without its state.
+    /// Adds a record without its state.
     pub(super) fn add(&mut self, record: &Record, slot: Slot, arrival: Number) {
         let place = &record.place;
         self.everything.push(arrival, slot);
@@ -69,7 +68,7 @@ impl Index {
         }
     }
 
-    /// Removes it. A place with no records is removed.
+    /// Removes a record without its state. A place with no records is removed.
     pub(super) fn remove(&mut self, record: &Record, slot: Slot, arrival: Number) {
         let place = &record.place;
         self.everything.remove(arrival);
@@ -97,7 +96,7 @@ impl Index {
         }
     }
 
-    /// Enters whether a record is read, and what it is open for.
+    /// Adds the state of a record: read or unread, and what it is open for.
     pub(super) fn add_state(&mut self, record: &Record, slot: Slot, change: Number) {
         self.each_of_state(record, |ordered| {
             ordered.push(change, slot);
@@ -122,7 +121,7 @@ impl Index {
         }
     }
 
-    /// Removes that, before it changes.
+    /// Removes the state of a record before it changes.
     pub(super) fn remove_state(&mut self, record: &Record, slot: Slot, change: Number) {
         self.each_of_state(record, |ordered| {
             ordered.remove(change);
@@ -147,7 +146,7 @@ impl Index {
         }
     }
 
-    /// The indexes in which a record is because it is read, or because it is not.
+    /// Calls `action` with each ordered index that has the record because of its state.
     fn each_of_state(&mut self, record: &Record, mut action: impl FnMut(&mut Ordered)) {
         match (record.is_read, record.is_resolved) {
             (true, true) => return action(&mut self.read),

@@ -1,34 +1,32 @@
-//! Records in the order in which they were added, from which any can be removed.
+//! A list of records in the order in which they were added. Any record can be removed.
 
 use std::collections::VecDeque;
 
-/// Where the store keeps a record. Half as large as an id, of which every index would have one.
+/// The position of a record in the store. Smaller than an id, which every index would have to repeat.
 pub(super) type Slot = u32;
-/// The place of a record in an order. 32 bits are half of what a count without end would take; the store numbers its records anew
-/// before they overflow.
+/// The position of a record in an order. 32 bits take half the memory of 64; the store renumbers its records before they
+/// overflow.
 pub(super) type Number = u32;
 
-/// A list of records by numbers that only grow, so that a binary search finds one. Removing a record leaves a hole. There are
+/// A list of records with increasing numbers, so that a binary search finds one. Removing a record leaves a hole. There are
 /// never more holes than records, and never one at either end.
 ///
-/// A `BTreeMap` would do the same, and moves the entries of several nodes to remove the oldest: with 100,000 entries that
-/// made marking a notification as read cost 1.9 times what it costs with ten.
+/// A `BTreeMap` would do the same, but moves the entries of several nodes to remove the oldest: with 100,000 entries, marking
+/// a notification read cost 1.9 times as much as with ten.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Ordered {
     entries: VecDeque<(Number, Slot)>,
     len: usize,
 }
 
-/// In the place of a record that was removed. The store has no slot of this number: it would need 4 billion records.
+/// Marks the position of a removed record. No record has this slot: that would need 4 billion records.
 pub(super) const HOLE: Slot = Slot::MAX;
 
 impl Ordered {
-    /// How many records there are.
     pub(super) fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there is none.
     pub(super) fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -38,13 +36,13 @@ impl Ordered {
         self.entries.iter().map(|(_, slot)| *slot).filter(|slot| *slot != HOLE)
     }
 
-    /// Adds a record at the end. Its number is larger than all before it.
+    /// Adds a record at the end. Its number must be larger than all others.
     pub(super) fn push(&mut self, number: Number, slot: Slot) {
         self.entries.push_back((number, slot));
         self.len += 1;
     }
 
-    /// Removes the record of a number, if it is there.
+    /// Removes the record with this number, if there is one.
     pub(super) fn remove(&mut self, number: Number) {
         let Ok(at) = self.entries.binary_search_by_key(&number, |(number, _)| *number) else { return };
         if std::mem::replace(&mut self.entries[at].1, HOLE) == HOLE {

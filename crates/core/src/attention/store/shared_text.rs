@@ -1,4 +1,4 @@
-//! Texts that many records have in common, kept once.
+//! Shared copies of texts that many records have in common.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -6,16 +6,16 @@ use std::sync::Arc;
 use crate::attention::Record;
 use crate::message::{SurfaceId, WorkspaceId};
 
-/// The names in records: senders, repositories, places, categories. With 100,000 unread notifications of a few agents, copies
-/// of these are a fifth of the memory.
+/// The names in records: senders, repositories, places, categories. With 100,000 unread notifications from a few agents,
+/// separate copies would take a fifth of the memory.
 #[derive(Debug, Clone, Default)]
 pub(super) struct SharedTexts {
-    /// Each with how often records have it.
+    /// The number of uses of each text.
     texts: HashMap<Arc<str>, usize>,
 }
 
 impl SharedTexts {
-    /// Makes a record use the texts that other records have.
+    /// Makes a record share the texts of other records.
     pub(super) fn share(&mut self, record: &mut Record) {
         record.sender = self.get(&record.sender);
         record.scope = self.get(&record.scope);
@@ -26,7 +26,7 @@ impl SharedTexts {
             record.place.surface.take().map(|surface| SurfaceId::from(self.get(surface.as_str())));
     }
 
-    /// Forgets the texts that only a removed record had.
+    /// Releases the texts of a removed record. Texts that no other record has are forgotten.
     pub(super) fn release(&mut self, record: &Record) {
         let names = [
             Some(&*record.sender),

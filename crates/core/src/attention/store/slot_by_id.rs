@@ -1,4 +1,4 @@
-//! Which slot has the record of an id.
+//! A map from message ids to slots.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, BuildHasherDefault, Hasher, RandomState};
@@ -6,13 +6,12 @@ use std::hash::{BuildHasher, BuildHasherDefault, Hasher, RandomState};
 use super::ordered::Slot;
 use crate::message::MessageId;
 
-/// The slots, by a hash of the id. The record has the id, so it is not kept here a second time, and a table that grows need not
-/// read 100,000 of them again.
+/// The slots, by a hash of the id. The id itself is only in the record, so a table that grows need not read 100,000 ids again.
 #[derive(Debug, Clone, Default)]
 pub(super) struct SlotById {
     by_hash: HashMap<u64, Slot, BuildHasherDefault<KeyIsHash>>,
     hash: RandomState,
-    /// The ids whose hash another id had first.
+    /// The ids whose hash was already taken by another id.
     collisions: HashMap<MessageId, Slot>,
 }
 
@@ -21,20 +20,20 @@ impl SlotById {
         self.by_hash.len() + self.collisions.len()
     }
 
-    /// The slot of an id. `is_in` says whether a slot has the record of that id.
+    /// Returns the slot of an id. `is_in` returns true if the record in a slot has that id.
     pub(super) fn get(&self, id: &MessageId, is_in: impl FnOnce(Slot) -> bool) -> Option<Slot> {
         let found = self.by_hash.get(&self.hash.hash_one(id)).copied().filter(|slot| is_in(*slot));
         found.or_else(|| self.collisions.get(id).copied())
     }
 
-    /// Enters an id that is not there.
+    /// Adds an id that is not in the map.
     pub(super) fn insert(&mut self, id: &MessageId, slot: Slot) {
         if *self.by_hash.entry(self.hash.hash_one(id)).or_insert(slot) != slot {
             self.collisions.insert(id.clone(), slot);
         }
     }
 
-    /// Removes an id that has this slot.
+    /// Removes an id with this slot.
     pub(super) fn remove(&mut self, id: &MessageId, slot: Slot) {
         let hash = self.hash.hash_one(id);
         if self.by_hash.get(&hash) == Some(&slot) {
@@ -45,7 +44,7 @@ impl SlotById {
     }
 }
 
-/// The keys are hashes already.
+/// A hasher for keys that are already hashes.
 #[derive(Debug, Clone, Default)]
 struct KeyIsHash(u64);
 
@@ -72,7 +71,7 @@ mod tests {
     fn two_ids_of_one_hash_have_their_own_slots() {
         let [one, two] = ["one", "two"].map(|text| MessageId::parse(text).unwrap());
         let mut ids = SlotById::default();
-        // No two ids of one hash are at hand, so the hash of the second is entered for the first.
+        // A real collision is hard to find, so the hash of the second id is entered for the first.
         let hash = ids.hash.hash_one(&two);
         ids.by_hash.insert(hash, 1);
         ids.insert(&two, 2);

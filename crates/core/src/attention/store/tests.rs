@@ -222,7 +222,7 @@ impl Model {
     }
 }
 
-/// The indexes, counted anew from the records alone.
+/// Recounts the indexes from the records alone.
 fn recount(store: &NotificationStore) {
     let all: Vec<&Record> = store.newest().collect();
     assert_eq!(all.len(), store.len());

@@ -20,7 +20,7 @@ fn a_saved_delivery_keeps_its_field_names() {
     assert_eq!(serde_json::to_value(&delivery).unwrap()["way"], "desktop");
 }
 
-/// Checks that each value is the same after a round trip through JSON, and that every variant has a value.
+/// Checks that each value survives a round trip through JSON, and that every variant has a value.
 #[track_caller]
 fn check_round_trips<T>(values: &[T])
 where
@@ -32,7 +32,7 @@ where
         assert_eq!(serde_json::from_str::<T>(&text).unwrap(), *value, "{text}");
         checked.extend(text.split('"').nth(1).map(str::to_owned));
     }
-    // The error for an unknown variant names all there are, in backquotes, after the unknown one.
+    // The error for an unknown variant lists all variants in backquotes, after the unknown one.
     let error = serde_json::from_str::<T>(r#""none of them""#).unwrap_err().to_string();
     let variants: BTreeSet<String> = error.split('`').skip(3).step_by(2).map(str::to_owned).collect();
     assert_eq!(checked, variants);

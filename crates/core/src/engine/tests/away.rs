@@ -1,4 +1,4 @@
-//! What can wait makes no popup while the person is away, and one digest tells of it.
+//! Notifications that can wait make no popup while the person is away, and one digest summarises them.
 
 use super::*;
 use crate::attention::{AwayPeriod, DesktopSession, digest_id};

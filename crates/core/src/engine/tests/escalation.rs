@@ -1,4 +1,4 @@
-//! What needs the person and is not dealt with goes to the webhooks for when they are away.
+//! Notifications that need the person and are not dealt with go to the away webhooks.
 
 use super::*;
 use crate::message::{Mark, PERMISSION_PROMPT};

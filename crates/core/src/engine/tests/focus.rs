@@ -1,4 +1,4 @@
-//! What the person looks at, and what they know without a popup.
+//! Notifications that the person sees or knows without a popup.
 
 use super::*;
 use crate::attention::DesktopSession;
@@ -56,7 +56,7 @@ fn looking_marks_read_but_an_open_permission_stays_open() {
     assert_eq!(words(&engine.handle(at(1), looks(&["a"]))), ["withdraw 1", "ring a false", "badge 0"]);
     let store = engine.attention().store();
     assert!(store.get(&id(1)).unwrap().is_read && store.needs_person().count() == 1);
-    // What arrives while they look: the same.
+    // The same for a notification that arrives while they look.
     engine.handle(at(2), notice(2, Kind::Question, None, None));
     assert_eq!(engine.attention().store().needs_person().count(), 2);
     assert!(is_read(&engine, 2) && has_step(&engine, 2, &Cause::InView));
@@ -85,7 +85,7 @@ fn a_glance_reads_what_happened_before_it_and_nothing_later() {
     engine.handle(at(0), happened(1, "a", 100));
     engine.handle(at(0), happened(2, "b", 100));
     assert!(pops_up(&engine.handle(at(600), happened(3, "a", 101))));
-    // The answer of a terminal that took its time.
+    // The answer of a slow terminal.
     engine.handle(at(601), glanced(100));
     assert_eq!([1, 2, 3].map(|number| is_read(&engine, number)), [true, false, false]);
     engine.handle(at(602), glanced(101));

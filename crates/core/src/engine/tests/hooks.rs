@@ -1,4 +1,4 @@
-//! Hooks: in which order they are asked, and which of them when the settings change in between.
+//! The order of hooks, and which of them run when the settings change in between.
 
 use super::*;
 use crate::policy::HookPatch;
@@ -7,7 +7,7 @@ fn patched(ticket: Ticket) -> Event {
     Event::HookAnswered { ticket, answer: HookAnswer::Patched(HookPatch::default()) }
 }
 
-/// A hook `format` of a worktree's file, with some content.
+/// The hook `format` in a worktree's file, with some content.
 fn format_of(worktree: &str, content: &str, revision: u64, trusted: bool) -> Hook {
     let digest = format!("format {content} {worktree}");
     Hook {
@@ -19,7 +19,7 @@ fn format_of(worktree: &str, content: &str, revision: u64, trusted: bool) -> Hoo
     }
 }
 
-/// Settings with the person's own `slow`, the hook of a worktree, and their `last`.
+/// Settings with the person's own `slow`, a worktree's hook, and the person's own `last`.
 fn settings(revision: u64, theirs: Option<Hook>, trusted: &[&str]) -> Preferences {
     let own = preferences(revision, &["slow", "last"]);
     let [slow, last] = own.hooks.as_ref() else { panic!("there are two") };
@@ -202,7 +202,7 @@ fn what_waits_behind_a_chain_in_which_no_hook_may_run_is_due_at_once() {
     let mut engine = engine(&["one"]);
     let first = tickets(&engine.handle(at(0), message(1, "a", "one")));
     engine.set_preferences(untrusted);
-    // Both wait for the first one; each is of a kind that no other one of its surface displaces.
+    // Both wait for the first one. No other message of their surface displaces this kind.
     for number in [2, 3] {
         let mut question = incoming(number, "a", &format!("question {number}"));
         question.message.draft.tag = Tag::Notice(Kind::Question);

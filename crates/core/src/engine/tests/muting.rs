@@ -1,4 +1,4 @@
-//! Muting on demand.
+//! Mutes on demand.
 
 use super::*;
 use crate::attention::UndoKind;
@@ -66,7 +66,7 @@ fn an_undo_takes_a_mute_and_its_end_back() {
     engine.handle(at(2), mark(Mark::Mute, "agent:ci", "three"));
     engine.handle(at(3), mark(Mark::Unmute, "every", "four"));
     assert_eq!((muted(&engine, 4), engine.undo_log().last()), (vec![], Some(UndoKind::Mute)));
-    // Another process goes on, with what was saved.
+    // Another process continues with the saved items.
     let saved: Vec<_> = engine.undo_log().items().cloned().collect();
     let mut engine = self::engine(&[]);
     engine.restore_undo(saved);

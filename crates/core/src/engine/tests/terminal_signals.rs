@@ -1,4 +1,4 @@
-//! What terminals say, before it is in the journal.
+//! Signals of terminals, before they are in the journal.
 
 use super::*;
 use crate::agent::{AgentMachine, AgentState, AgentTimeouts, Authority, SignalContent};
@@ -106,7 +106,7 @@ fn a_flood_of_signals_is_bounded_and_none_is_lost() {
     assert_eq!(words(&engine.handle(at(501), Event::Tick)).len(), 1024);
 }
 
-/// What a host says itself is of its kind, and not a status.
+/// A notification from the host itself has the host's kind, and is not a status.
 #[test]
 fn the_end_of_a_program_with_an_error_is_an_error() {
     let ended = || TerminalSignal::Notified {

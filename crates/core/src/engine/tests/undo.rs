@@ -1,4 +1,4 @@
-//! Taking the person's last command back.
+//! Undoing the person's last command.
 
 use proptest::prelude::*;
 
@@ -26,7 +26,7 @@ fn state(engine: &Engine) -> Vec<(u64, bool, bool)> {
     records
 }
 
-/// Gives it the event, and goes on until all of it is done.
+/// Handles the event, and continues until all marks are applied.
 fn handle(engine: &mut Engine, now: Now, event: Event) -> Vec<Order> {
     let mut orders = engine.handle(now, event);
     while engine.has_unfinished_marks() {
@@ -129,7 +129,7 @@ proptest! {
         };
         let mut engine = engine(&[]);
         engine.limit_marks(most);
-        // One of a surface is unread at most.
+        // At most one notification of a surface is unread.
         let mut taken = HashSet::new();
         let records = (0..).zip(records).map(|(number, (place, is_read))| {
             let is_read = is_read || (place > 0 && !taken.insert(place));
@@ -140,7 +140,7 @@ proptest! {
         let before = (state(&engine), engine.lit_rings.clone(), engine.badges.clone());
         let reasons: Vec<_> = engine.attention().reasons().collect();
         let saved = handle(&mut engine, at(1), mark(command.0, &command.1, "c"));
-        // Another process goes on, with what was saved.
+        // Another process continues with the saved items.
         let saved = saved.iter().filter_map(|order| match order {
             Order::SaveUndo(item) => Some((**item).clone()),
             _ => None,
