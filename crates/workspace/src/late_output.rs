@@ -44,7 +44,7 @@ fn hash_tail(output: &[u8]) -> u64 {
 
 /// The part of the keeper's output that a screen showed when it was saved.
 ///
-/// A server saves the screens, and then lets the keeper drop its output. If the server is killed in between, the next one receives
+/// A server saves the screens, and then lets the keeper drop its output. If the server is killed in between, the next one gets
 /// the same output again, and detects with this position that the screen already shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct KeptPosition {
