@@ -9,6 +9,7 @@
 //!
 //! [`keeper`] is another process: it holds the PTYs of the workspace's panes.
 //!
+//! # What it never does
 //!
 //! It answers no query, changes no byte of a key or a paste, and buffers about 64 KiB each way: a program that writes faster
 //! than its terminal reads blocks, as it would without Ringer.

@@ -24,7 +24,7 @@ pub(super) struct KeeperConnection {
     /// The peer has closed its side.
     input_ended: bool,
     output: VecDeque<OutputSegment>,
-    /// How many bytes wait to be sent.
+    /// The number of queued bytes.
     waiting: usize,
 }
 
@@ -101,7 +101,7 @@ impl KeeperConnection {
         self.output.push_back(OutputSegment { bytes, sent: 0, descriptor });
     }
 
-    /// How many bytes wait to be sent.
+    /// The number of queued bytes.
     pub(super) fn waiting(&self) -> usize {
         self.waiting
     }
