@@ -40,23 +40,19 @@
 //!
 //! | from | message | |
 //! |---|---|---|
-//! | server | `{"version":1}` | first. If the version differs, the keeper only answers, and the server may continue with
-//! version 1 |
-//! | keeper | `{"version":1,"panes":N}` | the answer. N messages `pane` follow. A server that was connected before is
-//! disconnected |
-//! | keeper | `{"pane":{"id","pid","tty","note","ending","dropped","bytes"}}` | with the master, and `bytes` of output from the
-//! time without a server. `dropped` bytes before them are lost |
-//! | server | `{"start":{"id","argv","environment","directory","columns","lines","note"}}` | `environment` is complete, as
-//! pairs |
+//! | server | `{"version":1}` | first. If the version differs, the keeper only answers; the server may go on with version 1 |
+//! | keeper | `{"version":1,"panes":N}` | the answer, before N messages `pane`. It disconnects the previous server |
+//! | keeper | `{"pane":{"id","pid","tty","note","ending","dropped","bytes"}}` | with the master; `bytes` of output follow |
+//! | server | `{"start":{"id","argv","environment","directory","columns","lines","note"}}` | pairs of the whole environment |
 //! | keeper | `{"started":{"id","pid","tty"}}` | with the master |
 //! | keeper | `{"failed":{"id","why"}}` | the answer to any request that is refused or unknown |
 //! | server | `{"note":{"id","text"}}` | a text of the server, at most 64 KiB, which `pane` returns |
 //! | server | `{"forget":{"id"}}` | hangs up the program and drops the pane |
 //! | keeper | `{"ended":{"id","ending"}}` | `ending` is `{"exit":0}` or `{"signal":9}`. The pane stays until it is forgotten |
 //!
-//! The output from the time without a server is dropped with the first request of a server that received it, so a server saves it
-//! first. If a server disconnects without a request, the next one receives the same bytes and those that came after them. The
-//! third server is the last that receives them.
+//! The output of `pane` is from the time without a server, and `dropped` bytes before it are lost. It is dropped with the first
+//! request of a server that received it, so a server saves it first. If a server disconnects without a request, the next one
+//! receives the same bytes and those that came after them. The third server is the last that receives them.
 //!
 //! # Bounds
 //!

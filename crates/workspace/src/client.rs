@@ -273,7 +273,7 @@ fn wait_for_next(places: &Places) {
     }
 }
 
-/// Why panes are no longer shown.
+/// The reason panes are no longer shown.
 enum Left {
     For {
         bye: Bye,

@@ -2,7 +2,6 @@
 //!
 //! A notification with buttons becomes a question, whose options are the labels of the buttons. The server asks it, and reports
 //! the outcome here.
-//! comes of it.
 
 use ringer_term::{Notification, NotificationId, Terminator, close99, sanitise_line};
 use serde_json::Value;

@@ -273,17 +273,17 @@ pub enum Answer {
     Windows {
         /// The server, which holds the terminals of all panes.
         server: u32,
-        /// The clients.
+        /// The clients' processes.
         windows: Vec<u32>,
     },
     /// The request failed.
     Failed {
-        /// Why.
+        /// The reason.
         why: String,
     },
     /// The request failed, and may succeed later.
     Busy {
-        /// Why.
+        /// The reason.
         why: String,
     },
 }
@@ -291,7 +291,7 @@ pub enum Answer {
 /// A pane in a list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PaneListed {
-    /// Its surface.
+    /// The surface of the pane.
     pub surface: String,
     /// The name of its workspace.
     pub workspace: String,

@@ -46,7 +46,7 @@ impl Link {
     /// Waits until the server no longer uses the terminal, which it signals by closing the connection.
     pub(super) fn take_back_terminal(&mut self) {
         let end = Instant::now() + GIVES_BACK_WITHIN;
-        // A server that is gone uses nothing.
+        // Errors are ignored, because a server that is gone does not use the terminal.
         let _ = self.send(&Frame::new(FrameKind::Leaving, []));
         let _ = self.stream.shutdown(Shutdown::Write);
         loop {

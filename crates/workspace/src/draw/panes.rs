@@ -170,7 +170,7 @@ fn draw_notes(pane: &Pane, area: Area, is_zoomed: bool, style: Style, keys: &Pan
     }
 }
 
-/// The title: `! api/auth · claude · needs permission`, or `api · cargo test`. If there is no room, the client is left out first.
+/// The title: `! api/auth · claude · needs permission`, or `api · cargo test`. If it does not fit, the client is left out first.
 fn title(pane: &Pane, room: u16) -> String {
     let (sign, word, _) = sign_of(pane);
     let label = pane.label();
