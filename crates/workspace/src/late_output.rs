@@ -127,7 +127,7 @@ mod tests {
         }
     }
 
-    /// What is late of the output that the keeper has now, for a screen that was saved when it had `before`.
+    /// The late part of the keeper's output, for a screen that was saved when the keeper had `before`.
     #[track_caller]
     fn check(before: Option<(&str, u64)>, now: (&str, u64), expected: (&str, &str, u64)) {
         let position = before.and_then(|(output, lost)| {
@@ -147,19 +147,19 @@ mod tests {
         check(Some(("abcd", 0)), ("abcdef", 0), ("abcd", "ef", 0));
         check(Some(("abcd", 2)), ("abcdef", 0), ("abcd", "ef", 2));
         check(Some(("abcdef", 0)), ("abcdef", 0), ("abcdef", "", 0));
-        // The keeper dropped the beginning meanwhile, which is not compared.
+        // The keeper has dropped the beginning, which is not compared.
         let (long, tail) = ("a".repeat(5) + &"b".repeat(4096), "b".repeat(4096));
         check(Some((&long, 1)), (&(tail.clone() + "c"), 5), (&tail, "c", 1));
     }
 
     #[test]
     fn what_may_not_be_on_the_screen_is_new() {
-        // The keeper dropped everything, and began anew: it has less, as much, or more.
+        // The keeper dropped everything and started again: it has less, as much, or more.
         check(Some(("abcd", 0)), ("efg", 0), ("", "efg", 0));
         check(Some(("abcd", 0)), ("efgh", 0), ("", "efgh", 0));
         check(Some(("abcd", 0)), ("efghijkl", 0), ("", "efghijkl", 0));
         check(Some(("abcd", 1)), ("efghijkl", 2), ("", "efghijkl", 2));
-        // It dropped some of what is compared, or all of it.
+        // The keeper has dropped some or all of the compared bytes.
         check(Some(("abcd", 0)), ("cdef", 2), ("", "cdef", 2));
         check(Some(("abcd", 0)), ("ghij", 6), ("", "ghij", 6));
     }

@@ -123,7 +123,7 @@ mod tests {
         let (looks, wanted) = sync_channel(1);
         let looker = FileLooker { looks, hangs: Arc::new(AtomicBool::new(false)) };
         assert!(!looker.is_own(Path::new("/")));
-        // The second one is not even asked for.
+        // The second one is not even looked up.
         assert!(!looker.is_own(Path::new("/")));
         assert_eq!(wanted.try_iter().count(), 1);
         let directory = tempfile::tempdir().unwrap();

@@ -252,7 +252,7 @@ mod tests {
 
     use super::*;
 
-    /// A program that has written something, and what followed from it.
+    /// A program that has written something, and the consequences.
     #[derive(Default)]
     struct Program {
         scanner: Scanner,
@@ -408,7 +408,7 @@ mod tests {
         assert_eq!(program.hear(1, &QuestionOutcome::Closed), Some(program_hears(closed)));
         program.write(&BUILD);
         program.hear(2, &QuestionOutcome::Asked);
-        // The ring goes out because it is answered, and that may be heard first.
+        // The answer ends the ring, and that event may arrive first.
         assert_eq!(program.open.see_all(), (None, vec![QuestionNumber(2)]));
         assert_eq!(program.choose(2, "Again"), Some(program_hears(&format!("\x1b]99;i=b;1\x1b\\{closed}"))));
     }
@@ -423,7 +423,7 @@ mod tests {
         assert_eq!(program.hear(1, &QuestionOutcome::NotAsked), None);
         let (told, closes) = program.open.see_all();
         assert_eq!((told.as_deref(), closes), (Some("\x1b]99;i=b:p=close;\x1b\\"), Vec::new()));
-        // Without an id, without a wish to be told, and without a label.
+        // Without an id, without a request for reports, and without a label.
         let buttons = |metadata: &str, labels: &str| {
             Program::new(&[&format!("{metadata}:d=0;x"), &format!("{metadata}:p=buttons;{labels}")])
         };

@@ -412,7 +412,7 @@ mod tests {
         let mut again = pane();
         drop(again.feed(before.saved_description().as_bytes(), now));
         assert_eq!((again.title(), again.progress()), (before.title(), Some("42 %".to_owned())));
-        // The title was that of an agent at work, which ends its turn.
+        // The title belonged to a working agent, which ends its turn.
         let later = now + Duration::from_mins(1);
         let events = again.feed("\x1b]2;\u{2733} fix the login\x07".as_bytes(), later);
         assert!(events.iter().any(|event| matches!(event, PaneEvent::Heard(_))), "{events:?}");

@@ -350,7 +350,7 @@ mod tests {
 
     const SIZE: (u16, u16) = (12, 4);
 
-    /// A terminal that is written to, as a client's would be.
+    /// A terminal that receives output like a client's.
     struct Outer(Term<VoidListener>, Processor<StdSyncHandler>);
 
     impl Outer {

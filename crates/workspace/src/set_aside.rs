@@ -66,7 +66,7 @@ mod tests {
 
     use super::*;
 
-    /// Writes a session with this text at that second, and sets it aside.
+    /// Writes a session that was modified at this second, and sets it aside.
     fn set_aside(home: &Path, reason: UnusableSession, second: u64) -> io::Result<String> {
         let path = home.join(SESSION);
         fs::write(&path, second.to_string()).unwrap();

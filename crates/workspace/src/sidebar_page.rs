@@ -124,7 +124,7 @@ mod tests {
     use super::*;
     use crate::layout::SplitDirection;
 
-    /// Workspaces with so many panes each, of which the first has the keys until another gets them.
+    /// Workspaces with these numbers of panes. The first pane of each is focused.
     fn workspaces(panes: &[usize]) -> Vec<Workspace> {
         let workspace = |(at, count): (usize, &usize)| {
             let mut workspace = Workspace::new(at.to_string(), at.to_string());

@@ -158,7 +158,7 @@ mod tests {
         assert_eq!(shown(&again).0.text(), "0123456789\n\nnext\n");
     }
 
-    /// The characters that are linked, each with its link, from the first line that was scrolled away.
+    /// The linked characters, each with its link, from the first line of the scrollback.
     fn linked(emulator: &Emulator) -> Vec<(char, String, String)> {
         let first = -i32::try_from(emulator.history()).unwrap();
         let cells = (first..i32::from(emulator.size().lines)).flat_map(|line| emulator.row(line));

@@ -56,7 +56,7 @@ pub(crate) struct State {
     last_sent: LastSent,
     /// The time of the last event.
     now: Instant,
-    /// The workspace that was shown when the last client left.
+    /// The workspace for the next window, if no window is open.
     last_shown: Option<String>,
     typed_told: Option<Instant>,
     /// The panes whose programs were last told that they have the focus.

@@ -299,7 +299,7 @@ mod tests {
 
     use super::*;
 
-    /// Where a piece begins in a sequence of bytes that differ from their neighbours, and its size around the limit.
+    /// The start of a piece in a sequence of bytes that differ from their neighbours, and its size around the limit.
     fn pieces() -> impl Strategy<Value = Vec<(usize, usize)>> {
         let size = prop_oneof![
             4 => 0..5000_usize,

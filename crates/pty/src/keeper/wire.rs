@@ -133,7 +133,7 @@ mod tests {
     use serde::de::DeserializeOwned;
     use std::fmt::Debug;
 
-    /// A line of version 1, which must be written and read like this for ever.
+    /// A line of version 1, whose encoding must never change.
     fn check<T: Serialize + DeserializeOwned + PartialEq + Debug>(message: &T, line: &str) {
         assert_eq!(serde_json::to_string(message).unwrap(), line);
         assert_eq!(&serde_json::from_str::<T>(line).unwrap(), message);

@@ -196,7 +196,7 @@ mod tests {
     fn a_character_has_no_more_marks_than_can_be_drawn_however_they_come() {
         let mut term = Term::new(Config::default(), &TermSize::new(10, 3), VoidListener);
         let mut processor: Processor<StdSyncHandler> = Processor::new();
-        // Beside each other, with other sequences between them, and after the cursor went back.
+        // Adjacent, with other sequences between them, and after the cursor went back.
         let marks = "\u{301}".repeat(1000);
         let text = format!("x{marks}\x1b[0m{marks}y\x1b[1;2H{marks}\r\n漢{marks}\x1b[2;10Hz{marks}");
         processor.advance(&mut MendedTerm(&mut term), text.as_bytes());
@@ -226,7 +226,7 @@ mod tests {
         };
         assert_eq!(line(0), "usertxt.exe");
         assert_eq!(line(1), "👩\u{200d}🚀 ❤\u{fe0f} می\u{200c}خ");
-        // One filler has no width, the other that of a Chinese character, and the placeholder of an image that of a letter.
+        // One filler has no width, the other is two columns wide, and the placeholder of an image one column.
         assert_eq!(line(2), "ab\u{3000} c");
         assert_eq!(line(3), "\u{e0b0}\u{f0001}");
     }
@@ -248,7 +248,7 @@ mod tests {
         }
     }
 
-    /// A scroll region of the lines 3 and 4, in which lines are counted from its top.
+    /// A scroll region of lines 3 and 4 in origin mode.
     #[test]
     fn in_origin_mode_the_cursor_stays_in_the_region() {
         let at = |moves: &str| {

@@ -339,7 +339,7 @@ mod tests {
         assert_eq!(typed.iter().map(|input| &input.bytes[..]).collect::<Vec<_>>(), [b"\x1b"]);
     }
 
-    /// A client that sends its terminal, and the master of that.
+    /// A client that sends its terminal, and the master of that PTY.
     fn with_terminal(flags: OFlags) -> (ClientLink, UnixStream, OwnedFd) {
         let (master, terminal) = pty_process::blocking::open().unwrap();
         let mut settings = rustix::termios::tcgetattr(&terminal).unwrap();
@@ -358,14 +358,14 @@ mod tests {
     #[test]
     fn a_terminal_that_is_lent_is_read_and_written_and_has_everything_before_the_client_leaves() {
         let (mut link, mut other, master) = with_terminal(OFlags::NONBLOCK);
-        // The client is this process, which may have no terminal: that is not looked at.
+        // The client is this process, which may have no terminal, so that check is skipped.
         assert!(link.use_received());
         rustix::io::write(&master, b"a").unwrap();
         let (terminal, flags) = link.terminal_events(true).unwrap();
         poll(&mut [PollFd::from_borrowed_fd(terminal, flags)], None).unwrap();
         let typed = link.read_terminal(Instant::now()).unwrap();
         assert_eq!(typed.iter().map(|input| input.bytes.clone()).collect::<Vec<_>>(), [b"a"]);
-        // More than a terminal takes at once.
+        // More than a terminal accepts at once.
         let picture = vec![b'x'; 256 * 1024];
         link.send(&Frame::new(FrameKind::Output, picture.clone())).unwrap();
         link.send(&Frame::new(FrameKind::Bye, [])).unwrap();
@@ -402,7 +402,7 @@ mod tests {
         link.give_back_terminal();
         let (mut shown, mut room) = (Vec::new(), [0; 4096]);
         while !shown.ends_with(LEAVE.as_bytes()) {
-            // An error once nothing has the terminal open any more.
+            // An error once no process has the terminal open.
             let read = rustix::io::read(&master, &mut room).unwrap();
             shown.extend_from_slice(&room[..read]);
         }
@@ -419,7 +419,7 @@ mod tests {
         assert!(link.use_received());
         other.shutdown(std::net::Shutdown::Write).unwrap();
         link.give_back_terminal();
-        // Nothing has the terminal open any more, and nothing was written before.
+        // No process has the terminal open, and nothing was written before.
         assert_eq!(rustix::io::read(&master, &mut [0; 64]), Err(Errno::IO));
     }
 
@@ -437,7 +437,7 @@ mod tests {
     fn a_client_whose_terminal_did_not_come_is_served_without_it() {
         let (own, other) = UnixStream::pair().unwrap();
         let mut link = ClientLink::new(own, Instant::now()).unwrap();
-        // More than are received, as if the server had no number left for them.
+        // More than are expected, as if the server had no free descriptor.
         let descriptors = [other.as_fd(); 16];
         let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(16))];
         let mut control = SendAncillaryBuffer::new(&mut space);
