@@ -157,8 +157,8 @@ impl ClientLink {
 
     pub(super) fn flush(&mut self) -> io::Result<()> {
         if let Some(terminal) = self.terminal.as_ref().filter(|_| !self.terminal_out.is_empty()) {
-            // The lock is only a request to the hub. If the hub holds it, it writes a whole sequence at once, or the terminal
-            // is full.
+            // The output is written even without the lock: a hub that holds it writes everything at once, or the terminal is full
+            // now and takes nothing.
             let _ = try_lock_terminal(terminal);
             let written = self.terminal_out.write_to(terminal);
             if self.terminal_out.is_empty() {
