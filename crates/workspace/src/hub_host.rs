@@ -35,7 +35,7 @@ pub(crate) use self::said::KeptReport;
 /// Connects to the hub. The argument allows starting one.
 pub type Connect = Box<dyn Fn(bool) -> Option<HubClient> + Send>;
 
-/// The first and the longest pause between attempts to connect. After the longest one, the hub's socket is watched instead.
+/// The shortest and the longest pause between attempts to connect. After the longest one, the hub's socket is watched instead.
 const TRY_AGAIN: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(2));
 /// The longest pause between attempts if the socket cannot be watched.
 const WITHOUT_WATCH: Duration = Duration::from_secs(30);
