@@ -1,14 +1,14 @@
-//! Bytes on their way to a descriptor that takes them when it can.
+//! A queue of bytes for a non-blocking descriptor.
 
 use std::os::fd::AsFd;
 
 use rustix::io::Errno;
 
-/// From here on nothing more should be read for it, until half of that has been written: so that a reader that is slower than the
-/// program costs few system calls.
+/// The length from which on the queue counts as full. It stays full until half of that is written, so that a slow reader costs
+/// few system calls.
 const FULL: usize = 64 * 1024;
 
-/// Bytes that wait to be written.
+/// Bytes that are queued for writing.
 #[derive(Debug, Default)]
 pub struct ByteQueue {
     bytes: Vec<u8>,
@@ -17,35 +17,35 @@ pub struct ByteQueue {
 }
 
 impl ByteQueue {
-    /// Adds bytes at its end.
+    /// Appends bytes.
     pub fn push(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
         self.is_full |= self.len() >= FULL;
     }
 
-    /// Whether everything was written.
+    /// Returns true if everything was written.
     pub fn is_empty(&self) -> bool {
         self.written == self.bytes.len()
     }
 
-    /// Whether nothing more should be read for it.
+    /// Returns true if the caller should stop reading input for the queue.
     pub fn is_full(&self) -> bool {
         self.is_full
     }
 
-    /// How many bytes wait.
+    /// The number of queued bytes.
     pub fn len(&self) -> usize {
         self.bytes.len() - self.written
     }
 
-    /// Forgets what waits.
+    /// Drops all queued bytes.
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.written = 0;
         self.is_full = false;
     }
 
-    /// Writes as much as the descriptor takes now; it must not block.
+    /// Writes as many bytes as the descriptor accepts. It must be non-blocking.
     pub fn write_to(&mut self, to: impl AsFd) -> rustix::io::Result<()> {
         while let Some(rest) = self.bytes.get(self.written..).filter(|rest| !rest.is_empty()) {
             match rustix::io::write(&to, rest) {
@@ -62,7 +62,7 @@ impl ByteQueue {
             }
         }
         self.is_full &= self.len() > FULL / 2;
-        // Moving the rest for every few bytes that are taken would cost more than writing them.
+        // Moving the rest after every short write would cost more than the writes.
         if self.is_empty() {
             self.clear();
         } else if self.written > FULL {

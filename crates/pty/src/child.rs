@@ -1,4 +1,4 @@
-//! The program on its PTY.
+//! Starts the program on its PTY, and waits for it.
 
 use std::ffi::OsString;
 use std::io::{self, IsTerminal};
@@ -10,14 +10,14 @@ use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process, kill_p
 use rustix::termios::{OptionalActions, Termios, Winsize, tcgetpgrp, tcsetattr, tcsetwinsize};
 use serde::{Deserialize, Serialize};
 
-/// What to start, and how.
+/// The commands to start.
 #[derive(Debug, Clone)]
 pub struct Launch {
     /// The program that calls [`crate::lead_session`], with its arguments.
     pub leader: Vec<OsString>,
-    /// The program itself, for where there is no terminal: no session is needed then.
+    /// The program itself, which is started directly if there is no terminal: no session is needed then.
     pub command: Vec<OsString>,
-    /// What is different in its environment: a value, or nothing to remove it.
+    /// Changes of its environment. `None` removes a variable.
     pub variables: Vec<(OsString, Option<OsString>)>,
 }
 
@@ -26,7 +26,7 @@ impl Launch {
         argv.split_first().ok_or_else(|| io::ErrorKind::InvalidInput.into())
     }
 
-    /// Starts the program where this process is, without a PTY.
+    /// Starts the program in this process's session, without a PTY.
     pub(crate) fn start_here(&self) -> io::Result<Child> {
         let (program, arguments) = Self::program(&self.command)?;
         let mut command = std::process::Command::new(program);
@@ -40,8 +40,8 @@ impl Launch {
         Child::of(command.spawn()?.id())
     }
 
-    /// Starts the leader on a PTY with these settings. A standard stream that is no terminal stays what it is, so that the
-    /// program sees pipes and files where it would without.
+    /// Starts the leader on a PTY with these settings. A standard stream that is not a terminal is inherited, so that the program
+    /// sees the same pipes and files as without Ringer.
     pub(crate) fn start_on_pty(&self, settings: &Termios, size: Winsize) -> io::Result<(Child, Pty)> {
         let (program, arguments) = Self::program(&self.leader)?;
         let (pty, pts) = open().map_err(io_error)?;
@@ -88,12 +88,12 @@ pub enum Ending {
 }
 
 impl Ending {
-    /// Whether the program says that it succeeded.
+    /// Returns true for exit code 0.
     pub fn is_success(self) -> bool {
         self == Self::Exit(0)
     }
 
-    /// How it ended, as text.
+    /// A description for people.
     pub fn text(self) -> String {
         match self {
             Self::Exit(0) => "finished".to_owned(),
@@ -111,14 +111,14 @@ impl Ending {
     }
 }
 
-/// What a child did.
+/// A change of a child's state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Change {
     Stopped,
     Ended(Ending),
 }
 
-/// A process that was started, and that is waited for here alone.
+/// A child process. Only this type waits for it.
 #[derive(Debug)]
 pub(crate) struct Child {
     pid: Pid,
@@ -135,12 +135,12 @@ impl Child {
         self.pid.as_raw_nonzero().get().cast_unsigned()
     }
 
-    /// Its process id, as long as no other process can have it.
+    /// The process id, until the process was reaped and the id can be reused.
     pub(crate) fn running(&self) -> Option<Pid> {
         (!self.is_over).then_some(self.pid)
     }
 
-    /// What it did since the last call. Does not wait.
+    /// Returns a change since the last call, without blocking.
     pub(crate) fn change(&mut self) -> Option<Change> {
         if self.is_over {
             return None;
@@ -154,12 +154,12 @@ impl Child {
 
     pub(crate) fn signal(&self, signal: Signal) {
         if !self.is_over {
-            // One that has ended needs no signal.
+            // The child may have just ended.
             let _ = kill_process(self.pid, signal);
         }
     }
 
-    /// Sends a signal to what is in the foreground of the PTY, as its terminal would.
+    /// Sends a signal to the foreground process group of the PTY, as its terminal would.
     pub(crate) fn signal_foreground(&self, pty: &Pty, signal: Signal) {
         if self.is_over {
             return;

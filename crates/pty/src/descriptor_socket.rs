@@ -1,4 +1,4 @@
-//! Bytes on a Unix socket with a descriptor beside them.
+//! Sends and receives descriptors with bytes on a Unix socket (`SCM_RIGHTS`).
 
 use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -11,10 +11,10 @@ use rustix::net::{
     SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
 };
 
-/// Descriptors received at once. The keeper sends one at a time, and the kernel does not put two such sends together.
+/// The most descriptors in one read. The keeper sends one at a time, and the kernel does not merge two such sends.
 const DESCRIPTORS: usize = 4;
 
-/// Writes what the socket takes now, with the descriptor at the first byte. Gives how much that was.
+/// Writes as many bytes as the socket accepts; the descriptor goes with the first one. Returns their number.
 pub fn send(socket: impl AsFd, bytes: &[u8], descriptor: Option<BorrowedFd<'_>>) -> Result<usize> {
     let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(1))];
     let mut control = SendAncillaryBuffer::new(&mut space);
@@ -25,18 +25,18 @@ pub fn send(socket: impl AsFd, bytes: &[u8], descriptor: Option<BorrowedFd<'_>>)
     sendmsg(socket, &[IoSlice::new(bytes)], &mut control, SendFlags::empty())
 }
 
-/// What was read from a socket.
+/// The result of one read from a socket.
 #[derive(Debug)]
 pub struct Received {
-    /// How many bytes are in the buffer.
+    /// The number of bytes in the buffer.
     pub bytes: usize,
-    /// The descriptors among them. No program that this process starts inherits them.
+    /// The received descriptors. They are close-on-exec.
     pub descriptors: Vec<OwnedFd>,
-    /// Whether the kernel dropped descriptors: more came than are expected, or this process has no number left for them.
+    /// The kernel dropped descriptors: more were sent than are expected, or this process has no free descriptor.
     pub has_lost_some: bool,
 }
 
-/// Reads what is there now, at most as much as the buffer holds.
+/// Reads available bytes and descriptors.
 pub fn receive(socket: impl AsFd, buffer: &mut [u8]) -> Result<Received> {
     let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(DESCRIPTORS))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
@@ -60,7 +60,7 @@ fn close_on_exec() -> RecvFlags {
     RecvFlags::CMSG_CLOEXEC
 }
 
-/// There it is set after the call.
+/// macOS has no such flag; `receive` sets it afterwards.
 #[cfg(target_os = "macos")]
 fn close_on_exec() -> RecvFlags {
     RecvFlags::empty()

@@ -1,26 +1,26 @@
-//! What comes from the terminal: focus reports among the keys.
+//! Finds focus reports among the input of the terminal.
 
 const ESC: u8 = 0x1b;
 const PASTE_START: &[u8] = b"\x1b[200~";
 const PASTE_END: &[u8] = b"\x1b[201~";
 
-/// Finds focus reports in what is typed. Never holds a byte back: a key has to arrive at once.
+/// Finds focus reports in input. It never holds a byte back, because keys must arrive at once.
 #[derive(Debug, Default)]
 pub(crate) struct FocusInput {
     is_pasting: bool,
 }
 
-/// What was found in one read.
+/// The result of one read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Input {
     /// The last focus report.
     pub(crate) has_focus: Option<bool>,
-    /// Whether the person did something: not only reports and answers came.
+    /// The person did something. Reports and answers of the terminal do not count.
     pub(crate) is_typed: bool,
 }
 
 impl FocusInput {
-    /// Reads input and appends it to `keys`, without focus reports unless the program wants them.
+    /// Appends input to `keys`, without focus reports unless the program wants them.
     pub(crate) fn read(&mut self, bytes: &[u8], wants_reports: bool, keys: &mut Vec<u8>) -> Input {
         let mut input = Input::default();
         let mut rest = bytes;
@@ -62,10 +62,10 @@ impl FocusInput {
     }
 }
 
-/// How long the terminal's answer to a query is that begins here, as far as it has come.
+/// The length of a terminal's answer to a query, or of the part that was read.
 fn answer_length(bytes: &[u8]) -> Option<usize> {
     match bytes.get(1)? {
-        // A string, up to BEL or ST.
+        // A string that ends with BEL or ST.
         b']' | b'P' | b'_' => {
             let end = bytes[2..].iter().position(|byte| matches!(*byte, 0x07 | ESC));
             let end = end.map_or(bytes.len(), |end| 2 + end);

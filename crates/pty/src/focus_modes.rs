@@ -1,14 +1,14 @@
-//! Whether the program wants focus reports (`CSI ? 1004 h`), and whether bytes may be put into its output at this point.
+//! Tracks whether the program wants focus reports (`CSI ? 1004 h`), and whether bytes may be inserted into its output.
 
 use memchr::memmem::Finder;
 
-/// The longest sequence that is found when it is cut: `CSI ?` and a handful of modes.
+/// The longest sequence that is found if it is split: `CSI ?` and a handful of modes.
 const MAX_TAIL: usize = 64;
 
-/// Follows the output of a program.
+/// Tracks the output of a program.
 #[derive(Debug)]
 pub(crate) struct FocusModes {
-    /// The end of what was read, from its last ESC or the last bytes of a character on.
+    /// The unfinished end of the output: an escape sequence or a character.
     tail: Vec<u8>,
     is_wanted: bool,
     mode: Finder<'static>,
@@ -22,11 +22,11 @@ impl Default for FocusModes {
 }
 
 impl FocusModes {
-    /// Reads what goes to the terminal. Gives whether the terminal no longer reports focus after it.
+    /// Reads output for the terminal. Returns true if it turns focus reports off.
     pub(crate) fn read(&mut self, output: &[u8]) -> bool {
         let mut is_off = false;
         if !self.tail.is_empty() {
-            // Only what began before: the rest is looked at below.
+            // Only sequences that begin in the tail; the others are found below.
             let joint: Vec<u8> = self.tail.iter().chain(output.iter().take(MAX_TAIL)).copied().collect();
             is_off |= self.find(&joint, self.tail.len());
         }
@@ -71,30 +71,30 @@ impl FocusModes {
         self.tail.drain(..start.unwrap_or(self.tail.len()));
     }
 
-    /// Whether the program wants reports.
+    /// Returns true if the program wants reports.
     pub(crate) fn is_wanted(&self) -> bool {
         self.is_wanted
     }
 
-    /// Whether neither a sequence nor a character is cut here.
+    /// Returns true if the output does not end inside a sequence or a character.
     pub(crate) fn is_between_sequences(&self) -> bool {
         self.tail.is_empty()
     }
 }
 
-/// Whether an escape sequence has not ended.
+/// Returns true if an escape sequence is unfinished.
 fn is_open(sequence: &[u8]) -> bool {
     match sequence.get(1) {
         None => true,
         Some(b'[') => !sequence[2..].iter().any(|byte| (0x40..0x7f).contains(byte)),
-        // Intermediate bytes, as of a character set.
+        // Intermediate bytes, for example of a character set.
         Some(0x20..0x30) => sequence.len() == 2,
-        // Strings are followed by the filter.
+        // The notification filter tracks strings.
         Some(_) => false,
     }
 }
 
-/// Where a character of UTF-8 begins that is cut at the end.
+/// The position of an unfinished UTF-8 character at the end.
 fn cut_character(bytes: &[u8]) -> Option<usize> {
     let start = bytes.iter().rposition(|byte| byte & 0xc0 != 0x80)?;
     let length = match bytes[start] {
@@ -106,7 +106,7 @@ fn cut_character(bytes: &[u8]) -> Option<usize> {
     (bytes.len() - start < length).then_some(start)
 }
 
-/// Whether a sequence that begins here sets (`true`) or resets mode 1004.
+/// Returns true for a sequence that sets mode 1004, and false for one that resets it.
 fn sets_focus(sequence: &[u8]) -> Option<bool> {
     let parameters = sequence.strip_prefix(b"\x1b[?")?;
     let end = parameters.iter().position(|byte| !byte.is_ascii_digit() && *byte != b';')?;

@@ -1,6 +1,6 @@
-//! The connection to the hub, on threads of its own: whatever the hub does, the program and its terminal do not wait.
+//! The connection to the hub. It runs on separate threads, so that the program and its terminal never wait for the hub.
 //!
-//! A hub that is gone is connected to again when there is something to say.
+//! If the hub is gone, the next request connects again.
 
 use std::collections::VecDeque;
 use std::io;
@@ -18,26 +18,26 @@ use ringer_platform::{clear_wakes, wake, wake_pair};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// The request that tells what a program said.
+/// The method that reports a notification of a program.
 pub(crate) const HEARD: &str = "surface.heard";
-/// What may wait for the hub. Beyond that, what a program says is lost.
+/// The most queued requests. More are lost.
 const MAX_WAITING: usize = 256;
-/// How often it is tried to reach a hub that was there, and how long after each other.
+/// The number and the interval of attempts to connect again to a hub.
 const TRIES: usize = 10;
 const TRY_AGAIN: Duration = Duration::from_millis(200);
-/// How long the end of the program waits for what was not sent yet.
+/// How long the end of the program waits for unsent requests.
 const FINISH_WITHIN: Duration = Duration::from_millis(500);
 
-/// Connects to the hub. The argument says whether one may be started.
+/// Connects to the hub. The argument allows starting one.
 pub type Connect = Box<dyn Fn(bool) -> Option<HubClient> + Send>;
 
-/// Where the program is, for the hub.
+/// The surface of the program, for the hub.
 pub struct HubSurface {
-    /// The surface that it is on.
+    /// The id of the surface.
     pub surface: SurfaceId,
-    /// If no other host has that surface: what the hub is told of it.
+    /// The description of the surface, if no other host has it.
     pub own: Option<OwnSurface>,
-    /// How the hub is reached.
+    /// Connects to the hub.
     pub connect: Connect,
 }
 
@@ -46,15 +46,15 @@ pub struct HubSurface {
 pub struct OwnSurface {
     /// The device of the real terminal.
     pub tty: Option<String>,
-    /// The workspace that it stands in.
+    /// The id of its workspace.
     pub workspace: Option<String>,
-    /// Whether its terminal may be asked to report focus.
+    /// The terminal may be asked to report focus.
     pub reports_focus: bool,
-    /// Whether its ring is a mark in the title.
+    /// The ring is shown as a mark in the title.
     pub marks_title: bool,
 }
 
-/// What the hub sends, as far as it is for a terminal.
+/// A line from the hub.
 #[derive(Debug, Deserialize)]
 #[serde(from = "AnyLine")]
 enum HubLine {
@@ -63,7 +63,7 @@ enum HubLine {
     Other,
 }
 
-/// A line, which has an event if it is an order, and else answers a request.
+/// The form of any line. It is an order if it has an event, and an answer otherwise.
 #[derive(Debug, Deserialize)]
 struct AnyLine {
     event: Option<String>,
@@ -96,17 +96,17 @@ enum Said {
     Finish(SyncSender<()>),
 }
 
-/// What the threads tell the loop.
+/// The state that the threads share with the loop.
 #[derive(Debug)]
 struct Shared {
-    /// The connection that is open; 0 if none is.
+    /// The number of the open connection, or 0.
     connection: AtomicU64,
     is_lit: AtomicBool,
     wakes: UnixStream,
     last_request: Mutex<Option<LastRequest>>,
 }
 
-/// The requests on one connection, and the answers.
+/// The numbers of requests and answers on one connection.
 #[derive(Debug, Default)]
 struct Counts {
     sent: AtomicU64,
@@ -119,7 +119,7 @@ impl Counts {
     }
 }
 
-/// What waits for the answer to the last request.
+/// The state while the answer to the last request is awaited.
 #[derive(Debug)]
 struct LastRequest {
     done: SyncSender<()>,
@@ -184,7 +184,7 @@ impl HubLink {
         self.shared.connection.load(Ordering::Relaxed) != 0
     }
 
-    /// Whether the surface rings.
+    /// Returns true if the surface rings.
     pub(crate) fn is_lit(&self) -> bool {
         self.is_attached() && self.shared.is_lit.load(Ordering::Relaxed)
     }
@@ -199,7 +199,7 @@ impl HubLink {
         let _ = self.said.try_send(Said::Request { method, params });
     }
 
-    /// Waits a moment for what was not sent yet.
+    /// Waits a moment until queued requests are sent.
     pub(crate) fn finish(self) {
         let (done, is_done) = sync_channel(1);
         if self.said.try_send(Said::Finish(done)).is_ok() {
@@ -211,13 +211,13 @@ impl HubLink {
 struct LinkThread {
     surface: SurfaceId,
     connect: Connect,
-    /// What is said of the surface, and what was said of the person, to every hub anew.
+    /// The description of the surface and the last `surface.looks`, which every new hub is sent.
     opened: Option<Value>,
     looks: Option<Value>,
     shared: Arc<Shared>,
     said: SyncSender<Said>,
     writer: Option<HubWriter>,
-    /// What the program said, by the number of its request: a hub that ends may have taken it and not read it.
+    /// Notifications without an answer, by the number of their request: a hub that ends may have received but not read them.
     unanswered: VecDeque<(u64, Value)>,
     counts: Arc<Counts>,
     connections: u64,
@@ -235,14 +235,14 @@ impl LinkThread {
         }
     }
 
-    /// A hub need not handle what it is sent before the connection ends, so its answer to a last request is waited for.
+    /// Sends a last request and waits for its answer, because the hub may not handle requests after the connection has ended.
     fn send_last_request(&mut self, done: SyncSender<()>) {
         let is_open = self.shared.connection.load(Ordering::Relaxed) == self.connections;
         let Some(mut writer) = self.writer.take().filter(|_| is_open) else {
             let _ = done.send(());
             return;
         };
-        // The connection ends with its writer, so that is kept, too.
+        // Dropping the writer would end the connection.
         let asked = writer.send("ping", &Value::Null);
         if asked.is_ok() {
             *self.shared.last_request() = Some(LastRequest { done, _writer: writer });
@@ -258,7 +258,7 @@ impl LinkThread {
             self.looks = Some(lasting);
         }
         if method == "surface.changed" {
-            // What else is known of it stays.
+            // The other fields of the description stay.
             if let (Some(opened), Some(changed)) =
                 (self.opened.as_mut().and_then(Value::as_object_mut), params.as_object_mut())
             {
@@ -266,7 +266,7 @@ impl LinkThread {
             }
             params = self.opened.clone().unwrap_or_default();
         }
-        // A connection that ended is noticed when it is written to, at the latest.
+        // The end of a connection is noticed by the first write at the latest, so one retry is enough.
         for _ in 0..2 {
             if self.attach_patiently() && self.write(method, &params) {
                 return;
@@ -274,7 +274,7 @@ impl LinkThread {
         }
     }
 
-    /// Where there was a hub there will be one, but not at once, if it is just ending, or several processes start one.
+    /// Connects, with retries if there was a hub before: it may be about to end, or several processes may be starting one.
     fn attach_patiently(&mut self) -> bool {
         let tries = if self.connections == 0 { 1 } else { TRIES };
         (1..=tries).any(|number| {
@@ -286,14 +286,14 @@ impl LinkThread {
         })
     }
 
-    /// Writes a request. What the program said is kept until the hub has answered.
+    /// Writes a request. Notifications are kept until the hub has answered.
     fn write(&mut self, method: &str, params: &Value) -> bool {
         let Some(writer) = &mut self.writer else { return false };
         let answered = self.counts.answered.load(Ordering::Relaxed);
         while self.unanswered.front().is_some_and(|(number, _)| *number <= answered) {
             self.unanswered.pop_front();
         }
-        // Counted first: the connection may end as soon as it is written.
+        // Counted first, because the connection may end as soon as it is written.
         let number = self.counts.sent.fetch_add(1, Ordering::Relaxed) + 1;
         if writer.send(method, params).is_err() {
             self.writer = None;
@@ -305,7 +305,7 @@ impl LinkThread {
         true
     }
 
-    /// Makes the connection if there is none.
+    /// Connects if there is no connection.
     fn attach(&mut self, may_start: bool) -> bool {
         if self.writer.is_none() || self.shared.connection.load(Ordering::Relaxed) != self.connections {
             self.writer = None;
@@ -342,7 +342,7 @@ impl LinkThread {
                             let _ = last.done.send(());
                         }
                     }
-                    // Other orders, or for another surface.
+                    // Other orders, and rings of other surfaces.
                     _ => {}
                 }
             }
@@ -362,7 +362,7 @@ impl LinkThread {
         let mut requests = requests.into_iter();
         let failed = requests.find(|(method, params)| !self.write(method, params));
         let is_attached = failed.is_none();
-        // For the next hub, whose answers have other numbers.
+        // These are kept for the next connection. The number is higher than any that this one can answer.
         let unheard = failed.into_iter().chain(requests).filter(|(method, _)| *method == HEARD);
         self.unanswered.extend(unheard.map(|(_, heard)| (u64::MAX, heard)));
         if is_attached { Ok(()) } else { Err(HubClientError::NoHub) }

@@ -1,25 +1,25 @@
-//! Runs a program on a PTY between it and the real terminal, and reports what it says to the hub.
+//! Runs a program on a PTY inside the real terminal, and reports its notifications to the hub.
 //!
-//! The program notices nothing: bytes, sizes, signals and job control pass as they are. Only its own notifications go to the hub
+//! The program notices nothing: bytes, sizes, signals and job control pass unchanged. Only its own notifications go to the hub
 //! instead of the terminal, as long as there is a hub ([`ringer_term::NotificationStripper`]).
 //!
-//! [`run`] is one blocking loop over the terminal, the PTY and signals. What needs the hub is on threads of its own (`hub_link`),
-//! so a hub that hangs does not make a program wait. Between the loop and the program is a process that leads the session
-//! on the PTY ([`lead_session`]): a program without a parent in its own session cannot be stopped with Ctrl-Z.
+//! [`run`] is one blocking loop over the terminal, the PTY and signals. The hub is served on separate threads (`hub_link`), so a
+//! hub that hangs does not block the program. A process between the loop and the program leads the session on the PTY
+//! ([`lead_session`]): a program without a parent in its own session cannot be stopped with Ctrl-Z.
 //!
 //! [`keeper`] is another process: it holds the PTYs of the workspace's panes.
 //!
 //! # What it never does
 //!
 //! It answers no query, changes no byte of a key or a paste, and buffers about 64 KiB each way: a program that writes faster
-//! than its terminal reads waits, as it would without.
+//! than its terminal reads blocks, as it would without Ringer.
 //!
 //! # Inside
 //!
-//! `run_loop` polls the outer terminal, the PTY, the signals and the hub. Output passes `focus_modes`, input passes `focus_input`; both end
-//! in a bounded `byte_queue`. `reporter` decides what the hub is sent and `hub_link` sends it on its own threads. `keeper` is another process:
-//! it holds PTYs and programs for the server of panes, never reads a PTY while a server is connected, and keeps the last MiB of each
-//! otherwise. Its `wire` protocol is frozen: a keeper may be older than every server it meets.
+//! `run_loop` polls the outer terminal, the PTY, the signals and the hub. Output passes `focus_modes`, input passes
+//! `focus_input`; both end in a bounded `byte_queue`. `reporter` decides what the hub is sent, and `hub_link` sends it on its own
+//! threads. The keeper never reads a PTY while a server is connected, and keeps the last MiB of each otherwise. Its `wire`
+//! protocol is frozen: a keeper may be older than every server it meets.
 
 #![forbid(unsafe_code)]
 

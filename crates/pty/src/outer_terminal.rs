@@ -1,4 +1,4 @@
-//! The real terminal while a program runs between it and a PTY: raw, and given back as it was.
+//! The real terminal, which is in raw mode while a program runs on a PTY, and restored afterwards.
 
 use std::fs::File;
 use std::io::{self, IsTerminal, stderr, stdin, stdout};
@@ -14,23 +14,23 @@ use rustix::termios::{
     OptionalActions, Termios, Winsize, tcgetattr, tcgetpgrp, tcgetwinsize, tcsetattr, ttyname,
 };
 
-/// Turns focus reports on and off.
+/// The sequences that turn focus reports on and off.
 pub(crate) const FOCUS_ON: &[u8] = b"\x1b[?1004h";
 pub(crate) const FOCUS_OFF: &[u8] = b"\x1b[?1004l";
 
-/// The terminal of a standard stream, opened anew: what is set on this descriptor, such as that it does not block, does not
-/// apply to the shell and other programs that have the same stream.
+/// The terminal of a standard stream. It is a new open file, so that `O_NONBLOCK` does not affect the shell and other programs
+/// that share the stream.
 #[derive(Debug)]
 pub(crate) struct OuterTerminal {
     device: File,
     before: Termios,
     is_raw: bool,
-    /// Whether focus reports are turned on while it is raw.
+    /// Focus reports are on in raw mode.
     reports_focus: bool,
 }
 
 impl OuterTerminal {
-    /// `None` if no standard stream is a terminal.
+    /// Opens the terminal. Returns `None` if no standard stream is one.
     pub(crate) fn find(reports_focus: bool) -> io::Result<Option<Self>> {
         let (input, output, errors) = (stdin(), stdout(), stderr());
         let stream = if input.is_terminal() {
@@ -49,7 +49,7 @@ impl OuterTerminal {
         Ok(Some(terminal))
     }
 
-    /// A panic ends the shipped program at once, without dropping anything.
+    /// Restores the terminal in a panic hook, because release builds abort on panic and drop nothing.
     fn restore_on_panic(&self) -> io::Result<()> {
         let (device, before) = (self.device.try_clone()?, self.before.clone());
         let previous = panic::take_hook();
@@ -65,7 +65,7 @@ impl OuterTerminal {
         self.device.as_fd()
     }
 
-    /// Its settings before it was raw: those that the program finds on its PTY.
+    /// The settings from before raw mode, which the program's PTY gets.
     pub(crate) fn settings(&self) -> &Termios {
         &self.before
     }
@@ -74,12 +74,11 @@ impl OuterTerminal {
         tcgetwinsize(&self.device).ok()
     }
 
-    /// Whether this process may use it: it is in the foreground, or it is not its controlling terminal.
+    /// Returns true if this process may use the terminal: it is in the foreground, or this is not its controlling terminal.
     pub(crate) fn is_ours(&self) -> bool {
         tcgetpgrp(&self.device).map_or(true, |group| group == getpgrp())
     }
 
-    /// Whether every byte comes as it is typed.
     pub(crate) fn is_raw(&self) -> bool {
         self.is_raw
     }
@@ -95,13 +94,13 @@ impl OuterTerminal {
         Ok(())
     }
 
-    /// Gives it back as it was. The settings of a terminal that has gone cannot be restored and need not be.
+    /// Restores the terminal. Errors are ignored, because the terminal may be gone.
     pub(crate) fn restore(&mut self) {
         if self.is_raw {
             if self.reports_focus {
                 let _ = rustix::io::write(&self.device, FOCUS_OFF);
             }
-            // In the background the call would stop this process, and the settings are the shell's.
+            // In the background, the call would stop this process, and the shell has set its own settings.
             if self.is_ours() {
                 let _ = tcsetattr(&self.device, OptionalActions::Now, &self.before);
             }
@@ -122,14 +121,14 @@ fn reopen(stream: BorrowedFd<'_>) -> io::Result<File> {
     let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
     let mut options = File::options();
     options.read(true).write(true).custom_flags(flags);
-    // After `su` the device belongs to another user, but the controlling terminal can always be opened.
+    // After `su`, the device belongs to another user, but the controlling terminal can always be opened.
     options.open(path).or_else(|_| options.open("/dev/tty"))
 }
 
-/// What the title begins with.
+/// The mark in front of the title.
 const SIGN: &str = "●";
 
-/// The title, and whether a mark is in front of it.
+/// The title of the terminal, and its mark.
 #[derive(Debug, Default)]
 pub(crate) struct TitleRing {
     title: Option<String>,
@@ -138,7 +137,7 @@ pub(crate) struct TitleRing {
 }
 
 impl TitleRing {
-    /// The program set a title, which went to the terminal.
+    /// Records a title of the program, which was passed to the terminal without a mark.
     pub(crate) fn set_title(&mut self, title: &str) {
         self.title = Some(title.to_owned());
         self.is_marked = false;
@@ -148,7 +147,7 @@ impl TitleRing {
         self.is_lit = is_lit;
     }
 
-    /// What has to be written to the terminal now. A title that no program has set is left alone.
+    /// Returns the sequence that updates the mark, if necessary. Without a title of the program, there is no mark.
     pub(crate) fn change(&mut self) -> Option<String> {
         if self.is_lit == self.is_marked {
             return None;

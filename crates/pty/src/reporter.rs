@@ -1,4 +1,4 @@
-//! What the hub is told of the program and of the person in front of it.
+//! Reports to the hub about the program and the person in front of it.
 
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
@@ -11,22 +11,22 @@ use serde_json::{Value, json};
 use crate::focus_input::Input;
 use crate::hub_link::{HEARD, HubLink};
 
-/// How long after a key the person is taken to be there, and how often they are reported.
+/// How long after a key the person counts as present, and the shortest time between two reports of that.
 const TYPED_FOR: Duration = Duration::from_secs(10);
-/// How often a hub that is gone is looked for, while something happens.
+/// The shortest time between two attempts to find a hub that is gone. They are only made when there is input or output.
 const LOOK_AGAIN: Duration = Duration::from_secs(2);
-/// As much of a title as a host may say, in bytes.
+/// The longest title that a host may report, in bytes.
 const MAX_TITLE: usize = 256;
 
-/// Follows what the program and the person do, and tells the hub.
+/// Tracks the program and the person, and reports to the hub.
 #[derive(Debug)]
 pub(crate) struct Reporter {
     link: HubLink,
     surface: SurfaceId,
-    /// Whether this process is the host of the surface.
+    /// This process is the host of the surface.
     is_own: bool,
     reports: ProgramReports,
-    /// What the last title said, without a spinner.
+    /// The last title, without a spinner.
     title: String,
     started: Instant,
     has_focus: Option<bool>,
@@ -59,7 +59,7 @@ impl Reporter {
         self.link.clear_wakes();
     }
 
-    /// Whether a hub shows the program's notifications.
+    /// Returns true if a hub is connected, which shows the program's notifications.
     pub(crate) fn is_attached(&self) -> bool {
         self.link.is_attached()
     }
@@ -68,7 +68,7 @@ impl Reporter {
         self.link.is_lit()
     }
 
-    /// Something happened: a hub that was started again is found now, and none is looked for while nothing happens.
+    /// Looks for a hub if there is none. It is called on input and output, so that an idle program causes no attempts.
     pub(crate) fn is_active(&mut self) {
         if self.link.is_attached() {
             return;
@@ -79,9 +79,9 @@ impl Reporter {
         }
     }
 
-    /// The program told its terminal something.
+    /// Handles a report of the program to its terminal.
     pub(crate) fn event(&mut self, event: &TerminalEventKind) {
-        // To the person in front of it a bell says all there is.
+        // A person in front of the terminal hears the bell.
         if *event == TerminalEventKind::Bell && self.is_looked_at() {
             return;
         }
@@ -108,7 +108,7 @@ impl Reporter {
         self.link.send(HEARD, params);
     }
 
-    /// Something came from the terminal.
+    /// Handles input of the terminal.
     pub(crate) fn input(&mut self, input: Input) {
         if input.is_typed {
             self.typed = Some(Instant::now());
@@ -127,8 +127,8 @@ impl Reporter {
         }
     }
 
-    /// Not `surface.typed`: that would say that the person is away as soon as they type nothing here, although they may work in
-    /// another window.
+    /// Reports the views. It does not use `surface.typed`, which would report the person as away as soon as they type nothing
+    /// here, although they may work in another window.
     fn tell_looks(&self, is_typed: bool) {
         let view = json!({ "client": "terminal", "surface_id": self.surface });
         let views: Vec<Value> = (self.has_focus == Some(true)).then_some(view).into_iter().collect();
@@ -139,12 +139,12 @@ impl Reporter {
         self.link.send("surface.looks", params);
     }
 
-    /// Whether the person looks at the program, as far as is known.
+    /// Returns true if the person looks at the program, as far as known.
     pub(crate) fn is_looked_at(&self) -> bool {
         self.has_focus.unwrap_or_else(|| self.typed.is_some_and(|at| at.elapsed() < TYPED_FOR))
     }
 
-    /// The program has ended.
+    /// Reports the end of the program.
     pub(crate) fn finish(self) {
         if let Some(report) = self.reports.ended() {
             self.heard(report);

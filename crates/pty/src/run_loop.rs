@@ -19,30 +19,30 @@ use crate::outer_terminal::{FOCUS_ON, OuterTerminal, TitleRing};
 use crate::reporter::Reporter;
 use crate::signals::Signals;
 
-/// Read at once. A PTY gives 4 KiB at most.
+/// The most bytes that are read at once. One read from a PTY returns 4 KiB at most.
 const READ: usize = 64 * 1024;
-/// How long an ESC at the end of a read may be the beginning of a notification. A program writes a sequence at once.
+/// How long an ESC at the end of a read may be the beginning of a notification. Programs usually write a sequence at once.
 const ESCAPE_WAIT: Duration = Duration::from_millis(5);
-/// How long nothing may have come after the program's end, if another process still has the PTY open: the last output may be on
-/// its way.
+/// How long the PTY must be silent after the end of the program, if another process still has it open: the last output may not
+/// have arrived yet.
 const LAST_OUTPUT: Duration = Duration::from_millis(500);
-/// How often it is checked whether the shell has put this process into the foreground: it need not send a signal for it.
+/// The interval of checks whether the shell has put this process into the foreground, which need not cause a signal.
 const FOREGROUND_CHECK: Duration = Duration::from_millis(250);
-/// How long a stop takes to happen. It does not happen where no shell would notice.
+/// How long to wait until the process stops. It does not stop in an orphaned process group, where no shell would notice.
 const STOP_WITHIN: Duration = Duration::from_millis(50);
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Finished {
     /// How the program ended.
     pub ending: Ending,
     /// How long it ran.
     pub ran_for: Duration,
-    /// Whether the person looked at it at its end, as far as is known.
+    /// The person looked at it at its end, as far as known.
     pub is_looked_at: bool,
 }
 
-/// Runs a program until it has ended. Without a terminal it runs as if it had been started directly.
+/// Runs a program until it has ended. If there is no terminal, it is started directly.
 pub fn run(launch: &Launch, hub: Option<HubSurface>) -> io::Result<Finished> {
     let own = hub.as_ref().and_then(|hub| hub.own.clone()).unwrap_or_default();
     let Some(mut outer) = OuterTerminal::find(own.reports_focus)? else { return run_here(launch) };
@@ -84,7 +84,7 @@ pub fn run(launch: &Launch, hub: Option<HubSurface>) -> io::Result<Finished> {
     Ok(Finished { ending, ran_for: started.elapsed(), is_looked_at })
 }
 
-/// Runs a program in this process's own group and session.
+/// Runs a program in this process's group and session.
 fn run_here(launch: &Launch) -> io::Result<Finished> {
     let signals = Signals::new()?;
     let started = Instant::now();
@@ -117,18 +117,18 @@ struct RunLoop {
     ring: TitleRing,
     to_outer: ByteQueue,
     to_pty: ByteQueue,
-    /// What goes to the terminal as soon as no sequence of the program is cut.
+    /// Sequences for the terminal that are inserted as soon as the program's output is not inside a sequence.
     inserts: Vec<u8>,
     buffer: Box<[u8]>,
     last_output: Instant,
     /// No process has the PTY open any more.
     pty_ended: bool,
-    /// The terminal was closed; the program may go on all the same.
+    /// The terminal was closed. The program may go on running.
     outer_gone: bool,
     ending: Option<Ending>,
 }
 
-/// What can be done now.
+/// The descriptors that are ready.
 #[expect(
     clippy::struct_excessive_bools,
     reason = "one for each descriptor and direction; all can hold at once"
@@ -159,7 +159,7 @@ impl RunLoop {
                 self.read_outer();
             }
             if ready.to_pty || ready.from_outer && !self.to_pty.is_empty() {
-                // A program that has gone takes no more input.
+                // The program is gone.
                 if self.to_pty.write_to(&self.pty).is_err() {
                     self.to_pty.clear();
                 }
@@ -197,7 +197,7 @@ impl RunLoop {
         pty_events.set(PollFlags::IN, !self.to_outer.is_full() || self.outer_gone);
         pty_events.set(PollFlags::OUT, !self.to_pty.is_empty());
         let mut polled = vec![PollFd::from_borrowed_fd(self.signals.as_fd(), PollFlags::IN)];
-        // One that is not polled for anything would report its end again and again.
+        // A descriptor without requested events would spin on POLLHUP.
         let mut add = |is_in: bool, fd| {
             is_in.then(|| {
                 polled.push(fd);
@@ -229,7 +229,7 @@ impl RunLoop {
         })
     }
 
-    /// How long to wait although nothing happens.
+    /// The time until the next timer.
     fn timeout(&self) -> Option<Duration> {
         let since_output = self.last_output.elapsed();
         let escape = self.filter.holds_escape().then(|| ESCAPE_WAIT.saturating_sub(since_output));
@@ -262,9 +262,9 @@ impl RunLoop {
         Ok(())
     }
 
-    /// The program was stopped with Ctrl-Z: so is this process, and what else the shell started with it.
+    /// Stops this process group because the program was stopped with Ctrl-Z.
     fn suspend(&mut self) -> io::Result<()> {
-        // No shell started this process, so none could continue it.
+        // This process leads the session, so there is no shell that could continue it.
         if getsid(None).is_ok_and(|session| session == getpid()) {
             self.child.signal(Signal::CONT);
             return Ok(());
@@ -288,7 +288,7 @@ impl RunLoop {
         Ok(())
     }
 
-    /// The terminal is this process's again.
+    /// Uses the terminal again after this process was in the background.
     fn resume(&mut self) -> io::Result<()> {
         self.outer.make_raw()?;
         self.resize();
@@ -297,7 +297,7 @@ impl RunLoop {
 
     fn resize(&self) {
         if let Some(size) = self.outer.size() {
-            // A PTY that has gone needs no size.
+            // This fails if the PTY is gone.
             let _ = tcsetwinsize(&self.pty, size);
         }
     }
@@ -307,7 +307,7 @@ impl RunLoop {
             Ok(0) => return self.lose_outer(),
             Ok(read) => read,
             Err(Errno::AGAIN | Errno::INTR) => return,
-            // In the background it is not for this process to read.
+            // In the background, this process must not read.
             Err(_) if !self.outer.is_ours() => return,
             Err(_) => return self.lose_outer(),
         };
@@ -332,7 +332,7 @@ impl RunLoop {
         let mut total = 0;
         while total < READ && (!self.to_outer.is_full() || self.outer_gone) {
             match rustix::io::read(&self.pty, &mut *self.buffer) {
-                // Linux has an error for the end, others have none.
+                // Linux returns an error (EIO) at the end, other systems return 0.
                 Ok(0) | Err(Errno::IO) => {
                     self.pty_ended = true;
                     let to_outer = &mut self.to_outer;
@@ -353,7 +353,7 @@ impl RunLoop {
         }
     }
 
-    /// Handles what was read from the program.
+    /// Handles output of the program.
     fn output(&mut self, read: usize) {
         let Self { filter, modes, to_outer, reporter, ring, buffer, own, .. } = self;
         let bytes = buffer.get(..read).unwrap_or_default();
@@ -380,7 +380,7 @@ impl RunLoop {
         }
     }
 
-    /// Writes what is Ringer's own, where the program's output allows it.
+    /// Inserts Ringer's own sequences where the program's output allows it.
     fn insert(&mut self) {
         if self.own.marks_title
             && let Some(title) = self.ring.change()
@@ -402,7 +402,7 @@ impl RunLoop {
         }
     }
 
-    /// Gives the terminal back. Gives whether the person looked at it.
+    /// Restores the terminal. Returns true if the person looked at the program.
     fn finish(mut self) -> bool {
         self.ring.ring(false);
         self.insert();

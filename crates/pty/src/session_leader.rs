@@ -1,9 +1,9 @@
-//! The process between `ringer run` and its program: it leads the session on the PTY, with the program in a group of its own,
-//! as a shell would do it.
+//! The process between `ringer run` and its program: it leads the session on the PTY, with the program in a separate process
+//! group, as a shell would do it.
 //!
-//! The kernel stops a group at Ctrl-Z only if one of its processes has a parent in the same session, outside of the group. So
-//! the program needs a parent there. This one does what its child does: it stops when the child stops, ends as it ends, and
-//! continues it when it is continued itself.
+//! The kernel stops a group on Ctrl-Z only if one of its processes has a parent in the same session but in another group, so the
+//! program needs such a parent. It does what its child does: it stops when the child stops, ends like the child, and continues
+//! the child when it is continued itself.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -20,10 +20,10 @@ use rustix::termios::{tcgetpgrp, tcsetpgrp};
 
 use crate::child::Ending;
 
-/// How often a program that waits to be in the foreground looks. It is there within a fraction of a millisecond.
+/// The interval of checks whether the process is in the foreground, which takes a fraction of a millisecond.
 const FOREGROUND_CHECK: Duration = Duration::from_micros(200);
 
-/// Runs a program in the foreground of this process's terminal, and waits until it has ended. The program is one that calls
+/// Runs a program in the foreground of this process's terminal, and waits until it has ended. The program must call
 /// [`exec_in_foreground`].
 pub fn lead_session(program: &OsString, arguments: &[OsString]) -> io::Result<Ending> {
     let terminal = terminal()?;
@@ -36,13 +36,13 @@ pub fn lead_session(program: &OsString, arguments: &[OsString]) -> io::Result<En
             return Ok(ending);
         }
         kill_process(getpid(), Signal::STOP)?;
-        // It may have ended meanwhile.
+        // The child may have ended meanwhile.
         let _ = kill_process_group(child, Signal::CONT);
     }
 }
 
-/// Becomes the program, once this process is in the foreground: a program that starts before would be stopped when it uses the
-/// terminal, and miss the signals of keys. Returns only if that fails.
+/// Executes the program once this process is in the foreground. Before that, the program would be stopped when it uses the
+/// terminal, and miss the signals of keys. Returns only if it fails.
 pub fn exec_in_foreground(program: &OsString, arguments: &[OsString]) -> io::Error {
     let terminal = match terminal() {
         Ok(terminal) => terminal,

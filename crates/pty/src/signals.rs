@@ -1,4 +1,4 @@
-//! Signals, as something to poll.
+//! Signals as a descriptor for `poll`.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -12,7 +12,7 @@ use rustix::process::{Resource, Rlimit, Signal, setrlimit};
 use signal_hook::consts::{SIGCHLD, SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGWINCH};
 use signal_hook::low_level::{emulate_default_handler, pipe};
 
-/// Signals that the program gets in our place.
+/// Signals that are forwarded to the program.
 const FORWARDED: [(i32, Signal); 6] = [
     (SIGHUP, Signal::HUP),
     (SIGINT, Signal::INT),
@@ -22,7 +22,7 @@ const FORWARDED: [(i32, Signal); 6] = [
     (SIGUSR2, Signal::USR2),
 ];
 
-/// Which signals came.
+/// The signals that have arrived.
 #[derive(Debug)]
 pub(crate) struct Signals {
     wakes: UnixStream,
@@ -47,12 +47,12 @@ impl Signals {
         Ok(Self { size: register(SIGWINCH)?, continued: register(SIGCONT)?, forwarded, wakes })
     }
 
-    /// Becomes readable with every signal, also with that of a child.
+    /// Becomes readable on every signal, including SIGCHLD.
     pub(crate) fn as_fd(&self) -> BorrowedFd<'_> {
         self.wakes.as_fd()
     }
 
-    /// To be called before the flags are read.
+    /// Must be called before the flags are read.
     pub(crate) fn clear_wakes(&self) {
         clear_wakes(&self.wakes);
     }
@@ -65,17 +65,17 @@ impl Signals {
         self.continued.swap(false, Ordering::Relaxed)
     }
 
-    /// Those that came for the program.
+    /// Returns the signals to forward.
     pub(crate) fn take_forwarded(&self) -> impl Iterator<Item = Signal> + '_ {
         let came = self.forwarded.iter().filter(|(_, flag)| flag.swap(false, Ordering::Relaxed));
         came.map(|(signal, _)| *signal)
     }
 }
 
-/// Ends this process by a signal: a shell then knows how the program ended, and a script that was interrupted ends. Where that
-/// is not possible, the exit code is the one that shells give for it.
+/// Ends this process by a signal, so that a shell knows how the program ended, and an interrupted script ends. If that is not
+/// possible, the exit code is the usual one of shells.
 pub fn die_by(signal: i32) -> ! {
-    // The program has written its own dump, if that is wanted.
+    // No core dump: the program has written its own, if one is wanted.
     let _ = setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) });
     let _ = emulate_default_handler(signal);
     process::exit(128 + signal)

@@ -1,10 +1,10 @@
-//! What keys do after the prefix.
+//! Key bindings after the prefix.
 
 use std::collections::BTreeMap;
 
 use ringer_ui::{KEY_EXAMPLES, KeyPress};
 
-/// What a key does after the prefix.
+/// An action that a key performs after the prefix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PaneAction {
     SplitRight,
@@ -35,7 +35,7 @@ pub(crate) enum PaneAction {
     SendPrefix,
 }
 
-/// An action, as it is named in the settings and in the help, with its usual keys.
+/// The name of an action in the settings, its text in the help, and its default keys.
 pub(crate) struct ActionWords {
     pub(crate) action: PaneAction,
     pub(crate) name: &'static str,
@@ -52,7 +52,7 @@ const fn words(
     ActionWords { action, name, help, keys }
 }
 
-/// All of them, in the order of the help.
+/// All actions in the order of the help.
 pub(crate) const ACTIONS: [ActionWords; 26] = [
     words(PaneAction::NextUnread, "pane_next_unread", "next pane that rings", &["n"]),
     words(PaneAction::Inbox, "pane_inbox", "the inbox", &["i"]),
@@ -82,10 +82,10 @@ pub(crate) const ACTIONS: [ActionWords; 26] = [
     words(PaneAction::SendPrefix, "pane_send_prefix", "send the prefix itself", &["ctrl-g"]),
 ];
 
-/// The name of the prefix in the settings, and its usual key.
+/// The name of the prefix in the settings, and its default key.
 const PREFIX: (&str, &str) = ("pane_prefix", "ctrl-g");
 
-/// Which key does what after the prefix.
+/// The prefix and the key bindings after it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PaneKeys {
     pub(crate) prefix: KeyPress,
@@ -99,7 +99,7 @@ impl Default for PaneKeys {
 }
 
 impl PaneKeys {
-    /// The usual keys with those of the settings, and what is wrong with these.
+    /// Combines the default keys with the settings. Also returns the errors in the settings.
     pub fn with(settings: &BTreeMap<String, String>) -> (Self, Vec<String>) {
         let mut problems = Vec::new();
         let mut parse = |name: &str, keys: &str| -> Vec<KeyPress> {
@@ -122,7 +122,7 @@ impl PaneKeys {
             };
             keys.extend(own.into_iter().map(|key| (key, words.action)));
         }
-        // Pressed twice, the prefix is for the program.
+        // Pressed twice, the prefix is sent to the program, so the binding follows a changed prefix.
         keys.retain(|(key, action)| *action != PaneAction::SendPrefix || *key != usual.unwrap_or(prefix));
         keys.push((prefix, PaneAction::SendPrefix));
         for name in settings.keys().filter(|name| Self::is_own(name)) {
@@ -134,12 +134,12 @@ impl PaneKeys {
         (Self { prefix, keys }, problems)
     }
 
-    /// The names of all lines of `[keys]` that are about panes.
+    /// The names of all `[keys]` settings for panes.
     pub fn names() -> impl Iterator<Item = &'static str> {
         std::iter::once(PREFIX.0).chain(ACTIONS.iter().map(|words| words.name))
     }
 
-    /// Whether a line of `[keys]` is about panes.
+    /// Returns true if a name in `[keys]` is a setting for panes.
     pub fn is_own(name: &str) -> bool {
         name.starts_with("pane_")
     }
@@ -148,13 +148,13 @@ impl PaneKeys {
         self.keys.iter().find(|(known, _)| *known == key).map(|(_, action)| *action)
     }
 
-    /// The first key of an action, with the prefix, as it is shown: `^g n`.
+    /// The first key of an action with the prefix, in short form: `^g n`.
     pub(crate) fn shown(&self, action: PaneAction) -> String {
         let key = self.keys.iter().find(|(_, own)| *own == action).map(|(key, _)| key.to_string());
         format!("{} {}", short(&self.prefix.to_string()), short(&key.unwrap_or_default()))
     }
 
-    /// All keys of an action, as they are shown.
+    /// All keys of an action in short form.
     pub(crate) fn keys_of(&self, action: PaneAction) -> String {
         let keys = self.keys.iter().filter(|(_, own)| *own == action).map(|(key, _)| short(&key.to_string()));
         keys.collect::<Vec<_>>().join(", ")

@@ -1,4 +1,4 @@
-//! Where the server and the keeper of a home are.
+//! Paths of the sockets, locks and files of a home's panes.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,14 +8,14 @@ use ringer_ipc::discovery::{is_own_directory, runtime_directory, socket_director
 use ringer_journal::{Home, Lock};
 use ringer_platform::owned;
 
-/// The file with the session.
+/// The file that holds the saved session.
 pub(crate) const SESSION: &str = "panes.json";
 
-/// The names of the sockets of the server and the keeper.
+/// File names of the server's and the keeper's socket.
 const SERVER: &str = "ui.sock";
 const KEEPER: &str = "pty.sock";
 
-/// The sockets, the lock and the files of a home's panes.
+/// Paths of the sockets, locks and files of a home's panes.
 #[derive(Debug, Clone)]
 pub struct Places {
     home: PathBuf,
@@ -24,10 +24,10 @@ pub struct Places {
 }
 
 impl Places {
-    /// Those of a home. The directories of the sockets and of the screens are made if they are not there.
+    /// Finds the paths for a home, and creates the directories of the sockets and screens if necessary.
     pub fn of(home: &Home) -> io::Result<Self> {
         let best = socket_path(home, home.runtime())?.parent().map(Path::to_owned).unwrap_or_default();
-        // Another version, or a process that knew of another runtime directory, may have put them elsewhere.
+        // A server of another version, or one started with another runtime directory, may have its sockets elsewhere.
         let other = || {
             let usual = socket_directories(home).into_iter();
             usual
@@ -59,18 +59,18 @@ impl Places {
         self.home.join(SESSION)
     }
 
-    /// Whether a home ever had panes.
+    /// Returns true if the home ever had panes.
     pub fn has_session(home: &Home) -> bool {
         home.path().join(SESSION).exists()
     }
 
-    /// Where the screens of the panes are, for the next server.
+    /// The directory of the saved screens, which the next server reads.
     pub(crate) fn screens(&self) -> &Path {
         &self.screens
     }
 
-    /// Goes on where the last server saved the screens, if that is there: it may have known of another runtime directory. Older versions
-    /// saved them beside the sockets, and did not say so.
+    /// Uses the directory where the last server saved the screens, if it still exists: that server may have had another runtime
+    /// directory. Older versions saved the screens beside the sockets, and did not record the path.
     pub(crate) fn keep_screens_in(&mut self, saved: Option<PathBuf>) {
         let directory = saved.unwrap_or_else(|| self.sockets.join("screens"));
         if owned::check_directory(&directory).is_ok() {
@@ -78,18 +78,18 @@ impl Places {
         }
     }
 
-    /// Whether a keeper runs, which ends soon when it has no programs.
+    /// Returns true if a keeper is running. A keeper without programs exits soon.
     pub fn has_programs(&self) -> bool {
         owned::connect(&self.keeper()).is_ok()
     }
 
-    /// Makes this process the only one of its kind, until the lock is dropped. `None` if another one is.
+    /// Takes the lock that belongs to a socket. Returns `None` if another process holds it.
     pub fn lock(&self, socket: &Path) -> io::Result<Option<Lock>> {
         Lock::take(&socket.with_extension("lock"), Some(Instant::now()))
     }
 }
 
-/// Whether a server or a keeper answers there.
+/// Returns true if a server or a keeper accepts connections in the directory.
 fn is_used(directory: &Path) -> bool {
     [SERVER, KEEPER].iter().any(|name| owned::connect(&directory.join(name)).is_ok())
 }

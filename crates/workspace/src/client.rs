@@ -1,4 +1,4 @@
-//! A client: it lends its terminal to the server, and knows nothing of panes.
+//! A client, which lends its terminal to the server and knows nothing of panes.
 
 mod link;
 
@@ -25,51 +25,52 @@ use crate::protocol::{
 };
 use crate::raw_terminal::{RawTerminal, usual_size};
 
-/// How long a server that takes over may need.
+/// Time for an old server to exit after it was told to hand over.
 const COMES_BACK_WITHIN: Duration = Duration::from_secs(10);
-/// How long the next one may take to be started by the program that takes over.
+/// Time for the program that takes over to start the next server.
 const NEXT_WITHIN: Duration = Duration::from_secs(1);
-/// How long it may take until a server is there that was started.
+/// Time for a server that was started to accept connections.
 const STARTS_WITHIN: Duration = Duration::from_secs(10);
-/// A server that ends sooner has crashed at once. After some of those in a row, no other is started.
+/// A server that ends sooner counts as a crash. After `MAX_LOSSES` crashes in a row, no other one is started.
 const CRASHES_WITHIN: Duration = Duration::from_secs(5);
 const MAX_LOSSES: u32 = 3;
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// What a client tells of its terminal and its surroundings.
+/// The properties of a client's terminal and environment.
 #[derive(Debug, Clone, Default)]
 pub struct ClientSettings {
-    /// How many colours the terminal has: 0, 16, 256 or more.
+    /// The number of colours of the terminal: 0, 16, 256 or more.
     pub colours: u32,
-    /// Only signs of ASCII.
+    /// Draw with ASCII characters only.
     pub is_ascii: bool,
-    /// Whether clicks and the wheel are for the server.
+    /// The server handles clicks and the wheel.
     pub has_mouse: bool,
     /// The surface of the terminal.
     pub surface: Option<String>,
-    /// What new panes get.
+    /// The environment for new panes.
     pub environment: Vec<(String, String)>,
-    /// Where new panes begin.
+    /// The working directory for new panes.
     pub directory: PathBuf,
 }
 
 /// The window of a client.
 struct Window {
     terminal: RawTerminal,
-    /// What it shows, as the server said it: for the next one, if this one is killed.
+    /// The view that the server last reported, for the next server if this one is killed.
     shown: Option<Value>,
 }
 
-/// What a client needs of the program around it.
+/// Functions that the program around a client provides.
 pub trait Surroundings {
-    /// Starts a server that outlives the client, and returns when it takes connections.
+    /// Starts a server that outlives the client, and returns once it accepts connections. Does nothing while another one starts
+    /// or ends.
     fn start_server(&self) -> Result<(), String>;
 
-    /// Shows the inbox, which has the terminal for itself meanwhile.
+    /// Shows the inbox, which has exclusive use of the terminal meanwhile.
     fn show_inbox(&self) -> io::Result<()>;
 }
 
-/// Shows panes in this process's terminal until the person leaves. Gives what they are told then.
+/// Shows panes in this process's terminal until the person leaves. Returns a message to print afterwards.
 pub fn attach(
     places: &Places,
     settings: &ClientSettings,
@@ -81,14 +82,14 @@ pub fn attach(
     take_over(places, settings)?;
     let mut losses = 0;
     loop {
-        // In the background, this stops the process until it has its terminal again.
+        // In the background, this stops the process (SIGTTOU) until it is in the foreground again.
         window.terminal.make_raw().map_err(ClientError::Terminal)?;
         let link = connect_or_start(places, settings, Some(&window), surroundings)?;
         let begun = Instant::now();
         match show(link, &watch, &mut window, surroundings)? {
             Left::For { bye } if bye.comes_back => wait_for_next(places),
             Left::For { bye } => return Ok(bye.why),
-            // It crashed, or was killed. The programs run on, and the next one shows them.
+            // The server crashed or was killed. The programs go on running, and the next server shows them.
             Left::Server => losses = if begun.elapsed() < CRASHES_WITHIN { losses + 1 } else { 1 },
             Left::AfterStop => {}
             Left::Terminal => return Ok(None),
@@ -104,12 +105,12 @@ pub fn attach(
                     .to_owned(),
             ));
         }
-        // The next server takes the terminal over as a program finds it.
+        // The next server expects a terminal in the state in which a program finds it.
         window.terminal.write(LEAVE.as_bytes()).map_err(ClientError::Terminal)?;
     }
 }
 
-/// Asks the server for something. Without a server there is one started, if that is wanted.
+/// Sends a request to the server. If none is running, one is started if `surroundings` is given.
 pub fn request(
     places: &Places,
     settings: &ClientSettings,
@@ -131,7 +132,7 @@ pub fn request(
     }
 }
 
-/// The server that runs. None is started.
+/// Queries the running server, and never starts one.
 pub fn running_server(places: &Places, settings: &ClientSettings) -> Result<RunningServer, ClientError> {
     let (mut link, welcome) = connect(places, settings, None)?;
     let panes = if welcome.version == VERSION {
@@ -163,15 +164,15 @@ fn connect_until(
     loop {
         match connect(places, settings, window) {
             Err(ClientError::NoServer) if Instant::now() < end => {}
-            // Another process is the server, or becomes it, and hangs.
+            // Another process holds the lock of the server, and hangs.
             Err(ClientError::NoServer) => {
                 return Err(ClientError::CannotStart("another one starts, and is not ready yet".to_owned()));
             }
-            // It was there, and ended before it answered.
+            // The server exited before it answered.
             Err(ClientError::Silent(error)) if is_gone(&error) && Instant::now() < end => {}
             connected => return own_version(connected?),
         }
-        // It does nothing while another one starts or ends, so this may have to be done again.
+        // `start_server` does nothing while another server starts or ends, so it may have to be called again.
         surroundings.start_server().map_err(ClientError::CannotStart)?;
         if owned::connect(&places.server()).is_err() {
             thread::sleep(POLL_INTERVAL);
@@ -179,8 +180,8 @@ fn connect_until(
     }
 }
 
-/// A server of an older program hands what it has over to the next one. Only the program that comes anew asks for that: windows
-/// of two programs would take over from each other for ever.
+/// Replaces a server of an older program. Only a client that was just started does this: running windows of two programs would
+/// replace each other's servers for ever.
 fn take_over(places: &Places, settings: &ClientSettings) -> Result<(), ClientError> {
     match connect(places, settings, None) {
         Ok((mut link, welcome)) if is_newer(env!("CARGO_PKG_VERSION"), &welcome.program) => {
@@ -195,13 +196,13 @@ fn take_over(places: &Places, settings: &ClientSettings) -> Result<(), ClientErr
     }
 }
 
-/// Whether the other end of a connection has ended.
+/// Returns true if the error means that the peer closed the connection.
 fn is_gone(error: &io::Error) -> bool {
     use io::ErrorKind::{BrokenPipe, ConnectionReset, UnexpectedEof};
     matches!(error.kind(), BrokenPipe | ConnectionReset | UnexpectedEof)
 }
 
-/// A connection, if the server speaks the same version of the protocol.
+/// Returns the connection if the server speaks the same version of the protocol.
 fn own_version((link, welcome): (Link, Welcome)) -> Result<Link, ClientError> {
     if welcome.version == VERSION {
         return Ok(link);
@@ -255,7 +256,7 @@ fn connect(
     Ok((link, welcome))
 }
 
-/// Waits until a server that ends has let go of its socket.
+/// Waits until an exiting server has closed its socket.
 fn wait_until_gone(places: &Places) {
     let (end, socket) = (Instant::now() + COMES_BACK_WITHIN, places.server());
     while Instant::now() < end && owned::connect(&socket).is_ok() {
@@ -263,7 +264,7 @@ fn wait_until_gone(places: &Places) {
     }
 }
 
-/// Waits until another server has taken over. The program that asked for that starts it; if none comes, this one does.
+/// Waits for the next server. The program that asked for the replacement starts it; if none appears, this client does.
 fn wait_for_next(places: &Places) {
     wait_until_gone(places);
     let (end, socket) = (Instant::now() + NEXT_WITHIN, places.server());
@@ -272,22 +273,22 @@ fn wait_for_next(places: &Places) {
     }
 }
 
-/// Why panes are no longer shown.
+/// The reason panes are no longer shown.
 enum Left {
     For {
         bye: Bye,
     },
-    /// The server ended without a word.
+    /// The server ended without a [`Bye`].
     Server,
-    /// The connection ended after this process was stopped: the server does not use a terminal that another program has meanwhile.
+    /// The connection ended after this process was stopped: the server closes it when another program has the terminal.
     AfterStop,
-    /// The terminal is gone, or the process is to end.
+    /// The terminal is gone, or the process was told to terminate (SIGHUP, SIGTERM).
     Terminal,
-    /// The process is to stop, until it is told to go on.
+    /// The process was told to stop (SIGTSTP).
     Stopped,
 }
 
-/// Shows panes until something ends that. The terminal is with this program alone then.
+/// Shows panes until something ends that. Afterwards only this process uses the terminal.
 fn show(
     mut link: Link,
     watch: &Watch,
@@ -305,13 +306,14 @@ fn show(
     left
 }
 
-/// Tells the server that another program had the terminal, and what its size is now. Everything is drawn again.
+/// Tells the server that another program had the terminal, and its current size. The server draws everything again.
 fn send_terminal_again(link: &mut Link, terminal: &RawTerminal) -> io::Result<()> {
     link.send(&Frame::json(FrameKind::Resize, &terminal.size()))?;
     link.send(&Frame::new(FrameKind::TerminalBack, []))
 }
 
-/// Sends a frame. `false` if the server does not read. One that has gone may have said something, which is read first.
+/// Sends a frame. Returns false if the server does not read. If the server has closed the connection, this returns true: its last
+/// frames are read first.
 fn is_sent(link: &mut Link, frame: &Frame) -> bool {
     link.send(frame).err().is_none_or(|error| is_gone(&error))
 }
@@ -333,7 +335,7 @@ fn show_frames(
                 FrameKind::Output if terminal.write(&frame.body).is_err() => return Ok(Left::Terminal),
                 FrameKind::Inbox => {
                     terminal.lend(|| surroundings.show_inbox()).map_err(ClientError::Terminal)?;
-                    // What was to stop is over.
+                    // A SIGTSTP during the inbox was meant for the inbox.
                     clear_wakes(&watch.stops);
                     if watch.is_over() {
                         return Ok(Left::Terminal);
@@ -374,7 +376,7 @@ fn show_frames(
             clear_wakes(&watch.continued);
             *was_stopped = true;
             terminal.make_raw().map_err(ClientError::Terminal)?;
-            // A server that has gone may have said why; that is read first.
+            // If the server has closed the connection, its last frames may say why, and are read first.
             let _ = send_terminal_again(link, terminal);
         }
         if resized {
@@ -405,13 +407,13 @@ fn show_frames(
     }
 }
 
-/// Each becomes readable when its signal has come.
+/// Streams that become readable when a signal has arrived.
 struct Watch {
     size_changes: UnixStream,
     ends: UnixStream,
-    /// The process is to stop, and stops itself once it has given its terminal back.
+    /// SIGTSTP. The process stops itself after it has reset the terminal.
     stops: UnixStream,
-    /// It was stopped, and goes on.
+    /// SIGCONT.
     continued: UnixStream,
 }
 
@@ -423,7 +425,7 @@ impl Watch {
         Ok(Self { size_changes: on(SIGWINCH)?, ends, stops: on(SIGTSTP)?, continued: on(SIGCONT)? })
     }
 
-    /// Whether the process is to end.
+    /// Returns true if SIGHUP or SIGTERM has arrived.
     fn is_over(&self) -> bool {
         let mut fds = [PollFd::new(&self.ends, PollFlags::IN)];
         poll(&mut fds, Some(&Timespec::default())).is_ok_and(|ready| ready > 0)
@@ -436,42 +438,42 @@ fn on(signal: i32) -> io::Result<UnixStream> {
     Ok(read)
 }
 
-/// Why a command of panes fails.
+/// The reason a command for panes failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ClientError {
-    /// None runs, and none was to be started.
+    /// No server is running, and none was to be started.
     #[error("no panes are open")]
     NoServer,
-    /// It could not be started.
+    /// The server could not be started.
     #[error("the server of panes cannot start: {0}")]
     CannotStart(String),
-    /// It does not answer, or what it says makes no sense.
+    /// The server does not answer, or its answer is not valid.
     #[error("the server of panes does not answer: {0}")]
     Silent(io::Error),
-    /// It speaks a version of the protocol that this program does not know yet.
+    /// The server speaks a newer version of the protocol.
     #[error("the server of panes is version {server}, which is newer than this program, version {own}")]
     NewerServer {
-        /// The server's program.
+        /// The version of the server's program.
         server: String,
-        /// This program.
+        /// The version of this program.
         own: &'static str,
     },
-    /// It speaks another version of the protocol.
+    /// The server speaks another version of the protocol.
     #[error("the server of panes is version {server}, this program is version {own}")]
     OtherVersion {
-        /// The server's program.
+        /// The version of the server's program.
         server: String,
-        /// This program.
+        /// The version of this program.
         own: &'static str,
     },
-    /// It refuses to do it.
+    /// The server refuses the request.
     #[error("{0}")]
     Refused(String),
-    /// It cannot do it now.
+    /// The server cannot do it now.
     #[error("{0}")]
     Busy(String),
-    /// The request is longer than the server takes.
+    /// The request is longer than a frame may be.
     #[error("that is too long: {0} bytes, and at most {MAX_FRAME} can be sent at once")]
     TooLong(usize),
     /// The terminal cannot be used.

@@ -1,4 +1,4 @@
-//! Draws what a client shows.
+//! Draws the window of a client.
 
 mod footer;
 mod panes;
@@ -20,7 +20,7 @@ use crate::state::State;
 use crate::style::Style;
 use crate::view::{ClientId, Mode};
 
-/// Draws everything for a client.
+/// Draws a whole window.
 pub(crate) fn draw(state: &State, client: ClientId, now: Instant, screen: &mut Screen) {
     let Some(view) = state.view(client) else { return };
     screen.clear(view.facts.columns, view.facts.lines);
@@ -40,8 +40,8 @@ pub(crate) fn draw(state: &State, client: ClientId, now: Instant, screen: &mut S
     }
 }
 
-/// Draws lines of panes over what a client shows, if nothing else has changed. Gives the lines of the screen that were drawn;
-/// nothing if everything has to be drawn.
+/// Draws changed lines of panes, if nothing else has changed. Returns the lines of the screen that were drawn, or `None` if the
+/// whole window has to be drawn.
 pub(crate) fn draw_lines(
     state: &State,
     client: ClientId,
@@ -51,7 +51,7 @@ pub(crate) fn draw_lines(
 ) -> Option<BTreeSet<u16>> {
     let view = state.view(client)?;
     let size = Area::new(0, 0, view.facts.columns, view.facts.lines);
-    // The keys are shown over the panes.
+    // The help page covers the panes.
     if matches!(view.mode, Mode::Help(_)) || shown.area() != size {
         return None;
     }
@@ -59,7 +59,7 @@ pub(crate) fn draw_lines(
     Some(panes::draw_lines(state, client, changed, shown, screen))
 }
 
-/// What stands below the keys if there are more.
+/// The hint below the keys if there is another page.
 const MORE: &str = "any key: more   esc: back";
 
 fn draw_help(keys: &PaneKeys, first: usize, screen: &mut Screen) {

@@ -1,4 +1,4 @@
-//! What the server does because of what happened.
+//! Effects: what the pure state asks the server to do.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -12,10 +12,10 @@ use crate::emulator::Size;
 use crate::layout::PaneId;
 use crate::view::ClientId;
 
-/// What is to be done.
+/// An action for the server.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Effect {
-    /// Start the program of a pane; a shell if there is no command.
+    /// Start the program of a pane. An empty command starts a shell.
     Start {
         pane: PaneId,
         workspace: String,
@@ -26,17 +26,17 @@ pub(crate) enum Effect {
     },
     /// Write to the program of a pane.
     Write { pane: PaneId, bytes: Vec<u8> },
-    /// The terminal of a pane has another size.
+    /// Set the size of a pane's terminal.
     Resize { pane: PaneId, size: Size },
-    /// A pane is closed.
+    /// Drop a pane that was closed.
     Forget { pane: PaneId },
     /// Copy a text to the clipboard of a client.
     Copy { client: ClientId, text: String },
-    /// A client shows the inbox.
+    /// Let a client show the inbox.
     Inbox { client: ClientId },
-    /// A client leaves; the text says why, if the person did not want it.
+    /// Detach a client. `why` is the reason, if the person did not ask for it.
     Leave { client: ClientId, why: Option<String> },
-    /// Ask the person what the program of a pane asks. Once that is done, the question that it replaces is closed.
+    /// Ask the person a question of a program. After that, the question that it replaces is closed.
     Ask {
         pane: PaneId,
         number: QuestionNumber,
@@ -45,28 +45,28 @@ pub(crate) enum Effect {
     },
     /// Close a question of the program of a pane without an answer.
     CloseQuestion { pane: PaneId, number: QuestionNumber },
-    /// Tell the hub.
+    /// Send a report to the hub.
     Tell { method: &'static str, params: Value },
 }
 
-/// A question of a pane. No other one of the same pane has its number, as long as the server runs.
+/// The number of a question, unique within its pane while the server runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct QuestionNumber(pub(crate) u64);
 
-/// What came of a question.
+/// The outcome of a question.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum QuestionOutcome {
-    /// The person can answer it.
+    /// The question is open, and can be answered.
     Asked,
     /// The person chose the button with this label.
     Chosen(String),
-    /// It was closed without an answer.
+    /// The question was closed without an answer.
     Closed,
-    /// It could not be asked.
+    /// The question could not be asked.
     NotAsked,
 }
 
-/// What the hub orders.
+/// An order of the hub.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(tag = "event", content = "data", rename_all = "lowercase")]
 pub(crate) enum HubOrder {

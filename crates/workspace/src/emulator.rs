@@ -1,4 +1,4 @@
-//! The terminal of one pane: what its program wrote, as cells.
+//! The terminal emulator of a pane: turns a program's output into cells.
 
 mod cells;
 mod mended_term;
@@ -29,21 +29,21 @@ use self::version_questions::VersionQuestions;
 use crate::screen::Cell;
 use crate::string_limit::StringLimit;
 
-/// What ends a synchronized update.
+/// The end of a synchronized update.
 const END_OF_UPDATE: &[u8] = b"\x1b[?2026l";
 
-/// What comes of a program's bytes, besides cells.
+/// A result of a program's output, besides cells.
 #[derive(Debug)]
 pub(crate) enum Heard {
-    /// To be written to the program: the answer to a question.
+    /// The answer to a query, for the program.
     Reply(Vec<u8>),
-    /// It told its terminal something.
+    /// A report to the terminal, such as a title or a notification.
     Event(Box<TerminalEventKind>),
-    /// It wants a text to be copied.
+    /// A text for the clipboard.
     Copy(String),
 }
 
-/// What the program wants of the keyboard and the mouse.
+/// The keyboard modes that the program has set, and focus reports.
 #[expect(clippy::struct_excessive_bools, reason = "modes of a terminal, each by itself")]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct InputModes {
@@ -55,20 +55,20 @@ pub(crate) struct InputModes {
     pub(crate) kitty_flags: u8,
 }
 
-/// What the program wants to know of the mouse.
+/// The mouse events that the program asked for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum MouseMode {
-    /// Nothing. The wheel is for its terminal.
+    /// None. The wheel scrolls the pane.
     #[default]
     Off,
-    /// The wheel moves the cursor: a program on the alternate screen that asks for nothing else.
+    /// The wheel sends cursor keys, to a program on the alternate screen that has not asked for the mouse.
     WheelAsKeys,
     Clicks,
     Drags,
     Motion,
 }
 
-/// The cells of a program, and what it asked of its terminal.
+/// The screen and the modes of a program's terminal.
 pub(crate) struct Emulator {
     term: Term<Events>,
     config: Config,
@@ -77,7 +77,7 @@ pub(crate) struct Emulator {
     scanner: Scanner,
     version_questions: VersionQuestions,
     events: Events,
-    /// Whether something was selected since it was drawn last.
+    /// Something was selected when the pane was last drawn, or since.
     had_selection: bool,
     sync_deadline: Option<Instant>,
 }
@@ -91,10 +91,10 @@ impl EventListener for Events {
     }
 }
 
-/// The largest size, in columns and lines. A terminal that says it is larger is drawn for in a part of it: each cell takes memory.
+/// The largest size in columns and lines, because each cell takes memory. Only a part of a larger terminal is used.
 pub(crate) const MAX_SIZE: (u16, u16) = (2000, 1000);
 
-/// A size in cells, never without any.
+/// A size in cells, which is never zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Size {
     pub(crate) columns: u16,
@@ -102,7 +102,7 @@ pub(crate) struct Size {
 }
 
 impl Size {
-    /// An emulator with less than two columns cannot hold a wide character.
+    /// Enlarges a size to the minimum. With less than two columns, the emulator cannot hold a wide character.
     pub(crate) fn at_least(columns: u16, lines: u16) -> Self {
         Self { columns: columns.max(2), lines: lines.max(1) }
     }
@@ -145,11 +145,11 @@ impl Emulator {
         }
     }
 
-    /// Takes bytes of the program.
+    /// Processes output of the program.
     pub(crate) fn feed(&mut self, bytes: &[u8]) -> Vec<Heard> {
         let Self { term, processor, limit, scanner, version_questions, .. } = self;
         limit.feed(bytes, |piece| processor.advance(&mut MendedTerm(term), piece));
-        // A program that begins its update again and again would never show it: only the first beginning counts.
+        // The deadline counts from the first beginning: a program that begins its update again and again would never show it.
         let is_new = find(bytes, END_OF_UPDATE).is_some();
         let deadline = processor.sync_timeout().sync_timeout();
         self.sync_deadline = self.sync_deadline.filter(|_| !is_new && deadline.is_some()).or(deadline);
@@ -166,8 +166,8 @@ impl Emulator {
     }
 
     fn take_events(&mut self, heard: &mut Vec<Heard>) {
-        // alacritty counts lines as scrolled away also where a scroll region below the first line keeps none of them. Reading what
-        // is not there ends the process.
+        // alacritty increases the scroll position even if a scroll region below the first line keeps no scrolled lines. Reading
+        // lines that do not exist would panic.
         if self.scrolled() > self.history() {
             self.term.scroll_display(Scroll::Top);
         }
@@ -194,12 +194,12 @@ impl Emulator {
         }
     }
 
-    /// When an update that the program wanted to be shown at once is shown all the same.
+    /// The deadline of an unfinished synchronized update.
     pub(crate) fn sync_deadline(&self) -> Option<Instant> {
         self.sync_deadline
     }
 
-    /// Shows what the program holds back.
+    /// Ends a synchronized update, and shows its output.
     pub(crate) fn end_sync(&mut self) -> Vec<Heard> {
         self.processor.stop_sync(&mut MendedTerm(&mut self.term));
         self.sync_deadline = None;
@@ -235,7 +235,7 @@ impl Emulator {
         }
     }
 
-    /// Whether programs can use kitty's keyboard protocol from now on. One that does already goes on.
+    /// Enables or disables kitty's keyboard protocol. A program that already uses it keeps it.
     pub(crate) fn set_kitty_keyboard(&mut self, is_there: bool) {
         if self.config.kitty_keyboard != is_there && self.input_modes().kitty_flags == 0 {
             self.config.kitty_keyboard = is_there;
@@ -258,7 +258,7 @@ impl Emulator {
         }
     }
 
-    /// Whether it wants clicks as numbers, and not as single bytes.
+    /// Returns true if the program expects the SGR encoding of the mouse.
     pub(crate) fn has_sgr_mouse(&self) -> bool {
         self.term.mode().contains(TermMode::SGR_MOUSE)
     }
@@ -267,7 +267,7 @@ impl Emulator {
         self.term.mode().contains(TermMode::ALT_SCREEN)
     }
 
-    /// The place and the shape of the cursor as the program has set it, and whether it is to be seen.
+    /// The column, line and shape of the cursor that the program has set, and whether it is visible.
     pub(crate) fn program_cursor(&self) -> (u16, u16, u8, bool) {
         let point = self.term.grid().cursor.point;
         let line = u16::try_from(point.line.0).unwrap_or(0);
@@ -277,21 +277,21 @@ impl Emulator {
         (u16::try_from(point.column.0).unwrap_or(0), line, shape, is_shown)
     }
 
-    /// Whether a line is full, and the next character begins another one.
+    /// Returns true if the line is full, so that the next character wraps.
     pub(crate) fn is_at_line_end(&self) -> bool {
         self.term.grid().cursor.input_needs_wrap
     }
 
-    /// The place and the shape of the cursor, unless it is hidden or scrolled away.
+    /// The column, line and shape of the cursor, unless it is hidden or scrolled away.
     pub(crate) fn cursor(&self) -> Option<(u16, u16, u8)> {
-        // `renderable_content` has it, too, and subtracts 1 from column 0 where only the second half of a wide character is there.
+        // `renderable_content` is not used: it subtracts 1 from column 0 if there is only the second half of a wide character.
         let style = self.term.cursor_style();
         let is_shown = self.term.mode().contains(TermMode::SHOW_CURSOR);
         let shape = shape_number(style.shape).filter(|_| is_shown)?;
         let (point, blinks) = (self.term.grid().cursor.point, style.blinking);
         let line = point.line.0 + i32::try_from(self.term.grid().display_offset()).ok()?;
         let line = u16::try_from(line).ok().filter(|line| *line < self.size().lines)?;
-        // On the second half of a wide character it is seen at the first. A half without the other is a cell of its own.
+        // On the second half of a wide character, the cursor is shown at the first half. A lone half is a cell by itself.
         let row = &self.term.grid()[point.line];
         let is_wide = |column: usize| row[Column(column)].flags.contains(Flags::WIDE_CHAR);
         let is_half = row[point.column].flags.contains(Flags::WIDE_CHAR_SPACER);
@@ -300,7 +300,7 @@ impl Emulator {
         Some((column, line, shape - u8::from(blinks)))
     }
 
-    /// Calls for each cell of some lines that are shown, with its column and line.
+    /// Calls `draw` for each cell of visible lines, with its column and line.
     pub(crate) fn each_cell(
         &self,
         lines: impl IntoIterator<Item = u16>,
@@ -324,10 +324,10 @@ impl Emulator {
         }
     }
 
-    /// The lines of the screen that may look different since the last call.
+    /// The lines of the screen that may have changed since the last call.
     pub(crate) fn take_changed_lines(&mut self) -> Vec<u16> {
         let lines = self.size().lines;
-        // Lines whose selection has gone are not counted by the emulator.
+        // The emulator does not mark lines as damaged when their selection is cleared.
         let has_selection = self.term.selection.is_some();
         let is_stale = std::mem::replace(&mut self.had_selection, has_selection) || has_selection;
         let changed = match self.term.damage() {
@@ -340,17 +340,17 @@ impl Emulator {
         changed
     }
 
-    /// How many lines it is scrolled back.
+    /// The number of lines by which the view is scrolled back.
     pub(crate) fn scrolled(&self) -> usize {
         self.term.grid().display_offset()
     }
 
-    /// Whether it shows its end, and nothing is selected.
+    /// Returns true if the view is not scrolled back and nothing is selected.
     pub(crate) fn is_at_rest(&self) -> bool {
         self.scrolled() == 0 && self.term.selection.is_none()
     }
 
-    /// Scrolls by so many lines; back if there are more than none.
+    /// Scrolls by a number of lines; positive numbers scroll back.
     pub(crate) fn scroll(&mut self, lines: i32) {
         self.term.scroll_display(Scroll::Delta(lines));
     }
@@ -363,7 +363,8 @@ impl Emulator {
         self.term.scroll_display(Scroll::Bottom);
     }
 
-    /// A cell that is shown. A window that is larger than the terminal may be clicked beyond its last cell.
+    /// The point of a visible cell. Cells beyond the end are limited to the last one, because a window may be larger than the
+    /// terminal.
     fn point(&self, x: u16, y: u16) -> Point {
         let offset = i32::try_from(self.scrolled()).unwrap_or(0);
         let size = self.size();
@@ -371,7 +372,7 @@ impl Emulator {
         Point::new(Line(i32::from(y) - offset), Column(usize::from(x)))
     }
 
-    /// Begins a selection at a cell.
+    /// Starts a selection at a cell: of characters, words or lines for 1 to 3 clicks.
     pub(crate) fn select(&mut self, x: u16, y: u16, clicks: u8) {
         let kind = match clicks {
             0 | 1 => SelectionType::Simple,
@@ -401,29 +402,29 @@ impl Emulator {
         self.term.selection = None;
     }
 
-    /// What is selected, unless that is nothing.
+    /// The selected text, unless it is empty.
     pub(crate) fn selected_text(&self) -> Option<String> {
         self.term.selection_to_string().filter(|text| !text.is_empty())
     }
 
-    /// Gives a line that is shown or that was scrolled away, which are below 0, to what reads it cell by cell.
+    /// Returns the cells of a line. Lines of the scrollback are negative.
     pub(crate) fn row(&self, line: i32) -> impl Iterator<Item = Cell> {
         let row = &self.term.grid()[Line(line)];
         (0..self.term.columns()).map(move |column| cells::cell(&row[Column(column)], self.term.colors()))
     }
 
-    /// Whether a line goes on in the next one.
+    /// Returns true if a line continues in the next one.
     pub(crate) fn is_wrapped(&self, line: i32) -> bool {
         self.term.grid()[Line(line)][self.term.last_column()].flags.contains(Flags::WRAPLINE)
     }
 
-    /// How many lines were scrolled away and are kept.
+    /// The number of lines in the scrollback.
     pub(crate) fn history(&self) -> usize {
         self.term.history_size()
     }
 }
 
-/// The shape of a cursor that does not blink, as DECSCUSR numbers it.
+/// The DECSCUSR number of a cursor that does not blink.
 fn shape_number(shape: CursorShape) -> Option<u8> {
     match shape {
         CursorShape::Hidden => None,
@@ -434,12 +435,12 @@ fn shape_number(shape: CursorShape) -> Option<u8> {
 }
 
 impl Emulator {
-    /// Gives the main screen to what reads it, whichever one is shown.
+    /// Calls `read` with the main screen active.
     pub(crate) fn with_main_screen<R>(&mut self, read: impl FnOnce(&Self) -> R) -> R {
         if !self.is_alternate() {
             return read(self);
         }
-        // The emulator shows either, and empties the other screen whenever it changes to it.
+        // The emulator only gives access to the active screen, and clears the alternate screen when it switches to it.
         let (other, selection) = (self.term.grid().clone(), self.term.selection.take());
         let keyboard = KeyboardModes::from_bits_truncate(self.input_modes().kitty_flags);
         self.term.swap_alt();
@@ -452,7 +453,7 @@ impl Emulator {
     }
 }
 
-/// The answer to a question that the emulator does not know. The one for open notifications is the pane's.
+/// The answer to a query that the emulator does not know. The pane answers the query for open notifications.
 fn answer(query: &Query) -> Option<String> {
     let text = match query {
         Query::Osc99 { id } => query99_reply(id.as_ref()?, true, Terminator::St),
@@ -462,12 +463,12 @@ fn answer(query: &Query) -> Option<String> {
     Some(text)
 }
 
-/// The answer to the question what the terminal is: what the environment of the program says, too.
+/// The answer to XTVERSION, which matches the environment of the program.
 fn version() -> String {
     EmulatedTerminal::default().version_reply()
 }
 
-/// What a program is told of a colour that only the outer terminal knows: light text on black, or one of the 256.
+/// The answer for a colour that only the outer terminal knows: light text on black, the 8 basic colours, and grey for all others.
 fn usual_colour(index: usize) -> Rgb {
     let basic = [0x00_0000, 0xcd_0000, 0x00_cd00, 0xcd_cd00, 0x00_00ee, 0xcd_00cd, 0x00_cdcd, 0xe5_e5e5];
     let number: u32 = match index {
@@ -481,7 +482,7 @@ fn usual_colour(index: usize) -> Rgb {
 }
 
 impl Emulator {
-    /// Selects the next place of a text, upwards or downwards of what is selected, and scrolls to it. Gives whether there is one.
+    /// Selects the next match of a text above or below the selection, and scrolls to it. Returns false if there is none.
     pub(crate) fn find(&mut self, text: &str, is_upwards: bool) -> bool {
         let escaped: String = text.chars().flat_map(escape).collect();
         let Ok(mut search) = RegexSearch::new(&escaped) else { return false };
@@ -506,8 +507,8 @@ impl Emulator {
     }
 }
 
-/// A character as a part of a regular expression that finds it. `\<` and `\>` would be the ends of a word, and what is not ASCII
-/// cannot be escaped.
+/// Escapes a character for a regular expression. Only special characters are escaped: `\<` and `\>` would match the ends of a
+/// word, and characters beyond ASCII cannot be escaped.
 fn escape(character: char) -> Vec<char> {
     let has_meaning = r"\.+*?()|[]{}^$#&-~".contains(character);
     if has_meaning { vec!['\\', character] } else { vec![character] }

@@ -1,4 +1,4 @@
-//! Replaces files on a thread of its own: a directory that hangs makes that thread wait, and nothing else.
+//! Replaces files on a separate thread, so that a file system that hangs blocks nothing else.
 
 use std::collections::VecDeque;
 use std::fs::{self, DirBuilder};
@@ -12,19 +12,19 @@ use std::time::Instant;
 
 use ringer_platform::{Durability, replace_file, wake};
 
-/// Whether the directory of the files is made if it is missing.
+/// Decides whether a missing directory is created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Directory {
     Exists,
     Make,
 }
 
-/// A file was replaced, or could not be.
+/// The result of replacing a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Outcome {
     pub(crate) name: String,
     pub(crate) is_written: bool,
-    /// Whether its directory was not there, and so none of the others is.
+    /// The directory did not exist, so it has no other files.
     pub(crate) is_first: bool,
 }
 
@@ -36,7 +36,7 @@ enum Change {
 
 #[derive(Debug, Default)]
 struct Queue {
-    /// The newest change of each file, in the order in which they began to wait.
+    /// The latest change of each file, in the order in which the files were queued.
     waiting: VecDeque<(String, Change)>,
     is_writing: bool,
     outcomes: Vec<Outcome>,
@@ -61,14 +61,14 @@ impl Shared {
     }
 }
 
-/// Replaces and removes the files of one directory, one after the other. Of several changes of one file that wait, the newest is made.
+/// Replaces and removes files of one directory in order. If several changes of a file are queued, only the latest is made.
 #[derive(Debug)]
 pub(crate) struct FileWriter {
     shared: Arc<Shared>,
 }
 
 impl FileWriter {
-    /// Starts the thread. It wakes the other end of `wakes` when there is an outcome.
+    /// Starts the thread. It wakes the other end of `wakes` after each change.
     pub(crate) fn start(path: PathBuf, directory: Directory, wakes: Arc<UnixStream>) -> io::Result<Self> {
         let shared = Arc::new(Shared::default());
         let own = Arc::clone(&shared);
@@ -83,7 +83,7 @@ impl FileWriter {
         self.change(name, Change::Replace(bytes));
     }
 
-    /// Removes a file, if it is there.
+    /// Removes a file, if it exists.
     pub(crate) fn remove(&self, name: &str) {
         self.change(name, Change::Remove);
     }
@@ -97,12 +97,12 @@ impl FileWriter {
         self.shared.changed.notify_all();
     }
 
-    /// Whether all changes are made.
+    /// Returns true if all changes are made.
     pub(crate) fn is_free(&self) -> bool {
         self.shared.queue().is_free()
     }
 
-    /// Waits until all changes are made, or the time is over. Gives whether they are.
+    /// Waits until all changes are made, or until a deadline. Returns true if they are made.
     pub(crate) fn wait_until_free(&self, until: Instant) -> bool {
         let within = until.saturating_duration_since(Instant::now());
         let waited =
@@ -110,14 +110,14 @@ impl FileWriter {
         waited.unwrap_or_else(PoisonError::into_inner).0.is_free()
     }
 
-    /// The outcomes since the last call.
+    /// Returns the outcomes since the last call.
     pub(crate) fn take_outcomes(&self) -> Vec<Outcome> {
         std::mem::take(&mut self.shared.queue().outcomes)
     }
 }
 
 impl Drop for FileWriter {
-    /// The thread ends after the changes that wait. It is not waited for: it may hang.
+    /// The thread ends after the queued changes. It is not joined, because it may hang.
     fn drop(&mut self) {
         self.shared.queue().is_over = true;
         self.shared.changed.notify_all();
@@ -136,7 +136,7 @@ fn make_changes(shared: &Shared, path: &Path, directory: Directory, wakes: &Unix
         let is_written = match &change {
             Change::Replace(bytes) => Some(replace(path, is_first, &name, bytes).is_ok()),
             Change::Remove => {
-                // One that is not there need not be removed.
+                // The file may not exist.
                 let _ = fs::remove_file(path.join(&name));
                 None
             }
@@ -152,7 +152,7 @@ fn make_changes(shared: &Shared, path: &Path, directory: Directory, wakes: &Unix
 
 fn replace(path: &Path, makes_directory: bool, name: &str, bytes: &[u8]) -> io::Result<()> {
     if makes_directory {
-        // With the directories above it, which a logout may have removed.
+        // A logout may have removed the parent directories, too.
         DirBuilder::new().mode(0o700).recursive(true).create(path)?;
     }
     replace_file(&path.join(name), bytes, Durability::Unsynced)

@@ -1,28 +1,28 @@
-//! The page of all keys, divided so that it fits a window.
+//! The help page with all keys, split into pages that fit the window.
 
 use unicode_width::UnicodeWidthStr;
 
 use crate::actions::{ACTIONS, PaneAction, PaneKeys};
 use crate::layout::Area;
 
-/// The lines of the page that have no key: the title, and empty ones around it and at the end.
+/// The lines without keys: the title, and empty lines around it and at the end.
 pub(crate) const OTHER_LINES: u16 = 4;
-/// Empty columns: at each side, between columns of keys, and between a key and what it does.
+/// Empty columns: at each side, between columns of keys, and between a key and its text.
 pub(crate) const SIDE: u16 = 2;
 pub(crate) const BETWEEN: u16 = 3;
 pub(crate) const AFTER_KEY: u16 = 2;
 
-/// The keys that are no action of the settings. They stand behind the other keys for workspaces.
+/// The keys that are not configurable. They are listed after the other keys for workspaces.
 const NUMBERS: (&str, &str) = ("1 … 9", "that workspace");
 
-/// As many keys as fit.
+/// A page with as many keys as fit.
 pub(crate) struct HelpPage {
     pub(crate) columns: Vec<HelpColumn>,
-    /// The first key of the next page, if not all were shown.
+    /// The first key of the next page, if there is one.
     pub(crate) next: Option<usize>,
 }
 
-/// Keys and what they do, below each other.
+/// A column of keys and their texts.
 pub(crate) struct HelpColumn {
     pub(crate) lines: Vec<(String, &'static str)>,
     pub(crate) keys_width: u16,
@@ -40,11 +40,11 @@ impl HelpColumn {
 }
 
 impl HelpPage {
-    /// The keys from this one on, in a window of this size.
+    /// The page that begins with the key at index `first`.
     pub(crate) fn new(keys: &PaneKeys, room: Area, first: usize) -> Self {
         let lines: Vec<(String, &str)> = all_keys(keys).skip(first).collect();
         let most = usize::from(room.height.saturating_sub(OTHER_LINES).max(1));
-        // As many columns as are needed, or else as have room.
+        // As many columns as needed, but no more than fit.
         let count = lines.len().div_ceil(most);
         let divided = |count: usize| -> Vec<HelpColumn> {
             let height = lines.len().div_ceil(count.max(1)).clamp(1, most);
@@ -61,7 +61,7 @@ impl HelpPage {
     }
 }
 
-/// Every key and what it does, in the order of the help.
+/// All keys and their texts, in the order of the help.
 fn all_keys(keys: &PaneKeys) -> impl Iterator<Item = (String, &'static str)> {
     ACTIONS.iter().flat_map(|words| {
         let numbers = words.action == PaneAction::PreviousWorkspace;

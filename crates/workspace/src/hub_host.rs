@@ -1,4 +1,4 @@
-//! The connection to the hub, on threads of its own: whatever the hub does, no pane waits.
+//! The connection to the hub. It runs on its own threads, so that no pane waits for the hub.
 
 mod answers;
 mod said;
@@ -32,32 +32,32 @@ use crate::effect::HubOrder;
 
 pub(crate) use self::said::KeptReport;
 
-/// Connects to the hub. The argument says whether one may be started.
+/// Connects to the hub. The argument allows starting one.
 pub type Connect = Box<dyn Fn(bool) -> Option<HubClient> + Send>;
 
-/// How long after a failure the hub is looked for again: at first, and at most. After the longest pause it is waited for.
+/// The shortest and the longest pause between attempts to connect. After the longest one, the hub's socket is watched instead.
 const TRY_AGAIN: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(2));
-/// How often it is looked for where its socket cannot be watched.
+/// The longest pause between attempts if the socket cannot be watched.
 const WITHOUT_WATCH: Duration = Duration::from_secs(30);
-/// How often otherwise: its directory may have been removed and made again.
+/// The same if the socket is watched: its directory may have been removed and created again.
 const IN_ANY_CASE: Duration = Duration::from_mins(5);
-/// How long a slow hub may take to answer what it was told, before it is told everything anew.
+/// Timeout for the answers of a hub that is too slow, before a new connection is made and everything is reported again.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(10);
-/// The shortest time between two readings of the agents' states.
+/// The shortest time between two reads of the agents' states.
 const LOAD_EVERY: Duration = Duration::from_millis(100);
 
-/// What comes from the hub.
+/// An event of the connection.
 #[derive(Debug)]
 pub(crate) enum HubEvent {
-    /// A hub was connected to, and knows nothing yet.
+    /// A new connection, whose hub knows nothing yet.
     Connected,
-    /// The hub has gone.
+    /// The connection is lost.
     Lost,
     Order(HubOrder),
     Agents(Vec<Agent>),
 }
 
-/// Where the threads leave what they have for the loop.
+/// Carries events from the threads to the loop.
 #[derive(Debug, Clone)]
 struct Mailbox {
     events: Arc<Mutex<VecDeque<HubEvent>>>,
@@ -67,7 +67,7 @@ struct Mailbox {
 impl Mailbox {
     fn put(&self, event: HubEvent) {
         let mut events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
-        // Only the newest states are of use.
+        // Newer states replace older ones.
         if matches!(event, HubEvent::Agents(_)) {
             events.retain(|waiting| !matches!(waiting, HubEvent::Agents(_)));
         }
@@ -87,13 +87,13 @@ pub(crate) struct HubHost {
     woken: UnixStream,
 }
 
-/// What the threads know of the connection.
+/// The state of the connection, shared by the threads.
 #[derive(Debug, Default)]
 struct LinkState {
     is_connected: AtomicBool,
-    /// The hub has closed the connection. What is said from then on is kept for the next server at once.
+    /// The hub has closed the connection. New reports are saved for the next server at once.
     has_ended: AtomicBool,
-    /// Something that lasts was not said, because too much waited: everything has to be said anew.
+    /// The queue overflowed, so the full state must be sent again.
     is_incomplete: AtomicBool,
 }
 
@@ -109,7 +109,7 @@ impl HubHost {
         Ok(host)
     }
 
-    /// Starts the thread that talks to the hub. It tells when it has found one.
+    /// Starts the thread that sends to the hub. It signals each new connection through `found`.
     fn start_talking(connect: Connect, socket: Option<PathBuf>, found: SyncSender<()>) -> io::Result<Self> {
         let (woken, wakes) = wake_pair()?;
         let mailbox = Mailbox { events: Arc::default(), wakes: Arc::new(wakes) };
@@ -130,21 +130,22 @@ impl HubHost {
         self.woken.as_fd()
     }
 
-    /// Tells the hub something. Does not wait. If the hub has to answer it, gives when it has to be kept for the next server.
+    /// Queues a request to the hub. For a one-time report, returns when it must be saved for the next server if it is not
+    /// answered.
     pub(crate) fn tell(&mut self, method: &'static str, params: Value) -> Option<Instant> {
         let said = Arc::new(Said::new(method, params, Instant::now()));
         let lasts = !said.is_said_once();
         if !lasts {
             self.unanswered.add(&said);
         }
-        // The hub is too slow, or gone for long.
+        // The hub is too slow, or has been gone for long.
         if !self.work.say(said) {
             self.link.is_incomplete.store(true, Ordering::Relaxed);
         }
         (!lasts).then(|| kept_from(self.has_hub(), Instant::now()))
     }
 
-    /// What the next server has to tell the hub if this one is killed now.
+    /// The one-time reports that the next server has to send if this one is killed now.
     pub(crate) fn unanswered(&self, now: Instant) -> Vec<KeptReport> {
         self.unanswered.kept(self.has_hub(), now)
     }
@@ -154,7 +155,7 @@ impl HubHost {
         link.is_connected.load(Ordering::Relaxed) && !link.has_ended.load(Ordering::Relaxed)
     }
 
-    /// What has come since the last call.
+    /// Returns the events since the last call.
     pub(crate) fn events(&self) -> VecDeque<HubEvent> {
         clear_wakes(&self.woken);
         std::mem::take(&mut *self.mailbox.events.lock().unwrap_or_else(PoisonError::into_inner))
@@ -162,13 +163,13 @@ impl HubHost {
 }
 
 impl Drop for HubHost {
-    /// The thread says what waits, and ends.
+    /// The thread sends what is queued, and ends.
     fn drop(&mut self) {
         self.work.close();
     }
 }
 
-/// The thread that talks to the hub.
+/// The thread that connects and sends to the hub.
 struct Hub {
     connect: Connect,
     mailbox: Mailbox,
@@ -180,7 +181,7 @@ struct Hub {
 }
 
 impl Hub {
-    /// Ends when nothing more will be said.
+    /// Runs until the queue is closed.
     fn serve(&self) {
         let work = &self.work;
         let (shortest, longest) = TRY_AGAIN;
@@ -189,15 +190,15 @@ impl Hub {
             let begun = Instant::now();
             let mut connected = None;
             if let Some(connection) = attach(&self.connect, &self.mailbox, &self.link) {
-                // What lasts is said anew by the loop. What it said before may be wrong by now: what the person looked at then
-                // would be read.
+                // The loop sends the lasting state again. Older requests about it are dropped: they may be outdated, and a
+                // notification of a pane that the person looked at then would be marked as read.
                 while let Some(waiting) = work.take_next() {
                     keep_unsaid(waiting, &mut unsaid);
                 }
                 self.link.is_incomplete.store(false, Ordering::Relaxed);
                 self.link.is_connected.store(true, Ordering::Relaxed);
                 self.mailbox.put(HubEvent::Connected);
-                // If it is woken already, that is enough.
+                // A full channel means that the thread is woken already.
                 let _ = self.found.try_send(());
                 connected = Some(Instant::now());
                 let is_over = follow(connection, &self.link, work, &mut unsaid);
@@ -220,8 +221,8 @@ impl Hub {
         }
     }
 
-    /// Waits until the hub's socket is there, or a program says something that the hub has to know: then one may be started. Neither
-    /// makes it try again and again: a hub may be there and refuse.
+    /// Waits until the hub's socket exists, or a program sends a report that the hub has to know: then a hub may be started.
+    /// Neither causes rapid retries, because a hub may be running and refuse. Returns true if the queue is closed.
     fn wait_for_hub(&self, (tried, pause): (Instant, Duration), unsaid: &mut VecDeque<Arc<Said>>) -> bool {
         let (work, wakes) = (&self.work, Arc::clone(&self.work));
         let is_watched = self.watch.begin(move || wakes.look());
@@ -248,7 +249,7 @@ impl Hub {
     }
 }
 
-/// Keeps what programs say for so long, or until something comes that is enough. Gives whether nothing more will be said.
+/// Keeps one-time reports until the pause is over, or until `is_enough` accepts an item. Returns true if the queue is closed.
 fn keep_for(
     pause: Option<Duration>,
     work: &WorkQueue,
@@ -285,11 +286,11 @@ fn attach(connect: &Connect, mailbox: &Mailbox, link: &Arc<LinkState>) -> Option
     link.has_ended.store(false, Ordering::Relaxed);
     let (mailbox, received, link) = (mailbox.clone(), Arc::clone(&answers), Arc::clone(link));
     thread::spawn(move || {
-        // Orders that this version does not know are left out.
+        // Unknown orders are ignored.
         while let Ok(Some(line)) = reader.next_line() {
             match serde_json::from_str(&line) {
                 Ok(Line::Order(order)) => mailbox.put(HubEvent::Order(order)),
-                // What it answered need not be kept for the next server any more.
+                // An answered report need not be saved for the next server any more.
                 Ok(Line::Answer { .. }) if received.add() => wake(&mailbox.wakes),
                 _ => {}
             }
@@ -312,7 +313,7 @@ enum Line {
     },
 }
 
-/// Says what there is to say until the connection ends. Gives whether nothing more will be said.
+/// Sends requests until the connection ends. Returns true if the queue is closed.
 fn follow(
     mut connection: Connection,
     link: &LinkState,
@@ -330,19 +331,19 @@ fn say_all(
     work: &WorkQueue,
     unsaid: &mut VecDeque<Arc<Said>>,
 ) -> bool {
-    // The surfaces are said first, because the loop is asked for them now: what is heard needs them.
+    // The loop was just asked for the surfaces, and they are sent first: other reports refer to them.
     let mut waits_for_surfaces = true;
     loop {
         let Ok(waiting) = work.wait_for_next(None) else { return true };
         if link.is_incomplete.load(Ordering::Relaxed) {
-            // Meanwhile there is room again for what comes.
+            // This empties the queue for new requests.
             let rest = std::iter::from_fn(|| work.take_next());
             std::iter::once(waiting).chain(rest).for_each(|waiting| keep_unsaid(waiting, unsaid));
-            // What is not answered is said again to the next connection, and this hub would have heard it twice.
+            // Unanswered reports are sent again on the next connection, and this hub would receive them twice.
             connection.answers.wait_for(connection.sent(), ANSWERS_WITHIN);
             return false;
         }
-        // A new connection is told everything.
+        // Everything is sent on a new connection.
         if connection.answers.is_over() {
             keep_unsaid(waiting, unsaid);
             return false;
@@ -352,7 +353,8 @@ fn say_all(
             keep(request, unsaid);
             continue;
         }
-        // It comes last of what a new hub is told. That the person typed may be said at any time.
+        // This is the last request of the full state. With `present`, it only reports that the person types, and may come at
+        // any time.
         let is_last = request.method == "surface.looks" && request.params.get("present").is_none();
         if !connection.send(request, unsaid) {
             return false;
@@ -389,10 +391,10 @@ fn start_reading_agents(
         let mut pause = shortest;
         loop {
             let begun = Instant::now();
-            // If a reading is due already, another one is not needed.
+            // A full channel means that a read is due already.
             backend.follow(&|| _ = stale.try_send(()));
             pause = if begun.elapsed() > longest { shortest } else { (pause * 2).min(longest) };
-            // The other thread finds the next hub.
+            // Without a connection, this waits for the other thread to find the next hub.
             let found = if link.is_connected.load(Ordering::Relaxed) {
                 finds.recv_timeout(pause)
             } else {
@@ -407,7 +409,7 @@ fn start_reading_agents(
 
 struct Connection {
     writer: HubWriter,
-    /// Requests that were written.
+    /// The number of requests that were written.
     sent: u64,
     answers: Arc<Answers>,
 }
@@ -417,15 +419,14 @@ impl Connection {
         Self { writer, sent: 0, answers }
     }
 
-    /// Requests that were written.
     fn sent(&self) -> u64 {
         self.sent
     }
 
-    /// Gives whether the hub took it. If not, it is kept.
+    /// Writes a request. Returns false, and keeps a one-time report, if the connection has failed.
     fn send(&mut self, request: Arc<Said>, unsaid: &mut VecDeque<Arc<Said>>) -> bool {
         self.sent += 1;
-        // Before it is written: the answer may come at once.
+        // Before the write, because the answer may arrive at once.
         let is_expected = request.is_said_once() && self.answers.expect(self.sent, &request);
         let is_taken = self.writer.send(request.method, &request.params).is_ok();
         if !is_taken && !is_expected {
@@ -434,7 +435,7 @@ impl Connection {
         is_taken
     }
 
-    /// What the hub has not answered has to be said to the next one.
+    /// Keeps unanswered reports for the next connection.
     fn end(self, unsaid: &mut VecDeque<Arc<Said>>) {
         for request in self.answers.take_unanswered().into_iter().rev() {
             unsaid.push_front(request);

@@ -1,29 +1,29 @@
-//! What there is of panes, for a person who asks whether all is well.
+//! Status of the server and the saved session, for diagnostics.
 
 use std::io;
 
 use crate::address::Places;
 use crate::saved_session::SavedSession;
 
-/// Whether a server is of this program's version.
+/// The version of a server, compared with this program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ServerAge {
-    /// `attach` takes over from it.
+    /// The server is older, and `attach` replaces it.
     Older,
-    /// Of the same.
+    /// The versions are equal.
     Same,
-    /// This program takes nothing over from it.
+    /// The server is newer, and this program does not replace it.
     Newer,
 }
 
-/// A server that runs.
+/// A running server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunningServer {
     /// The version of its program.
     pub version: String,
-    /// How that is to this program's.
+    /// That version, compared with this program.
     pub age: ServerAge,
-    /// How many panes it has; `None` if it speaks another version of the protocol and cannot be asked.
+    /// The number of its panes; `None` if it speaks another version of the protocol.
     pub panes: Option<usize>,
 }
 
@@ -39,26 +39,26 @@ impl RunningServer {
     }
 }
 
-/// How many panes were saved. Without a server and a keeper, the first window brings them back.
+/// The number of panes in the saved session. Without a server and a keeper, the first window restores them.
 pub fn saved_panes(places: &Places) -> io::Result<usize> {
     Ok(SavedSession::read(&places.session())?.map_or(0, |saved| saved.panes.len()))
 }
 
-/// A version as Cargo writes it. What is only built differently is the same version.
+/// A semantic version. Build metadata is ignored.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct ProgramVersion<'a> {
     numbers: Vec<u64>,
     stage: Stage<'a>,
 }
 
-/// Whether it was released, or is on the way to that.
+/// A release or a pre-release.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Stage<'a> {
     PreRelease(Vec<Part<'a>>),
     Release,
 }
 
-/// A part of the name of a pre-release: numbers are before words.
+/// An identifier of a pre-release. Numbers are lower than words.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Part<'a> {
     Number(u64),
@@ -80,7 +80,7 @@ impl<'a> ProgramVersion<'a> {
     }
 }
 
-/// Whether a version is newer than another one. One that cannot be read is neither newer nor older.
+/// Returns true if a version is newer than another one, and false if either is not valid.
 pub(crate) fn is_newer(version: &str, than: &str) -> bool {
     let both = ProgramVersion::parse(version).zip(ProgramVersion::parse(than));
     both.is_some_and(|(version, than)| version > than)

@@ -1,35 +1,36 @@
-//! What a program wrote while no server read it, and how much of that is on its saved screen already.
+//! Output of a program from the time when no server read it, and the part of it that a saved screen already shows.
 
 use std::fmt::Write;
 
 use memchr::memmem::rfind;
 use ringer_core::hash::fnv1a_64;
 
-/// Begins and ends the position after a saved screen. Terminals, and so older versions, leave such a string out.
+/// The beginning and the end of the position after a saved screen. It is an APC string, which terminals and older versions
+/// ignore.
 const BEGIN: &str = "\x1b_ringer:kept=";
 const END: &str = "\x1b\\";
-/// How many of the last bytes are compared: as many as a PTY gives at a time.
+/// The number of last bytes that are compared: the most that one read from a PTY returns.
 const TAIL: usize = 4096;
 
-/// How far the keeper had kept the output of a program when a server got it.
+/// The end of the output that the keeper had when a server connected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct KeptEnd {
-    /// How many bytes, counted from the moment in which the keeper began to keep.
+    /// The number of bytes since the keeper began to keep output.
     bytes: u64,
-    /// The hash of the last of them. A keeper does not tell that it began anew, but then it has other bytes in their place, unless the
-    /// program wrote the same once more.
+    /// The hash of the last bytes. A keeper that starts to keep output again does not report that, but has other bytes in their
+    /// place, unless the program wrote the same once more.
     tail: u64,
 }
 
 impl KeptEnd {
-    /// The end of the output that the keeper has, after so many bytes that it dropped; none if there was no output.
+    /// The end of the keeper's output, after `dropped` bytes that it no longer has. `None` if there was no output.
     pub(crate) fn of(output: &[u8], dropped: u64) -> Option<Self> {
         let bytes = dropped + output.len() as u64;
         (bytes > 0).then(|| Self { bytes, tail: hash_tail(output) })
     }
 
-    /// What the keeper has from before this end, and from after it. Nothing if it began anew, or has
-    /// dropped some of the bytes that are compared.
+    /// Splits the keeper's output at this end. Returns `None` if the keeper started to keep output again, or has dropped some
+    /// of the bytes that are compared.
     fn split(self, output: &[u8], dropped: u64) -> Option<(&[u8], &[u8])> {
         let before = usize::try_from(self.bytes.checked_sub(dropped)?).ok()?;
         let parts = output.split_at_checked(before)?;
@@ -41,27 +42,27 @@ fn hash_tail(output: &[u8]) -> u64 {
     fnv1a_64(output[output.len().saturating_sub(TAIL)..].iter().copied())
 }
 
-/// How much of what the keeper kept was on a screen when it was saved.
+/// The part of the keeper's output that a screen showed when it was saved.
 ///
-/// A server saves the screens, and lets the keeper drop what it kept after that. If it is killed in between, the next one gets the
-/// same output again, and finds with this that it is on the screen already.
+/// A server saves the screens, and then lets the keeper drop its output. If the server is killed in between, the next one gets
+/// the same output again, and detects with this position that the screen already shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct KeptPosition {
     /// The number of the server that saved it. Later servers have higher numbers.
     pub(crate) server: u64,
     pub(crate) end: KeptEnd,
-    /// How many bytes before that were lost, because the keeper keeps only the last ones.
+    /// The number of bytes that were lost before that, because the keeper only keeps the last ones.
     pub(crate) lost: u64,
 }
 
 impl KeptPosition {
-    /// Puts it behind a saved screen.
+    /// Appends the position to a saved screen.
     pub(crate) fn write(self, out: &mut String) {
         let Self { server, end: KeptEnd { bytes, tail }, lost } = self;
         let _ = write!(out, "{BEGIN}{server};{bytes};{tail};{lost}{END}");
     }
 
-    /// A saved screen, and the position behind it.
+    /// Splits a file into the screen and the position.
     pub(crate) fn split(saved: &[u8]) -> (&[u8], Option<Self>) {
         let read = || {
             let at = rfind(saved, BEGIN.as_bytes())?;
@@ -76,20 +77,20 @@ impl KeptPosition {
     }
 }
 
-/// What a program wrote while no server read it.
+/// Output of a program from the time when no server read it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct LateOutput<'a> {
-    /// What is on the screen already.
+    /// The part that the screen already shows.
     pub(crate) shown: &'a [u8],
-    /// What is not.
+    /// The part that the screen does not show.
     pub(crate) new: &'a [u8],
-    /// How many bytes before that are lost.
+    /// The number of bytes that were lost before that.
     pub(crate) lost: u64,
 }
 
 impl<'a> LateOutput<'a> {
-    /// The output that the keeper has, after so many bytes that it dropped. The position is that of the screen, if it was saved with
-    /// one. Where it is not certain that the screen has some of the output, all of it is new: better shown twice than not at all.
+    /// Splits the keeper's output, before which it dropped `dropped` bytes, with the position of the saved screen. In case of
+    /// doubt, all output is new: it is better shown twice than not at all.
     pub(crate) fn of(output: &'a [u8], dropped: u64, position: Option<KeptPosition>) -> Self {
         let shown = |own: KeptPosition| own.end.split(output, dropped).map(|parts| (parts, own.lost));
         let ((shown, new), lost) = position.and_then(shown).unwrap_or(((&[], output), dropped));
@@ -126,7 +127,7 @@ mod tests {
         }
     }
 
-    /// What is late of the output that the keeper has now, for a screen that was saved when it had `before`.
+    /// The late part of the keeper's output, for a screen that was saved when the keeper had `before`.
     #[track_caller]
     fn check(before: Option<(&str, u64)>, now: (&str, u64), expected: (&str, &str, u64)) {
         let position = before.and_then(|(output, lost)| {
@@ -146,19 +147,19 @@ mod tests {
         check(Some(("abcd", 0)), ("abcdef", 0), ("abcd", "ef", 0));
         check(Some(("abcd", 2)), ("abcdef", 0), ("abcd", "ef", 2));
         check(Some(("abcdef", 0)), ("abcdef", 0), ("abcdef", "", 0));
-        // The keeper dropped the beginning meanwhile, which is not compared.
+        // The keeper has dropped the beginning, which is not compared.
         let (long, tail) = ("a".repeat(5) + &"b".repeat(4096), "b".repeat(4096));
         check(Some((&long, 1)), (&(tail.clone() + "c"), 5), (&tail, "c", 1));
     }
 
     #[test]
     fn what_may_not_be_on_the_screen_is_new() {
-        // The keeper dropped everything, and began anew: it has less, as much, or more.
+        // The keeper dropped everything and started again: it has less, as much, or more.
         check(Some(("abcd", 0)), ("efg", 0), ("", "efg", 0));
         check(Some(("abcd", 0)), ("efgh", 0), ("", "efgh", 0));
         check(Some(("abcd", 0)), ("efghijkl", 0), ("", "efghijkl", 0));
         check(Some(("abcd", 1)), ("efghijkl", 2), ("", "efghijkl", 2));
-        // It dropped some of what is compared, or all of it.
+        // The keeper has dropped some or all of the compared bytes.
         check(Some(("abcd", 0)), ("cdef", 2), ("", "cdef", 2));
         check(Some(("abcd", 0)), ("ghij", 6), ("", "ghij", 6));
     }

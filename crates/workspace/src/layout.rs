@@ -1,17 +1,17 @@
-//! How panes share the room of a workspace: a tree of splits.
+//! The layout of a workspace: a tree of splits.
 
 use std::fmt;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-/// The least that a pane has where several are seen, with its border: ten columns and three lines, in which a prompt can be read.
+/// The minimum size of a pane beside others, with its border: ten columns and three lines, in which a prompt is readable.
 const LEAST: LeastSize = LeastSize { width: 12, height: 5 };
-/// The share of the first part of a split, in thousandths.
+/// Shares of the first part of a split, in thousandths.
 const HALF: u16 = 500;
 const WHOLE: u32 = 1000;
 
-/// A pane, for as long as it exists, also across restarts of the server.
+/// The id of a pane, which survives restarts of the server.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub(crate) struct PaneId(Arc<str>);
 
@@ -31,13 +31,13 @@ impl fmt::Display for PaneId {
     }
 }
 
-/// Where the second part of a split is.
+/// The position of the second part of a split.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SplitDirection {
-    /// At the right of the first one.
+    /// To the right of the first part.
     Right,
-    /// Below it.
+    /// Below the first part.
     Down,
 }
 
@@ -66,7 +66,7 @@ enum Node {
     Split { direction: SplitDirection, share: u16, first: Box<Node>, second: Box<Node> },
 }
 
-/// What panes need at least, with their borders.
+/// The minimum size of panes with their borders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct LeastSize {
     width: u16,
@@ -74,7 +74,7 @@ struct LeastSize {
 }
 
 impl LeastSize {
-    /// What two parts of a split need.
+    /// The minimum size of a split with these two parts.
     fn with(self, other: Self, direction: SplitDirection) -> Self {
         match direction {
             SplitDirection::Right => {
@@ -94,29 +94,29 @@ impl LeastSize {
     }
 }
 
-/// A border between two parts, as the mouse has grabbed it.
+/// A border between two parts of a split that the mouse has grabbed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct GrabbedBorder {
-    /// The way to its split, from the root on: whether into the second part.
+    /// The path from the root to the split. True leads to the second part.
     path: Vec<bool>,
-    /// Whether it is the cell before the second part, and not the first one of that.
+    /// The mouse has grabbed the last cell of the first part, not the first cell of the second one.
     is_before: bool,
 }
 
-/// The panes of a workspace, and where each is.
+/// The layout of a workspace's panes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "SavedLayout", into = "SavedLayout")]
 pub(crate) struct Layout {
     root: Option<Node>,
 }
 
-/// A layout in a file.
+/// The form of a layout in a file.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(untagged)]
 enum SavedLayout {
-    /// Each split is followed by its parts. A tree of many splits would be nested deeper than JSON is read.
+    /// A tree in preorder: each split is followed by its parts. As nested JSON, a deep tree would exceed the parser's limit.
     Parts(Vec<Part>),
-    /// As the first version of the file had it.
+    /// The form in the first version of the file.
     Tree(Option<Node>),
 }
 
@@ -148,7 +148,7 @@ impl From<SavedLayout> for Layout {
 }
 
 impl Layout {
-    /// Its panes, from the upper left to the lower right.
+    /// The panes from the upper left to the lower right.
     pub(crate) fn panes(&self) -> Vec<PaneId> {
         let mut panes = Vec::new();
         if let Some(root) = &self.root {
@@ -165,7 +165,7 @@ impl Layout {
         self.root.as_ref().is_some_and(|root| root.contains(pane))
     }
 
-    /// Puts a pane beside another one, which gives it half of its room. Without that other one it is beside everything.
+    /// Splits a pane in half for a new one. Without `beside`, the whole layout is split.
     pub(crate) fn add(&mut self, pane: PaneId, beside: Option<&PaneId>, direction: SplitDirection) {
         let Some(root) = self.root.take() else {
             self.root = Some(Node::Pane(pane));
@@ -178,17 +178,17 @@ impl Layout {
         });
     }
 
-    /// Takes a pane away. The other part of its split has the room then.
+    /// Removes a pane. The other part of its split gets the room.
     pub(crate) fn remove(&mut self, pane: &PaneId) {
         self.root = self.root.take().and_then(|root| root.without(pane));
     }
 
-    /// Whether each pane has the least that it needs. One alone takes what there is.
+    /// Returns true if each pane has its minimum size. A single pane fits any room.
     pub(crate) fn fits(&self, room: Area) -> bool {
         self.enlarged(room) == room
     }
 
-    /// A room in which all panes fit.
+    /// The room, enlarged until all panes fit.
     fn enlarged(&self, room: Area) -> Area {
         match &self.root {
             Some(parts @ Node::Split { .. }) => {
@@ -199,8 +199,8 @@ impl Layout {
         }
     }
 
-    /// The area of each pane, with its border. In a room that is too small they are where they would be in one that is just
-    /// large enough.
+    /// The area of each pane, with its border. If the room is too small, these are the areas in the smallest room that is large
+    /// enough.
     pub(crate) fn areas(&self, room: Area) -> Vec<(PaneId, Area)> {
         let mut areas = Vec::new();
         if let Some(root) = &self.root {
@@ -209,7 +209,7 @@ impl Layout {
         areas
     }
 
-    /// The pane at a side of another one: of those that touch it, the one that is level with its beginning.
+    /// The neighbour at a side of a pane: of those that touch it, the one that is level with its upper or left edge.
     pub(crate) fn neighbour(&self, pane: &PaneId, side: Side, room: Area) -> Option<PaneId> {
         let areas = self.areas(room);
         let own = areas.iter().find(|(id, _)| id == pane)?.1;
@@ -233,7 +233,7 @@ impl Layout {
         beside(&is_level).or_else(|| beside(&overlaps))
     }
 
-    /// Moves the nearest border of a pane by so many cells towards a side.
+    /// Moves the nearest border of a pane towards a side by a number of cells.
     pub(crate) fn resize(&mut self, pane: &PaneId, side: Side, cells: u16, room: Area) {
         if let Some(root) = &mut self.root {
             root.resize(pane, side, cells, room);
@@ -265,7 +265,7 @@ impl Layout {
     pub(crate) fn move_border(&mut self, border: &GrabbedBorder, x: u16, y: u16, room: Area) {
         let (mut node, mut room) = (self.root.as_mut(), room);
         for is_second in &border.path {
-            // Panes may have been opened and closed while the button was held.
+            // The path may be outdated: panes may have been opened and closed while the button was held.
             let Some(Node::Split { direction, share, first, second }) = node else { return };
             let (one, other) = divide(room, *direction, *share, (first, second));
             (node, room) = if *is_second { (Some(&mut **second), other) } else { (Some(&mut **first), one) };
@@ -292,7 +292,8 @@ impl Node {
         }
     }
 
-    /// The tree of its parts; nothing if some are missing. From the last one on: the parts of a split come before it then.
+    /// Builds a tree from preorder. Returns `None` if parts are missing. It goes backwards, so that the parts of a split are
+    /// complete before it.
     fn from_parts(parts: Vec<Part>) -> Option<Self> {
         let mut nodes = Vec::new();
         for part in parts.into_iter().rev() {
@@ -377,7 +378,7 @@ impl Node {
         }
     }
 
-    /// Gives whether the border was moved: the innermost split of that direction has it.
+    /// Moves the border of the innermost split of that direction. Returns false if there is none.
     fn resize(&mut self, pane: &PaneId, side: Side, cells: u16, room: Area) -> bool {
         let Self::Split { direction, share, first, second } = self else { return false };
         let (one, other) = divide(room, *direction, *share, (first, second));
@@ -403,7 +404,7 @@ impl Node {
     }
 }
 
-/// The areas of two parts.
+/// The areas of the two parts of a split.
 fn divide(room: Area, direction: SplitDirection, share: u16, parts: (&Node, &Node)) -> (Area, Area) {
     let cells = |whole: u16| {
         let wanted = (u32::from(whole) * u32::from(share) + WHOLE / 2) / WHOLE;
@@ -421,14 +422,14 @@ fn divide(room: Area, direction: SplitDirection, share: u16, parts: (&Node, &Nod
     }
 }
 
-/// As many cells for the first of two parts as are wanted, if both have what they need then.
+/// Limits the size of the first part so that both parts have their minimum size, if possible.
 fn limited(wanted: u16, whole: u16, direction: SplitDirection, (first, second): (&Node, &Node)) -> u16 {
     let least = first.least().along(direction).min(whole);
     let most = whole.saturating_sub(second.least().along(direction)).max(least);
     wanted.clamp(least, most)
 }
 
-/// The share with which a part has so many cells.
+/// The share that gives the first part `cells` cells.
 fn share_of(cells: u16, whole: u16) -> u16 {
     let share = (u32::from(cells) * WHOLE + u32::from(whole) / 2) / u32::from(whole.max(1));
     u16::try_from(share).unwrap_or(HALF)
@@ -452,17 +453,16 @@ impl Area {
         self.width == 0 || self.height == 0
     }
 
-    /// How many cells it has.
     pub(crate) fn cells(self) -> u32 {
         u32::from(self.width) * u32::from(self.height)
     }
 
-    /// The column behind its last one.
+    /// The column after the last one.
     pub(crate) fn right(self) -> u16 {
         self.x.saturating_add(self.width)
     }
 
-    /// The line below its last one.
+    /// The line after the last one.
     pub(crate) fn bottom(self) -> u16 {
         self.y.saturating_add(self.height)
     }
@@ -471,7 +471,7 @@ impl Area {
         (self.x..self.right()).contains(&x) && (self.y..self.bottom()).contains(&y)
     }
 
-    /// What is left inside of a border of one cell.
+    /// The area inside a border of one cell.
     pub(crate) fn inside(self) -> Self {
         Self::new(
             self.x.saturating_add(1),

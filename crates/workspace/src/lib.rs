@@ -1,26 +1,23 @@
-//! Panes: programs in terminals of our own, with a ring around the one that needs the person.
+//! Panes: a terminal multiplexer that draws a ring around the pane that needs the person.
 //!
-//! Three processes have a part, so that nothing that can crash or be upgraded holds people's agents. The keeper
-//! ([`ringer_pty::keeper`]) has the programs and their terminals. The server ([`serve`]) has what they show, where, and who looks:
-//! it draws for each client and is a host on the hub's socket. A client ([`attach`]) lends its terminal to the server.
-//!
-//! Inside the server, `state` is pure: what programs write, what the person types and what the hub orders go in, and effects come
-//! out. It owns the workspaces (`workspace`, `layout`), the panes (`pane`, `emulator`) and the views of the clients (`view`).
-//! `draw` reads it and fills a `screen`, whose changes are the bytes for a client.
+//! The work is split among three processes, so that no process that can crash or be upgraded holds the agents. The keeper
+//! ([`ringer_pty::keeper`]) holds the programs and their PTYs. The server ([`serve`]) holds the screens, the layout and the views
+//! of the clients; it draws for each client and is a host on the hub's socket. A client ([`attach`]) lends its terminal to the
+//! server.
 //!
 //! # What it never does
 //!
-//! It never makes a program wait for the hub or for a client: frames that a client does not take are left out. It draws nothing
-//! while nothing changes, and what is not seen not at all. Of a program, it writes to a client's terminal
-//! only cells, links, and text that is to be copied.
+//! It never makes a program wait for the hub or for a client: a client that is behind misses frames. It draws nothing while
+//! nothing changes, and never draws what is hidden. Of a program's output, only cells, links and clipboard text reach a client's
+//! terminal.
 //!
 //! # Inside
 //!
-//! `state` is pure: program output, keys and hub orders go in with the time, and `Effect`s come out. It owns workspaces (each with a
-//! `layout`), panes (each with an `emulator`) and a `view` for each window. `draw` fills a `screen`, and the difference to what a window shows is
-//! sent. `server` is the shell around it: one thread that polls the keeper, the PTYs, the windows and the hub. `client` lends its terminal to the
-//! server. A server may be killed at any time: the keeper has the programs, `server/saver` saves screens and layouts, and `restoring` puts
-//! both together.
+//! `state` is pure: program output, keys and hub orders go in with the time, and `Effect`s come out. It owns workspaces (each
+//! with a `layout`), panes (each with an `emulator`) and a `view` for each window. `draw` fills a `screen`, and only the
+//! difference to what a window shows is sent. `server` is the shell around it: one thread that polls the keeper, the PTYs, the
+//! windows and the hub. `client` lends its terminal to the server. A server may be killed at any time: the keeper holds the
+//! programs, `server/saver` saves screens and layouts, and `server/restoring` puts both together.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! The line settings of a terminal as a client found them, so that the server can put them back if the client is killed.
+//! The line settings of a terminal before a client made it raw, so that the server can restore them if the client is killed.
 
 use std::os::fd::AsFd;
 
@@ -8,13 +8,13 @@ use rustix::termios::{
 };
 use serde::{Deserialize, Serialize};
 
-/// As wide as the flags of the system.
+/// The type of the system's flags.
 #[cfg(target_os = "linux")]
 type Flags = u32;
 #[cfg(not(target_os = "linux"))]
 type Flags = u64;
 
-/// What makes a terminal raw, or not.
+/// The settings that raw mode changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct LineSettings {
     input: Flags,
@@ -38,9 +38,9 @@ impl LineSettings {
         }
     }
 
-    /// Puts them back in a terminal that is still raw. In another one a shell has set what it wants already.
+    /// Restores the settings of a terminal that is still raw. If it is not, a shell has already set its own.
     pub(crate) fn put_back(self, terminal: impl AsFd) {
-        // A terminal that is gone needs nothing.
+        // This fails if the terminal is gone.
         let Ok(mut settings) = tcgetattr(&terminal) else { return };
         let mut raw = settings.clone();
         raw.make_raw();

@@ -1,4 +1,4 @@
-//! Which links of programs are drawn as links. A link to a file is looked up on a thread, because a file system may hang.
+//! Decides which links of programs are shown. A link to a file is looked up on a thread, because a file system may hang.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use std::{fs, thread};
 
 use ringer_term::{LinkTarget, file_path, link_target};
 
-/// How long the look at a file may take. On a disk of this machine it takes microseconds; panes wait for it.
+/// Timeout for the lookup of a file, for which panes wait. On a local disk it takes microseconds.
 const WITHIN: Duration = Duration::from_millis(5);
 
 /// Returns true if a person may follow a link of a program: to a page, to mail, or to a file of this user on this machine.
@@ -22,10 +22,10 @@ pub(crate) fn may_be_followed(uri: &str) -> bool {
     }
 }
 
-/// The thread that looks at files.
+/// The thread that looks up files.
 struct FileLooker {
     looks: SyncSender<(PathBuf, SyncSender<bool>)>,
-    /// A look takes longer than it may. Until it ends, there is no other.
+    /// A lookup has timed out. No other one is made until it ends.
     hangs: Arc<AtomicBool>,
 }
 
@@ -49,7 +49,7 @@ impl FileLooker {
         }
         answered.recv_timeout(WITHIN).unwrap_or_else(|_| {
             self.hangs.store(true, Ordering::Release);
-            // It may have come at that very moment.
+            // The answer may have arrived at this moment.
             let late = answered.try_recv();
             if late.is_ok() {
                 self.hangs.store(false, Ordering::Release);
@@ -69,13 +69,13 @@ fn run(wanted: &Receiver<(PathBuf, SyncSender<bool>)>, hangs: &AtomicBool) {
     }
 }
 
-/// Returns true if a file or directory is this user's. One that cannot be looked at in time is not.
+/// Returns true if a file or directory belongs to this user, and false if that cannot be determined in time.
 fn is_own_file(path: &Path) -> bool {
     static LOOKER: OnceLock<Option<FileLooker>> = OnceLock::new();
     LOOKER.get_or_init(FileLooker::start).as_ref().is_some_and(|looker| looker.is_own(path))
 }
 
-/// The directory of OSC 7, which is a URL or a path. One on another machine is none here.
+/// Parses the directory of OSC 7, which is a URL or a path. Returns `None` for a directory of another machine.
 pub(crate) fn reported_directory(reported: &str) -> Option<PathBuf> {
     path_of(reported, &host_name())
 }
@@ -89,7 +89,7 @@ fn path_of(directory: &str, host: &str) -> Option<PathBuf> {
     path.is_absolute().then_some(path)
 }
 
-/// The name of this machine, as shells put it into that URL.
+/// The name of this machine, which shells use in that URL.
 pub(crate) fn host_name() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
@@ -123,7 +123,7 @@ mod tests {
         let (looks, wanted) = sync_channel(1);
         let looker = FileLooker { looks, hangs: Arc::new(AtomicBool::new(false)) };
         assert!(!looker.is_own(Path::new("/")));
-        // The second one is not even asked for.
+        // The second one is not even looked up.
         assert!(!looker.is_own(Path::new("/")));
         assert_eq!(wanted.try_iter().count(), 1);
         let directory = tempfile::tempdir().unwrap();

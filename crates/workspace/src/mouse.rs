@@ -1,24 +1,24 @@
-//! What a program in a pane is told of the mouse.
+//! Encodes mouse events for the program in a pane.
 
 use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 
 use crate::emulator::MouseMode;
 
-/// How a program wants to be told.
+/// The form in which a program expects mouse events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct MouseReport {
     pub(crate) mode: MouseMode,
-    /// As numbers (SGR), and not as single bytes.
+    /// SGR encoding (decimal numbers) instead of single bytes.
     pub(crate) is_sgr: bool,
-    /// Whether cursor keys are those of an application.
+    /// Application cursor keys, for the wheel as keys.
     pub(crate) application_cursor: bool,
 }
 
-/// How many lines a step of the wheel moves.
+/// The lines of one step of the wheel.
 pub(crate) const WHEEL_LINES: i32 = 3;
 
 impl MouseReport {
-    /// The bytes for an event at a cell of the pane, if its program wants it.
+    /// Encodes an event at a cell of the pane. Returns `None` if the program does not expect it.
     pub(crate) fn bytes(self, event: MouseEvent, x: u16, y: u16) -> Option<Vec<u8>> {
         if self.mode == MouseMode::WheelAsKeys {
             let key = match (event.kind, self.application_cursor) {
@@ -55,7 +55,7 @@ impl MouseReport {
             let last = if is_release { 'm' } else { 'M' };
             return Some(format!("\x1b[<{code};{};{}{last}", x + 1, y + 1).into_bytes());
         }
-        // In the old way, which button was released is not told, and no cell beyond 223.
+        // The X10 encoding does not say which button was released, and reaches no cell beyond 223.
         let code = if is_release { code | 3 } else { code };
         let cell = |number: u16| u8::try_from(number + 33).ok();
         Some(vec![0x1b, b'[', b'M', code + 32, cell(x)?, cell(y)?])

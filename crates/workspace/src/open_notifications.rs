@@ -1,23 +1,24 @@
-//! The notifications of one program that the person has not seen yet, and what the program asked to be told of them (OSC 99).
+//! The open notifications of one program, and the reports about them that it asked for (OSC 99).
 //!
-//! One with buttons is asked: it is a question, whose options are the labels of the buttons. The server asks it, and says here what
-//! comes of it.
+//! A notification with buttons becomes a question, whose options are the labels of the buttons. The server asks it, and reports
+//! the outcome here.
 
 use ringer_term::{Notification, NotificationId, Terminator, close99, sanitise_line};
 use serde_json::Value;
 
 use crate::effect::{QuestionNumber, QuestionOutcome};
 
-/// The most of one program. The oldest goes when another one comes.
+/// The most open notifications of a program. One more replaces the oldest.
 const MAX_OPEN: usize = 64;
 /// The most buttons of one notification. Desktops show three to five.
 const MAX_BUTTONS: usize = 8;
 
-/// Those that the program gave an id, oldest first.
+/// The notifications with an id, oldest first.
 #[derive(Debug, Default)]
 pub(crate) struct OpenNotifications {
     open: Vec<OpenNotification>,
-    /// How many questions there were, also of programs that ran here before: an answer that comes late is for none of the later ones.
+    /// The number of questions so far, including those of earlier programs in this pane, so that a late answer matches no later
+    /// question.
     asked: u64,
 }
 
@@ -29,35 +30,35 @@ struct OpenNotification {
     question: Option<ButtonQuestion>,
 }
 
-/// What the buttons of a notification ask.
+/// The question of a notification with buttons.
 #[derive(Debug)]
 struct ButtonQuestion {
     number: QuestionNumber,
     text: String,
     buttons: Vec<Button>,
-    /// What the hub is told if it cannot be asked.
+    /// The report to the hub if the question cannot be asked.
     report: Value,
-    /// Whether it is stored. Before that, the person cannot have seen it.
+    /// The question is stored. Before that, the person cannot have seen it.
     is_asked: bool,
-    /// Whether the person has seen the notification. Then the question is about to be closed, unless they answered it.
+    /// The person has seen the notification. The question is about to be closed, unless they answered it.
     is_seen: bool,
 }
 
-/// A button. The number counts all that the program sent, from 1.
+/// A button. The number counts all buttons that the program sent, from 1.
 #[derive(Debug, PartialEq)]
 struct Button {
     number: usize,
     label: String,
 }
 
-/// What follows from a new notification. Nothing, if it asks what the one before it with the same id asks.
+/// The consequences of a new notification. There are none if it repeats the question of the one that it replaces.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Added {
     /// The question to ask.
     pub(crate) question: Option<NewQuestion>,
-    /// What the hub is told, if nothing is asked.
+    /// The report to the hub, if nothing is asked.
     pub(crate) report: Option<Value>,
-    /// The question of a notification that has to go for it.
+    /// The question of a notification that was dropped for the new one.
     pub(crate) closes: Option<QuestionNumber>,
 }
 
@@ -67,30 +68,31 @@ pub(crate) struct NewQuestion {
     pub(crate) number: QuestionNumber,
     pub(crate) text: String,
     pub(crate) options: Vec<String>,
-    /// The question of the notification that this one replaces. It is closed after this one is asked: until then the pane rings for it.
+    /// The question of the notification that this one replaces. It is closed after this one is asked, so that the pane keeps
+    /// ringing.
     pub(crate) replaces: Option<QuestionNumber>,
 }
 
-/// What the program took away.
+/// A notification that the program withdrew.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Removed {
-    /// Close the question.
+    /// It was asked as this question.
     Question(QuestionNumber),
-    /// The hub knows it as a notification.
+    /// It was reported to the hub.
     Notification,
 }
 
-/// Who gets the outcome of a question, and in what form.
+/// A message about the outcome of a question.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum NotificationReply {
-    /// Write it to the program.
+    /// Write this to the program.
     Program(String),
-    /// Tell the hub of the notification.
+    /// Report the notification to the hub.
     Hub(Value),
 }
 
 impl OpenNotifications {
-    /// The program notified the person. One with the same id is replaced. `can_ask` says whether the program can be told which
+    /// Adds a notification, which replaces one with the same id. `can_ask` is false if the program can no longer be told which
     /// button was pressed.
     pub(crate) fn add(&mut self, notification: &Notification, report: Value, can_ask: bool) -> Added {
         let Some(id) = &notification.id else { return Added { report: Some(report), ..Added::default() } };
@@ -106,7 +108,7 @@ impl OpenNotifications {
         if buttons.is_empty() {
             (added.report, added.closes) = (Some(report), closes.or(replaces));
         } else if let Some(same) = before.filter(|question| question.asks_the_same(&text, &buttons)) {
-            // Two questions with one text within half a second are one notification for the hub.
+            // The hub would merge two questions with the same text within half a second into one notification.
             open.question = Some(same);
         } else {
             self.asked += 1;
@@ -125,12 +127,12 @@ impl OpenNotifications {
         Some(self.open.remove(at))
     }
 
-    /// The program takes one away, which the person has not seen yet.
+    /// Removes a notification that the program withdraws.
     pub(crate) fn remove(&mut self, id: &NotificationId) -> Option<Removed> {
         Some(self.take(id)?.question_number().map_or(Removed::Notification, Removed::Question))
     }
 
-    /// The program has ended. Gives the questions to close.
+    /// Removes all notifications. Returns the questions to close.
     pub(crate) fn remove_all(&mut self) -> Vec<QuestionNumber> {
         std::mem::take(&mut self.open).iter().filter_map(OpenNotification::question_number).collect()
     }
@@ -139,15 +141,15 @@ impl OpenNotifications {
         self.open.iter().filter(|open| !open.is_seen()).map(|open| open.id.clone()).collect()
     }
 
-    /// The person followed a notification to the program's pane: the newest one. Gives what the program is told.
+    /// Records that the person followed the newest notification to the pane. Returns the report for the program.
     pub(crate) fn click(&mut self) -> Option<String> {
         let newest = self.open.iter_mut().rev().find(|open| open.reports_click && !open.is_seen())?;
         newest.reports_click = false;
         Some(pressed99(&newest.id, None))
     }
 
-    /// The person has seen all of them. Gives what the program is told, and the questions to close. What is asked stays until it is
-    /// closed: the person may have seen it by answering it.
+    /// Records that the person has seen all notifications. Returns the report for the program, and the questions to close.
+    /// Questions stay until they are closed: the person may have seen one by answering it.
     pub(crate) fn see_all(&mut self) -> (Option<String>, Vec<QuestionNumber>) {
         let (asked, seen) =
             std::mem::take(&mut self.open).into_iter().partition(|open| open.question.is_some());
@@ -162,7 +164,7 @@ impl OpenNotifications {
         ((!told.is_empty()).then_some(told), closes)
     }
 
-    /// Something came of a question. If its notification is not open any more, nothing follows.
+    /// Handles the outcome of a question. Returns `None` if its notification is not open any more.
     pub(crate) fn hear(
         &mut self,
         number: QuestionNumber,
@@ -175,7 +177,7 @@ impl OpenNotifications {
                 open.question.as_mut()?.is_asked = true;
                 return None;
             }
-            // It goes on as a notification without buttons.
+            // It becomes a notification without buttons.
             QuestionOutcome::NotAsked => {
                 return open.question.take().map(|question| NotificationReply::Hub(question.report));
             }
@@ -190,7 +192,7 @@ impl OpenNotifications {
 }
 
 impl ButtonQuestion {
-    /// Whether it asks this, and stays open.
+    /// Returns true if it is the same question, and stays open.
     fn asks_the_same(&self, text: &str, buttons: &[Button]) -> bool {
         !self.is_seen && self.text == text && self.buttons == buttons
     }
@@ -211,13 +213,13 @@ impl OpenNotification {
         buttons.into_iter().find(|button| button.label == label).map(|button| button.number)
     }
 
-    /// What the program is told when it is closed.
+    /// The report for the program when the notification is closed, if it asked for one.
     fn closed(&self) -> Option<String> {
         self.reports_close.then(|| close99(&self.id, Terminator::St))
     }
 }
 
-/// The buttons that can be told apart and read.
+/// Returns the buttons with a unique and visible label.
 fn buttons(labels: &[String]) -> Vec<Button> {
     let mut buttons: Vec<Button> = Vec::new();
     for (number, label) in (1..=MAX_BUTTONS).zip(labels) {
@@ -229,7 +231,7 @@ fn buttons(labels: &[String]) -> Vec<Button> {
     buttons
 }
 
-/// A notification as a question.
+/// The text of a notification as a question.
 fn text_of(notification: &Notification) -> String {
     match (notification.title.trim(), notification.body.trim()) {
         ("", text) | (text, "") => text.to_owned(),
@@ -237,7 +239,7 @@ fn text_of(notification: &Notification) -> String {
     }
 }
 
-/// What a terminal writes to the program when its notification is clicked, or one of its buttons.
+/// The report for a program that its notification, or one of its buttons, was clicked.
 fn pressed99(id: &NotificationId, button: Option<usize>) -> String {
     let button = button.map(|number| number.to_string()).unwrap_or_default();
     format!("\x1b]99;i={id};{button}\x1b\\")
@@ -250,7 +252,7 @@ mod tests {
 
     use super::*;
 
-    /// A program that has written something, and what followed from it.
+    /// A program that has written something, and the consequences.
     #[derive(Default)]
     struct Program {
         scanner: Scanner,
@@ -406,7 +408,7 @@ mod tests {
         assert_eq!(program.hear(1, &QuestionOutcome::Closed), Some(program_hears(closed)));
         program.write(&BUILD);
         program.hear(2, &QuestionOutcome::Asked);
-        // The ring goes out because it is answered, and that may be heard first.
+        // The answer ends the ring, and that event may arrive first.
         assert_eq!(program.open.see_all(), (None, vec![QuestionNumber(2)]));
         assert_eq!(program.choose(2, "Again"), Some(program_hears(&format!("\x1b]99;i=b;1\x1b\\{closed}"))));
     }
@@ -421,7 +423,7 @@ mod tests {
         assert_eq!(program.hear(1, &QuestionOutcome::NotAsked), None);
         let (told, closes) = program.open.see_all();
         assert_eq!((told.as_deref(), closes), (Some("\x1b]99;i=b:p=close;\x1b\\"), Vec::new()));
-        // Without an id, without a wish to be told, and without a label.
+        // Without an id, without a request for reports, and without a label.
         let buttons = |metadata: &str, labels: &str| {
             Program::new(&[&format!("{metadata}:d=0;x"), &format!("{metadata}:p=buttons;{labels}")])
         };

@@ -1,10 +1,10 @@
-//! The modes of a client's terminal: those of the pane that has its keys.
+//! Modes of a client's terminal, which follow the focused pane.
 
 use std::fmt::Write;
 
 use crate::emulator::{InputModes, MouseMode};
 
-/// What a client's terminal is set to.
+/// The modes that a client's terminal is set to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct OuterModes {
     application_cursor: bool,
@@ -14,7 +14,8 @@ pub(crate) struct OuterModes {
 }
 
 impl OuterModes {
-    /// Those with which the keys of the terminal are those that a program wants; and the mouse, if it is not the terminal's own.
+    /// The modes with which the terminal sends the keys that the focused program expects. `mouse` is `None` if the terminal
+    /// handles the mouse itself.
     pub(crate) fn of(modes: InputModes, mouse: Option<MouseMode>) -> Self {
         Self {
             application_cursor: modes.application_cursor,
@@ -24,7 +25,7 @@ impl OuterModes {
         }
     }
 
-    /// What makes them out of others.
+    /// Appends the sequences that change the modes from `before` to `self`.
     pub(crate) fn write_changes(self, before: Self, out: &mut String) {
         let switch = |is_on: bool| if is_on { 'h' } else { 'l' };
         if self.application_cursor != before.application_cursor {
@@ -38,7 +39,7 @@ impl OuterModes {
         }
         if self.has_motion != before.has_motion {
             let _ = write!(out, "\x1b[?1003{}", switch(self.has_motion));
-            // Turning it off turns the mouse off as a whole.
+            // Resetting 1003 turns off mouse reporting as a whole.
             if !self.has_motion {
                 out.push_str("\x1b[?1002h");
             }
@@ -46,16 +47,18 @@ impl OuterModes {
     }
 }
 
-/// Takes a terminal over: its own screen, whole pastes, the mouse, focus, and a place for the flags of its keyboard.
+/// Takes over a terminal: alternate screen, bracketed paste, mouse, focus events, and an entry on the stack of kitty's keyboard
+/// flags.
 pub(crate) fn enter(mouse: bool) -> String {
     let mouse = if mouse { "\x1b[?1002h\x1b[?1006h" } else { "" };
     format!("\x1b[?1049h\x1b[?2004h\x1b[?1004h{mouse}\x1b[>0u\x1b[?25l")
 }
 
-/// Asks it for the flags of its keyboard, and for what every terminal answers: then the first question was not understood.
+/// Queries kitty's keyboard flags, and then the device attributes, which every terminal answers: if only the second answer
+/// arrives, the terminal has no such flags.
 pub(crate) const ASK_KEYBOARD: &str = "\x1b[?u\x1b[c";
 
-/// Gives it back.
+/// Undoes [`enter`] and all modes.
 pub(crate) const LEAVE: &str = "\x1b[<u\x1b[?1003l\x1b[?1002l\x1b[?1006l\x1b[?1004l\x1b[?2004l\x1b[?1l\x1b>\x1b[0m\x1b[0 q\x1b[?25h\x1b[?1049l";
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! One pane: its program, what it shows, and whether it needs the person.
+//! A pane: its program, its screen, and its ring.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -18,17 +18,17 @@ use crate::layout::PaneId;
 use crate::link_rule::reported_directory;
 use crate::open_notifications::{NewQuestion, NotificationReply, OpenNotifications, Removed};
 
-/// Lines that were scrolled away and are kept.
+/// The lines of scrollback.
 const HISTORY: usize = 5000;
-/// As much of a title as a host may say, in bytes.
+/// The longest title that a host may report, in bytes.
 const MAX_TITLE: usize = 256;
-/// A flash: twice on, twice off, and off again.
+/// A flash has five steps: off, on, off, on, off.
 const FLASH_STEP: Duration = Duration::from_millis(180);
 const FLASH_STEPS: u32 = 5;
-/// A shell that ends with an error within this time could not begin: few people type `exit` so quickly.
+/// A shell that ends with an error within this time failed to start: few people type `exit` that quickly.
 const SHELL_BEGINS: Duration = Duration::from_secs(1);
 
-/// Whether a pane rings, and for what.
+/// The ring of a pane and its reason.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Ring {
     pub(crate) is_lit: bool,
@@ -44,53 +44,52 @@ pub(crate) struct PaneAgent {
     pub(crate) state: String,
 }
 
-/// A pane.
 pub(crate) struct Pane {
     pub(crate) id: PaneId,
-    /// What it is called, if the person said so.
+    /// The name that the person chose.
     pub(crate) name: Option<String>,
-    /// What runs in it; a shell if that is empty.
+    /// The command of its program; a shell if empty.
     pub(crate) command: Vec<String>,
     pub(crate) directory: PathBuf,
     pub(crate) emulator: Emulator,
     pub(crate) ending: Option<Ending>,
     pub(crate) ring: Ring,
-    /// Whether it rang when the hub went: that is kept with the session, because the hub may be stopped before the server.
+    /// It rang when the hub was lost. This is saved with the session, because the hub may be stopped before the server.
     was_unread: bool,
     pub(crate) agent: Option<PaneAgent>,
     pub(crate) tty: Option<String>,
     pub(crate) pid: Option<u32>,
-    /// How many bytes of its output came without a server and were not kept, until the person has typed something there.
+    /// The number of output bytes that were lost while no server was connected. Reset when the person types into the pane.
     pub(crate) not_kept: u64,
-    /// Why its program could not be started.
+    /// The reason its program could not be started.
     pub(crate) failure: Option<String>,
     progress: Option<Progress>,
     title: String,
     flash_since: Option<Instant>,
     reports: ProgramReports,
     notifications: OpenNotifications,
-    /// Since when what its program says is heard.
+    /// When this server began to read its program's reports.
     heard_since: Instant,
-    /// When its program was started, if this server saw it.
+    /// When its program started, if this server started it.
     program_started: Option<Instant>,
 }
 
-/// What a pane's program did, for the hub and for the server.
+/// An event in a pane, for the hub or the server.
 #[derive(Debug)]
 pub(crate) enum PaneEvent {
-    /// To be written to the program.
+    /// Write these bytes to the program.
     Reply(Vec<u8>),
-    /// To be told to the hub, as `surface.heard`.
+    /// Report this to the hub as `surface.heard`.
     Heard(Value),
-    /// To be asked, instead of telling the hub.
+    /// Ask the person, instead of a report to the hub.
     Ask(NewQuestion),
-    /// To be closed without an answer.
+    /// Close a question without an answer.
     CloseQuestion(QuestionNumber),
-    /// Its title is another one.
+    /// The title has changed.
     Title,
-    /// Something else that is said about it is different.
+    /// Another part of the description has changed.
     Description,
-    /// A text to be copied.
+    /// Copy this text to the clipboard.
     Copy(String),
 }
 
@@ -120,12 +119,11 @@ impl Pane {
         }
     }
 
-    /// The id of its surface.
     pub(crate) fn surface(&self) -> String {
         surface_of(&self.id)
     }
 
-    /// What it is called: by the person, by its agent, or by what runs in it.
+    /// The displayed name: chosen by the person, or the agent's label, or the command, or the directory.
     pub(crate) fn label(&self) -> String {
         let own = self.name.clone().or_else(|| self.agent.as_ref().map(|agent| agent.label.clone()));
         let program = || self.command.first().map(|program| file_name(program));
@@ -133,12 +131,12 @@ impl Pane {
         sanitise_line(&own.or_else(program).or_else(directory).unwrap_or_else(|| "/".to_owned()))
     }
 
-    /// What its program says of itself, without what is in its label.
+    /// The title that its program has set, without the part that the label contains.
     pub(crate) fn title(&self) -> String {
         sanitise_line(parse_title(&self.title).task)
     }
 
-    /// How far its program is, in words.
+    /// The progress of its program as text.
     pub(crate) fn progress(&self) -> Option<String> {
         let percent = |progress: Progress| progress.value().map(|value| format!("{} %", value.get()));
         match self.progress? {
@@ -150,26 +148,26 @@ impl Pane {
         }
     }
 
-    /// The bytes that make another pane say the same of its program: its title, and how far it is.
+    /// Returns bytes that restore the title and the progress in another pane.
     pub(crate) fn saved_description(&self) -> String {
         let title = (!self.title.is_empty()).then(|| window_title(&self.title, Terminator::St));
         let progress = self.progress.map(|progress| progress.encode(Terminator::St));
         title.into_iter().chain(progress).collect()
     }
 
-    /// Takes what its program wrote.
+    /// Handles output of its program.
     pub(crate) fn feed(&mut self, bytes: &[u8], now: Instant) -> Vec<PaneEvent> {
         let heard = self.emulator.feed(bytes);
         self.events(heard, now)
     }
 
-    /// Takes what its program wrote before, and what it shows already.
+    /// Handles the reports in output that the screen already shows.
     pub(crate) fn hear(&mut self, bytes: &[u8], now: Instant) -> Vec<PaneEvent> {
         let heard = Emulator::new(self.emulator.size(), 0).feed(bytes);
         self.events(heard, now)
     }
 
-    /// Shows what its program holds back, if it has done so for too long.
+    /// Ends a synchronized update, and shows its output.
     pub(crate) fn end_sync(&mut self, now: Instant) -> Vec<PaneEvent> {
         let heard = self.emulator.end_sync();
         self.events(heard, now)
@@ -180,7 +178,7 @@ impl Pane {
         let mut has_bell = false;
         for heard in heard {
             match heard {
-                // Many at once are one.
+                // Several bells in one read count as one.
                 Heard::Event(event)
                     if *event == TerminalEventKind::Bell && std::mem::replace(&mut has_bell, true) => {}
                 Heard::Reply(bytes) => events.push(PaneEvent::Reply(bytes)),
@@ -201,7 +199,7 @@ impl Pane {
                 if let Some(ttl_ms) = notification.metadata.expires_ms.filter(|ttl_ms| *ttl_ms > 0) {
                     report["ttl_ms"] = json!(ttl_ms);
                 }
-                // A program that has ended may still be read.
+                // The output of an ended program may still be read. Its questions are not asked.
                 let added = self.notifications.add(notification, report, self.ending.is_none());
                 events.extend(added.report.map(PaneEvent::Heard));
                 events.extend(added.question.map(PaneEvent::Ask));
@@ -240,14 +238,15 @@ impl Pane {
         }
     }
 
-    /// Its program runs.
+    /// Records that its program has started.
     pub(crate) fn start(&mut self, pid: u32, tty: String, now: Instant) {
         (self.pid, self.tty, self.program_started) = (Some(pid), Some(tty), Some(now));
         (self.ending, self.failure) = (None, None);
     }
 
-    /// Whether an end of its program leaves nothing to see, so that the pane closes. A shell ends with the status of its last command,
-    /// which says nothing of the shell, unless it could hardly begin: then its settings are wrong. A hang-up is a wish to end.
+    /// Returns true if the pane should close because its program ended and left nothing to see. A shell ends with the status of
+    /// its last command, which is not its own failure, unless it ends at once: then its configuration is wrong. SIGHUP is a
+    /// request to end.
     pub(crate) fn closes_with(&self, ending: Ending, now: Instant) -> bool {
         let since = self.program_started.map(|started| now.saturating_duration_since(started));
         let is_new = since.is_some_and(|since| since < SHELL_BEGINS);
@@ -258,7 +257,7 @@ impl Pane {
             }
     }
 
-    /// Its program has ended. Gives what follows.
+    /// Records the end of its program. Returns the events.
     pub(crate) fn end(&mut self, ending: Ending) -> Vec<PaneEvent> {
         self.ending = Some(ending);
         self.progress = None;
@@ -266,7 +265,8 @@ impl Pane {
         self.reports.ended().map(PaneEvent::Heard).into_iter().chain(closed).collect()
     }
 
-    /// Its program is started again. What the one before asked is closed when that is forgotten.
+    /// Resets the pane for a new start of its program. [`Effect::Forget`](crate::effect::Effect::Forget) closes the questions
+    /// of the previous one.
     pub(crate) fn restart(&mut self, now: Instant) {
         let size = self.emulator.size();
         self.notifications.remove_all();
@@ -278,12 +278,12 @@ impl Pane {
         };
     }
 
-    /// Whether a key that goes to its program changes nothing else: it is not scrolled back, and no sentence goes away.
+    /// Returns true if a key for its program changes nothing else: it is not scrolled back, and no message disappears.
     pub(crate) fn is_at_rest(&self) -> bool {
         self.emulator.is_at_rest() && self.not_kept == 0
     }
 
-    /// The hub says whether it rings. Gives what follows when the person has seen what it rang for.
+    /// Sets the ring. If the person has seen the reason, returns the events for the program's notifications.
     pub(crate) fn set_ring(&mut self, ring: Ring) -> Vec<PaneEvent> {
         let was_lit = std::mem::replace(&mut self.ring, ring).is_lit;
         if !was_lit || ring.is_lit {
@@ -294,7 +294,7 @@ impl Pane {
         told.into_iter().chain(closed.into_iter().map(PaneEvent::CloseQuestion)).collect()
     }
 
-    /// Something came of what its program asked. Gives what follows.
+    /// Handles the outcome of its program's question. Returns an event.
     pub(crate) fn hear_outcome(
         &mut self,
         number: QuestionNumber,
@@ -306,7 +306,7 @@ impl Pane {
         })
     }
 
-    /// What follows from what its program wrote while it was not read. Another program may read its terminal by now, so nothing is
+    /// Filters an event from output that was not read in time. Another program may read the terminal by now, so nothing is
     /// answered or asked.
     pub(crate) fn late_event(&mut self, event: PaneEvent) -> Vec<PaneEvent> {
         match event {
@@ -319,23 +319,23 @@ impl Pane {
         }
     }
 
-    /// The person followed a notification to it. Gives what follows.
+    /// Records that the person followed a notification to the pane. Returns an event.
     pub(crate) fn click(&mut self) -> Option<PaneEvent> {
         self.notifications.click().map(|text| PaneEvent::Reply(text.into_bytes()))
     }
 
-    /// There is no hub: it does not ring.
+    /// Removes the ring, because there is no hub.
     pub(crate) fn lose_hub(&mut self) {
         self.was_unread |= self.ring.is_lit;
         self.ring = Ring::default();
     }
 
-    /// There is a hub, which knows what is unread.
+    /// Forgets the saved unread state, because a hub is connected and knows it.
     pub(crate) fn find_hub(&mut self) {
         self.was_unread = false;
     }
 
-    /// Whether it is unread, as far as is known.
+    /// Returns true if the pane is unread, as far as known.
     pub(crate) fn is_unread(&self) -> bool {
         self.ring.is_lit || self.was_unread
     }
@@ -344,12 +344,12 @@ impl Pane {
         self.flash_since = Some(now);
     }
 
-    /// Whether its border is lit by a flash now.
+    /// Returns true if a flash lights its border now.
     pub(crate) fn is_flashing(&self, now: Instant) -> bool {
         self.flash_step(now).is_some_and(|step| step % 2 == 1)
     }
 
-    /// When its border changes because of a flash.
+    /// When the next step of a flash changes its border.
     pub(crate) fn next_flash(&self, now: Instant) -> Option<Instant> {
         let step = self.flash_step(now)?;
         self.flash_since.map(|since| since + FLASH_STEP * (step + 1))
@@ -361,7 +361,7 @@ impl Pane {
         (step < FLASH_STEPS).then_some(step)
     }
 
-    /// What the hub is told of it.
+    /// Returns the description of the pane for the hub.
     pub(crate) fn described(&self, workspace: &str, place: &str, parent: Option<&str>) -> Value {
         let mut told = json!({
             "surface_id": self.surface(), "workspace_id": workspace, "tty": self.tty, "place": place,
@@ -377,7 +377,7 @@ impl Pane {
     }
 }
 
-/// The surface of a pane.
+/// The id of a pane's surface.
 pub(crate) fn surface_of(pane: &PaneId) -> String {
     format!("pane:{pane}")
 }
@@ -412,7 +412,7 @@ mod tests {
         let mut again = pane();
         drop(again.feed(before.saved_description().as_bytes(), now));
         assert_eq!((again.title(), again.progress()), (before.title(), Some("42 %".to_owned())));
-        // The title was that of an agent at work, which ends its turn.
+        // The title belonged to a working agent, which ends its turn.
         let later = now + Duration::from_mins(1);
         let events = again.feed("\x1b]2;\u{2733} fix the login\x07".as_bytes(), later);
         assert!(events.iter().any(|event| matches!(event, PaneEvent::Heard(_))), "{events:?}");

@@ -1,4 +1,4 @@
-//! Between the server and its clients: frames of a kind, a length and so many bytes.
+//! Protocol between the server and its clients: each frame is a kind (1 byte), a length (4 bytes, little-endian) and a body.
 
 use std::collections::VecDeque;
 use std::io;
@@ -11,39 +11,38 @@ use serde_json::Value;
 use crate::layout::SplitDirection;
 use crate::line_settings::LineSettings;
 
-/// Changes when an older client or server could not go on.
+/// Incremented when an older client or server can no longer take part.
 pub(crate) const VERSION: u32 = 1;
-/// A kind and a length.
 const HEADER: usize = 5;
-/// A frame is not longer.
+/// The longest body of a frame.
 pub(crate) const MAX_FRAME: usize = 4 * 1024 * 1024;
 
-/// What a frame is.
+/// The kind of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FrameKind {
-    /// From a client: who it is.
+    /// From a client: its version, terminal and environment. It is sent first.
     Hello,
-    /// From a client: bytes of its terminal.
+    /// From a client: input of its terminal.
     Input,
     /// From a client: the size of its terminal.
     Resize,
-    /// From a client: it has its terminal back from another program, the inbox or its shell, and shows panes again.
+    /// From a client: another program (the inbox, or its shell) had the terminal, and the client shows panes again.
     TerminalBack,
     /// From a client: a command.
     Request,
-    /// From a client: it leaves, and gives its terminal back itself.
+    /// From a client: it leaves, and resets its terminal itself.
     Leaving,
-    /// To a client: who the server is.
+    /// To a client: the server's version. It answers the hello.
     Welcome,
-    /// To a client: bytes for its terminal.
+    /// To a client: output for its terminal.
     Output,
     /// To a client: show the inbox.
     Inbox,
     /// To a client: leave.
     Bye,
-    /// To a client: what came of a command.
+    /// To a client: the answer to a command.
     Answer,
-    /// To a client: what its window shows now.
+    /// To a client: the view of its window, which the client keeps for the next server.
     Shown,
 }
 
@@ -65,9 +64,9 @@ const KINDS: [(FrameKind, u8); 12] = [
 /// A frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Frame {
-    /// What it is.
+    /// The kind, which determines the form of the body.
     pub kind: FrameKind,
-    /// What it says: JSON, or the bytes of a terminal.
+    /// JSON, or the bytes of a terminal.
     pub body: Vec<u8>,
 }
 
@@ -76,9 +75,8 @@ impl Frame {
         Self { kind, body: body.into() }
     }
 
-    /// A frame with a value as JSON.
     pub(crate) fn json(kind: FrameKind, value: &impl Serialize) -> Self {
-        // What is sent has only texts as keys.
+        // All maps that are sent have strings as keys, so this cannot fail.
         Self::new(kind, serde_json::to_vec(value).unwrap_or_default())
     }
 
@@ -86,7 +84,7 @@ impl Frame {
         serde_json::from_slice(&self.body).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
     }
 
-    /// Appends the frame as it is sent.
+    /// Appends the encoded frame.
     pub fn write(&self, out: &mut Vec<u8>) {
         let number = KINDS.iter().find(|(kind, _)| *kind == self.kind).map_or(0, |(_, number)| *number);
         let length = u32::try_from(self.body.len()).unwrap_or(u32::MAX);
@@ -96,7 +94,7 @@ impl Frame {
     }
 }
 
-/// What the other side reads of a frame, written again: for fuzzing. The error is that the body cannot be read.
+/// Decodes the body of a frame and encodes it again, for fuzzing. Returns an error if the body is not valid.
 #[doc(hidden)]
 pub fn rewrite_frame(frame: &Frame) -> io::Result<Frame> {
     fn rewrite<T: Serialize + for<'a> Deserialize<'a>>(frame: &Frame) -> io::Result<Frame> {
@@ -118,19 +116,19 @@ pub fn rewrite_frame(frame: &Frame) -> io::Result<Frame> {
     }
 }
 
-/// Takes bytes as they come, and gives frames.
+/// Splits a stream of bytes into frames.
 #[derive(Debug, Default)]
 pub struct FrameReader {
     bytes: VecDeque<u8>,
 }
 
 impl FrameReader {
-    /// Adds bytes.
+    /// Appends received bytes.
     pub fn push(&mut self, bytes: &[u8]) {
         self.bytes.extend(bytes);
     }
 
-    /// The next frame, if all of it is there. A frame of an unknown kind is passed over; one that is too long is an error.
+    /// Returns the next complete frame. A frame of an unknown kind is skipped; one that is too long is an error.
     #[expect(clippy::should_implement_trait, reason = "there may be another frame after none")]
     pub fn next(&mut self) -> io::Result<Option<Frame>> {
         loop {
@@ -155,15 +153,15 @@ impl FrameReader {
     }
 }
 
-/// What a client says first.
+/// The first message of a client.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Hello {
     pub(crate) version: u32,
-    /// The version of the program.
+    /// The version of the client's program.
     pub(crate) program: String,
-    /// The client's terminal, if it shows panes.
+    /// `None` if the client only sends a request.
     pub(crate) terminal: Option<TerminalFacts>,
-    /// What new panes get.
+    /// The environment for new panes.
     pub(crate) environment: Vec<(String, String)>,
     pub(crate) directory: PathBuf,
 }
@@ -173,101 +171,100 @@ pub(crate) struct Hello {
 pub(crate) struct TerminalFacts {
     pub(crate) columns: u16,
     pub(crate) lines: u16,
-    /// How many colours it has: 0, 16, 256 or more.
+    /// The number of colours: 0, 16, 256 or more.
     pub(crate) colours: u32,
     pub(crate) is_ascii: bool,
     pub(crate) has_mouse: bool,
     pub(crate) surface: Option<String>,
-    /// What it was set to before the client made it raw.
+    /// The settings before the client made the terminal raw.
     #[serde(default)]
     pub(crate) line_settings: Option<LineSettings>,
-    /// What its window showed before, as the last server said it: [`WindowShown`], or what another version has for it.
+    /// The view of its window under the last server: [`WindowShown`], or the form of another version.
     #[serde(default)]
     pub(crate) shown: Option<Value>,
 }
 
-/// What a window shows. Its client keeps it, and says it to the next server: a server that is killed can save nothing.
+/// The view of a window. The client keeps it and sends it to the next server, because a server that is killed can save nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct WindowShown {
-    /// The id of the workspace.
     pub(crate) workspace: String,
     pub(crate) has_sidebar: bool,
 }
 
-/// What the server answers to that.
+/// The server's answer to [`Hello`].
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Welcome {
     pub(crate) version: u32,
     pub(crate) program: String,
-    /// Whether the server reads and writes the terminal itself, whose descriptor came with the hello. A key has two processes
-    /// less on its way then.
+    /// The server reads and writes the terminal itself, through the descriptor that came with the hello. This takes the client
+    /// out of the path of each key.
     #[serde(default)]
     pub(crate) takes_terminal: bool,
 }
 
-/// Why a client is to leave.
+/// Tells a client to leave.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Bye {
-    /// What the person is told.
+    /// A message for the person.
     pub(crate) why: Option<String>,
-    /// Another server will be there in a moment.
+    /// Another server takes over, and the client should connect to it.
     pub(crate) comes_back: bool,
 }
 
-/// What a command wants of the server.
+/// A command for the server.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Request {
     /// Open a pane.
     Open {
-        /// What to run; a shell if it is empty.
+        /// The command and its arguments; a shell if empty.
         command: Vec<String>,
-        /// What to call it.
+        /// The name of the pane.
         name: Option<String>,
-        /// The workspace, by its name.
+        /// The name of the workspace.
         workspace: Option<String>,
-        /// Where it is beside another pane, if the person chose that.
+        /// The direction of the split, if the person chose one.
         split: Option<SplitDirection>,
-        /// Whether the keys go there at once. With a caller, only if that has them.
+        /// Focus the pane. With a caller, only if the caller has the focus.
         takes_keys: bool,
-        /// The surface of the pane in which the command was called.
+        /// The surface of the pane in which the command was run.
         caller: Option<String>,
-        /// Whether the keys go there also if the caller does not have them.
+        /// Focus the pane even if the caller does not have the focus.
         goes_anyway: bool,
     },
     /// Write to a pane.
     Send {
-        /// The pane, by its surface or its name.
+        /// The surface or the name of the pane.
         surface: String,
-        /// What to write.
+        /// The text to write.
         text: String,
     },
-    /// Go to a pane in the window that was used last.
+    /// Focus a pane in the window that was used last.
     Focus {
-        /// The pane.
+        /// The surface or the name of the pane.
         surface: String,
     },
-    /// All panes.
+    /// List all panes.
     List,
-    /// The processes whose windows show panes.
+    /// List the processes whose windows show panes.
     Windows,
-    /// All windows leave.
+    /// Detach all windows.
     Detach,
-    /// The server ends; programs run on, and the next server shows them.
+    /// End the server. The programs go on running, and the next server shows them.
     Replace,
 }
 
-/// What came of it.
+/// The answer to a [`Request`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
-    /// It is done.
+    /// The request succeeded.
     Done,
     /// A pane was opened.
     Opened {
-        /// Its surface.
+        /// The surface of the pane.
         surface: String,
-        /// Whether a window shows its workspace.
+        /// A window shows the workspace of the pane.
         is_shown: bool,
     },
     /// All panes.
@@ -276,61 +273,61 @@ pub enum Answer {
     Windows {
         /// The server, which holds the terminals of all panes.
         server: u32,
-        /// The clients.
+        /// The clients' processes.
         windows: Vec<u32>,
     },
-    /// It cannot be done.
+    /// The request failed.
     Failed {
-        /// Why.
+        /// The reason.
         why: String,
     },
-    /// It cannot be done now, and may be later.
+    /// The request failed, and may succeed later.
     Busy {
-        /// Why.
+        /// The reason.
         why: String,
     },
 }
 
-/// A pane, as it is listed.
+/// A pane in a list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PaneListed {
-    /// Its surface.
+    /// The surface of the pane.
     pub surface: String,
     /// The name of its workspace.
     pub workspace: String,
     /// The id of its workspace.
     pub workspace_id: String,
-    /// What it is called.
+    /// The name that the person sees.
     pub name: String,
-    /// What its program says of itself.
+    /// The title that its program has set.
     pub title: String,
-    /// Its terminal device.
+    /// The terminal device.
     pub tty: Option<String>,
-    /// The process that leads the session on its terminal.
+    /// The session leader of its terminal.
     pub pid: Option<u32>,
-    /// Whether it has the keys of the window that was used last.
+    /// It has the focus of the window that was used last.
     pub is_focused: bool,
-    /// How many notifications of it are unread.
+    /// The number of its unread notifications.
     pub unread: usize,
-    /// How its program ended, if it has.
+    /// How its program ended, or why it did not start.
     pub ending: Option<String>,
 }
 
-/// A name has no more characters: borders and lists have no room for more.
+/// The longest name, in characters: borders and lists have no room for more.
 pub(crate) const MAX_NAME: usize = 100;
 
-/// Why something cannot be called so.
+/// The reason a name is not valid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
-    /// It has no character that can be seen.
+    /// The name has no visible character.
     #[error("is empty")]
     Empty,
-    /// It has more characters than a name may have.
+    /// The name has more characters than are allowed.
     #[error("has {0} characters, and at most {MAX_NAME} are allowed")]
     TooLong(usize),
 }
 
-/// Whether a pane or a workspace may be called so.
+/// Checks a name for a pane or a workspace.
 pub fn check_name(name: &str) -> Result<(), NameError> {
     match name.chars().count() {
         _ if sanitise_line(name).trim().is_empty() => Err(NameError::Empty),
@@ -339,7 +336,7 @@ pub fn check_name(name: &str) -> Result<(), NameError> {
     }
 }
 
-/// Cuts a name that has too many characters.
+/// Truncates a name to `most` characters.
 pub(crate) fn cut_name(name: &mut String, most: usize) {
     if let Some((at, _)) = name.char_indices().nth(most) {
         name.truncate(at);

@@ -11,14 +11,14 @@ use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetsid, tcgetwinsiz
 use crate::line_settings::LineSettings;
 use crate::outer_modes::LEAVE;
 
-/// This process's terminal, raw. It is given back as it was when this is dropped.
+/// This process's terminal in raw mode. Dropping it restores the terminal.
 pub(crate) struct RawTerminal {
     device: File,
     before: Termios,
     raw: Termios,
-    /// Its size, where it does not say one.
+    /// The size for a terminal that does not report one.
     usual_size: (u16, u16),
-    /// Whether the server has taken it over.
+    /// The server has written to it, so it has to be reset.
     is_entered: bool,
 }
 
@@ -49,27 +49,27 @@ impl RawTerminal {
         size_of(&self.device, self.usual_size)
     }
 
-    /// The settings that it had before.
+    /// The settings from before raw mode.
     pub(crate) fn line_settings(&self) -> LineSettings {
         LineSettings::of(&self.before)
     }
 
-    /// The terminal for the server: opened anew, so that what is set there changes nothing for other programs. Nothing if it has
-    /// no name here, or belongs to another user.
+    /// A descriptor of the terminal for the server. It is a new open file, so that its `O_NONBLOCK` does not affect other
+    /// programs. Returns `None` if the terminal has no name here, or belongs to another user.
     pub(crate) fn for_server(&self) -> Option<OwnedFd> {
         let name = ttyname(&self.device, Vec::new()).ok()?;
         let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let opened = rustix::fs::open(name, flags, Mode::empty()).ok()?;
-        // In a container, the name may be that of another terminal.
+        // In a container, the name may belong to another terminal.
         is_same_device(&opened, &self.device).then_some(opened)
     }
 
-    /// Makes it raw again: while this process was stopped, its shell had the terminal.
+    /// Sets raw mode again, after the shell or another program had the terminal.
     pub(crate) fn make_raw(&self) -> io::Result<()> {
         Ok(tcsetattr(&self.device, OptionalActions::Now, &self.raw)?)
     }
 
-    /// The server writes to it from now on.
+    /// Records that the server writes to the terminal from now on.
     pub(crate) fn enter(&mut self) {
         self.is_entered = true;
     }
@@ -79,7 +79,7 @@ impl RawTerminal {
         self.device.write_all(bytes)
     }
 
-    /// Gives the terminal back while something else has it.
+    /// Restores the terminal while `meanwhile` runs.
     pub(crate) fn lend(&mut self, meanwhile: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
         give_back(&self.device, &self.before);
         let result = meanwhile();
@@ -98,13 +98,13 @@ impl Drop for RawTerminal {
     }
 }
 
-/// The columns and lines of a terminal. Some say 0 for what they do not know: serial lines, some containers.
+/// The columns and lines of a terminal. Serial lines and some containers report 0 for unknown.
 fn size_of(device: impl AsFd, usual: (u16, u16)) -> (u16, u16) {
     let known = |number: u16, usual: u16| if number == 0 { usual } else { number };
     tcgetwinsize(device).map_or(usual, |size| (known(size.ws_col, usual.0), known(size.ws_row, usual.1)))
 }
 
-/// The size of a terminal that does not say one: what the environment says, as for other programs.
+/// The size for a terminal that does not report one: `COLUMNS` and `LINES`, as in other programs, or 80x24.
 pub(crate) fn usual_size(environment: &[(String, String)]) -> (u16, u16) {
     let set = |name: &str| {
         let value = environment.iter().find(|(own, _)| own == name).and_then(|(_, value)| value.parse().ok());
@@ -118,14 +118,15 @@ fn is_same_device(one: impl AsFd, other: impl AsFd) -> bool {
     matches!((fstat(one), fstat(other)), (Ok(one), Ok(other)) if number(&one) == number(&other))
 }
 
-/// Whether two descriptors are one terminal. `/dev/tty` is another device than the terminal that it stands for; a session has only one.
+/// Returns true if two descriptors refer to the same terminal. `/dev/tty` is another device than the terminal that it stands for,
+/// so the sessions are compared, too: a session has only one terminal.
 fn is_same_terminal(one: &impl AsFd, other: &impl AsFd) -> bool {
     is_same_device(one, other)
         || matches!((tcgetsid(one), tcgetsid(other)), (Ok(one), Ok(other)) if one == other)
 }
 
 fn give_back(mut device: &File, before: &Termios) {
-    // A terminal that is gone needs nothing.
+    // Errors are ignored: the terminal may be gone.
     let _ = device.write_all(LEAVE.as_bytes());
     let _ = tcsetattr(device, OptionalActions::Now, before);
 }

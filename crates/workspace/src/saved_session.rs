@@ -1,4 +1,4 @@
-//! What is kept of a session on disk, and beside each program with the keeper.
+//! The form of a session on disk. Its panes are also part of the keeper's notes.
 
 use std::fs;
 use std::io;
@@ -12,10 +12,10 @@ use crate::pane::Pane;
 use crate::state::State;
 use crate::workspace::Workspace;
 
-/// The version of the file. A newer one is not read.
+/// The version of the file format. A newer one is not read.
 const VERSION: u32 = 1;
 
-/// A session: layout, names, directories, and what was unread.
+/// A session: layouts, names, directories and unread panes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct SavedSession {
     version: u32,
@@ -24,21 +24,20 @@ pub(crate) struct SavedSession {
     /// The workspace that was shown last.
     #[serde(default)]
     pub(crate) shown: Option<String>,
-    /// What programs said and the hub has not answered.
+    /// Reports of programs that the hub has not answered.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) unheard: Vec<KeptReport>,
-    /// Where the screens are saved.
+    /// The directory of the saved screens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) screens: Option<PathBuf>,
 }
 
-/// What is the same in the files of all versions.
+/// The part that the files of all versions have in common.
 #[derive(Deserialize)]
 struct Versioned {
     version: u32,
 }
 
-/// A pane.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct SavedPane {
     pub(crate) id: PaneId,
@@ -46,7 +45,7 @@ pub(crate) struct SavedPane {
     pub(crate) command: Vec<String>,
     pub(crate) directory: PathBuf,
     pub(crate) is_unread: bool,
-    /// Whether its program had ended, and the person was told so.
+    /// Its program had ended, and the end was reported.
     pub(crate) has_ended: bool,
 }
 
@@ -70,15 +69,14 @@ impl SavedSession {
         Self { version: VERSION, workspaces: state.saved_workspaces(), panes, shown, unheard, screens: None }
     }
 
-    /// The session of a file; nothing if there is none. An error if it cannot be read, of the kind `Unsupported` if it is of a newer
-    /// version.
+    /// Reads a session. Returns `None` if there is no file, and an error of the kind `Unsupported` if a newer version wrote it.
     pub(crate) fn read(path: &Path) -> io::Result<Option<Self>> {
         let bytes = match fs::read(path) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error),
         };
-        // All else may look different in a newer version.
+        // A newer version may have changed everything else.
         let Versioned { version } = serde_json::from_slice(&bytes)?;
         if version > VERSION {
             return Err(io::Error::new(io::ErrorKind::Unsupported, "it is of a newer Ringer"));
@@ -86,7 +84,6 @@ impl SavedSession {
         Ok(Some(serde_json::from_slice(&bytes)?))
     }
 
-    /// What stands in the file.
     pub(crate) fn to_bytes(&self) -> serde_json::Result<Vec<u8>> {
         serde_json::to_vec_pretty(self)
     }

@@ -1,4 +1,4 @@
-//! What a client's terminal shows: cells, and the bytes that turn one screen into the next.
+//! The contents of a client's terminal, and the bytes that turn one screen into the next.
 
 use std::fmt::Write;
 
@@ -8,15 +8,14 @@ use unicode_width::UnicodeWidthChar;
 use crate::layout::Area;
 use crate::style::{ColourDepth, Style};
 
-/// Joins two characters to one, as in emoji of several persons.
+/// Zero-width joiner, which combines emoji.
 const JOINER: char = '\u{200d}';
 
-/// A cell.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Cell {
-    /// What it shows; nothing in the second cell of a wide character.
+    /// `None` in the second cell of a wide character.
     pub(crate) character: Option<char>,
-    /// What is drawn over it: accents, and the rest of an emoji.
+    /// Combining characters: accents, and the rest of an emoji.
     pub(crate) marks: Option<Box<[char]>>,
     pub(crate) style: Style,
     pub(crate) link: Option<Hyperlink>,
@@ -28,24 +27,23 @@ impl Default for Cell {
     }
 }
 
-/// The cursor, as the terminal is to show it.
+/// The visible cursor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Cursor {
     pub(crate) x: u16,
     pub(crate) y: u16,
-    /// As DECSCUSR numbers it.
+    /// The DECSCUSR number.
     pub(crate) shape: u8,
 }
 
-/// What can be said to a terminal.
+/// The capabilities of a terminal.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Abilities {
     pub(crate) colours: ColourDepth,
-    /// Only signs of ASCII.
+    /// Only ASCII characters.
     pub(crate) is_ascii: bool,
 }
 
-/// All cells of a terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Screen {
     width: u16,
@@ -64,14 +62,14 @@ impl Screen {
         Area::new(0, 0, self.width, self.height)
     }
 
-    /// Makes it empty, with that size.
+    /// Clears the screen and sets its size.
     pub(crate) fn clear(&mut self, width: u16, height: u16) {
         (self.width, self.height, self.cursor) = (width, height, None);
         self.cells.clear();
         self.cells.resize(usize::from(width) * usize::from(height), Cell::default());
     }
 
-    /// Makes it as large as another one. What it shows is of no use then.
+    /// Sets the size of another screen. The contents are undefined then.
     pub(crate) fn match_size(&mut self, other: &Self) {
         if self.area() != other.area() {
             self.clear(other.width, other.height);
@@ -83,14 +81,14 @@ impl Screen {
         self.cells.get_mut(first..first + usize::from(self.width)).unwrap_or_default()
     }
 
-    /// Shows a line of another one of the same size.
+    /// Copies a line of another screen of the same size.
     pub(crate) fn copy_row(&mut self, y: u16, from: &Self) {
         let first = usize::from(y) * usize::from(self.width);
         let row = from.cells.get(first..first + usize::from(self.width)).unwrap_or_default();
         self.row_mut(y).clone_from_slice(row);
     }
 
-    /// Swaps a line with another one of the same size.
+    /// Swaps a line with another screen of the same size.
     pub(crate) fn swap_row(&mut self, y: u16, other: &mut Self) {
         self.row_mut(y).swap_with_slice(other.row_mut(y));
     }
@@ -107,7 +105,7 @@ impl Screen {
         self.index(x, y).and_then(|index| self.cells.get_mut(index))
     }
 
-    /// Writes a text that has no control characters, in so many cells at most. Gives the column behind it.
+    /// Writes a text without control characters into at most `most` cells. Returns the column after it.
     pub(crate) fn put(&mut self, x: u16, y: u16, text: &str, most: u16, style: Style) -> u16 {
         let end = x.saturating_add(most).min(self.width);
         let mut at = x;
@@ -134,7 +132,7 @@ impl Screen {
         at
     }
 
-    /// Leaves no half of a wide character when the other half is about to be drawn over.
+    /// Blanks the other half of a wide character before one half is overwritten.
     fn break_wide(&mut self, x: u16, y: u16) {
         let is_second = |cell: Option<&Cell>| cell.is_some_and(|cell| cell.character.is_none());
         if is_second(self.cell(x, y))
@@ -150,8 +148,8 @@ impl Screen {
         }
     }
 
-    /// Leaves no half of a wide character without the other in an area: programs insert, delete and erase single cells, and a window
-    /// may be narrower than the pane.
+    /// Blanks lone halves of wide characters in an area: programs insert, delete and erase single cells, and a window may be
+    /// narrower than the pane.
     pub(crate) fn mend_halves(&mut self, area: Area) {
         let is_wide = |cell: &Cell| cell.character.is_some_and(|character| character.width() == Some(2));
         for y in area.y..area.bottom() {
@@ -172,12 +170,12 @@ impl Screen {
         }
     }
 
-    /// The bytes that make a terminal that shows `before` show this one. Without `before`, nothing is known of it.
+    /// Appends the bytes that turn `before` into this screen. Without `before`, the contents of the terminal are unknown.
     pub(crate) fn changes(&self, before: Option<&Self>, abilities: Abilities, out: &mut String) {
         self.changes_of_rows(0..self.height, before, abilities, out);
     }
 
-    /// The same, where only these lines differ.
+    /// Like [`Self::changes`], if only these lines differ.
     pub(crate) fn changes_of_rows(
         &self,
         rows: impl IntoIterator<Item = u16>,
@@ -199,7 +197,7 @@ impl Screen {
                 let Some(cell) = self.cell(x, y) else { continue };
                 let old = before.map_or(Some(&blank), |before| before.cell(x, y));
                 let is_changed = Some(cell) != old;
-                // The second half of a wide character is drawn with the first.
+                // The second half of a wide character is drawn together with the first.
                 if is_changed && cell.character.is_some() {
                     pen.draw(
                         x,
@@ -232,7 +230,7 @@ impl Screen {
         out.push_str("\x1b[?2026l");
     }
 
-    /// Its text, line by line.
+    /// The text, line by line.
     #[cfg(test)]
     pub(crate) fn text(&self) -> String {
         let line = |y: u16| -> String {
@@ -244,7 +242,7 @@ impl Screen {
     }
 }
 
-/// What the terminal has set while cells are written to it.
+/// The state of the terminal while cells are written.
 struct Pen {
     abilities: Abilities,
     at: Option<(u16, u16)>,
@@ -276,7 +274,7 @@ impl Pen {
             out.push(character);
             out.extend(marks.iter().filter(|char| !char.is_control()));
         }
-        // Where the terminal's cursor is after marks, or at the end of a line, is not the same in all of them.
+        // Terminals differ in the position of the cursor after combining marks, and at the end of a line.
         let width = if is_wide { 2 } else { 1 };
         self.at = marks.is_empty().then_some((x + width, y));
     }
@@ -291,8 +289,8 @@ impl Pen {
     }
 }
 
-/// The marks of a cell as they are written. What a joiner at their end would join is a cell of its own: tmux 3.3a draws a character
-/// that comes after a joiner into the cell before it, also at the border or in the next picture.
+/// The marks of a cell that are written, without joiners at their end. The character after a joiner is in another cell, and
+/// tmux 3.3a would draw that into the cell before, even if it is a border or part of the next picture.
 pub(crate) fn written_marks(cell: &Cell) -> &[char] {
     let mut marks = cell.marks.as_deref().unwrap_or_default();
     while let [before @ .., JOINER] = marks {
@@ -301,10 +299,10 @@ pub(crate) fn written_marks(cell: &Cell) -> &[char] {
     marks
 }
 
-/// Begins a link, or ends it.
+/// Appends the sequence that begins or ends a link.
 pub(crate) fn write_link(link: Option<&Hyperlink>, out: &mut String) {
     let plain = |text: &str| -> String { text.chars().filter(|char| !char.is_control()).collect() };
-    // Also controls of eight bits, which end a sequence in some terminals.
+    // `is_control` includes the C1 controls, which end a sequence in some terminals.
     let _ = match link {
         Some(link) => write!(out, "\x1b]8;id={};{}\x1b\\", plain(link.id()), plain(link.uri())),
         None => write!(out, "\x1b]8;;\x1b\\"),
@@ -316,7 +314,7 @@ fn ascii(character: char) -> char {
         ' '..='~' => character,
         '─' | '–' | '—' => '-',
         '│' => '|',
-        // The ring is seen without colours, too.
+        // A ring is recognizable without colours.
         '━' | '═' => '=',
         '┃' | '║' | '┏' | '┓' | '┗' | '┛' => '#',
         '┌' | '┐' | '└' | '┘' | '╭' | '╮' | '╯' | '╰' | '├' | '┤' | '┬' | '┴' | '┼' | '✓' => {
@@ -352,7 +350,7 @@ mod tests {
 
     const SIZE: (u16, u16) = (12, 4);
 
-    /// A terminal that is written to, as a client's would be.
+    /// A terminal that receives output like a client's.
     struct Outer(Term<VoidListener>, Processor<StdSyncHandler>);
 
     impl Outer {

@@ -1,4 +1,4 @@
-//! The workspace server: one loop over the keeper, the programs, the clients and the hub.
+//! The server: one loop over the keeper, the programs, the clients and the hub.
 
 mod accepting;
 mod client_link;
@@ -49,30 +49,31 @@ use crate::screen::Screen;
 use crate::state::State;
 use crate::view::ClientId;
 
-/// How long a server without panes and clients goes on.
+/// A server without panes and clients exits after this time.
 const IDLE_END: Duration = Duration::from_secs(5);
-/// How long a keeper may take to be there, and how often that is tried.
+/// Timeout for a keeper to accept connections, and the interval of the attempts.
 const KEEPER_WITHIN: Duration = Duration::from_secs(5);
 const KEEPER_AGAIN: Duration = Duration::from_millis(20);
-/// Read of a program before the others and the clients have their turn: one that floods must not make keys wait. A PTY gives
-/// 4 KiB at most at a time.
+/// The most bytes that are read from a program before the others and the clients have their turn: a program that floods must not
+/// delay keys. One read from a PTY returns 4 KiB at most.
 const READ_AT_ONCE: usize = 16 * 1024;
-/// How long a program that writes even more is not read, while the person types elsewhere: it and the kernel's work for its
-/// terminal would take all processors, and a key would wait for one.
+/// How long a program that writes even more is not read while the person types elsewhere. Otherwise the program and the kernel's
+/// work for its terminal would occupy all processors, and keys would wait.
 const FLOOD_PAUSE: Duration = Duration::from_millis(1);
-/// As much of a picture as goes into one frame.
+/// The most bytes of terminal output in one frame of the protocol.
 const MAX_OUTPUT: usize = 1024 * 1024;
-/// How long the last word to clients may take.
+/// Timeout for sending the last frames to all clients.
 const BYE_WITHIN: Duration = Duration::from_millis(500);
-/// How long the directory of the socket may take to remove it.
+/// Timeout for removing the socket, whose file system may hang.
 const REMOVES_WITHIN: Duration = Duration::from_secs(1);
-/// What people are told whose windows are closed because the server was stopped.
+/// The message to windows that are closed because the server was stopped.
 const STOPPED: &str =
     "the server of panes was stopped; what runs in panes goes on. To see it again: ringer attach";
 
-/// Serves until there is neither a pane nor a client, another server takes over, or the process is told to end. Programs run on.
+/// Serves until there is neither a pane nor a client, another server takes over, or the process is told to terminate. The
+/// programs go on running.
 ///
-/// `false` if another server has this home already.
+/// Returns false if another server already serves this home.
 pub fn serve(options: ServerOptions) -> io::Result<bool> {
     let socket = options.places.server();
     let Some(_lock) = options.places.lock(&socket)? else { return Ok(false) };
@@ -89,7 +90,7 @@ pub fn serve(options: ServerOptions) -> io::Result<bool> {
         tell_ready,
         may_type,
     } = options;
-    // What else is in the file is read, or set aside, later.
+    // Only the directory of the screens is used here. `adopt` restores the session, or sets an unusable file aside.
     let saved = SavedSession::read(&places.session()).ok().flatten();
     places.keep_screens_in(saved.and_then(|saved| saved.screens));
     let (keeper, kept) = connect_keeper(&places, &*start_keeper)?;
@@ -144,7 +145,7 @@ fn remove_socket(socket: PathBuf) {
         let _ = std::fs::remove_file(socket);
         let _ = done.send(());
     };
-    // If it hangs, it ends with the process.
+    // A thread that hangs ends with the process.
     if std::thread::Builder::new().spawn(remove).is_ok() {
         let _ = removed.recv_timeout(REMOVES_WITHIN);
     }
@@ -163,7 +164,7 @@ fn connect_keeper(
     loop {
         start()?;
         match KeeperClient::connect(&socket) {
-            // The one before is about to end, and none is started until it has.
+            // The previous keeper is about to exit, and no other one starts until then.
             Err(error) if error.kind() != io::ErrorKind::Unsupported && Instant::now() < end => {
                 std::thread::sleep(KEEPER_AGAIN);
             }
@@ -172,7 +173,7 @@ fn connect_keeper(
     }
 }
 
-/// An id that no pane had before: notifications keep it for long.
+/// An id that no pane had before: notifications refer to it long after the pane is closed.
 fn new_id() -> String {
     const DIGITS: &[u8] = b"0123456789abcdefghijklmnopqrstuv";
     let random = IdSource::now().random;
@@ -190,26 +191,26 @@ struct Server {
     hub: HubHost,
     questions: ProgramQuestions,
     programs: BTreeMap<PaneId, Program>,
-    /// What was typed into panes whose programs have not started yet.
+    /// Input for panes whose programs have not started yet.
     typed_early: BTreeMap<PaneId, Vec<u8>>,
     clients: BTreeMap<ClientId, ClientLink>,
     next_client: u64,
-    /// The session before, until the first client comes: its environment is what programs get.
+    /// The previous session, until the first client connects: programs are started with the environment of that client.
     unrestored: Option<SavedSession>,
-    /// Panes that were unread in the session before. The hub is told once it knows them.
+    /// Panes that were unread in the previous session. Each is reported to the hub once its program has started.
     restored_unread: BTreeSet<PaneId>,
     notice: Option<Notice>,
     kept: KeptOutput,
-    /// The panes as the keeper has them in its notes.
+    /// The notes that the keeper has.
     noted: BTreeMap<PaneId, Note>,
     saver: Saver,
     frames: FrameClock,
     idle_since: Option<Instant>,
-    /// No connection is accepted before.
+    /// No connection is accepted before this time.
     accepts_from: Option<Instant>,
     /// Another server takes over.
     is_replaced: bool,
-    /// The keeper ended. The programs that run go on; none can be started.
+    /// The keeper ended. Running programs go on; none can be started.
     is_keeper_gone: bool,
     buffer: Vec<u8>,
     screen: Screen,
@@ -231,7 +232,7 @@ impl Server {
             if ready.keeper {
                 self.hear_keeper(now)?;
             }
-            // Before the hub: it may say that the person has seen what was just asked.
+            // Before the hub, which may report that the person has seen a question that was just asked.
             if ready.questions {
                 self.hear_questions();
             }
@@ -244,7 +245,7 @@ impl Server {
             for (client, is_readable, is_writable) in ready.clients {
                 self.serve_client(client, is_readable, is_writable, now);
             }
-            // Once what has come was read: a server that was stopped for a while finds much at once.
+            // After the frames were read: a server that was stopped for a while finds many at once.
             self.lose_silent(now);
             for client in ready.typed {
                 self.serve_terminal(client, now);
@@ -258,7 +259,7 @@ impl Server {
             }
             let effects = self.state.tick(now);
             self.perform(effects);
-            // Before it is drawn: what the person has seen is to come back.
+            // Before drawing: everything that the person has seen must survive a crash.
             self.tell_shown();
             self.save_changed_session();
             self.draw(now);
@@ -270,7 +271,7 @@ impl Server {
         }
     }
 
-    /// Whether the server has had nothing to do for a while.
+    /// Returns true if there have been no panes and no clients for [`IDLE_END`].
     fn is_idle(&mut self, now: Instant) -> bool {
         let has_work = !self.programs.is_empty() || !self.clients.is_empty();
         if has_work {
@@ -283,7 +284,7 @@ impl Server {
 
     fn hear_hub(&mut self, now: Instant) {
         let events = self.hub.events();
-        // It answered something, which need not be kept for the next server any more.
+        // Without events, the wakeup means that the hub acknowledged requests, which need not be saved any more.
         if events.is_empty() && self.saver.has_unheard() {
             self.saver.save_session_at(now);
         }
@@ -298,7 +299,7 @@ impl Server {
                 }
                 HubEvent::Lost => {
                     self.state.hub_lost();
-                    // The thread that tells the hub notices it by that.
+                    // The thread that sends to the hub notices the loss only when it sends something.
                     self.tell_hub("ping", serde_json::Value::Null);
                 }
                 HubEvent::Order(order) => {
@@ -311,7 +312,7 @@ impl Server {
         self.changed();
     }
 
-    /// The one that the person typed into comes first, and is drawn before the others are read.
+    /// Serves the pane that the person types into first, and draws it before the others are read.
     fn serve_programs(&mut self, mut programs: Vec<ReadyProgram>, now: Instant) -> io::Result<()> {
         let typed = self.frames.typed_pane();
         if let Some(at) = programs.iter().position(|(pane, ..)| Some(pane) == typed) {
@@ -356,7 +357,7 @@ impl Server {
         Ok(())
     }
 
-    /// Something may look different, and may have to be saved.
+    /// Schedules a frame and a save.
     fn changed(&mut self) {
         self.frames.change();
         let now = Instant::now();
@@ -364,7 +365,7 @@ impl Server {
         self.saver.save_session_at(now);
     }
 
-    /// A program wrote something: its pane may look different, and what is said about it elsewhere.
+    /// Schedules a frame for a pane whose program wrote something, and for everything if its description changed.
     fn written(&mut self, pane: &PaneId) {
         if self.state.take_description_change() {
             self.frames.change();
@@ -379,14 +380,14 @@ impl Server {
         }
     }
 
-    /// Sends bytes for the terminal of a client, in frames that are not too long.
+    /// Sends output to the terminal of a client, split into frames of at most [`MAX_OUTPUT`] bytes.
     fn send_output(&mut self, client: ClientId, bytes: &[u8]) {
         for piece in bytes.chunks(MAX_OUTPUT) {
             self.send(client, &Frame::new(FrameKind::Output, piece));
         }
     }
 
-    /// A client has gone.
+    /// Removes a client.
     fn lose(&mut self, client: ClientId) {
         if let Some(link) = self.clients.remove(&client) {
             link.give_back_terminal();
@@ -396,7 +397,7 @@ impl Server {
         self.changed();
     }
 
-    /// All clients leave. If another server takes over, they come back to that one.
+    /// Tells all clients to leave. If another server takes over, they connect to it.
     fn say_bye(&mut self) {
         let clients: Vec<ClientId> = self.clients.keys().copied().collect();
         let why = (!self.is_replaced).then(|| STOPPED.to_owned());
@@ -404,7 +405,7 @@ impl Server {
         for client in clients {
             self.send(client, &Frame::json(FrameKind::Bye, &bye));
         }
-        // One that does not read in time finds out by itself.
+        // A client that does not read in time notices that the connection is closed.
         let until = Instant::now() + BYE_WITHIN;
         for link in self.clients.values_mut() {
             let _ = link.flush_until(until);
@@ -412,10 +413,10 @@ impl Server {
     }
 }
 
-/// For so long, each window that comes is told: after a crash all of them come back at once, and the person looks at one.
+/// For this time, each new window shows the notice: after a crash all of them reconnect at once, and the person looks at one.
 const TOLD_FOR: Duration = Duration::from_secs(10);
 
-/// A sentence for the windows that come first. The first one is told in any case.
+/// A message for the windows that connect first. The first one shows it even if that is later.
 #[derive(Debug)]
 struct Notice {
     text: String,
@@ -428,7 +429,7 @@ impl Notice {
         Self { text, until: now + TOLD_FOR, is_told: false }
     }
 
-    /// What a window is told that comes now.
+    /// The message for a window that connects now.
     fn tell(&mut self, now: Instant) -> Option<String> {
         let is_over = self.is_told && now >= self.until;
         self.is_told = true;
@@ -436,37 +437,37 @@ impl Notice {
     }
 }
 
-/// How a server is run.
+/// Options of [`serve`].
 pub struct ServerOptions {
-    /// The sockets and files.
+    /// Paths of the sockets and files.
     pub places: Places,
-    /// Reads what keys do.
+    /// Reads the key bindings.
     pub load_keys: Box<dyn Fn() -> PaneKeys>,
-    /// Reads the agents' states, and asks the person what programs ask.
+    /// Reads the agents' states, and asks the person the questions of programs.
     pub backend: Arc<dyn Backend>,
-    /// Reaches the hub.
+    /// Connects to the hub.
     pub connect: Connect,
-    /// Starts a keeper that outlives the server, and returns when it takes connections.
+    /// Starts a keeper that outlives the server, and returns once it accepts connections.
     pub start_keeper: Box<dyn Fn() -> io::Result<()>>,
     /// The socket of the hub, for the environment of programs.
     pub hub_socket: Option<PathBuf>,
     /// Called when clients can connect.
     pub tell_ready: Box<dyn Fn()>,
-    /// Says why a process may not type into panes, if it may not.
+    /// Decides whether a process may type into panes.
     pub may_type: MayType,
 }
 
-/// Says why a process may not type into panes, if it may not.
+/// Decides whether a process may type into panes. The error is the reason it may not.
 pub type MayType = Box<dyn Fn(&Typist<'_>) -> Result<(), String>>;
 
 /// A process that wants to type into panes.
 #[derive(Debug)]
 pub struct Typist<'a> {
-    /// The process.
+    /// The id of the process.
     pub pid: u32,
     /// The processes whose windows show panes.
     pub windows: Vec<u32>,
-    /// What it wants to do.
+    /// The attempted action, for the error message: "type into a pane".
     pub what: &'a str,
 }
 

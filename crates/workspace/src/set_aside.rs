@@ -1,4 +1,4 @@
-//! A session that cannot be used is kept under another name: the next one that is saved would replace it.
+//! Renames a session file that cannot be used, because the next save would replace it.
 
 use std::io;
 use std::path::Path;
@@ -7,10 +7,10 @@ use std::{fmt, fs};
 
 use crate::address::SESSION;
 
-/// So many copies are kept of each kind. After that, a new one replaces the oldest.
+/// The most copies of each kind. One more replaces the oldest.
 const MAX_KEPT: usize = 9;
 
-/// Why a session cannot be used.
+/// The reason a session cannot be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum UnusableSession {
     Damaged,
@@ -19,12 +19,12 @@ pub(crate) enum UnusableSession {
 }
 
 impl UnusableSession {
-    /// Why a file could not be read as a session.
+    /// Converts the error of [`SavedSession::read`](crate::saved_session::SavedSession::read).
     pub(crate) fn of(error: &io::Error) -> Self {
         if error.kind() == io::ErrorKind::Unsupported { Self::Newer } else { Self::Damaged }
     }
 
-    /// Renames the session in a home. Gives the new name.
+    /// Renames the session file of a home. Returns the new name.
     pub(crate) fn set_aside(self, home: &Path) -> io::Result<String> {
         let ending = match self {
             Self::Damaged => "damaged",
@@ -50,11 +50,11 @@ impl fmt::Display for UnusableSession {
     }
 }
 
-/// When a file was written; `None`, which is before all times, if there is none.
+/// The modification time of a file, or `None`, which sorts before all times, if it does not exist.
 fn written_at(path: &Path) -> Option<SystemTime> {
     match fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-        // It is not known what is there.
+        // An unknown file counts as new, so that it is not replaced.
         found => Some(found.and_then(|found| found.modified()).unwrap_or_else(|_| SystemTime::now())),
     }
 }
@@ -66,7 +66,7 @@ mod tests {
 
     use super::*;
 
-    /// Writes a session with this text at that second, and sets it aside.
+    /// Writes a session that was modified at this second, and sets it aside.
     fn set_aside(home: &Path, reason: UnusableSession, second: u64) -> io::Result<String> {
         let path = home.join(SESSION);
         fs::write(&path, second.to_string()).unwrap();

@@ -1,4 +1,4 @@
-//! Which lines of the sidebar are seen: there may be more workspaces and panes than it has lines.
+//! Selects the visible rows of the sidebar, which may have fewer lines than there are workspaces and panes.
 
 use crate::layout::PaneId;
 use crate::workspace::Workspace;
@@ -6,7 +6,7 @@ use crate::workspace::Workspace;
 /// A workspace or a pane in the sidebar.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Row {
-    /// A workspace, by its place in the list.
+    /// A workspace, by its index.
     Workspace {
         at: usize,
     },
@@ -20,14 +20,14 @@ pub(crate) enum Row {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum SidebarLine {
     Row(Row),
-    /// In place of rows above, which have no line.
+    /// Stands for hidden rows above.
     Above(Vec<Row>),
-    /// In place of rows below.
+    /// Stands for hidden rows below.
     Below(Vec<Row>),
 }
 
 impl SidebarLine {
-    /// The row that it leads to: its own, or the nearest of those that have no line.
+    /// The row that a click leads to: its own, or the nearest hidden one.
     pub(crate) fn target(&self) -> Option<&Row> {
         match self {
             Self::Row(row) => Some(row),
@@ -37,25 +37,25 @@ impl SidebarLine {
     }
 }
 
-/// What is seen of the sidebar: always the workspace that is shown, and its pane that has the keys.
+/// The visible part of the sidebar. It always contains the workspace that is shown and its focused pane.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SidebarPage {
     pub(crate) lines: Vec<SidebarLine>,
-    /// The row from which on all are seen. The next page is as near to it as it can be.
+    /// The first row of the visible range. The next page scrolls as little as possible.
     pub(crate) first: usize,
 }
 
-/// The rows that are seen: those from the first to the end, and the workspace of the pane that has the keys if it is before them.
+/// A range of visible rows. The workspace of the focused pane is also visible if it is before the range.
 #[derive(Debug, Clone, Copy)]
 struct Part {
     first: usize,
     end: usize,
-    /// Rows before the first that are not seen.
+    /// The number of hidden rows before the range.
     above: usize,
 }
 
 impl SidebarPage {
-    /// What is seen in so many lines, if the rows from `before` on were seen until now.
+    /// Selects the rows for a number of lines. `before` is the first row of the previous page.
     pub(crate) fn new(workspaces: &[Workspace], shown: &str, lines: u16, before: usize) -> Self {
         let (rows, lines) = (rows(workspaces), usize::from(lines));
         if rows.len() <= lines {
@@ -69,7 +69,7 @@ impl SidebarPage {
         let parts = (0..rows.len()).filter_map(|first| Part::new(first, heading, rows.len(), lines));
         let shows_current = |part: &Part| current == heading || (part.first..part.end).contains(&current);
         let Some(part) = parts.filter(shows_current).min_by_key(|part| part.first.abs_diff(before)) else {
-            // Less than four lines: the pane, and the workspace above it if there is a line for it.
+            // With less than four lines, there is only the pane, and the workspace above it if there is room.
             let mut seen = vec![heading, current];
             seen.dedup();
             let seen = seen.split_off(seen.len().saturating_sub(lines));
@@ -91,13 +91,13 @@ impl SidebarPage {
 }
 
 impl Part {
-    /// The rows from a first one on that fill so many lines, fewer than there are rows.
+    /// The range from `first` on that fills the lines. There are more rows than lines.
     fn new(first: usize, heading: usize, rows: usize, lines: usize) -> Option<Self> {
         let has_heading = heading < first;
         let above = first - usize::from(has_heading);
         let room = lines.checked_sub(usize::from(has_heading) + usize::from(above > 0))?;
         let end = if first + room == rows { rows } else { first + room.checked_sub(1)? };
-        // A line that stands for one row could be that row.
+        // A line that stands for only one hidden row could show that row.
         (end > first && end <= rows && first + room <= rows && above != 1).then_some(Self {
             first,
             end,
@@ -106,7 +106,7 @@ impl Part {
     }
 }
 
-/// All workspaces, each with its panes, in an order that does not change by itself.
+/// All workspaces, each with its panes, in a stable order.
 fn rows(workspaces: &[Workspace]) -> Vec<Row> {
     let workspaces = workspaces.iter().enumerate();
     workspaces
@@ -124,7 +124,7 @@ mod tests {
     use super::*;
     use crate::layout::SplitDirection;
 
-    /// Workspaces with so many panes each, of which the first has the keys until another gets them.
+    /// Workspaces with these numbers of panes. The first pane of each is focused.
     fn workspaces(panes: &[usize]) -> Vec<Workspace> {
         let workspace = |(at, count): (usize, &usize)| {
             let mut workspace = Workspace::new(at.to_string(), at.to_string());

@@ -1,4 +1,4 @@
-//! A screen as the bytes that draw it again: what the next server shows if this one is killed.
+//! Encodes a screen as the bytes that draw it again, for the next server.
 
 use std::fmt::Write;
 
@@ -6,15 +6,15 @@ use crate::emulator::{Emulator, MAX_SIZE, MouseMode, Size};
 use crate::screen::{Cell, write_link};
 use crate::style::{ColourDepth, Style};
 
-/// Lines of what was scrolled away that come back.
+/// The most lines of scrollback that are saved.
 const MAX_HISTORY: usize = 1000;
 
-/// Sets the size of a terminal, where that is possible. A pane leaves it out.
+/// XTWINOPS 8, which sets the size of a terminal in lines and columns. A pane ignores it.
 const SIZE: &str = "\x1b[8;";
-/// Shows the other screen.
+/// Switches to the alternate screen.
 const ALTERNATE: &str = "\x1b[?1049h";
 
-/// The bytes that make an empty terminal of the same size show what this one shows. They begin with that size.
+/// Returns the bytes that restore the screen in an empty terminal of the same size. They begin with that size.
 pub(crate) fn snapshot(emulator: &mut Emulator) -> String {
     let Size { columns, lines } = emulator.size();
     let mut out = format!("{SIZE}{lines};{columns}t");
@@ -33,7 +33,7 @@ pub(crate) fn snapshot(emulator: &mut Emulator) -> String {
     out
 }
 
-/// The size of the terminal that a screen was saved of. Older versions did not save it, and a damaged file may say anything.
+/// The size of the terminal whose screen was saved. Older versions did not save it, and a damaged file may contain any size.
 pub(crate) fn saved_size(saved: &[u8]) -> Option<Size> {
     let rest = saved.strip_prefix(SIZE.as_bytes())?;
     let size = &rest[..rest.iter().position(|byte| *byte == b't')?];
@@ -50,11 +50,11 @@ fn write_lines(emulator: &Emulator, first: i32, out: &mut String) {
         let cells: Vec<Cell> = emulator.row(line).collect();
         let blank = Cell::default();
         let is_wrapped = line < last && emulator.is_wrapped(line);
-        // A line that goes on is written to its end, so that the next one follows it.
+        // A wrapped line is written to its end, so that the next one continues it.
         let length = if is_wrapped {
             cells.len()
         } else {
-            // Only a character makes the terminal go on in the next line.
+            // The terminal wraps only when a character follows.
             let end = cells.iter().rposition(|cell| *cell != blank).map_or(0, |at| at + 1);
             end.max(usize::from(is_continued))
         };
@@ -66,7 +66,7 @@ fn write_lines(emulator: &Emulator, first: i32, out: &mut String) {
     }
 }
 
-/// Writes cells beside each other, and leaves no style and no link.
+/// Writes adjacent cells, and resets the style and the link at the end.
 fn write_cells(cells: &[Cell], out: &mut String) {
     let (mut style, mut link) = (Style::default(), None);
     for cell in cells {
@@ -90,7 +90,7 @@ fn write_cells(cells: &[Cell], out: &mut String) {
     }
 }
 
-/// What both screens have.
+/// Writes the state that the screens share.
 fn write_state(emulator: &Emulator, out: &mut String) {
     let modes = emulator.input_modes();
     let mouse = match emulator.mouse_mode() {
@@ -115,7 +115,7 @@ fn write_state(emulator: &Emulator, out: &mut String) {
     }
 }
 
-/// What each of the two screens has for itself.
+/// Writes the state that each screen has separately.
 fn write_own_state(emulator: &Emulator, out: &mut String) {
     let flags = emulator.input_modes().kitty_flags;
     if flags > 0 {
@@ -123,7 +123,7 @@ fn write_own_state(emulator: &Emulator, out: &mut String) {
     }
     let (x, y, ..) = emulator.program_cursor();
     let line = emulator.row(i32::from(y)).enumerate();
-    // Only a character in the last column brings the cursor to the end of its line.
+    // Only a character in the last column puts the cursor into the state of a pending wrap.
     let last = line.filter(|(_, cell)| cell.character.is_some() && emulator.is_at_line_end()).last();
     match last {
         Some((column, cell)) => {
@@ -158,7 +158,7 @@ mod tests {
         assert_eq!(shown(&again).0.text(), "0123456789\n\nnext\n");
     }
 
-    /// The characters that are linked, each with its link, from the first line that was scrolled away.
+    /// The linked characters, each with its link, from the first line of the scrollback.
     fn linked(emulator: &Emulator) -> Vec<(char, String, String)> {
         let first = -i32::try_from(emulator.history()).unwrap();
         let cells = (first..i32::from(emulator.size().lines)).flat_map(|line| emulator.row(line));

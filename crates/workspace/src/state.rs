@@ -1,4 +1,4 @@
-//! All workspaces and panes, and who looks at them: events go in, [`Effect`]s come out. It has no descriptor and no clock.
+//! The state of all workspaces, panes and views: events go in, [`Effect`]s come out. It has no descriptors and no clock.
 
 mod hub;
 mod keyboard;
@@ -29,9 +29,9 @@ use crate::snapshot::snapshot;
 use crate::view::{ClientFacts, ClientId, Mode, View};
 use crate::workspace::Workspace;
 
-/// The size of a pane that no client has shown yet.
+/// The size of a pane that no window has shown yet.
 const UNSEEN: Size = Size { columns: 80, lines: 24 };
-/// How often the hub is told that the person types.
+/// The shortest time between two reports to the hub that the person types.
 const TYPED_AGAIN: Duration = Duration::from_secs(10);
 
 fn heard(pane: &PaneId, mut params: Value) -> Effect {
@@ -39,31 +39,29 @@ fn heard(pane: &PaneId, mut params: Value) -> Effect {
     Effect::Tell { method: "surface.heard", params }
 }
 
-/// The program of a pane ended with an error, or could not be started.
+/// Reports to the hub that a program ended with an error, or could not be started.
 fn heard_error(pane: &PaneId, label: &str, text: &str) -> Effect {
     heard(pane, json!({ "title": label, "body": text, "kind": "error" }))
 }
 
-/// Everything that the server shows.
 pub(crate) struct State {
     workspaces: Vec<Workspace>,
     panes: BTreeMap<PaneId, Pane>,
     views: BTreeMap<ClientId, View>,
     keys: PaneKeys,
-    /// Makes ids that no pane or workspace had before.
+    /// Returns an id that no pane or workspace had before.
     new_id: Box<dyn FnMut() -> String>,
     toast: Option<String>,
     indicators: BTreeMap<String, String>,
-    /// What the hub was told last.
     last_sent: LastSent,
-    /// The moment of what happened last.
+    /// The time of the last event.
     now: Instant,
-    /// The workspace that a client showed last.
+    /// The workspace for the next window, if no window is open.
     last_shown: Option<String>,
     typed_told: Option<Instant>,
-    /// The panes whose programs have the focus, as they were told last.
+    /// The panes whose programs were last told that they have the focus.
     in_focus: BTreeSet<PaneId>,
-    /// What is said about a pane around it and elsewhere has changed, because of what its program wrote.
+    /// Output has changed a pane's description: its title, progress, directory or scroll position.
     is_description_changed: bool,
 }
 
@@ -98,7 +96,7 @@ impl State {
         self.panes.get(pane)
     }
 
-    /// The bytes that make another pane show the same, and say the same of its program.
+    /// Returns bytes that restore the screen, title and progress of a pane in another one.
     pub(crate) fn snapshot(&mut self, pane: &PaneId) -> Option<String> {
         let pane = self.panes.get_mut(pane)?;
         Some(snapshot(&mut pane.emulator) + &pane.saved_description())
@@ -133,7 +131,7 @@ impl State {
         self.workspaces.iter().find(|workspace| workspace.contains(pane))
     }
 
-    /// The pane that has the keys of a client.
+    /// The focused pane of a client.
     pub(crate) fn focused(&self, client: ClientId) -> Option<&Pane> {
         self.shown_workspace(client).and_then(Workspace::focused).and_then(|pane| self.panes.get(pane))
     }
@@ -143,25 +141,25 @@ impl State {
         !is_in_inbox && self.focused(client).is_some_and(|focused| focused.id == *pane)
     }
 
-    /// The client in which the person did something last.
+    /// The client that the person used last.
     pub(crate) fn latest_client(&self) -> Option<ClientId> {
         self.views.iter().max_by_key(|(_, view)| view.active).map(|(client, _)| *client)
     }
 
-    /// What the terminal of a client has to be set to, for the keys of the pane that has them.
+    /// The modes for a client's terminal, as the focused program expects them.
     pub(crate) fn wanted_modes(&self, client: ClientId) -> (InputModes, MouseMode) {
-        // A key for the workspace is wanted as usual: in kitty's protocol, `|` may come as `\\` with Shift.
+        // A key after the prefix must come in its usual form: in kitty's protocol, `|` may come as `\\` with Shift.
         let view = self.views.get(&client).filter(|view| view.mode == Mode::Program);
         let pane = view.and_then(|_| self.focused(client)).filter(|pane| pane.ending.is_none());
         pane.map_or_else(Default::default, |pane| (pane.emulator.input_modes(), pane.emulator.mouse_mode()))
     }
 
-    /// The settings have changed.
+    /// Replaces the key bindings after a change of the settings.
     pub(crate) fn set_keys(&mut self, keys: PaneKeys) {
         self.keys = keys;
     }
 
-    /// The directory in which the program of a pane is now.
+    /// Sets the working directory of a pane's program.
     pub(crate) fn set_directory(&mut self, pane: &PaneId, directory: PathBuf) {
         if let Some(pane) = self.panes.get_mut(pane) {
             self.is_description_changed |= pane.directory != directory;
@@ -169,7 +167,7 @@ impl State {
         }
     }
 
-    /// A client has come.
+    /// Adds a client with a window. If there are no workspaces, it opens a shell.
     pub(crate) fn attach(&mut self, client: ClientId, facts: ClientFacts, now: Instant) -> Vec<Effect> {
         let shown = facts.shown.as_ref().map(|shown| shown.workspace.as_str());
         let is_open = |id: &&str| self.workspaces.iter().any(|workspace| workspace.id == **id);
@@ -186,14 +184,14 @@ impl State {
         self.finish(effects)
     }
 
-    /// A client has gone.
+    /// Removes a client.
     pub(crate) fn detach(&mut self, client: ClientId) -> Vec<Effect> {
         self.last_shown = self.last_shown().map(str::to_owned);
         self.views.remove(&client);
         self.finish(Vec::new())
     }
 
-    /// The terminal of a client has another size.
+    /// Sets the size of a client's terminal.
     pub(crate) fn resize(&mut self, client: ClientId, columns: u16, lines: u16, now: Instant) -> Vec<Effect> {
         if let Some(view) = self.views.get_mut(&client) {
             (view.facts.columns, view.facts.lines, view.active) = (columns, lines, now);
@@ -201,7 +199,7 @@ impl State {
         self.finish(Vec::new())
     }
 
-    /// A client has its terminal back from the inbox, or from its shell.
+    /// Shows panes again after the inbox or the shell had the client's terminal.
     pub(crate) fn terminal_back(&mut self, client: ClientId, now: Instant) -> Vec<Effect> {
         if let Some(view) = self.views.get_mut(&client) {
             (view.is_in_inbox, view.active) = (false, now);
@@ -209,7 +207,7 @@ impl State {
         self.finish(Vec::new())
     }
 
-    /// The workspace that is shown, else the one that was shown last, else the first.
+    /// The workspace that is shown, or was shown last, or the first one.
     fn usual_workspace(&self) -> Option<String> {
         let is_open = |id: &&str| self.workspaces.iter().any(|workspace| workspace.id == **id);
         let shown = [self.last_shown(), self.last_shown.as_deref()].into_iter().flatten().find(is_open);
@@ -217,7 +215,7 @@ impl State {
         shown.or_else(first).map(str::to_owned)
     }
 
-    /// The program of a pane runs.
+    /// Records that the program of a pane has started.
     pub(crate) fn started(&mut self, pane: &PaneId, pid: u32, tty: String, now: Instant) -> Vec<Effect> {
         if let Some(pane) = self.panes.get_mut(pane) {
             pane.start(pid, tty, now);
@@ -225,18 +223,18 @@ impl State {
         self.finish(Vec::new())
     }
 
-    /// The program of a pane cannot be started.
+    /// Records that the program of a pane cannot be started.
     pub(crate) fn start_failed(&mut self, pane: &PaneId, why: &str) -> Vec<Effect> {
         let Some(own) = self.panes.get_mut(pane) else { return Vec::new() };
         own.failure = Some(why.to_owned());
         let told = heard_error(pane, &own.label(), why);
-        // The hub has to know the pane before it hears of it.
+        // The hub has to know the pane before the report.
         let mut effects = self.finish(Vec::new());
         effects.push(told);
         effects
     }
 
-    /// The program of a pane has ended.
+    /// Records the end of a pane's program, and closes the pane if nothing is left to see.
     pub(crate) fn ended(&mut self, pane: &PaneId, ending: Ending, now: Instant) -> Vec<Effect> {
         let Some(own) = self.panes.get_mut(pane) else { return Vec::new() };
         if own.closes_with(ending, now) {
@@ -251,7 +249,7 @@ impl State {
         self.finish(effects)
     }
 
-    /// Closes a pane, and what is empty then.
+    /// Closes a pane, its workspace if that becomes empty, and the windows if no workspace is left.
     pub(crate) fn close(&mut self, pane: &PaneId) -> Vec<Effect> {
         let mut effects = Vec::new();
         if self.panes.remove(pane).is_some() {
@@ -281,7 +279,7 @@ impl State {
         is_open.then(|| Effect::Write { pane: pane.clone(), bytes })
     }
 
-    /// The sizes of the terminals of panes: as the client shows them in which the person did something last.
+    /// The sizes of the panes' terminals. In each workspace, the window that was used last determines them.
     fn sizes(&self) -> impl Iterator<Item = (PaneId, Size)> {
         let areas = self.workspaces.iter().flat_map(|workspace| {
             let views = self.views.values().filter(|view| view.workspace == workspace.id);
@@ -298,7 +296,7 @@ impl State {
         self.sizes().find(|(own, _)| own == pane).map(|(_, size)| size)
     }
 
-    /// Adds what follows from what changed: sizes, and what programs and the hub have to know.
+    /// Adds the effects of all changes: new sizes, and reports to programs and the hub.
     fn finish(&mut self, mut effects: Vec<Effect>) -> Vec<Effect> {
         let sizes: Vec<(PaneId, Size)> = self.sizes().collect();
         for (pane, size) in sizes {
@@ -320,7 +318,7 @@ impl State {
         effects
     }
 
-    /// When something on the screen changes by itself.
+    /// When the picture next changes by itself.
     pub(crate) fn next_change(&self, now: Instant) -> Option<Instant> {
         let flashes = self.panes.values().filter_map(|pane| pane.next_flash(now));
         let updates = self.panes.values().filter_map(|pane| pane.emulator.sync_deadline());
@@ -342,35 +340,35 @@ impl State {
     }
 }
 
-/// What was last sent to the hub, so that only changes are sent. Empty for a new hub.
+/// The last reports to the hub, so that only changes are sent. Empty for a new hub.
 #[derive(Debug, Default)]
 struct LastSent {
     surfaces: BTreeMap<String, Value>,
     looks: Option<Value>,
 }
 
-/// Whether a new pane is shown and has the keys at once. If not, what the person types goes on to where it went.
+/// Decides whether a new pane is shown and focused. If not, the person's input continues to go to the old pane.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum TakesKeys {
     #[default]
     Never,
-    /// If the pane in which the command was called has the keys of the window that was used last: the person typed it there.
+    /// Only if the pane in which the command was run has the focus of the window that was used last: the person typed it there.
     FromCaller,
     Always,
 }
 
-/// What to open.
+/// A request to open a pane.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct OpenRequest {
-    /// A shell if it is empty.
+    /// A shell if empty.
     pub(crate) command: Vec<String>,
     pub(crate) name: Option<String>,
-    /// By its name. If none is named, the one of the caller, else the one that is shown.
+    /// The name of the workspace. Without one, the caller's workspace is used, or the one that is shown.
     pub(crate) workspace: Option<String>,
-    /// Where it goes beside another pane, if that was chosen.
+    /// The direction of the split, if one was chosen.
     pub(crate) split: Option<SplitDirection>,
     pub(crate) takes_keys: TakesKeys,
-    /// The pane in which the command was called that opens it.
+    /// The pane in which the command was run.
     pub(crate) caller: Option<PaneId>,
     pub(crate) facts: ClientFacts,
 }

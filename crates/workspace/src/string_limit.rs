@@ -1,10 +1,10 @@
-//! Keeps what a program writes without an end from growing in the emulator: the text of an OSC, DCS, APC, PM or SOS is cut.
+//! Limits the memory that unterminated strings take in the emulator: the text of an OSC, DCS, APC, PM or SOS is truncated.
 
 use memchr::memchr;
 
-/// More of a title or a link is of no use.
+/// The longest string. Longer titles and links are of no use.
 const MAX_STRING: usize = 256 * 1024;
-/// What a program copies (OSC 52) may be longer: 1 MiB of text as base64, and the words before it.
+/// The longest clipboard text (OSC 52): 1 MiB as base64, and the parameters before it.
 const MAX_COPY: usize = (1024 * 1024_usize).div_ceil(3) * 4 + 16;
 const COPY: &[u8] = b"52;";
 const ESCAPE: u8 = 0x1b;
@@ -16,20 +16,20 @@ const SUBSTITUTE: u8 = 0x1a;
 enum State {
     #[default]
     Text,
-    /// After an escape byte.
+    /// After ESC.
     Escape,
-    /// In a string, with so many bytes of it. As far as it has come, it may be a copy.
+    /// In a string, after `had` bytes. `is_copy` is true while it may be OSC 52.
     String { had: usize, is_copy: bool },
 }
 
-/// Passes the bytes of a program on, but for what is too much of a string.
+/// Passes on a program's output without the excess of long strings.
 #[derive(Debug, Default)]
 pub(crate) struct StringLimit {
     state: State,
 }
 
 impl StringLimit {
-    /// Gives the bytes piece by piece; reads may end anywhere.
+    /// Calls `pass` for each piece of the output. Reads may end anywhere.
     pub(crate) fn feed(&mut self, bytes: &[u8], mut pass: impl FnMut(&[u8])) {
         let mut rest = bytes;
         while !rest.is_empty() {
@@ -47,7 +47,7 @@ impl StringLimit {
                         b']' | b'P' | b'_' | b'^' | b'X' => {
                             State::String { had: 0, is_copy: rest[0] == b']' }
                         }
-                        // The sequence goes on after these.
+                        // These bytes do not end the sequence.
                         0x00..=0x17 | 0x19 | ESCAPE..=0x1f | 0x7f.. => State::Escape,
                         _ => State::Text,
                     };
@@ -59,7 +59,7 @@ impl StringLimit {
         }
     }
 
-    /// Takes what is in a string, up to its end.
+    /// Processes the bytes of a string up to its end.
     fn string(&mut self, rest: &[u8], had: usize, is_copy: bool, pass: &mut impl FnMut(&[u8])) -> usize {
         let is_end = |byte: &u8| matches!(*byte, ESCAPE | BELL | CANCEL | SUBSTITUTE);
         let end = rest.iter().position(is_end);
@@ -76,7 +76,7 @@ impl StringLimit {
             }
             Some(at) => {
                 pass(&rest[at..=at]);
-                // An escape byte ends it, and is the beginning of the next sequence.
+                // ESC ends the string, and begins the next sequence.
                 self.state = if rest[at] == ESCAPE { State::Escape } else { State::Text };
                 at + 1
             }

@@ -1,19 +1,19 @@
-//! How a cell looks, and the sequence that makes a terminal draw so.
+//! The style of a cell, and its escape sequence.
 
 use std::fmt::Write;
 
-/// A colour, as a terminal is told it.
+/// A colour of a terminal.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Colour {
-    /// The terminal's own.
+    /// The default colour.
     #[default]
     Default,
-    /// One of its 256.
+    /// One of 256 colours.
     Indexed(u8),
     Rgb(u8, u8, u8),
 }
 
-/// A line under the text.
+/// The style of an underline.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Underline {
     #[default]
@@ -25,7 +25,7 @@ pub(crate) enum Underline {
     Dashed,
 }
 
-/// How a cell looks.
+/// The style of a cell.
 #[expect(clippy::struct_excessive_bools, reason = "as in a terminal, each can be set by itself")]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Style {
@@ -41,17 +41,17 @@ pub(crate) struct Style {
     pub(crate) strike: bool,
 }
 
-/// Which colours a terminal has.
+/// The colours that a terminal supports.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum ColourDepth {
-    /// None is wanted.
+    /// No colours.
     None,
-    /// 16 of them.
+    /// 16 colours.
     Sixteen,
-    /// 256 of them.
+    /// 256 colours.
     #[default]
     Indexed,
-    /// All.
+    /// True colour.
     Rgb,
 }
 
@@ -72,7 +72,7 @@ impl Style {
         Self { reverse: !self.reverse, ..self }
     }
 
-    /// The sequence that sets exactly this style, whatever was set before.
+    /// Appends the sequence that sets this style. It resets the previous one.
     pub(crate) fn write(self, depth: ColourDepth, out: &mut String) {
         out.push_str("\x1b[0");
         let flags = [
@@ -96,7 +96,7 @@ impl Style {
         write_colour(self.background.within(depth), ['4', '1'], "48;", out);
         match self.underline_colour.within(depth) {
             Colour::Default => {}
-            // With colons: a terminal that does not know it leaves out the whole.
+            // With colons, a terminal that does not support it ignores the whole parameter.
             Colour::Indexed(index) => _ = write!(out, ";58:5:{index}"),
             Colour::Rgb(red, green, blue) => _ = write!(out, ";58:2::{red}:{green}:{blue}"),
         }
@@ -119,7 +119,7 @@ fn write_colour(colour: Colour, [plain, bright]: [char; 2], long: &str, out: &mu
 }
 
 impl Colour {
-    /// The nearest one that the terminal has.
+    /// The nearest colour that the terminal supports.
     fn within(self, depth: ColourDepth) -> Self {
         match (self, depth) {
             (_, ColourDepth::None) => Self::Default,
@@ -134,7 +134,7 @@ impl Colour {
     }
 }
 
-/// The steps of the cube of 6 × 6 × 6 colours that begins at 16.
+/// The levels of the 6 × 6 × 6 colour cube, which begins at index 16.
 const STEPS: [u8; 6] = [0, 95, 135, 175, 215, 255];
 
 fn nearest_step(value: u8) -> u8 {
@@ -155,7 +155,7 @@ fn cube(red: u8, green: u8, blue: u8) -> u8 {
     }
 }
 
-/// One of the 8 colours, or its bright one: each part is on or off.
+/// One of the 8 basic colours or its bright variant: each component is on or off.
 fn basic(red: u8, green: u8, blue: u8) -> u8 {
     let most = red.max(green).max(blue);
     if most < 48 {

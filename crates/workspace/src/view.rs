@@ -1,4 +1,4 @@
-//! What one client shows: a window on a workspace.
+//! The view of one client: a window on a workspace.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -9,87 +9,87 @@ use crate::help_page::HelpPage;
 use crate::layout::{Area, GrabbedBorder, PaneId};
 use crate::protocol::WindowShown;
 
-/// The columns of the sidebar, with the line at its right.
+/// The columns of the sidebar, including the line at its right.
 pub(crate) const SIDEBAR: u16 = 16;
-/// With fewer columns there is no sidebar.
+/// A narrower window has no sidebar.
 const MIN_COLUMNS_WITH_SIDEBAR: u16 = 70;
-/// The lines of the footer. With fewer lines of the terminal there is none.
+/// The lines of the footer. A window with fewer lines than `MIN_LINES_WITH_FOOTER` has none.
 pub(crate) const FOOTER: u16 = 2;
 const MIN_LINES_WITH_FOOTER: u16 = 8;
-/// Clicks that come sooner after each other, at one place, are one of two or three.
+/// Clicks on the same cell within this time are a double or triple click.
 const CLICKS_WITHIN: Duration = Duration::from_millis(400);
-/// How long after a key the person is taken to be there.
+/// How long after a key the person counts as present.
 const TYPED_FOR: Duration = Duration::from_secs(10);
-/// How long a sentence about what was done is shown.
+/// How long a message is shown.
 const NOTE_SHOWN: Duration = Duration::from_secs(4);
 
-/// A client, as long as it is attached.
+/// The id of an attached client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct ClientId(pub(crate) u64);
 
-/// What keys are for.
+/// The mode of a window, which determines what keys do.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) enum Mode {
-    /// For the program in the pane.
+    /// Keys go to the focused program.
     #[default]
     Program,
-    /// For the workspace: the prefix was pressed.
+    /// The prefix was pressed; the next key is a command.
     Prefix,
-    /// For what was scrolled away.
+    /// Keys move in the scrollback.
     Scroll,
-    /// A text to search is typed.
+    /// The person types a search text.
     Search(String),
-    /// A name is typed.
+    /// The person types a name for the pane.
     Rename(String),
-    /// Whether to close a pane is asked.
+    /// The window asks whether to close the pane.
     ConfirmClose,
-    /// The keys are shown, from this one on.
+    /// The help page that begins with this key binding is shown.
     Help(usize),
 }
 
-/// What a client says of itself when it attaches.
+/// The properties that a client reports when it attaches.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ClientFacts {
     pub(crate) columns: u16,
     pub(crate) lines: u16,
-    /// The surface of its terminal.
+    /// The surface of the client's terminal.
     pub(crate) surface: Option<String>,
-    /// The environment that new panes get.
+    /// The environment for new panes.
     pub(crate) environment: Vec<(OsString, OsString)>,
     pub(crate) directory: PathBuf,
-    /// What its window showed with another server.
+    /// The view of its window under an earlier server.
     pub(crate) shown: Option<WindowShown>,
 }
 
-/// What one client shows, and what the person does there.
+/// The view of one client, and the state of the person's input there.
 #[derive(Debug)]
 pub(crate) struct View {
     pub(crate) facts: ClientFacts,
-    /// The workspace that is shown.
+    /// The id of the workspace that is shown.
     pub(crate) workspace: String,
     pub(crate) mode: Mode,
-    /// The pane that is read, named or closed in that mode.
+    /// The pane that the mode refers to.
     pub(crate) mode_pane: Option<PaneId>,
-    /// The prefix, as the terminal sent it.
+    /// The bytes of the prefix that the terminal sent.
     pub(crate) prefix: Vec<u8>,
     pub(crate) has_sidebar: bool,
-    /// The row of the sidebar from which on it is seen.
+    /// The first visible row of the sidebar.
     pub(crate) sidebar_first: usize,
-    /// Whether its terminal has the focus, once it has said so.
+    /// The focus of the terminal, once it has reported it.
     pub(crate) has_focus: Option<bool>,
-    /// Whether its terminal has kitty's keyboard protocol, once it has answered.
+    /// Support for kitty's keyboard protocol, once the terminal has answered.
     pub(crate) has_kitty_keyboard: Option<bool>,
-    /// Whether it shows the inbox in the meantime.
+    /// The client shows the inbox instead of panes.
     pub(crate) is_in_inbox: bool,
-    /// When the person did something there.
+    /// When the person last used the window.
     pub(crate) active: Instant,
-    /// When they typed or used the mouse there.
+    /// When the person last typed or used the mouse there.
     pub(crate) typed: Option<Instant>,
-    /// The text that was searched last.
+    /// The last search text.
     pub(crate) searched: String,
-    /// The pane in which a button of the mouse was pressed.
+    /// The pane in which a mouse button was pressed.
     pub(crate) pressed: Option<PaneId>,
-    /// The border that moves with the mouse, as long as the button is held.
+    /// The border that is dragged.
     pub(crate) grabbed: Option<GrabbedBorder>,
     last_click: Option<(Instant, u16, u16, u8)>,
     note: Option<(String, Instant)>,
@@ -119,12 +119,12 @@ impl View {
         }
     }
 
-    /// Whether it shows what its client was told.
+    /// Returns true if the view is the one that its client was told.
     pub(crate) fn is_as_told(&self, told: &WindowShown) -> bool {
         self.workspace == told.workspace && self.has_sidebar == told.has_sidebar
     }
 
-    /// What its client says to the next server.
+    /// The view that the client will report to the next server.
     pub(crate) fn shown(&self) -> WindowShown {
         WindowShown { workspace: self.workspace.clone(), has_sidebar: self.has_sidebar }
     }
@@ -144,18 +144,19 @@ impl View {
         Area::new(left, 0, self.facts.columns.saturating_sub(left), self.facts.lines.saturating_sub(below))
     }
 
-    /// Whether the person looks at it: its terminal has the focus, or does not tell and they typed there a moment ago.
+    /// Returns true if the person looks at the window: its terminal has the focus, or does not report focus and they typed
+    /// there a moment ago.
     pub(crate) fn is_looked_at(&self, now: Instant) -> bool {
         let typed = || self.typed.is_some_and(|at| now.saturating_duration_since(at) < TYPED_FOR);
         self.has_focus.unwrap_or_else(typed)
     }
 
-    /// Until when they are taken to look at it, in a terminal that does not tell.
+    /// How long the person counts as looking at the window, if its terminal does not report focus.
     pub(crate) fn looks_until(&self) -> Option<Instant> {
         self.typed.filter(|_| self.has_focus.is_none()).map(|at| at + TYPED_FOR)
     }
 
-    /// Ends a mode that is about one pane, unless this is the one that has the keys.
+    /// Ends a mode that refers to one pane, unless that is the focused one.
     pub(crate) fn end_mode_of_other_panes(&mut self, focused: Option<&PaneId>) {
         let is_about_pane =
             matches!(self.mode, Mode::Scroll | Mode::Search(_) | Mode::Rename(_) | Mode::ConfirmClose);
@@ -164,13 +165,13 @@ impl View {
         }
     }
 
-    /// Shows the keys that did not fit on a page that began with this one. After the last page, the panes.
+    /// Shows the help page after the one that begins with `first`, or the panes after the last page.
     pub(crate) fn turn_help_page(&mut self, keys: &PaneKeys, first: usize) {
         let window = Area::new(0, 0, self.facts.columns, self.facts.lines);
         self.mode = HelpPage::new(keys, window, first).next.map_or(Mode::Program, Mode::Help);
     }
 
-    /// How many clicks there were at a cell, with this one: from 1 to 3.
+    /// Counts a click at a cell. Returns 1 to 3 for single to triple clicks.
     pub(crate) fn click(&mut self, x: u16, y: u16, now: Instant) -> u8 {
         let before = self.last_click.filter(|(at, column, line, _)| {
             now.saturating_duration_since(*at) < CLICKS_WITHIN && (*column, *line) == (x, y)
@@ -180,17 +181,16 @@ impl View {
         clicks
     }
 
-    /// Shows a sentence for a while.
+    /// Shows a message for a while.
     pub(crate) fn note(&mut self, text: impl Into<String>, now: Instant) {
         self.note = Some((text.into(), now));
     }
 
-    /// No sentence is shown any more.
     pub(crate) fn clear_note(&mut self) {
         self.note = None;
     }
 
-    /// The sentence that is shown, and until when.
+    /// The current message and its end.
     pub(crate) fn shown_note(&self, now: Instant) -> Option<(&str, Instant)> {
         let (text, since) = self.note.as_ref()?;
         let until = *since + NOTE_SHOWN;

@@ -9,29 +9,26 @@ const LINE_HEIGHT: u32 = 2;
 /// More columns than all panes of a workspace side by side need.
 const MAX_ROOM: u16 = 16_384;
 
-/// Panes that are shown together.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Workspace {
-    /// Its id for the hub.
+    /// The id that the hub knows.
     pub(crate) id: String,
     pub(crate) name: String,
     layout: Layout,
     focused: Option<PaneId>,
     #[serde(default)]
     is_zoomed: bool,
-    /// How much is unread in it, as the hub counts.
+    /// Unread notifications, as counted by the hub.
     #[serde(skip)]
     pub(crate) unread: usize,
 }
 
-/// Where a pane was, for a session that was saved before it was opened.
+/// The place of a pane that is newer than the saved session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PanePlace {
-    /// The id of the workspace.
     pub(crate) workspace: String,
-    /// Its name.
     pub(crate) name: String,
-    /// Whether the pane had the keys of the workspace.
+    /// The pane had the workspace's keyboard focus.
     pub(crate) has_keys: bool,
 }
 
@@ -52,7 +49,7 @@ impl Workspace {
         self.layout.contains(pane)
     }
 
-    /// The pane that has the keys.
+    /// The pane with the keyboard focus.
     pub(crate) fn focused(&self) -> Option<&PaneId> {
         self.focused.as_ref()
     }
@@ -61,23 +58,23 @@ impl Workspace {
         self.is_zoomed
     }
 
-    /// Adds a pane beside another one, or beside the one that has the keys, and gives it the keys.
+    /// Adds a pane beside another one, or beside the focused one, and focuses it.
     pub(crate) fn add(&mut self, pane: PaneId, beside: Option<&PaneId>, direction: SplitDirection) {
         self.place(pane.clone(), beside, direction);
         self.focused = Some(pane);
         self.is_zoomed = false;
     }
 
-    /// The same, but the keys stay where they are.
+    /// Adds a pane like [`Self::add`], but does not change the focus.
     pub(crate) fn add_behind(&mut self, pane: PaneId, beside: Option<&PaneId>, direction: SplitDirection) {
         self.place(pane.clone(), beside, direction);
         self.focused.get_or_insert(pane);
     }
 
-    /// Adds a pane in half of the largest one, along its longer side, and leaves the keys where they are. The pane that has them
-    /// gives room only if it is the only one: the person works there.
+    /// Adds a pane by splitting the largest one along its longer side, and does not change the focus. The focused pane is split
+    /// only if it is the only one: the person works there.
     pub(crate) fn add_where_room_is(&mut self, pane: PaneId, mut room: Area) {
-        // Where each has only the least that it needs, a larger window shows which one is the largest.
+        // If every pane has its minimum size, a larger room shows which one is the largest.
         while !self.layout.fits(room) && room.width < MAX_ROOM {
             room = Area::new(0, 0, room.width.max(1).saturating_mul(2), room.height.max(1).saturating_mul(2));
         }
@@ -85,7 +82,7 @@ impl Workspace {
         if areas.len() > 1 {
             areas.retain(|(own, _)| self.focused.as_ref() != Some(own));
         }
-        // The first one of several that are equally large.
+        // `max_by_key` returns the last maximum, so the order is reversed to get the first one.
         let largest = areas.into_iter().rev().max_by_key(|(_, area)| area.cells());
         let is_wide = |area: Area| u32::from(area.width) >= LINE_HEIGHT * u32::from(area.height);
         let direction = match &largest {
@@ -110,13 +107,13 @@ impl Workspace {
         }
     }
 
-    /// Gives a pane the keys. Gives whether it did not have them.
+    /// Focuses a pane. Returns true if the focus changed.
     pub(crate) fn focus(&mut self, pane: &PaneId) -> bool {
         if !self.contains(pane) || self.focused.as_ref() == Some(pane) {
             return false;
         }
         self.focused = Some(pane.clone());
-        // Else the pane that has the keys would not be seen.
+        // Otherwise the focused pane would be hidden.
         self.is_zoomed = false;
         true
     }
@@ -142,17 +139,17 @@ impl Workspace {
         self.is_zoomed = !self.is_zoomed && self.panes().len() > 1;
     }
 
-    /// Whether all panes can be seen at once.
+    /// Returns true if all panes fit at once.
     pub(crate) fn has_room(&self, room: Area) -> bool {
         self.layout.fits(room)
     }
 
-    /// Whether only the pane that has the keys is seen: the person wants it, or there is no room for all.
+    /// Returns true if only the focused pane is visible: it is zoomed, or there is no room for all.
     fn shows_one(&self, room: Area) -> bool {
         self.is_zoomed || !self.has_room(room)
     }
 
-    /// Moves a border of the pane that has the keys.
+    /// Moves a border of the focused pane.
     pub(crate) fn resize(&mut self, side: Side, cells: u16, room: Area) {
         if let Some(focused) = &self.focused {
             self.layout.resize(focused, side, cells, room);
@@ -170,7 +167,7 @@ impl Workspace {
         }
     }
 
-    /// The panes that are seen, and where, with their borders. The one that has the keys is always seen.
+    /// The visible panes and their areas, borders included. The focused pane is always visible.
     pub(crate) fn areas(&self, room: Area) -> Vec<(PaneId, Area)> {
         match &self.focused {
             Some(focused) if self.shows_one(room) => vec![(focused.clone(), room)],
@@ -178,7 +175,7 @@ impl Workspace {
         }
     }
 
-    /// Where each pane is, or would be if it were seen. Without room for all, each would be seen alone.
+    /// The area of each pane, visible or not. A pane that would only be visible alone has the whole room.
     pub(crate) fn all_areas(&self, room: Area) -> Vec<(PaneId, Area)> {
         let mut areas = self.layout.areas(room);
         let has_room = self.has_room(room);
@@ -190,12 +187,12 @@ impl Workspace {
         areas
     }
 
-    /// Removes the panes that are not there any more.
+    /// Removes the panes that `is_kept` rejects.
     pub(crate) fn keep(&mut self, is_kept: impl Fn(&PaneId) -> bool) {
         for pane in self.panes().iter().filter(|pane| !is_kept(pane)) {
             self.remove(pane);
         }
-        // A file may name any.
+        // A session file may name any pane as focused.
         if !self.focused.as_ref().is_some_and(|pane| self.contains(pane)) {
             self.focused = self.panes().into_iter().next();
         }

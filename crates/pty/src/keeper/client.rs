@@ -1,4 +1,4 @@
-//! The server's side of the keeper.
+//! The server's side of the connection to the keeper.
 
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
@@ -22,19 +22,19 @@ use super::wire::{
 use crate::child::Ending;
 use crate::descriptor_socket::{self, Received};
 
-/// How long the keeper may say nothing while it answers the first line and hands its panes over.
+/// How long the keeper may be silent while it answers the first line and hands over its panes.
 const ANSWER_WITHIN: Duration = Duration::from_secs(2);
-/// How long a request may take to be written. The keeper reads requests at once, unless it is stopped.
+/// Timeout for writing a request. The keeper reads requests at once, unless it is stopped.
 const WRITE_WITHIN: Duration = Duration::from_secs(1);
 
 /// A program for the keeper to start on a PTY.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StartPane {
-    /// The name of the pane in all messages. No other pane may have it.
+    /// The id of the pane in all messages. It must be unique.
     pub id: String,
-    /// The program, which is searched in the `PATH` of `environment`, and its arguments.
+    /// The program, which is looked up in the `PATH` of `environment`, and its arguments.
     pub argv: Vec<OsString>,
-    /// All variables that the program has.
+    /// The complete environment of the program.
     pub environment: Vec<(OsString, OsString)>,
     /// The directory in which it starts.
     pub directory: PathBuf,
@@ -42,65 +42,65 @@ pub struct StartPane {
     pub columns: u16,
     /// The height of its terminal.
     pub lines: u16,
-    /// A text that the keeper gives to the next server, at most 64 KiB.
+    /// A text that the keeper returns to the next server, at most 64 KiB.
     pub note: String,
 }
 
 /// A pane that the keeper had when this server connected.
 #[derive(Debug)]
 pub struct KeptPane {
-    /// The name with which it was started.
+    /// The id with which it was started.
     pub id: String,
-    /// The process that leads the session on its terminal.
+    /// The session leader of its terminal.
     pub pid: u32,
     /// The name of its terminal, such as `/dev/pts/3`.
     pub tty: String,
-    /// What the last server noted.
+    /// The note of the last server.
     pub note: String,
     /// How the program ended, if it has.
     pub ending: Option<Ending>,
-    /// How many bytes of output were dropped before `output`.
+    /// The number of bytes that were dropped before `output`.
     pub dropped: u64,
-    /// What the program wrote without a server, at most 1 MiB.
+    /// Output from the time without a server, at most 1 MiB.
     pub output: Vec<u8>,
-    /// The master of its PTY. It does not block.
+    /// The master of its PTY, in non-blocking mode.
     pub master: OwnedFd,
 }
 
-/// What the keeper says.
+/// An event that the keeper reports.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum KeeperEvent {
     /// A program was started.
     Started {
-        /// The pane.
+        /// The id of the pane.
         id: String,
-        /// The process that leads the session on its terminal.
+        /// The session leader of its terminal.
         pid: u32,
         /// The name of its terminal.
         tty: String,
-        /// The master of its PTY. It does not block.
+        /// The master of its PTY, in non-blocking mode.
         master: OwnedFd,
     },
     /// A request was refused.
     Failed {
-        /// The pane it was about; empty if the keeper could not read that.
+        /// The id of the pane, or empty if the keeper could not read it.
         id: String,
-        /// Why, as a sentence for a person.
+        /// The reason, as a sentence for a person.
         why: String,
     },
-    /// A program has ended. Its output may not have been read to its end, and other programs may still use its terminal.
+    /// A program has ended. Its output may not have been read completely, and other programs may still use its terminal.
     Ended {
-        /// The pane. It stays until it is forgotten.
+        /// The id of the pane, which stays until it is forgotten.
         id: String,
         /// How it ended.
         ending: Ending,
     },
 }
 
-/// A connection to the keeper. As long as it is open, the keeper leaves the output of all panes to this process.
+/// A connection to the keeper. While it is open, the keeper leaves the output of all panes to this process.
 ///
-/// When the keeper has ended or another server has taken over, each method gives [`io::ErrorKind::UnexpectedEof`].
+/// When the keeper has ended or another server has taken over, all methods return [`io::ErrorKind::UnexpectedEof`].
 #[derive(Debug)]
 pub struct KeeperClient {
     stream: UnixStream,
@@ -111,14 +111,14 @@ pub struct KeeperClient {
 }
 
 impl KeeperClient {
-    /// Connects to the keeper, and takes over the panes that it has. A server that was connected is disconnected.
+    /// Connects to the keeper, and takes over its panes. A server that was connected is disconnected.
     ///
-    /// The error is [`io::ErrorKind::Unsupported`] for a keeper of another version, which then goes on as before.
+    /// The error is [`io::ErrorKind::Unsupported`] for a keeper of another version, which is not affected.
     pub fn connect(socket: &Path) -> io::Result<(Self, Vec<KeptPane>)> {
         Self::over(owned::connect(socket)?)
     }
 
-    /// The same over a connection that does not block: for fuzzing.
+    /// Like [`Self::connect`], with a non-blocking stream, for fuzzing.
     #[doc(hidden)]
     pub fn over(stream: UnixStream) -> io::Result<(Self, Vec<KeptPane>)> {
         let (input, descriptors) = (MessageBuffer::default(), VecDeque::new());
@@ -139,7 +139,7 @@ impl KeeperClient {
         self.stream.as_fd()
     }
 
-    /// Asks for a program to be started. [`KeeperEvent::Started`] or [`KeeperEvent::Failed`] is the answer.
+    /// Requests the start of a program. The answer is [`KeeperEvent::Started`] or [`KeeperEvent::Failed`].
     pub fn start(&mut self, pane: &StartPane) -> io::Result<()> {
         let byte_string = |text: &OsString| ByteString::from(text.as_os_str());
         self.write(&KeeperRequest::Start(StartRequest {
@@ -157,7 +157,7 @@ impl KeeperClient {
         }))
     }
 
-    /// Replaces the text that the next server gets with a pane.
+    /// Replaces the note of a pane, which the next server receives.
     pub fn note(&mut self, id: &str, text: &str) -> io::Result<()> {
         self.write(&KeeperRequest::Note { id: id.to_owned(), text: text.to_owned() })
     }
@@ -167,7 +167,7 @@ impl KeeperClient {
         self.write(&KeeperRequest::Forget { id: id.to_owned() })
     }
 
-    /// What the keeper has said since the last call. Does not wait.
+    /// Returns the events since the last call, without blocking.
     pub fn events(&mut self) -> io::Result<Vec<KeeperEvent>> {
         while !self.is_over && self.receive()? {}
         let mut events = Vec::new();
@@ -195,7 +195,7 @@ impl KeeperClient {
         self.descriptors.pop_front().ok_or_else(|| invalid("the keeper sent a pane without its terminal"))
     }
 
-    /// Reads some of what is there. Gives whether there may be more.
+    /// Reads available bytes. Returns true if there may be more.
     fn receive(&mut self) -> io::Result<bool> {
         let mut buffer = [0; 16 * 1024];
         match descriptor_socket::receive(&self.stream, &mut buffer) {
@@ -204,7 +204,7 @@ impl KeeperClient {
                 Ok(false)
             }
             Ok(Received { has_lost_some: true, .. }) => {
-                // The descriptors after it belong to other messages.
+                // Descriptors could no longer be matched with their messages.
                 self.is_over = true;
                 Err(Errno::MFILE.into())
             }
@@ -239,7 +239,7 @@ impl KeeperClient {
         Ok(serde_json::from_slice(&line)?)
     }
 
-    /// Receives until a part is whole.
+    /// Receives until a part is complete.
     fn wait_for<T>(
         &mut self,
         mut part: impl FnMut(&mut MessageBuffer) -> io::Result<Option<T>>,
@@ -268,7 +268,7 @@ impl KeeperClient {
             return Err(connection_ended());
         }
         let written = self.write_line(&line);
-        // After half a line no other can be written.
+        // After a partial line, no other one can be written.
         self.is_over |= written.is_err();
         written
     }
@@ -289,7 +289,7 @@ impl KeeperClient {
     }
 }
 
-/// Waits until a stream is ready, or until the time is over, which is an error.
+/// Waits until a stream is ready. Returns an error at the deadline.
 fn wait(stream: &UnixStream, events: PollFlags, until: Instant) -> io::Result<()> {
     loop {
         let rest = until.saturating_duration_since(Instant::now());

@@ -1,4 +1,4 @@
-//! A connection of the keeper: neither reading nor writing waits.
+//! A non-blocking connection of the keeper.
 
 use std::collections::VecDeque;
 use std::io;
@@ -13,27 +13,27 @@ use serde::Serialize;
 use super::message_buffer::MessageBuffer;
 use crate::descriptor_socket;
 
-/// Read at once, so that a server that sends much does not keep the loop from its other work.
+/// The most bytes of one read, so that a busy server does not keep the loop from its other work.
 const READ: usize = 16 * 1024;
 
-/// A connection with what was received on it and what waits to be sent.
+/// A connection with its input and output buffers.
 #[derive(Debug)]
 pub(super) struct KeeperConnection {
     stream: UnixStream,
     input: MessageBuffer,
-    /// The other side sends nothing more.
+    /// The peer has closed its side.
     input_ended: bool,
     output: VecDeque<OutputSegment>,
-    /// How many bytes wait to be sent.
+    /// The number of queued bytes.
     waiting: usize,
 }
 
-/// Bytes that wait to be sent.
+/// Queued bytes.
 #[derive(Debug)]
 struct OutputSegment {
     bytes: Vec<u8>,
     sent: usize,
-    /// Goes with the first byte.
+    /// Sent with the first byte.
     descriptor: Option<Rc<OwnedFd>>,
 }
 
@@ -48,18 +48,18 @@ impl KeeperConnection {
         self.stream.as_fd()
     }
 
-    /// What to poll for, besides input.
+    /// The events to poll for, besides input.
     pub(super) fn output_events(&self) -> PollFlags {
         if self.output.is_empty() { PollFlags::empty() } else { PollFlags::OUT }
     }
 
-    /// Reads some of what is there.
+    /// Reads available bytes.
     pub(super) fn receive(&mut self) -> io::Result<()> {
         if self.input_ended {
             return Ok(());
         }
         let mut buffer = [0; READ];
-        // Descriptors that come with it are closed by the kernel: the keeper takes none.
+        // The kernel closes received descriptors, because `read` does not take them: the keeper expects none.
         match rustix::io::read(&self.stream, &mut buffer) {
             Ok(0) => self.input_ended = true,
             Ok(count) => self.input.push(buffer.get(..count).unwrap_or_default()),
@@ -69,7 +69,7 @@ impl KeeperConnection {
         Ok(())
     }
 
-    /// The next line that was received. At the end of the input: an error, after the last line.
+    /// Returns the next received line. At the end of the input, after the last line, this is an error.
     pub(super) fn next_line(&mut self) -> io::Result<Option<Vec<u8>>> {
         match self.input.next_line()? {
             None if self.input_ended => Err(io::ErrorKind::UnexpectedEof.into()),
@@ -77,7 +77,7 @@ impl KeeperConnection {
         }
     }
 
-    /// Puts a line behind what waits to be sent.
+    /// Queues a line.
     pub(super) fn push_line(
         &mut self,
         message: &impl Serialize,
@@ -89,7 +89,7 @@ impl KeeperConnection {
         Ok(())
     }
 
-    /// Puts raw bytes behind what waits to be sent.
+    /// Queues raw bytes.
     pub(super) fn push_bytes(&mut self, bytes: Vec<u8>) {
         if !bytes.is_empty() {
             self.push(bytes, None);
@@ -101,12 +101,12 @@ impl KeeperConnection {
         self.output.push_back(OutputSegment { bytes, sent: 0, descriptor });
     }
 
-    /// How many bytes wait to be sent.
+    /// The number of queued bytes.
     pub(super) fn waiting(&self) -> usize {
         self.waiting
     }
 
-    /// Sends what the other side takes now. Gives whether that was all.
+    /// Sends as many bytes as the peer accepts. Returns true if the queue is empty.
     pub(super) fn send(&mut self) -> io::Result<bool> {
         while let Some(segment) = self.output.front_mut() {
             let rest = segment.bytes.get(segment.sent..).unwrap_or_default();

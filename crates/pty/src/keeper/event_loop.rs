@@ -1,4 +1,4 @@
-//! The keeper's loop.
+//! The event loop of the keeper.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -20,21 +20,21 @@ use super::kept_panes::KeptPanes;
 use super::server_connection::ServerConnection;
 use super::wire::{Hello, VERSION, Welcome};
 
-/// Connections without a first line. One more closes the oldest.
+/// The most connections that have not sent their first line. One more closes the oldest.
 const WAITING_LIMIT: usize = 8;
-/// Connections that are accepted before the first lines of those that are there are read: fewer than may wait, so that one that
-/// has sent its line is read before others could take its place.
+/// The most connections that are accepted before the existing ones are read. It is less than [`WAITING_LIMIT`], so that a
+/// connection that has sent its line is read before new ones could replace it.
 const ACCEPTED_AT_ONCE: usize = 4;
-/// What may wait to be sent on one of them: a few answers to other versions.
+/// The most bytes that are queued for one of them: a few answers to other versions.
 const ANSWER_LIMIT: usize = 4096;
-/// How long the keeper runs on without a pane and without a connection: long enough for the server that started it to connect.
+/// How long the keeper runs without a pane and a connection: long enough for the server that started it to connect.
 const IDLE_END: Duration = Duration::from_secs(5);
-/// How long to wait when no connection can be accepted, which is so when too many files are open.
+/// How long to wait if `accept` fails, for example because too many files are open.
 const ACCEPT_WAIT: Duration = Duration::from_secs(1);
 
 /// Keeps panes for the servers that connect, one at a time, until there has been neither a pane nor a connection for 5 s.
 ///
-/// It catches the signals of the process, and leaves the file of the socket where it is.
+/// It installs signal handlers for the process, and does not remove the file of the socket.
 pub fn serve(listener: UnixListener) -> io::Result<()> {
     listener.set_nonblocking(true)?;
     let mut keeper = Keeper {
@@ -52,17 +52,16 @@ pub fn serve(listener: UnixListener) -> io::Result<()> {
     Ok(())
 }
 
-/// The state of the loop.
 struct Keeper {
     listener: UnixListener,
-    /// No connection is accepted before.
+    /// No connection is accepted before this time.
     accepts_from: Instant,
     signals: KeeperSignals,
     panes: KeptPanes,
     server: Option<ServerConnection>,
-    /// Connections whose first line is not there yet, oldest first.
+    /// Connections that have not sent their first line, oldest first.
     waiting: Vec<WaitingConnection>,
-    /// When there was a pane or a connection last.
+    /// When there was last a pane or a connection.
     used: Instant,
 }
 
@@ -71,7 +70,7 @@ struct WaitingConnection {
     until: Instant,
 }
 
-/// What a poll found.
+/// The result of a poll.
 #[derive(Debug, Default)]
 struct KeeperReady {
     children: bool,
@@ -94,7 +93,7 @@ impl Keeper {
             self.signals.clear_wakes();
             self.panes.note_endings();
         }
-        // Before the connections: an index is that of the same pane until a server starts or forgets one.
+        // Before the connections: an index stays valid until a server starts or forgets a pane.
         for index in ready.panes {
             self.panes.drain(index, now);
         }
@@ -134,13 +133,13 @@ impl Keeper {
         }
         let mut found = descriptors.iter().map(|descriptor| !descriptor.revents().is_empty());
         let (children, listener) = (found.next().unwrap_or(false), found.next().unwrap_or(false));
-        // A terminal that was opened again, and in which nothing was written yet, is not readable.
+        // A PTY that a process has opened again, but not written to yet, is not readable.
         let panes =
             panes.iter().zip(found).filter(|((index, _), is_ready)| *is_ready || self.panes.is_due(*index));
         Ok(KeeperReady { children, listener, panes: panes.map(|((index, _), _)| *index).collect() })
     }
 
-    /// When there is something to do even if nothing happens.
+    /// The time of the next timer.
     fn next_time(&self, now: Instant) -> Option<Instant> {
         let is_unused = self.panes.len() == 0 && self.server.is_none() && self.waiting.is_empty();
         let times = [
@@ -160,12 +159,12 @@ impl Keeper {
         }
     }
 
-    /// Reads the first lines of new connections. One of this version makes its connection the server.
+    /// Reads the first lines of new connections. One with this version becomes the server.
     fn serve_waiting(&mut self, now: Instant) {
         for mut waiting in std::mem::take(&mut self.waiting) {
             match greet(&mut waiting.connection, self.panes.len()) {
                 Ok(true) => {
-                    // The server that was connected is disconnected by that.
+                    // This drops, and so disconnects, the previous server.
                     self.server = ServerConnection::welcome(waiting.connection, &self.panes).ok();
                     self.serve_server();
                 }
@@ -193,7 +192,7 @@ impl Keeper {
         }
     }
 
-    /// A connection of another user is closed at once.
+    /// Adds a connection. One of another user is closed at once.
     fn take(&mut self, stream: UnixStream, now: Instant) {
         let own = rustix::process::geteuid().as_raw();
         if !peer_uid(&stream).is_ok_and(|uid| uid == own) {
@@ -207,8 +206,8 @@ impl Keeper {
     }
 }
 
-/// Whether a connection has said that it is a server of this version. One of another version gets the answer all the same, and
-/// may then say that it goes on with this one.
+/// Returns true if a connection has sent a first line with this version. For another version, it answers with this one, and the
+/// server may then continue with it.
 fn greet(connection: &mut KeeperConnection, panes: usize) -> io::Result<bool> {
     connection.receive()?;
     while let Some(line) = connection.next_line()? {
@@ -225,12 +224,12 @@ fn greet(connection: &mut KeeperConnection, panes: usize) -> io::Result<bool> {
     Ok(false)
 }
 
-/// Signals that change nothing. They are caught and not ignored: a program that is started inherits what is ignored, also what
-/// the keeper inherited itself (from `nohup`, or as a shell's background job), while what is caught has its default there.
+/// Signals that have no effect. They are caught and not ignored: an ignored signal is also ignored in programs that are started,
+/// even if the keeper inherited that (from `nohup`, or as a background job of a shell), and a caught one has its default there.
 const WITHOUT_EFFECT: [i32; 10] =
     [SIGALRM, SIGHUP, SIGINT, SIGPIPE, SIGQUIT, SIGTSTP, SIGTTIN, SIGTTOU, SIGUSR1, SIGUSR2];
 
-/// Tells when a child has changed.
+/// Reports changes of children.
 #[derive(Debug)]
 pub(super) struct KeeperSignals {
     wakes: UnixStream,
@@ -243,7 +242,7 @@ impl KeeperSignals {
         for signal in WITHOUT_EFFECT {
             flag::register(signal, Arc::new(AtomicBool::new(false)))?;
         }
-        // It ends the keeper, as it does by default, even if it was ignored when the keeper was started.
+        // SIGTERM ends the keeper even if it was ignored when the keeper was started.
         flag::register_conditional_default(SIGTERM, Arc::new(AtomicBool::new(true)))?;
         Ok(Self { wakes })
     }
@@ -253,7 +252,7 @@ impl KeeperSignals {
         self.wakes.as_fd()
     }
 
-    /// To be called before the children are asked.
+    /// Must be called before the children are checked.
     pub(super) fn clear_wakes(&self) {
         clear_wakes(&self.wakes);
     }

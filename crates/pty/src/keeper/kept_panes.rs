@@ -11,23 +11,24 @@ use super::pane_process::{PaneProcess, do_not_block};
 use super::wire::{KeeperMessage, NOTE_LIMIT, PaneHeader, StartRequest};
 use crate::child::Ending;
 
-/// The most panes. Each takes a descriptor, of which a process often has 1024.
+/// The most panes. Each takes a descriptor, and the usual limit of a process is 1024.
 const PANE_LIMIT: usize = 512;
-/// Read of a pane before the others have their turn. A PTY gives 4 KiB at most.
+/// The most bytes that are read from a pane before the others have their turn. One read from a PTY returns 4 KiB at most.
 const READ_AT_ONCE: usize = 64 * 1024;
-/// How long to wait before a terminal that no process has open is read again: its program may open it once more.
+/// How long to wait before a PTY that no process has open is read again: its program may open it once more.
 const CLOSED_WAIT: Duration = Duration::from_secs(1);
 
-/// How many servers get the same output. One that crashes because of it sends no request, and neither would those after it.
+/// The number of servers that receive the same output. If the output makes a server crash before its first request, it would make
+/// all later ones crash, too.
 const HAND_OVER_LIMIT: u8 = 3;
 
 /// All panes, in the order in which they were started.
 #[derive(Debug, Default)]
 pub(super) struct KeptPanes {
     panes: Vec<Pane>,
-    /// How many servers have got the output that is kept, and may not have saved it.
+    /// The number of servers that have received the kept output, and may not have saved it.
     handed_over: u8,
-    /// Programs of panes that were forgotten, until they have ended: without a `wait` they would stay in the process table.
+    /// Programs of forgotten panes that have not ended. They are kept to be reaped.
     forgotten: Vec<PaneProcess>,
 }
 
@@ -35,24 +36,24 @@ pub(super) struct KeptPanes {
 struct Pane {
     id: String,
     process: PaneProcess,
-    /// Shared with the answer that is on its way to the server.
+    /// Shared with the queued answer to the server.
     master: Rc<OwnedFd>,
     note: String,
     ending: Option<Ending>,
-    /// Whether the server that is connected knows the ending.
+    /// The connected server was told the ending.
     ending_is_told: bool,
     ring: OutputRing,
     input: PaneInput,
 }
 
-/// Whether there is something to read from a pane.
+/// The state of a pane's output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PaneInput {
-    /// There may be.
+    /// There may be output.
     Open,
-    /// No process had the terminal open; it is read again then.
+    /// No process has the PTY open. It is read again at this time.
     ClosedUntil(Instant),
-    /// The program has ended, too.
+    /// The program has ended, and all output was read.
     Ended,
 }
 
@@ -65,7 +66,7 @@ impl KeptPanes {
         self.panes.iter_mut().find(|pane| pane.id == id).ok_or_else(|| format!("there is no pane {id}"))
     }
 
-    /// Starts a program. Gives the answer and the master.
+    /// Starts a program. Returns the answer and the master.
     pub(super) fn start(
         &mut self,
         mut request: StartRequest,
@@ -101,7 +102,7 @@ impl KeptPanes {
         Ok(())
     }
 
-    /// Hangs a program up and drops its pane.
+    /// Hangs up a program and drops its pane.
     pub(super) fn forget(&mut self, id: &str) -> Result<(), String> {
         self.find(id)?;
         for pane in self.panes.extract_if(.., |pane| pane.id == id) {
@@ -113,7 +114,7 @@ impl KeptPanes {
         Ok(())
     }
 
-    /// Notes which programs have ended.
+    /// Reaps the programs that have ended.
     pub(super) fn note_endings(&mut self) {
         for pane in &mut self.panes {
             pane.ending = pane.ending.or_else(|| pane.process.ending());
@@ -121,7 +122,7 @@ impl KeptPanes {
         self.forgotten.retain_mut(|process| process.ending().is_none());
     }
 
-    /// Endings that the server does not know. It does, after this.
+    /// Returns the endings that the server has not been told, and marks them as told.
     pub(super) fn take_endings(&mut self) -> Vec<KeeperMessage> {
         let mut endings = Vec::new();
         for pane in self.panes.iter_mut().filter(|pane| !pane.ending_is_told) {
@@ -133,7 +134,7 @@ impl KeptPanes {
         endings
     }
 
-    /// A pane for a new server: its header, its master and its output.
+    /// Returns a pane for a new server: its header, its master and its output.
     pub(super) fn hand_over(&mut self, index: usize) -> Option<(KeeperMessage, Rc<OwnedFd>, Vec<u8>)> {
         let pane = self.panes.get_mut(index)?;
         pane.ending_is_told = pane.ending.is_some();
@@ -150,7 +151,8 @@ impl KeptPanes {
         Some((KeeperMessage::Pane(header), Rc::clone(&pane.master), output))
     }
 
-    /// A server was sent everything. It may be killed before it has saved that, so the output stays for the next one.
+    /// Records that a server was sent everything. It may be killed before it has saved that, so the output stays for the next
+    /// one.
     pub(super) fn note_hand_over(&mut self) {
         if self.panes.iter().any(|pane| !pane.ring.is_empty()) {
             self.handed_over += 1;
@@ -160,7 +162,7 @@ impl KeptPanes {
         }
     }
 
-    /// The server has saved everything: what was kept for it goes.
+    /// Drops the kept output, which the server has saved.
     pub(super) fn clear_output(&mut self) {
         if self.handed_over > 0 {
             self.panes.iter_mut().for_each(|pane| pane.ring.clear());
@@ -168,15 +170,15 @@ impl KeptPanes {
         }
     }
 
-    /// From now on the masters are read here.
+    /// Starts to read the masters.
     pub(super) fn begin_draining(&mut self) {
         for pane in &mut self.panes {
-            // The server may have made it block. A master whose flags cannot be changed can be read all the same.
+            // The server may have made the master blocking. If this fails, the master can still be read.
             let _ = do_not_block(&pane.master);
         }
     }
 
-    /// Masters to read, each with its index.
+    /// The masters to read, each with its index.
     pub(super) fn readable(&self, now: Instant) -> impl Iterator<Item = (usize, BorrowedFd<'_>)> {
         let is_open = move |input| match input {
             PaneInput::Open => true,
@@ -190,12 +192,12 @@ impl KeptPanes {
             .map(|(index, pane)| (index, pane.master.as_fd()))
     }
 
-    /// Whether a terminal that can be read was closed when it was last: it is looked at then.
+    /// Returns true if a polled PTY was closed at its last read. It is read even if it is not readable.
     pub(super) fn is_due(&self, index: usize) -> bool {
         self.panes.get(index).is_some_and(|pane| matches!(pane.input, PaneInput::ClosedUntil(_)))
     }
 
-    /// When a terminal that no process has open is read again.
+    /// When a PTY that no process has open is next read.
     pub(super) fn next_look(&self) -> Option<Instant> {
         let then = |pane: &Pane| match pane.input {
             PaneInput::ClosedUntil(then) => Some(then),
@@ -204,7 +206,7 @@ impl KeptPanes {
         self.panes.iter().filter_map(then).min()
     }
 
-    /// Reads some of what a program wrote, and keeps it.
+    /// Reads and keeps output of a program.
     pub(super) fn drain(&mut self, index: usize, now: Instant) {
         if let Some(pane) = self.panes.get_mut(index) {
             pane.drain(now);
@@ -236,7 +238,7 @@ impl Pane {
         }
     }
 
-    /// No process has the terminal open.
+    /// Handles a PTY that no process has open.
     fn close(&mut self, now: Instant) {
         self.input =
             if self.ending.is_some() { PaneInput::Ended } else { PaneInput::ClosedUntil(now + CLOSED_WAIT) };
@@ -250,10 +252,10 @@ fn check_note(note: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// The most that is kept of one pane: more than the scrollback of a terminal usually holds.
+/// The most output that is kept for one pane: more than the scrollback of a terminal usually holds.
 pub(super) const RING_LIMIT: usize = 1024 * 1024;
 
-/// The last bytes, and how many were dropped before them. It takes no memory while it is empty.
+/// The last bytes of output, and the number of bytes that were dropped before. It takes no memory while it is empty.
 #[derive(Debug, Default)]
 pub(super) struct OutputRing {
     bytes: VecDeque<u8>,
@@ -262,7 +264,7 @@ pub(super) struct OutputRing {
 
 impl OutputRing {
     pub(super) fn push(&mut self, bytes: &[u8]) {
-        // Of a piece that is longer than the ring only the end stays.
+        // Only the end of a piece that is longer than the ring is kept.
         let skipped = bytes.len().saturating_sub(RING_LIMIT);
         let kept = bytes.get(skipped..).unwrap_or_default();
         let oldest = (self.bytes.len() + kept.len()).saturating_sub(RING_LIMIT);
@@ -279,13 +281,13 @@ impl OutputRing {
         self.dropped
     }
 
-    /// A copy of what is kept, oldest first.
+    /// Returns a copy of the bytes, oldest first.
     pub(super) fn to_bytes(&self) -> Vec<u8> {
         let (first, second) = self.bytes.as_slices();
         [first, second].concat()
     }
 
-    /// Gives its memory back, too.
+    /// Clears the ring and frees its memory.
     pub(super) fn clear(&mut self) {
         *self = Self::default();
     }
@@ -297,7 +299,7 @@ mod tests {
 
     use super::*;
 
-    /// Where a piece begins in a sequence of bytes that differ from their neighbours, and its size around the limit.
+    /// The start of a piece in a sequence of bytes that differ from their neighbours, and its size around the limit.
     fn pieces() -> impl Strategy<Value = Vec<(usize, usize)>> {
         let size = prop_oneof![
             4 => 0..5000_usize,

@@ -1,22 +1,22 @@
-//! Bytes of a connection, cut into lines and the raw bytes after them.
+//! Splits the bytes of a connection into lines and raw bytes.
 
 use std::io;
 
 use super::wire::LINE_LIMIT;
 
-/// What was received and not taken yet.
+/// Received bytes that were not taken yet.
 #[derive(Debug, Default)]
 pub(super) struct MessageBuffer {
     bytes: Vec<u8>,
-    /// So many bytes at the beginning were taken.
+    /// The number of bytes at the beginning that were taken.
     taken: usize,
-    /// Before this there is no end of a line that was not taken.
+    /// Between `taken` and this position there is no end of a line.
     searched: usize,
 }
 
 impl MessageBuffer {
     pub(super) fn push(&mut self, bytes: &[u8]) {
-        // Moving what is left for each line that is taken would cost more than reading it.
+        // Moving the rest after every line would cost more than reading it.
         if self.taken > self.bytes.len() / 2 {
             self.bytes.drain(..self.taken);
             self.searched = self.searched.saturating_sub(self.taken);
@@ -25,7 +25,7 @@ impl MessageBuffer {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// The next whole line, without its end. A line that is too long is an error, also before it is whole.
+    /// Returns the next complete line, without its end. A line that is too long is an error even before it is complete.
     pub(super) fn next_line(&mut self) -> io::Result<Option<Vec<u8>>> {
         let from = self.searched.max(self.taken);
         let found = memchr::memchr(b'\n', self.bytes.get(from..).unwrap_or_default());
@@ -43,7 +43,7 @@ impl MessageBuffer {
         Ok(Some(line))
     }
 
-    /// So many raw bytes, once they are there.
+    /// Returns `count` raw bytes, once they have been received.
     pub(super) fn next_bytes(&mut self, count: usize) -> Option<Vec<u8>> {
         let bytes = self.bytes.get(self.taken..self.taken.checked_add(count)?)?.to_vec();
         self.taken += count;

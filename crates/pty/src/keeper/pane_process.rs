@@ -1,4 +1,4 @@
-//! A program on a PTY of its own, as the leader of a session.
+//! A program on its own PTY, as a session leader.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -15,10 +15,10 @@ use rustix::termios::{
 use super::wire::{ByteString, StartRequest};
 use crate::child::{Change, Child, Ending, io_error};
 
-/// How many files are opened to start a program, and some more.
+/// The number of files that are opened to start a program, with a margin.
 const SPAWN_FILES: u64 = 16;
 
-/// A program that was started, and the name of its terminal.
+/// A started program and the name of its terminal.
 #[derive(Debug)]
 pub(super) struct PaneProcess {
     child: Child,
@@ -26,7 +26,7 @@ pub(super) struct PaneProcess {
 }
 
 impl PaneProcess {
-    /// Starts a program. Gives the master of its PTY, too, or a sentence that says why not.
+    /// Starts a program. Also returns the master of its PTY. The error is a sentence for people.
     pub(super) fn start(request: StartRequest) -> Result<(Self, OwnedFd), String> {
         let StartRequest { argv, environment, directory, columns, lines, .. } = request;
         let mut argv = argv.into_iter().map(ByteString::into_os_string);
@@ -54,7 +54,7 @@ impl PaneProcess {
         &self.tty
     }
 
-    /// How it ended, if it has ended since the last call. Does not wait.
+    /// How the program ended, if it has ended since the last call. Does not block.
     pub(super) fn ending(&mut self) -> Option<Ending> {
         loop {
             // Programs that are stopped are left to the shell in the pane.
@@ -64,31 +64,31 @@ impl PaneProcess {
         }
     }
 
-    /// Does what the kernel does when a terminal goes, even if another process still has the master: the program and what is
-    /// in the foreground get a hang-up, and are continued to see it.
+    /// Does what the kernel does when a terminal is closed, even if another process still has the master: the program and the
+    /// foreground group get SIGHUP, and SIGCONT so that they see it.
     pub(super) fn hang_up(&self, master: &OwnedFd) {
         let Some(group) = self.child.running() else { return };
         let foreground = tcgetpgrp(master).ok().filter(|foreground| *foreground != group);
         for group in foreground.into_iter().chain([group]) {
             for signal in [Signal::HUP, Signal::CONT] {
-                // A group that has gone needs no signal.
+                // The group may be gone.
                 let _ = kill_process_group(group, signal);
             }
         }
     }
 }
 
-/// The directory, or the nearest one above it that exists: it may have been removed while a program was in it.
+/// Returns the directory, or its nearest parent that exists: it may have been removed while a program was in it.
 fn existing_directory(directory: &Path) -> PathBuf {
     let mut above = directory.ancestors();
     above.find(|directory| directory.is_dir()).unwrap_or(Path::new("/")).to_owned()
 }
 
-/// A terminal of this size: its master, itself, and its name. No child inherits either end.
+/// Opens a PTY. Returns the master, the terminal and its name. Children inherit neither end.
 fn open_terminal(columns: u16, lines: u16) -> io::Result<(OwnedFd, Pts, String)> {
     let (master, terminal) = open().map_err(io_error)?;
     let mut settings = tcgetattr(&terminal)?;
-    // Backspace removes a whole character, and not its last byte, from a line that the kernel edits.
+    // With IUTF8, Backspace removes a whole character, and not only its last byte, while the kernel edits a line.
     settings.input_modes |= InputModes::IUTF8;
     tcsetattr(&terminal, OptionalActions::Now, &settings)?;
     tcsetwinsize(&master, Winsize { ws_row: lines, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 })?;
@@ -98,7 +98,8 @@ fn open_terminal(columns: u16, lines: u16) -> io::Result<(OwnedFd, Pts, String)>
     Ok((master, terminal, tty))
 }
 
-/// The flag belongs to the PTY and not to one descriptor of it: each process that has the master can change it.
+/// Makes a master non-blocking. The flag belongs to the open file, which is shared with the server, so either process can
+/// change it.
 pub(super) fn do_not_block(master: &OwnedFd) -> io::Result<()> {
     Ok(fcntl_setfl(master, fcntl_getfl(master)? | OFlags::NONBLOCK)?)
 }

@@ -1,4 +1,4 @@
-//! The server that is connected: what it gets, and what it asks for.
+//! The connection to the server: hands over panes and answers requests.
 
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -11,10 +11,10 @@ use super::kept_panes::KeptPanes;
 use super::message_buffer::MessageBuffer;
 use super::wire::{KeeperMessage, KeeperRequest, VERSION, Welcome};
 
-/// What may wait for a server that does not read: answers and endings are short, so that is thousands of them.
+/// The most bytes that are queued for a server that does not read. Answers and endings are short, so that is thousands of them.
 const OUTPUT_LIMIT: usize = 1024 * 1024;
 
-/// The requests in these pieces of a stream, each written again, or the refusal of one that cannot be read: for fuzzing.
+/// Decodes the requests in a stream and encodes each again, or the refusal of an invalid one, for fuzzing.
 #[doc(hidden)]
 pub fn rewrite_requests<'a>(
     pieces: impl IntoIterator<Item = &'a [u8]>,
@@ -32,11 +32,11 @@ pub fn rewrite_requests<'a>(
     Ok(requests)
 }
 
-/// The one server.
+/// The connection to the one server.
 #[derive(Debug)]
 pub(super) struct ServerConnection {
     connection: KeeperConnection,
-    /// The pane that is handed over next. Requests wait until the server has all panes.
+    /// The next pane to hand over. Requests are read after the server has all panes.
     handing_over: Option<usize>,
 }
 
@@ -56,7 +56,7 @@ impl ServerConnection {
         input | self.connection.output_events()
     }
 
-    /// Sends and receives what is possible now. An error is the end of the connection.
+    /// Sends and receives as much as possible without blocking. An error means the end of the connection.
     pub(super) fn advance(&mut self, panes: &mut KeptPanes) -> io::Result<()> {
         if self.handing_over.is_some() {
             self.hand_over(panes)?;
@@ -72,14 +72,14 @@ impl ServerConnection {
                 continue;
             }
             self.tell_endings(panes)?;
-            // A server that was killed takes no answers. What it asked for before is still to be read, and then comes the end.
+            // Sending fails if the server was killed. Its last requests are still read, and then the end of the input.
             let _ = self.connection.send();
             return line.map(|_| ());
         }
     }
 
-    /// Sends panes one after the other, so that the output of one at most is in memory twice. What was kept of them is dropped
-    /// with the first request: if the server goes before, the next one gets it again.
+    /// Sends one pane after the other, so that the output of at most one is in memory twice. The output is dropped with the first
+    /// request: if the server disconnects before that, the next one receives it again.
     fn hand_over(&mut self, panes: &mut KeptPanes) -> io::Result<()> {
         while let Some(index) = self.handing_over {
             if !self.connection.send()? {

@@ -1,4 +1,4 @@
-//! The messages between keeper and server, as they are written. They are frozen: see the parent module.
+//! The encoding of the messages between keeper and server. It is frozen: see the parent module.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -9,14 +9,14 @@ use crate::child::Ending;
 
 /// The version of the protocol.
 pub(super) const VERSION: u32 = 1;
-/// The longest line, with its end. The environment of a program is the longest part.
+/// The longest line, including its end. The environment of a program takes the most room.
 pub(super) const LINE_LIMIT: usize = 1024 * 1024;
 /// The longest note.
 pub(super) const NOTE_LIMIT: usize = 64 * 1024;
 
 /// The longest id.
 const ID_LIMIT: usize = 256;
-/// The longest reason: what it quotes of a request may be as long as a line.
+/// The longest reason, which may quote a request that is as long as a line.
 const WHY_LIMIT: usize = 1024;
 
 /// The first line of a server.
@@ -25,14 +25,14 @@ pub(super) struct Hello {
     pub(super) version: u32,
 }
 
-/// The keeper's answer to it.
+/// The keeper's answer to [`Hello`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Welcome {
     pub(super) version: u32,
     pub(super) panes: usize,
 }
 
-/// What a server asks for.
+/// A request of a server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum KeeperRequest {
@@ -42,7 +42,7 @@ pub(super) enum KeeperRequest {
 }
 
 impl KeeperRequest {
-    /// Reads a line. If it is no request: the answer that says so.
+    /// Parses a line. The error is the answer to an invalid request.
     pub(super) fn read(line: &[u8]) -> Result<Self, KeeperMessage> {
         let request = serde_json::from_slice(line).map_err(|error| {
             let value: serde_json::Value = serde_json::from_slice(line).unwrap_or_default();
@@ -71,7 +71,7 @@ pub(super) struct StartRequest {
     pub(super) note: String,
 }
 
-/// What the keeper says after its welcome.
+/// A message of the keeper after its welcome.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum KeeperMessage {
@@ -82,14 +82,14 @@ pub(super) enum KeeperMessage {
 }
 
 impl KeeperMessage {
-    /// The answer to a request that is not fulfilled.
+    /// The answer to a request that failed.
     pub(super) fn failed(id: String, mut why: String) -> Self {
         why.truncate(why.floor_char_boundary(WHY_LIMIT));
         Self::Failed { id, why }
     }
 }
 
-/// A pane that is handed over. Its output follows, `bytes` long.
+/// A pane that is handed over, followed by `bytes` bytes of output.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct PaneHeader {
     pub(super) id: String,
@@ -101,7 +101,7 @@ pub(super) struct PaneHeader {
     pub(super) bytes: usize,
 }
 
-/// Bytes that are a string in JSON where they are UTF-8.
+/// Bytes that are encoded as a string if they are UTF-8, and as an array of numbers otherwise.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub(super) enum ByteString {
@@ -133,7 +133,7 @@ mod tests {
     use serde::de::DeserializeOwned;
     use std::fmt::Debug;
 
-    /// A line of version 1, which must be written and read like this for ever.
+    /// A line of version 1, whose encoding must never change.
     fn check<T: Serialize + DeserializeOwned + PartialEq + Debug>(message: &T, line: &str) {
         assert_eq!(serde_json::to_string(message).unwrap(), line);
         assert_eq!(&serde_json::from_str::<T>(line).unwrap(), message);

@@ -12,12 +12,11 @@ use rustix::io::{Errno, retry_on_intr};
 
 use crate::protocol::{Answer, Frame, FrameKind, FrameReader};
 
-/// How long the server may take to answer.
+/// Timeout for an answer of the server.
 pub(super) const ANSWER_WITHIN: Duration = Duration::from_secs(5);
-/// How long the server may take to let go of a terminal.
+/// Timeout for the server to stop using a terminal.
 const GIVES_BACK_WITHIN: Duration = Duration::from_millis(500);
 
-/// A connection to the server.
 pub(super) struct Link {
     pub(super) stream: UnixStream,
     pub(super) reader: FrameReader,
@@ -30,7 +29,7 @@ impl Link {
         self.send_with(frame, None)
     }
 
-    /// Sends a frame, with a descriptor at its first byte.
+    /// Sends a frame. The descriptor goes with its first byte.
     pub(super) fn send_with(&mut self, frame: &Frame, descriptor: Option<BorrowedFd<'_>>) -> io::Result<()> {
         let mut bytes = Vec::new();
         frame.write(&mut bytes);
@@ -38,16 +37,16 @@ impl Link {
         self.stream.write_all(&bytes[sent..])
     }
 
-    /// Asks for something, and waits for what comes of it.
+    /// Sends a request and waits for the answer.
     pub(super) fn ask(&mut self, request: &Frame) -> io::Result<Answer> {
         self.send(request)?;
         self.wait_for(FrameKind::Answer)?.read()
     }
 
-    /// Waits until the server no longer uses the terminal: it closes the connection then.
+    /// Waits until the server no longer uses the terminal, which it signals by closing the connection.
     pub(super) fn take_back_terminal(&mut self) {
         let end = Instant::now() + GIVES_BACK_WITHIN;
-        // A server that is gone uses nothing.
+        // Errors are ignored, because a server that is gone does not use the terminal.
         let _ = self.send(&Frame::new(FrameKind::Leaving, []));
         let _ = self.stream.shutdown(Shutdown::Write);
         loop {
@@ -62,7 +61,7 @@ impl Link {
         }
     }
 
-    /// Reads until a frame of this kind comes.
+    /// Waits for a frame of a kind, and drops the others.
     pub(super) fn wait_for(&mut self, kind: FrameKind) -> io::Result<Frame> {
         let end = Instant::now() + ANSWER_WITHIN;
         loop {
@@ -76,7 +75,7 @@ impl Link {
             match poll(&mut [PollFd::new(&self.stream, PollFlags::IN)], timeout.as_ref()) {
                 Ok(0) => return Err(io::ErrorKind::TimedOut.into()),
                 Ok(_) => {}
-                // The terminal changed its size meanwhile.
+                // For example SIGWINCH.
                 Err(Errno::INTR) => continue,
                 Err(error) => return Err(error.into()),
             }
@@ -86,7 +85,7 @@ impl Link {
         }
     }
 
-    /// Reads what there is. `false` at the end.
+    /// Reads available bytes. Returns false at the end of the stream.
     pub(super) fn read(&mut self) -> io::Result<bool> {
         let mut room = [0; 16 * 1024];
         match self.stream.read(&mut room) {

@@ -6,7 +6,7 @@ use tempfile::TempDir;
 
 use super::*;
 
-/// A server that was started takes no connections, because another process is about to be the server.
+/// A started server accepts no connections, because another process is about to be the server.
 struct NothingStarts;
 
 impl Surroundings for NothingStarts {
@@ -36,7 +36,7 @@ fn a_server_that_hangs_while_it_starts_is_told_of() {
     assert!(error.contains("cannot start: another one starts"), "{error}");
 }
 
-/// A server of another version, for one client. It ends when it is told to, or the client has gone. Gives what it was asked for.
+/// A server of another version, for one client. It ends when it is told to, or the client disconnects. Returns the request.
 fn other_server(places: &Places, program: &str, version: u32) -> JoinHandle<Vec<Request>> {
     let socket = places.server();
     std::fs::create_dir_all(socket.parent().unwrap()).unwrap();
@@ -61,7 +61,7 @@ fn only_a_newer_program_takes_over() {
     for (server, is_replaced) in
         [("0.0.9", true), (&*format!("{own}-rc.1"), true), (own, false), ("1000.0.0", false)]
     {
-        // Also from a server with which it could not go on.
+        // Even from a server with another protocol.
         for version in [VERSION, VERSION + 1] {
             let (_directory, places) = places();
             let asked = other_server(&places, server, version);

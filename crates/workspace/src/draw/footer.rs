@@ -1,4 +1,4 @@
-//! The footer: keys at the left, or what is typed; the toast or the indicators at the right, and how much is unread elsewhere.
+//! Draws the footer: keys or a prompt at the left, the toast or the indicators and the unread count at the right.
 
 use std::time::Instant;
 
@@ -14,7 +14,7 @@ use crate::state::State;
 use crate::style::{Colour, Style};
 use crate::view::{ClientId, Mode, View};
 
-/// What the footer says of keys, and in which order they are kept where there is no room for all.
+/// The key hints, each with its rank. If there is not enough room, lower ranks are kept.
 const HINTS: [(PaneAction, &str, u8); 7] = [
     (PaneAction::NextUnread, "next unread", 0),
     (PaneAction::Inbox, "inbox", 2),
@@ -24,36 +24,36 @@ const HINTS: [(PaneAction, &str, u8); 7] = [
     (PaneAction::Detach, "leave", 4),
     (PaneAction::Help, "keys", 1),
 ];
-/// Empty columns between two of them.
+/// Empty columns between two hints.
 const BETWEEN_HINTS: u16 = 3;
 
-/// Empty columns before the toast, and before how much is unread.
+/// Empty columns before the toast, and before the unread count.
 const BEFORE_RIGHT: u16 = 1;
 const BEFORE_UNREAD: u16 = 2;
-/// With fewer columns for it, a toast is not shown beside a question or a text that is typed, and takes the place of keys.
+/// The least width of a toast. With less room, it is not shown beside a prompt, and replaces the key hints.
 const MIN_RIGHT: u16 = 10;
-/// As much of a text that is typed is to be seen.
+/// The least width for typed text.
 const MIN_TYPED: u16 = 16;
-/// As much of a name as is said where there is little room.
+/// The longest name in a short question.
 const MAX_LABEL: u16 = 12;
-/// The keys of what was scrolled away.
+/// The keys of the scrollback, from the longest to the shortest text.
 const SCROLLING: [&str; 3] = [
     "↑↓ pages g G scroll   / search   n N next   y copy   q back",
     "↑↓ scroll   / search   q back",
     "q back",
 ];
 
-/// What stands at the left.
+/// The left side of the footer.
 enum Left {
     Hints {
         is_prefix: bool,
     },
-    /// A text that is typed, after what it is for, which may be said in two ways.
+    /// A prompt with typed text. `what` is a long and a short label.
     Typed {
         what: [&'static str; 2],
         text: String,
     },
-    /// The first of these that has room.
+    /// The first of these texts that fits.
     Words(Vec<String>),
 }
 
@@ -66,7 +66,7 @@ pub(super) fn draw(state: &State, client: ClientId, now: Instant, screen: &mut S
     }
     let mut end = area.width.saturating_sub(1);
     let unread = Badge(state.unread_elsewhere(client)).to_string();
-    // The sidebar says it, too, and where.
+    // The sidebar shows the counts, too.
     if !view.shows_sidebar() && !unread.is_empty() {
         let text = format!("● {unread}");
         let x = end.saturating_sub(columns(&text));
@@ -82,7 +82,7 @@ pub(super) fn draw(state: &State, client: ClientId, now: Instant, screen: &mut S
     left.draw(state, screen, Area::new(1, y, room, 1));
 }
 
-/// In a window without a footer: draws what is asked, typed or noted over the last line.
+/// Draws a prompt or message over the last line of a window without a footer.
 pub(super) fn draw_prompt(state: &State, client: ClientId, now: Instant, screen: &mut Screen) {
     let prompt = state.view(client).and_then(|view| prompt(state, client, view, now));
     let (Some(prompt), area) = (prompt, screen.area()) else { return };
@@ -92,7 +92,6 @@ pub(super) fn draw_prompt(state: &State, client: ClientId, now: Instant, screen:
 }
 
 impl Left {
-    /// Draws it into a line.
     fn draw(self, state: &State, screen: &mut Screen, line: Area) {
         match self {
             Self::Hints { is_prefix } => hints(state, screen, line, is_prefix),
@@ -106,7 +105,7 @@ impl Left {
         }
     }
 
-    /// How many of so many columns are left for the right side: half of them, or what is not needed here.
+    /// The columns that are left for the right side: half of them, or the part that is not needed here.
     fn leaves(&self, whole: u16, keys: &PaneKeys) -> u16 {
         let needed = match self {
             Self::Hints { .. } => HINTS.first().map_or(0, |hint| hint_columns(keys, hint)),
@@ -116,7 +115,7 @@ impl Left {
         let left = whole.saturating_sub(needed.saturating_add(BEFORE_RIGHT + 1));
         match self {
             _ if left >= MIN_RIGHT => left.min(whole / 2),
-            // What is new is more useful than what keys do.
+            // A toast is more useful than key hints.
             Self::Hints { is_prefix: false } => whole.saturating_sub(1),
             _ => 0,
         }
@@ -130,7 +129,7 @@ fn left_side(state: &State, client: ClientId, view: &View, now: Instant) -> Left
     })
 }
 
-/// What is asked, typed or noted.
+/// The prompt or message, if there is one.
 fn prompt(state: &State, client: ClientId, view: &View, now: Instant) -> Option<Left> {
     let prompt = match &view.mode {
         Mode::Search(text) => Left::Typed { what: ["search: ", "/"], text: sanitise_line(text) },
@@ -154,7 +153,7 @@ fn prompt(state: &State, client: ClientId, view: &View, now: Instant) -> Option<
     Some(prompt)
 }
 
-/// How many columns a key and what it does take.
+/// The width of a key hint.
 fn hint_columns(keys: &PaneKeys, (action, words, _): &(PaneAction, &str, u8)) -> u16 {
     columns(&keys.shown(*action)) + 1 + columns(words)
 }
@@ -167,7 +166,7 @@ fn right_side(state: &State) -> (String, Style) {
     (indicators.join(" │ "), Style::default().dim())
 }
 
-/// Draws the keys that have room, the most useful ones first.
+/// Draws the key hints that fit, and prefers lower ranks.
 fn hints(state: &State, screen: &mut Screen, line: Area, is_prefix: bool) {
     let mut ranked = HINTS;
     ranked.sort_by_key(|(_, _, rank)| *rank);
@@ -194,12 +193,12 @@ fn typed(screen: &mut Screen, line: Area, [long, short]: [&str; 2], text: &str) 
     let Area { x, y, width: room, .. } = line;
     let what = match room {
         _ if columns(long) + MIN_TYPED <= room => long,
-        // What is typed is more useful than what it is for.
+        // The typed text is more useful than the label.
         _ if 2 * columns(short) > room => "",
         _ => short,
     };
     let x = screen.put(x, y, what, room, Style::default().bold());
-    // The cursor is behind the text.
+    // One column is for the cursor after the text.
     let left = line.right().saturating_sub(x + 1);
     let x = screen.put(x, y, &end_of(text, left), left, Style::default());
     if x < screen.area().width {

@@ -1,4 +1,4 @@
-//! The panes: borders with titles, the ring, and what programs show.
+//! Draws the panes: borders with titles, the ring, and the screens of programs.
 
 use std::collections::BTreeSet;
 use std::time::Instant;
@@ -15,7 +15,7 @@ use crate::state::State;
 use crate::style::{Colour, Style};
 use crate::view::{ClientId, Mode, View};
 
-/// The signs of a border: its corners from the upper left one on, the horizontal and the vertical line.
+/// The characters of a border: the corners from the upper left one in reading order, the horizontal and the vertical line.
 const PLAIN: [&str; 6] = ["┌", "┐", "└", "┘", "─", "│"];
 const HEAVY: [&str; 6] = ["┏", "┓", "┗", "┛", "━", "┃"];
 
@@ -26,7 +26,7 @@ pub(super) fn draw(state: &State, client: ClientId, now: Instant, screen: &mut S
         let Some(pane) = state.pane(id) else { continue };
         let is_focused = workspace.focused() == Some(id);
         let style = draw_border(pane, area, is_focused, now, screen);
-        // The others are not seen.
+        // The number is only needed if the other panes are hidden.
         let at = all.iter().position(|own| own == id).filter(|_| seen.len() < all.len());
         let number = at.map(|at| format!("{} of {}", at + 1, all.len()));
         draw_title(pane, area, is_focused, number.as_deref(), style, screen);
@@ -38,7 +38,7 @@ pub(super) fn draw(state: &State, client: ClientId, now: Instant, screen: &mut S
     }
 }
 
-/// Draws lines of panes over a screen that shows everything else as it is. Gives the lines of the screen that were drawn.
+/// Draws changed lines of panes over the picture that the window shows. Returns the lines of the screen that were drawn.
 pub(super) fn draw_lines(
     state: &State,
     client: ClientId,
@@ -67,7 +67,7 @@ pub(super) fn draw_lines(
     rows
 }
 
-/// Whether the cursor of the program is shown, and not that of a line that is typed.
+/// Returns true if the program's cursor is shown, and not the cursor of a prompt.
 fn has_cursor(view: &View) -> bool {
     matches!(view.mode, Mode::Program | Mode::Prefix)
 }
@@ -78,7 +78,7 @@ fn cursor_in(pane: &Pane, inside: Area) -> Option<Cursor> {
     is_inside.then_some(Cursor { x: inside.x + x, y: inside.y + y, shape })
 }
 
-/// Draws the border. Gives the style of its lines.
+/// Draws the border. Returns the style of its lines.
 fn draw_border(pane: &Pane, area: Area, is_focused: bool, now: Instant, screen: &mut Screen) -> Style {
     let is_ringing = pane.ring.is_lit;
     let signs = if is_ringing { HEAVY } else { PLAIN };
@@ -113,7 +113,7 @@ fn draw_border(pane: &Pane, area: Area, is_focused: bool, now: Instant, screen: 
     style
 }
 
-/// Draws the title into the upper border, and at its right which pane of how many it is, if that is said.
+/// Draws the title into the upper border, and a number like "2 of 3" at its right.
 fn draw_title(
     pane: &Pane,
     area: Area,
@@ -139,7 +139,7 @@ fn draw_title(
     }
 }
 
-/// Draws into the lower border how the program ended and what can be done then, and at its right how far it is.
+/// Draws the lower border: at the left how the program ended and the keys for that, at the right the state of the pane.
 fn draw_notes(pane: &Pane, area: Area, is_zoomed: bool, style: Style, keys: &PaneKeys, screen: &mut Screen) {
     let room = area.width.saturating_sub(6);
     if room <= 2 || area.height < 2 {
@@ -170,7 +170,7 @@ fn draw_notes(pane: &Pane, area: Area, is_zoomed: bool, style: Style, keys: &Pan
     }
 }
 
-/// `! api/auth · claude · needs permission`, or `api · cargo test`. Where there is no room, the client is left out first.
+/// The title: `! api/auth · claude · needs permission`, or `api · cargo test`. If it does not fit, the client is left out first.
 fn title(pane: &Pane, room: u16) -> String {
     let (sign, word, _) = sign_of(pane);
     let label = pane.label();
@@ -186,7 +186,7 @@ fn title(pane: &Pane, room: u16) -> String {
     if whole.width() <= usize::from(room) { whole } else { joined(&[label, word.to_owned()]) }
 }
 
-/// Draws lines of what a program shows.
+/// Draws lines of a program's screen.
 fn draw_content(
     pane: &Pane,
     inside: Area,

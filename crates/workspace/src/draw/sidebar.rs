@@ -1,4 +1,4 @@
-//! The sidebar: workspaces with their numbers, and the panes in them.
+//! Draws the sidebar: workspaces with their unread counts, and their panes.
 
 use ringer_core::attention::Badge;
 
@@ -10,7 +10,7 @@ use crate::state::State;
 use crate::style::{Colour, Style};
 use crate::view::ClientId;
 
-/// Draws it in so many columns, the last of which is a line.
+/// Draws the sidebar. Its last column is a vertical line.
 pub(super) fn draw(state: &State, client: ClientId, screen: &mut Screen, columns: u16, lines: u16) {
     let room = columns.saturating_sub(1);
     let seen = state.sidebar_page(client).map(|page| page.lines).unwrap_or_default();
@@ -35,7 +35,7 @@ pub(super) fn draw(state: &State, client: ClientId, screen: &mut Screen, columns
     }
 }
 
-/// A text, and at its right how much is unread there.
+/// Draws a text, and an unread count at the right.
 fn draw_heading(text: &str, unread: usize, style: Style, screen: &mut Screen, room: u16, y: u16) {
     let number = Badge(unread).to_string();
     let width = columns(&number);
@@ -44,7 +44,7 @@ fn draw_heading(text: &str, unread: usize, style: Style, screen: &mut Screen, ro
     screen.put(room.saturating_sub(width + 1), y, &number, width, style);
 }
 
-/// How many workspaces and panes have no line.
+/// Draws a line that stands for hidden rows.
 fn draw_more(sign: &str, state: &State, rows: &[Row], screen: &mut Screen, room: u16, y: u16) {
     let text = format!("{sign} {} more", rows.len());
     draw_heading(&text, state.unread_in_rows(rows), Style::default().dim(), screen, room, y);
@@ -60,7 +60,7 @@ fn draw_pane(
     y: u16,
 ) {
     let label = pane.label();
-    // Below `api`, `api/auth` is `auth`.
+    // Below the workspace `api`, the pane `api/auth` is called `auth`.
     let within = |name: &str| label.strip_prefix(name)?.strip_prefix('/').map(str::to_owned);
     let short = state.workspaces().get(workspace).and_then(|own| within(&own.name));
     let label = short.filter(|short| !short.is_empty()).unwrap_or(label);

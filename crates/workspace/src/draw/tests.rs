@@ -1,5 +1,5 @@
-//! What a window looks like, as pictures in `snapshots`. `INSTA_UPDATE=always cargo nextest run -p ringer-workspace drawing` writes
-//! them anew; look at each before it is committed.
+//! Snapshots of windows, in `snapshots`. `INSTA_UPDATE=always cargo nextest run -p ringer-workspace drawing` updates them; look
+//! at each before committing it.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -21,7 +21,7 @@ use crate::view::{ClientFacts, ClientId};
 
 const CLIENT: ClientId = ClientId(1);
 
-/// A window on some agents, one of which needs permission.
+/// A window with agents, one of which needs permission.
 struct Picture {
     state: State,
     now: Instant,
@@ -29,7 +29,7 @@ struct Picture {
 }
 
 impl Picture {
-    /// The panes of the specification: an agent that rings beside a shell, and two workspaces more.
+    /// The panes of the specification: a ringing agent beside a shell, and two more workspaces.
     fn new(columns: u16, lines: u16) -> Self {
         let mut ids = 0;
         let new_id = move || {
@@ -136,7 +136,7 @@ fn compare(name: &str, drawn: &str) {
     settings.bind(|| insta::assert_snapshot!(name, drawn));
 }
 
-/// How each cell of a screen looks: reverse, bold, dim or as usual.
+/// The style of each cell of a screen: reverse, bold, dim or normal.
 fn looks(screen: &Screen) -> String {
     let sign = |x: u16, y: u16| match screen.cell(x, y).map(|cell| cell.style) {
         Some(style) if style.reverse => 'r',
@@ -264,7 +264,7 @@ fn a_question_is_seen_in_each_low_window_that_has_a_line() {
     }
 }
 
-/// What programs write: text with wide characters, colours, movements, scroll regions, other screens and insertions.
+/// Output of programs: text with wide characters, colours, movements, scroll regions, alternate screens and insertions.
 const WRITTEN: &str = "([a-z 漢é]{1,30}|\\u{301}|\r\n|\n|\x1b\\[3[0-7]m|\x1b\\[[1-9];[1-9]H|\x1b\\[\\?1049[hl]|\x1b\\[[0-3]?[JKLMP@STX]|\x1b\\[2;5r|\x1bM|\x1b\\[4[hl]|\x1b\\[\\?25[hl]|\x1b\\]4;1;#123456\x07|\x1b\\[\\?2026[hl]|\x1bc|\t){0,12}";
 
 proptest! {
@@ -311,7 +311,7 @@ fn the_cursor_is_never_in_the_middle_of_a_wide_character() {
     assert_eq!(at("漢字\x1b[1;1H\x1b[P"), Some(0));
 }
 
-/// The emulator counts only the line that the program changed.
+/// The emulator only reports the line that the program changed.
 #[test]
 fn a_selection_that_the_program_ends_is_drawn_away_everywhere() {
     let mut emulator = Emulator::new(Size { columns: 20, lines: 6 }, 0);
@@ -319,7 +319,7 @@ fn a_selection_that_the_program_ends_is_drawn_away_everywhere() {
     emulator.take_changed_lines();
     emulator.select(0, 0, 3);
     emulator.select_to(3, 2);
-    // All of it was drawn for another reason meanwhile. Then the program clears one of the lines.
+    // Everything was drawn for another reason meanwhile. Then the program clears one of the lines.
     emulator.feed(b"\x1b[2;1H\x1b[2K");
     assert_eq!(emulator.take_changed_lines(), [0, 1, 2, 3, 4, 5]);
 }

@@ -1,4 +1,4 @@
-//! The words and signs of a pane, and what is cut of them.
+//! Signs and words for the state of a pane, and truncation of texts.
 
 use ringer_core::message::ShownKind;
 use ringer_ui::{kind_sign, state_sign};
@@ -7,7 +7,7 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 use crate::pane::Pane;
 use crate::style::Colour;
 
-/// The sign of a pane, its word, and the colour.
+/// The sign for the state of a pane, its word and its colour.
 pub(super) fn sign_of(pane: &Pane) -> (&'static str, &'static str, Colour) {
     if pane.failure.is_some() {
         return ("✗", "cannot be started", Colour::Indexed(1));
@@ -36,12 +36,12 @@ fn colour_of(sign: &str) -> Colour {
     }
 }
 
-/// How many columns a text takes.
+/// The width of a text in columns.
 pub(super) fn columns(text: &str) -> u16 {
     u16::try_from(text.width()).unwrap_or(u16::MAX)
 }
 
-/// The end of a text, where it is typed, if all of it does not fit into so many columns.
+/// Returns the end of a text that fits into a number of columns.
 pub(super) fn end_of(text: &str, columns: u16) -> String {
     let columns = usize::from(columns);
     let mut width = text.width();
@@ -53,7 +53,7 @@ pub(super) fn end_of(text: &str, columns: u16) -> String {
     text.chars().skip_while(is_too_long).collect()
 }
 
-/// As much of a text as fits into so many columns, with a sign where it is cut.
+/// Truncates a text to a number of columns, with `…` at the end if it was cut.
 pub(super) fn cut(text: &str, columns: u16) -> String {
     let columns = usize::from(columns);
     if text.width() <= columns {

@@ -1,4 +1,4 @@
-//! Cells of the emulator as cells of a screen.
+//! Converts cells of the emulator to cells of a screen.
 
 use alacritty_terminal::term::cell::{Cell as GridCell, Flags};
 use alacritty_terminal::term::color::Colors;
@@ -7,10 +7,10 @@ use alacritty_terminal::vte::ansi::{Color, NamedColor, Rgb};
 use crate::screen::Cell;
 use crate::style::{Colour, Style, Underline};
 
-/// A link that is longer is text only.
+/// The longest link, in bytes. Longer ones become plain text.
 const MAX_LINK: usize = 2083;
 
-/// A cell, as it is drawn.
+/// Converts a cell.
 pub(super) fn cell(cell: &GridCell, colours: &Colors) -> Cell {
     let flags = cell.flags;
     let is_second = flags.intersects(Flags::WIDE_CHAR_SPACER);
@@ -36,7 +36,7 @@ pub(super) fn cell(cell: &GridCell, colours: &Colors) -> Cell {
         strike: flags.contains(Flags::STRIKEOUT),
     };
     Cell {
-        // A tab is kept as such in its first cell.
+        // The emulator stores a tab in its first cell.
         character: (!is_second).then_some(if cell.c < ' ' { ' ' } else { cell.c }),
         marks: cell.zerowidth().filter(|marks| !marks.is_empty()).map(Into::into),
         style,
@@ -44,7 +44,7 @@ pub(super) fn cell(cell: &GridCell, colours: &Colors) -> Cell {
     }
 }
 
-/// A colour, and whether it is a dim one.
+/// Converts a colour. Returns true for a dim colour.
 fn colour(colour: Color, colours: &Colors) -> (Colour, bool) {
     let set = |index: usize| colours[index].map(|Rgb { r, g, b }| Colour::Rgb(r, g, b));
     match colour {

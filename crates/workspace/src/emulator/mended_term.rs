@@ -1,5 +1,5 @@
-//! What the emulator does not do right: it takes any number of marks over one character, and in origin mode it moves the cursor to
-//! the wrong line. And what it should not do: show characters that deceive, and links that lead anywhere but to pages, mail and own files.
+//! Corrects the emulator. It accepts any number of combining marks on one character, and in origin mode it moves the cursor to
+//! the wrong line. It also shows deceptive characters, and links that lead anywhere but to pages, mail and own files.
 
 use alacritty_terminal::event::EventListener;
 use alacritty_terminal::term::cell::{Cell, Flags};
@@ -13,17 +13,17 @@ use unicode_width::UnicodeWidthChar;
 
 use crate::link_rule::may_be_followed;
 
-/// Signs that are drawn over one character. An emoji of several people has about ten.
+/// The most combining marks on one character. An emoji of several people has about ten.
 pub(super) const MAX_MARKS: usize = 16;
 
-/// A space as wide as a Chinese character.
+/// A space that is two columns wide.
 const WIDE_SPACE: char = '\u{3000}';
 
-/// A terminal without these faults.
+/// A terminal with these corrections.
 pub(super) struct MendedTerm<'a, T>(pub(super) &'a mut Term<T>);
 
 impl<T: EventListener> MendedTerm<'_, T> {
-    /// The cell of the character that a mark would be put over. The emulator finds it in the same way.
+    /// The cell that a combining mark would be added to. The emulator finds it in the same way.
     fn marked_cell(&self) -> &Cell {
         let grid = self.0.grid();
         let (cursor, mut column) = (&grid.cursor, grid.cursor.point.column);
@@ -37,8 +37,8 @@ impl<T: EventListener> MendedTerm<'_, T> {
         &row[column]
     }
 
-    /// Shows what neither deceives nor hides. Anything else leaves the room that it takes, so that the program and its screen
-    /// agree where the cursor is.
+    /// Writes a character, unless it deceives or hides. Such a character is replaced with spaces of the same width, so that the
+    /// program and its screen agree on the position of the cursor.
     fn input_beyond_ascii(&mut self, character: char) {
         let width = character.width().unwrap_or(0);
         let cell = self.marked_cell();
@@ -52,8 +52,8 @@ impl<T: EventListener> MendedTerm<'_, T> {
         }
     }
 
-    /// Moves the cursor by so many lines, to a column. In origin mode the emulator would count the lines from the top of the
-    /// region a second time.
+    /// Moves the cursor by a number of lines, to a column. In origin mode, the emulator would add the top of the scroll region a
+    /// second time.
     fn move_to(&mut self, lines: i32, column: Option<usize>) {
         let at = self.0.grid().cursor.point;
         let column = column.unwrap_or(at.column.0);
@@ -67,12 +67,12 @@ impl<T: EventListener> MendedTerm<'_, T> {
     }
 }
 
-/// So many lines; a terminal has less than that.
+/// Converts a number of lines, limited to more lines than a terminal has.
 fn distance(lines: usize) -> i32 {
     i32::try_from(lines).unwrap_or(i32::MAX / 4).min(i32::MAX / 4)
 }
 
-/// What is passed on to the terminal as it is.
+/// Defines methods that only call the terminal.
 macro_rules! pass_on {
     ($($name:ident($($argument:ident: $kind:ty),*);)*) => {
         $(
@@ -196,7 +196,7 @@ mod tests {
     fn a_character_has_no_more_marks_than_can_be_drawn_however_they_come() {
         let mut term = Term::new(Config::default(), &TermSize::new(10, 3), VoidListener);
         let mut processor: Processor<StdSyncHandler> = Processor::new();
-        // Beside each other, with other sequences between them, and after the cursor went back.
+        // Adjacent, with other sequences between them, and after the cursor went back.
         let marks = "\u{301}".repeat(1000);
         let text = format!("x{marks}\x1b[0m{marks}y\x1b[1;2H{marks}\r\n漢{marks}\x1b[2;10Hz{marks}");
         processor.advance(&mut MendedTerm(&mut term), text.as_bytes());
@@ -226,7 +226,7 @@ mod tests {
         };
         assert_eq!(line(0), "usertxt.exe");
         assert_eq!(line(1), "👩\u{200d}🚀 ❤\u{fe0f} می\u{200c}خ");
-        // One filler has no width, the other that of a Chinese character, and the placeholder of an image that of a letter.
+        // One filler has no width, the other is two columns wide, and the placeholder of an image one column.
         assert_eq!(line(2), "ab\u{3000} c");
         assert_eq!(line(3), "\u{e0b0}\u{f0001}");
     }
@@ -248,7 +248,7 @@ mod tests {
         }
     }
 
-    /// A scroll region of the lines 3 and 4, in which lines are counted from its top.
+    /// A scroll region of lines 3 and 4 in origin mode.
     #[test]
     fn in_origin_mode_the_cursor_stays_in_the_region() {
         let at = |moves: &str| {

@@ -1,36 +1,36 @@
-//! The question for the name and version of the terminal (XTVERSION, `CSI > q`), which the emulator does not know.
+//! Finds queries for the name and version of the terminal (XTVERSION, `CSI > q`), which the emulator does not know.
 
 use memchr::memmem::find;
 
-/// How the question begins.
+/// The beginning of the query.
 const BEGINNING: &[u8] = b"\x1b[>";
 const ESCAPE: u8 = 0x1b;
 
-/// How much of a question has been read.
+/// The part of a query that has been read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Seen {
     #[default]
     Nothing,
     Escape,
     Bracket,
-    /// All of its beginning, and perhaps a number that is 0.
+    /// The whole beginning, and perhaps a parameter of 0.
     Beginning,
 }
 
-/// Counts the questions in what a program writes, however that is cut into pieces. An escape byte ends any string, so it
-/// does not matter what was before it.
+/// Counts the queries in a program's output, even if they are split among reads. ESC ends any string, so the bytes before it do
+/// not matter.
 #[derive(Debug, Default)]
 pub(super) struct VersionQuestions {
     seen: Seen,
 }
 
 impl VersionQuestions {
-    /// How many questions these bytes complete.
+    /// Returns the number of queries that these bytes complete.
     pub(super) fn count(&mut self, bytes: &[u8]) -> usize {
         let (mut rest, mut count) = (bytes, 0);
         loop {
             if self.seen == Seen::Nothing {
-                // Nearly all output has none.
+                // The fast path: nearly all output has none.
                 let Some(at) = find(rest, BEGINNING) else { break };
                 rest = &rest[at + BEGINNING.len()..];
                 self.seen = Seen::Beginning;

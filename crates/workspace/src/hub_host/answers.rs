@@ -1,4 +1,4 @@
-//! What the hub has answered on a connection.
+//! Tracks which requests of a connection the hub has answered.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::said::{MAX_WAITING, Said};
 
-/// How many requests were answered, and whether more can come: written by the thread that reads, read by the one that writes.
+/// Counts answers. The reading thread updates it, and the writing thread reads it.
 #[derive(Debug, Default)]
 pub(super) struct Answers {
     counted: Mutex<Counted>,
@@ -17,7 +17,7 @@ pub(super) struct Answers {
 struct Counted {
     answers: u64,
     is_over: bool,
-    /// What was said once and is not answered yet, by the number of its request: a hub that ends may have taken it and not read it.
+    /// One-time reports without an answer, by the number of their request: a hub that ends may have received but not read them.
     unanswered: VecDeque<(u64, Arc<Said>)>,
 }
 
@@ -26,7 +26,7 @@ impl Answers {
         self.counted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A request is answered. Gives whether that was something that is said once.
+    /// Counts an answer. Returns true if it answers a one-time report.
     pub(super) fn add(&self) -> bool {
         let mut counted = self.counted();
         counted.answers += 1;
@@ -39,7 +39,7 @@ impl Answers {
         is_said_once
     }
 
-    /// The request of this number is said once. Gives whether there is room for it.
+    /// Records that a request is a one-time report. Returns false if there is no room for it.
     pub(super) fn expect(&self, number: u64, said: &Arc<Said>) -> bool {
         let mut counted = self.counted();
         let has_room = counted.unanswered.len() < MAX_WAITING;
@@ -49,12 +49,12 @@ impl Answers {
         has_room
     }
 
-    /// What was said once, and is not answered.
+    /// Returns the one-time reports without an answer.
     pub(super) fn take_unanswered(&self) -> Vec<Arc<Said>> {
         self.counted().unanswered.drain(..).map(|(_, said)| said).collect()
     }
 
-    /// The connection has ended.
+    /// Records the end of the connection.
     pub(super) fn end(&self) {
         self.counted().is_over = true;
         self.changed.notify_all();
@@ -64,7 +64,7 @@ impl Answers {
         self.counted().is_over
     }
 
-    /// Waits until so many requests are answered, none more will be, or the time is over.
+    /// Waits until `sent` requests are answered, the connection ends, or the time is over.
     pub(super) fn wait_for(&self, sent: u64, within: Duration) {
         let is_waiting = |counted: &mut Counted| counted.answers < sent && !counted.is_over;
         drop(self.changed.wait_timeout_while(self.counted(), within, is_waiting));

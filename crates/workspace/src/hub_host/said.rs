@@ -1,4 +1,4 @@
-//! What the hub is told, and what of that it has not answered.
+//! Requests to the hub, and the ones that it has not answered.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
@@ -8,25 +8,25 @@ use ringer_journal::IdSource;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// What programs say that may wait for the hub: a new server takes in at once what all of them wrote meanwhile. Beyond that the oldest
-/// is lost, because the newest is what rings.
+/// The most one-time reports that are queued for the hub: a new server reads at once what all programs have written meanwhile.
+/// Beyond that, the oldest are dropped, because the newest one determines the ring.
 pub(super) const MAX_WAITING: usize = 8192;
-/// The methods of what is said of a moment, and not of what lasts: it is not said anew by the loop.
+/// The methods of one-time reports. All other requests describe lasting state, which the loop sends again to a new hub.
 const SAID_ONCE: [&str; 2] = ["surface.heard", "surface.unread"];
-/// The parameter with the id of what was heard.
+/// The parameter with the id of a report.
 const REPORT: &str = "report";
-/// How long a hub that is there may take to answer, before what it was told is kept for the next server.
+/// How long a connected hub may take to answer, before a report is saved for the next server.
 const ANSWERS_SOON: Duration = Duration::from_millis(20);
-/// As much of that is kept, in bytes.
+/// The most bytes of reports that are saved.
 const MAX_KEPT: usize = 256 * 1024;
 
-/// A request to the hub. As long as it exists, the hub has not answered it.
+/// A request to the hub. It is dropped once the hub has answered it.
 #[derive(Debug)]
 pub(super) struct Said {
     pub(super) method: &'static str,
     pub(super) params: Value,
     at: Instant,
-    /// How many bytes are kept of it, if it is said once.
+    /// The size of a one-time report in bytes.
     size: usize,
 }
 
@@ -34,7 +34,7 @@ impl Said {
     pub(super) fn new(method: &'static str, params: Value, now: Instant) -> Self {
         let mut said = Self { method, params, at: now, size: 0 };
         if let Some(params) = said.params.as_object_mut().filter(|_| method == "surface.heard") {
-            // By it the hub knows what this server said already when the next one says it.
+            // With the id, the hub recognizes a report that the next server sends again.
             params.entry(REPORT).or_insert_with(|| IdSource::now().message_id().as_str().into());
         }
         if said.is_said_once() {
@@ -48,12 +48,12 @@ impl Said {
     }
 }
 
-/// From when on something that is said at this moment is kept for the next server.
+/// When a report must be saved for the next server.
 pub(super) fn kept_from(has_hub: bool, said: Instant) -> Instant {
     if has_hub { said + ANSWERS_SOON } else { said }
 }
 
-/// Keeps what would not be said anew.
+/// Keeps a one-time report. Lasting state is sent again by the loop.
 pub(super) fn keep(said: Arc<Said>, unsaid: &mut VecDeque<Arc<Said>>) {
     if said.is_said_once() {
         unsaid.push_back(said);
@@ -61,13 +61,13 @@ pub(super) fn keep(said: Arc<Said>, unsaid: &mut VecDeque<Arc<Said>>) {
     }
 }
 
-/// Drops what is more than may wait.
+/// Drops the oldest reports beyond [`MAX_WAITING`].
 pub(super) fn drop_oldest(unsaid: &mut VecDeque<Arc<Said>>) {
     let more = unsaid.len().saturating_sub(MAX_WAITING);
     unsaid.drain(..more);
 }
 
-/// What is said once, as it is kept for the next server.
+/// A one-time report that is saved for the next server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct KeptReport {
     method: String,
@@ -75,13 +75,13 @@ pub(crate) struct KeptReport {
 }
 
 impl KeptReport {
-    /// The method and the parameters, if it is something that is said once.
+    /// The method and the parameters, or `None` if it is not a one-time report.
     pub(crate) fn request(&self) -> Option<(&'static str, Value)> {
         let method = SAID_ONCE.into_iter().find(|method| *method == self.method)?;
         Some((method, self.params.clone()))
     }
 
-    /// Whether it says this, whatever its id is.
+    /// Returns true if it has this method and these parameters, apart from the id.
     pub(crate) fn is(&self, method: &str, params: &Value) -> bool {
         let mut own = self.params.clone();
         if let Some(own) = own.as_object_mut() {
@@ -91,7 +91,7 @@ impl KeptReport {
     }
 }
 
-/// What was said once, and may not be answered yet. The threads have it until it is, or there is no room for it.
+/// The one-time reports that may be unanswered. A report is freed when it is answered, or when its queue overflows.
 #[derive(Debug, Default)]
 pub(super) struct Unanswered {
     said: VecDeque<Weak<Said>>,
@@ -103,15 +103,15 @@ impl Unanswered {
         while self.said.front().is_some_and(is_answered) {
             self.said.pop_front();
         }
-        // The first one may wait while those after it found no room.
+        // The first report may still be queued while later ones were dropped.
         if self.said.len() >= 4 * MAX_WAITING {
             self.said.retain(|said| !is_answered(said));
         }
         self.said.push_back(Arc::downgrade(said));
     }
 
-    /// What is to be kept for the next server, the oldest first: what a hub that is there has not answered soon, and everything
-    /// without one.
+    /// The reports to save for the next server, oldest first: the ones that a connected hub has not answered in time, or all
+    /// without a hub.
     pub(super) fn kept(&self, has_hub: bool, now: Instant) -> Vec<KeptReport> {
         let is_late = |said: &Arc<Said>| kept_from(has_hub, said.at) <= now;
         let mut room = MAX_KEPT;

@@ -1,4 +1,4 @@
-//! A hub that is slow.
+//! Tests with a slow hub.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixListener;
@@ -10,7 +10,7 @@ use test_support::until;
 use super::said::MAX_WAITING;
 use super::*;
 
-/// A home, and where its hub listens.
+/// A home and the listener of its hub.
 fn home() -> (tempfile::TempDir, Home, PathBuf) {
     let directory = tempfile::tempdir().unwrap();
     let home = Home::new(directory.path().join("home"));
@@ -26,7 +26,7 @@ fn start(home: Home, socket: PathBuf) -> HubHost {
     HubHost::start_talking(connect, Some(socket), sync_channel(1).0).unwrap()
 }
 
-/// The next host, which was told that it is one.
+/// The next host, after its `host.attach` was answered.
 fn next_host(listener: &UnixListener) -> BufReader<UnixStream> {
     let mut stream = BufReader::new(listener.accept().unwrap().0);
     let mut line = String::new();
@@ -45,26 +45,26 @@ fn method_of(line: &str) -> String {
     request["method"].as_str().unwrap().to_owned()
 }
 
-/// Reads and answers until the connection ends. Gives the methods that came.
+/// Reads and answers until the connection ends. Returns the methods.
 fn answer_all(hub: BufReader<UnixStream>) -> Vec<String> {
     let requests = answer_requests(hub);
     requests.iter().map(|request| request["method"].as_str().unwrap().to_owned()).collect()
 }
 
-/// The same. Gives the requests.
+/// Reads and answers until the connection ends. Returns the requests.
 fn answer_requests(hub: BufReader<UnixStream>) -> Vec<Value> {
     let (mut writer, mut requests) = (hub.get_ref().try_clone().unwrap(), Vec::new());
     for line in hub.lines().map_while(Result::ok) {
         let request: Value = serde_json::from_str(&line).unwrap();
         let answer = json!({ "id": request["id"], "ok": true, "result": {} });
-        // The other side may have gone.
+        // The peer may be gone.
         let _ = writeln!(writer, "{answer}");
         requests.push(request);
     }
     requests
 }
 
-/// Tells a hub that reads nothing so much that something is left out.
+/// Sends so much to a hub that reads nothing that the queue overflows.
 fn tell_too_much(host: &mut HubHost) {
     let long = json!({ "title": "x".repeat(1000) });
     while !host.link.is_incomplete.load(Ordering::Relaxed) {
@@ -80,7 +80,7 @@ fn what_a_slow_hub_was_not_told_is_told_anew() {
     let hub = next_host(&listener);
     until_connected(&host);
     tell_too_much(&mut host);
-    // It reads on, and is connected to again: that is how it is told everything.
+    // Once it reads again, a new connection is made, on which it is sent everything.
     let reading = thread::spawn(move || answer_all(hub));
     let _hub = next_host(&listener);
     until_connected(&host);
@@ -96,7 +96,7 @@ fn what_a_slow_hub_has_heard_is_not_said_to_it_twice() {
     let mut hub = next_host(&listener);
     until_connected(&host);
     let mut said = String::new();
-    // What is heard needs the surfaces, and follows them.
+    // Reports refer to surfaces, and follow them.
     host.tell("surface.heard", json!({ "title": "done" }));
     host.tell("surface.looks", json!({ "present": true }));
     host.tell("surface.opened", json!({}));
@@ -111,7 +111,7 @@ fn what_a_slow_hub_has_heard_is_not_said_to_it_twice() {
     let found: Vec<String> = said.lines().map(method_of).skip(1).collect();
     assert_eq!(found, methods);
     tell_too_much(&mut host);
-    // It answers late, and reads on.
+    // It answers late, and continues to read.
     for _ in 0..6 {
         writeln!(hub.get_mut(), "{}", json!({ "id": 0, "ok": true, "result": {} })).unwrap();
     }
@@ -119,7 +119,7 @@ fn what_a_slow_hub_has_heard_is_not_said_to_it_twice() {
     let again = next_host(&listener);
     until_connected(&host);
     reading.join().unwrap();
-    // What is kept follows what a new hub is told last.
+    // Kept reports follow the last request of the full state.
     host.tell("surface.looks", json!({}));
     drop(host);
     let methods = answer_all(again);

@@ -1,16 +1,16 @@
-//! Waits for the socket of a hub that is not there.
+//! Watches for the socket of a hub.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// How often it is tried to connect to a socket that has just been made, and how long after each other.
+/// The number and the interval of attempts to connect to a socket that was just created.
 #[cfg(target_os = "linux")]
 const LISTEN_TRIES: usize = 20;
 #[cfg(target_os = "linux")]
 const LISTEN_AGAIN: std::time::Duration = std::time::Duration::from_millis(10);
 
-/// Watches the directory of the hub's socket, once at a time and only while it is asked to.
+/// Watches the directory of the hub's socket. There is one watch at a time, and it ends when the hub is found.
 #[derive(Debug)]
 #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "only Linux tells of changes"))]
 pub(super) struct HubWatch {
@@ -23,7 +23,7 @@ impl HubWatch {
         Self { socket, is_watching: Arc::default() }
     }
 
-    /// Calls once a hub can be connected to, on another thread. `false` if that cannot be watched.
+    /// Calls `tell` on another thread once the hub accepts connections. Returns false if the directory cannot be watched.
     #[cfg(target_os = "linux")]
     pub(super) fn begin(&self, tell: impl FnOnce() + Send + 'static) -> bool {
         use std::sync::atomic::Ordering;
@@ -41,7 +41,7 @@ impl HubWatch {
         };
         let is_watching = Arc::clone(&self.is_watching);
         std::thread::spawn(move || {
-            // It may have come before its directory was watched.
+            // The hub may have started before the watch.
             let mut is_there = owned::connect(&socket).is_ok();
             while !is_there {
                 match changes.wait() {
@@ -63,7 +63,7 @@ impl HubWatch {
     }
 }
 
-/// Whether the hub takes connections: its socket is there a moment before.
+/// Returns true if the hub accepts connections. Its socket exists a moment before that.
 #[cfg(target_os = "linux")]
 fn listens(socket: &std::path::Path) -> bool {
     let is_there = || ringer_platform::owned::connect(socket).is_ok();

@@ -1,4 +1,4 @@
-//! What waits for the thread that talks to the hub.
+//! The queue of the thread that sends to the hub.
 
 use std::collections::VecDeque;
 use std::sync::mpsc::RecvTimeoutError;
@@ -7,14 +7,14 @@ use std::time::Instant;
 
 use super::said::{MAX_WAITING, Said};
 
-/// As much of what lasts may wait, beside what is said once: neither takes room of the other.
+/// The most requests about lasting state. One-time reports have a separate limit, so that neither takes the other's room.
 const MAX_LASTING: usize = 1024;
 
-/// What the thread is woken for.
+/// An item of the queue.
 #[derive(Debug)]
 pub(super) enum Work {
     Say(Arc<Said>),
-    /// The hub may be there.
+    /// The hub may be running.
     Look,
 }
 
@@ -28,7 +28,7 @@ pub(super) struct WorkQueue {
 #[derive(Debug, Default)]
 struct Waiting {
     work: VecDeque<Work>,
-    /// How many of them are said once, and how many last.
+    /// The numbers of one-time reports and of requests about lasting state.
     said_once: usize,
     lasting: usize,
     has_look: bool,
@@ -52,8 +52,8 @@ impl WorkQueue {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a request. `false` if there is no room for it, which may only be so for what lasts. For what is said once, the oldest of
-    /// that is dropped.
+    /// Adds a request. For a one-time report, the oldest one is dropped if necessary. Returns false if there is no room for a
+    /// request about lasting state.
     pub(super) fn say(&self, said: Arc<Said>) -> bool {
         let mut waiting = self.waiting();
         if said.is_said_once() {
@@ -74,7 +74,7 @@ impl WorkQueue {
         true
     }
 
-    /// The hub may be there.
+    /// Wakes the thread because the hub may be running.
     pub(super) fn look(&self) {
         let mut waiting = self.waiting();
         if !waiting.has_look {
@@ -85,18 +85,18 @@ impl WorkQueue {
         self.changed.notify_all();
     }
 
-    /// Nothing more will be added.
+    /// Closes the queue.
     pub(super) fn close(&self) {
         self.waiting().is_closed = true;
         self.changed.notify_all();
     }
 
-    /// The next one, if one is there.
+    /// Takes the next item, if there is one.
     pub(super) fn take_next(&self) -> Option<Work> {
         self.waiting().take(0)
     }
 
-    /// Waits for the next one, until then at most.
+    /// Waits for the next item, until a deadline.
     pub(super) fn wait_for_next(&self, until: Option<Instant>) -> Result<Work, RecvTimeoutError> {
         let mut waiting = self.waiting();
         loop {

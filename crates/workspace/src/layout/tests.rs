@@ -1,4 +1,4 @@
-//! Layouts that are made at random, saved and read.
+//! Saves and reads random layouts.
 
 use proptest::prelude::*;
 

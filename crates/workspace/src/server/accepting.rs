@@ -1,4 +1,4 @@
-//! Connections that come, and those that say nothing.
+//! Accepts connections, and closes those that send no hello.
 
 use std::io;
 use std::os::unix::net::UnixListener;
@@ -10,17 +10,16 @@ use super::Server;
 use super::client_link::ClientLink;
 use crate::view::ClientId;
 
-/// A keeper of 512 panes is full; so many clients are enough as well. One more takes the place of the oldest that has not said
-/// hello; where all have, it is closed.
+/// The most connections. One more replaces the oldest connection that has not sent its hello; if all have, it is closed.
 const MAX_CLIENTS: usize = 64;
-/// Connections that are accepted before those that are there are read: fewer than there are places, so that a client that has
-/// sent its hello is read before others could take its place.
+/// The most connections that are accepted before the existing ones are read. It is less than [`MAX_CLIENTS`], so that a client
+/// that has sent its hello is read before new connections could replace it.
 const ACCEPTED_AT_ONCE: usize = 16;
-/// How long to wait when no connection can be accepted, which is so when too many files are open.
+/// How long to wait if `accept` fails, for example because too many files are open.
 const ACCEPT_WAIT: Duration = Duration::from_secs(1);
 
 impl Server {
-    /// Closes the connections whose first frame has not come in time.
+    /// Closes the connections whose first frame is late.
     pub(super) fn lose_silent(&mut self, now: Instant) {
         let is_late = |link: &ClientLink| link.first_frame_due().is_some_and(|due| now >= due);
         let late: Vec<ClientId> =
@@ -30,12 +29,13 @@ impl Server {
         }
     }
 
-    /// Makes room for one more client, if there is none: the oldest that has said nothing goes. `false` if all have.
+    /// Makes room for one more client, if necessary by closing the oldest one that has not sent its hello. Returns false if all
+    /// have.
     fn has_room(&mut self) -> bool {
         if self.clients.len() < MAX_CLIENTS {
             return true;
         }
-        // Ids count up.
+        // Ids increase, so the first one is the oldest.
         let silent = self.clients.iter().find(|(_, link)| link.first_frame_due().is_some());
         let Some(silent) = silent.map(|(client, _)| *client) else { return false };
         self.lose(silent);
@@ -68,7 +68,7 @@ impl Server {
 }
 
 impl ClientLink {
-    /// When its first frame is late. `None` once that has come.
+    /// The deadline for the first frame. `None` once that has arrived.
     pub(super) fn first_frame_due(&self) -> Option<Instant> {
         (!self.has_said_hello).then(|| self.accepted + FIRST_FRAME_WITHIN)
     }

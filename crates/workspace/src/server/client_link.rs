@@ -1,4 +1,4 @@
-//! A client, as the server talks to it.
+//! The server's side of a connection to a client.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -20,13 +20,13 @@ use crate::outer_modes::{LEAVE, OuterModes};
 use crate::protocol::{Frame, FrameKind, FrameReader, WindowShown};
 use crate::screen::{Abilities, Screen};
 
-/// How long the rest of a key's sequence may take. Without it, the key Escape was pressed.
+/// Timeout for the rest of an escape sequence. After it, a lone ESC is the key Escape.
 const SEQUENCE_WITHIN: Duration = Duration::from_millis(25);
-/// How long the rest of a paste may take. Without it, what came is taken as the paste.
+/// Timeout for the rest of a paste. After it, the received part is the paste.
 const PASTE_WITHIN: Duration = Duration::from_secs(2);
-/// What may wait for a client that does not read. One that is further behind has gone.
+/// The most bytes that are queued for a client. A client that is further behind is disconnected.
 const MAX_WAITING: usize = 16 * 1024 * 1024;
-/// How long a terminal whose client was killed may take to be given back.
+/// Timeout for restoring the terminal of a client that was killed.
 const GIVEN_BACK_WITHIN: Duration = Duration::from_secs(2);
 
 /// A connection to a client.
@@ -36,36 +36,36 @@ pub(super) struct ClientLink {
     stream: UnixStream,
     pub(super) accepted: Instant,
     reader: FrameReader,
-    /// What is for the client itself. It waits until its terminal has everything that was sent before.
+    /// Frames for the client. They are sent after all terminal output that was queued before.
     out: ByteQueue,
-    /// Its terminal, if it lets the server read and write that.
+    /// The client's terminal, if the server reads and writes it directly.
     terminal: Option<OwnedFd>,
-    /// Whether it still has that terminal itself.
+    /// Checks that the client is still in the foreground of that terminal.
     foreground: Option<ForegroundCheck>,
     terminal_out: ByteQueue,
-    /// What its terminal was set to before.
+    /// The settings of the terminal before the client made it raw.
     pub(super) line_settings: Option<LineSettings>,
-    /// The descriptor that came with its first bytes.
+    /// The descriptor that came with the first bytes.
     received: Option<OwnedFd>,
     parser: InputParser,
     input_came: Option<Instant>,
-    /// What its terminal shows; nothing if that is not known.
+    /// The contents of the terminal; `None` if unknown.
     pub(super) shown: Option<Screen>,
     pub(super) modes: OuterModes,
-    /// What its client knows that its window shows.
+    /// The view that the client was last told.
     pub(super) told: Option<WindowShown>,
     pub(super) abilities: Abilities,
-    /// Whether it shows panes, and not just asks something.
+    /// The client shows panes. Other clients only send requests.
     pub(super) is_window: bool,
     pub(super) has_mouse: bool,
     pub(super) has_said_hello: bool,
     pub(super) environment: Vec<(String, String)>,
     pub(super) directory: std::path::PathBuf,
-    /// It has not been drawn for, because its last frame was on its way.
+    /// A frame was skipped because the previous one was still being sent.
     pub(super) is_behind: bool,
-    /// What its terminal is to copy, as a sequence.
+    /// The escape sequence with clipboard text that has to be sent.
     pub(super) copy: Option<String>,
-    /// It is told to leave, and waits only until that is written, or it leaves by itself.
+    /// The client was told to leave, or leaves by itself. It gets what is queued, and nothing is read from its terminal.
     pub(super) is_leaving: bool,
 }
 
@@ -103,29 +103,30 @@ impl ClientLink {
         self.stream.as_fd()
     }
 
-    /// What to poll its connection for.
+    /// The events to poll the connection for.
     pub(super) fn events(&self) -> PollFlags {
         let is_next = self.terminal_out.is_empty() && !self.out.is_empty();
         if is_next { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN }
     }
 
-    /// Its terminal, and what to poll that for. Unless the client has it for itself, it is read.
+    /// The terminal and the events to poll it for. It is not read while another program has it.
     pub(super) fn terminal_events(&self, is_read: bool) -> Option<(BorrowedFd<'_>, PollFlags)> {
         let input = if is_read && !self.is_leaving { PollFlags::IN } else { PollFlags::empty() };
         let output = if self.terminal_out.is_empty() { PollFlags::empty() } else { PollFlags::OUT };
         let events = input | output;
-        // Without anything to poll for, a terminal that is gone would be told of again and again. The client notices it, too.
+        // `poll` reports POLLHUP even if no event is requested, so a terminal that is gone would spin. The client notices it,
+        // too.
         self.terminal.as_ref().filter(|_| !events.is_empty()).map(|terminal| (terminal.as_fd(), events))
     }
 
-    /// Reads and writes its terminal from now on, if the client has that, and it can be known when it no longer does. A client that was
-    /// started in a session without a terminal, as by `su -c`, never has it in that sense, and uses it itself.
+    /// Starts to read and write the terminal directly, if the client is in its foreground and the loss of that can be detected. A
+    /// client that was started in a session without a terminal, as by `su -c`, never is, and transfers the bytes itself.
     pub(super) fn take_terminal(&mut self) -> bool {
         self.foreground = ForegroundCheck::of_peer(&self.stream);
         self.foreground.as_ref().is_some_and(ForegroundCheck::has_terminal) && self.use_received()
     }
 
-    /// Uses the descriptor that came, if that is a terminal and does not make the server wait.
+    /// Uses the received descriptor if it is a terminal in non-blocking mode.
     fn use_received(&mut self) -> bool {
         let does_not_block =
             |terminal: &OwnedFd| fcntl_getfl(terminal).is_ok_and(|flags| flags.contains(OFlags::NONBLOCK));
@@ -134,7 +135,7 @@ impl ClientLink {
         self.terminal.is_some()
     }
 
-    /// Whether the last frame is on its way: another one would only add to what is late.
+    /// Returns true while the last frame is being sent. Another one would only be later.
     pub(super) fn is_busy(&self) -> bool {
         !self.out.is_empty() || !self.terminal_out.is_empty()
     }
@@ -156,7 +157,8 @@ impl ClientLink {
 
     pub(super) fn flush(&mut self) -> io::Result<()> {
         if let Some(terminal) = self.terminal.as_ref().filter(|_| !self.terminal_out.is_empty()) {
-            // If the hub has it, it writes all at once, or the terminal takes nothing now.
+            // The output is written even without the lock: a hub that holds it writes everything at once, or the terminal is full
+            // now and takes nothing.
             let _ = try_lock_terminal(terminal);
             let written = self.terminal_out.write_to(terminal);
             if self.terminal_out.is_empty() {
@@ -170,7 +172,7 @@ impl ClientLink {
         Ok(())
     }
 
-    /// What was typed in its terminal. An error if that is gone, or with another program: what is typed then is not for panes.
+    /// Reads the terminal. Returns an error if it is gone, or if another program is in the foreground, which the input is for.
     pub(super) fn read_terminal(&mut self, now: Instant) -> io::Result<Vec<Input>> {
         let Some(terminal) = &self.terminal else { return Ok(Vec::new()) };
         self.check_foreground()?;
@@ -183,13 +185,13 @@ impl ClientLink {
         }
     }
 
-    /// An error if its terminal is with another program: the client was stopped, or its shell took the terminal back.
+    /// Returns an error if another program is in the foreground: the client was stopped, or its shell took the terminal back.
     fn check_foreground(&self) -> io::Result<()> {
         let is_elsewhere = self.foreground.as_ref().is_some_and(|client| !client.has_terminal());
         if is_elsewhere { Err(io::ErrorKind::PermissionDenied.into()) } else { Ok(()) }
     }
 
-    /// Waits until everything was sent, or until then.
+    /// Sends everything that is queued, until a deadline.
     pub(super) fn flush_until(&mut self, until: Instant) -> io::Result<()> {
         while self.is_busy() {
             let left = Timespec::try_from(until.saturating_duration_since(Instant::now())).ok();
@@ -199,7 +201,7 @@ impl ClientLink {
             };
             match poll(&mut [PollFd::from_borrowed_fd(waits_for, PollFlags::OUT)], left.as_ref()) {
                 Ok(0) => {
-                    // What the client itself has to know goes out without the rest of a picture.
+                    // The frames are still sent, without the rest of the terminal output.
                     self.terminal_out.clear();
                     self.terminal.iter().for_each(unlock_terminal);
                     self.out.write_to(&self.stream)?;
@@ -213,7 +215,7 @@ impl ClientLink {
         Ok(())
     }
 
-    /// Gives its terminal back in its place, if the client was killed. One that leaves does that itself, and says so before.
+    /// Restores the terminal of a client that was killed. A client that leaves does that itself, and has announced it.
     pub(super) fn give_back_terminal(mut self) {
         if self.is_leaving || self.terminal.is_none() || !self.has_ended() {
             return;
@@ -221,31 +223,32 @@ impl ClientLink {
         if let (Some(settings), Some(terminal)) = (self.line_settings, &self.terminal) {
             settings.put_back(terminal);
         }
-        // The rest of a picture is of no use. What is half written ends with the first byte of this.
+        // The rest of the output is of no use. The first byte (ESC) ends a sequence that was cut off.
         self.terminal_out.clear();
         self.terminal_out.push(LEAVE.as_bytes());
         self.out.clear();
         if self.flush().is_ok() && self.is_busy() {
-            // A slow terminal takes the rest later, and the server does not wait for it.
+            // A slow terminal takes the rest later. The server does not wait for it.
             let rest = move || self.flush_until(Instant::now() + GIVEN_BACK_WITHIN);
             let _ = thread::Builder::new().name("give-back".to_owned()).spawn(rest);
         }
     }
 
-    /// Whether its process has closed the connection. One that leaves by itself keeps it open until the server closes it, too.
+    /// Returns true if the client's process has closed the connection. One that leaves by itself keeps it open until the server
+    /// closes it, too.
     fn has_ended(&self) -> bool {
         let mut stream = [PollFd::new(&self.stream, PollFlags::empty())];
         poll(&mut stream, Some(&Timespec::default())).is_ok() && stream[0].revents().contains(PollFlags::HUP)
     }
 
-    /// The frames that have come. An error if the client is gone.
+    /// Reads frames. Returns an error if the client is gone.
     pub(super) fn frames(&mut self) -> io::Result<Vec<Frame>> {
         let mut room = [0; 16 * 1024];
         let is_over = match descriptor_socket::receive(&self.stream, &mut room) {
             Ok(Received { bytes: 0, .. }) => true,
             Ok(Received { bytes, descriptors, has_lost_some }) => {
                 self.reader.push(&room[..bytes]);
-                // Only the hello has one. Others are closed. Without it, the client reads and writes its terminal itself.
+                // Only the hello carries a descriptor; others are closed. Without one, the client transfers the bytes itself.
                 if !self.has_said_hello && !has_lost_some {
                     self.received = descriptors.into_iter().next().or(self.received.take());
                 }
@@ -261,14 +264,14 @@ impl ClientLink {
         if is_over && frames.is_empty() { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(frames) }
     }
 
-    /// What the person did, out of bytes of the terminal.
+    /// Parses bytes of the terminal.
     pub(super) fn input(&mut self, bytes: &[u8], now: Instant) -> Vec<Input> {
         let inputs = self.parser.feed(bytes);
         self.input_came = (self.parser.is_waiting() || self.parser.is_pasting()).then_some(now);
         inputs
     }
 
-    /// What the person did if the rest of a sequence does not come in time.
+    /// Returns the input that an unfinished sequence or paste stands for, if its rest is late.
     pub(super) fn late_input(&mut self, now: Instant) -> Vec<Input> {
         if self.input_due().is_none_or(|due| now < due) {
             return Vec::new();
@@ -278,7 +281,7 @@ impl ClientLink {
         if paste.is_some() { paste.into_iter().collect() } else { self.parser.flush() }
     }
 
-    /// When the rest of a sequence or of a paste is late.
+    /// The deadline for the rest of a sequence or a paste.
     pub(super) fn input_due(&self) -> Option<Instant> {
         let within = if self.parser.is_pasting() { PASTE_WITHIN } else { SEQUENCE_WITHIN };
         self.input_came.map(|came| came + within)
@@ -336,7 +339,7 @@ mod tests {
         assert_eq!(typed.iter().map(|input| &input.bytes[..]).collect::<Vec<_>>(), [b"\x1b"]);
     }
 
-    /// A client that sends its terminal, and the master of that.
+    /// A client that sends its terminal, and the master of that PTY.
     fn with_terminal(flags: OFlags) -> (ClientLink, UnixStream, OwnedFd) {
         let (master, terminal) = pty_process::blocking::open().unwrap();
         let mut settings = rustix::termios::tcgetattr(&terminal).unwrap();
@@ -355,14 +358,14 @@ mod tests {
     #[test]
     fn a_terminal_that_is_lent_is_read_and_written_and_has_everything_before_the_client_leaves() {
         let (mut link, mut other, master) = with_terminal(OFlags::NONBLOCK);
-        // The client is this process, which may have no terminal: that is not looked at.
+        // The client is this process, which may have no terminal, so that check is skipped.
         assert!(link.use_received());
         rustix::io::write(&master, b"a").unwrap();
         let (terminal, flags) = link.terminal_events(true).unwrap();
         poll(&mut [PollFd::from_borrowed_fd(terminal, flags)], None).unwrap();
         let typed = link.read_terminal(Instant::now()).unwrap();
         assert_eq!(typed.iter().map(|input| input.bytes.clone()).collect::<Vec<_>>(), [b"a"]);
-        // More than a terminal takes at once.
+        // More than a terminal accepts at once.
         let picture = vec![b'x'; 256 * 1024];
         link.send(&Frame::new(FrameKind::Output, picture.clone())).unwrap();
         link.send(&Frame::new(FrameKind::Bye, [])).unwrap();
@@ -399,7 +402,7 @@ mod tests {
         link.give_back_terminal();
         let (mut shown, mut room) = (Vec::new(), [0; 4096]);
         while !shown.ends_with(LEAVE.as_bytes()) {
-            // An error once nothing has the terminal open any more.
+            // An error once no process has the terminal open.
             let read = rustix::io::read(&master, &mut room).unwrap();
             shown.extend_from_slice(&room[..read]);
         }
@@ -416,7 +419,7 @@ mod tests {
         assert!(link.use_received());
         other.shutdown(std::net::Shutdown::Write).unwrap();
         link.give_back_terminal();
-        // Nothing has the terminal open any more, and nothing was written before.
+        // No process has the terminal open, and nothing was written before.
         assert_eq!(rustix::io::read(&master, &mut [0; 64]), Err(Errno::IO));
     }
 
@@ -434,7 +437,7 @@ mod tests {
     fn a_client_whose_terminal_did_not_come_is_served_without_it() {
         let (own, other) = UnixStream::pair().unwrap();
         let mut link = ClientLink::new(own, Instant::now()).unwrap();
-        // More than are received, as if the server had no number left for them.
+        // More than are expected, as if the server had no free descriptor.
         let descriptors = [other.as_fd(); 16];
         let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(16))];
         let mut control = SendAncillaryBuffer::new(&mut space);

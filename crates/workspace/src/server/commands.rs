@@ -1,4 +1,4 @@
-//! What commands want of the server.
+//! Handles requests of the command line.
 
 use std::time::Instant;
 
@@ -13,11 +13,11 @@ use crate::server::Typist;
 use crate::state::{OpenRequest, TakesKeys};
 use crate::view::{ClientFacts, ClientId};
 
-/// The size of a terminal that is not known.
+/// The size for panes that are opened without a terminal.
 const USUAL: (u16, u16) = (80, 24);
 
 impl Server {
-    /// Does what a command wants. The effects are performed by the caller.
+    /// Handles a request. The caller performs the effects.
     pub(super) fn request(
         &mut self,
         client: ClientId,
@@ -93,7 +93,7 @@ impl Server {
         windows.filter_map(|link| peer_pid(link.as_fd()).ok()?).collect()
     }
 
-    /// Says why a client may not type into panes, if it may not. One that this namespace does not see may not, on Linux.
+    /// Checks whether a client may type into panes. On Linux, a process without an id in this PID namespace may not.
     pub(super) fn check_typist(&self, client: ClientId, what: &str) -> Result<(), String> {
         let Some(link) = self.clients.get(&client) else { return Ok(()) };
         match peer_pid(link.as_fd()).ok().flatten() {
@@ -115,7 +115,7 @@ impl Server {
         }
     }
 
-    /// A pane by its surface or its name.
+    /// Finds a pane by its surface or its name.
     fn find(&self, word: &str) -> Result<PaneId, String> {
         let listed = self.listed();
         let by_surface = listed.iter().find(|pane| pane.surface == word);

@@ -1,4 +1,4 @@
-//! Draws for the clients.
+//! Draws the windows of clients.
 
 use std::time::Instant;
 
@@ -10,7 +10,7 @@ use crate::outer_modes::OuterModes;
 use crate::view::ClientId;
 
 impl Server {
-    /// Draws for every client that has taken its last frame, not too often.
+    /// Draws if a frame is due. A client whose last frame is still being sent is skipped, and gets a full frame later.
     pub(super) fn draw(&mut self, now: Instant) {
         let Some(redraw) = self.frames.take(now) else { return };
         let windows: Vec<ClientId> = self
@@ -34,7 +34,7 @@ impl Server {
         }
     }
 
-    /// Draws everything.
+    /// Draws a whole window.
     fn draw_for(&mut self, client: ClientId, now: Instant) {
         if self.state.view(client).is_none_or(|view| view.is_in_inbox) {
             return;
@@ -50,12 +50,12 @@ impl Server {
         self.send_output(client, out.as_bytes());
     }
 
-    /// Draws what programs wrote. `false` if that is not enough.
+    /// Draws the changed lines of panes. Returns false if the whole window has to be drawn.
     fn draw_lines_for(&mut self, client: ClientId, changed: &[(PaneId, Vec<u16>)]) -> bool {
         if self.state.view(client).is_none_or(|view| view.is_in_inbox) {
             return true;
         }
-        // What a client that was behind has missed is not known.
+        // The changes that a client has missed are not recorded.
         let link = self.clients.get(&client).filter(|link| !link.is_behind);
         let Some(shown) = link.and_then(|link| link.shown.as_ref()) else { return false };
         let Some(rows) = draw_lines(&self.state, client, changed, shown, &mut self.screen) else {
@@ -73,7 +73,7 @@ impl Server {
         true
     }
 
-    /// What sets the terminal of a client to what the program wants that has its keys.
+    /// Returns the sequences that set a client's terminal to the modes of the focused program.
     fn mode_changes(&mut self, client: ClientId) -> String {
         let (modes, mouse) = self.state.wanted_modes(client);
         let mut out = String::new();

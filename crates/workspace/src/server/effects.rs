@@ -1,4 +1,4 @@
-//! Does what follows from what happened.
+//! Performs effects.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -16,9 +16,9 @@ use crate::pane::surface_of;
 use crate::protocol::{Bye, Frame, FrameKind};
 use crate::view::ClientId;
 
-/// Variables of what opened a pane, which are not true in it.
+/// Environment variables that describe the terminal of the process that opened a pane, and are wrong inside the pane.
 const FOREIGN: [&str; 2] = ["RINGER_AGENT", "RINGER_TTY"];
-/// What is typed before a program has started, and more, is lost.
+/// The most bytes that are kept for a program that has not started. More input is lost.
 const MAX_TYPED_EARLY: usize = 64 * 1024;
 
 impl Server {
@@ -32,7 +32,7 @@ impl Server {
                     if let Some(program) = self.programs.get_mut(&pane) {
                         program.write(&bytes);
                     } else {
-                        // Its program is about to start: what was typed meanwhile is for it.
+                        // The program is about to start, and gets the input then.
                         let typed = self.typed_early.entry(pane).or_default();
                         let room = MAX_TYPED_EARLY.saturating_sub(typed.len()).min(bytes.len());
                         typed.extend_from_slice(&bytes[..room]);
@@ -64,7 +64,7 @@ impl Server {
                     if let Some(link) = self.clients.get_mut(&client) {
                         link.is_leaving = true;
                     }
-                    // From now on it shows nothing.
+                    // It shows no panes from now on.
                     let effects = self.state.detach(client);
                     self.perform(effects);
                 }
@@ -83,7 +83,7 @@ impl Server {
         }
     }
 
-    /// Asks what a program asks. If it cannot be asked, it is a notification like others.
+    /// Asks the person a question of a program. If that fails, the question becomes an ordinary notification.
     fn ask(
         &mut self,
         pane: &PaneId,
@@ -97,7 +97,7 @@ impl Server {
         }
     }
 
-    /// Takes what came of the questions of programs.
+    /// Handles the outcomes of questions.
     pub(super) fn hear_questions(&mut self) {
         for ((pane, number), outcome) in self.questions.take_reports() {
             let effects = self.state.question_outcome(&pane, number, &outcome);
@@ -116,13 +116,13 @@ impl Server {
     ) {
         let (surface, socket) = (surface_of(pane), self.hub_socket.as_ref().and_then(|path| path.to_str()));
         let known = environment.iter().filter_map(|(name, value)| Some((name.to_str()?, value.to_str()?)));
-        // They say of the terminal around who is in it.
+        // These name the agent and the tty of the terminal around.
         let known = known.filter(|(name, _)| !FOREIGN.contains(name));
         let place = SpawnLocation { workspace: Some(workspace), surface: Some(&surface), socket };
         let own = spawn_env(&Env::new(known), EmulatedTerminal::default(), place);
         let shell = own.get("SHELL").unwrap_or("/bin/sh").to_owned();
         let argv = if command.is_empty() { vec![shell] } else { command.to_vec() };
-        // Without it, the next server still finds the pane in the session that is saved.
+        // Without a note, the next server still finds the pane in the saved session.
         let note = self.note_of(pane).and_then(|note| note.text());
         let start = StartPane {
             id: pane.as_str().to_owned(),
@@ -139,7 +139,7 @@ impl Server {
         }
     }
 
-    /// Sends what a client is to copy, once it has taken its last frame: of several texts only the last one counts.
+    /// Sends clipboard text to a client once its last frame is sent. Of several texts, only the last one is sent.
     pub(super) fn send_copy(&mut self, client: ClientId) {
         let link = self.clients.get_mut(&client).filter(|link| !link.is_busy() && !link.is_leaving);
         if let Some(sequence) = link.and_then(|link| link.copy.take()) {

@@ -1,49 +1,49 @@
-//! When clients are drawn for, and what.
+//! Decides when windows are drawn, and which parts.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use crate::layout::PaneId;
 
-/// The shortest time between two frames, and after the person did something.
+/// The shortest time between two frames, and after input.
 const FRAME: Duration = Duration::from_millis(16);
 const FRAME_AFTER_INPUT: Duration = Duration::from_millis(3);
-/// For so long after a key, what changes may be its echo. A program that takes longer is not noticeably later by a frame.
+/// For this time after a key, a change may be its echo. With a slower program, one more frame of delay is not noticeable.
 const ECHO_WITHIN: Duration = Duration::from_millis(50);
-/// For so long after a key, the next one is expected.
+/// For this time after a key, the next one is expected.
 const TYPES_WITHIN: Duration = Duration::from_secs(1);
 
-/// What is drawn.
+/// The parts to draw.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Redraw {
     Everything,
-    /// What programs wrote in these panes.
+    /// The changed lines of these panes.
     Panes(Vec<PaneId>),
 }
 
-/// A key that went to a program, a moment ago.
+/// A key that was sent to a program less than [`ECHO_WITHIN`] ago.
 #[derive(Debug)]
 struct TypedKey {
     pane: PaneId,
     at: Instant,
-    /// When the pane was drawn since.
+    /// When the pane was last drawn since then.
     echoed: Option<Instant>,
 }
 
-/// Not more often than an eye sees, an echo at once, and never while nothing changes.
+/// Limits the frame rate: 60 frames per second, an echo at once, and nothing while nothing changes.
 #[derive(Debug)]
 pub(super) struct FrameClock {
-    /// Everything may look different.
+    /// A full frame is needed.
     is_changed: bool,
-    /// Panes whose programs wrote something.
+    /// Panes with new output.
     written: BTreeSet<PaneId>,
     typed: Option<TypedKey>,
-    /// The last key that went to a program: to which pane, and when.
+    /// The pane and the time of the last key that was sent to a program.
     last_key: Option<(PaneId, Instant)>,
-    /// When the person did something, if that was a moment ago.
+    /// The time of the last input, if it is recent.
     input: Option<Instant>,
     drawn: Instant,
-    /// When something looks different by itself.
+    /// When an animation or a message changes the picture.
     changes_at: Option<Instant>,
 }
 
@@ -60,42 +60,42 @@ impl FrameClock {
         }
     }
 
-    /// Something may look different.
+    /// Requests a full frame.
     pub(super) fn change(&mut self) {
         self.is_changed = true;
     }
 
-    /// A program wrote something, and nothing but its pane looks different.
+    /// Requests a frame for the new output of a pane.
     pub(super) fn write(&mut self, pane: &PaneId) {
         if !self.written.contains(pane) {
             self.written.insert(pane.clone());
         }
     }
 
-    /// Something will look different by itself then: a flash goes on, or a sentence has been shown for long enough.
+    /// Sets the time when the picture changes by itself: the next step of a flash, or the end of a message.
     pub(super) fn change_at(&mut self, at: Option<Instant>) {
         self.changes_at = at;
     }
 
-    /// The person did something, and waits to see it.
+    /// Records input whose effect the person waits for.
     pub(super) fn input(&mut self, now: Instant) {
         self.input = Some(now);
     }
 
-    /// The person typed into a pane, and waits for the echo.
+    /// Records a key that was sent to a program, whose echo the person waits for.
     pub(super) fn type_into(&mut self, pane: PaneId, now: Instant) {
         self.last_key = Some((pane.clone(), now));
         self.typed = Some(TypedKey { pane, at: now, echoed: None });
     }
 
-    /// Whether the person types, and not into this pane.
+    /// Returns true if the person is typing into another pane.
     pub(super) fn is_typed_elsewhere(&self, pane: &PaneId, now: Instant) -> bool {
         self.last_key
             .as_ref()
             .is_some_and(|(typed, at)| typed != pane && now.saturating_duration_since(*at) < TYPES_WITHIN)
     }
 
-    /// The pane that the person typed into a moment ago.
+    /// The pane that may be about to show the echo of a key.
     pub(super) fn typed_pane(&self) -> Option<&PaneId> {
         self.typed.as_ref().map(|typed| &typed.pane)
     }
@@ -114,14 +114,14 @@ impl FrameClock {
         (!self.written.is_empty()).then(|| self.drawn + FRAME)
     }
 
-    /// An echo waits for no frame. What a program writes after it comes a little later, lest it be drawn piece by piece.
+    /// An echo is drawn at once. Output after it waits a little, so that it is not drawn in pieces.
     fn echo_due(&self) -> Option<Instant> {
         let typed = self.typed.as_ref().filter(|typed| self.written.contains(&typed.pane))?;
         Some(typed.echoed.map_or(typed.at, |echoed| echoed + FRAME_AFTER_INPUT))
     }
 
-    /// What is to be drawn now. It is taken to be drawn: clients that have not taken their last frame yet are drawn for when they
-    /// have.
+    /// Returns what to draw now, and counts it as drawn for all clients. A client whose last frame is still being sent is drawn
+    /// later.
     pub(super) fn take(&mut self, now: Instant) -> Option<Redraw> {
         let is_due = |due: Option<Instant>| due.is_some_and(|due| due <= now);
         let redraw = if is_due(self.everything_due()) {

@@ -1,4 +1,4 @@
-//! What the keeper says, and what comes of it if it is gone.
+//! Handles the events of the keeper, and its loss.
 
 use std::io;
 use std::time::Instant;
@@ -10,20 +10,20 @@ use super::{Server, connect_keeper};
 use crate::late_output::{KeptEnd, LateOutput};
 use crate::layout::PaneId;
 
-/// How often a program that has ended is read before that is shown: 256 KiB of what it wrote last.
+/// The most reads from a program that has ended, before its end is shown: 256 KiB.
 const LAST_READS: usize = 16;
 
 impl Server {
     pub(super) fn hear_keeper(&mut self, now: Instant) -> io::Result<()> {
         let Ok(events) = self.keeper.events() else {
-            // The programs that run go on, and the next one that is started gets another keeper.
+            // Running programs go on. The next program to start gets another keeper.
             self.lose_keeper(None);
             return Ok(());
         };
         for event in events {
             let has_ended = matches!(event, KeeperEvent::Ended { .. });
             let effects = match event {
-                // It was closed before it had started.
+                // The pane was closed before its program had started.
                 KeeperEvent::Started { id, .. } if self.state.pane(&PaneId::new(&id)).is_none() => Vec::new(),
                 KeeperEvent::Started { id, pid, tty, master } => {
                     let pane = PaneId::new(&id);
@@ -37,7 +37,7 @@ impl Server {
                     effects.extend(self.take_restored_unread(&pane));
                     effects
                 }
-                // It is about a note: another keeper had the program, which runs on.
+                // The failure is about a note: another keeper had the program, which runs on.
                 KeeperEvent::Failed { id, .. } if self.programs.contains_key(&PaneId::new(&id)) => Vec::new(),
                 KeeperEvent::Failed { id, why } => self.state.start_failed(&PaneId::new(&id), &why),
                 KeeperEvent::Ended { id, ending } => {
@@ -45,7 +45,7 @@ impl Server {
                     if let Some(program) = self.programs.get_mut(&pane) {
                         program.has_ended = true;
                     }
-                    // What it wrote last is shown first.
+                    // The last output is shown first.
                     for _ in 0..LAST_READS {
                         self.serve_program(&pane, true, false, now)?;
                     }
@@ -56,15 +56,15 @@ impl Server {
             self.perform(effects);
             self.changed();
             if has_ended {
-                // A server that comes after this one would tell of it once more.
+                // Otherwise the next server would report the end once more.
                 self.save_session();
             }
         }
         Ok(())
     }
 
-    /// The keeper has ended. How the programs end that it had, is told by none. Those that it was asked for do not start, except for the
-    /// one that another keeper is asked for.
+    /// Handles the end of the keeper. Nobody reports any more how its programs end. Programs that it was asked to start have
+    /// failed, except for `starting`, which another keeper is asked to start.
     fn lose_keeper(&mut self, starting: Option<&PaneId>) {
         self.is_keeper_gone = true;
         let is_waiting = |id: &PaneId| !self.programs.contains_key(id) && Some(id) != starting;
@@ -82,7 +82,7 @@ impl Server {
         }
     }
 
-    /// Closes a pane whose program has ended, if it will not be told how.
+    /// Closes a pane whose program has ended, if no keeper will report how.
     pub(super) fn close_if_lost(&mut self, pane: &PaneId) {
         let is_lost = self.programs.get(pane).is_some_and(Program::is_lost);
         if is_lost && self.state.pane(pane).is_some_and(|own| own.ending.is_none()) {
@@ -96,7 +96,7 @@ impl Server {
         if !self.is_keeper_gone {
             self.release_kept();
             match self.keeper.start(start) {
-                // It is too long for any keeper.
+                // The request is too long for any keeper.
                 Err(error) if error.kind() == io::ErrorKind::InvalidInput => return Err(error),
                 Err(_) => {}
                 Ok(()) => {
@@ -108,7 +108,7 @@ impl Server {
         self.lose_keeper(Some(&PaneId::new(&start.id)));
         let (keeper, kept) = connect_keeper(&self.places, &*self.start_keeper)?;
         (self.keeper, self.is_keeper_gone) = (keeper, false);
-        // It may be another one, and this one may not have got what was noted last.
+        // This may be another keeper, or the same one that did not receive the last notes.
         self.noted.clear();
         for pane in &kept {
             self.take_back(pane);
@@ -124,7 +124,7 @@ impl Server {
         Ok(())
     }
 
-    /// Drops a pane. If its program has ended, that may wait until the screens with what the keeper kept are saved.
+    /// Makes the keeper forget a pane. If its program has ended, that may wait until the screens with the kept output are saved.
     pub(super) fn forget_with_keeper(&mut self, pane: PaneId, has_ended: bool) {
         if has_ended && self.kept.is_needed() {
             self.kept.close_later(pane);
@@ -134,24 +134,25 @@ impl Server {
         self.forget_at_once(&pane);
     }
 
-    /// If the keeper is gone, it is asked once more when there is a connection again.
+    /// Makes the keeper forget a pane. If the keeper is gone, it is asked again after the next connection.
     pub(super) fn forget_at_once(&mut self, pane: &PaneId) {
         if self.keeper.forget(pane.as_str()).is_ok() {
             self.kept.drop_all();
         }
     }
 
-    /// The keeper drops what it kept with the next request. The next server knows by a note that it did, so that comes first.
+    /// Sends the notes before another request. Any request makes the keeper drop the output it has kept, and the next server
+    /// learns of that from a note.
     fn release_kept(&mut self) {
         if self.kept.is_held() {
             self.note_changes();
         }
     }
 
-    /// The keeper was there all the time, and hands a pane over once more: with what its program wrote meanwhile.
+    /// Takes over a pane again from a keeper that was there all the time, with the output of its program since then.
     fn take_back(&mut self, kept: &KeptPane) {
         let (pane, now) = (PaneId::new(&kept.id), Instant::now());
-        // If not, it was closed meanwhile.
+        // A pane that is unknown was closed meanwhile.
         let Some(program) = self.programs.get_mut(&pane) else { return };
         program.find_keeper();
         program.is_unsaved = true;
@@ -159,7 +160,7 @@ impl Server {
         if let Some(end) = KeptEnd::of(&kept.output, kept.dropped) {
             self.kept.take(pane.clone(), end, late.lost);
         }
-        // What the pane shows already, this server has heard and counted.
+        // Output that the pane shows already has been handled and counted by this server.
         let lost = if late.shown.is_empty() { late.lost } else { 0 };
         let mut effects = self.state.late_output(&pane, LateOutput { shown: &[], lost, ..late }, now);
         let is_new = self.state.pane(&pane).is_some_and(|own| own.ending.is_none());

@@ -1,18 +1,18 @@
-//! What the keeper kept before this server came, and has until it may drop it.
+//! Tracks the output that the keeper kept while no server was connected, until it may drop that.
 
 use std::collections::BTreeMap;
 
 use crate::late_output::{KeptEnd, KeptPosition};
 use crate::layout::PaneId;
 
-/// Output that this server got when it connected. The keeper drops all of it with the first request, so requests that can wait
-/// do so until the screens with it are saved.
+/// Output that this server received when it connected. The keeper drops all of it with the first request, so requests that can
+/// wait do so until the screens with this output are saved.
 #[derive(Debug, Default)]
 pub(super) struct KeptOutput {
-    /// The number of this server: higher than that of each server before.
+    /// The number of this server, which is higher than the number of any earlier server.
     server: u64,
     panes: BTreeMap<PaneId, TakenOutput>,
-    /// Panes that are closed and whose programs have ended: the keeper need not know at once.
+    /// Closed panes whose programs have ended. The keeper need not be told at once.
     closed: Vec<PaneId>,
 }
 
@@ -27,49 +27,48 @@ impl KeptOutput {
         Self { server, ..Self::default() }
     }
 
-    /// The number of this server.
     pub(super) fn server(&self) -> u64 {
         self.server
     }
 
-    /// A pane shows what was kept of its output up to here, of which some was lost before.
+    /// Records the position up to which a pane shows the kept output, and how many bytes were lost before.
     pub(super) fn take(&mut self, pane: PaneId, end: KeptEnd, lost: u64) {
         let position = KeptPosition { server: self.server, end, lost };
         self.panes.insert(pane, TakenOutput { position, is_saved: false });
     }
 
-    /// What stands behind the saved screen of a pane, if the keeper still has some of its output.
+    /// The position to save with the screen of a pane, if the keeper still has output of it.
     pub(super) fn position(&self, pane: &PaneId) -> Option<KeptPosition> {
         self.panes.get(pane).map(|taken| taken.position)
     }
 
-    /// The screen of a pane is saved.
+    /// Records that the screen of a pane is saved.
     pub(super) fn set_saved(&mut self, pane: &PaneId) {
         self.panes.get_mut(pane).into_iter().for_each(|taken| taken.is_saved = true);
     }
 
-    /// Whether some of it is nowhere else.
+    /// Returns true if some of the output is not saved in a screen yet.
     pub(super) fn is_needed(&self) -> bool {
         self.panes.values().any(|taken| !taken.is_saved)
     }
 
-    /// Whether the keeper has some of it, or has not heard of a pane that was closed.
+    /// Returns true if the keeper still has output, or has not been told about a closed pane.
     pub(super) fn is_held(&self) -> bool {
         !self.panes.is_empty() || !self.closed.is_empty()
     }
 
-    /// A pane is closed, and its program has ended.
+    /// Postpones telling the keeper that a pane was closed. Its program has ended.
     pub(super) fn close_later(&mut self, pane: PaneId) {
         self.panes.remove(&pane);
         self.closed.push(pane);
     }
 
-    /// The panes that were closed meanwhile, for the keeper to forget.
+    /// Returns the closed panes that the keeper has to forget.
     pub(super) fn take_closed(&mut self) -> Vec<PaneId> {
         std::mem::take(&mut self.closed)
     }
 
-    /// The keeper has got a request, and has none of it.
+    /// Records that the keeper received a request, and has dropped the output.
     pub(super) fn drop_all(&mut self) {
         self.panes.clear();
     }

@@ -1,4 +1,4 @@
-//! What the keeper keeps beside a program, for a server that finds no session.
+//! The note that the keeper stores with each program, for a server that finds no session.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,18 +6,18 @@ use crate::pane::Pane;
 use crate::saved_session::SavedPane;
 use crate::workspace::{PanePlace, Workspace};
 
-/// It is not longer.
+/// The longest note.
 const MAX_NOTE: usize = 64 * 1024;
 
-/// A pane, and the workspace that it is in.
+/// A pane and its workspace.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Note {
     workspace: String,
     workspace_name: String,
-    /// Whether it has the keys of that workspace.
+    /// The pane has the focus of the workspace.
     has_keys: bool,
     pub(super) pane: SavedPane,
-    /// The number of the server that noted it: the keeper dropped what it had kept for that one.
+    /// The number of the server that wrote the note. The keeper dropped its kept output when it received the note.
     pub(super) server: u64,
 }
 
@@ -32,7 +32,7 @@ impl Note {
         }
     }
 
-    /// As the keeper gets it; nothing if that is too long.
+    /// The encoded note, or `None` if it is too long.
     pub(super) fn text(&self) -> Option<String> {
         serde_json::to_string(self).ok().filter(|note| note.len() <= MAX_NOTE)
     }

@@ -1,4 +1,4 @@
-//! The program of a pane, as the server talks to it.
+//! The PTY master of a pane's program.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -11,39 +11,38 @@ use rustix::termios::{Winsize, tcgetwinsize, tcsetwinsize};
 use crate::emulator::Size;
 use crate::layout::PaneId;
 
-/// What may wait for a program that does not read. Beyond that, keys are lost, as in any terminal.
+/// The most input that is queued for a program that does not read. More is lost, as in any terminal.
 const MAX_WAITING: usize = 4 * 1024 * 1024;
 
-/// How long to wait before a terminal that no process has open is read again, at first and at most: its program may open it
-/// once more.
+/// The first and the longest pause before a PTY that no process has open is read again: the program may open it once more.
 const CLOSED_WAIT: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(32));
 
-/// A program, and whether it can be read and written.
+/// A program, and whether it is readable and writable.
 pub(super) type ReadyProgram = (PaneId, bool, bool);
 
-/// Whether there is something to read from a program.
+/// The state of a program's output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Output {
-    /// There may be.
+    /// There may be output.
     Open,
-    /// No process had the terminal open; it is read again then.
+    /// No process has the PTY open. It is read again at `until`.
     Closed { until: Instant, pause: Duration },
-    /// The program has ended, too.
+    /// The program has ended, and all output was read.
     Over,
 }
 
-/// The master of a program's terminal.
+/// The PTY master of a program.
 #[derive(Debug)]
 pub(super) struct Program {
     master: OwnedFd,
     input: ByteQueue,
     output: Output,
-    /// It is not read before then.
+    /// Output is not read before this time.
     paused_until: Option<Instant>,
-    /// The keeper that is connected has it, and tells how it ends.
+    /// The connected keeper holds the program, and will report how it ends.
     is_kept: bool,
     pub(super) has_ended: bool,
-    /// Whether it showed something since its screen was saved.
+    /// The screen has changed since it was saved.
     pub(super) is_unsaved: bool,
 }
 
@@ -60,22 +59,22 @@ impl Program {
         }
     }
 
-    /// Whether it may be read and written now.
+    /// Returns true if the PTY should be polled now.
     pub(super) fn is_open(&self, now: Instant) -> bool {
         match self.output {
-            // What a program wrote last is shown before it is told that it ended.
+            // The last output is shown before the end is reported, so there is no pause.
             Output::Open => self.has_ended || self.paused_until.is_none_or(|until| until <= now),
             Output::Closed { until, .. } => until <= now,
             Output::Over => false,
         }
     }
 
-    /// It is not read for so long: it writes more than can be shown, while the person types elsewhere.
+    /// Stops reading for a while: the program writes more than can be shown, while the person types elsewhere.
     pub(super) fn pause(&mut self, pause: Duration, now: Instant) {
         self.paused_until = Some(now + pause);
     }
 
-    /// When it is read again, if that is not now.
+    /// The time of the next read, if reading is paused.
     pub(super) fn next_look(&self) -> Option<Instant> {
         match self.output {
             Output::Closed { until, .. } => Some(until),
@@ -84,7 +83,7 @@ impl Program {
         }
     }
 
-    /// How it ends is told by none.
+    /// Records that no keeper will report how the program ends.
     pub(super) fn lose_keeper(&mut self) {
         self.is_kept = false;
         if self.output != Output::Open {
@@ -92,12 +91,12 @@ impl Program {
         }
     }
 
-    /// The keeper has it, and had it all the time.
+    /// Records that the connected keeper holds the program.
     pub(super) fn find_keeper(&mut self) {
         (self.is_kept, self.output) = (true, Output::Open);
     }
 
-    /// Whether it is over without a word about how it ended.
+    /// Returns true if the program is over, and no keeper will report how it ended.
     pub(super) fn is_lost(&self) -> bool {
         self.output == Output::Over && !self.is_kept
     }
@@ -117,11 +116,11 @@ impl Program {
 
     pub(super) fn resize(&self, size: Size) {
         let size = Winsize { ws_row: size.lines, ws_col: size.columns, ws_xpixel: 0, ws_ypixel: 0 };
-        // A terminal that is gone has no size.
+        // This fails if the terminal is gone.
         let _ = tcsetwinsize(&self.master, size);
     }
 
-    /// Whether what is typed is kept for it: it reads, or has not read for less than that.
+    /// Returns true if the queue takes more input.
     pub(super) fn has_room(&self) -> bool {
         self.input.len() < MAX_WAITING
     }
@@ -134,13 +133,13 @@ impl Program {
     }
 
     pub(super) fn flush(&mut self) {
-        // A program that has gone takes no more input.
+        // The program is gone.
         if self.input.write_to(&self.master).is_err() {
             self.input.clear();
         }
     }
 
-    /// Reads what there is and has room. Gives how much that is.
+    /// Reads available output into the buffer. Returns its length.
     pub(super) fn read(&mut self, buffer: &mut [u8], now: Instant) -> io::Result<usize> {
         self.paused_until = None;
         let mut filled = 0;
@@ -160,7 +159,7 @@ impl Program {
         Ok(filled)
     }
 
-    /// No process has the terminal open.
+    /// Handles a PTY that no process has open.
     fn close(&mut self, now: Instant) {
         let (shortest, longest) = CLOSED_WAIT;
         self.output = match self.output {

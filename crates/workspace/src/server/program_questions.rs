@@ -1,4 +1,4 @@
-//! Asks the person what programs ask, each on a thread of its own: no pane waits for the journal.
+//! Asks the person the questions of programs, each on its own thread, so that no pane waits for the journal.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -15,32 +15,32 @@ use ringer_ui::{Backend, ProgramAnswer, ProgramQuestion};
 use crate::effect::{QuestionNumber, QuestionOutcome};
 use crate::layout::PaneId;
 
-/// The most questions of all panes at once. Each has a thread, a connection to the journal and a doorbell.
+/// The most open questions of all panes. Each has a thread, a connection to the journal and a doorbell.
 const MAX_ASKED: usize = 16;
-/// How long the end of the server may wait until all questions are closed. The next server closes those that are left.
+/// Timeout for closing all questions when the server ends. The next server closes those that are left.
 const CLOSED_WITHIN: Duration = Duration::from_secs(1);
 
 /// A question of a program: the pane, and its number there.
 pub(super) type QuestionKey = (PaneId, QuestionNumber);
 
-/// What a thread says of its question. Only the last outcome is not [`QuestionOutcome::Asked`].
+/// A report of a question's thread. The first one may be [`QuestionOutcome::Asked`]; the last one is another outcome.
 pub(super) type Report = (QuestionKey, QuestionOutcome);
 
-/// The questions that are open.
+/// The open questions.
 pub(super) struct ProgramQuestions {
     backend: Arc<dyn Backend>,
-    /// What a server before this one left open is closed once, before anything is asked.
+    /// Closes the questions that an earlier server left open, before the first question is asked.
     left_open: Arc<Once>,
-    /// A question is closed when its end here is dropped.
+    /// Dropping the stream closes the question.
     open: BTreeMap<QuestionKey, UnixStream>,
-    /// Threads that have not said yet how their question ended.
+    /// The number of threads that have not reported a final outcome.
     threads: usize,
     reports: Receiver<Report>,
     mailbox: Mailbox,
     woken: UnixStream,
 }
 
-/// Where threads leave what they have for the loop.
+/// Carries reports from the threads to the loop.
 #[derive(Clone)]
 struct Mailbox {
     reports: SyncSender<Report>,
@@ -49,7 +49,7 @@ struct Mailbox {
 
 impl Mailbox {
     fn put(&self, report: Report) {
-        // Without a receiver, the server has ended.
+        // This fails only if the server has ended.
         let _ = self.reports.send(report);
         wake(&self.wakes);
     }
@@ -58,7 +58,7 @@ impl Mailbox {
 impl ProgramQuestions {
     pub(super) fn start(backend: Arc<dyn Backend>) -> io::Result<Self> {
         let (woken, wakes) = wake_pair()?;
-        // Each thread says two things: none waits for the loop.
+        // Each thread sends at most two reports, so none blocks.
         let (sender, reports) = sync_channel(2 * MAX_ASKED);
         let left_open = Arc::new(Once::new());
         let (own, closer) = (Arc::clone(&left_open), Arc::clone(&backend));
@@ -71,7 +71,7 @@ impl ProgramQuestions {
         self.woken.as_fd()
     }
 
-    /// Begins to ask, if that can be done. The question that it replaces is closed in any case.
+    /// Starts to ask a question. The question that it replaces is closed even if this fails.
     pub(super) fn ask(
         &mut self,
         key: QuestionKey,
@@ -108,7 +108,7 @@ impl ProgramQuestions {
         self.open.remove(&(pane, number));
     }
 
-    /// Closes those of a pane.
+    /// Closes the questions of a pane.
     pub(super) fn close_all_of(&mut self, pane: &PaneId) {
         self.open.retain(|(own, _), _| own != pane);
     }
@@ -117,7 +117,7 @@ impl ProgramQuestions {
         self.open.clear();
     }
 
-    /// What came of questions since the last call.
+    /// Returns the reports since the last call.
     pub(super) fn take_reports(&mut self) -> Vec<Report> {
         clear_wakes(&self.woken);
         let reports: Vec<Report> = self.reports.try_iter().collect();
@@ -130,7 +130,7 @@ impl ProgramQuestions {
         reports
     }
 
-    /// Waits until those that were closed are closed in the journal, but not for long.
+    /// Waits a short time until the closed questions are closed in the journal, too.
     pub(super) fn wait_until_closed(&mut self) {
         let until = Instant::now() + CLOSED_WITHIN;
         while self.threads > 0 {

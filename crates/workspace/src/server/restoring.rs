@@ -1,4 +1,4 @@
-//! Goes on where the last server ended: with its programs, or after a reboot without them.
+//! Continues the session of the last server: with its programs, or after a reboot without them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,8 +23,8 @@ use crate::set_aside::UnusableSession;
 use crate::snapshot::saved_size;
 use crate::view::{ClientFacts, ClientId, Mode};
 
-/// Whether the hub was told something already, because the server before had not been answered: that one may have got it from the
-/// keeper, too. It is not told for the next one then.
+/// Returns true if the effect is a report that the last server had saved as unanswered, and that was sent again. The report is
+/// removed from the list, so that it stands for one effect only.
 fn take_told(told: &mut Vec<KeptReport>, effect: &Effect) -> bool {
     let Effect::Tell { method, params } = effect else { return false };
     let found = told.iter().position(|report| report.is(method, params));
@@ -32,7 +32,7 @@ fn take_told(told: &mut Vec<KeptReport>, effect: &Effect) -> bool {
 }
 
 impl Server {
-    /// Takes the programs over that the keeper has. Without any, the session before waits for the first client.
+    /// Takes over the keeper's programs. If there are none, the previous session waits for the first client.
     pub(super) fn adopt(&mut self, kept: Vec<KeptPane>, now: Instant) {
         let saved = SavedSession::read(&self.places.session()).unwrap_or_else(|error| {
             self.set_session_aside(UnusableSession::of(&error), now);
@@ -50,7 +50,7 @@ impl Server {
             self.state.restore(saved.workspaces.clone(), saved.shown.clone());
         }
         let notes: Vec<Option<Note>> = kept.iter().map(|kept| Note::read(&kept.note)).collect();
-        // With its note, the keeper dropped what it had kept until then.
+        // With each note, the keeper dropped the output it had kept until then.
         let noted_by = notes.iter().flatten().map(|note| note.server).max().unwrap_or(0);
         let (mut last_server, mut taken) = (noted_by, Vec::new());
         let mut endings = Vec::new();
@@ -68,26 +68,26 @@ impl Server {
             let position = position.filter(|position| position.server > noted_by);
             let late = LateOutput::of(&kept.output, kept.dropped, position);
             taken.push((id.clone(), KeptEnd::of(&kept.output, kept.dropped), late.lost));
-            // It may have been saved before the window got another size.
+            // The screen may have been saved before the window was resized.
             let mut pane = Pane::new(id.clone(), directory, saved_size(shown).unwrap_or(size), now);
             if let Some(known) = known {
                 pane.name.clone_from(&known.name);
                 pane.command.clone_from(&known.command);
             }
-            // The note is the newer one: it is there before the session is saved.
+            // The note is newer than the session: it is sent before the session is saved.
             let newest = note.as_ref().map(|note| &note.pane).or(known);
             let is_told = newest.is_none_or(|pane| pane.has_ended);
             let (told, new) = if is_told { (kept.ending, None) } else { (None, kept.ending) };
             (pane.pid, pane.tty) = (Some(kept.pid), Some(kept.tty));
             endings.extend(new.map(|ending| (id.clone(), ending)));
-            // What follows from it was done before.
+            // The last server has performed these effects.
             drop(pane.feed(shown, now));
             drop(told.map(|ending| pane.end(ending)));
             pane.emulator.resize(size);
             let mut effects = self.state.adopt(pane, note.as_ref().map(Note::place), late, now);
             effects.retain(|effect| !take_told(&mut unheard, effect));
             self.perform(effects);
-            // Programs that draw their whole screen do so when its size changes.
+            // Full-screen programs redraw when their size changes.
             program.resize(Size::at_least(size.columns.saturating_sub(1), size.lines));
             program.resize(size);
             self.programs.insert(id, program);
@@ -101,7 +101,8 @@ impl Server {
         let effects = self.state.forget_missing();
         self.perform(effects);
         self.save_all();
-        // What follows from an ending may be a request, and with the first one the keeper forgets what it kept.
+        // An ending may lead to a request, and with the first request the keeper drops the output it has kept. So this comes
+        // last.
         for (pane, ending) in endings {
             let mut effects = self.state.ended(&pane, ending, now);
             effects.retain(|effect| !take_told(&mut unheard, effect));
@@ -111,15 +112,15 @@ impl Server {
         self.changed();
     }
 
-    /// Keeps the session that cannot be used, and tells of it.
+    /// Renames a session file that cannot be used, and tells the person.
     fn set_session_aside(&mut self, reason: UnusableSession, now: Instant) {
-        // Without a state directory there is nothing to tell of.
+        // This fails if there is no state directory, and then there was no session.
         if let Ok(name) = reason.set_aside(self.places.home()) {
             self.notice = Some(Notice::new(format!("{reason}; it is kept as {name}"), now));
         }
     }
 
-    /// Makes the panes of the session before again: shells in their directories.
+    /// Restores the panes of the previous session, with shells in their directories.
     pub(super) fn restore(&mut self, facts: &ClientFacts, now: Instant) {
         let Some(saved) = self.unrestored.take() else { return };
         self.state.restore(saved.workspaces.clone(), saved.shown.clone());
@@ -148,7 +149,8 @@ impl Server {
         self.perform(effects);
     }
 
-    /// A pane that is opened beside another one begins where that one's program is. Not every shell tells.
+    /// Updates the working directory of the focused pane when a key binding may open a pane beside it, because not every shell
+    /// reports its directory.
     pub(super) fn follow_directory(&mut self, client: ClientId) {
         let is_prefix = self.state.view(client).is_some_and(|view| view.mode == Mode::Prefix);
         let pane = self.state.focused(client).filter(|_| is_prefix).map(|pane| pane.id.clone());
@@ -160,14 +162,14 @@ impl Server {
     pub(super) fn find_directory(&mut self, pane: &PaneId) {
         let pid = self.state.pane(pane).filter(|pane| pane.ending.is_none()).and_then(|pane| pane.pid);
         let directory = pid.and_then(|pid| fs::read_link(format!("/proc/{pid}/cwd")).ok());
-        // It is saved as text. Of one that was removed, those above it may be there.
+        // The directory is saved as text. If it was removed, its parents may still exist, so the path is kept without the suffix.
         let directory = directory.as_deref().and_then(Path::to_str);
         if let Some(directory) = directory.map(|path| path.strip_suffix(" (deleted)").unwrap_or(path)) {
             self.state.set_directory(pane, PathBuf::from(directory));
         }
     }
 
-    /// What the hub is told of a pane that has started, if it was unread in the session before.
+    /// Returns the report that a pane was unread in the previous session, if it was.
     pub(super) fn take_restored_unread(&mut self, pane: &PaneId) -> Option<Effect> {
         let params = json!({ "surface_id": surface_of(pane), "restored": true });
         self.restored_unread.remove(pane).then_some(Effect::Tell { method: "surface.unread", params })

@@ -1,4 +1,4 @@
-//! What the next server will find, and what is on its way there.
+//! Writes the session and the screens for the next server.
 
 use std::collections::VecDeque;
 use std::io;
@@ -14,40 +14,40 @@ use crate::file_writer::{Directory, FileWriter};
 use crate::layout::PaneId;
 use crate::saved_session::SavedSession;
 
-/// How long after a change the screens are saved.
+/// Delay between a change and the save of the screens.
 const SAVE_AFTER: Duration = Duration::from_secs(1);
-/// How long after a change of the session the next one may be saved. A border that is dragged changes it with each movement.
+/// The shortest time between two saves of the session. A border that is dragged changes it with each movement.
 const SESSION_PAUSE: Duration = Duration::from_millis(10);
-/// How long after a failure that is tried again, if nothing changes meanwhile.
+/// Delay of the retry after a failed write.
 const TRY_AGAIN: Duration = Duration::from_mins(1);
 
-/// A screen was saved, or could not be.
+/// The result of saving a screen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct SavedScreen {
     pub(super) pane: PaneId,
     pub(super) is_saved: bool,
-    /// Whether none of the others is saved any more.
+    /// The directory was created again, so no other screen is saved any more.
     pub(super) is_only_one: bool,
 }
 
-/// Saves the session and the screens on threads of its own. The two are in different directories, and one of them may hang.
+/// Saves the session and the screens on two threads, because they are in different directories, and one of them may hang.
 ///
-/// At most one screen and one session are in memory for each thread: what has changed meanwhile is saved after it, as it is then.
+/// Each thread has at most one file in memory. Later changes are saved after that, in their latest state.
 pub(super) struct Saver {
     screens: FileWriter,
     session: FileWriter,
-    /// The threads have done something.
+    /// Becomes readable when a thread has finished a write.
     woken: UnixStream,
-    /// When to look for what has changed.
+    /// When to look for changed screens and sessions.
     look_at: Option<Instant>,
-    /// When to look whether the session has changed, and when it had last.
+    /// When to check the session for changes, and when it last changed.
     session_at: Option<Instant>,
     session_changed: Option<Instant>,
-    /// Panes whose screens are saved next.
+    /// The queue of screens to save.
     unsaved: VecDeque<PaneId>,
-    /// The session in the file, or on its way there.
+    /// The session in the file, or being written.
     written: Option<SavedSession>,
-    /// The session that comes after that.
+    /// The session to write after that.
     next: Option<SavedSession>,
 }
 
@@ -73,18 +73,18 @@ impl Saver {
         self.woken.as_fd()
     }
 
-    /// Something has changed.
+    /// Schedules a save after a change.
     pub(super) fn save_soon(&mut self, now: Instant) {
         self.look_within(now, SAVE_AFTER);
     }
 
-    /// The session may have changed by then, and is looked at, unless it had changed a moment ago.
+    /// Schedules a check of the session, at least [`SESSION_PAUSE`] after its last change.
     pub(super) fn save_session_at(&mut self, at: Instant) {
         let at = self.session_changed.map_or(at, |before| at.max(before + SESSION_PAUSE));
         self.session_at = Some(self.session_at.map_or(at, |before| before.min(at)));
     }
 
-    /// Whether it is time to look whether the session has changed. It is not, after this.
+    /// Returns true if the check of the session is due, and clears it.
     pub(super) fn take_session_due(&mut self, now: Instant) -> bool {
         self.session_at.take_if(|at| *at <= now).is_some()
     }
@@ -94,18 +94,18 @@ impl Saver {
         self.look_at = Some(self.look_at.map_or(at, |before| before.min(at)));
     }
 
-    /// When there is something to do, if nothing happens before.
+    /// When the saver next has something to do.
     pub(super) fn due(&self, now: Instant) -> Option<Instant> {
         let looks = self.look_at.into_iter().chain(self.session_at).min();
         if self.has_next_screen() { Some(now) } else { looks }
     }
 
-    /// Whether it is time to look for what has changed. It is not, after this.
+    /// Returns true if the save is due, and clears it.
     pub(super) fn take_due(&mut self, now: Instant) -> bool {
         self.look_at.take_if(|at| *at <= now).is_some()
     }
 
-    /// These screens are to be saved.
+    /// Queues screens.
     pub(super) fn add_screens(&mut self, panes: impl Iterator<Item = PaneId>) {
         for pane in panes {
             if !self.unsaved.contains(&pane) {
@@ -114,7 +114,7 @@ impl Saver {
         }
     }
 
-    /// The panes whose screens are to be saved.
+    /// The panes whose screens are queued.
     pub(super) fn unsaved(&self) -> Vec<PaneId> {
         self.unsaved.iter().cloned().collect()
     }
@@ -123,12 +123,12 @@ impl Saver {
         !self.unsaved.is_empty() && self.screens.is_free()
     }
 
-    /// The screen to save now, if the one before is written.
+    /// Returns the next screen to save, if the thread is idle.
     pub(super) fn next_screen(&mut self) -> Option<PaneId> {
         if self.has_next_screen() { self.unsaved.pop_front() } else { None }
     }
 
-    /// The same, and waits for the one before. The others stay unsaved when the time is over.
+    /// Like [`Self::next_screen`], but waits for the thread. Returns `None` at the deadline, and the screens stay queued.
     pub(super) fn wait_for_next_screen(&mut self, until: Instant) -> Option<PaneId> {
         if self.screens.wait_until_free(until) { self.unsaved.pop_front() } else { None }
     }
@@ -141,7 +141,7 @@ impl Saver {
         self.screens.remove(pane.as_str());
     }
 
-    /// Whether the session that is saved has something for the hub.
+    /// Returns true if the saved session contains reports that the hub has not answered.
     pub(super) fn has_unheard(&self) -> bool {
         self.newest().is_some_and(|session| !session.unheard.is_empty())
     }
@@ -150,7 +150,7 @@ impl Saver {
         self.next.as_ref().or(self.written.as_ref())
     }
 
-    /// Saves a session, once the one before is written.
+    /// Saves a session after the one that is being written.
     pub(super) fn save_session(&mut self, session: SavedSession, now: Instant) {
         if self.newest() != Some(&session) {
             self.next = Some(session);
@@ -170,7 +170,7 @@ impl Saver {
         }
     }
 
-    /// Takes what the threads have done, and goes on with the session. Gives the screens among that.
+    /// Handles the threads' results, and writes the next session. Returns the screens that were written or failed.
     pub(super) fn hear(&mut self, now: Instant) -> Vec<SavedScreen> {
         clear_wakes(&self.woken);
         let session = self.session.take_outcomes();
@@ -190,12 +190,12 @@ impl Saver {
         screens.into_iter().map(saved).collect()
     }
 
-    /// Waits until the screens that were given are written, or the time is over.
+    /// Waits until the screens are written, or until a deadline.
     pub(super) fn wait_for_screens(&self, until: Instant) {
         self.screens.wait_until_free(until);
     }
 
-    /// Waits until everything that was given is written, or the time is over.
+    /// Waits until everything is written, or until a deadline.
     pub(super) fn finish(&mut self, until: Instant) {
         self.wait_for_screens(until);
         if self.session.wait_until_free(until) && self.next.is_some() {

@@ -9,11 +9,11 @@ use super::saver::SavedScreen;
 use crate::layout::PaneId;
 use crate::saved_session::SavedSession;
 
-/// How long everything may take to be saved, when the server begins and when it ends.
+/// Timeout for saving everything when the server starts and when it ends.
 const SAVE_WITHIN: Duration = Duration::from_secs(2);
 
 impl Server {
-    /// Saves what is due: the session, and then one screen at each call, so that keys do not wait for all of them.
+    /// Saves the session if it is due, and then one screen per call, so that keys do not wait for all of them.
     pub(super) fn save_some(&mut self, now: Instant) {
         if self.saver.take_due(now) {
             self.find_unsaved();
@@ -24,17 +24,17 @@ impl Server {
         }
     }
 
-    /// Saves the session, if it may have changed: structure that the person has seen is to come back.
+    /// Saves the session if it may have changed: the layout that the person has seen must survive a crash.
     pub(super) fn save_changed_session(&mut self) {
         if self.saver.take_session_due(Instant::now()) {
             self.save_session();
         }
     }
 
-    /// Saves all screens, and then the session: with its notes, the keeper drops what it kept of them.
+    /// Saves all screens, and then the session. The session's notes make the keeper drop the output that these screens contain.
     pub(super) fn save_all(&mut self) {
         let until = Instant::now() + SAVE_WITHIN;
-        // What programs hold back is read already, and nowhere else.
+        // Output inside an unfinished synchronized update has been read from the PTY and exists nowhere else.
         let (ended, effects) = self.state.end_all_updates();
         self.perform(effects);
         self.set_unsaved(&ended);
@@ -53,12 +53,12 @@ impl Server {
         self.saver.finish(Instant::now() + SAVE_WITHIN);
     }
 
-    /// Takes what was saved, or could not be.
+    /// Handles the results of the saver's threads.
     pub(super) fn hear_saver(&mut self, now: Instant) {
         let was_needed = self.kept.is_needed();
         for SavedScreen { pane, is_saved, is_only_one } in self.saver.hear(now) {
             if is_only_one {
-                // Their directory was removed, as the runtime directory is at a logout.
+                // The directory of the screens was removed, as the runtime directory is at logout.
                 let others: Vec<PaneId> =
                     self.programs.keys().filter(|other| **other != pane).cloned().collect();
                 self.set_unsaved(&others);
@@ -75,14 +75,14 @@ impl Server {
         }
     }
 
-    /// These panes show something that is not saved.
+    /// Marks the screens of panes as unsaved.
     pub(super) fn set_unsaved(&mut self, panes: &[PaneId]) {
         for pane in panes {
             self.programs.get_mut(pane).into_iter().for_each(|program| program.is_unsaved = true);
         }
     }
 
-    /// Which screens are saved next.
+    /// Queues the unsaved screens.
     fn find_unsaved(&mut self) {
         let unsaved = self.programs.iter().filter(|(_, program)| program.is_unsaved);
         self.saver.add_screens(unsaved.map(|(pane, _)| pane.clone()));
@@ -107,12 +107,13 @@ impl Server {
         self.saver.save_session(session, now);
     }
 
-    /// The keeper has what is known of a pane, too, for a server that finds no session. It drops what it kept with that.
+    /// Sends changed notes to the keeper, for a server that finds no session. With a note, the keeper drops the output it has
+    /// kept.
     pub(super) fn note_changes(&mut self) {
         if self.is_keeper_gone {
             return;
         }
-        // One whose program did not start yet has its note with the request to start it.
+        // A pane whose program has not started yet has its note in the request to start it.
         let mut notes: BTreeMap<PaneId, Note> =
             self.programs.keys().filter_map(|pane| Some((pane.clone(), self.note_of(pane)?))).collect();
         let mut has_noted = false;
@@ -133,7 +134,7 @@ impl Server {
         }
     }
 
-    /// What the keeper is to keep beside the program of a pane.
+    /// The note for the keeper about a pane.
     pub(super) fn note_of(&self, pane: &PaneId) -> Option<Note> {
         let (own, workspace) = self.state.pane(pane).zip(self.state.workspace_of(pane))?;
         Some(Note::of(workspace, own, self.kept.server()))

@@ -1,4 +1,4 @@
-//! Waits for everything that the server serves, at once.
+//! Waits for events on all descriptors of the server.
 
 use std::io;
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -13,10 +13,10 @@ use super::{IDLE_END, Server};
 use crate::layout::PaneId;
 use crate::view::ClientId;
 
-/// A client, and whether its terminal can be read and written.
+/// A client, and whether its terminal is readable and writable.
 type ReadyTerminal = (ClientId, bool, bool);
 
-/// What is ready to be read or written.
+/// The descriptors that are ready.
 #[expect(clippy::struct_excessive_bools, reason = "one for each descriptor; all can hold at once")]
 #[derive(Debug, Default)]
 pub(super) struct Ready {
@@ -27,7 +27,7 @@ pub(super) struct Ready {
     pub(super) questions: bool,
     pub(super) ends: bool,
     pub(super) clients: Vec<(ClientId, bool, bool)>,
-    /// Clients in whose terminals something was typed.
+    /// Clients whose terminals are readable.
     pub(super) typed: Vec<ClientId>,
     pub(super) programs: Vec<ReadyProgram>,
 }
@@ -64,7 +64,7 @@ impl Server {
                 if program.has_output_waiting() { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
             fds.push(PollFd::from_borrowed_fd(program.as_fd(), flags));
         }
-        // Last, because it may be missing.
+        // Last, because it is optional.
         let keeper_at = (!self.is_keeper_gone).then(|| {
             fds.push(PollFd::from_borrowed_fd(self.keeper.as_fd(), PollFlags::IN));
             fds.len() - 1
@@ -78,7 +78,7 @@ impl Server {
             fds.get(at)
                 .is_some_and(|fd| fd.revents().intersects(PollFlags::IN | PollFlags::HUP | PollFlags::ERR))
         };
-        // A terminal that was opened again, and in which nothing was written yet, is not readable.
+        // A PTY that a process has opened again, but not written to yet, is not readable.
         let is_due = |pane: &PaneId| {
             self.programs.get(pane).and_then(Program::next_look).is_some_and(|look| look <= now)
         };
@@ -113,7 +113,7 @@ impl Server {
         })
     }
 
-    /// How long to wait at most, if there is something to do then.
+    /// The time until the next timer, if there is one.
     fn timeout(&self, now: Instant) -> Option<Duration> {
         let takes_frames = self.clients.values().any(|link| link.is_window && !link.is_busy());
         let frame = self.frames.due().filter(|_| takes_frames);

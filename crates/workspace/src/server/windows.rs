@@ -1,4 +1,4 @@
-//! What clients send.
+//! Handles the frames and the input of clients.
 
 use std::time::Instant;
 
@@ -18,13 +18,13 @@ use crate::screen::Abilities;
 use crate::style::ColourDepth;
 use crate::view::{ClientFacts, ClientId, View};
 
-/// What a person is told who types to a program that does not read.
+/// The message when input is lost because the program does not read.
 const NOT_TYPED: &str = "the program does not read: what you type is not kept";
 
 impl Server {
-    /// What the person typed in the terminal of a client.
+    /// Reads the terminal of a client.
     pub(super) fn serve_terminal(&mut self, client: ClientId, now: Instant) {
-        // It may have been told to leave since it was polled: what is typed now is for the shell.
+        // The client may have been told to leave since the poll: input is for the shell then.
         let is_read = self.state.view(client).is_some_and(|view| !view.is_in_inbox);
         let link = self.clients.get_mut(&client).filter(|link| is_read && !link.is_leaving);
         match link.map(|link| link.read_terminal(now)) {
@@ -48,7 +48,7 @@ impl Server {
         if link.is_behind && !link.is_busy() {
             link.is_behind = false;
             self.frames.change();
-            // The echo that it has missed is late already.
+            // The echo that was skipped is late already.
             if self.frames.typed_pane().is_some() {
                 self.frames.input(now);
             }
@@ -71,16 +71,16 @@ impl Server {
         }
     }
 
-    /// Whether what is typed into a pane is kept for its program.
+    /// Returns true if input for a pane is delivered or queued.
     pub(super) fn takes_input(&self, pane: &PaneId) -> bool {
         self.programs.get(pane).is_none_or(Program::has_room)
     }
 
-    /// Does what the person did in a client.
+    /// Handles the input of a client.
     fn take_inputs(&mut self, client: ClientId, inputs: &[Input], now: Instant) {
         for input in inputs {
             self.follow_directory(client);
-            // The program shows it, once it has got it.
+            // Input for a program changes nothing until the program echoes it.
             let is_seen = !self.state.is_only_for_program(client, input);
             let effects = self.state.input(client, input, now);
             for effect in &effects {
@@ -100,10 +100,10 @@ impl Server {
         }
     }
 
-    /// Gives whether the client makes sense.
+    /// Handles a frame. Returns false if the client violates the protocol.
     fn frame(&mut self, client: ClientId, frame: &Frame, now: Instant) -> bool {
         let Some(link) = self.clients.get_mut(&client) else { return false };
-        // A program of any version may take over.
+        // A client of any version may replace the server, without a valid hello.
         let replaces =
             || frame.kind == FrameKind::Request && frame.read().is_ok_and(|own| Request::Replace == own);
         if !link.has_said_hello && frame.kind != FrameKind::Hello && !replaces() {
@@ -126,14 +126,15 @@ impl Server {
                 }
                 Err(_) => return false,
             },
-            // It leaves altogether, and has its terminal for itself.
+            // The client leaves, and uses the terminal itself.
             FrameKind::TerminalBack if link.is_leaving => return true,
             FrameKind::TerminalBack => {
-                // Another program had its terminal in between: the inbox, or its shell while it was stopped.
+                // Another program had the terminal: the inbox, or the shell while the client was stopped.
                 (link.shown, link.modes) = (None, OuterModes::default());
                 let has_mouse = link.has_mouse;
                 let was_in_inbox = self.state.view(client).is_some_and(|view| view.is_in_inbox);
-                // Before the inbox, the client left the terminal as it was. Otherwise each time would add to the flags of its keyboard.
+                // Before the inbox, the client reset the terminal. Otherwise it is reset here, so that `enter` does not push
+                // the keyboard flags again.
                 let leave = if was_in_inbox { "" } else { LEAVE };
                 let again = format!("{leave}{}", enter(has_mouse));
                 self.send(client, &Frame::new(FrameKind::Output, again));
@@ -147,7 +148,7 @@ impl Server {
                         Vec::new(),
                     ),
                 };
-                // First, so that what is answered holds also if this server is killed now.
+                // Before the answer, so that the answer holds even if this server is killed now.
                 self.perform(effects);
                 self.send(client, &Frame::json(FrameKind::Answer, &answer));
                 Vec::new()
@@ -156,7 +157,7 @@ impl Server {
                 link.is_leaving = true;
                 return true;
             }
-            // What only servers say.
+            // Frames that only servers send.
             _ => return false,
         };
         self.perform(effects);
@@ -203,7 +204,7 @@ impl Server {
             surface: terminal.surface,
             environment: hello.environment.iter().map(|(name, value)| (name.into(), value.into())).collect(),
             directory: hello.directory,
-            // What another version says may make no sense here.
+            // The form of another version is ignored.
             shown: terminal.shown.and_then(|shown| serde_json::from_value(shown).ok()),
         };
         let entered = enter(terminal.has_mouse) + ASK_KEYBOARD;
@@ -220,7 +221,7 @@ impl Server {
         true
     }
 
-    /// Tells the clients what their windows show, if that has changed. They come back to it if this server is killed.
+    /// Tells clients about changes of their views. They return to these if this server is killed.
     pub(super) fn tell_shown(&mut self) {
         let is_news = |client: &ClientId, link: &ClientLink| {
             let view = self.state.view(*client).filter(|_| link.is_window);

@@ -1,4 +1,4 @@
-//! What the hub is told, and what it orders.
+//! Reports to the hub, and its orders.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
@@ -17,7 +17,7 @@ use crate::view::{ClientId, View};
 use crate::workspace::Workspace;
 
 impl State {
-    /// What the hub does not know yet: panes that were opened, closed or changed, and what the person looks at.
+    /// Reports what has changed since the last report: opened, closed and changed panes, and what the person looks at.
     pub(super) fn tell_hub(&mut self) -> Vec<Effect> {
         let parent = self.latest_client().and_then(|client| self.views.get(&client)?.facts.surface.clone());
         let mut surfaces = BTreeMap::new();
@@ -55,7 +55,7 @@ impl State {
         effects
     }
 
-    /// What the person looks at, as far as is known.
+    /// The panes that the person looks at, as far as known.
     fn looks(&self) -> Value {
         let seen = self.views.iter().filter(|(_, view)| view.is_looked_at(self.now) && !view.is_in_inbox);
         let views: Vec<Value> = seen
@@ -68,7 +68,7 @@ impl State {
         json!({ "views": views, "is_complete": is_complete })
     }
 
-    /// Time has passed: in a terminal that does not tell of its focus, a person who types nothing may look elsewhere.
+    /// Updates the time. In a terminal that does not report focus, a person who has not typed for a while may look elsewhere.
     pub(crate) fn tick(&mut self, now: Instant) -> Vec<Effect> {
         self.now = self.now.max(now);
         let is_over = |view: &View| view.looks_until().is_some_and(|until| until <= now);
@@ -76,7 +76,7 @@ impl State {
         if self.views.values().any(is_over) && is_news() { self.tell_hub() } else { Vec::new() }
     }
 
-    /// The person typed. The hub is told now and then.
+    /// Reports that the person types, at most every [`TYPED_AGAIN`].
     pub(super) fn typed(&mut self, now: Instant) -> Option<Effect> {
         let is_due = self.typed_told.is_none_or(|at| now.saturating_duration_since(at) >= TYPED_AGAIN);
         is_due.then(|| {
@@ -87,14 +87,14 @@ impl State {
         })
     }
 
-    /// Another hub is there: it knows nothing.
+    /// Reports everything to a new hub.
     pub(crate) fn hub_connected(&mut self) -> Vec<Effect> {
         self.last_sent = LastSent::default();
         self.panes.values_mut().for_each(Pane::find_hub);
         self.tell_hub()
     }
 
-    /// There is no hub: nothing rings.
+    /// Removes all rings, badges, toasts and indicators, because there is no hub.
     pub(crate) fn hub_lost(&mut self) {
         self.panes.values_mut().for_each(Pane::lose_hub);
         self.workspaces.iter_mut().for_each(|workspace| workspace.unread = 0);
@@ -105,7 +105,7 @@ impl State {
         self.panes.keys().find(|pane| surface_of(pane) == surface).cloned()
     }
 
-    /// Does what the hub orders.
+    /// Performs an order of the hub.
     pub(crate) fn order(&mut self, order: HubOrder, now: Instant) -> Vec<Effect> {
         match order {
             HubOrder::Ring { surface_id, lit, unread, kind } => {
@@ -130,7 +130,7 @@ impl State {
         Vec::new()
     }
 
-    /// Changes the pane of a surface. Gives what follows from that.
+    /// Changes the pane of a surface. Returns the effects.
     fn change_pane<E: IntoIterator<Item = PaneEvent>>(
         &mut self,
         surface: &str,
@@ -141,7 +141,7 @@ impl State {
         self.pane_events(&id, events)
     }
 
-    /// Goes to a pane in the client in which the person did something last, and answers the hub.
+    /// Focuses a pane in the window that was used last, and answers the hub.
     fn go_to_surface(&mut self, surface: &str, now: Instant) -> Vec<Effect> {
         let mut answer = json!({ "surface_id": surface });
         let mut effects = Vec::new();
@@ -160,7 +160,7 @@ impl State {
         effects
     }
 
-    /// Shows a pane in a client, and gives it the keys.
+    /// Shows and focuses a pane in a client.
     pub(crate) fn go_to(&mut self, client: ClientId, pane: &PaneId, now: Instant) -> Vec<Effect> {
         let workspace = self.workspace_of(pane).map(|workspace| workspace.id.clone());
         if let (Some(workspace), Some(view)) = (workspace, self.views.get_mut(&client)) {
@@ -173,12 +173,12 @@ impl State {
         Vec::new()
     }
 
-    /// The agents, as the hub knows them.
+    /// Updates the agents of all panes.
     pub(crate) fn agents(&mut self, agents: &[Agent]) {
         for pane in self.panes.values_mut() {
             let surface = pane.surface();
             let own = agents.iter().filter(|agent| agent.surface.as_deref() == Some(&surface));
-            // The one whose state changed last, if several were there.
+            // Of several agents in a pane, the one whose state changed last.
             let own = own.filter(|agent| agent.state != "exited").max_by_key(|agent| agent.since_ms);
             pane.agent = own.map(|agent| PaneAgent {
                 label: agent.label.clone(),
@@ -195,12 +195,12 @@ impl State {
         panes.iter().filter_map(|pane| self.panes.get(pane)).map(|pane| pane.ring.unread).sum()
     }
 
-    /// How much is unread in a workspace. A server that has just started knows only what is unread in its panes.
+    /// Unread notifications of a workspace. A server that has just started only knows those of its panes.
     pub(crate) fn unread_in(&self, workspace: &Workspace) -> usize {
         workspace.unread.max(self.unread_of_panes(workspace))
     }
 
-    /// How much is unread in rows of the sidebar. That of a workspace has what is in none of its panes.
+    /// Unread notifications in rows of the sidebar. The row of a workspace counts those that belong to none of its panes.
     pub(crate) fn unread_in_rows(&self, rows: &[Row]) -> usize {
         let unread = |row: &Row| match row {
             Row::Workspace { at } => self
@@ -212,19 +212,19 @@ impl State {
         rows.iter().map(unread).sum()
     }
 
-    /// How much is unread elsewhere than in the pane that has the keys of a client.
+    /// Unread notifications outside of the focused pane of a client.
     pub(crate) fn unread_elsewhere(&self, client: ClientId) -> usize {
         let all: usize = self.workspaces.iter().map(|workspace| self.unread_in(workspace)).sum();
         all.saturating_sub(self.focused(client).map_or(0, |pane| pane.ring.unread))
     }
 
-    /// What a client sees of the sidebar.
+    /// The visible part of a client's sidebar.
     pub(crate) fn sidebar_page(&self, client: ClientId) -> Option<SidebarPage> {
         let view = self.views.get(&client).filter(|view| view.shows_sidebar())?;
         Some(SidebarPage::new(&self.workspaces, &view.workspace, view.room().height, view.sidebar_first))
     }
 
-    /// Remembers which part of the sidebar each client sees, so that it moves no more than it has to.
+    /// Saves the scroll position of each sidebar, so that it scrolls only if necessary.
     pub(super) fn keep_sidebars(&mut self) {
         let rows = self.workspaces.len() + self.panes.len();
         let is_too_long = |view: &View| view.shows_sidebar() && rows > usize::from(view.room().height);
@@ -239,14 +239,14 @@ const FOCUS_IN: &[u8] = b"\x1b[I";
 const FOCUS_OUT: &[u8] = b"\x1b[O";
 
 impl State {
-    /// The panes that have the keys of a window with the focus. A terminal that has not said anything about it has it.
+    /// The focused panes of windows that have the focus. A terminal that does not report focus counts as focused.
     fn panes_in_focus(&self) -> BTreeSet<PaneId> {
         let windows =
             self.views.iter().filter(|(_, view)| view.has_focus != Some(false) && !view.is_in_inbox);
         windows.filter_map(|(client, _)| self.focused(*client)).map(|pane| pane.id.clone()).collect()
     }
 
-    /// Tells the programs whose panes got or lost the focus since the last call, if they want to know.
+    /// Sends focus events to the programs that asked for them and whose focus has changed since the last call.
     pub(super) fn tell_focus(&mut self) -> Vec<Effect> {
         let after = self.panes_in_focus();
         let before = std::mem::replace(&mut self.in_focus, after.clone());
@@ -257,7 +257,7 @@ impl State {
         lost.chain(got).filter_map(|(pane, bytes)| self.send(pane, bytes.to_vec())).collect()
     }
 
-    /// Ends what is typed or read in a window about a pane that does not have its keys any more: it would be done to another one.
+    /// Ends modes that refer to a pane that is not focused any more, because they would act on another pane.
     pub(super) fn end_stale_modes(&mut self) {
         let clients: Vec<_> = self.views.keys().copied().collect();
         for client in clients {

@@ -1,4 +1,4 @@
-//! What keys, pastes and focus of a client do.
+//! Handles keys, pastes and focus events of clients.
 
 use std::time::Instant;
 
@@ -14,11 +14,11 @@ use crate::pane::Pane;
 use crate::view::{ClientId, Mode};
 use crate::workspace::Workspace;
 
-/// How many cells a key moves a border.
+/// The number of cells by which a key moves a border.
 const RESIZE_STEP: u16 = 2;
 
-/// Whether bytes of the terminal are a key that the parser has no name for: one of the keypad, or of kitty's protocol. Answers to
-/// questions look different.
+/// Returns true if bytes of the terminal are a key that the parser has no name for: a key of the keypad, or of kitty's protocol.
+/// Answers to queries have other forms.
 fn is_unnamed_key(bytes: &[u8]) -> bool {
     match bytes {
         [0x1b, b'O', _] | [0x1b, b'[', b'E'] | [0x1b, b'[', b'1', b';', .., b'E'] => true,
@@ -29,8 +29,8 @@ fn is_unnamed_key(bytes: &[u8]) -> bool {
     }
 }
 
-/// What a terminal answers to [`ASK_KEYBOARD`](crate::outer_modes::ASK_KEYBOARD): the flags of its keyboard, which only those with
-/// kitty's protocol have, and what every terminal answers after that.
+/// Parses an answer to [`ASK_KEYBOARD`](crate::outer_modes::ASK_KEYBOARD): the keyboard flags, which only a terminal with
+/// kitty's protocol sends, or the device attributes, which every terminal sends after that.
 fn has_kitty_keyboard(bytes: &[u8]) -> Option<bool> {
     let answer = bytes.strip_prefix(b"\x1b[?")?;
     let (last, numbers) = answer.split_last()?;
@@ -43,13 +43,13 @@ fn has_kitty_keyboard(bytes: &[u8]) -> Option<bool> {
 }
 
 impl State {
-    /// Whether a window can give programs the keys of kitty's protocol. Until one has answered, it is taken to.
+    /// Returns true if a window supports kitty's keyboard protocol. A window that has not answered yet counts as supporting it.
     pub(super) fn has_kitty_keyboard(&self) -> bool {
         let mut answers = self.views.values().map(|view| view.has_kitty_keyboard).peekable();
         answers.peek().is_none() || answers.any(|answer| answer != Some(false))
     }
 
-    /// Something came from the terminal of a client.
+    /// Handles input of a client's terminal.
     pub(crate) fn input(&mut self, client: ClientId, input: &Input, now: Instant) -> Vec<Effect> {
         self.now = now;
         let is_only_for_program = self.is_only_for_program(client, input);
@@ -57,14 +57,14 @@ impl State {
         let Some(view) = self.views.get_mut(&client) else { return Vec::new() };
         let was_looked_at = view.is_looked_at(now);
         if let Some(answer) = has_kitty_keyboard(&input.bytes) {
-            // The second answer is that of every terminal.
+            // The second answer comes from every terminal, and must not replace the first one.
             view.has_kitty_keyboard.get_or_insert(answer);
             return self.finish(Vec::new());
         }
         match &input.event {
             Some(Event::FocusGained) => return self.outer_focus(client, true, now),
             Some(Event::FocusLost) => return self.outer_focus(client, false, now),
-            // An answer of the terminal is not the person, and was not asked for by a program.
+            // An answer of the terminal is not input of the person, and no program asked for it.
             None if !is_unnamed_key(&input.bytes) => return Vec::new(),
             _ => (view.active, view.typed) = (now, Some(now)),
         }
@@ -80,7 +80,7 @@ impl State {
                 self.paste(client, &input.bytes)
             }
             Some(Event::Key(key)) if !is_release => self.key(client, key, &input.bytes, now),
-            // Only a program knows what to do with a key that was released, or that has no name here.
+            // Key releases and keys without a name are for programs only.
             Some(Event::Key(_)) | None if is_for_program => {
                 let pane = self.focused(client).map(|pane| pane.id.clone());
                 pane.and_then(|pane| self.send(&pane, input.bytes.clone())).into_iter().collect()
@@ -88,11 +88,11 @@ impl State {
             _ => Vec::new(),
         };
         effects.extend(self.typed(now));
-        // A person who types on and on changes nothing that has to be told.
+        // Continued typing changes nothing that has to be reported.
         if is_only_for_program && is_latest && was_looked_at { effects } else { self.finish(effects) }
     }
 
-    /// Whether something that comes from the terminal of a client goes to a program, and changes nothing else that is seen.
+    /// Returns true if the input goes to a program and changes nothing else that is visible.
     pub(crate) fn is_only_for_program(&self, client: ClientId, input: &Input) -> bool {
         let is_key = match &input.event {
             Some(Event::Key(key)) => {
@@ -111,7 +111,7 @@ impl State {
         if has_focus {
             view.active = now;
         }
-        // A terminal says it only when it is so: its program may have been started since.
+        // The event is sent again even if the pane had the focus before, because its program may have started since.
         if has_focus && let Some(pane) = self.focused(client).map(|pane| pane.id.clone()) {
             self.in_focus.remove(&pane);
         }
@@ -136,12 +136,12 @@ impl State {
         let Some(pane) = self.focused(client) else { return Vec::new() };
         let mut sent = bytes.to_vec();
         if pane.emulator.input_modes().bracketed_paste {
-            // The end of a paste inside of it would make the rest typed.
+            // Without ESC, the text cannot contain the end marker, after which the rest would count as typed.
             sent.retain(|byte| *byte != 0x1b);
             sent.splice(0..0, b"\x1b[200~".iter().copied());
             sent.extend_from_slice(b"\x1b[201~");
         } else {
-            // As Enter would have ended the lines.
+            // Line ends become CR, which Enter sends.
             let is_second = |at: usize| at > 0 && bytes[at - 1..=at] == *b"\r\n";
             let kept = bytes.iter().enumerate().filter(|(at, _)| !is_second(*at));
             sent = kept.map(|(_, byte)| if *byte == b'\n' { b'\r' } else { *byte }).collect();
@@ -164,7 +164,7 @@ impl State {
                 view.mode = Mode::Program;
                 let prefix = std::mem::take(&mut view.prefix);
                 match self.keys.action(press) {
-                    // The first one came as the program wants its keys.
+                    // The first press was encoded for the program; the second one was not.
                     Some(PaneAction::SendPrefix) => self.for_program(client, &prefix),
                     Some(action) => self.perform(client, action, now),
                     None => self.select_workspace(client, key),
@@ -191,7 +191,7 @@ impl State {
         }
     }
 
-    /// Bytes for the program in the pane that has the keys. It is shown at its end then.
+    /// Sends bytes to the program of the focused pane, which is scrolled to its end.
     fn for_program(&mut self, client: ClientId, bytes: &[u8]) -> Vec<Effect> {
         let id = self.focused(client).map(|pane| pane.id.clone());
         let Some(pane) = id.as_ref().and_then(|id| self.panes.get_mut(id)) else { return Vec::new() };
@@ -212,7 +212,7 @@ impl State {
         Vec::new()
     }
 
-    /// Shows a workspace by its place in the list.
+    /// Shows a workspace by its index.
     pub(super) fn show_workspace(&mut self, client: ClientId, at: usize) -> Vec<Effect> {
         if let (Some(workspace), Some(view)) = (self.workspaces.get(at), self.views.get_mut(&client)) {
             view.workspace.clone_from(&workspace.id);
@@ -263,7 +263,7 @@ impl State {
         }
     }
 
-    /// What an action changes in the client alone.
+    /// Performs an action that only changes the view.
     fn perform_in_view(&mut self, client: ClientId, action: PaneAction) -> Vec<Effect> {
         let focused = self.focused(client).map(|pane| pane.id.clone());
         let Some(view) = self.views.get_mut(&client) else { return Vec::new() };
@@ -289,7 +289,7 @@ impl State {
         self.open_from(client, OpenRequest { split: Some(split), ..OpenRequest::default() }, now)
     }
 
-    /// Opens a shell where the pane that has the keys is.
+    /// Opens a shell in the directory of the focused pane.
     fn open_from(&mut self, client: ClientId, request: OpenRequest, now: Instant) -> Vec<Effect> {
         let directory = self.directory_for(client);
         let mut facts = self.views.get(&client).map(|view| view.facts.clone()).unwrap_or_default();
@@ -316,7 +316,7 @@ impl State {
         vec![forget, Effect::Start { pane: id, workspace, command, directory, environment, size }]
     }
 
-    /// The next pane that rings, after the one that has the keys, in the order of the workspaces.
+    /// Focuses the next ringing pane after the focused one, in the order of the workspaces.
     fn next_unread(&mut self, client: ClientId, now: Instant) -> Vec<Effect> {
         let all: Vec<PaneId> = self.workspaces.iter().flat_map(Workspace::panes).collect();
         let own = self.focused(client).map(|pane| pane.id.clone());
@@ -353,7 +353,7 @@ impl State {
         Vec::new()
     }
 
-    /// Whether a client can show all panes of its workspace. If not, it says so.
+    /// Returns true if a window has room for all panes of its workspace. Otherwise it shows a message.
     fn has_room_for_all(&mut self, client: ClientId, now: Instant) -> bool {
         let room = self.room_of(client);
         let has_room = self.shown_workspace(client).is_none_or(|workspace| workspace.has_room(room));

@@ -10,12 +10,12 @@ use crate::protocol::{MAX_NAME, check_name, cut_name};
 use crate::view::{ClientId, View};
 use crate::workspace::Workspace;
 
-/// The characters of a number behind the name of a workspace, with the space before it.
+/// The most characters of a number after the name of a workspace, including the space.
 const MAX_NUMBER: usize = 5;
 
 impl State {
-    /// Opens a pane. If it takes the keys, it is shown in the client, or else in the one that was used last. If there is none,
-    /// the next one shows it.
+    /// Opens a pane. If it takes the focus, it is shown in `client`, or in the window that was used last, or in the next window
+    /// if there is none.
     pub(crate) fn open(
         &mut self,
         request: OpenRequest,
@@ -81,11 +81,11 @@ impl State {
         (pane, self.finish(vec![start]))
     }
 
-    /// A name for a workspace that none has: that of its directory.
+    /// A name for a workspace that no other one has, made from its directory.
     pub(super) fn free_name(&self, directory: &std::path::Path) -> String {
         let mut base =
             directory.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        // With a number behind it, it is still a name.
+        // Leaves room for a number.
         cut_name(&mut base, MAX_NAME - MAX_NUMBER);
         let base = if check_name(&base).is_ok() { base } else { "work".to_owned() };
         let is_free = |name: &String| !self.workspaces.iter().any(|workspace| workspace.name == *name);
@@ -93,7 +93,7 @@ impl State {
         std::iter::once(base.clone()).chain(numbered).find(is_free).unwrap_or(base)
     }
 
-    /// The room in which a workspace is seen, or will be: in the window that was used last, of those that show it if there are any.
+    /// The room of the workspace in the window that shows it and was used last, or in the window that was used last.
     fn usual_room(&self, workspace: &str) -> Area {
         let views = self.views.values();
         let view = views.max_by_key(|view| (view.workspace == workspace, view.active));

@@ -1,4 +1,4 @@
-//! What programs write, and what follows from it.
+//! Handles the output of programs.
 
 use std::time::Instant;
 
@@ -12,7 +12,7 @@ use crate::open_notifications::NewQuestion;
 use crate::pane::{Pane, PaneEvent, surface_of};
 
 impl State {
-    /// The program of a pane wrote something.
+    /// Handles new output of a pane's program.
     pub(crate) fn output(&mut self, pane: &PaneId, bytes: &[u8], now: Instant) -> Vec<Effect> {
         let Some(own) = self.panes.get_mut(pane) else { return Vec::new() };
         let scrolled = own.emulator.scrolled();
@@ -21,9 +21,10 @@ impl State {
         self.pane_events(pane, events)
     }
 
-    /// What the program of a pane wrote while no server read it. A question in it is answered too late: another program may read the
-    /// terminal by now. What it copied may have been replaced by the person. What it said is told to the hub also if it is on the
-    /// screen: the server that showed it may have been killed before it could.
+    /// Handles output from the time when no server read it. Queries in it are not answered, because another program may read
+    /// the terminal by now, and clipboard texts are dropped, because the person may have copied something since. Notifications
+    /// are reported even if the screen already shows the output: the server that showed it may have been killed before it
+    /// reported them.
     pub(crate) fn late_output(&mut self, pane: &PaneId, late: LateOutput<'_>, now: Instant) -> Vec<Effect> {
         let Some(own) = self.panes.get_mut(pane) else { return Vec::new() };
         own.not_kept += late.lost;
@@ -34,23 +35,23 @@ impl State {
         self.pane_events(pane, events)
     }
 
-    /// Whether something about a pane is said differently since the last call, because of what its program wrote: its title, how
-    /// far it is, its directory, or how far it is scrolled back.
+    /// Returns true if the description of a pane has changed since the last call, because of its program's output: its title,
+    /// progress, directory or scroll position.
     pub(crate) fn take_description_change(&mut self) -> bool {
         std::mem::take(&mut self.is_description_changed)
     }
 
-    /// The lines of a pane that may look different since the last call.
+    /// The lines of a pane that may have changed since the last call.
     pub(crate) fn take_changed_lines(&mut self, pane: &PaneId) -> Vec<u16> {
         self.panes.get_mut(pane).map(|pane| pane.emulator.take_changed_lines()).unwrap_or_default()
     }
 
-    /// Shows what programs hold back for too long. Gives their panes, and what follows.
+    /// Ends synchronized updates that take too long. Returns their panes and the effects.
     pub(crate) fn end_updates(&mut self, now: Instant) -> (Vec<PaneId>, Vec<Effect>) {
         self.end_updates_of(now, |deadline| deadline <= now)
     }
 
-    /// Shows what programs hold back, all of it.
+    /// Ends all synchronized updates.
     pub(crate) fn end_all_updates(&mut self) -> (Vec<PaneId>, Vec<Effect>) {
         self.end_updates_of(Instant::now(), |_| true)
     }
@@ -75,7 +76,7 @@ impl State {
         let mut has_title = false;
         for event in events {
             match event {
-                // A program that has ended may still be read.
+                // The output of an ended program may still be read. `send` drops the reply then.
                 PaneEvent::Reply(bytes) => effects.extend(self.send(pane, bytes)),
                 PaneEvent::Heard(params) => effects.push(heard(pane, params)),
                 PaneEvent::Ask(asked) => effects.push(self.ask(pane, asked)),
@@ -85,7 +86,7 @@ impl State {
                 PaneEvent::Title => has_title = true,
                 PaneEvent::Description => self.is_description_changed = true,
                 PaneEvent::Copy(text) => {
-                    // A program that is not looked at has no business with the clipboard.
+                    // Only a focused program may set the clipboard.
                     let windows = self.views.keys().filter(|client| self.has_keys_of(**client, pane));
                     effects
                         .extend(windows.map(|client| Effect::Copy { client: *client, text: text.clone() }));
@@ -96,7 +97,7 @@ impl State {
         if has_title { self.finish(effects) } else { effects }
     }
 
-    /// Asks the person, as `ringer ask` in the pane would.
+    /// Asks the person a question, as `ringer ask` in the pane would.
     fn ask(&self, pane: &PaneId, asked: NewQuestion) -> Effect {
         let own = self.panes.get(pane);
         let question = ProgramQuestion {
@@ -112,7 +113,7 @@ impl State {
         Effect::Ask { pane: pane.clone(), number, question: Box::new(question), replaces }
     }
 
-    /// Something came of a question of the program of a pane.
+    /// Handles the outcome of a program's question.
     pub(crate) fn question_outcome(
         &mut self,
         pane: &PaneId,

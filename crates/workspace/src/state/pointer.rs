@@ -1,4 +1,4 @@
-//! What the mouse does in a client.
+//! Handles the mouse.
 
 use std::time::Instant;
 
@@ -50,7 +50,7 @@ impl State {
         effects
     }
 
-    /// Grabs, moves or lets go a border. Gives whether the event was for one; a press also gives its pane the keys.
+    /// Grabs, moves or releases a border. Returns true if the event is consumed. A press is not: it also focuses its pane.
     fn drag_border(&mut self, client: ClientId, room: Area, event: MouseEvent) -> bool {
         let (x, y) = (event.column, event.row);
         let at = |own: &Workspace| own.border_at(x, y, room);
@@ -76,7 +76,7 @@ impl State {
         }
     }
 
-    /// The pane that an event is for: that in which the button was pressed, or that under the pointer.
+    /// The pane that an event is for: the one in which the button was pressed, or the one under the pointer.
     fn pane_at(&self, client: ClientId, room: Area, event: MouseEvent) -> Option<(PaneId, Area)> {
         let is_held = matches!(event.kind, MouseEventKind::Drag(_) | MouseEventKind::Up(_));
         let pressed = self.views.get(&client)?.pressed.as_ref().filter(|_| is_held);
@@ -104,7 +104,7 @@ impl State {
         let (Some(pane), Some(view)) = (self.panes.get_mut(id), self.views.get_mut(&client)) else {
             return Vec::new();
         };
-        // Another window may have made the pane smaller than it is here.
+        // Another window may have made the pane smaller than its area in this one.
         let size = pane.emulator.size();
         let (x, y) = (x.min(size.columns - 1), y.min(size.lines - 1));
         let report = MouseReport {

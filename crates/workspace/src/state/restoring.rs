@@ -1,4 +1,4 @@
-//! What is kept of a session, and how the next server goes on with it.
+//! Saves a session, and restores it in the next server.
 
 use std::path::Path;
 use std::time::Instant;
@@ -12,7 +12,7 @@ use crate::view::ClientId;
 use crate::workspace::{PanePlace, Workspace};
 
 impl State {
-    /// A pane that another server had, as it was shown there, and what its program wrote since.
+    /// Adds a pane of an earlier server, and the output of its program since then.
     pub(crate) fn adopt(
         &mut self,
         pane: Pane,
@@ -36,7 +36,7 @@ impl State {
         self.late_output(&id, late, now)
     }
 
-    /// The workspace for a pane that is in none: that in which it was, which is made again; else the first.
+    /// Returns the workspace for a pane that is in none: the one it was in, which is created again, or the first one.
     fn workspace_for(&mut self, place: Option<PanePlace>, directory: &Path) -> String {
         let is_open = |place: &PanePlace| self.workspaces.iter().any(|own| own.id == place.workspace);
         let first = || self.workspaces.first().map(|own| own.id.clone());
@@ -52,8 +52,8 @@ impl State {
         id
     }
 
-    /// The workspaces of the session before. Panes are adopted after that; those that are not there any more go with
-    /// [`Self::forget_missing`].
+    /// Restores the workspaces of the previous session. Panes are adopted after that; [`Self::forget_missing`] then removes the
+    /// panes that no longer exist.
     pub(crate) fn restore(&mut self, workspaces: Vec<Workspace>, shown: Option<String>) {
         self.last_shown = shown;
         let is_new = |own: &Workspace| !self.workspaces.iter().any(|known| known.id == own.id);
@@ -61,7 +61,7 @@ impl State {
         self.workspaces.extend(workspaces);
     }
 
-    /// Removes what no pane was adopted for.
+    /// Removes panes from the layouts that were not adopted, and empty workspaces.
     pub(crate) fn forget_missing(&mut self) -> Vec<Effect> {
         let panes = &self.panes;
         for workspace in &mut self.workspaces {
@@ -71,14 +71,14 @@ impl State {
         self.finish(Vec::new())
     }
 
-    /// Shows a sentence in a window for a while.
+    /// Shows a message in a window for a while.
     pub(crate) fn note(&mut self, client: ClientId, text: impl Into<String>, now: Instant) {
         if let Some(view) = self.views.get_mut(&client) {
             view.note(text, now);
         }
     }
 
-    /// The workspace that is shown, or was shown last.
+    /// The workspace of the window that was used last, or the one that was shown before the last window left.
     pub(crate) fn last_shown(&self) -> Option<&str> {
         let shown = self
             .latest_client()
@@ -87,7 +87,7 @@ impl State {
         shown.or(self.last_shown.as_deref())
     }
 
-    /// What is kept for the next server. The hub tells it what is unread.
+    /// The workspaces for the next server, without unread counts, which the hub sends to it.
     pub(crate) fn saved_workspaces(&self) -> Vec<Workspace> {
         let mut workspaces = self.workspaces.clone();
         for workspace in &mut workspaces {

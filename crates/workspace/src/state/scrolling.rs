@@ -1,4 +1,4 @@
-//! What keys do while the person reads what was scrolled away, or types a text to search or a name.
+//! Handles keys in the scrollback, and in the prompts for a search text and a name.
 
 use std::time::Instant;
 
@@ -10,10 +10,10 @@ use crate::pane::Pane;
 use crate::protocol::{MAX_NAME, check_name, cut_name};
 use crate::view::{ClientId, Mode, View};
 
-/// A text to search is not longer, in bytes.
+/// The longest search text, in bytes.
 const MAX_TYPED: usize = 200;
 
-/// Cuts what is typed where it is longer than it may be.
+/// Truncates typed text to its limit.
 pub(super) fn limit_typed(mode: &mut Mode) {
     match mode {
         Mode::Search(text) => text.truncate(text.floor_char_boundary(MAX_TYPED)),
@@ -77,7 +77,7 @@ impl State {
                 text.push(char);
                 limit_typed(&mut view.mode);
             }
-            // Where a search was begun, what is read stays as it is.
+            // A search that is cancelled in the scrollback leaves the scroll position as it was.
             KeyCode::Esc | KeyCode::Char('c') => {
                 let is_reading = matches!(view.mode, Mode::Search(_)) && pane.emulator.scrolled() > 0;
                 view.mode = if is_reading { Mode::Scroll } else { Mode::Program };
@@ -100,7 +100,7 @@ impl State {
     }
 }
 
-/// Shows the next place of a text, or says that there is none.
+/// Scrolls to the next match of a text, or shows a message that there is none.
 fn find(view: &mut View, pane: &mut Pane, text: &str, is_upwards: bool, now: Instant) {
     if pane.emulator.find(text, is_upwards) {
         view.clear_note();

@@ -1,10 +1,15 @@
-//! Random runs of the state: windows of any size that come, go and are typed into, programs that write anything, fail and end, and a
-//! hub that orders anything, goes and comes back. `RINGER_PANES_SEEDS=N` plays N of them, `RINGER_PANES_SEED=N` plays one again.
+//! Random runs of the state: windows of any size that attach, detach and are typed into, programs that write anything, fail and
+//! end, and a hub that sends any order, disconnects and reconnects. `RINGER_PANES_SEEDS=N` runs N seeds,
+//! `RINGER_PANES_SEED=N` repeats one.
 //!
-//! What has to hold after every step: each pane is in one workspace, and each workspace has a pane that has the keys; the terminal
-//! of a pane has the size with which the window shows it that was used last; the pane that has the keys is drawn in each window that
-//! shows its workspace; what is drawn fits its window, and a terminal that is written the changes shows just that; the hub knows the panes that have a terminal, and no others; nothing is written to a
-//! program that has ended, and it asks nothing.
+//! Invariants after every step:
+//!
+//! - Each pane is in one workspace, and each workspace has a focused pane.
+//! - The terminal of a pane has the size of its area in the window that was used last.
+//! - The focused pane is drawn in each window that shows its workspace.
+//! - The picture fits its window, and a terminal that receives the changes shows exactly that picture.
+//! - The hub knows the panes that have a terminal, and no others.
+//! - Nothing is written to a program that has ended, and it asks no question.
 
 mod bytes;
 mod checks;
@@ -31,7 +36,7 @@ const STEPS: u64 = 16;
 const MAX_CLIENTS: usize = 3;
 const MAX_PANES: usize = 8;
 
-/// A window, and what its terminal shows.
+/// A window and its terminal.
 struct Window {
     parser: InputParser,
     terminal: Emulator,
@@ -44,11 +49,11 @@ struct Simulation {
     now: Instant,
     windows: BTreeMap<ClientId, Window>,
     clients: u64,
-    /// Panes whose programs are to be started.
+    /// Panes whose programs have not started yet.
     starting: BTreeSet<PaneId>,
-    /// What the hub knows.
+    /// The surfaces that the hub knows.
     told: BTreeSet<String>,
-    /// Questions that are open.
+    /// Open questions.
     asked: BTreeSet<(PaneId, QuestionNumber)>,
     steps: u64,
 }
@@ -81,7 +86,7 @@ impl Simulation {
         ClientFacts { columns, lines, surface, directory, ..ClientFacts::default() }
     }
 
-    /// The size of a window: most are small, because a large one takes long to look at.
+    /// The size of a window. Most are small, because large ones take long to check.
     fn size(&mut self) -> (u16, u16) {
         let cells = |random: &mut Random, end: u64| u16::try_from(random.below(end)).unwrap_or(0);
         match self.random.below(100) {
@@ -95,7 +100,7 @@ impl Simulation {
         }
     }
 
-    /// A pane, which may be closed already.
+    /// The id of a pane, which may be closed already.
     fn pane(&mut self) -> PaneId {
         let panes: Vec<PaneId> = self.state.panes().map(|pane| pane.id.clone()).collect();
         if panes.is_empty() || self.random.one_in(20) {
@@ -137,7 +142,7 @@ impl Simulation {
         self.check();
     }
 
-    /// A window, most times with several panes.
+    /// Attaches a window, usually with several panes.
     fn begin(&mut self) {
         let effects = self.attach();
         self.perform(effects);
@@ -192,7 +197,7 @@ impl Simulation {
         self.state.output(&pane, &bytes, self.now)
     }
 
-    /// A program that was to be started runs, or not.
+    /// Reports that a program has started, or failed to start.
     fn start(&mut self) -> Vec<Effect> {
         let Some(pane) = self.starting.pop_first() else { return Vec::new() };
         if self.random.one_in(5) {
@@ -233,7 +238,7 @@ impl Simulation {
         self.state.open(request, None, self.now).1
     }
 
-    /// Something comes of a question, which may be closed already.
+    /// Reports the outcome of a question, which may be closed already.
     fn answer(&mut self) -> Vec<Effect> {
         let asked: Vec<(PaneId, QuestionNumber)> = self.asked.iter().cloned().collect();
         let (pane, number) = if asked.is_empty() || self.random.one_in(5) {
@@ -299,7 +304,7 @@ impl Simulation {
         self.state.hub_connected()
     }
 
-    /// Does what follows, as the server does.
+    /// Performs effects as the server does.
     fn perform(&mut self, effects: Vec<Effect>) {
         for effect in effects {
             match effect {
@@ -325,7 +330,7 @@ impl Simulation {
     }
 }
 
-/// Gives the largest number of panes, and of windows, that there were at once.
+/// Returns the largest numbers of panes and of windows at one time.
 fn play(seed: u64) -> (usize, usize) {
     let mut simulation = Simulation::new(seed);
     let mut most = (0, 0);
@@ -338,7 +343,7 @@ fn play(seed: u64) -> (usize, usize) {
     most
 }
 
-/// Plays this many seeds, of which the tests here play a quarter each.
+/// Runs this many seeds. Each test here runs a quarter of them.
 fn play_quarter(quarter: u64) {
     let number = |name: &str| std::env::var(name).ok().and_then(|value| value.parse::<u64>().ok());
     if let Some(seed) = number("RINGER_PANES_SEED") {

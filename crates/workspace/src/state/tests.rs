@@ -1,4 +1,5 @@
-//! What the state does with keys, the mouse, programs, windows and the hub. A [`Session`] has a state and stands in for the server.
+//! Tests of the state with keys, the mouse, programs, windows and the hub. A [`Session`] has a state and stands in for the
+//! server.
 
 mod focus;
 mod hub;
@@ -31,7 +32,7 @@ use crate::view::{ClientFacts, ClientId, Mode};
 /// The prefix, as a terminal sends it.
 const PREFIX: &str = "\x07";
 
-/// A state, with a clock that goes on when the test says so. Every program starts, unless the test says otherwise.
+/// A state and a clock that the test advances. Every program starts, unless the test prevents it.
 struct Session {
     state: State,
     now: Instant,
@@ -40,7 +41,7 @@ struct Session {
 }
 
 impl Session {
-    /// Without a window.
+    /// A session without a window.
     fn new() -> Self {
         Self::with_keys(PaneKeys::default())
     }
@@ -56,14 +57,14 @@ impl Session {
         Self { state, now, can_start: true, started: 0 }
     }
 
-    /// With a window of 100 × 30 cells, client 1, which shows one shell.
+    /// A session with a window of 100 × 30 cells, client 1, which shows one shell.
     fn with_shell() -> Self {
         let mut session = Self::new();
         session.attach(1, 100, 30);
         session
     }
 
-    /// The same with two shells side by side, of which the right one has the keys.
+    /// A session with a window and two shells side by side. The right one is focused.
     fn with_two() -> (Self, PaneId, PaneId) {
         let mut session = Self::with_shell();
         let left = session.focused(1);
@@ -97,7 +98,7 @@ impl Session {
         pane
     }
 
-    /// Starts what is to be started. Gives the effects and what came of that.
+    /// Starts the programs. Returns the effects, including those of the starts.
     fn start(&mut self, mut effects: Vec<Effect>) -> Vec<Effect> {
         let starts = effects.iter().filter_map(|effect| match effect {
             Effect::Start { pane, .. } => Some(pane.clone()),
@@ -118,7 +119,7 @@ impl Session {
         self.now += Duration::from_millis(milliseconds);
     }
 
-    /// What the terminal of a client sends.
+    /// Sends input of a client's terminal.
     fn input(&mut self, client: u64, bytes: &str) -> Vec<Effect> {
         self.wait(1);
         let mut parser = InputParser::default();
@@ -132,12 +133,12 @@ impl Session {
         effects
     }
 
-    /// The prefix, and keys after it.
+    /// Sends the prefix and keys after it.
     fn prefix(&mut self, client: u64, keys: &str) -> Vec<Effect> {
         self.input(client, &format!("{PREFIX}{keys}"))
     }
 
-    /// The mouse at a cell, which counts from 0; `M` is a press, `m` a release.
+    /// Sends a mouse event at a cell, counted from 0; `M` is a press, `m` a release.
     fn mouse(&mut self, client: u64, code: u16, (x, y): (u16, u16), last: char) -> Vec<Effect> {
         self.input(client, &format!("\x1b[<{code};{};{}{last}", x + 1, y + 1))
     }
@@ -159,7 +160,7 @@ impl Session {
         self.state.ended(pane, Ending::Exit(code), self.now)
     }
 
-    /// The pane that has the keys of a client.
+    /// The focused pane of a client.
     fn focused(&self, client: u64) -> PaneId {
         self.state.focused(ClientId(client)).unwrap().id.clone()
     }
@@ -168,7 +169,7 @@ impl Session {
         self.state.view(ClientId(client)).unwrap().mode.clone()
     }
 
-    /// The panes that a client sees, with their borders.
+    /// The visible panes of a client, with their borders.
     fn areas(&self, client: u64) -> Vec<(PaneId, Area)> {
         let room = self.state.view(ClientId(client)).unwrap().room();
         self.state.shown_workspace(ClientId(client)).unwrap().areas(room)
@@ -178,7 +179,7 @@ impl Session {
         self.areas(client).into_iter().find(|(own, _)| own == pane).unwrap().1
     }
 
-    /// How many columns and lines the terminal of a pane has.
+    /// The columns and lines of a pane's terminal.
     fn size(&self, pane: &PaneId) -> (u16, u16) {
         let size = self.state.pane(pane).unwrap().emulator.size();
         (size.columns, size.lines)
@@ -193,20 +194,20 @@ impl Session {
         self.state.workspaces().iter().map(|workspace| workspace.name.as_str()).collect()
     }
 
-    /// What a client sees.
+    /// The picture of a client.
     fn drawn(&self, client: u64) -> Screen {
         let mut screen = Screen::new(0, 0);
         draw(&self.state, ClientId(client), self.now, &mut screen);
         screen
     }
 
-    /// The last line that a client sees.
+    /// The last line of a client's picture.
     fn footer(&self, client: u64) -> String {
         self.drawn(client).text().lines().last().unwrap_or_default().to_owned()
     }
 }
 
-/// What is written to a pane.
+/// The bytes that are written to a pane.
 fn written(effects: &[Effect], to: &PaneId) -> String {
     let own = effects.iter().filter_map(|effect| match effect {
         Effect::Write { pane, bytes } if pane == to => Some(String::from_utf8_lossy(bytes)),
@@ -215,7 +216,7 @@ fn written(effects: &[Effect], to: &PaneId) -> String {
     own.collect()
 }
 
-/// What the hub is told by a method.
+/// The parameters of the hub requests with a method.
 fn told<'a>(effects: &'a [Effect], wanted: &str) -> Vec<&'a Value> {
     let own = effects.iter().filter_map(|effect| match effect {
         Effect::Tell { method, params } if *method == wanted => Some(params),
@@ -224,7 +225,7 @@ fn told<'a>(effects: &'a [Effect], wanted: &str) -> Vec<&'a Value> {
     own.collect()
 }
 
-/// What is copied.
+/// The copied texts.
 fn copied(effects: &[Effect]) -> Vec<&str> {
     let own = effects.iter().filter_map(|effect| match effect {
         Effect::Copy { text, .. } => Some(text.as_str()),

@@ -1,8 +1,8 @@
-//! What people type and programs write, at random.
+//! Random input of people and output of programs.
 
 use test_support::Random;
 
-/// Bytes of a client's terminal: keys, most of them after the prefix, the mouse anywhere, pastes, focus, and garbage.
+/// Input of a client's terminal: keys, most of them after the prefix, the mouse anywhere, pastes, focus, and garbage.
 pub(super) fn input(random: &mut Random) -> Vec<u8> {
     let mut bytes = Vec::new();
     for _ in 0..=random.below(6) {
@@ -55,7 +55,7 @@ const PASTES: &[&str] =
     &["\x1b[200~text\r\nmore\x1b[201~", "\x1b[200~\x1b[31m漢字\x1b[201~", "\x1b[200~open end"];
 
 fn mouse(random: &mut Random) -> String {
-    // Most are inside of most windows.
+    // Most of them are inside most windows.
     let end = *random.pick(&[10, 45, 45, 300]);
     let (x, y) = (1 + random.below(end), 1 + random.below(end / 3 + 4));
     let code = *random.pick(&[0, 0, 32, 32, 1, 2, 34, 35, 64, 65, 66]);
@@ -63,7 +63,7 @@ fn mouse(random: &mut Random) -> String {
     format!("\x1b[<{code};{x};{y}{last}")
 }
 
-/// Bytes of a program: text, colours, the cursor, the other screen, sequences of all kinds, and garbage.
+/// Output of a program: text, colours, the cursor, the alternate screen, sequences of all kinds, and garbage.
 pub(super) fn output(random: &mut Random) -> Vec<u8> {
     let mut bytes = Vec::new();
     for _ in 0..=random.below(12) {

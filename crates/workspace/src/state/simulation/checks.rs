@@ -1,4 +1,4 @@
-//! What has to hold.
+//! The invariants.
 
 use serde_json::Value;
 
@@ -9,7 +9,7 @@ use crate::style::ColourDepth;
 use crate::view::Mode;
 
 impl Simulation {
-    /// Hears what the hub is told.
+    /// Applies a report to the hub.
     pub(super) fn hear(&mut self, method: &str, params: &Value) {
         let surface = params["surface_id"].as_str().unwrap_or_default().to_owned();
         match method {
@@ -24,7 +24,7 @@ impl Simulation {
         }
     }
 
-    /// Nothing is written to a program that has ended. A pane that is closed in the same step was written to before.
+    /// Nothing is written to a program that has ended, except if its pane is closed later in the same step.
     pub(super) fn check_writes(&self, effects: &[Effect]) {
         for effect in effects {
             if let Effect::Write { pane, bytes } = effect {
@@ -78,7 +78,7 @@ impl Simulation {
         assert_eq!(self.told, known.collect(), "what the hub was told");
     }
 
-    /// Only programs that run ask.
+    /// Only running programs ask questions.
     fn check_questions(&self) {
         for (pane, number) in &self.asked {
             let runs = self.state.pane(pane).is_some_and(|own| own.ending.is_none());
@@ -86,7 +86,7 @@ impl Simulation {
         }
     }
 
-    /// What is drawn fits the window, and its terminal shows it when it is written the changes.
+    /// The picture fits the window, and its terminal shows it after the changes are written.
     fn check_window(&mut self, client: ClientId) {
         let (columns, lines) = match self.state.view(client) {
             Some(view) => (view.facts.columns, view.facts.lines),
@@ -117,7 +117,7 @@ impl Simulation {
         window.shown = Some(screen);
     }
 
-    /// The pane that has the keys is drawn, as large as every pane is at least, or as the window is.
+    /// The focused pane is drawn, at least with the minimum size of a pane or the size of the window.
     fn check_focused_is_seen(&self, client: ClientId, screen: &Screen) {
         let (Some(view), Some(workspace)) = (self.state.view(client), self.state.shown_workspace(client))
         else {

@@ -1,8 +1,8 @@
-//! Which pane has the keys, and which programs are told that they have the focus.
+//! Focus of panes, and focus events for programs.
 
 use super::*;
 
-/// Focus events are wanted.
+/// Turns focus events on.
 const WANTS: &str = "\x1b[?1004h";
 
 #[test]

@@ -1,4 +1,4 @@
-//! What the hub orders, and what it is told.
+//! Orders of the hub, and reports to it.
 
 use ringer_core::message::ShownKind;
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! The prefix, pastes, and keys as kitty's protocol tells them.
+//! The prefix, pastes, and keys of kitty's protocol.
 
 use super::*;
 
@@ -82,7 +82,7 @@ fn the_release_of_a_key_that_was_not_for_the_program_is_not_for_it_either() {
     session.output(&pane, "\x1b[>3u");
     let effects = session.input(1, "\x1b[103;5u\x1b[103;5:3u");
     assert_eq!((session.mode(1), written(&effects, &pane).as_str()), (Mode::Prefix, ""));
-    // While a key for the workspace is waited for, it has to come with its Shift taken into account.
+    // After the prefix, a key must be sent with Shift applied.
     assert_eq!(session.state.wanted_modes(ClientId(1)).0.kitty_flags, 0);
     let effects = session.input(1, "\x07");
     assert_eq!(written(&effects, &pane), "\x1b[103;5u", "as the program wants it");
@@ -134,7 +134,7 @@ fn a_program_is_told_of_kittys_protocol_only_where_a_window_has_it() {
     session.attach(2, 80, 24);
     session.input(2, "\x1b[?0u\x1b[?62;c");
     assert_eq!(answer(&mut session), "\x1b[?0u");
-    // A program that uses it goes on with it.
+    // A program that uses the protocol keeps it.
     session.output(&pane, "\x1b[>5u");
     session.state.detach(ClientId(2));
     assert_eq!(answer(&mut session), "\x1b[?5u");

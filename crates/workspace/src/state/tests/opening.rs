@@ -1,4 +1,4 @@
-//! Panes that are opened, closed, named and started again.
+//! Opens, closes, names and restarts panes.
 
 use std::path::Path;
 
@@ -70,7 +70,7 @@ fn a_command_opens_a_pane_in_the_workspace_that_it_names() {
     assert_eq!(session.state.pane(&here).unwrap().label(), "htop");
 }
 
-/// What a script opens, which leaves the keys where they are.
+/// The request of a script, which does not change the focus.
 fn behind(workspace: Option<&str>) -> OpenRequest {
     OpenRequest { workspace: workspace.map(str::to_owned), ..OpenRequest::default() }
 }
@@ -104,7 +104,7 @@ fn without_a_window_the_next_one_shows_what_was_opened_last() {
     assert_eq!(session.focused(2), third);
 }
 
-/// What a command opens that was called in the terminal of a pane.
+/// The request of a command that was run in a pane.
 fn called_in(caller: &PaneId, workspace: Option<&str>) -> OpenRequest {
     let (takes_keys, caller) = (TakesKeys::FromCaller, Some(caller.clone()));
     OpenRequest { takes_keys, caller, ..behind(workspace) }
@@ -118,7 +118,7 @@ fn a_command_in_a_pane_takes_the_keys_only_from_that_pane() {
     assert_eq!((session.workspace_of(&helper).as_str(), session.focused(1)), ("agents", right.clone()));
     let helper = session.open_as(called_in(&agent, Some("api")));
     assert_eq!((session.workspace_of(&helper).as_str(), session.focused(1)), ("api", right.clone()));
-    // From the pane beside the one with the keys.
+    // From a pane that is not focused.
     let split = Some(SplitDirection::Right);
     let helper = session.open_as(OpenRequest { split, ..called_in(&left, None) });
     let (own, beside) = (session.area(1, &helper), session.area(1, &left));
@@ -142,7 +142,7 @@ fn a_command_in_a_pane_takes_no_keys_of_the_window_used_last() {
     session.prefix(2, "c");
     let second = session.focused(2);
     session.input(1, "a");
-    // Its pane has the keys of the other window, and the workspace that it names is shown in this one.
+    // Its pane is focused in the other window, and this one shows the workspace that it names.
     session.open_as(called_in(&second, Some("api")));
     assert_eq!((session.focused(1), session.focused(2)), (first, second));
 }
@@ -153,7 +153,7 @@ fn a_command_in_a_pane_that_is_closed_opens_where_the_person_is() {
     session.state.close(&right);
     let opened = session.open_as(called_in(&right, None));
     assert_eq!((session.workspace_of(&opened).as_str(), session.focused(1)), ("api", left));
-    // It goes there if it is told to.
+    // It takes the focus if it is told to.
     let request = OpenRequest { takes_keys: TakesKeys::Always, ..called_in(&right, Some("other")) };
     let opened = session.open_as(request);
     assert_eq!(session.focused(1), opened);
@@ -261,7 +261,7 @@ fn a_workspace_is_called_like_its_directory_as_far_as_that_is_a_name() {
         let facts = ClientFacts { directory: directory.into(), ..Session::facts(80, 24) };
         let (_, effects) = session.state.open(OpenRequest { facts, ..behind(None) }, None, session.now);
         session.start(effects);
-        // The next one finds no workspace that it could be in.
+        // The next one finds no workspace.
         names.push(session.names()[0].to_owned());
         let panes: Vec<PaneId> = session.state.panes().map(|pane| pane.id.clone()).collect();
         for pane in &panes {

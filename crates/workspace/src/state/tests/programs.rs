@@ -1,4 +1,4 @@
-//! What programs write, and how they end.
+//! Output and ends of programs.
 
 use ringer_term::NotificationId;
 use ringer_term::probe::Probe;
@@ -36,7 +36,7 @@ fn a_shell_closes_its_pane_whatever_its_last_command_did() {
     check(Ending::Exit(130), 60_000, true);
     check(Ending::Exit(0), 0, true);
     check(Ending::Signal(1), 0, true);
-    // It could not begin.
+    // It failed to start.
     check(Ending::Exit(1), 999, false);
     check(Ending::Signal(9), 60_000, false);
     // It was started again.
@@ -48,7 +48,7 @@ fn a_shell_closes_its_pane_whatever_its_last_command_did() {
     assert_eq!(session.state.pane(&right).unwrap().ending, Some(Ending::Exit(1)));
 }
 
-/// When it was started is not known then.
+/// The time of its start is unknown then.
 #[test]
 fn a_shell_that_ended_while_no_server_was_there_closes_its_pane() {
     let mut session = Session::with_shell();
@@ -125,7 +125,7 @@ fn a_question_is_answered_while_the_program_runs() {
     let pane = session.focused(1);
     assert_eq!(written(&session.output(&pane, "ab\x1b[6n"), &pane), "\x1b[1;3R");
     session.end(&pane, 1);
-    // What it wrote last comes after its end.
+    // The last output arrives after its end.
     assert_eq!(written(&session.output(&pane, "\x1b[6n"), &pane), "");
 }
 
@@ -201,7 +201,7 @@ fn an_update_that_begins_again_and_again_is_shown_when_the_first_is_due() {
     let deadline = session.state.next_change(session.now).unwrap();
     session.output(&pane, "\x1b[?2026hmore");
     assert_eq!(session.state.next_change(session.now), Some(deadline));
-    // One that follows another has all of its time.
+    // An update that follows another one has the full time.
     session.output(&pane, "\x1b[?2026l\x1b[?2026hnext");
     assert!(session.state.next_change(session.now).unwrap() > deadline);
 }
@@ -227,7 +227,7 @@ fn a_program_that_asks_what_its_terminal_is_is_told_what_its_environment_says() 
     let answers = written(&session.output(&pane, &asked), &pane);
     assert!(probe.feed(answers.as_bytes()), "{answers:?}");
     assert_eq!((probe.name.as_deref(), probe.osc99), (Some("kitty(0.48.2)"), true), "{answers:?}");
-    // Cut into pieces, and with a number.
+    // Split into pieces, and with a parameter.
     let pieces = ["\x1b[", ">0", "q", "x"].map(|piece| written(&session.output(&pane, piece), &pane));
     assert_eq!(pieces, ["", "", "\x1bP>|kitty(0.48.2)\x1b\\", ""]);
 }

@@ -1,4 +1,4 @@
-//! What programs ask with buttons.
+//! Questions of programs: notifications with buttons.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use super::*;
 use crate::effect::{QuestionNumber, QuestionOutcome};
 use crate::late_output::LateOutput;
 
-/// A notification with two buttons, of which the program wants to hear.
+/// A notification with two buttons, whose clicks the program wants to know.
 const ASKS: &str = "\x1b]99;i=b:d=0:a=report;Again?\x1b\\\x1b]99;i=b:p=buttons;Yes\u{2028}No\x1b\\";
 
 fn closed(effects: &[Effect], pane: &PaneId) -> Vec<u64> {

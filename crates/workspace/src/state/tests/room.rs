@@ -1,9 +1,9 @@
-//! Windows that have no room for all panes of a workspace, and panes that are opened where there is most of it.
+//! Windows without room for all panes of a workspace, and panes that are opened where most room is.
 
 use super::*;
 use crate::layout::SplitDirection;
 
-/// Shells in one workspace of a window of that size, of which the last has the keys.
+/// Shells in one workspace of a window of this size. The last one is focused.
 fn shells(columns: u16, lines: u16, count: usize) -> (Session, Vec<PaneId>) {
     let mut session = Session::new();
     session.attach(1, columns, lines);
@@ -66,7 +66,7 @@ fn each_window_shows_as_many_panes_as_it_has_room_for() {
     session.prefix(2, "h");
     assert_eq!(session.areas(2), [(panes[2].clone(), Area::new(0, 0, 40, 8))]);
     assert_eq!((session.areas(1).len(), session.focused(1)), (4, panes[2].clone()));
-    // A click into the only pane that is seen goes to it, wherever the others would be.
+    // A click into the only visible pane goes to it, wherever the others would be.
     session.mouse(2, 0, (2, 2), 'M');
     assert_eq!(session.focused(2), panes[2]);
 }

@@ -1,4 +1,4 @@
-//! Scroll mode, and searching in what was scrolled away.
+//! Scroll mode, and search in the scrollback.
 
 use super::*;
 

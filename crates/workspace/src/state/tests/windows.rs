@@ -106,7 +106,7 @@ fn a_window_that_comes_back_shows_what_it_showed() {
         assert_eq!(session.state.view(ClientId(client)).unwrap().shown(), *own);
     }
     assert_eq!([session.focused(3), session.focused(4)], [first, second]);
-    // A workspace that is no longer there is none to come back to.
+    // A window cannot return to a workspace that no longer exists.
     let gone = WindowShown { workspace: "panes:gone".to_owned(), has_sidebar: true };
     let facts = ClientFacts { shown: Some(gone), ..Session::facts(100, 30) };
     session.state.attach(ClientId(5), facts, session.now);
@@ -126,7 +126,7 @@ fn without_a_sidebar_the_footer_counts_what_is_unread_elsewhere() {
     session.order(HubOrder::Badge { workspace_id, badge: 2 });
     let ends_with = |session: &Session| session.footer(1).ends_with("  ● 3");
     assert!(ends_with(&session), "{}", session.footer(1));
-    // Whatever else the footer says, and in small windows.
+    // With any other contents of the footer, and in small windows.
     session.order(HubOrder::Toast { text: Some("x".repeat(100)) });
     for keys in ["", ",", "\x1b", "x"] {
         session.input(1, if keys == "x" { "\x07x" } else { keys });
@@ -135,7 +135,7 @@ fn without_a_sidebar_the_footer_counts_what_is_unread_elsewhere() {
     session.input(1, "n");
     session.state.resize(ClientId(1), 20, 8, session.now);
     assert!(ends_with(&session), "{}", session.footer(1));
-    // What the person types into is not elsewhere.
+    // The focused pane does not count as elsewhere.
     session.prefix(1, "n");
     assert_eq!(session.focused(1), first);
     assert!(session.footer(1).ends_with("● 2"), "{}", session.footer(1));
