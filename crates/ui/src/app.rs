@@ -22,31 +22,31 @@ use crate::keys::KeyMap;
 use crate::terminal::{OwnedTerminal, Waiter, Waker, read_input};
 use crate::theme::Theme;
 
-/// The shortest time between two readings of all data. A person sees no difference.
+/// The shortest interval between two loads. A person sees no difference.
 const LOAD_EVERY: Duration = Duration::from_millis(50);
 const MINUTE_MS: i64 = 60_000;
-/// How long the rest of a key's sequence may take. Without it, the key Escape was pressed.
+/// Timeout for the rest of a key's escape sequence. If nothing follows, the key was Escape itself.
 const SEQUENCE_WITHIN: Duration = Duration::from_millis(25);
-/// How long after the end of its events the hub is looked for again: at first, and at most.
+/// The shortest and the longest pause before following the hub again after its event stream ended.
 const FOLLOW_AGAIN: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(5));
 
-/// How the UI looks and what it knows of its surroundings.
+/// Settings of the UI, and facts about its surroundings.
 pub struct Settings {
-    /// What keys do.
+    /// The key bindings.
     pub keys: KeyMap,
-    /// How things look.
+    /// Colours and signs.
     pub theme: Theme,
-    /// Whether clicks and the wheel are for the UI.
+    /// True if the UI handles clicks and the wheel.
     pub mouse: bool,
-    /// Whether the UI ends when it went somewhere, as in a popup of tmux.
+    /// True if the UI exits after it went to a terminal, as in a tmux popup.
     pub leaves_when_gone: bool,
-    /// The name of the machine.
+    /// The name of this machine, shown in the header.
     pub machine: String,
-    /// The time of day of a moment, in milliseconds since 1970.
+    /// Formats the time of day; the argument is in milliseconds since 1970.
     pub time_of_day: fn(i64) -> String,
     /// The name of the person's editor, if one is configured.
     pub editor: Option<String>,
-    /// What is wrong with the settings.
+    /// A problem with the settings, shown at the start.
     pub warning: Option<String>,
 }
 
@@ -72,17 +72,17 @@ pub fn run(backend: &Arc<dyn Backend>, settings: Settings) -> io::Result<()> {
     app.run(&waiter, &received)
 }
 
-/// Where other threads leave what they have for the loop.
+/// Carries data and responses from other threads to the loop.
 struct Mailbox {
     responses: Sender<Response>,
-    /// The newest data: older ones are of no use, and the loop may be busy for long.
+    /// Only the newest data is kept: older data is of no use, and the loop may be busy for long.
     data: Arc<Mutex<Option<Data>>>,
     waker: Waker,
 }
 
 impl Mailbox {
     fn send(&self, response: Response) {
-        // After the loop has ended, it is not needed.
+        // Fails only after the loop has ended.
         let _ = self.responses.send(response);
         self.waker.wake();
     }
@@ -102,15 +102,15 @@ impl Mailbox {
     }
 }
 
-/// What is to be read again.
+/// The part of the data that must be loaded again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Stale {
-    /// What the agents' tools do. They change often, and the hub need not be asked.
+    /// The agents' current tools. They change often, and are loaded without asking the hub.
     Tools,
     All,
 }
 
-/// What is to be read again, if anything is.
+/// Tells the loading thread what is stale.
 #[derive(Debug, Default)]
 struct Loader {
     stale: Mutex<Option<Stale>>,
@@ -191,7 +191,7 @@ impl App<'_> {
     fn run(&mut self, waiter: &Waiter, responses: &Receiver<Response>) -> io::Result<()> {
         let mut minute = now_ms() / MINUTE_MS;
         let mut input = InputParser::default();
-        // When the beginning of a sequence came, while its rest is missing.
+        // When the last bytes came, while the rest of a sequence is missing.
         let mut input_came: Option<Instant> = None;
         loop {
             self.draw()?;
@@ -230,7 +230,7 @@ impl App<'_> {
             }
             let now = now_ms();
             if now / MINUTE_MS != minute {
-                // What was read says how long something lasts.
+                // The loaded texts contain durations.
                 minute = now / MINUTE_MS;
                 self.loader.mark_stale(Stale::All);
             }
@@ -247,7 +247,7 @@ impl App<'_> {
         execute!(stdout(), EndSynchronizedUpdate)
     }
 
-    /// Draws everything anew. Not by clearing the screen: for that, the terminal would be asked where its cursor is.
+    /// Redraws everything. Resizes the buffer instead of clearing the screen: clearing asks the terminal for its cursor position.
     fn redraw(&mut self) -> io::Result<Vec<Effect>> {
         let (columns, lines) = crossterm::terminal::size()?;
         self.screen.resize(Rect::new(0, 0, columns, lines))?;
@@ -272,7 +272,7 @@ impl App<'_> {
         })
     }
 
-    /// Gives whether to go on.
+    /// Returns false if the loop should end.
     fn perform(&mut self, effects: Vec<Effect>) -> io::Result<bool> {
         for effect in effects {
             match effect {
@@ -280,7 +280,7 @@ impl App<'_> {
                 Effect::Setup => {
                     let backend = Arc::clone(self.backend);
                     self.owned.lend(|| backend.setup())?;
-                    // It is called from the list, as the editor is from a dialog: there is no page to read again.
+                    // Setup starts from the list and the editor from a dialog, so no agent page has to be loaded again.
                     let _ = self.redraw()?;
                     self.loader.mark_stale(Stale::All);
                 }
@@ -299,7 +299,7 @@ impl App<'_> {
         Ok(true)
     }
 
-    /// On a thread of its own: an answer may take seconds to be taken.
+    /// Runs on its own thread: an agent may take seconds to accept an answer.
     fn ask(&self, request: Request) -> io::Result<()> {
         let (backend, loader) = (Arc::clone(self.backend), Arc::clone(&self.loader));
         let mailbox = self.mailbox.try_clone()?;

@@ -1,4 +1,4 @@
-//! What the UI asks of the rest of the program.
+//! The interface between the UI and the rest of the program.
 
 use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
@@ -7,43 +7,44 @@ use ringer_core::agent::PromptContent;
 
 use crate::data::Data;
 
-/// The rest of the program. Every call may take its time: it runs on a thread of its own.
+/// The rest of the program. Calls may be slow, so the loop makes them on other threads, except [`setup`](Self::setup) and
+/// [`edit`](Self::edit).
 pub trait Backend: Send + Sync {
-    /// Reads all that is shown.
+    /// Loads everything the UI shows.
     fn load(&self) -> Data;
 
-    /// Follows what happens, and calls for each change. Returns when there is nothing to follow any more.
+    /// Follows the hub's events and calls `changed` for each. Returns when the event stream ends.
     fn follow(&self, changed: &dyn Fn());
 
-    /// What was read last, with what the agents' tools do now.
+    /// Returns the data loaded last, with the agents' current tools.
     fn load_tools(&self) -> Data;
 
-    /// Follows which tools begin and end, and calls for each change. Returns where that cannot be followed.
+    /// Watches tools begin and end, and calls `changed` each time. Returns where that is not possible.
     fn follow_tools(&self, changed: &dyn Fn());
 
-    /// Follows what is known of the agents of other machines, and calls for each change. Returns where that cannot be followed.
+    /// Watches the agents of other machines, and calls `changed` for each change. Returns where that is not possible.
     fn follow_machines(&self, changed: &dyn Fn());
 
-    /// Does what the person wants.
+    /// Carries out a request.
     fn perform(&self, request: &Request) -> Response;
 
-    /// Lets the person connect their agents. It has the terminal for itself meanwhile.
+    /// Runs the setup, in which the person connects their agents. It owns the terminal meanwhile.
     fn setup(&self);
 
-    /// Lets the person go on with a text in their editor, which has the terminal for itself meanwhile. Gives the text then, or
-    /// why it cannot be done.
+    /// Opens a text in the person's editor, which owns the terminal meanwhile. Returns the edited text, or the reason for the
+    /// failure.
     fn edit(&self, text: &str) -> Result<String, String>;
 
-    /// Asks the person what a program in a pane asks, and waits for the answer. Calls `asked` once the question is stored. When
-    /// `stop` is hung up, the question is closed.
+    /// Asks the person a question of a program in a pane, and waits for the answer. Calls `asked` once the question is stored.
+    /// Closes the question when `stop` is hung up.
     fn ask(&self, question: &ProgramQuestion, asked: &mut dyn FnMut(), stop: BorrowedFd<'_>)
     -> ProgramAnswer;
 
-    /// Closes all open questions of programs in panes. The process that asked them has ended, and did not close them.
+    /// Closes all open questions of programs in panes, after the process that asked them ended without closing them.
     fn close_program_questions(&self);
 }
 
-/// What a program in a pane asks, with the buttons of a notification.
+/// A question of a program in a pane, asked with the buttons of a notification.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProgramQuestion {
     /// The question.
@@ -52,17 +53,17 @@ pub struct ProgramQuestion {
     pub options: Vec<String>,
     /// The surface of the pane.
     pub surface: String,
-    /// Its workspace.
+    /// The workspace of the pane.
     pub workspace: Option<String>,
-    /// Its terminal device.
+    /// The terminal device of the pane.
     pub tty: Option<String>,
-    /// The process that was started in it.
+    /// The process that was started in the pane.
     pub pid: Option<u32>,
     /// The program's directory.
     pub directory: PathBuf,
 }
 
-/// What came of the question of a program.
+/// The outcome of a program's question.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProgramAnswer {
     /// The person chose this option.
@@ -73,10 +74,10 @@ pub enum ProgramAnswer {
     NotAsked,
 }
 
-/// What the person wants.
+/// A request of the person.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Request {
-    /// Go to where a notification happened.
+    /// Go to the terminal of a notification.
     GoTo {
         /// The notification.
         id: String,
@@ -86,16 +87,16 @@ pub enum Request {
         /// The surface.
         surface: String,
     },
-    /// Show all that a notification asks.
+    /// Show the full prompt of a notification.
     Prompt {
         /// The notification.
         id: String,
     },
-    /// Answer it.
+    /// Answer the prompt of a notification.
     Answer {
         /// The notification.
         id: String,
-        /// The words of the answer, one for each question.
+        /// One answer for each question; for a permission or a plan, the decision and an optional reason.
         words: Vec<String>,
     },
     /// Mark a notification read.
@@ -115,7 +116,7 @@ pub enum Request {
     },
     /// Remove all notifications from the list.
     ClearAll,
-    /// Take the last read, clear or mute back.
+    /// Undo the last read, clear or mute.
     Undo,
     /// Show how a notification was delivered.
     Why {
@@ -126,14 +127,14 @@ pub enum Request {
     AgentPage {
         /// The agent.
         agent: String,
-        /// Columns for its lines.
+        /// The width of its lines, in columns.
         width: usize,
-        /// Whether each background task is shown, with its whole text.
+        /// True to show every background task with its whole text.
         verbose: bool,
-        /// Whether the terminal can show only ASCII.
+        /// True if the terminal can show only ASCII.
         ascii: bool,
     },
-    /// Put a notification off.
+    /// Snooze a notification.
     Snooze {
         /// The notification.
         id: String,
@@ -147,7 +148,7 @@ pub enum Request {
         /// For how long, or until when.
         until: String,
     },
-    /// Mute an agent no longer.
+    /// Unmute an agent.
     Unmute {
         /// The agent.
         agent: String,
@@ -155,37 +156,37 @@ pub enum Request {
 }
 
 impl Request {
-    /// Whether doing it may change what is shown.
+    /// Returns true if the request may change what is shown.
     pub(crate) fn changes_data(&self) -> bool {
         !matches!(self, Self::Prompt { .. } | Self::Why { .. } | Self::AgentPage { .. })
     }
 }
 
-/// What came of it.
+/// The outcome of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Response {
-    /// It is done.
+    /// The request was carried out.
     Done {
-        /// A sentence about it, where the screen does not show it.
+        /// A message, if the screen does not show the result.
         text: Option<String>,
     },
-    /// It is not done.
+    /// The request failed.
     Failed {
-        /// Why, and what to do.
+        /// The reason, and what to do about it.
         text: String,
     },
-    /// The terminal of what was selected is in front.
+    /// The terminal of the selected row is in front.
     Went,
-    /// All that a notification asks.
+    /// The full prompt of a notification.
     Prompt(Box<PromptDetails>),
-    /// What came of an answer.
+    /// The outcome of an answer.
     Answered {
         /// The notification.
         id: String,
-        /// Whether the agent took it.
+        /// True if the agent accepted the answer.
         is_taken: bool,
-        /// A sentence.
+        /// A message about the outcome.
         text: String,
     },
     /// How a notification was delivered.
@@ -202,15 +203,15 @@ pub enum Response {
     },
 }
 
-/// All that a notification asks.
+/// The full prompt of a notification.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PromptDetails {
     /// The notification.
     pub id: String,
-    /// What it is: `api/auth · needs permission`.
+    /// The title of the dialog: `api/auth · needs permission`.
     pub title: String,
-    /// What it asks.
+    /// The permission request, the plan or the questions.
     pub content: PromptContent,
-    /// Why it cannot be answered here.
+    /// Why the prompt cannot be answered here; `None` if it can.
     pub only_there: Option<String>,
 }

@@ -1,25 +1,25 @@
-//! Text that fits a number of columns of a terminal.
+//! Fits text into columns of a terminal.
 
 use ringer_term::sanitise_line;
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
-/// How many columns a text takes.
+/// Returns the number of columns that a text takes.
 pub fn width(text: &str) -> usize {
     text.width()
 }
 
-/// The text with spaces behind it, so that it takes that many columns.
+/// Pads a text with spaces at its end to `width` columns.
 pub fn pad(text: &str, width: usize) -> String {
     format!("{text}{}", " ".repeat(width.saturating_sub(text.width())))
 }
 
-/// The text with spaces in front of it, so that it takes that many columns.
+/// Pads a text with spaces at its front to `width` columns.
 pub fn pad_front(text: &str, width: usize) -> String {
     format!("{}{text}", " ".repeat(width.saturating_sub(text.width())))
 }
 
-/// The text without its end, where it is too long.
+/// Shortens a text to `width` columns by cutting its end.
 ///
 /// ```
 /// assert_eq!(ringer_ui::columns::cut_end("All tests pass", 10), "All tests…");
@@ -32,7 +32,7 @@ pub fn cut_end(text: &str, width: usize) -> String {
     }
 }
 
-/// The text without its beginning, where it is too long.
+/// Shortens a text to `width` columns by cutting its beginning.
 pub fn cut_front(text: &str, width: usize) -> String {
     if text.width() <= width {
         text.to_owned()
@@ -41,7 +41,7 @@ pub fn cut_front(text: &str, width: usize) -> String {
     }
 }
 
-/// The text without its middle, where it is too long.
+/// Shortens a text to `width` columns by cutting its middle.
 pub fn cut_middle(text: &str, width: usize) -> String {
     if text.width() <= width {
         return text.to_owned();
@@ -50,7 +50,7 @@ pub fn cut_middle(text: &str, width: usize) -> String {
     format!("{}{}{}", first(text, room - room / 2), ellipsis(width), last(text, room / 2))
 }
 
-/// The text in lines of that many columns at most. It is broken at spaces, and within words that are longer.
+/// Wraps a text into lines of at most `width` columns. Breaks at word boundaries, and inside words that are longer than a line.
 pub fn wrap(text: &str, width: usize) -> Vec<String> {
     let width = width.max(1);
     let mut lines = vec![String::new()];
@@ -58,7 +58,7 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
     for word in text.split_word_bounds() {
         let takes = word.width();
         if used > 0 && used + takes > width {
-            // The space at which a line is broken is at its end.
+            // Spaces at a line break are dropped.
             if word.trim().is_empty() {
                 used = width;
                 continue;
@@ -81,12 +81,12 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// Columns for a text in a box, on a screen of that many.
+/// Returns the columns for a text in a box, on a screen of this many columns.
 pub(crate) fn text_room(columns: u16) -> usize {
     usize::from(columns).saturating_sub(6).min(110)
 }
 
-/// Lines of a text in a box, on a screen of that many columns.
+/// Wraps a text for a box, on a screen of this many columns.
 pub(crate) fn text_lines(lines: &[String], columns: u16) -> Vec<String> {
     let room = text_room(columns);
     lines.iter().flat_map(|line| wrap(&sanitise_line(line), room)).collect()
@@ -96,7 +96,7 @@ fn ellipsis(width: usize) -> &'static str {
     if width > 0 { "…" } else { "" }
 }
 
-/// As many first graphemes as fit.
+/// Returns the longest beginning that fits.
 fn first(text: &str, width: usize) -> String {
     let mut used = 0;
     let fits = |grapheme: &&str| {
@@ -106,7 +106,7 @@ fn first(text: &str, width: usize) -> String {
     text.graphemes(true).take_while(fits).collect()
 }
 
-/// As many last graphemes as fit.
+/// Returns the longest end that fits.
 fn last(text: &str, width: usize) -> String {
     let mut used = 0;
     let fits = |grapheme: &&str| {

@@ -1,56 +1,56 @@
-//! What is shown.
+//! The data that the UI shows.
 
 use ringer_core::attention::ReadBy;
 use ringer_core::message::ShownKind;
 use ringer_core::toast::Colour;
 
-/// All that the UI shows, as it was read last.
+/// Everything the UI shows, as last loaded.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Data {
-    /// What is open and needs the person, the most urgent first. There may be more than were read.
+    /// Open notifications that need the person, most urgent first. There may be more than were loaded.
     pub needs_you: Vec<Notification>,
-    /// How many need the person that are not in that list.
+    /// The number of notifications that need the person and are not in `needs_you`.
     pub needs_you_unlisted: usize,
-    /// The newest of all the others, the newest first.
+    /// The newest of the other notifications, newest first.
     pub recent: Vec<Notification>,
-    /// The agents, in the order in which they are listed.
+    /// The agents, in display order.
     pub agents: Vec<Agent>,
     /// The current toast.
     pub toast: Option<FooterToast>,
-    /// What the indicators say.
+    /// The texts of the indicators.
     pub indicators: Vec<String>,
-    /// What is wrong with Ringer itself, or why nothing newer can be read.
+    /// A problem with Ringer itself, or why no newer data can be loaded.
     pub problem: Option<String>,
-    /// Whether this was read at all.
+    /// True once data was loaded; the default is empty.
     pub was_read: bool,
-    /// Whether any agent or notification was ever seen.
+    /// True if any agent or notification was ever seen.
     pub has_history: bool,
 }
 
-/// A notification. Its texts are as they were sent.
+/// A notification. Its texts are as they were sent, not sanitised.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Notification {
     /// Its id.
     pub id: String,
-    /// What a person types for it.
+    /// The short id that a person types.
     pub short_id: String,
-    /// The agent that it is from.
+    /// The sender: the name of an agent, or else its id.
     pub from: String,
-    /// Where it is from, in short: `api/auth`.
+    /// A short name for its origin: `api/auth`.
     pub label: String,
-    /// What it is.
+    /// Its kind.
     pub kind: ShownKind,
-    /// What it says.
+    /// Its text.
     pub text: String,
     /// When it was sent, in milliseconds since 1970.
     pub sent_ms: i64,
     /// Where it happened, in words: `tmux main:3`.
     pub place: String,
-    /// Whether it was read.
+    /// True if it was read.
     pub is_read: bool,
-    /// What made it read, or ended it.
+    /// What marked it read, or closed it.
     pub read_by: Option<ReadBy>,
-    /// When it comes back, if it was put off.
+    /// When a snoozed notification comes back, in milliseconds since 1970.
     pub snoozed_until_ms: Option<i64>,
 }
 
@@ -59,35 +59,35 @@ pub struct Notification {
 pub struct Agent {
     /// Its id.
     pub id: String,
-    /// Whom its notifications are from: its name, or else its id.
+    /// The sender of its notifications: its name, or else its id.
     pub sender: String,
     /// Where it works, in short: `api/auth`.
     pub label: String,
     /// Its client: `claude`.
     pub client: String,
-    /// The word of its state, as the hub has it.
+    /// The name of its state, as the hub reports it.
     pub state: String,
     /// What it does, said or wants.
     pub text: String,
-    /// Since when it is in its state, in milliseconds since 1970.
+    /// When it entered its state, in milliseconds since 1970.
     pub since_ms: i64,
     /// Where it is, in words: `tmux main:3`.
     pub place: String,
     /// The surface to go to.
     pub surface: Option<String>,
-    /// Until when it is muted, in milliseconds since 1970; `i64::MAX` if that has no end.
+    /// When its mute ends, in milliseconds since 1970; `i64::MAX` for a mute without an end.
     pub muted_until_ms: Option<i64>,
 }
 
-/// A toast, as the footer shows it.
+/// A toast in the footer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FooterToast {
-    /// Its pieces.
+    /// Pieces of text with their colours.
     pub spans: Vec<(String, Colour)>,
 }
 
 impl FooterToast {
-    /// A toast of one piece.
+    /// Returns a toast of one piece.
     pub fn new(text: impl Into<String>, colour: Colour) -> Self {
         Self { spans: vec![(text.into(), colour)] }
     }

@@ -1,4 +1,4 @@
-//! Answering in place: what is asked, in full, and what can be answered.
+//! Answering in place: the dialog shows a prompt in full, and the possible answers.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use crate::backend::PromptDetails;
 use crate::columns::wrap;
 use crate::text_input::TextInput;
 
-/// What the person does in the dialog.
+/// An action of the person that the dialog leaves to the inbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum DialogEffect {
     Send(Vec<String>),
@@ -18,29 +18,29 @@ pub(crate) enum DialogEffect {
     Close,
 }
 
-/// What the dialog waits for.
+/// The state of a dialog.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Phase {
-    /// A choice.
+    /// Waits for a choice.
     Choosing,
-    /// A text: the reason of a refusal, or an answer in words.
+    /// Waits for a text: the reason for a denial, or an answer in words.
     Typing(TextInput),
-    /// The agent, to take the answer.
+    /// Waits until the agent accepts the answer.
     Sending,
-    /// A key that closes it. While a text was typed, letters do not.
+    /// Waits for a key that closes the dialog. If a text was being typed, letters do not close it.
     Over { text: String, is_good: bool, was_typing: bool },
 }
 
-/// What can be chosen with a key.
+/// An answer that can be chosen with a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Choice {
     pub(crate) key: char,
     pub(crate) label: String,
-    /// What it means, where that is said.
+    /// The description of an option; may be empty.
     pub(crate) description: String,
-    /// Whether it is one of those that are chosen, where several can be.
+    /// `Some(true)` if the option is marked; `None` unless several can be chosen.
     pub(crate) is_marked: Option<bool>,
-    /// Whether it can be chosen now: what was not read to its end is not allowed.
+    /// False until the end of the text was visible: nothing is allowed unread.
     pub(crate) is_ready: bool,
     does: Chosen,
 }
@@ -52,29 +52,29 @@ enum Chosen {
     Type,
 }
 
-/// The keys of options: numbers, and the letters that do nothing else in a dialog.
+/// The keys of options: digits, and the letters without another meaning in a dialog.
 const OPTION_KEYS: &str = "123456789abcdefhilmnoprsuvwxyz";
 
 /// The dialog of one prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Dialog {
     details: PromptDetails,
-    /// Whether everything else than ASCII is escaped.
+    /// True if everything but ASCII is escaped.
     ascii: bool,
     phase: Phase,
-    /// The answers to the questions before the one that is shown.
+    /// The answers to the questions before the current one.
     answers: Vec<String>,
-    /// The options that are chosen, where several can be.
+    /// The marked options, if several can be chosen.
     marked: BTreeSet<usize>,
     scroll: usize,
-    /// Whether it was drawn, with all its choices. Before that, keys were meant for something else.
+    /// True once the dialog was drawn with all its choices. Keys pressed before that were meant for something else.
     is_drawn: bool,
-    /// Whether the end of the text was on the screen.
+    /// True once the end of the text was visible.
     end_was_seen: bool,
 }
 
 impl Dialog {
-    /// For a terminal that can show only ASCII, or for one that shows more.
+    /// Creates a dialog. `ascii` is true for a terminal that can show only ASCII.
     pub(crate) fn new(details: PromptDetails, ascii: bool) -> Self {
         let mut dialog = Self {
             details,
@@ -102,7 +102,7 @@ impl Dialog {
         self.scroll
     }
 
-    /// The title, with the number of the question where there are several.
+    /// Returns the title, with the number of the question if there are several.
     pub(crate) fn title(&self) -> String {
         let title = sanitise_line(&self.details.title);
         match &self.details.content {
@@ -124,7 +124,7 @@ impl Dialog {
         }
     }
 
-    /// A question without options is answered in words.
+    /// Resets the state for the next question. A question without options is answered in words.
     fn begin_question(&mut self) {
         self.marked.clear();
         self.scroll = 0;
@@ -136,7 +136,7 @@ impl Dialog {
             if has_options || !can_answer { Phase::Choosing } else { Phase::Typing(TextInput::default()) };
     }
 
-    /// A text with everything escaped that the terminal would not show.
+    /// Escapes everything that the terminal would not show.
     fn shown(&self, text: &str) -> String {
         let text = escape_hidden(text);
         if !self.ascii {
@@ -147,7 +147,7 @@ impl Dialog {
         text.chars().map(escaped).collect()
     }
 
-    /// What is asked, in lines of that width. Nothing of it is hidden.
+    /// Returns the prompt in lines of at most `width` columns, with nothing hidden.
     pub(crate) fn lines(&self, width: usize) -> Vec<String> {
         let mut lines = Vec::new();
         let mut push = |text: &str, indent: &str| {
@@ -185,18 +185,18 @@ impl Dialog {
         lines
     }
 
-    /// Scrolls no further than to the end.
+    /// Limits scrolling to the end of the text.
     pub(crate) fn limit_scroll(&mut self, lines: usize, height: usize) {
         self.scroll = self.scroll.min(lines.saturating_sub(height));
     }
 
-    /// It is on the screen now, with so many lines for its text; with all its choices, or not.
+    /// Records that the dialog is on the screen, with `height` of the `lines` of its text.
     pub(crate) fn drawn(&mut self, lines: usize, height: usize, has_all_choices: bool) {
         self.is_drawn = has_all_choices;
         self.end_was_seen |= has_all_choices && self.scroll + height >= lines;
     }
 
-    /// What can be chosen.
+    /// Returns the possible answers.
     pub(crate) fn choices(&self) -> Vec<Choice> {
         if self.details.only_there.is_some() {
             return Vec::new();
@@ -252,18 +252,18 @@ impl Dialog {
         choices
     }
 
-    /// Whether several options can be chosen.
+    /// Returns true if several options can be chosen.
     pub(crate) fn takes_several(&self) -> bool {
         self.question().is_some_and(|question| question.multiple)
     }
 
-    /// What became of the answer.
+    /// Shows the outcome, and waits for a key that closes the dialog.
     pub(crate) fn end(&mut self, text: String, is_good: bool) {
         let was_typing = matches!(self.phase, Phase::Typing(_));
         self.phase = Phase::Over { text, is_good, was_typing };
     }
 
-    /// Whether an answer is on its way.
+    /// Returns true if an answer was sent and the agent has not accepted it yet.
     pub(crate) fn is_sending(&self) -> bool {
         self.phase == Phase::Sending
     }
@@ -272,12 +272,12 @@ impl Dialog {
         matches!(self.phase, Phase::Over { .. })
     }
 
-    /// The line that is typed, while one is.
+    /// Returns the text field, if a text is being typed.
     pub(crate) fn input(&self) -> Option<&TextInput> {
         if let Phase::Typing(input) = &self.phase { Some(input) } else { None }
     }
 
-    /// The line is another one by now.
+    /// Replaces the typed text.
     pub(crate) fn replace_input(&mut self, text: &str) {
         if let Phase::Typing(input) = &mut self.phase {
             *input = TextInput::default();
@@ -297,7 +297,7 @@ impl Dialog {
                 let closes = !*was_typing || matches!(key.code, KeyCode::Enter | KeyCode::Esc);
                 closes.then_some(DialogEffect::Close)
             }
-            // It is given or not: the answer says it in two seconds.
+            // Closing does not cancel the answer; its outcome is known within two seconds.
             Phase::Sending => (key.code == KeyCode::Esc).then_some(DialogEffect::Close),
             Phase::Typing(input) => match key.code {
                 KeyCode::Esc => {
@@ -331,7 +331,7 @@ impl Dialog {
     }
 
     fn choose(&mut self, key: &KeyEvent, page: usize) -> Option<DialogEffect> {
-        // With Escape right before it, a key comes as one with Alt.
+        // A key right after Escape arrives as a key with Alt.
         if key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT) {
             return None;
         }
@@ -342,7 +342,7 @@ impl Dialog {
             KeyCode::Up | KeyCode::Char('k') => self.scroll = self.scroll.saturating_sub(1),
             KeyCode::PageDown | KeyCode::Char(' ') => self.scroll = self.scroll.saturating_add(page),
             KeyCode::PageUp => self.scroll = self.scroll.saturating_sub(page),
-            // What follows may only be done by a person who sees it.
+            // The actions below need a dialog that the person can see.
             _ if !self.is_drawn => {}
             KeyCode::Enter if self.takes_several() && !self.marked.is_empty() => {
                 let answer = self.marked_options();
@@ -359,7 +359,8 @@ impl Dialog {
         None
     }
 
-    /// Their words, as an option may look like the number of another one; their numbers, where words would be taken apart.
+    /// Joins the texts of the marked options, because a text may look like the number of another option. Uses their numbers if a
+    /// text contains a comma, which separates answers.
     fn marked_options(&self) -> String {
         let options = self.question().map_or(&[][..], |question| &question.options);
         let words: Vec<&String> = self.marked.iter().filter_map(|index| options.get(*index)).collect();
@@ -387,14 +388,14 @@ impl Dialog {
                 None
             }
             Chosen::Option(index) => {
-                // Its words, not its number: an option may look like the number of another one.
+                // The text, not the number: an option may look like the number of another one.
                 let option = self.question()?.options.get(index)?.clone();
                 self.answered(option)
             }
         }
     }
 
-    /// The question that is shown has its answer.
+    /// Records the answer to the current question, and sends all answers after the last one.
     fn answered(&mut self, answer: String) -> Option<DialogEffect> {
         let PromptContent::Questions(questions) = &self.details.content else { return None };
         let count = questions.len();
@@ -403,7 +404,7 @@ impl Dialog {
             self.begin_question();
             return None;
         }
-        // The last question stays on the screen while its answer is on its way.
+        // The last question stays on the screen while the answers are being sent.
         let answers = self.answers.clone();
         self.answers.pop();
         self.phase = Phase::Sending;

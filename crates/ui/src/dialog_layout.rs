@@ -1,18 +1,17 @@
-//! How a dialog fits on a screen: the lines below its text, and how much of the text there is room for.
+//! The layout of a dialog on a screen: the lines below its text, and the room for the text itself.
 
 use ringer_term::sanitise_line;
 
 use crate::columns::wrap;
 use crate::dialog::{Dialog, Phase};
 
-/// A line below the text, and whether it can be chosen.
+/// A line below the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ChoiceLine {
     pub(crate) text: String,
     pub(crate) kind: LineKind,
 }
 
-/// What a line is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LineKind {
     Choice,
@@ -24,7 +23,7 @@ pub(crate) enum LineKind {
     Input,
 }
 
-/// What stands below the text: what can be chosen, or what became of it.
+/// Returns the lines below the text: the possible answers, a text field, or the outcome.
 pub(crate) fn choice_lines(dialog: &Dialog, columns: usize) -> Vec<ChoiceLine> {
     let mut lines = Vec::new();
     let mut push = |text: &str, kind: LineKind| {
@@ -73,14 +72,14 @@ pub(crate) fn choice_lines(dialog: &Dialog, columns: usize) -> Vec<ChoiceLine> {
     lines
 }
 
-/// The smallest screen on which something is drawn.
+/// Minimum size of the screen, in columns and lines. On a smaller screen nothing is drawn.
 pub(crate) const MIN_SIZE: (u16, u16) = (20, 5);
-/// Lines of a dialog that are neither its text nor its choices, and the footer.
+/// The number of lines for the frame of a dialog, its blank lines, and the footer.
 const FRAME: usize = 5;
-/// The widest text of a dialog.
+/// Maximum width of the text.
 const MAX_COLUMNS: usize = 106;
 
-/// The room that a screen of a size has for a dialog.
+/// The room for a dialog on a screen.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct DialogRoom {
     size: (u16, u16),
@@ -91,34 +90,34 @@ impl DialogRoom {
         Self { size }
     }
 
-    /// Columns for its text.
+    /// Returns the columns for the text.
     pub(crate) fn columns(self) -> usize {
         usize::from(self.size.0).saturating_sub(4).clamp(4, MAX_COLUMNS)
     }
 
-    /// Columns for what is typed in one line, with its mark and the cursor.
+    /// Returns the columns for typed text, without the prompt mark and the cursor.
     pub(crate) fn input_columns(self) -> usize {
         self.columns().saturating_sub(6)
     }
 
-    /// Lines for its text, with its choices below it.
+    /// Returns the lines for the text, with the choices below it.
     pub(crate) fn lines(self, dialog: &Dialog) -> usize {
         let choices = choice_lines(dialog, self.columns()).len();
         usize::from(self.size.1).saturating_sub(choices + FRAME).max(1)
     }
 
-    /// Whether there is no room for all its choices.
+    /// Returns true if there is no room for all choices.
     pub(crate) fn is_too_low(self, dialog: &Dialog) -> bool {
         choice_lines(dialog, self.columns()).len() + FRAME >= usize::from(self.size.1)
     }
 
-    /// Scrolls it no further than to its end.
+    /// Limits scrolling to the end of the text.
     pub(crate) fn limit_scroll(self, dialog: &mut Dialog) {
         let lines = dialog.lines(self.columns()).len();
         dialog.limit_scroll(lines, self.lines(dialog));
     }
 
-    /// It is on the screen now.
+    /// Records that the dialog is on the screen.
     pub(crate) fn drawn(self, dialog: &mut Dialog) {
         let is_readable = self.size.0 >= MIN_SIZE.0 && self.size.1 >= MIN_SIZE.1 && !self.is_too_low(dialog);
         let lines = dialog.lines(self.columns()).len();

@@ -20,16 +20,14 @@ use crate::keys::Action;
 use crate::theme::{Role, Theme};
 use crate::view::View;
 
-/// What the header says at its right end.
+/// The right end of the header.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Header {
-    /// The name of the machine.
     pub(crate) machine: String,
-    /// The time of day.
     pub(crate) time: String,
 }
 
-/// Draws all of it. Gives where the cursor stands, if a text is typed.
+/// Draws the whole screen, and shows the cursor if a text is being typed.
 pub(crate) fn draw(frame: &mut Frame<'_>, inbox: &Inbox, theme: Theme, header: &Header) {
     let area = frame.area();
     let buffer = frame.buffer_mut();
@@ -76,7 +74,7 @@ fn draw_header(buffer: &mut Buffer, area: Rect, inbox: &Inbox, theme: Theme, hea
     let mut spans = vec![Span::styled(" ringer ", theme.style(Role::Heading)), Span::raw("  ")];
     if inbox.is_loaded() {
         spans.extend(counts(inbox, theme));
-        // What does not fit is left out as a whole, the last one first.
+        // Counts that do not fit are dropped whole, the last one first.
         while spans.len() > 3 && Line::from(spans.clone()).width() > usize::from(area.width) {
             spans.pop();
         }
@@ -87,7 +85,7 @@ fn draw_header(buffer: &mut Buffer, area: Rect, inbox: &Inbox, theme: Theme, hea
     draw_two(buffer, line_of(area, 0), &Line::from(spans), Span::styled(right, theme.style(Role::Dim)));
 }
 
-/// `2 need you · 2 working · 1 done`
+/// Returns the counts of the header: `2 need you · 2 working · 1 done`.
 fn counts(inbox: &Inbox, theme: Theme) -> Vec<Span<'static>> {
     let data = inbox.data();
     let needs = match data.needs_you.len() + data.needs_you_unlisted {
@@ -106,7 +104,7 @@ fn counts(inbox: &Inbox, theme: Theme) -> Vec<Span<'static>> {
     spans
 }
 
-/// One part at the left, and one at the right as far as there is room.
+/// Draws one part at the left, and one at the right if there is room.
 fn draw_two(buffer: &mut Buffer, area: Rect, left: &Line<'_>, right: Span<'_>) {
     let room = usize::from(area.width).saturating_sub(1);
     put_line(buffer, area.x, area.y, left, area.width);
@@ -117,7 +115,7 @@ fn draw_two(buffer: &mut Buffer, area: Rect, left: &Line<'_>, right: Span<'_>) {
     }
 }
 
-/// The keys that are useful here; or what is typed.
+/// Draws the useful keys, the filter field or the question before clearing. Returns the position of the cursor, if there is one.
 fn draw_keys(buffer: &mut Buffer, area: Rect, inbox: &Inbox, theme: Theme) -> Option<(u16, u16)> {
     if let View::Filter(input) = inbox.view() {
         let before = format!(" filter: {}", sanitise_line(input.before_cursor()));
@@ -137,7 +135,7 @@ fn draw_keys(buffer: &mut Buffer, area: Rect, inbox: &Inbox, theme: Theme) -> Op
         return None;
     }
     let shown = key_hints(inbox);
-    // Where not all fit, the last two do: all keys, and leaving.
+    // The last two hints always stay: in the list, all keys and quit.
     let takes = |(key, words): &(String, &str)| width(key) + 1 + width(words) + 3;
     let room = usize::from(area.width).saturating_sub(1);
     let (first, last) = shown.split_at(shown.len().saturating_sub(2));
@@ -155,7 +153,7 @@ fn draw_keys(buffer: &mut Buffer, area: Rect, inbox: &Inbox, theme: Theme) -> Op
     None
 }
 
-/// The keys that are useful now, and what they do.
+/// Returns the keys that are useful in the current view, with their meanings.
 fn key_hints(inbox: &Inbox) -> Vec<(String, &'static str)> {
     let keys = |actions: &[(Action, &'static str)]| -> Vec<(String, &'static str)> {
         let key = |action: Action| inbox.keys().first_key(action);
@@ -171,7 +169,7 @@ fn key_hints(inbox: &Inbox) -> Vec<(String, &'static str)> {
             return hints;
         }
         View::Help | View::Text(_) | View::Menu(_) => return vec![back],
-        // It says itself what can be done.
+        // A dialog lists its own keys.
         View::Dialog(_) => return Vec::new(),
         View::List | View::Filter(_) | View::ConfirmClear => {}
     }
@@ -200,7 +198,7 @@ fn key_name(key: &str, theme: Theme) -> String {
     if key == "enter" && !theme.ascii { "⏎".to_owned() } else { key.to_owned() }
 }
 
-/// The current toast at the right, else the indicators; what is wrong with Ringer at the left.
+/// Draws the current toast or else the indicators at the right, and a problem with Ringer or else the filter at the left.
 fn draw_footer(buffer: &mut Buffer, area: Rect, inbox: &Inbox, theme: Theme) {
     let columns = usize::from(area.width).saturating_sub(2);
     let problem = inbox.data().problem.as_deref().map(sanitise_line);
@@ -212,7 +210,7 @@ fn draw_footer(buffer: &mut Buffer, area: Rect, inbox: &Inbox, theme: Theme) {
         }
         (None, None) => Span::raw(""),
     };
-    // What stands at the left keeps a third.
+    // The left part keeps up to a third.
     let room = columns - (left.width() + 2).min(columns / 3) * usize::from(left.width() > 0);
     let mut spans = Vec::new();
     if let Some(toast) = inbox.toast() {
@@ -244,7 +242,7 @@ fn role_of(colour: Colour) -> Role {
     }
 }
 
-/// Replaces what a terminal without Unicode cannot show.
+/// Replaces characters that a terminal without Unicode cannot show.
 fn make_ascii(buffer: &mut Buffer) {
     for cell in &mut buffer.content {
         let replacement = match cell.symbol() {

@@ -1,4 +1,4 @@
-//! The inbox: what is on the screen, and what keys do to it.
+//! The inbox: the state of the screen, and its reactions to keys, data and time.
 
 use crossterm::event::{
     KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEvent, MouseEventKind,
@@ -18,27 +18,27 @@ use crate::rows::age_changes_in;
 use crate::text_input::TextInput;
 use crate::view::{AgentView, Pager, View};
 
-/// What the program is to do.
+/// An action that the inbox leaves to the loop.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Effect {
-    /// Something that the backend does.
+    /// Send a request to the backend.
     Request(Request),
-    /// Let the person connect their agents.
+    /// Run the setup, in which the person connects their agents.
     Setup,
-    /// Let the person go on with a text in their editor.
+    /// Open a text in the person's editor.
     Edit(String),
-    /// Leave.
+    /// Quit the UI.
     Quit,
 }
 
-/// Lines above and below the list: the header, the keys and the footer.
+/// The number of lines above and below the list: the header, the keys and the footer.
 pub(crate) const FRAME_LINES: usize = 3;
-/// Below this width a row takes two lines.
+/// Minimum width of the screen for rows of one line. On a narrower screen a row takes two.
 const WIDE: u16 = 72;
-/// Shows every background task on the page of an agent, or no longer.
+/// Toggles between all background tasks and fewer on the page of an agent.
 pub(crate) const VERBOSE_KEY: KeyPress = KeyPress::plain('v');
-/// Lines of a text that the wheel moves by.
+/// The number of lines that the wheel scrolls a text by.
 const WHEEL_LINES: isize = 3;
 
 /// The state of the inbox.
@@ -51,17 +51,17 @@ pub struct Inbox {
     note: FooterNote,
     keys: KeyMap,
     size: (u16, u16),
-    /// Whether the UI ends when it went somewhere, as in a popup of tmux.
+    /// True if the UI exits after it went to a terminal, as in a tmux popup.
     leaves_when_gone: bool,
     ascii: bool,
     /// The name of the person's editor, if one is configured.
     editor: Option<String>,
-    /// The notification whose prompt the person waits for. A key that they press meanwhile is for something else.
+    /// The notification whose prompt was requested. A key or a click before it arrives cancels it.
     awaited: Option<String>,
 }
 
 impl Inbox {
-    /// An inbox without rows, on a screen of so many columns and lines.
+    /// Creates an empty inbox. `size` is the size of the screen, in columns and lines.
     pub fn new(keys: KeyMap, size: (u16, u16), leaves_when_gone: bool) -> Self {
         let mut inbox = Self {
             data: Data::default(),
@@ -76,17 +76,17 @@ impl Inbox {
             editor: None,
             awaited: None,
         };
-        // Nothing is read anew: no page is open.
+        // Returns no effects, because no agent page is open.
         let _ = inbox.resize(size);
         inbox
     }
 
-    /// For a terminal that can show only ASCII.
+    /// Sets whether the terminal can show only ASCII.
     pub fn ascii(self, ascii: bool) -> Self {
         Self { ascii, ..self }
     }
 
-    /// With an editor of this name for long texts.
+    /// Sets the name of the editor for long texts.
     pub fn editor(self, editor: Option<String>) -> Self {
         Self { editor, ..self }
     }
@@ -111,7 +111,6 @@ impl Inbox {
         &self.filter
     }
 
-    /// Whether the data was read at all.
     pub(crate) fn is_loaded(&self) -> bool {
         self.data.was_read
     }
@@ -120,7 +119,7 @@ impl Inbox {
         self.note.current().or(self.data.toast.as_ref())
     }
 
-    /// The screen has another size.
+    /// Adapts to a new size of the screen.
     pub fn resize(&mut self, size: (u16, u16)) -> Vec<Effect> {
         self.size = size;
         let lines = usize::from(size.1).saturating_sub(FRAME_LINES);
@@ -132,7 +131,7 @@ impl Inbox {
         self.load_page()
     }
 
-    /// New data was read.
+    /// Shows new data.
     pub fn update(&mut self, data: Data, now_ms: i64) -> Vec<Effect> {
         self.data = data;
         self.list.refresh(&self.data, &self.filter, now_ms);
@@ -144,13 +143,13 @@ impl Inbox {
         Vec::new()
     }
 
-    /// The time has gone on: ages change, and sentences end.
+    /// Updates ages, and removes messages whose time is over.
     pub fn tick(&mut self, now_ms: i64) {
         self.note.tick(now_ms);
         self.list.refresh(&self.data, &self.filter, now_ms);
     }
 
-    /// In how many milliseconds the screen changes without anything having happened.
+    /// Returns the milliseconds until the screen changes by itself, at least 1.
     pub fn next_change_in(&self, now_ms: i64) -> i64 {
         // Ages that change within a second change together.
         let ages = self.list.rows().all().map(|row| age_changes_in(now_ms - row.since_ms).max(1000));
@@ -159,7 +158,7 @@ impl Inbox {
         ages.chain(self.note.ends_in(now_ms)).chain([minute]).min().unwrap_or(minute).max(1)
     }
 
-    /// What came of a request.
+    /// Handles the outcome of a request.
     pub fn respond(&mut self, response: Response, now_ms: i64) -> Vec<Effect> {
         match response {
             Response::Done { text } => {
@@ -167,7 +166,7 @@ impl Inbox {
                     self.say(text, Colour::Success, now_ms);
                 }
             }
-            // A sentence with a command in it must not be cut.
+            // A message may contain a command, so it is not cut.
             Response::Failed { text } if self.view == View::List && width(&text) > self.footer_width() => {
                 self.view = View::Text(Pager::new("Not done", vec![text]));
             }
@@ -175,7 +174,7 @@ impl Inbox {
             Response::Went if self.leaves_when_gone => return vec![Effect::Quit],
             Response::Went => {}
             Response::Prompt(details) => {
-                // It must not open under the fingers of a person who does something else by now.
+                // A dialog must not open while the person is already doing something else.
                 if self.view == View::List && self.awaited.take().as_ref() == Some(&details.id) {
                     self.view = View::Dialog(Box::new(Dialog::new(*details, self.ascii)));
                 }
@@ -201,7 +200,7 @@ impl Inbox {
         Vec::new()
     }
 
-    /// Says what is wrong.
+    /// Shows a warning in the footer.
     pub fn warn(&mut self, text: String, now_ms: i64) {
         self.say(text, Colour::Warning, now_ms);
     }
@@ -210,7 +209,7 @@ impl Inbox {
         self.note.say(text, colour, now_ms);
     }
 
-    /// A text was pasted.
+    /// Handles a paste.
     pub fn paste(&mut self, text: &str, now_ms: i64) {
         match &mut self.view {
             View::Filter(input) => {
@@ -223,14 +222,14 @@ impl Inbox {
         }
     }
 
-    /// A key was pressed.
+    /// Handles a key.
     pub fn press(&mut self, key: &KeyEvent, now_ms: i64) -> Vec<Effect> {
         if key.kind == KeyEventKind::Release {
             return Vec::new();
         }
         self.awaited = None;
         let has_modifier = key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT);
-        // A view is left with Esc, and with the key of leaving; in a text, that is a letter.
+        // Esc and the quit key leave a view. In a text field, the quit key is a letter.
         let action = self.keys.action(KeyPress::of(key));
         let leaves = key.code == KeyCode::Esc || action == Some(Action::Quit);
         match &mut self.view {
@@ -282,7 +281,7 @@ impl Inbox {
         Vec::new()
     }
 
-    /// Columns for a sentence in the footer.
+    /// Returns the columns for a message in the footer.
     fn footer_width(&self) -> usize {
         let columns = usize::from(self.size.0).saturating_sub(2);
         let is_shared = self.data.problem.is_some() || !self.filter.is_empty();
@@ -295,7 +294,7 @@ impl Inbox {
             self.list.refresh(&self.data, &self.filter, now_ms);
             return Vec::new();
         }
-        // Before any agent was seen, there is one thing to do.
+        // Before any agent was seen, Enter starts the setup.
         if self.is_first_run() && action == Some(Action::GoThere) {
             return vec![Effect::Setup];
         }
@@ -343,7 +342,7 @@ impl Inbox {
         Vec::new()
     }
 
-    /// Reads the page of the agent that is shown, if one is.
+    /// Loads the agent page again, if one is open.
     fn load_page(&mut self) -> Vec<Effect> {
         let View::Agent(view) = &mut self.view else { return Vec::new() };
         view.load(self.size.0, self.ascii).map(Effect::Request).into_iter().collect()
@@ -353,7 +352,7 @@ impl Inbox {
         let View::Agent(view) = &mut self.view else { return Vec::new() };
         match action {
             Some(Action::Show) => self.view = View::List,
-            // It is the page of the row that is selected.
+            // The page belongs to the selected row.
             Some(action @ (Action::GoThere | Action::Answer)) => {
                 self.view = View::List;
                 return self.act_on_row(action, now_ms);
@@ -371,12 +370,12 @@ impl Inbox {
         Vec::new()
     }
 
-    /// Whether no agent was ever seen.
+    /// Returns true if no agent or notification was ever seen.
     pub(crate) fn is_first_run(&self) -> bool {
         self.data.was_read && !self.data.has_history
     }
 
-    /// The mouse was used. A click selects, a click on what is selected opens it, the wheel moves.
+    /// Handles the mouse. A click selects a row, a click on the selected row goes to its terminal, and the wheel scrolls.
     pub fn mouse(&mut self, event: MouseEvent, now_ms: i64) -> Vec<Effect> {
         let wheel = match event.kind {
             MouseEventKind::ScrollDown => 1,
@@ -414,25 +413,25 @@ impl Inbox {
     }
 }
 
-/// How long a sentence about the last action stays.
+/// How long the message about the last action is shown.
 const NOTE_MS: i64 = 8000;
-/// How long the hint of the editor stays.
+/// How long the hint about the editor is shown.
 const HINT_MS: i64 = 5000;
 
-/// The sentence about the last action, and the hint of the editor before it.
+/// The message about the last action, and the hint about the editor, which hides the message.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct FooterNote {
     note: Option<(FooterToast, i64)>,
     hint: Hint,
 }
 
-/// That there is an editor, while the line that is typed is too long.
+/// Points to the editor while the typed text is too long for its line.
 #[derive(Debug, Clone, Default, PartialEq)]
 enum Hint {
     #[default]
     None,
     Shown(FooterToast, i64),
-    /// It was shown for long enough; the line is still too long.
+    /// The hint was shown long enough; the text is still too long.
     Over,
 }
 
@@ -441,7 +440,7 @@ impl FooterNote {
         self.note = Some((FooterToast::new(text, colour), now_ms + NOTE_MS));
     }
 
-    /// What is typed is longer than its line, or not any more.
+    /// Shows the hint, unless it was shown already. `None` means that the typed text fits its line, and resets the hint.
     pub(crate) fn set_hint(&mut self, text: Option<String>, now_ms: i64) {
         match (text, &self.hint) {
             (None, _) => self.hint = Hint::None,
@@ -452,7 +451,6 @@ impl FooterNote {
         }
     }
 
-    /// The time has gone on.
     pub(crate) fn tick(&mut self, now_ms: i64) {
         self.note.take_if(|(_, until)| *until <= now_ms);
         if matches!(self.hint, Hint::Shown(_, until) if until <= now_ms) {
@@ -460,7 +458,6 @@ impl FooterNote {
         }
     }
 
-    /// What is to be shown.
     pub(crate) fn current(&self) -> Option<&FooterToast> {
         match &self.hint {
             Hint::Shown(hint, _) => Some(hint),
@@ -468,7 +465,7 @@ impl FooterNote {
         }
     }
 
-    /// In how many milliseconds something of it ends.
+    /// Returns the milliseconds until the message and the hint disappear.
     pub(crate) fn ends_in(&self, now_ms: i64) -> impl Iterator<Item = i64> {
         let hint = if let Hint::Shown(_, until) = &self.hint { Some(*until) } else { None };
         let note = self.note.as_ref().map(|(_, until)| *until);
@@ -476,7 +473,7 @@ impl FooterNote {
     }
 }
 
-/// Goes on with a text in the person's editor.
+/// Opens the typed text in the person's editor.
 const EDITOR_KEY: KeyPress = KeyPress::with_control('g');
 
 impl Inbox {
@@ -516,7 +513,7 @@ impl Inbox {
         }
     }
 
-    /// The text that was given to the editor has changed.
+    /// Takes over the text from the editor.
     pub fn edited(&mut self, text: &str, now_ms: i64) {
         if let View::Dialog(dialog) = &mut self.view {
             dialog.replace_input(text);
@@ -524,7 +521,7 @@ impl Inbox {
         self.hint_at_editor(now_ms);
     }
 
-    /// Says that there is an editor as long as what is typed is longer than its line.
+    /// Shows the hint about the editor if the typed text is longer than its line.
     fn hint_at_editor(&mut self, now_ms: i64) {
         let room = self.dialog_room().input_columns();
         let input = if let View::Dialog(dialog) = &self.view { dialog.input() } else { None };
@@ -534,12 +531,11 @@ impl Inbox {
         self.note.set_hint(hint, now_ms);
     }
 
-    /// The room for a dialog.
     pub(crate) fn dialog_room(&self) -> DialogRoom {
         DialogRoom::on(self.size)
     }
 
-    /// What it is like is on the screen now.
+    /// Records that the current state is on the screen: keys allow or approve only what the person could see.
     pub fn drawn(&mut self) {
         let room = self.dialog_room();
         if let View::Dialog(dialog) = &mut self.view {

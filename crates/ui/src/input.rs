@@ -1,4 +1,4 @@
-//! What the person types, clicks and pastes, out of the bytes of the terminal.
+//! Parses the bytes of the terminal into keys, clicks and pastes.
 
 mod csi;
 
@@ -11,28 +11,28 @@ use self::csi::Parsed;
 const ESCAPE: u8 = 0x1b;
 const BELL: u8 = 0x07;
 const PASTE_END: &[u8] = b"\x1b[201~";
-/// A sequence that is longer is none.
+/// Longer sequences are discarded.
 const MAX_SEQUENCE: usize = 4096;
-/// Of a longer paste, the rest is left out.
+/// Maximum length of a paste, in bytes. The rest of a longer paste is dropped.
 pub const MAX_PASTE: usize = 16 * 1024 * 1024;
 
-/// A piece of the input.
+/// One event of the input, with its bytes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Input {
-    /// What the person did; nothing if the terminal said something else.
+    /// The event; `None` for anything that the person did not do, such as a reply of the terminal.
     pub event: Option<Event>,
-    /// The bytes of it; of a paste, only what was pasted.
+    /// The bytes of the event; for a paste, only the pasted text.
     pub bytes: Vec<u8>,
-    /// Whether it is a paste that was longer than [`MAX_PASTE`].
+    /// True for a paste that was longer than [`MAX_PASTE`].
     pub is_cut: bool,
 }
 
-/// Takes bytes and gives events, wherever the input was split.
+/// Turns bytes into events, wherever the input is split.
 #[derive(Debug, Default)]
 pub struct InputParser {
-    /// The beginning of a sequence or of a character.
+    /// An incomplete sequence or character.
     pending: Vec<u8>,
-    /// What was pasted so far, while it is.
+    /// The paste that has not ended yet.
     paste: Option<Paste>,
 }
 
@@ -40,25 +40,25 @@ pub struct InputParser {
 struct Paste {
     bytes: Vec<u8>,
     is_cut: bool,
-    /// Whether some of it was taken before its end.
+    /// True if a part of the paste was taken before its end.
     is_rest: bool,
-    /// Whether nothing has come since then.
+    /// True if nothing has come since then.
     is_late: bool,
 }
 
-/// What stands at the beginning of some bytes.
+/// The result of parsing the beginning of the bytes.
 enum Step {
-    /// An event, or nothing of interest, in so many bytes.
+    /// The length in bytes, and the event if there is one.
     Found(usize, Option<Event>),
-    /// The beginning of a paste, in so many bytes.
+    /// The beginning of a paste, and its length in bytes.
     Paste(usize),
     /// More bytes are needed.
     Incomplete,
 }
 
 impl InputParser {
-    /// Whether it waits for the rest of a sequence. If none comes soon, [`Self::flush`] takes what there is. The rest of a paste or of
-    /// a character may take as long as it likes: without it, what came is nothing that was typed.
+    /// Returns true if the parser waits for the rest of a sequence. If none comes soon, call [`Self::flush`]. The rest of a paste
+    /// or of a character has no timeout: an incomplete one was not typed.
     pub fn is_waiting(&self) -> bool {
         let is_sequence = match self.pending[..] {
             [ESCAPE, next, ..] => next.is_ascii(),
@@ -68,13 +68,14 @@ impl InputParser {
         is_sequence && self.paste.is_none()
     }
 
-    /// Whether it waits for the rest of a paste. If none comes for some seconds, [`Self::take_unfinished_paste`] takes what there is.
+    /// Returns true if the parser waits for the rest of a paste. If none comes for some seconds, call
+    /// [`Self::take_unfinished_paste`].
     pub fn is_pasting(&self) -> bool {
         self.paste.as_ref().is_some_and(|paste| !paste.is_late)
     }
 
-    /// Takes bytes as they were read. A key held with Ctrl that comes alone after an unfinished paste was typed; everything else is
-    /// the rest of the paste, which must not be taken for commands.
+    /// Parses bytes as they were read. After an unfinished paste, a single key with Ctrl was typed; everything else is the rest
+    /// of the paste, which must not be mistaken for commands.
     pub fn feed(&mut self, bytes: &[u8]) -> Vec<Input> {
         if self.paste.as_ref().is_some_and(|paste| paste.is_late) && is_control_key(bytes) {
             (self.paste, self.pending) = (None, Vec::new());
@@ -84,7 +85,7 @@ impl InputParser {
         self.parse(false)
     }
 
-    /// What has come of a paste whose end does not come.
+    /// Returns what has arrived of a paste whose end is missing.
     pub fn take_unfinished_paste(&mut self) -> Option<Input> {
         let paste = self.paste.as_mut()?;
         // The last bytes may be the beginning of the end.
@@ -97,8 +98,8 @@ impl InputParser {
         Paste { is_rest: true, ..taken }.input()
     }
 
-    /// Nothing came after what is pending: an escape byte is the key of that name, or was held with the next one. A part of a
-    /// character stays.
+    /// Parses the pending bytes after a timeout: an escape byte is the key Escape, or Alt with the next key. An incomplete
+    /// character stays pending.
     pub fn flush(&mut self) -> Vec<Input> {
         self.parse(true)
     }
@@ -143,7 +144,7 @@ impl InputParser {
 }
 
 impl Paste {
-    /// What was pasted. A whole paste may be empty: for some programs that means a picture.
+    /// Returns the pasted text as an event. A whole paste may be empty: for some programs that means a picture.
     fn input(self) -> Option<Input> {
         let Self { bytes, is_cut, is_rest, .. } = self;
         let event = Some(Event::Paste(String::from_utf8_lossy(&bytes).into_owned()));
@@ -156,7 +157,7 @@ impl Paste {
         self.is_cut |= room < bytes.len();
     }
 
-    /// Takes the rest of a paste. Gives how many bytes that were, or `None` if its end has not come yet.
+    /// Takes the rest of a paste. Returns the number of bytes up to and including the end marker, or `None` if there is none.
     fn take(&mut self, bytes: &[u8]) -> Option<usize> {
         let end = bytes.windows(PASTE_END.len()).position(|window| window == PASTE_END)?;
         self.append(&bytes[..end]);
@@ -164,7 +165,7 @@ impl Paste {
     }
 }
 
-/// Whether these bytes are one key that was held with Ctrl, and no end of a line. Terminals leave such characters out of pastes.
+/// Returns true if the bytes are one key with Ctrl, and not a line feed. Terminals remove such characters from pastes.
 fn is_control_key(bytes: &[u8]) -> bool {
     let is_whole = |length| length == bytes.len() && bytes != b"\n";
     matches!(step(bytes, false), Step::Found(length, Some(Event::Key(key)))
@@ -182,12 +183,12 @@ fn step(bytes: &[u8], is_all: bool) -> Step {
             Some(code) => Step::Found(3, Some(Event::Key(code.into()))),
             None => Step::Found(3, None),
         },
-        // An answer of the terminal to a question, ended by `ESC \` or a bell.
+        // A reply of the terminal to a query, ended by `ESC \` or a bell.
         [ESCAPE, b']' | b'P' | b'_' | b'^' | b'X', rest @ ..] => match string_length(rest) {
             Some(length) => Step::Found(length + 2, None),
             None => incomplete(bytes, is_all),
         },
-        // The first one is a key of its own: what follows may be another sequence.
+        // The first byte is the key Escape: the second may begin another sequence.
         [ESCAPE, ESCAPE, ..] => Step::Found(1, Some(Event::Key(KeyCode::Esc.into()))),
         [ESCAPE] | [ESCAPE, b'O'] => incomplete(bytes, is_all),
         [ESCAPE, rest @ ..] => match character(rest) {
@@ -201,8 +202,8 @@ fn step(bytes: &[u8], is_all: bool) -> Step {
     }
 }
 
-/// The beginning of a sequence: if nothing more comes, its first byte was the key Escape, or the first two are a key that was
-/// held with Alt.
+/// Handles an incomplete sequence: if nothing more comes, its first byte is the key Escape, or its first two bytes are a key with
+/// Alt.
 fn incomplete(bytes: &[u8], is_all: bool) -> Step {
     match bytes {
         _ if !is_all => Step::Incomplete,
@@ -218,19 +219,19 @@ fn with_alt(key: KeyEvent) -> KeyEvent {
     KeyEvent { modifiers: key.modifiers | KeyModifiers::ALT, ..key }
 }
 
-/// The length of a string up to its end, which is included.
+/// Returns the length of a string including its terminator.
 fn string_length(bytes: &[u8]) -> Option<usize> {
     let end = bytes.iter().position(|byte| matches!(*byte, BELL | ESCAPE))?;
     match bytes[end..] {
         [BELL, ..] => Some(end + 1),
         [_, b'\\', ..] => Some(end + 2),
-        // Another sequence has begun: the string has no end.
+        // Another sequence has begun: the string has no terminator.
         [_, _, ..] => Some(end),
         _ => None,
     }
 }
 
-/// The character at the beginning, as a key. `None` if more bytes are needed; bytes that are no character are left out.
+/// Parses the first character as a key, and returns its length. `None` if more bytes are needed. An invalid byte yields no key.
 fn character(bytes: &[u8]) -> Option<(usize, Option<KeyEvent>)> {
     let first = *bytes.first()?;
     if first < 0x20 || first == 0x7f {
@@ -251,7 +252,7 @@ fn character(bytes: &[u8]) -> Option<(usize, Option<KeyEvent>)> {
     }
 }
 
-/// A character as a key: an upper-case one was typed with Shift.
+/// Returns the key of a character. An upper-case character was typed with Shift.
 fn char_key(char: char, modifiers: KeyModifiers) -> KeyEvent {
     let shift = if char.is_uppercase() { KeyModifiers::SHIFT } else { KeyModifiers::NONE };
     KeyEvent::new(KeyCode::Char(char), modifiers | shift)

@@ -1,39 +1,39 @@
-//! What keys do.
+//! Key bindings: actions, the names of keys in the settings, and the map between them.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-/// What a key does in the inbox.
+/// An action in the inbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Action {
-    /// Goes to where the selected one is.
+    /// Goes to the terminal of the selected row.
     GoThere,
-    /// Answers the selected one in place.
+    /// Answers the selected row in place.
     Answer,
-    /// Puts the selected one off.
+    /// Snoozes the selected notification.
     Snooze,
-    /// Mutes the agent of the selected one.
+    /// Mutes the agent of the selected row.
     Mute,
-    /// Marks it read.
+    /// Marks the selected notification read.
     Read,
-    /// Marks it unread.
+    /// Marks the selected notification unread.
     Unread,
-    /// Removes it from the list.
+    /// Removes the selected notification from the list.
     Remove,
-    /// Removes all.
+    /// Removes all notifications from the list.
     ClearAll,
-    /// Takes the last read, clear or mute back.
+    /// Undoes the last read, clear or mute.
     Undo,
     /// Filters the rows.
     Filter,
-    /// Shows how it was delivered.
+    /// Shows how the selected notification was delivered.
     Why,
-    /// Shows all that is known of its agent.
+    /// Shows the page of the selected row's agent.
     Show,
-    /// Selects the next one that is unread.
+    /// Selects the next unread row.
     NextUnread,
     /// Selects the row below.
     Down,
@@ -47,15 +47,15 @@ pub enum Action {
     Top,
     /// Selects the last row.
     Bottom,
-    /// Connects agents.
+    /// Runs the setup, in which the person connects their agents.
     Setup,
     /// Shows all keys.
     Help,
-    /// Leaves.
+    /// Quits the UI.
     Quit,
 }
 
-/// An action, as it is named in the settings and in the help, with its usual keys.
+/// The name of an action in the settings, its text in the help, and its default keys.
 pub(crate) struct ActionWords {
     pub(crate) action: Action,
     pub(crate) name: &'static str,
@@ -72,7 +72,7 @@ const fn words(
     ActionWords { action, name, help, keys }
 }
 
-/// All actions, in the order of the help.
+/// All actions, in the order of the help page.
 pub(crate) const ACTIONS: [ActionWords; 22] = [
     words(Action::GoThere, "go_there", "go there", &["enter"]),
     words(Action::Answer, "answer", "answer in place", &["a"]),
@@ -98,10 +98,10 @@ pub(crate) const ACTIONS: [ActionWords; 22] = [
     words(Action::Quit, "quit", "leave", &["q", "ctrl-c"]),
 ];
 
-/// Keys as the settings name them, for messages.
+/// Examples of key names in the settings, for error messages.
 pub const KEY_EXAMPLES: &str = "a, A, enter, ctrl-g, alt-x, f5";
 
-/// A key with its modifiers, as the settings name it: `a`, `A`, `ctrl-g`, `enter`.
+/// A key with its modifiers, in the notation of the settings: `a`, `A`, `ctrl-g`, `enter`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Hash)]
 pub struct KeyPress {
     code: KeyCode,
@@ -129,28 +129,28 @@ const NAMED_KEYS: [(&str, KeyCode); 16] = [
 ];
 
 impl KeyPress {
-    /// A character without modifiers.
+    /// Returns the key of a character without modifiers.
     pub(crate) const fn plain(char: char) -> Self {
         Self { code: KeyCode::Char(char), ctrl: false, alt: false }
     }
 
-    /// Ctrl and g.
+    /// Returns `ctrl-g`.
     pub const fn ctrl_g() -> Self {
         Self::with_control('g')
     }
 
-    /// A character with Ctrl.
+    /// Returns the key of a character with Ctrl.
     pub(crate) const fn with_control(char: char) -> Self {
         Self { code: KeyCode::Char(char), ctrl: true, alt: false }
     }
 
-    /// The key of an event.
+    /// Returns the key of an event.
     pub fn of(event: &KeyEvent) -> Self {
         let has = |modifier| event.modifiers.contains(modifier);
         Self { code: event.code, ctrl: has(KeyModifiers::CONTROL), alt: has(KeyModifiers::ALT) }
     }
 
-    /// The key of a name in the settings.
+    /// Parses the name of a key in the settings.
     pub fn parse(text: &str) -> Option<Self> {
         let mut rest = text;
         let (mut ctrl, mut alt) = (false, false);
@@ -191,7 +191,7 @@ impl fmt::Display for KeyPress {
     }
 }
 
-/// A line of `[keys]` that makes no sense.
+/// An invalid line of `[keys]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InvalidKey(String);
 
@@ -203,7 +203,7 @@ impl fmt::Display for InvalidKey {
 
 impl std::error::Error for InvalidKey {}
 
-/// Which key does what.
+/// A map from keys to actions.
 #[derive(Debug, Clone, PartialEq)]
 pub struct KeyMap {
     keys: Vec<(KeyPress, Action)>,
@@ -220,7 +220,8 @@ impl Default for KeyMap {
 }
 
 impl KeyMap {
-    /// The usual keys with those of the settings: an action, and its key or keys with spaces between them.
+    /// Overrides the default keys with the settings: an action, and one or more keys separated by spaces. Returns invalid lines
+    /// separately.
     pub fn with(settings: &BTreeMap<String, String>) -> (Self, Vec<InvalidKey>) {
         let mut map = Self::default();
         let mut invalid = Vec::new();
@@ -238,12 +239,12 @@ impl KeyMap {
         (map, invalid)
     }
 
-    /// The actions that can have keys, as the settings name them.
+    /// Returns the names of all actions in the settings.
     pub fn action_names() -> Vec<&'static str> {
         ACTIONS.iter().map(|words| words.name).collect()
     }
 
-    /// Whether a text of the settings is a key, or several with spaces between them.
+    /// Returns true if a text is one or more valid keys, separated by spaces.
     pub fn are_keys(text: &str) -> bool {
         parse_keys(text).is_some()
     }
@@ -257,19 +258,19 @@ impl KeyMap {
         self.keys.iter().find(|(known, _)| *known == key).map(|(_, action)| *action)
     }
 
-    /// The first key of an action, as it is shown.
+    /// Returns the first key of an action, for display.
     pub(crate) fn first_key(&self, action: Action) -> Option<String> {
         self.keys.iter().find(|(_, own)| *own == action).map(|(key, _)| key.to_string())
     }
 
-    /// All keys of an action, as they are shown.
+    /// Returns all keys of an action, for display.
     pub(crate) fn keys_of(&self, action: Action) -> String {
         let keys = self.keys.iter().filter(|(_, own)| *own == action).map(|(key, _)| key.to_string());
         keys.collect::<Vec<_>>().join(", ")
     }
 }
 
-/// Keys with spaces between them. `None` if one of them is no key, or there is none.
+/// Parses keys separated by spaces. `None` if one of them is invalid, or there is none.
 fn parse_keys(text: &str) -> Option<Vec<KeyPress>> {
     let keys: Option<Vec<KeyPress>> = text.split_whitespace().map(KeyPress::parse).collect();
     keys.filter(|keys| !keys.is_empty())

@@ -3,15 +3,15 @@
 //! Everything but [`run`] is pure: [`Data`], keys and times go in, [`Effect`]s and a drawn buffer come out. [`run`] is the
 //! loop that waits for the terminal, the hub and the clock at once, and draws when something has changed.
 //!
-//! # What it never does
+//! # Invariants
 //!
-//! It never waits: everything that can take its time runs on a thread, behind [`Backend`]. It draws nothing while nothing
-//! changes. It shows no text of others as it came: what a terminal would not show, or would obey, is taken out or escaped.
+//! The loop never blocks, except while the setup or the editor owns the terminal: everything else that is slow runs on a thread,
+//! behind [`Backend`]. It draws nothing while nothing changes. Text from outside is never printed raw: control sequences and invisible characters are removed or escaped.
 //!
-//! # Inside
+//! # Modules
 //!
-//! `inbox` is the state: data, keys and times go in, effects come out. `draw` only reads it. `app` is the loop: it waits for the terminal, the
-//! threads and the clock at once, and reaches the rest of Ringer through the `Backend` trait. `input` makes keys of the terminal's bytes.
+//! `inbox` is the state, and `draw` only reads it. `app` is the loop; it reaches the rest of Ringer through the `Backend` trait.
+//! `input` turns the terminal's bytes into keys.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! What a key does to the selected row.
+//! Maps an action on the selected row to a request, a menu or a page.
 
 use ringer_core::message::ShownKind;
 
@@ -8,19 +8,19 @@ use crate::keys::Action;
 use crate::rows::{Row, Section};
 use crate::view::{Menu, Quiet};
 
-/// What is to happen.
+/// The effect of an action on a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum RowEffect {
     Request(Request),
     Menu(Menu),
-    /// The page of this agent is shown.
+    /// Show the page of this agent.
     Page(String),
-    /// It cannot be done: why.
+    /// The action is not possible, for this reason.
     Refused(&'static str),
     Nothing,
 }
 
-/// What an action does to a row.
+/// Returns the effect of an action on a row.
 pub(crate) fn row_effect(action: Action, row: &Row, data: &Data) -> RowEffect {
     let agent = agent_of(row, data);
     match action {
@@ -28,7 +28,7 @@ pub(crate) fn row_effect(action: Action, row: &Row, data: &Data) -> RowEffect {
             let unknown = RowEffect::Refused("It is not known which agent this is from.");
             return agent.map_or(unknown, |agent| RowEffect::Page(agent.id.clone()));
         }
-        // Mutes are of senders: an agent with a name sends under it.
+        // Senders are muted, not agents: an agent with a name sends under that name.
         Action::Mute => {
             let sender = agent.map(|agent| &agent.sender);
             let sender = sender.or_else(|| notification_of(row, data).map(|one| &one.from));
@@ -39,7 +39,7 @@ pub(crate) fn row_effect(action: Action, row: &Row, data: &Data) -> RowEffect {
         _ => {}
     }
     let id = if row.key.section == Section::Agents {
-        // What an agent asks is answered on its own row, too.
+        // An open notification can also be handled on the row of its agent.
         let open = agent.and_then(|agent| data.needs_you.iter().find(|one| one.from == agent.sender));
         match (open, action, agent.and_then(|agent| agent.surface.clone())) {
             (Some(open), _, _) => open.id.clone(),
@@ -74,7 +74,7 @@ pub(crate) fn row_effect(action: Action, row: &Row, data: &Data) -> RowEffect {
     RowEffect::Request(request)
 }
 
-/// The agent of a row: itself, or the one that a notification is from.
+/// Returns the agent of a row: the agent itself, or the sender of the notification.
 fn agent_of<'a>(row: &Row, data: &'a Data) -> Option<&'a Agent> {
     if row.key.section == Section::Agents {
         return data.agents.iter().find(|agent| agent.id == row.key.id);

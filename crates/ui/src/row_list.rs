@@ -1,14 +1,14 @@
-//! The list of the inbox: which row is selected, which rows are on the screen, and on which lines.
+//! The list of the inbox: the selection, scrolling, and the layout of rows on the screen.
 
 use crate::data::Data;
 use crate::rows::{Row, RowKey, Rows, Section};
 
-/// The list of the inbox.
+/// The list of the inbox, with its selection and scroll positions.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct RowList {
     rows: Rows,
     selected: Option<RowKey>,
-    /// The first row that is shown, by section.
+    /// The first visible row of each section.
     first: [usize; 3],
     lines: usize,
     row_lines: usize,
@@ -27,18 +27,17 @@ impl RowList {
         self.rows.find(self.selected.as_ref()?)
     }
 
-    /// How many lines a row takes.
+    /// Returns the number of lines per row.
     pub(crate) fn row_lines(&self) -> usize {
         self.row_lines
     }
 
-    /// How the lines are divided, and the first row of each section.
+    /// Returns how the lines are divided, and the first visible row of each section.
     pub(crate) fn shares(&self) -> (Shares, [usize; 3]) {
         let section = self.selected.as_ref().map(|key| key.section);
         (Shares::of(self.lines, self.rows.counts(), self.row_lines, section), self.first)
     }
 
-    /// It has so many lines, and a row takes so many of them.
     pub(crate) fn resize(&mut self, lines: usize, row_lines: usize) {
         (self.lines, self.row_lines) = (lines, row_lines);
         self.scroll_to_selected();
@@ -48,7 +47,7 @@ impl RowList {
         let old = std::mem::replace(&mut self.rows, Rows::of(data, filter, now_ms));
         let is_there = self.selected.as_ref().is_some_and(|key| self.rows.find(key).is_some());
         if !is_there {
-            // The row that has taken its place, so that keys go on where they were.
+            // Selects the row that has taken its place, so that the selection does not jump.
             let index = self.selected.as_ref().and_then(|key| old.all().position(|row| row.key == *key));
             self.select_at(index.unwrap_or(0));
         }
@@ -69,7 +68,7 @@ impl RowList {
         self.scroll_to_selected();
     }
 
-    /// Selects the row of a number, or the last one.
+    /// Selects the row at an index, or the last row.
     pub(crate) fn select_at(&mut self, index: usize) {
         let rows: Vec<&Row> = self.rows.all().collect();
         self.selected = rows.get(index).or(rows.last()).map(|row| row.key.clone());
@@ -107,20 +106,19 @@ impl RowList {
     }
 }
 
-/// How many rows of each section are shown.
+/// The number of visible rows of each section.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Shares {
-    /// Rows, by section.
     pub(crate) rows: [usize; 3],
-    /// Whether a blank line stands between two sections.
+    /// True if a blank line separates sections.
     pub(crate) spaced: bool,
 }
 
-/// What the section with the selection has at least, as far as it has rows.
+/// Minimum number of visible rows in the section with the selection, unless it has fewer.
 const SELECTED_ROWS: usize = 3;
 
 impl Shares {
-    /// Divides the lines. What needs the person comes first, then the agents; recent ones give way.
+    /// Divides the lines among the sections. Notifications that need the person come first, then agents, then recent ones.
     pub(crate) fn of(lines: usize, counts: [usize; 3], row_lines: usize, selected: Option<Section>) -> Self {
         let shown = counts.iter().filter(|count| **count > 0).count();
         let spaced = lines >= 16;
@@ -128,7 +126,7 @@ impl Shares {
         let mut free = lines.saturating_sub(headings) / row_lines.max(1);
         let mut rows = [0; 3];
         let selected = selected.and_then(|section| Section::ALL.iter().position(|one| *one == section));
-        // First what each must have, then the rest from top to bottom.
+        // Each section gets its minimum first; the rest is given out from top to bottom.
         let at_least = |index: usize| match index {
             index if Some(index) == selected => SELECTED_ROWS,
             _ => 1,
@@ -148,7 +146,8 @@ impl Shares {
     }
 }
 
-/// The first row that is shown: the old one, moved as little as is needed to show the selected one and to leave no line empty.
+/// Returns the first visible row: the old one, moved as little as possible so that the selected row is visible and no line stays
+/// empty.
 pub(crate) fn first_shown(old: usize, selected: Option<usize>, shown: usize, count: usize) -> usize {
     let first = match selected {
         Some(selected) if selected < old => selected,
@@ -163,11 +162,11 @@ pub(crate) enum ListLine<'a> {
     Blank,
     Heading(Section, String),
     Row(&'a Row),
-    /// The second line of a row, where the screen is narrow.
+    /// The second line of a row, on a narrow screen.
     Detail(&'a Row),
 }
 
-/// All lines of the list, from the second line of the screen on.
+/// Returns all lines of the list. The first of them is the second line of the screen.
 pub(crate) fn planned_lines(list: &RowList) -> Vec<ListLine<'_>> {
     let (shares, first) = list.shares();
     let mut lines = Vec::new();
@@ -195,7 +194,7 @@ pub(crate) fn planned_lines(list: &RowList) -> Vec<ListLine<'_>> {
     lines
 }
 
-/// The row on a line of the screen.
+/// Returns the row on a line of the screen.
 pub(crate) fn row_at(list: &RowList, line: u16) -> Option<RowKey> {
     let index = usize::from(line).checked_sub(1)?;
     match planned_lines(list).get(index)? {

@@ -1,4 +1,4 @@
-//! The rows of the inbox, the widths of their columns, and ages as they show them.
+//! The rows of the inbox, the widths of their columns, and the format of ages.
 
 use ringer_core::attention::ReadBy;
 use ringer_core::message::ShownKind;
@@ -8,7 +8,7 @@ use crate::columns::{cut_end, cut_front, cut_middle, width};
 use crate::data::{Agent, Data, Notification};
 use crate::theme::{Sign, sign_of_kind, sign_of_state};
 
-/// The parts of the inbox, from top to bottom.
+/// The sections of the inbox, from top to bottom.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Section {
     NeedsYou,
@@ -28,14 +28,14 @@ impl Section {
     }
 }
 
-/// What a row is about: it stays selected when the rows around it change.
+/// Identifies a row, so that it stays selected when the rows around it change.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct RowKey {
     pub(crate) section: Section,
     pub(crate) id: String,
 }
 
-/// One row. Its texts are safe to print.
+/// A row. Its texts are safe to print.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Row {
     pub(crate) key: RowKey,
@@ -45,13 +45,13 @@ pub(crate) struct Row {
     pub(crate) client: String,
     pub(crate) sign: Sign,
     pub(crate) detail: String,
-    /// A command is told by its beginning and its end, any other text by its beginning.
+    /// True if the detail is a command: it is cut in the middle, while other text is cut at the end.
     is_command: bool,
-    /// The detail changes with every tool.
+    /// True if the detail changes with every tool.
     changes_often: bool,
     pub(crate) since_ms: i64,
     pub(crate) age: String,
-    /// Where it is; or how it was read, if it was.
+    /// The place, or for a notification that was read, how it was read.
     pub(crate) place: String,
 }
 
@@ -108,9 +108,8 @@ impl Row {
         cut_front(&self.label, width)
     }
 
-    /// The columns that the detail needs.
     fn detail_width(&self) -> usize {
-        // The columns must not move with every tool.
+        // A fixed width, so that the columns do not move with every tool.
         if self.changes_often { DOING } else { width(&self.detail) }
     }
 
@@ -120,7 +119,7 @@ impl Row {
     }
 }
 
-/// How a notification came to be read: `read in tmux`, `read in api`.
+/// Returns how a notification was read: `read in tmux`, `read in api`.
 fn how_read(of: &Notification) -> Option<String> {
     let words = match of.read_by.filter(|_| of.is_read)? {
         ReadBy::Person => "read by you",
@@ -144,7 +143,7 @@ fn how_read(of: &Notification) -> Option<String> {
     Some(words.to_owned())
 }
 
-/// How long it is quiet, before what it says.
+/// Puts the duration of a snooze or a mute in front of a text.
 fn quiet(how_long: Option<String>, text: String) -> String {
     match how_long {
         Some(how_long) if text.is_empty() => how_long,
@@ -157,11 +156,11 @@ fn one_line(text: &str) -> String {
     sanitise_line(text).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The rows of all sections, in their order. A filter keeps those that have all of its words.
+/// The rows of all sections, in order. A filter keeps the rows that contain all of its words.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Rows {
     sections: [Vec<Row>; 3],
-    /// How many more need the person. Which of them a filter would keep is not known, so it counts none.
+    /// The number of notifications that need the person and were not loaded; 0 with a filter, which cannot be applied to them.
     unlisted: usize,
 }
 
@@ -184,7 +183,7 @@ impl Rows {
         Self { sections, unlisted }
     }
 
-    /// How many a section has, with those that were not read.
+    /// Returns the number of rows in a section, including notifications that were not loaded.
     pub(crate) fn count(&self, section: Section) -> usize {
         let unlisted = if section == Section::NeedsYou { self.unlisted } else { 0 };
         self.section(section).len() + unlisted
@@ -211,7 +210,7 @@ impl Rows {
     }
 }
 
-/// The widths of the columns of a section. A part that is 0 is not shown.
+/// The widths of the columns of a section. A column of width 0 is hidden.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Widths {
     pub(crate) id: usize,
@@ -223,25 +222,26 @@ pub(crate) struct Widths {
     pub(crate) place: usize,
 }
 
-/// The mark of what is unread, with its space.
+/// The width of the unread mark, with its spaces.
 pub(crate) const MARK: usize = 3;
-/// The sign, with its spaces.
+/// The width of the sign, with its spaces.
 const SIGN: usize = 3;
 const GAP: usize = 2;
-/// The longest age: `now`, `59m`, `999d`.
+/// The width of the longest age: `now`, `59m`, `999d`.
 const AGE: usize = 4;
 const MAX_LABEL: usize = 24;
 const MAX_PLACE: usize = 20;
 const MIN_LABEL: usize = 8;
-/// What an agent does needs this many columns: `Bash: cargo test --lib`.
+/// The width for the current tool of an agent: `Bash: cargo test --lib`.
 const DOING: usize = 24;
-/// What the detail gets, as far as it needs it, before the client and the place are shown, and before the label is cut.
+/// If the detail would get fewer columns than these, the client is hidden, then the place is hidden, then the label is cut. The
+/// first two do not count columns that no detail needs.
 const DETAIL_BEFORE_CLIENT: usize = 48;
 const DETAIL_BEFORE_PLACE: usize = 40;
 const DETAIL_BEFORE_LABEL: usize = 16;
 
 impl Widths {
-    /// For the rows of a section, whether or not they are on the screen: columns must not move when one scrolls.
+    /// Computes the widths from all rows of a section, visible or not, so that columns do not move while scrolling.
     pub(crate) fn of(rows: &[Row], columns: usize) -> Self {
         let widest = |part: fn(&Row) -> &str, most: usize| {
             rows.iter().map(|row| width(part(row))).max().unwrap_or(0).min(most)
@@ -276,7 +276,7 @@ impl Widths {
     }
 }
 
-/// `now`, `40s`, `5m`, `3h`, `2d`. A time in the future, as after a change of the clock, is `now`.
+/// Formats an age: `now`, `40s`, `5m`, `3h`, `2d`. A negative age, as after a change of the clock, is `now`.
 pub fn age(milliseconds: i64) -> String {
     let seconds = milliseconds / 1000;
     match seconds {
@@ -288,7 +288,7 @@ pub fn age(milliseconds: i64) -> String {
     }
 }
 
-/// In how many milliseconds that text changes.
+/// Returns the milliseconds until the text of [`age`] changes.
 pub(crate) fn age_changes_in(milliseconds: i64) -> i64 {
     let unit = match milliseconds {
         ..10_000 => return 10_000_i64.saturating_sub(milliseconds),

@@ -1,4 +1,4 @@
-//! The terminal while the UI has it: raw, with its own screen; and waiting for it.
+//! Owns the terminal while the UI runs (raw mode, alternate screen), and waits for its input.
 
 use std::io::{self, Write, stdin, stdout};
 use std::os::unix::net::UnixStream;
@@ -16,7 +16,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use signal_hook::consts::{SIGHUP, SIGTERM, SIGWINCH};
 use signal_hook::low_level::pipe;
 
-/// The terminal, as long as it is ours. It is given back as it was when this is dropped.
+/// The terminal in raw mode. Restores it when dropped.
 #[derive(Debug)]
 pub(crate) struct OwnedTerminal {
     mouse: bool,
@@ -26,7 +26,7 @@ impl OwnedTerminal {
     pub(crate) fn take(mouse: bool) -> io::Result<Self> {
         enter(mouse)?;
         let previous = panic::take_hook();
-        // What a panic says is to be readable.
+        // Restores the terminal first, so that the panic message is readable.
         panic::set_hook(Box::new(move |info| {
             leave();
             previous(info);
@@ -34,7 +34,7 @@ impl OwnedTerminal {
         Ok(Self { mouse })
     }
 
-    /// Gives the terminal back while something else has it.
+    /// Restores the terminal while something else uses it.
     pub(crate) fn lend<T>(&self, meanwhile: impl FnOnce() -> T) -> io::Result<T> {
         leave();
         let result = meanwhile();
@@ -65,12 +65,12 @@ fn enter(mouse: bool) -> io::Result<()> {
 }
 
 fn leave() {
-    // A terminal that is gone needs nothing.
+    // Errors do not matter: the terminal is gone then.
     let _ = execute!(stdout(), DisableMouseCapture, DisableBracketedPaste, LeaveAlternateScreen, Show);
     let _ = disable_raw_mode();
 }
 
-/// What the terminal has to read. It has something, so this does not wait.
+/// Reads the terminal's input. Called only if there is some, so it does not block.
 pub(crate) fn read_input() -> io::Result<Vec<u8>> {
     let mut room = [0; 4096];
     let read = rustix::io::retry_on_intr(|| rustix::io::read(stdin(), &mut room))?;
@@ -80,14 +80,14 @@ pub(crate) fn read_input() -> io::Result<Vec<u8>> {
     Ok(room[..read].to_vec())
 }
 
-/// What was waited for.
+/// The reasons why [`Waiter::wait`] returned.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Woken {
-    /// The terminal has input.
+    /// The terminal has input to read.
     pub(crate) input: bool,
-    /// It may have another size.
+    /// The terminal may have a new size.
     pub(crate) resized: bool,
-    /// The process is to end: its terminal is gone, or it was told to.
+    /// The process must end: its terminal is gone, or it received SIGHUP or SIGTERM.
     pub(crate) ends: bool,
 }
 
@@ -99,7 +99,7 @@ pub(crate) struct Waiter {
     wakes: UnixStream,
 }
 
-/// Wakes the waiter, from another thread.
+/// Wakes a [`Waiter`] from another thread.
 #[derive(Debug)]
 pub(crate) struct Waker(UnixStream);
 
@@ -136,7 +136,7 @@ impl Waiter {
         loop {
             match poll(&mut ready, at_most.as_ref()) {
                 Ok(_) => break,
-                // By a signal, which is in its stream: only another look finds it there.
+                // Interrupted by a signal. Its handler has written to one of the streams, so the next poll finds it.
                 Err(rustix::io::Errno::INTR) => {}
                 Err(error) => return Err(error.into()),
             }

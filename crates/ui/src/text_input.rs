@@ -1,12 +1,12 @@
-//! A line that a person types.
+//! A text field of one line.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use unicode_segmentation::UnicodeSegmentation;
 
-/// The longest line, in bytes.
+/// Maximum length of the line, in bytes.
 const MAX_BYTES: usize = 4096;
 
-/// A line, and where in it the cursor is.
+/// A line, split at the cursor.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct TextInput {
     before: String,
@@ -26,7 +26,7 @@ impl TextInput {
         &self.after
     }
 
-    /// What was pasted, in one line.
+    /// Inserts pasted text as one line: any whitespace becomes one space, and control characters are dropped.
     pub(crate) fn paste(&mut self, text: &str) {
         let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
         for char in line.chars().filter(|char| !char.is_control()) {
@@ -40,7 +40,7 @@ impl TextInput {
         }
     }
 
-    /// Applies a key. Gives whether it is one of editing.
+    /// Applies a key. Returns true if it is an editing key.
     pub(crate) fn handle(&mut self, key: &KeyEvent) -> bool {
         let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
         match key.code {

@@ -3,7 +3,7 @@
 use ratatui::style::{Color, Modifier, Style};
 use ringer_core::message::ShownKind;
 
-/// What a piece of text means; the theme says how that looks.
+/// The meaning of a piece of text. The theme maps it to a style.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Role {
     Plain,
@@ -19,17 +19,17 @@ pub(crate) enum Role {
     Warning,
 }
 
-/// Which colours are used.
+/// A set of colours.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Palette {
-    /// The 16 colours of the terminal, which suit its background.
+    /// The terminal's own 16 colours, which suit its background.
     #[default]
     Terminal,
-    /// For a dark background.
+    /// Colours for a dark background.
     Dark,
-    /// For a light background.
+    /// Colours for a light background.
     Light,
-    /// None.
+    /// No colours.
     None,
 }
 
@@ -42,7 +42,7 @@ const PALETTES: [(&str, Palette); 4] = [
 ];
 
 impl Palette {
-    /// The palette of a name; the error has all names.
+    /// Returns the palette with a name. The error lists all names.
     pub fn named(name: &str) -> Result<Self, String> {
         let found = PALETTES.iter().find(|(known, _)| *known == name);
         found
@@ -50,18 +50,18 @@ impl Palette {
             .ok_or_else(|| format!("unknown theme {name:?} (known: {})", Self::names().join(", ")))
     }
 
-    /// The names of all palettes.
+    /// Returns the names of all palettes.
     pub fn names() -> Vec<&'static str> {
         PALETTES.iter().map(|(name, _)| *name).collect()
     }
 }
 
-/// How things look.
+/// The colours and signs of the UI.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Theme {
-    /// The colours.
+    /// The set of colours.
     pub palette: Palette,
-    /// Whether only signs of ASCII are used.
+    /// True to use only ASCII signs.
     pub ascii: bool,
 }
 
@@ -75,7 +75,7 @@ impl Theme {
             Role::Permission | Role::Question | Role::Heading | Role::Key => {
                 style.add_modifier(Modifier::BOLD)
             }
-            // Black has nothing dimmer: where all colours are there, it is grey.
+            // The dark and light palettes use a grey instead, because black cannot be dimmed.
             Role::Dim | Role::Border if style.fg.is_none() => style.add_modifier(Modifier::DIM),
             _ => style,
         }
@@ -101,18 +101,18 @@ impl Theme {
         }
     }
 
-    /// The selected row: one bar, without the colours of its parts.
+    /// Returns the style of the selected row: one bar, without the colours of its parts.
     pub(crate) fn selected() -> Style {
         Style::new().fg(Color::Reset).add_modifier(Modifier::REVERSED).remove_modifier(Modifier::DIM)
     }
 
-    /// The mark of what is unread.
+    /// Returns the mark of an unread row.
     pub(crate) fn unread_mark(self) -> &'static str {
         if self.ascii { "*" } else { "●" }
     }
 }
 
-/// A sign, with its word and colour.
+/// A sign, with its word and role.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Sign {
     pub(crate) unicode: &'static str,
@@ -125,7 +125,7 @@ const fn sign(unicode: &'static str, ascii: &'static str, word: &'static str, ro
     Sign { unicode, ascii, word, role }
 }
 
-/// The sign of a notification.
+/// Returns the sign of a notification.
 pub(crate) fn sign_of_kind(kind: ShownKind) -> Sign {
     match kind {
         ShownKind::Permission => sign("!", "!", "permission", Role::Permission),
@@ -139,24 +139,24 @@ pub(crate) fn sign_of_kind(kind: ShownKind) -> Sign {
     }
 }
 
-/// The word for the state of an agent: `needs permission`, `working`.
+/// Returns the word for the state of an agent: `needs permission`, `working`.
 pub fn state_word(state: &str, waits_for: Option<ShownKind>) -> &'static str {
     sign_of_state(state, waits_for).word
 }
 
-/// The sign of a notification, and its word: `✗` and `error`.
+/// Returns the sign and the word of a notification: `✗` and `error`.
 pub fn kind_sign(kind: ShownKind) -> (&'static str, &'static str) {
     let sign = sign_of_kind(kind);
     (sign.unicode, sign.word)
 }
 
-/// The sign of an agent in a state, and its word: `!` and `needs permission`.
+/// Returns the sign and the word for the state of an agent: `!` and `needs permission`.
 pub fn state_sign(state: &str, waits_for: Option<ShownKind>) -> (&'static str, &'static str) {
     let sign = sign_of_state(state, waits_for);
     (sign.unicode, sign.word)
 }
 
-/// The sign of an agent in a state. What a blocked one waits for is told by its open notification.
+/// Returns the sign for the state of an agent. The kind of its open notification tells what a blocked agent waits for.
 pub(crate) fn sign_of_state(state: &str, waits_for: Option<ShownKind>) -> Sign {
     match (state, waits_for) {
         ("blocked", Some(ShownKind::Question)) => sign("?", "?", "asks", Role::Question),

@@ -1,4 +1,4 @@
-//! What is on top of the list: a text to scroll, the page of an agent, a menu, a dialog.
+//! The views on top of the list: a text to scroll, the page of an agent, a menu, a dialog.
 
 use crossterm::event::{KeyCode, KeyEvent};
 
@@ -8,13 +8,13 @@ use crate::dialog::Dialog;
 use crate::keys::Action;
 use crate::text_input::TextInput;
 
-/// What is on top of the list.
+/// The view on top of the list, if any.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum View {
     List,
     Filter(TextInput),
     Help,
-    /// A text that is read and closed.
+    /// A text in a pager.
     Text(Pager),
     Agent(AgentView),
     Menu(Menu),
@@ -22,17 +22,16 @@ pub(crate) enum View {
     Dialog(Box<Dialog>),
 }
 
-/// The page of one agent. It is loaded again whenever something has changed.
+/// The page of one agent. It is loaded again after every change of the data.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct AgentView {
     agent: String,
-    /// `None` until it was read for the first time.
+    /// `None` until the first load.
     text: Option<Pager>,
-    /// Whether each background task is shown, with its whole text.
+    /// True if every background task is shown with its whole text.
     verbose: bool,
-    /// Whether it is being read.
     is_loading: bool,
-    /// Whether something has changed since that began.
+    /// True if something has changed since the load began.
     is_stale: bool,
 }
 
@@ -57,7 +56,7 @@ impl AgentView {
         self.verbose = !self.verbose;
     }
 
-    /// Asks for the page as it is now. One reading at a time: an older one must not come after a newer one.
+    /// Requests the page. Only one load runs at a time, so that an older page cannot arrive after a newer one.
     pub(crate) fn load(&mut self, columns: u16, ascii: bool) -> Option<Request> {
         if self.is_loading {
             self.is_stale = true;
@@ -69,7 +68,7 @@ impl AgentView {
         Some(Request::AgentPage { agent, width: text_room(columns), verbose, ascii })
     }
 
-    /// The page of an agent was read. Gives whether it is to be read again.
+    /// Shows a loaded page if it is of this agent. Returns true if it must be loaded again.
     pub(crate) fn loaded(&mut self, agent: &str, lines: Vec<String>) -> bool {
         if agent != self.agent {
             return false;
@@ -83,10 +82,10 @@ impl AgentView {
     }
 }
 
-/// The lines that a key for a page moves by.
+/// The number of lines that Page Up and Page Down scroll by.
 const PAGE: usize = 10;
 
-/// The text, and which of its lines is the first one shown.
+/// A text, and the first line that is visible.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Pager {
     title: &'static str,
@@ -111,12 +110,12 @@ impl Pager {
         self.scroll
     }
 
-    /// The text is another one by now. What is shown of it stays at its line.
+    /// Replaces the text and keeps the scroll position.
     pub(crate) fn replace(&mut self, lines: Vec<String>) {
         self.lines = lines;
     }
 
-    /// A key on a screen of that many columns and lines.
+    /// Handles a key. `size` is the size of the screen, in columns and lines.
     pub(crate) fn press(&mut self, key: &KeyEvent, action: Option<Action>, size: (u16, u16)) {
         let end = self.last_scroll(size);
         self.scroll = match (action, key.code) {
@@ -131,32 +130,30 @@ impl Pager {
         self.scroll = self.scroll.min(end);
     }
 
-    /// The wheel was moved by so many lines.
     pub(crate) fn scroll_by(&mut self, lines: isize, size: (u16, u16)) {
         self.scroll = self.scroll.saturating_add_signed(lines).min(self.last_scroll(size));
     }
 
-    /// With the last line at the end of the box.
+    /// Returns the scroll position at which the last line is at the bottom of the box.
     fn last_scroll(&self, size: (u16, u16)) -> usize {
         text_lines(&self.lines, size.0).len().saturating_sub(shown_lines(size.1))
     }
 }
 
-/// How many lines of a long text fit on a screen of that many lines.
+/// Returns how many lines of a text fit on a screen with this many lines.
 pub(crate) fn shown_lines(lines: u16) -> usize {
     usize::from(lines).saturating_sub(4)
 }
 
-/// What is to be quiet.
+/// What a menu makes quiet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Quiet {
-    /// A notification comes back later.
+    /// A notification is hidden, and comes back later.
     Snooze { id: String },
-    /// An agent is muted.
     Mute { agent: String },
 }
 
-/// A choice of how long to be quiet.
+/// A menu of durations.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Menu {
     quiet: Quiet,
@@ -193,12 +190,12 @@ impl Menu {
         }
     }
 
-    /// What can be chosen, with its number.
+    /// Returns the entries with their numbers.
     pub(crate) fn lines(&self) -> Vec<String> {
         (1..).zip(self.entries()).map(|(number, (words, _))| format!("[{number}] {words}")).collect()
     }
 
-    /// What a number stands for.
+    /// Returns the request for a number.
     pub(crate) fn choose(&self, number: u32) -> Option<Request> {
         let (_, until) = self.entries().get(usize::try_from(number).ok()?.checked_sub(1)?)?;
         let until = (*until).to_owned();

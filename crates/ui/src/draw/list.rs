@@ -1,4 +1,4 @@
-//! The three sections, and what stands there when they are empty.
+//! Draws the three sections, or a message if they are empty.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -54,14 +54,14 @@ pub(super) fn draw(buffer: &mut Buffer, area: Rect, inbox: &Inbox, theme: Theme)
 fn draw_line(buffer: &mut Buffer, place: Rect, row: &Row, inbox: &Inbox, spans: &[Span<'_>]) {
     let line = Line::from(spans.to_vec());
     put_line(buffer, place.x, place.y, &line, place.width);
-    // Behind a box it would stick out at both sides.
+    // Behind a box, the bar of the selection would stick out at both sides.
     let is_covered = matches!(inbox.view(), View::Help | View::Text(_) | View::Agent(_) | View::Dialog(_));
     if inbox.list().selected() == Some(&row.key) && !is_covered {
         buffer.set_style(place, Theme::selected());
     }
 }
 
-/// Unread rows are bold; agents that have ended, and what was read, are plain.
+/// Unread rows are bold. Agents that are idle, starting or have ended are dim. All other rows are plain.
 fn base_style(row: &Row, theme: Theme) -> Style {
     match (row.is_unread, row.sign.role) {
         (true, _) => Style::new().add_modifier(Modifier::BOLD),
@@ -97,7 +97,7 @@ fn wide_row<'a>(row: &Row, widths: Widths, theme: Theme) -> Vec<Span<'a>> {
     part(pad(&row.detail(widths.detail), widths.detail), base);
     part(pad_front(&row.age, widths.age + 2), theme.style(Role::Dim));
     if widths.place > 0 {
-        // The number of the window is at the end.
+        // Cut in the middle, because the number of the window is at the end.
         part(format!("  {}", cut_middle(&row.place, widths.place)), theme.style(Role::Dim));
     }
     spans
@@ -105,7 +105,7 @@ fn wide_row<'a>(row: &Row, widths: Widths, theme: Theme) -> Vec<Span<'a>> {
 
 fn narrow_row<'a>(row: &Row, columns: usize, theme: Theme) -> Vec<Span<'a>> {
     let id = if row.short_id.is_empty() { String::new() } else { format!("{} ", row.short_id) };
-    // The widest word, and the age at the right end.
+    // The widths of the widest word, and of the age at the right end.
     let (word, age) = (16, 5);
     let room = columns.saturating_sub(MARK + width(&id) + 1 + 3 + word + age + 1);
     vec![
@@ -118,7 +118,7 @@ fn narrow_row<'a>(row: &Row, columns: usize, theme: Theme) -> Vec<Span<'a>> {
     ]
 }
 
-/// What stands there when nothing is listed.
+/// Draws a message in place of an empty list.
 fn draw_empty(buffer: &mut Buffer, area: Rect, inbox: &Inbox, theme: Theme) {
     let problem = inbox.data().problem.as_deref().map(sanitise_line).unwrap_or_default();
     let lines: Vec<(&str, Role)> = if !inbox.is_loaded() {

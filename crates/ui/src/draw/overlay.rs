@@ -1,4 +1,4 @@
-//! Draws what is on top of the list: all keys, a text, a menu, the dialog in which a prompt is answered.
+//! Draws the views on top of the list: all keys, a text, a menu, the dialog in which a prompt is answered.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -18,7 +18,7 @@ use crate::view::{Menu, Pager, shown_lines};
 pub(super) fn draw_help(buffer: &mut Buffer, area: Rect, inbox: &Inbox, theme: Theme) {
     let keys = ACTIONS.iter().map(|words| (inbox.keys().keys_of(words.action), words.help));
     let lines: Vec<(String, &str)> = keys.collect();
-    // In two columns, where the screen is low.
+    // In several columns on a low screen.
     let fits = usize::from(area.height).saturating_sub(4).max(1);
     let per_column = lines.len().div_ceil(lines.len().div_ceil(fits).max(1));
     let widths = |part: &[(String, &str)]| {
@@ -112,7 +112,7 @@ pub(super) fn draw_dialog(
         };
         if let (LineKind::Input, Phase::Typing(input)) = (below.kind, dialog.phase()) {
             let before = sanitise_line(input.before_cursor());
-            // The end of what is typed is what one looks at.
+            // Cut at the front, so that the text next to the cursor stays visible.
             let before = cut_front(&before, inbox.dialog_room().input_columns());
             let after =
                 cut_end(&sanitise_line(input.after_cursor()), room.saturating_sub(width(&before) + 3));

@@ -1,4 +1,4 @@
-//! Writing on the screen: texts, boxes, and where they are.
+//! Writes texts and boxes to the screen buffer.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -8,26 +8,26 @@ use ratatui::text::Line;
 use crate::columns::cut_end;
 use crate::theme::{Role, Theme};
 
-/// One line of an area.
+/// Returns one line of an area.
 pub(super) fn line_of(area: Rect, line: u16) -> Rect {
     Rect { x: area.x, y: area.y + line, width: area.width, height: 1 }
 }
 
-/// Writes a text, as far as there is a screen.
+/// Writes a text; what is outside of the screen is cut.
 pub(super) fn put(buffer: &mut Buffer, x: u16, y: u16, text: impl AsRef<str>, columns: usize, style: Style) {
     if y < buffer.area.bottom() && x < buffer.area.right() {
         buffer.set_stringn(x, y, text, columns, style);
     }
 }
 
-/// Writes a line of pieces, as far as there is a screen.
+/// Writes a line of styled pieces; what is outside of the screen is cut.
 pub(super) fn put_line(buffer: &mut Buffer, x: u16, y: u16, line: &Line<'_>, columns: u16) {
     if y < buffer.area.bottom() && x < buffer.area.right() {
         buffer.set_line(x, y, line, columns);
     }
 }
 
-/// Draws a frame with a title over what is there, and empties it. Gives its inside.
+/// Draws an empty box with a title, and returns its inside.
 pub(super) fn draw_box(buffer: &mut Buffer, area: Rect, title: &str, theme: Theme) -> Rect {
     let border = theme.style(Role::Border);
     let inner_width = usize::from(area.width.saturating_sub(2));
@@ -39,11 +39,11 @@ pub(super) fn draw_box(buffer: &mut Buffer, area: Rect, title: &str, theme: Them
         } else {
             format!("│{}│", " ".repeat(inner_width))
         };
-        // What was drawn there keeps no colour.
+        // Clears the colours of what was drawn there before.
         buffer.set_style(Rect { y: line, height: 1, ..area }, Style::reset());
         put(buffer, area.x, line, text, usize::from(area.width), border);
     }
-    // Nor has what is written inside the colour of the frame.
+    // Text inside the box does not get the colour of the frame.
     let inside = Rect {
         x: area.x + 1,
         y: area.y + 1,
@@ -61,7 +61,7 @@ pub(super) fn draw_box(buffer: &mut Buffer, area: Rect, title: &str, theme: Them
     }
 }
 
-/// An area of that size in the middle.
+/// Returns an area of this size in the centre of another one.
 pub(super) fn centred(area: Rect, columns: usize, lines: usize) -> Rect {
     let width = u16::try_from(columns).unwrap_or(u16::MAX).min(area.width);
     let height = u16::try_from(lines).unwrap_or(u16::MAX).min(area.height);

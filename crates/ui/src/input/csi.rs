@@ -4,10 +4,10 @@ use crossterm::event::{
     Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEvent, MouseEventKind,
 };
 
-/// What stands behind `ESC [`.
+/// The result of parsing the bytes after `ESC [`.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Parsed {
-    /// An event, or nothing of interest, in so many bytes.
+    /// The length in bytes, and the event if there is one.
     Event(usize, Option<Event>),
     PasteStart(usize),
     Incomplete,
@@ -15,12 +15,12 @@ pub(super) enum Parsed {
 
 pub(super) fn parse(bytes: &[u8]) -> Parsed {
     match bytes {
-        // The console of Linux has its own F1 to F5.
+        // The Linux console sends its own sequences for F1 to F5.
         [b'[', key, ..] => {
             let number = key.checked_sub(b'A').filter(|number| *number < 5);
             return Parsed::Event(2, number.map(|number| Event::Key(KeyCode::F(number + 1).into())));
         }
-        // The old way of telling of the mouse: three bytes, each with 32 added.
+        // The X10 mouse encoding: three bytes, each with 32 added.
         [b'M', button, column, row, ..] => {
             let numbers = [*button, *column, *row].map(|byte| u16::from(byte.saturating_sub(32)));
             return Parsed::Event(4, mouse(numbers, false).map(Event::Mouse));
@@ -32,7 +32,7 @@ pub(super) fn parse(bytes: &[u8]) -> Parsed {
     let Some(end) = bytes.iter().position(|byte| !is_parameter(byte)) else { return Parsed::Incomplete };
     let (parameters, last) = (&bytes[..end], bytes[end]);
     if !(0x40..=0x7e).contains(&last) {
-        // Not a sequence: what follows is for itself.
+        // Not a sequence: the bytes from here on are parsed separately.
         return Parsed::Event(end, None);
     }
     if (parameters, last) == (b"200", b'~') {
@@ -68,7 +68,7 @@ fn event(parameters: &str, last: u8) -> Option<Event> {
         b'~' => tilde_key(first.parse().ok()?)?,
         b'u' => unicode_key(first.split(':').next()?.parse().ok()?)?,
         b'Z' => KeyCode::BackTab,
-        // `ESC [ 4 ; 7 R` says where the cursor is.
+        // `ESC [ 4 ; 7 R` is a cursor position report.
         b'R' if !matches!(first, "" | "1") => return None,
         last => letter_key(last).filter(|_| matches!(first, "" | "1"))?,
     };
@@ -76,7 +76,7 @@ fn event(parameters: &str, last: u8) -> Option<Event> {
     Some(Event::Key(KeyEvent::new_with_kind(code, modifiers | shift, kind)))
 }
 
-/// A key that has a letter of its own.
+/// Returns the key of a final letter, as in `ESC [ A` and `ESC O A`.
 pub(super) fn letter_key(letter: u8) -> Option<KeyCode> {
     Some(match letter {
         b'A' => KeyCode::Up,
@@ -108,20 +108,20 @@ fn tilde_key(number: u8) -> Option<KeyCode> {
     })
 }
 
-/// A key by its character, as terminals tell it that can tell all keys apart.
+/// Returns the key of a code point, as in the kitty keyboard protocol (`ESC [ 97 u`).
 fn unicode_key(number: u32) -> Option<KeyCode> {
     Some(match number {
         9 => KeyCode::Tab,
         13 => KeyCode::Enter,
         27 => KeyCode::Esc,
         127 => KeyCode::Backspace,
-        // Modifiers and media keys by themselves.
+        // Keypad, modifier and media keys, in the Unicode private use area.
         57344..=63743 => return None,
         number => KeyCode::Char(char::from_u32(number).filter(|char| !char.is_control())?),
     })
 }
 
-/// One more than the sum of 1 for Shift, 2 for Alt and 4 for Ctrl.
+/// Parses the modifier parameter: 1 plus the sum of 1 for Shift, 2 for Alt, 4 for Ctrl and 8 for Super.
 fn modifiers(text: &str) -> KeyModifiers {
     let bits = text.parse::<u8>().unwrap_or(1).saturating_sub(1);
     let known = [
@@ -139,7 +139,7 @@ fn three(text: &str) -> Option<[u16; 3]> {
     numbers.next().is_none().then_some(three)
 }
 
-/// A report of the mouse: button and modifiers, column, row; the latter two count from 1.
+/// Parses a mouse report: button with modifiers, column, row. Column and row count from 1.
 fn mouse([button, column, row]: [u16; 3], is_release: bool) -> Option<MouseEvent> {
     let which = match button & 0b1100_0011 {
         0 => Some(MouseButton::Left),
@@ -156,7 +156,7 @@ fn mouse([button, column, row]: [u16; 3], is_release: bool) -> Option<MouseEvent
         (_, None, true) => MouseEventKind::Moved,
         (_, Some(which), false) if is_release => MouseEventKind::Up(which),
         (_, Some(which), false) => MouseEventKind::Down(which),
-        // The old way does not tell which button was released.
+        // The X10 encoding does not tell which button was released.
         (3, None, false) => MouseEventKind::Up(MouseButton::Left),
         _ => return None,
     };
