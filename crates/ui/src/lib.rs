@@ -6,7 +6,8 @@
 //! # Invariants
 //!
 //! The loop never blocks, except while the setup or the editor owns the terminal: everything else that is slow runs on a thread,
-//! behind [`Backend`]. It draws nothing while nothing changes. Text from outside is never printed raw: control sequences and invisible characters are removed or escaped.
+//! behind [`Backend`]. It draws nothing while nothing changes. Text from outside is never printed raw: control sequences and
+//! invisible characters are removed or escaped.
 //!
 //! # Modules
 //!

@@ -145,11 +145,12 @@ pub(crate) fn shown_lines(lines: u16) -> usize {
     usize::from(lines).saturating_sub(4)
 }
 
-/// What a menu makes quiet.
+/// The target of a menu.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Quiet {
     /// A notification is hidden, and comes back later.
     Snooze { id: String },
+    /// An agent is muted.
     Mute { agent: String },
 }
 
