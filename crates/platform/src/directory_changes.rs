@@ -1,4 +1,4 @@
-//! Changes of the files in directories, as Linux tells of them.
+//! Changes of files in directories (inotify).
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -11,16 +11,16 @@ use std::path::{Path, PathBuf};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
 
-/// A queue that tells of changes in directories: files that were made, written, replaced or removed.
+/// Watches directories for files that are created, written, replaced or removed.
 #[derive(Debug)]
 pub struct DirectoryChanges {
     queue: OwnedFd,
-    /// Which number stands for which directory.
+    /// Directories by their inotify watch descriptors.
     directories: HashMap<i32, PathBuf>,
 }
 
 impl DirectoryChanges {
-    /// From here on no change is missed in those of the directories that are there.
+    /// Starts watching. Directories that do not exist are skipped; in the others no change is missed from here on.
     pub fn begin<'a>(directories: impl Iterator<Item = &'a Path>) -> io::Result<Self> {
         let queue = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC)?;
         let flags = WatchFlags::CLOSE_WRITE | WatchFlags::MOVED_TO | WatchFlags::CREATE | WatchFlags::DELETE;
@@ -33,7 +33,7 @@ impl DirectoryChanges {
         Ok(Self { queue, directories: watched })
     }
 
-    /// Waits for changes and gives the files, as far as the queue tells.
+    /// Waits for changes. Returns the changed files; the list may be incomplete if the queue overflowed.
     pub fn wait(&self) -> io::Result<Vec<PathBuf>> {
         loop {
             match poll(&mut [PollFd::new(&self.queue, PollFlags::IN)], None) {
@@ -44,13 +44,13 @@ impl DirectoryChanges {
         }
     }
 
-    /// What is in the queue now.
+    /// Returns the files that have changed since the last call, without waiting.
     pub fn read(&self) -> Vec<PathBuf> {
         let mut room = [MaybeUninit::uninit(); 4096];
         let mut reader = inotify::Reader::new(&self.queue, &mut room);
         let mut paths = Vec::new();
         while let Ok(event) = reader.next() {
-            // Some were lost: nothing can be said of them, and the next change will be seen.
+            // The queue overflowed and some changes are lost. Later changes are reported as usual.
             if event.events().contains(ReadFlags::QUEUE_OVERFLOW) {
                 continue;
             }

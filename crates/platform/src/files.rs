@@ -1,4 +1,4 @@
-//! Files: replacing them, noticing that they changed, which file systems other machines use, and how many may be open.
+//! Files: atomic replacement, detection of changes, shared file systems, and the limit of open files.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -11,17 +11,17 @@ use std::time::SystemTime;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Whether a file has to survive a power failure.
+/// The durability of a file across a power failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Durability {
-    /// The bytes and the name are on the disk when the call returns.
+    /// The content and the directory entry are on the disk when the call returns.
     Synced,
-    /// The file can be written again if it is lost.
+    /// The file is not synced. For files that can be written again if they are lost.
     Unsynced,
 }
 
-/// Replaces a file, or creates it, readable by its owner only. A reader sees the old content or the new one, and of two
-/// processes that write at once one wins.
+/// Replaces or creates a file, with mode 0600. A reader sees either the old content or the new one. If two processes write at
+/// once, one of them wins.
 pub fn replace_file(path: &Path, bytes: &[u8], durability: Durability) -> io::Result<()> {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -29,7 +29,7 @@ pub fn replace_file(path: &Path, bytes: &[u8], durability: Durability) -> io::Re
     name.push(path.file_name().unwrap_or_default());
     name.push(format!(".{}.{}.new", process::id(), COUNT.fetch_add(1, Ordering::Relaxed)));
     let temporary = directory.join(name);
-    // A process that was killed may have left one with this process's number.
+    // A process with the same PID may have been killed and have left its file.
     let _ = fs::remove_file(&temporary);
     let write = || {
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary)?;
@@ -45,26 +45,26 @@ pub fn replace_file(path: &Path, bytes: &[u8], durability: Durability) -> io::Re
     })
 }
 
-/// Syncs a directory: a file that was synced is still lost if its name was not.
+/// Syncs a directory. A synced file is still lost if its directory entry is not synced.
 pub fn sync_directory(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
 }
 
-/// When a file was changed and how long it is: enough to see that it is another one.
+/// Modification time and length of a file, to detect that it has changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileStamp {
     modified: SystemTime,
     length: u64,
 }
 
-/// The stamp of a file. `None` if there is none.
+/// Returns the stamp of a file. `None` if it does not exist.
 pub fn file_stamp(path: &Path) -> Option<FileStamp> {
     let metadata = fs::metadata(path).ok()?;
     Some(FileStamp { modified: metadata.modified().ok()?, length: metadata.len() })
 }
 
-/// The kernel's numbers of file systems of a network, or of a program that may be one: NFS, SMB, FUSE, 9P, AFS, Coda, Ceph, Lustre, GPFS,
-/// `BeeGFS`, `OrangeFS`, `PanFS`, OCFS2, GFS2, shared folders of a virtual machine.
+/// The kernel's magic numbers of network file systems, and of FUSE, behind which there may be one: NFS, SMB, FUSE, 9P, AFS, Coda,
+/// Ceph, Lustre, GPFS, `BeeGFS`, `OrangeFS`, `PanFS`, OCFS2, GFS2, shared folders of a virtual machine.
 #[cfg(target_os = "linux")]
 const SHARED: [u32; 20] = [
     0x1983_0326,
@@ -89,29 +89,30 @@ const SHARED: [u32; 20] = [
     0x786f_4256,
 ];
 
-/// Whether a file may be on a file system that other machines use, too. What is not there yet is where its directory is.
+/// Returns true if a file may be on a file system that is shared with other machines. For a file that does not exist, its nearest
+/// existing directory decides.
 #[cfg(target_os = "linux")]
 pub fn is_on_shared_file_system(path: &Path) -> bool {
     let found = path.ancestors().find_map(|path| rustix::fs::statfs(path).ok());
-    // The field has another type on each processor. All of these numbers fit into 32 bits.
+    // The type of the field depends on the architecture. All of these numbers fit into 32 bits.
     let number = found.and_then(|found| u32::try_from(i128::from(found.f_type) & 0xffff_ffff).ok());
     number.is_some_and(|number| SHARED.contains(&number))
 }
 
-/// Where the kernel does not tell it in this way.
+/// Returns false: only Linux is supported.
 #[cfg(not(target_os = "linux"))]
 pub fn is_on_shared_file_system(_: &Path) -> bool {
     false
 }
 
-/// As many as a process is to have, and as many as macOS allows one that asks for more.
+/// The wanted limit, and the fallback: macOS refuses more than `OPEN_MAX`, 10,240.
 const WANTED: [u64; 2] = [65_536, 10_240];
 
 /// The limit with which this process was started.
 static FIRST: OnceLock<u64> = OnceLock::new();
 
-/// Lets this process have more files open: as many as it may, and at most 65,536. A person's shell often has 1,024 or 256, and a process
-/// that serves many others needs a file for each.
+/// Raises the limit of open files of this process to its hard limit, and to at most 65,536. A person's shell often has a limit of
+/// 1,024 or 256, and a process that serves many others needs a file for each.
 pub fn raise_open_files() {
     let Rlimit { current: Some(current), maximum } = getrlimit(Resource::Nofile) else { return };
     let _ = FIRST.set(current);
@@ -123,8 +124,8 @@ pub fn raise_open_files() {
     }
 }
 
-/// Starts a program with the limit that this process had before [`raise_open_files`]: some programs are slow or wrong with a high one.
-/// It is higher if this process would have no room for files up to this number.
+/// Runs `start`, which starts a program, with the limit that this process had before [`raise_open_files`]: some programs are slow
+/// or fail with a high limit. The limit is at least `needed`, so that this process can still open files up to that number.
 pub fn with_first_open_files<T>(needed: u64, start: impl FnOnce() -> T) -> T {
     let raised = getrlimit(Resource::Nofile);
     let first = FIRST.get().map(|first| (*first).max(needed));

@@ -1,6 +1,6 @@
-//! What several crates need of the operating system, written once: replacing a file so that no reader sees half of it,
-//! changes of a file and in directories, finding a program on a search path, file systems that other machines use, connecting to a socket, a lock on a terminal, waking a loop that polls, how much memory
-//! threads and sleeping processes take, variables of the environment, words of a shell, and bytes as hex digits.
+//! Operating system functions that several crates share: replacing files atomically, watching directories, the limit of open
+//! files, checks of owners and permissions, programs on a search path, Unix sockets, terminals, the memory of sleeping processes,
+//! environment variables, shell quoting and hex digits.
 //!
 //! ```
 //! let directory = std::env::temp_dir();
@@ -11,8 +11,8 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
-//! It knows nothing of Ringer, and starts no process and no thread. It keeps nothing but the limit of open files with which the process was
-//! started.
+//! It knows nothing of Ringer, and starts no process and no thread. Its only global state is the limit of open files with which
+//! the process was started, and cached facts about this user.
 
 #![deny(unsafe_code)]
 

@@ -5,10 +5,10 @@ use std::io::BufRead;
 #[cfg(any(target_os = "linux", test))]
 use std::ops::Range;
 
-/// Gives pages of the program file and its libraries back until they are used again: then the kernel maps them once more, from
-/// its page cache or from the file. For a process that is about to sleep for long. Most of what a short program occupies is code
-/// that ran once. A program file that is replaced or deleted meanwhile does no harm, because a mapping keeps the old file.
-/// Elsewhere than on Linux it does nothing.
+/// Releases pages of the program file and its libraries. The kernel maps them again when they are used, from its page cache or
+/// from the file. For a process that is about to sleep for long: most of the memory of a short program is code that ran once.
+/// Replacing or deleting the program file meanwhile is harmless, because a mapping keeps the old file. Does nothing except on
+/// Linux.
 pub fn release_clean_pages() {
     #[cfg(target_os = "linux")]
     if let Ok(maps) = std::fs::File::open("/proc/self/smaps") {
@@ -26,17 +26,17 @@ pub fn release_clean_pages() {
 fn release(range: &Range<usize>) {
     use rustix::mm::{Advice, madvise};
     let start = std::ptr::without_provenance_mut(range.start);
-    // A range that may not be released, such as one that is locked in memory, stays.
+    // A range that cannot be released, such as one that is locked in memory, stays.
     // SAFETY: the range is a private mapping of a file, cannot be written to, and holds no page that differs from the file
     // (`clean_ranges`). The next access reads the same bytes from the file again.
     let _ = unsafe { madvise(start, range.len(), Advice::LinuxDontNeed) };
 }
 
-/// The mappings in a `/proc/PID/smaps` whose pages are all as the file has them: private, of a file, without the right to write,
-/// and with no page of its own in memory or in the swap space. A page of its own is one that the dynamic linker has relocated
-/// before it took the right to write away; releasing it would bring the addresses of the file back.
+/// Returns the mappings in a `/proc/PID/smaps` whose pages all equal the file: private file mappings that are not writable, and
+/// that have no anonymous page in memory or in swap. Anonymous pages of such a mapping were relocated by the dynamic linker
+/// before it made them read-only; releasing one would bring back the unrelocated addresses of the file.
 ///
-/// `Private_Dirty` does not tell: it also counts pages of a file that the kernel has not written to the disk yet.
+/// `Private_Dirty` is no substitute: it also counts pages of a file that the kernel has not written to the disk yet.
 #[cfg(any(target_os = "linux", test))]
 fn clean_ranges(smaps: impl BufRead) -> Vec<Range<usize>> {
     let mut clean = Vec::new();
@@ -49,7 +49,7 @@ fn clean_ranges(smaps: impl BufRead) -> Vec<Range<usize>> {
         let Some(known) = &mut mapping else { continue };
         match amount(&line) {
             Some(("Anonymous", amount)) => known.has_no_anonymous_page = amount == 0,
-            // It comes after `Anonymous`.
+            // This line comes after `Anonymous`.
             Some(("Swap", amount)) => {
                 clean.extend(
                     mapping
@@ -64,15 +64,15 @@ fn clean_ranges(smaps: impl BufRead) -> Vec<Range<usize>> {
     clean
 }
 
-/// A mapping while its lines are read.
+/// A mapping whose lines are being read.
 #[cfg(any(target_os = "linux", test))]
 struct Mapping {
     range: Range<usize>,
     has_no_anonymous_page: bool,
 }
 
-/// The first line of a mapping, such as `7f04-7f08 r-xp 00000000 fe:00 1234   /usr/bin/program`: its range, and whether it is a
-/// private mapping of a file without the right to write.
+/// Parses the first line of a mapping, such as `7f04-7f08 r-xp 00000000 fe:00 1234   /usr/bin/program`. Returns its range, and
+/// true if it is a private file mapping that is not writable.
 #[cfg(any(target_os = "linux", test))]
 fn header(line: &str) -> Option<(Range<usize>, bool)> {
     let mut words = line.split_ascii_whitespace();
@@ -84,16 +84,16 @@ fn header(line: &str) -> Option<(Range<usize>, bool)> {
     Some((range, is_file && rights.ends_with('p') && !rights.contains('w')))
 }
 
-/// A line such as `Anonymous:     12 kB`.
+/// Parses a line such as `Anonymous:     12 kB`.
 #[cfg(any(target_os = "linux", test))]
 fn amount(line: &str) -> Option<(&str, u64)> {
     let (name, rest) = line.split_once(':')?;
     Some((name, rest.split_ascii_whitespace().next()?.parse().ok()?))
 }
 
-/// Lets all threads of this process take memory from one heap. glibc gives each thread a heap of its own, and what one of them
-/// frees the others cannot use: a process that stays, with few threads and much to keep, takes a sixth less this way. To be called
-/// before any other thread is started. Elsewhere it does nothing.
+/// Makes all threads of this process allocate from one heap. glibc gives each thread its own heap, and memory that is freed in
+/// one heap cannot be used by the others: a long-running process with few threads and much data takes a sixth less this way. Call
+/// it before any other thread starts. Does nothing without glibc.
 pub fn share_one_heap() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     #[expect(unsafe_code, reason = "there is no safe way to set it, and it only sets a number")]

@@ -1,12 +1,12 @@
-//! Checks what was found by a path before it is used: it belongs to this user, and no other user could have put it there.
+//! Checks the target of a path before it is used: it belongs to this user, and no other user could have put it there.
 //!
-//! A path in `/tmp`, in an environment variable or in a message may lead to a socket, a program or a file of somebody else. Each
-//! function here walks the path from `/`, as the kernel would: every directory on the way has to belong to this user or to root, and to be
-//! writable by nobody else (`/tmp` passes, because its sticky bit protects what is in it). Symbolic links are followed where the
-//! same holds for the link; people keep settings in a repository of dotfiles. After that walk no other user can exchange
-//! what the path leads to, so there is no race between the check and the use.
+//! A path in `/tmp`, in an environment variable or in a message may lead to a socket, a program or a file of another user. The
+//! functions that take a path walk it from `/`, as the kernel does: every directory on the way must belong to this user or to
+//! root, and must not be writable by anybody else (`/tmp` passes, because its sticky bit protects its entries). Symbolic links are
+//! followed if they belong to this user or to root; people keep settings in a repository of dotfiles. After that walk no other
+//! user can exchange the target of the path, so there is no race between the check and the use.
 //!
-//! Two more owners count: the private group of the user, and root seen from inside a user namespace.
+//! Two more owners are trusted: the private group of the user, and root seen from inside a user namespace.
 
 use std::ffi::OsString;
 use std::fs::{self, File, Metadata};
@@ -22,7 +22,7 @@ use rustix::fs::{Mode, OFlags};
 use crate::socket::connect_abstract_at_once;
 use crate::socket::{connect_at_once, peer_uid};
 
-/// As many links as Linux follows.
+/// Maximum number of symbolic links on a path, as in Linux.
 const MAX_LINKS: usize = 40;
 const OTHERS_WRITE: u32 = 0o002;
 const OTHERS_USE: u32 = 0o077;
@@ -41,7 +41,7 @@ pub fn open(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Reads such a file. One of more than `most` bytes is refused.
+/// Reads a file that passes the checks of [`open`]. Refuses a file of more than `most` bytes.
 pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     open(path)?.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
@@ -51,7 +51,7 @@ pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     Err(io::Error::new(ErrorKind::FileTooLarge, format!("{} has more than {most} bytes", path.display())))
 }
 
-/// Opens a file with a secret: nobody else may even read it.
+/// Opens a file with a secret: it must belong to this user, and nobody else may read it.
 pub fn open_secret(path: &Path) -> io::Result<File> {
     let file = open(path)?;
     let found = file.metadata()?;
@@ -65,15 +65,15 @@ pub fn open_secret(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Checks a socket before a program connects to it. It has to be this user's. Its own mode does not matter: it says who else may
-/// connect, and tmux lets the group. Returns its path without links.
+/// Checks a socket before a program connects to it. It must belong to this user. Its mode does not matter: it controls who else
+/// may connect, and tmux allows the group. Returns its path without links.
 pub fn check_socket(path: &Path) -> io::Result<PathBuf> {
     let (path, found) = walk(path, Writers::Strict)?;
     require_socket(&path, &found)?;
     if found.uid() == own_uid() { Ok(path) } else { Err(foreign(&path, found.uid())) }
 }
 
-/// Connects to a socket of this user whose server is a process of this user, without waiting. The stream does not block.
+/// Connects to a socket of this user whose server is a process of this user, without waiting. The stream is non-blocking.
 pub fn connect(path: &Path) -> io::Result<UnixStream> {
     let resolved = check_socket(path)?;
     let stream = connect_at_once(shorter(path, &resolved))?;
@@ -81,7 +81,7 @@ pub fn connect(path: &Path) -> io::Result<UnixStream> {
     Ok(stream)
 }
 
-/// Connects to an abstract socket, whose name is in no directory: only the process behind it can be checked.
+/// Connects to an abstract socket. Its name is in no directory, so only the process behind it can be checked.
 #[cfg(target_os = "linux")]
 pub fn connect_abstract(name: &[u8]) -> io::Result<UnixStream> {
     let stream = connect_abstract_at_once(name)?;
@@ -89,12 +89,12 @@ pub fn connect_abstract(name: &[u8]) -> io::Result<UnixStream> {
     Ok(stream)
 }
 
-/// Of two paths of one socket: the kernel takes a hundred bytes.
+/// Returns the shorter of two paths of one socket: the kernel's limit is about a hundred bytes.
 fn shorter<'a>(one: &'a Path, other: &'a Path) -> &'a Path {
     if one.as_os_str().len() <= other.as_os_str().len() { one } else { other }
 }
 
-/// Connects to a socket that this user or root may have made: an X server is often started by root.
+/// Connects to a socket of this user or of root: an X server is often started by root.
 pub fn connect_to_system(path: &Path) -> io::Result<UnixStream> {
     let (resolved, found) = walk(path, Writers::Strict)?;
     require_socket(&resolved, &found)?;
@@ -112,7 +112,7 @@ pub fn check_peer(stream: &UnixStream) -> io::Result<()> {
     if peer == own_uid() { Ok(()) } else { Err(foreign_peer(peer)) }
 }
 
-/// Checks a directory of this user in which nobody else can make, rename or remove anything. Returns its path without links.
+/// Checks a directory of this user in which nobody else can create, rename or remove anything. Returns its path without links.
 pub fn check_directory(path: &Path) -> io::Result<PathBuf> {
     let (path, found) = walk(path, Writers::Strict)?;
     if !found.is_dir() {
@@ -125,7 +125,7 @@ pub fn check_directory(path: &Path) -> io::Result<PathBuf> {
     Ok(path)
 }
 
-/// Checks a directory in which this user can make something that nobody else can replace: one of their own, or one
+/// Checks a directory in which this user can create something that nobody else can replace: a directory of their own, or one
 /// with the sticky bit, such as `/tmp`.
 pub fn check_base(path: &Path) -> io::Result<()> {
     let (path, found) = walk(path, Writers::Strict)?;
@@ -143,7 +143,7 @@ pub fn check_program(path: &Path) -> io::Result<()> {
     check_writers(&path, &found, Writers::GroupOfRoot)
 }
 
-/// Checks a file that is open already: its owner and who can write it. Does not know by which path it was found.
+/// Checks the kind, the owner and the writers of a file, but not the directories of its path.
 fn check_file(path: &Path, found: &Metadata) -> io::Result<()> {
     if !found.is_file() {
         return Err(wrong_kind(ErrorKind::InvalidInput, path, "a regular file"));
@@ -152,16 +152,16 @@ fn check_file(path: &Path, found: &Metadata) -> io::Result<()> {
     check_writers(path, found, Writers::Strict)
 }
 
-/// Who but the owner may write what is checked.
+/// Who may write besides the owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Writers {
     /// Nobody, or the private group of the user.
     Strict,
-    /// Also the group of what root owns.
+    /// Also the group of anything that root owns.
     GroupOfRoot,
 }
 
-/// Follows a path from `/` and checks every directory and link on the way. Returns what it leads to, which is not checked.
+/// Follows a path from `/` and checks every directory and link on the way. Returns its target, which is not checked.
 fn walk(path: &Path, writers: Writers) -> io::Result<(PathBuf, Metadata)> {
     if !path.is_absolute() {
         let why = format!("{} is not an absolute path", path.display());
@@ -201,7 +201,7 @@ fn walk(path: &Path, writers: Writers) -> io::Result<(PathBuf, Metadata)> {
     Ok((at, found))
 }
 
-/// Adds the components of a path to those that are still to be walked, the next one last.
+/// Adds the components of a path to the pending ones, the next one last.
 fn push_components(pending: &mut Vec<OsString>, path: &Path) {
     let names = path.components().rev().filter_map(|component| match component {
         Component::Normal(name) => Some(name.to_owned()),
@@ -272,8 +272,8 @@ fn foreign_peer(uid: u32) -> io::Error {
     io::Error::new(ErrorKind::PermissionDenied, format!("another user (uid {uid}) listens there"))
 }
 
-/// In a user namespace, root of the machine has no number of its own and appears as the overflow uid, as all users do that are not
-/// mapped. Only the directories that every system has count as root's there.
+/// In a user namespace, root of the machine may not be mapped. It then appears as the overflow uid, like every unmapped user, so
+/// only directories that every system has count as root's.
 fn is_system_directory_of_root(path: &Path, uid: u32) -> bool {
     is_overflow_uid(uid) && is_system_path(path)
 }
@@ -306,7 +306,7 @@ fn is_overflow_uid(_: u32) -> bool {
     false
 }
 
-/// The group that only this user is in, if the system gives each user one. With such groups a umask of 002 is usual.
+/// Returns the private group of this user, if the system gives each user one. With such groups a umask of 002 is usual.
 fn own_private_group() -> Option<u32> {
     static GROUP: OnceLock<Option<u32>> = OnceLock::new();
     *GROUP.get_or_init(|| {
@@ -315,7 +315,7 @@ fn own_private_group() -> Option<u32> {
     })
 }
 
-/// The private group of a user: the group of their name, or with their number, in which no other account is.
+/// Returns the private group of a user: their primary group, if it has their name or number and no other member.
 fn private_group(uid: u32, passwd: &str, group: &str) -> Option<u32> {
     let accounts = || {
         passwd.lines().filter_map(|line| {

@@ -1,5 +1,5 @@
-//! Programs on a search path, and variables of the environment. A variable that is set to nothing counts as not set, as the XDG
-//! specification says.
+//! Programs on a search path, and environment variables. An empty variable counts as unset, as in the XDG Base Directory
+//! specification.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, ErrorKind};
@@ -9,8 +9,8 @@ use rustix::fs::{Access, access};
 
 use crate::owned;
 
-/// The first program of a name on a search path (the value of `PATH`). Relative and empty entries are passed over: they
-/// mean another file in every directory.
+/// Returns the first program with a name on a search path (the value of `PATH`). Skips relative and empty entries: they mean a
+/// different file in every directory.
 pub fn find_program(search_path: &OsStr, name: &str) -> Option<PathBuf> {
     std::env::split_paths(search_path)
         .filter(|directory| directory.is_absolute())
@@ -18,8 +18,8 @@ pub fn find_program(search_path: &OsStr, name: &str) -> Option<PathBuf> {
         .find(|file| is_program(file))
 }
 
-/// The first program of a name on a search path, if nobody else can change it: for programs that Ringer runs on its own account.
-/// One that the person names is theirs to judge.
+/// Returns the first program with a name on a search path, and fails if another user can change it. For programs that Ringer
+/// chooses to run; programs that the person names are not checked.
 pub fn find_own_program(search_path: &OsStr, name: &str) -> io::Result<PathBuf> {
     let missing = || io::Error::new(ErrorKind::NotFound, format!("{name} is not on the search path"));
     let program = find_program(search_path, name).ok_or_else(missing)?;
@@ -27,17 +27,17 @@ pub fn find_own_program(search_path: &OsStr, name: &str) -> io::Result<PathBuf> 
     Ok(program)
 }
 
-/// Whether this is a file that this user may execute.
+/// Returns true if this is a file that this user may execute.
 pub fn is_program(file: &Path) -> bool {
     file.is_file() && access(file, Access::EXEC_OK).is_ok()
 }
 
-/// The value of a variable.
+/// Returns the value of an environment variable. `None` if it is empty.
 pub fn variable(name: &str) -> Option<OsString> {
     std::env::var_os(name).filter(|value| !value.is_empty())
 }
 
-/// The value of a variable, as a path.
+/// Returns the value of an environment variable as a path. `None` if it is empty.
 pub fn path_variable(name: &str) -> Option<PathBuf> {
     variable(name).map(PathBuf::from)
 }

@@ -1,4 +1,4 @@
-//! Unix sockets: connecting to one, who is behind it, and a pair that only wakes a loop which polls it.
+//! Unix sockets: connecting, the credentials of the peer, and a pair that wakes a polling loop.
 
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
@@ -8,17 +8,17 @@ use std::time::Duration;
 
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketType};
 
-/// How long a connection to any of Ringer's sockets may take for its first frame or line. Programs send theirs at once; a
-/// connection that says nothing must not keep the place of one that does.
+/// Timeout for the first frame or line of a connection to any of Ringer's sockets. Programs send theirs at once; a silent
+/// connection must not take the place of another one.
 pub const FIRST_FRAME_WITHIN: Duration = Duration::from_secs(2);
 
-/// Connects without waiting: a process that is stopped takes no connection, and those that wait for it are limited. The
-/// stream does not block.
+/// Connects without waiting: a stopped process accepts no connections, and once its backlog is full, a blocking connect hangs.
+/// The stream is non-blocking.
 pub(crate) fn connect_at_once(socket: &Path) -> io::Result<UnixStream> {
     connect(&SocketAddrUnix::new(socket)?)
 }
 
-/// The same, for a socket with a name of the kernel's own instead of a file.
+/// The same for an abstract socket, which has no file.
 #[cfg(target_os = "linux")]
 pub(crate) fn connect_abstract_at_once(name: &[u8]) -> io::Result<UnixStream> {
     connect(&SocketAddrUnix::new_abstract_name(name)?)
@@ -30,7 +30,7 @@ fn connect(address: &SocketAddrUnix) -> io::Result<UnixStream> {
     Ok(stream.into())
 }
 
-/// A socket that does not block and that other programs do not inherit.
+/// Returns a non-blocking socket that other programs do not inherit.
 #[cfg(target_os = "linux")]
 fn new_socket() -> io::Result<OwnedFd> {
     use rustix::net::{SocketFlags, socket_with};
@@ -38,7 +38,7 @@ fn new_socket() -> io::Result<OwnedFd> {
     Ok(socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?)
 }
 
-/// A socket that does not block and that other programs do not inherit.
+/// Returns a non-blocking socket that other programs do not inherit.
 #[cfg(not(target_os = "linux"))]
 fn new_socket() -> io::Result<OwnedFd> {
     let stream = rustix::net::socket(AddressFamily::UNIX, SocketType::STREAM, None)?;
@@ -47,34 +47,34 @@ fn new_socket() -> io::Result<OwnedFd> {
     Ok(stream)
 }
 
-/// The user who owns the process behind a socket.
+/// Returns the user of the process behind a socket.
 #[cfg(not(target_os = "macos"))]
 pub fn peer_uid(stream: &UnixStream) -> io::Result<u32> {
     Ok(rustix::net::sockopt::socket_peercred(stream)?.uid.as_raw())
 }
 
-/// The user who owns the process behind a socket.
+/// Returns the user of the process behind a socket.
 #[cfg(target_os = "macos")]
 pub fn peer_uid(stream: &UnixStream) -> io::Result<u32> {
     Ok(nix::unistd::getpeereid(stream)?.0.as_raw())
 }
 
-/// The process behind a socket. `None` if it is in another process namespace, such as a container.
+/// Returns the process behind a socket. `None` if it has no PID here because it is in another PID namespace, as in a container.
 #[cfg(not(target_os = "macos"))]
 pub fn peer_pid(stream: impl AsFd) -> io::Result<Option<u32>> {
-    // The kernel says 0 where the process has no number here.
+    // The kernel returns 0 if the process has no PID in this namespace.
     let pid = rustix::net::sockopt::socket_peercred(stream)?.pid.as_raw_pid();
     Ok(u32::try_from(pid).ok().filter(|pid| *pid != 0))
 }
 
-/// The process behind a socket.
+/// Returns the process behind a socket.
 #[cfg(target_os = "macos")]
 pub fn peer_pid(stream: impl AsFd) -> io::Result<Option<u32>> {
     let pid = nix::sys::socket::getsockopt(&stream, nix::sys::socket::sockopt::LocalPeerPid)?;
     Ok(u32::try_from(pid).ok().filter(|pid| *pid != 0))
 }
 
-/// The end that is polled, and the end that wakes. Neither blocks.
+/// Returns the end that is polled, and the end that wakes. Both are non-blocking.
 pub fn wake_pair() -> io::Result<(UnixStream, UnixStream)> {
     let (polled, wakes) = UnixStream::pair()?;
     polled.set_nonblocking(true)?;
@@ -84,11 +84,11 @@ pub fn wake_pair() -> io::Result<(UnixStream, UnixStream)> {
 
 /// Makes the other end readable.
 pub fn wake(mut wakes: &UnixStream) {
-    // If it is full, the loop is awake already.
+    // If the buffer is full, the other end is readable already.
     let _ = wakes.write(&[0]);
 }
 
-/// Reads all that woke: it is not readable until the next time.
+/// Drains the polled end, so that it is not readable until the next wake.
 pub fn clear_wakes(mut polled: &UnixStream) {
     let mut room = [0; 64];
     while polled.read(&mut room).is_ok_and(|read| read > 0) {}

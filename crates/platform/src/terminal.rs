@@ -1,4 +1,4 @@
-//! The terminal of a process: a lock on it, and whether the process has it in the foreground.
+//! The terminal of a process: a lock for writers, stopping as Ctrl-Z does, and a check for the foreground process group.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -10,23 +10,23 @@ use rustix::process::{Signal, getpgrp, getpid, getppid, getsid, kill_process};
 #[cfg(target_os = "linux")]
 use std::os::unix::fs::FileExt;
 
-/// Takes the lock on a terminal, for programs that write to it at the same time. It is held by the descriptor, and gone with it.
-/// Returns false if another program has it. A terminal that cannot be locked counts as locked.
+/// Takes the lock on a terminal, which keeps programs from writing at the same time. The descriptor holds the lock until it is
+/// closed. Returns false if another program has the lock. For a terminal that cannot be locked, it returns true.
 ///
-/// One write to a terminal is whole. But what a terminal does not take at once is written in pieces, and another program could
-/// write between them, in the middle of an escape sequence.
+/// A single write to a terminal is atomic. But a partial write is continued with another one, and a second program could write
+/// between the two, in the middle of an escape sequence.
 pub fn try_lock_terminal(terminal: impl AsFd) -> bool {
     flock(terminal, FlockOperation::NonBlockingLockExclusive) != Err(Errno::WOULDBLOCK)
 }
 
-/// Gives it back.
+/// Releases the lock on a terminal.
 pub fn unlock_terminal(terminal: impl AsFd) {
-    // It cannot fail for one that is locked.
+    // Cannot fail while the lock is held.
     let _ = flock(terminal, FlockOperation::Unlock);
 }
 
-/// Stops this process until its shell continues it, also if it catches the signal of Ctrl-Z. One that is no job of a shell would
-/// not be continued, and goes on.
+/// Stops this process until its shell continues it, even if it handles SIGTSTP. Does nothing if this process is not a job of a
+/// shell, because nobody would continue it.
 pub fn stop_this_process() -> io::Result<()> {
     let session = getsid(None)?;
     let has_parent_there = getppid().is_some_and(|parent| getsid(Some(parent)) == Ok(session));
@@ -36,17 +36,17 @@ pub fn stop_this_process() -> io::Result<()> {
     Ok(())
 }
 
-/// Whether the process behind a socket may use its terminal: a shell takes it back from a job that is stopped or in the
-/// background.
+/// Checks that the process behind a socket is in the foreground of its terminal: a shell takes the terminal away from a job that
+/// is stopped or in the background.
 #[derive(Debug)]
 pub struct ForegroundCheck {
-    /// Its `/proc/PID/stat`. It stays open: it is asked at every key, and another process with that number never answers.
+    /// `/proc/PID/stat` of the process. It stays open, because it is read at every key. If the PID is reused, reading fails.
     #[cfg(target_os = "linux")]
     stat: std::fs::File,
 }
 
 impl ForegroundCheck {
-    /// The process behind a socket. `None` where that is not known, as for one in a container.
+    /// Creates a check for the process behind a socket. `None` if the process is not known, as for one in a container.
     #[cfg(target_os = "linux")]
     pub fn of_peer(stream: &UnixStream) -> Option<Self> {
         let pid = rustix::net::sockopt::socket_peercred(stream).ok()?.pid.as_raw_nonzero();
@@ -54,30 +54,30 @@ impl ForegroundCheck {
         Some(Self { stat })
     }
 
-    /// The process behind a socket. Only Linux tells.
+    /// Returns `None`: only Linux is supported.
     #[cfg(not(target_os = "linux"))]
     pub fn of_peer(_: &UnixStream) -> Option<Self> {
         None
     }
 
-    /// Whether it runs, and its terminal is with it.
+    /// Returns true if the process runs and is in the foreground of its terminal.
     #[cfg(target_os = "linux")]
     pub fn has_terminal(&self) -> bool {
-        // A name of 64 bytes and some fifty numbers.
+        // Enough for a name of 64 bytes and some fifty numbers.
         let mut stat = [0; 2048];
         let read = self.stat.read_at(&mut stat, 0).unwrap_or(0);
         is_in_foreground(&String::from_utf8_lossy(&stat[..read]))
     }
 
-    /// Whether it runs, and its terminal is with it.
+    /// Returns false: only Linux is supported.
     #[cfg(not(target_os = "linux"))]
     pub fn has_terminal(&self) -> bool {
         false
     }
 }
 
-/// Reads `/proc/PID/stat`: behind the name are the state, the parent, the group, the session, the terminal, and the group that
-/// the terminal is with.
+/// Parses `/proc/PID/stat`: after the name come the state, the parent, the process group, the session, the terminal, and the
+/// foreground process group of the terminal.
 #[cfg(target_os = "linux")]
 fn is_in_foreground(stat: &str) -> bool {
     let Some((_, rest)) = stat.rsplit_once(')') else { return false };

@@ -1,6 +1,6 @@
-//! Words of a shell, and bytes as hex digits.
+//! Shell quoting, and hex digits.
 
-/// A text as one word, as a shell reads it back.
+/// Quotes a text so that a shell reads it as one word.
 ///
 /// ```
 /// assert_eq!(ringer_platform::shell_word("/usr/bin/ringer"), "/usr/bin/ringer");
@@ -15,7 +15,7 @@ pub fn shell_word(text: &str) -> String {
     }
 }
 
-/// Bytes as lowercase hex digits.
+/// Returns bytes as lowercase hex digits.
 pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
