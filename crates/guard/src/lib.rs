@@ -1,13 +1,14 @@
-//! Who decides: the person, a script, or an agent.
+//! Decides who acts with a process: the person, a script, or an agent.
 //!
-//! Answering, trusting, muting and typing into panes are for the person alone. [`examine`] looks for evidence that a process acts
-//! for them: who holds the other end of its terminal, and who holds the end of that one, up to a terminal emulator on a display, a
-//! login or sshd. It is a pure function of [`ProcessFacts`]; [`System`] reads them from `/proc`.
+//! Answering, trusting, muting and typing into panes are reserved for the person. [`examine`] looks for evidence that a process
+//! acts for them: it finds the holder of the other end of the process's terminal, then the holder of that one's terminal, up to
+//! a terminal emulator on a display, a login or sshd. It is a pure function of [`ProcessFacts`]; [`System`] reads them from
+//! `/proc`.
 //!
-//! Programs of the same user can always attach a debugger to the person's shell, so this is no wall. It refuses what one line
-//! of an injected prompt can do.
+//! This is not a security boundary: a program of the same user can always attach a debugger to the person's shell. It stops what
+//! one line of an injected prompt can do.
 //!
-//! Only Linux tells who holds a terminal. Elsewhere the processes above the caller decide alone.
+//! Only Linux tells who holds a terminal. On other systems the processes above the caller decide alone.
 
 #![forbid(unsafe_code)]
 
@@ -28,23 +29,23 @@ pub use linux::System;
 pub use programs::{Executable, Owner};
 pub use rule::{Evidence, OF_CLIENTS, ProcessFacts, Refusal, Verdict, examine};
 
-/// The processes of agents: number and start time.
+/// The processes of agents, by PID and start time.
 pub type AgentProcesses = HashMap<(u32, u64), Agent>;
 
-/// The windows that show panes, as the server of panes knows them.
+/// The windows that show panes, as the pane server reports them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PaneWindows {
-    /// The server. It holds the terminals of all panes.
+    /// The PID of the pane server, which holds the terminals of all panes.
     pub server: u32,
-    /// The processes that show panes in their terminals.
+    /// The PIDs of the processes that show panes in their terminals.
     pub windows: Vec<u32>,
 }
 
-/// The hub of this home.
+/// The hub process of this home.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HubProcess {
-    /// None runs.
+    /// No hub is running.
     None,
-    /// One runs, with this number and start time.
+    /// A hub is running, with this PID and start time.
     Running(u32, Option<u64>),
 }

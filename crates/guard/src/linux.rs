@@ -18,14 +18,14 @@ use crate::programs::{Executable, Owner};
 use crate::rule::ProcessFacts;
 use crate::{HubProcess, PaneWindows};
 
-/// `USER_HZ`: what programs are told is fixed, whatever the kernel counts in.
+/// `USER_HZ`: the unit in which the kernel reports times to programs, whatever it uses internally.
 const TICKS_PER_SECOND: u64 = 100;
-/// What the kernel puts behind the path of a file that was removed.
+/// The suffix that the kernel appends to the path of a file that was removed.
 const DELETED: &str = " (deleted)";
-/// The most that is read of a process's environment.
+/// Maximum number of bytes read of a process's environment.
 const MAX_ENVIRONMENT: u64 = 1024 * 1024;
 
-/// The processes of this machine.
+/// Reads facts about the processes of this machine.
 pub struct System<'a> {
     hub: HubProcess,
     ask_panes: &'a dyn Fn() -> Option<PaneWindows>,
@@ -36,18 +36,18 @@ pub struct System<'a> {
 }
 
 impl<'a> System<'a> {
-    /// `ask_panes` asks the server of panes for its windows, at most once.
+    /// `ask_panes` asks the pane server for its windows. It is called at most once.
     pub fn new(hub: HubProcess, ask_panes: &'a dyn Fn() -> Option<PaneWindows>) -> Self {
         let own_uid = rustix::process::geteuid().as_raw();
         Self { hub, ask_panes, panes: OnceCell::new(), holders: OnceCell::new(), own_uid }
     }
 
-    /// The number of this process as `/proc` has it.
+    /// Returns the PID of this process as `/proc` reports it.
     pub fn own_pid() -> Option<u32> {
         fs::read_link("/proc/self").ok()?.to_str()?.parse().ok()
     }
 
-    /// A time in milliseconds since 1970, in the unit of [`ProcessStat::started`].
+    /// Converts a time in milliseconds since 1970 to the unit of [`ProcessStat::started`].
     pub fn ticks_at(unix_ms: i64) -> Option<u64> {
         let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
         let up = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
@@ -56,7 +56,7 @@ impl<'a> System<'a> {
         Some(u64::try_from(up_ms - ago_ms).unwrap_or(0) * TICKS_PER_SECOND / 1000)
     }
 
-    /// Returns true if a process runs the program that this process runs, also if its file was replaced since.
+    /// Returns true if a process runs the same program as this process, even if its file was replaced since.
     pub fn runs_this_program(pid: u32) -> bool {
         let link = |pid: &str| format!("/proc/{pid}/exe");
         let (theirs, own) = (link(&pid.to_string()), link("self"));
@@ -72,17 +72,17 @@ impl<'a> System<'a> {
                 .and_then(replaced)
                 .is_some_and(|old| path(&own).is_some_and(|own| replaced(&own).unwrap_or(own) == old))
         };
-        // In another namespace, another file can be at its path.
+        // In another namespace, the same path can be another file.
         !Self::differ(pid, std::process::id())
             && (file(&theirs).is_some_and(|theirs| Some(theirs) == file(&own)) || is_older())
     }
 
-    /// A namespace of a process, by the kernel's name for it.
+    /// Returns the kernel's name for a namespace of a process.
     fn namespace(pid: u32, kind: &str) -> Option<std::path::PathBuf> {
         fs::read_link(format!("/proc/{pid}/ns/{kind}")).ok()
     }
 
-    /// Returns true if two processes are in different namespaces. One that may not be read is in none that matters.
+    /// Returns true if two processes are in different namespaces. A namespace that cannot be read does not count.
     fn differ(one: u32, other: u32) -> bool {
         ["pid", "user"].iter().any(|kind| match (Self::namespace(one, kind), Self::namespace(other, kind)) {
             (Some(one), Some(other)) => one != other,
@@ -119,7 +119,7 @@ impl ProcessFacts for System<'_> {
     fn name_if_root(&self, pid: u32) -> Option<String> {
         let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
         let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
-        // Real, effective, saved and file system: sudo is root's only after the kernel made it so.
+        // Real, effective, saved and file system uid. sudo keeps the caller's real uid; its effective and saved uid are root's.
         let is_root = field("Uid:")?.split_whitespace().skip(1).take(2).all(|uid| uid == "0");
         is_root.then(|| field("Name:").map(str::to_owned)).flatten()
     }
@@ -140,7 +140,7 @@ impl ProcessFacts for System<'_> {
     }
 
     fn is_elsewhere(&self, pid: u32) -> bool {
-        // Where /proc is that of another namespace, the numbers of processes mean others in it.
+        // If /proc belongs to another namespace, its PIDs mean other processes.
         let own = std::process::id();
         if Self::own_pid() != Some(own) {
             return true;
@@ -177,9 +177,10 @@ impl ProcessFacts for System<'_> {
     }
 }
 
-/// Who can change a file: its owner, and everybody who may write it or a directory above it.
+/// Returns who can change a file, by the owners and modes of the file and of every directory above it. Ignores the write
+/// permission of groups.
 fn owner(path: &Path, own_uid: u32) -> Owner {
-    // A program that was replaced while it runs has no file any more. Its directories tell who could replace it.
+    // An executable that was replaced has no file any more. Its directories tell who could have replaced it.
     let path = match path.to_string_lossy().strip_suffix(" (deleted)") {
         Some(before) => Path::new(before).parent().map(Path::to_owned),
         None => Some(path.to_owned()),
@@ -188,7 +189,7 @@ fn owner(path: &Path, own_uid: u32) -> Owner {
     for part in path.iter().flat_map(|path| path.ancestors()) {
         let Ok(metadata) = fs::symlink_metadata(part) else { return Owner::Others };
         let uid = metadata.uid();
-        // Others may write to a sticky directory, too, and put a program of their own there.
+        // A sticky directory does not pass: others can put their own programs there.
         if metadata.mode() & 0o002 != 0 || (uid != 0 && uid != own_uid) {
             return Owner::Others;
         }
@@ -199,7 +200,7 @@ fn owner(path: &Path, own_uid: u32) -> Owner {
     found
 }
 
-/// Every process that holds the master of a pseudo-terminal, by the number of that. Processes of others cannot be read.
+/// Returns the processes that hold the master of each pseudo-terminal, by its number. Processes of other users cannot be read.
 fn masters() -> HashMap<u32, Vec<u32>> {
     let mut masters: HashMap<u32, Vec<u32>> = HashMap::new();
     for process in fs::read_dir("/proc").into_iter().flatten().flatten() {
@@ -227,14 +228,15 @@ fn masters() -> HashMap<u32, Vec<u32>> {
     masters
 }
 
-/// How long tmux may take. It answers within milliseconds unless its server hangs.
+/// Timeout for tmux. It answers within milliseconds unless its server hangs.
 const TMUX_DEADLINE: Duration = Duration::from_secs(2);
-/// The most that is read: a row for each of thousands of panes.
+/// Maximum number of bytes read from tmux: enough for thousands of panes.
 const MAX_TMUX_OUTPUT: u64 = 1024 * 1024;
 
-/// The attached clients of the sessions that a pane is in, by its terminal. Clients in control mode show nothing by themselves.
+/// Returns the clients that are attached to the sessions of the pane with this terminal. Clients in control mode are left out,
+/// because they show nothing themselves.
 ///
-/// The server's own executable asks, at a socket that the server listens on: neither `TMUX` nor `PATH` of the caller is believed.
+/// Runs the server's own executable, on a socket that the server listens on: the caller's `TMUX` and `PATH` are not trusted.
 pub(crate) fn tmux_clients(server: u32, terminal: &str) -> Vec<u32> {
     let Some(socket) = listening_socket(server) else { return Vec::new() };
     let words = ["list-panes", "-a", "-F", "p #{pid} #{session_id} #{pane_tty}", ";"];
@@ -262,12 +264,12 @@ fn output_of(mut command: Command) -> Option<String> {
     text.map(|text| String::from_utf8_lossy(&text).into_owned())
 }
 
-/// The clients in what tmux lists.
+/// Parses the output of tmux.
 fn clients_showing(listed: &str, server: u32, terminal: &str) -> Vec<u32> {
     let rows = || listed.lines().map(|line| line.split(' ').collect::<Vec<_>>());
     let server = server.to_string();
     let is_server = rows().any(|row| matches!(row[..], ["p", pid, ..] if pid == server));
-    // A popup is no pane. It has a client around it, which tmux does not name.
+    // A popup is not a pane. tmux does not tell which client shows it, so all clients count.
     let is_pane = rows().any(|row| matches!(row[..], ["p", _, _, tty] if tty == terminal));
     if is_server && !is_pane {
         return rows()
@@ -290,7 +292,7 @@ fn clients_showing(listed: &str, server: u32, terminal: &str) -> Vec<u32> {
     clients.collect()
 }
 
-/// A socket that a process listens on, by the kernel's table of sockets.
+/// Returns the path of a socket that a process listens on, from the kernel's table of sockets.
 fn listening_socket(pid: u32) -> Option<String> {
     let table = fs::read_to_string(format!("/proc/{pid}/net/unix")).ok()?;
     let paths = listening_paths(&table);
@@ -301,14 +303,14 @@ fn listening_socket(pid: u32) -> Option<String> {
     inodes.find_map(|inode| paths.get(inode.as_str()).map(|path| (*path).to_owned()))
 }
 
-/// The paths of listening sockets, by their inodes.
+/// Returns the paths of listening sockets, by inode.
 fn listening_paths(table: &str) -> HashMap<&str, &str> {
     let rows = table.lines().filter_map(|line| {
         let mut fields = line.split_ascii_whitespace();
-        // `__SO_ACCEPTCON`.
+        // `__SO_ACCEPTCON`, the flag of a listening socket.
         let is_listening = fields.nth(3)? == "00010000";
         let inode = fields.nth(2)?;
-        // A path may have spaces.
+        // A path may contain spaces.
         let (_, path) = line.split_at(line.find(" /")? + 1);
         is_listening.then_some((inode, path))
     });

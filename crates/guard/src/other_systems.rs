@@ -1,4 +1,4 @@
-//! Where the kernel does not tell who holds a terminal, the processes above the caller decide.
+//! Systems whose kernel does not tell who holds a terminal: the processes above the caller decide alone.
 
 use ringer_journal::ProcessStat;
 
@@ -11,22 +11,22 @@ use crate::{HubProcess, PaneWindows};
 pub struct System;
 
 impl System {
-    /// Neither is asked.
+    /// Ignores both arguments.
     pub fn new(_: HubProcess, _: &dyn Fn() -> Option<PaneWindows>) -> Self {
         Self
     }
 
-    /// The number of this process.
+    /// Returns the PID of this process.
     pub fn own_pid() -> Option<u32> {
         Some(std::process::id())
     }
 
-    /// Not looked up here: every program counts as this one.
+    /// Returns true: executables are not compared here.
     pub fn runs_this_program(_: u32) -> bool {
         true
     }
 
-    /// When the process was started that this many milliseconds since 1970 correspond to.
+    /// Returns `None`: times are not converted here.
     pub fn ticks_at(_: i64) -> Option<u64> {
         None
     }
@@ -34,7 +34,7 @@ impl System {
 
 impl ProcessFacts for System {
     fn stat(&self, pid: u32) -> Option<ProcessStat> {
-        // The first process is not this user's to read.
+        // This user cannot read process 1, so the chain of parents ends below it.
         let stat = ProcessStat::of(pid)?;
         Some(ProcessStat { parent: if stat.parent == 1 { 0 } else { stat.parent }, ..stat })
     }

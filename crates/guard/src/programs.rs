@@ -1,9 +1,9 @@
-//! Programs that hold terminals, by their executables.
+//! Recognises programs that hold terminals by their executables.
 
 /// The file that a process executes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Executable {
-    /// Its path.
+    /// The path of the file.
     pub path: String,
     /// Who can change it.
     pub owner: Owner,
@@ -12,28 +12,28 @@ pub struct Executable {
 /// Who can change an executable, by the file and every directory above it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Owner {
-    /// Root alone.
+    /// Only root.
     Root,
-    /// This user, too.
+    /// Root and this user.
     User,
-    /// Others.
+    /// Other users.
     Others,
 }
 
-/// What it means that a program holds a terminal.
+/// The role of a program that holds a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
     /// A terminal emulator, if it has a display.
     Emulator,
-    /// Somebody logged in: sshd, login, getty.
+    /// A login: sshd, login, getty.
     Login,
-    /// It runs commands of another user's on a terminal of its own inside the caller's: sudo, su.
+    /// Runs commands as another user, in its own terminal inside the caller's: sudo, su.
     Relay,
-    /// The server of tmux.
+    /// The tmux server.
     Tmux,
     /// Ringer itself: `ringer run`, or the keeper or server of panes.
     Ringer,
-    /// Who is behind it cannot be seen.
+    /// A program whose viewers cannot be seen.
     Opaque,
     /// Anything else.
     Other,
@@ -92,7 +92,7 @@ const OPAQUE: &[&str] = &[
     "zed-editor",
     "zellij",
 ];
-/// Parts of the paths of programs whose own names say nothing, such as `node` and `java`.
+/// Parts of the paths of programs with generic names, such as `node` and `java`.
 const OPAQUE_PATHS: &[&str] = &[
     "/.vscode-server/",
     "/.vscode-server-insiders/",
@@ -102,7 +102,7 @@ const OPAQUE_PATHS: &[&str] = &[
 ];
 
 impl Executable {
-    /// Its file name. A program that was replaced while it runs keeps its name.
+    /// Returns the file name. A program that was replaced while it runs keeps its name.
     pub fn name(&self) -> &str {
         let path = self.path.strip_suffix(" (deleted)").unwrap_or(&self.path);
         path.rsplit('/').next().unwrap_or(path)
@@ -114,7 +114,7 @@ impl Executable {
             "tmux" => Role::Tmux,
             "ringer" => Role::Ringer,
             _ if EMULATORS.contains(&name) => Role::Emulator,
-            // Only root starts them.
+            // These count only if nobody but root can change the file.
             _ if LOGINS.contains(&name) && self.owner == Owner::Root => Role::Login,
             _ if RELAYS.contains(&name) && self.owner == Owner::Root => Role::Relay,
             _ if OPAQUE.contains(&name) || is_versioned(name) => Role::Opaque,
@@ -124,14 +124,14 @@ impl Executable {
     }
 }
 
-/// Programs that carry their version in their names: `emacs-29.1`, `screen-4.9.0`.
+/// Returns true for Emacs and screen, whose file names may carry a version: `emacs-29.1`, `screen-4.9.0`.
 fn is_versioned(name: &str) -> bool {
     let versions = ["emacs", "screen"].iter().filter_map(|program| name.strip_prefix(program));
     versions.into_iter().any(|rest| rest.is_empty() || rest.starts_with('-'))
 }
 
-/// Names of root's processes at which a person logs in. Where a process is root's, its executable cannot be read, and its name
-/// cannot be set by this user.
+/// Returns true if a root process with this name is one through which a person logs in. The executable of a root process cannot
+/// be read, but this user cannot set its name.
 pub(crate) fn is_login_name(name: &str) -> bool {
     LOGINS.contains(&name) || RELAYS.contains(&name)
 }

@@ -8,42 +8,42 @@ use ringer_journal::ProcessStat;
 use crate::AgentProcesses;
 use crate::programs::{Executable, Owner, Role, is_login_name};
 
-/// How many processes above one are followed. Far more than lie between a person's shell and a command.
+/// Maximum number of parents followed. Far more than lie between a person's shell and a command.
 const MAX_ANCESTORS: usize = 256;
-/// How many terminals inside each other are followed: sudo in tmux in a pane in tmux over ssh are four.
+/// Maximum number of nested terminals followed: sudo in tmux in a pane in tmux over ssh are four.
 const MAX_TERMINALS: usize = 8;
-/// Variables that clients set for the commands they run. They name an agent whose hooks are not set up.
+/// Environment variables that clients set for the commands they run. They reveal an agent whose hooks are not set up.
 pub const OF_CLIENTS: [(&str, &str); 3] =
     [("CLAUDECODE", "claude"), ("CODEX_THREAD_ID", "codex"), ("GEMINI_CLI", "gemini")];
 
 const YOUNGER: &str = "which may have been opened by an agent";
 
-/// What is known about processes.
+/// Facts about processes.
 pub trait ProcessFacts {
-    /// Returns nothing if the process has ended or may not be read.
+    /// Returns `None` if the process has ended or cannot be read.
     fn stat(&self, pid: u32) -> Option<ProcessStat>;
-    /// The file that it executes, if it may be read.
+    /// Returns the file that a process executes, if it can be read.
     fn executable(&self, pid: u32) -> Option<Executable>;
-    /// The name of a process that runs as root, by which a user's process cannot be taken for one.
+    /// Returns the name of a process that runs as root, and `None` for other processes, which can choose their names.
     fn name_if_root(&self, pid: u32) -> Option<String>;
-    /// Returns true if the kernel hides the files of the process, as of one that was root's before.
+    /// Returns true if the kernel hides the files of a process, as it does for one that was root's before.
     fn is_hidden(&self, pid: u32) -> bool;
-    /// A variable of the environment with which the process was started; an empty one counts as unset.
+    /// Returns a variable of the environment with which the process was started. An empty variable counts as unset.
     fn variable(&self, pid: u32, name: &str) -> Option<String>;
     /// Returns true if a process is known to be in another namespace than the hub or than the processes above it.
     fn is_elsewhere(&self, pid: u32) -> bool;
     /// Returns true if this is a container, and the hub is known to be in it.
     fn is_container(&self) -> bool;
-    /// The processes that hold the other end of a pseudo-terminal, by its number.
+    /// Returns the processes that hold the other end of the pseudo-terminal with this number.
     fn holders(&self, terminal: u32) -> Vec<u32>;
-    /// The clients of a tmux server that are attached to the session of a pane, by the pane's terminal.
+    /// Returns the clients of a tmux server that are attached to a session of the pane with this terminal.
     fn tmux_clients(&self, server: u32, terminal: u32) -> Vec<u32>;
-    /// The windows that show panes, if this is the terminal of a pane.
+    /// Returns the windows that show panes, if this is the terminal of a pane.
     fn pane_windows(&self, terminal: u32) -> Vec<u32>;
 }
 
-/// Finds out who acts with a process. `since` is when the question to be answered was asked, in the unit of
-/// [`ProcessStat::started`]: a terminal that is younger may have been opened for the answer.
+/// Decides who acts with a process. `since` is the time at which the question was asked, in the unit of
+/// [`ProcessStat::started`]: a younger terminal may have been opened for the answer.
 pub fn examine(facts: &dyn ProcessFacts, agents: &AgentProcesses, pid: u32, since: Option<u64>) -> Verdict {
     let walk = Walk { facts, agents };
     if let Err(verdict) = walk.not_below_agent(pid) {
@@ -54,7 +54,7 @@ pub fn examine(facts: &dyn ProcessFacts, agents: &AgentProcesses, pid: u32, sinc
     }
     let verdict = walk.terminal_of(pid, MAX_TERMINALS);
     let leader = facts.stat(pid).and_then(|stat| facts.stat(stat.session));
-    // What is not about a question may have been prepared by any agent that runs.
+    // Without a question, any running agent may have prepared the terminal, so the start of the oldest one counts.
     let runs = |(pid, started): &&(u32, u64)| facts.stat(*pid).is_some_and(|stat| stat.started == *started);
     let since = since.or_else(|| agents.keys().filter(runs).map(|(_, started)| *started).min());
     let is_younger = since.zip(leader).is_some_and(|(since, leader)| leader.started > since);
@@ -70,7 +70,7 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    /// The processes above one, with itself, unless an agent is among them.
+    /// Returns a process and all processes above it. Fails with a verdict if an agent is among them or they cannot be followed.
     fn not_below_agent(&self, pid: u32) -> Result<Vec<(u32, ProcessStat)>, Verdict> {
         let mut above: Vec<(u32, ProcessStat)> = Vec::new();
         let mut next = pid;
@@ -82,7 +82,7 @@ impl Walk<'_> {
                 return Err(Verdict::Agent(agent.clone()));
             }
             above.push((next, stat));
-            // A process without a parent is the first of a namespace, or was put into it from outside.
+            // A process without a parent is the first of a namespace, or entered the namespace from outside.
             if stat.parent == 0 {
                 return self
                     .unregistered_agent(pid, &above)
@@ -93,8 +93,8 @@ impl Walk<'_> {
         Err(Verdict::Refused(Refusal::TooDeep))
     }
 
-    /// A client whose hooks are not set up, by a variable that came between the shell of the terminal and the process. One that
-    /// the shell has, too, came from the program that opened the terminal.
+    /// Finds a client whose hooks are not set up, by a variable that was set between the shell of the terminal and the process. A
+    /// variable that the shell also has came from the program that opened the terminal.
     fn unregistered_agent(&self, pid: u32, above: &[(u32, ProcessStat)]) -> Option<Agent> {
         let leader = above.first()?.1.session;
         let set = |pid, name| self.facts.variable(pid, name).is_some();
@@ -102,7 +102,7 @@ impl Walk<'_> {
         Agent::new(client).ok()
     }
 
-    /// Follows the terminal of a process.
+    /// Follows the terminal of a process outwards, through at most `left` terminals.
     fn terminal_of(&self, pid: u32, left: usize) -> Verdict {
         let Some(left) = left.checked_sub(1) else { return Verdict::Refused(Refusal::TooDeep) };
         let above = match self.not_below_agent(pid) {
@@ -113,7 +113,7 @@ impl Walk<'_> {
         if stat.tty == 0 {
             return Verdict::Refused(Refusal::NoTerminal);
         }
-        // A process that was left by the one that started it may have been left by an agent.
+        // The process is an orphan, and an agent may have started it.
         let Some(leader) = above.iter().position(|(pid, _)| *pid == stat.session) else {
             return Verdict::Refused(Refusal::Adopted);
         };
@@ -127,7 +127,8 @@ impl Walk<'_> {
         }
     }
 
-    /// The processes of a list that are not below another one of it: what a terminal emulator starts may inherit its terminals.
+    /// Returns the processes that are not below another process of the list: children of a terminal emulator may inherit its
+    /// terminals.
     fn outermost(&self, pids: &[u32]) -> Vec<u32> {
         let is_inner = |pid: u32| {
             let mut next = self.facts.stat(pid).map(|stat| stat.parent);
@@ -143,7 +144,7 @@ impl Walk<'_> {
         pids.iter().copied().filter(|pid| !is_inner(*pid)).collect()
     }
 
-    /// A terminal that is a device: a console or a serial line, where login or getty was before the shell.
+    /// Judges a terminal that is a device: a console or a serial line, where login or getty ran before the shell.
     fn console(&self, outside: &[(u32, ProcessStat)]) -> Verdict {
         let login = outside
             .iter()
@@ -154,8 +155,8 @@ impl Walk<'_> {
         }
     }
 
-    /// A terminal whose holder cannot be seen. sshd hides itself; then root's sshd is above the shell, and at most one process that
-    /// hides itself, too, is between them.
+    /// Judges a terminal whose holder cannot be seen. sshd hides itself; then root's sshd is above the shell, with at most one
+    /// other hidden process between them.
     fn hidden_login(&self, outside: &[(u32, ProcessStat)]) -> Verdict {
         let named = |place: usize| {
             let (pid, _) = outside.get(place)?;
@@ -171,7 +172,7 @@ impl Walk<'_> {
         }
     }
 
-    /// What a process that holds the other end of a terminal proves.
+    /// Judges a process that holds the other end of a terminal.
     fn holder(&self, pid: u32, terminal: u32, left: usize) -> Verdict {
         let Some(executable) = self.facts.executable(pid) else {
             return Verdict::Refused(Refusal::NoHolder);
@@ -191,7 +192,7 @@ impl Walk<'_> {
             }
             Role::Emulator => return Verdict::Refused(Refusal::NoDisplay(name)),
             Role::Relay => within(&name, self.terminal_of(pid, left)),
-            // A process can take the name of tmux' server, but a shell that was copied to its name leads no session that holds panes.
+            // Any program can be called `tmux`, but a shell that was copied to that name leads no session that holds panes.
             Role::Tmux if self.facts.stat(pid).is_some_and(|stat| stat.session == pid) => {
                 self.windows(&name, &self.facts.tmux_clients(pid, terminal), left)
             }
@@ -202,7 +203,7 @@ impl Walk<'_> {
             Role::Ringer => self.windows(&name, &self.facts.pane_windows(terminal), left),
         };
         match verdict {
-            // Ringer's own file is often the user's, who builds it.
+            // Ringer's own executable often belongs to the user, who built it.
             Verdict::Proven(evidence)
                 if executable.owner == Owner::User && executable.role() != Role::Ringer =>
             {
@@ -212,7 +213,7 @@ impl Walk<'_> {
         }
     }
 
-    /// What the windows of a multiplexer prove: the best of them.
+    /// Returns the best verdict of a multiplexer's windows.
     fn windows(&self, multiplexer: &str, windows: &[u32], left: usize) -> Verdict {
         let mut found = Verdict::Refused(Refusal::NotAttached(multiplexer.to_owned()));
         for window in windows {
@@ -220,7 +221,7 @@ impl Walk<'_> {
             match verdict {
                 Verdict::Proven(_) => return verdict,
                 Verdict::Known(_) => found = verdict,
-                // An agent's window, or one that nobody sits at, does not make a person's out of the pane.
+                // A window of an agent, or one without a person, proves nothing about the pane.
                 Verdict::Refused(_) | Verdict::Agent(_) => {}
             }
         }
@@ -246,7 +247,7 @@ fn worst(verdicts: impl Iterator<Item = Verdict>) -> Verdict {
     verdicts.max_by_key(rank).unwrap_or(Verdict::Refused(Refusal::NoHolder))
 }
 
-/// The number of a pseudo-terminal, by the kernel's number for the device.
+/// Returns the number of a pseudo-terminal, from its device number.
 pub(crate) fn pseudo_terminal(device: u32) -> Option<u32> {
     let (major, minor) = ((device >> 8) & 0xfff, (device & 0xff) | ((device >> 12) & 0xf_ff00));
     matches!(major, 136..=143).then(|| (major - 136) * 256 + minor)
@@ -257,7 +258,8 @@ pub(crate) fn pseudo_terminal(device: u32) -> Option<u32> {
 pub enum Verdict {
     /// The person, at a terminal that Ringer can follow to its end.
     Proven(Evidence),
-    /// Probably the person: the end of the terminal cannot be seen, or it may have been opened for this. Passes, and is announced.
+    /// Probably the person: the end of the terminal cannot be seen, or the terminal may have been opened for this operation. The
+    /// operation passes and is announced.
     Known(Evidence),
     /// There is no evidence of a person.
     Refused(Refusal),
@@ -265,12 +267,12 @@ pub enum Verdict {
     Agent(Agent),
 }
 
-/// Why a process counts as the person's.
+/// The evidence that a process acts for the person.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Evidence {
     /// The programs that hold terminals, from the process outwards: `tmux`, `sshd`.
     pub programs: Vec<String>,
-    /// What keeps it from being proven.
+    /// The reason why it is not proven, if there is one.
     pub doubt: Option<&'static str>,
 }
 
@@ -303,34 +305,34 @@ impl fmt::Display for Evidence {
     }
 }
 
-/// Why a process does not count as the person's.
+/// The reason why there is no evidence of a person.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Refusal {
-    /// It has no controlling terminal.
+    /// The process has no controlling terminal.
     NoTerminal,
-    /// The shell of its terminal did not start it.
+    /// The process is not below the shell of its terminal.
     Adopted,
-    /// No process that can be seen holds the other end of its terminal.
+    /// No visible process holds the other end of its terminal.
     NoHolder,
-    /// The program that holds the terminal is none that a person sits at.
+    /// The program that holds the terminal is not known as one that a person uses.
     HeldBy(String),
-    /// The program that holds the terminal is a file that others can write, or its own file is not what its name says.
+    /// The program that holds the terminal can be written by other users, or its file cannot be examined.
     Doubtful(String),
-    /// A terminal emulator without a display.
+    /// The terminal emulator has no display.
     NoDisplay(String),
     /// No terminal of a person is attached to the multiplexer.
     NotAttached(String),
-    /// Its processes cannot be read.
+    /// The processes above it cannot be read.
     Unreadable,
-    /// More processes are above it than are followed.
+    /// Too many processes or terminals are above it.
     TooDeep,
-    /// It is in another namespace than the hub or than its parents.
+    /// The process is in another namespace than the hub or than its parents.
     Elsewhere,
 }
 
 impl Refusal {
-    /// Returns true if `[answers] scripts = true` allows it: the process is surely not below an agent that is still running.
+    /// Returns true if `[answers] scripts = true` allows it: the process is certainly not below an agent that is still running.
     pub fn may_be_script(&self) -> bool {
         !matches!(self, Self::Unreadable | Self::TooDeep | Self::Elsewhere)
     }

@@ -2,9 +2,9 @@
 //!
 //! A path in `/tmp`, in an environment variable or in a message may lead to a socket, a program or a file of another user. The
 //! functions that take a path walk it from `/`, as the kernel does: every directory on the way must belong to this user or to
-//! root, and must not be writable by anybody else (`/tmp` passes, because its sticky bit protects its entries). Symbolic links are
-//! followed if they belong to this user or to root; people keep settings in a repository of dotfiles. After that walk no other
-//! user can exchange the target of the path, so there is no race between the check and the use.
+//! root, and must not be writable by anybody else (`/tmp` passes, because its sticky bit protects its entries). Symbolic links
+//! are followed if they belong to this user or to root; people keep settings in a repository of dotfiles. After that walk no
+//! other user can exchange the target of the path, so there is no race between the check and the use.
 //!
 //! Two more owners are trusted: the private group of the user, and root seen from inside a user namespace.
 
