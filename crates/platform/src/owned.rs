@@ -315,7 +315,7 @@ fn own_private_group() -> Option<u32> {
     })
 }
 
-/// Returns the private group of a user: their primary group, if it has their name or number and no other member.
+/// Returns the private group of a user: their primary group, if it has their name or number and no other account is in it.
 fn private_group(uid: u32, passwd: &str, group: &str) -> Option<u32> {
     let accounts = || {
         passwd.lines().filter_map(|line| {

@@ -247,7 +247,7 @@ impl App<'_> {
         execute!(stdout(), EndSynchronizedUpdate)
     }
 
-    /// Redraws everything. Resizes the buffer instead of clearing the screen: clearing asks the terminal for its cursor position.
+    /// Redraws everything. Uses `resize` instead of `clear`, which asks the terminal for its cursor position.
     fn redraw(&mut self) -> io::Result<Vec<Effect>> {
         let (columns, lines) = crossterm::terminal::size()?;
         self.screen.resize(Rect::new(0, 0, columns, lines))?;

@@ -21,7 +21,7 @@ pub struct Data {
     pub indicators: Vec<String>,
     /// A problem with Ringer itself, or why no newer data can be loaded.
     pub problem: Option<String>,
-    /// True once data was loaded; the default is empty.
+    /// False until data was loaded for the first time.
     pub was_read: bool,
     /// True if any agent or notification was ever seen.
     pub has_history: bool,

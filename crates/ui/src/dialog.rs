@@ -40,7 +40,7 @@ pub(crate) struct Choice {
     pub(crate) description: String,
     /// `Some(true)` if the option is marked; `None` unless several can be chosen.
     pub(crate) is_marked: Option<bool>,
-    /// False until the end of the text was visible: nothing is allowed unread.
+    /// False for an approval until the end of the text was visible: nothing is approved unread.
     pub(crate) is_ready: bool,
     does: Chosen,
 }

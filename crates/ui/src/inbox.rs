@@ -36,7 +36,7 @@ pub enum Effect {
 pub(crate) const FRAME_LINES: usize = 3;
 /// Minimum width of the screen for rows of one line. On a narrower screen a row takes two.
 const WIDE: u16 = 72;
-/// Toggles between all background tasks and fewer on the page of an agent.
+/// The key that shows every background task on the page of an agent, or fewer again.
 pub(crate) const VERBOSE_KEY: KeyPress = KeyPress::plain('v');
 /// The number of lines that the wheel scrolls a text by.
 const WHEEL_LINES: isize = 3;
@@ -294,7 +294,7 @@ impl Inbox {
             self.list.refresh(&self.data, &self.filter, now_ms);
             return Vec::new();
         }
-        // Before any agent was seen, Enter starts the setup.
+        // Before any agent was seen, there is nowhere to go to, so this key starts the setup.
         if self.is_first_run() && action == Some(Action::GoThere) {
             return vec![Effect::Setup];
         }
@@ -473,7 +473,7 @@ impl FooterNote {
     }
 }
 
-/// Opens the typed text in the person's editor.
+/// The key that opens the typed text in the person's editor.
 const EDITOR_KEY: KeyPress = KeyPress::with_control('g');
 
 impl Inbox {

@@ -235,7 +235,7 @@ const MIN_LABEL: usize = 8;
 /// The width for the current tool of an agent: `Bash: cargo test --lib`.
 const DOING: usize = 24;
 /// If the detail would get fewer columns than these, the client is hidden, then the place is hidden, then the label is cut. The
-/// first two do not count columns that no detail needs.
+/// first two limits shrink to the longest detail of the section.
 const DETAIL_BEFORE_CLIENT: usize = 48;
 const DETAIL_BEFORE_PLACE: usize = 40;
 const DETAIL_BEFORE_LABEL: usize = 16;
