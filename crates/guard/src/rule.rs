@@ -32,7 +32,7 @@ pub trait ProcessFacts {
     fn variable(&self, pid: u32, name: &str) -> Option<String>;
     /// Returns true if a process is known to be in another namespace than the hub or than the processes above it.
     fn is_elsewhere(&self, pid: u32) -> bool;
-    /// Returns true if this is a container, and the hub is known to be in it.
+    /// Returns true if the hub is known to run here. A session leader without a parent is then the first process of a container.
     fn is_container(&self) -> bool;
     /// Returns the processes that hold the other end of the pseudo-terminal with this number.
     fn holders(&self, terminal: u32) -> Vec<u32>;

@@ -123,7 +123,7 @@ pub enum Request {
         /// The notification.
         id: String,
     },
-    /// Show what is known of an agent.
+    /// Show the page of an agent.
     AgentPage {
         /// The agent.
         agent: String,
@@ -138,14 +138,14 @@ pub enum Request {
     Snooze {
         /// The notification.
         id: String,
-        /// For how long, or until when.
+        /// A duration or a time: `10m`, `tomorrow`.
         until: String,
     },
     /// Mute an agent.
     Mute {
         /// The agent.
         agent: String,
-        /// For how long, or until when.
+        /// A duration or a time: `10m`, `tomorrow`.
         until: String,
     },
     /// Unmute an agent.
@@ -194,7 +194,7 @@ pub enum Response {
         /// The lines.
         lines: Vec<String>,
     },
-    /// What is known of an agent.
+    /// The page of an agent.
     AgentPage {
         /// The agent.
         agent: String,

@@ -67,7 +67,7 @@ pub struct Agent {
     pub client: String,
     /// The name of its state, as the hub reports it.
     pub state: String,
-    /// What it does, said or wants.
+    /// What it does or wants, or its last message.
     pub text: String,
     /// When it entered its state, in milliseconds since 1970.
     pub since_ms: i64,

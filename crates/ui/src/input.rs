@@ -88,7 +88,7 @@ impl InputParser {
     /// Returns what has arrived of a paste whose end is missing.
     pub fn take_unfinished_paste(&mut self) -> Option<Input> {
         let paste = self.paste.as_mut()?;
-        // The last bytes may be the beginning of the end.
+        // The last bytes may be the beginning of the end marker.
         let is_beginning = |at: &usize| PASTE_END.starts_with(&self.pending[*at..]);
         let kept = (0..=self.pending.len()).find(is_beginning).unwrap_or(self.pending.len());
         paste.append(&self.pending[..kept]);
@@ -111,7 +111,7 @@ impl InputParser {
         loop {
             if let Some(pasted) = &mut self.paste {
                 let Some(taken) = pasted.take(rest) else {
-                    // The last bytes may be the beginning of the end.
+                    // The last bytes may be the beginning of the end marker.
                     let kept = rest.len().saturating_sub(PASTE_END.len() - 1);
                     pasted.append(&rest[..kept]);
                     rest = &rest[kept..];
