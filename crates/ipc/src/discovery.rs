@@ -278,7 +278,7 @@ mod tests {
         assert!(in_shared(&home, Some(&runtime)).starts_with(home.path()));
         allow(&runtime, 0o1777);
         assert!(in_shared(&home, Some(&runtime)).starts_with(&runtime), "as /tmp");
-        // What is ours is closed again.
+        // A directory of this user is made private again.
         allow(&runtime.join("ringer"), 0o777);
         let socket = in_shared(&home, Some(&runtime));
         let address = HubAddress { socket, pid: 1, version: "1".into() };
@@ -286,7 +286,7 @@ mod tests {
         allow(&runtime.join("ringer"), 0o702);
         let error = check_directories(&home, &address.socket).unwrap_err().to_string();
         assert_eq!(error, format!("{} can be written by other users", runtime.join("ringer").display()));
-        // A link is no directory of ours.
+        // A symbolic link does not count as our own directory.
         fs::rename(runtime.join("ringer"), runtime.join("elsewhere")).unwrap();
         std::os::unix::fs::symlink("elsewhere", runtime.join("ringer")).unwrap();
         assert!(in_shared(&home, Some(&runtime)).starts_with(home.path()));
@@ -309,7 +309,7 @@ mod tests {
             assert!(in_shared(&home, Some(&runtime)).starts_with(home.path()), "{theirs:?}");
             chown(&theirs, Some(0), None).unwrap();
         }
-        // The fault as it was found: the parent is theirs, the leaf is ours.
+        // A former bug: the parent belongs to another user, the leaf to this one.
         let long = Home::new(directory.path().join("x".repeat(200)));
         let socket = socket_in(&places_with(&long, None, &runtime, false)).unwrap();
         let address = HubAddress { socket, pid: 1, version: "1".into() };

@@ -49,7 +49,8 @@ pub trait Extension: Send {
     /// A message for this agent is in the journal, or the agent has become idle with messages pending.
     fn wake(&mut self, _agent: &Agent) {}
 
-    /// A notification came from a surface, or the state of an agent on it changed. An agent's first hook precedes any notification.
+    /// A notification came from a surface, or the state of an agent on it changed. Agents run a hook before their first
+    /// notification.
     fn heard_from(&mut self, _surface: &SurfaceId) {}
 
     /// The tmux server with this socket needs a host.

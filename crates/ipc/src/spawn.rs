@@ -149,7 +149,7 @@ fn first_line(mut said: ChildStdout, patience: Duration) -> io::Result<Vec<u8>> 
     Ok(line)
 }
 
-/// Reaps a process on a separate thread. This process may live longer than the hub, which would leave a zombie.
+/// Reaps a process on a separate thread. This process may outlive it, which would leave a zombie.
 fn reap(mut child: Child) {
     // Without the thread, a zombie may remain until this process exits.
     let _ = thread::Builder::new().name("reaper".to_owned()).spawn(move || child.wait());

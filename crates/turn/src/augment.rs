@@ -66,7 +66,7 @@ impl ToolResult<'_> {
 }
 
 /// Returns the tool's own text, a blank line, and one block for each notification, in order. If nothing is pending, the text is
-/// returned as it is.
+/// returned unchanged.
 pub fn augment<'a>(content: &'a str, pending: &[Injection], nonce: Option<&SessionNonce>) -> Cow<'a, str> {
     if pending.is_empty() {
         return Cow::Borrowed(content);
@@ -320,7 +320,7 @@ mod tests {
         }
     }
 
-    /// Texts made of what could break out, and of anything at all.
+    /// Texts of pieces that could break out of a block, mixed with arbitrary text.
     fn hostile() -> impl Strategy<Value = String> {
         let piece = prop_oneof![
             Just("</notification>".to_owned()),
@@ -362,7 +362,7 @@ mod tests {
                 .collect();
             prop_assert_eq!(blocks(&content[own.len()..]), expected.clone());
             prop_assert!(blocks(&content).ends_with(&expected), "the tool's own text hides nothing");
-            // Nor is there any markup between the tags that a more lenient reader than ours could follow.
+            // There is no markup between the tags that a more lenient parser could interpret.
             let tags = content[own.len()..].matches('<').count();
             prop_assert_eq!(tags, 2 * pending.len());
         }

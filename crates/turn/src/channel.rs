@@ -219,7 +219,7 @@ mod tests {
     use proptest::prelude::*;
     use std::time::Duration;
 
-    /// The message as a reader of its element gets it.
+    /// The message as parsed back from its element.
     fn cleaned(message: &ChannelMessage) -> ChannelMessage {
         let meta =
             message.meta.pairs().map(|(key, value)| (key.to_owned(), clean_attribute(value))).collect();

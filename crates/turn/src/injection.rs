@@ -268,7 +268,7 @@ mod tests {
             block.contains("<channel source=\"slack\" user=\"al&quot;ice\">(part 2 of 2)\nxxx"),
             "{block}"
         );
-        // A message of an agent that calls itself so is an agent's.
+        // An agent with such a name stays an agent.
         let named = of(&part("channel:slack", "agent:a1", None)).unwrap();
         assert_eq!(named.source.to_string(), "agent:channel:slack");
     }

@@ -183,7 +183,7 @@ mod tests {
             .collect()
     }
 
-    /// Text and count of what goes.
+    /// The text and the count of each selected injection.
     fn select(limits: &InjectionBudget, pending: &[Injection]) -> Vec<(String, usize)> {
         let pending: Vec<&Injection> = pending.iter().collect();
         let chosen = limits.select(at(0), &pending, &mut RateTracker::default());

@@ -357,7 +357,7 @@ mod tests {
         access.set_allowlist(other.allowlist()).unwrap();
         assert!(access.admit(&sender("alice")).is_some());
         assert_eq!(access.waiting(at(200)).count(), 0, "who is on the list waits no longer");
-        // A file that says otherwise does not make a code valid for longer.
+        // A forged file does not extend the lifetime of a code.
         let forged = vec![WaitingSender { until: u64::MAX, ..read().remove(0) }];
         let other = Access::default().with_waiting(at(0), forged);
         assert_eq!((other.waiting(at(3599)).count(), other.waiting(at(3600)).count()), (1, 0));

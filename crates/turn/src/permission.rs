@@ -182,7 +182,7 @@ mod tests {
     use proptest::prelude::*;
     use std::time::Duration;
 
-    /// A sender that is on the allowlist, and the list.
+    /// Returns a sender and an allowlist with that sender.
     fn alice() -> (Access, ChannelSender) {
         let sender = ChannelSender::new(McpServer::new("slack").unwrap(), "alice").unwrap();
         let mut access = Access::default();

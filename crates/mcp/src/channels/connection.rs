@@ -80,7 +80,7 @@ fn wait_until_stopped(woken: &UnixStream, until: Option<Instant>) -> io::Result<
     }
 }
 
-/// What the manager signalled.
+/// A signal from the manager.
 #[derive(PartialEq)]
 enum Told {
     Nothing,
