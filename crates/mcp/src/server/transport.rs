@@ -32,7 +32,7 @@ const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 /// Writes messages, one at a time.
 pub(super) struct Output<W> {
     write: Mutex<W>,
-    /// True once a write has failed or the input has ended.
+    /// True once a write has failed, the input has ended, or a signal has arrived.
     ended: watch::Sender<bool>,
 }
 
