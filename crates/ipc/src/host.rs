@@ -176,7 +176,7 @@ pub struct PlugIns {
     pub hosts: Vec<Box<dyn Host>>,
     /// The extensions.
     pub extensions: Vec<Box<dyn Extension>>,
-    /// Passes on answers from popups. Without it, they are dropped.
+    /// Passes on answers from popups. Without it, the hub refuses them.
     pub answerer: Option<Arc<dyn Answerer>>,
     /// Checks the senders of requests. Without it, every process of this user may send any request.
     pub guard: Option<Arc<dyn RequestGuard>>,
