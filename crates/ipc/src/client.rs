@@ -1,4 +1,5 @@
-//! The other end of the socket: what commands, and hosts that run as threads of the hub, use. No runtime, and never for long.
+//! The client of the hub's socket, for commands and for hosts that run as threads of the hub. Uses no runtime and short
+//! timeouts.
 
 use std::collections::BTreeSet;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
@@ -21,11 +22,11 @@ use crate::protocol::{ApiError, MAX_LINE, Response};
 /// How long a hub may take to answer.
 const ANSWER_DEADLINE: Duration = Duration::from_secs(5);
 
-/// How long [`tell`] may take in all, whatever the hub does. A hook waits as long for the journal's lock.
+/// The longest time that [`tell`] takes in total. A hook waits as long for the journal's lock.
 const TELL_WITHIN: Duration = Duration::from_millis(50);
 
-/// Sends a request to the hub of a home, and does not wait for its answer: for hooks, which must not make an agent wait
-/// for a hub that is stopped or busy. What was sent is read when the hub goes on.
+/// Sends a request to the hub of a home without waiting for the answer. For hooks, which must not make an agent wait for a hub
+/// that is stopped or busy. Such a hub reads the request when it resumes.
 pub fn tell(home: &Home, method: &str, params: &Value) -> Result<(), HubClientError> {
     let stream = reach(home, owned::connect)?;
     let line = request(method, params);
@@ -35,12 +36,12 @@ pub fn tell(home: &Home, method: &str, params: &Value) -> Result<(), HubClientEr
     })
 }
 
-/// Writes everything to a stream that does not block.
+/// Writes everything to a non-blocking stream.
 fn write_until(mut stream: &UnixStream, mut bytes: &[u8], end: Instant) -> io::Result<()> {
     while !bytes.is_empty() {
         match stream.write(bytes) {
             Ok(written) => bytes = bytes.get(written..).unwrap_or_default(),
-            // Its buffer is full of what the other side has not read.
+            // The buffer is full: the peer is not reading.
             Err(error) if error.kind() == ErrorKind::WouldBlock => wait_to_write(stream, end)?,
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
@@ -58,8 +59,8 @@ fn wait_to_write(stream: &UnixStream, end: Instant) -> io::Result<()> {
     }
 }
 
-/// Connects to the hub of a home: at the socket that `hub.json` names, or, where that file is damaged, at one of those
-/// where a hub of this home makes its own.
+/// Connects to the hub of a home: at the socket named in `hub.json`, or, if no hub is found that way while one is running, at
+/// the usual places of this home's sockets.
 fn reach(
     home: &Home,
     connect: impl Fn(&Path) -> io::Result<UnixStream>,
@@ -75,7 +76,7 @@ fn reach(
     usual.iter().find_map(|socket| try_socket(home, socket, &connect).ok()).ok_or(HubClientError::NoHub)
 }
 
-/// Connects to a socket, if no other user could have put it there and this user owns the process behind it.
+/// Connects to a socket. Fails if another user could have created it, or owns the process behind it.
 fn try_socket(
     home: &Home,
     socket: &Path,
@@ -83,23 +84,24 @@ fn try_socket(
 ) -> Result<UnixStream, HubClientError> {
     match check_path(home, socket) {
         Ok(()) => {}
-        // The directory went with the hub, or with the session.
+        // The directory was removed with the hub, or at logout.
         Err(error) if error.kind() == ErrorKind::NotFound => return Err(HubClientError::NoHub),
         Err(error) => return Err(HubClientError::UnsafePath(error)),
     }
     let stream = connect(socket).map_err(|_| HubClientError::NoHub)?;
-    // Before anything is sent to it or believed.
+    // Check the peer before sending or believing anything.
     owned::check_peer(&stream).map_err(HubClientError::UnsafePath)?;
     Ok(stream)
 }
 
-/// Where no hub of this user runs, `hub.json` is left from an earlier one, and a new hub takes a safe place.
+/// Turns an unsafe path into `NoHub` if no hub of this user is running: then `hub.json` is left over from an earlier hub, and a
+/// new hub will choose a safe place.
 fn suspicious(home: &Home, error: HubClientError) -> HubClientError {
     let is_unsafe = matches!(error, HubClientError::UnsafePath(_));
     if is_unsafe && HubLock::owner(home).is_none() { HubClientError::NoHub } else { error }
 }
 
-/// A request, as a line.
+/// Returns a request as one line of JSON.
 fn request(method: &str, params: &Value) -> String {
     let mut request = json!({ "id": 1, "method": method, "params": params }).to_string();
     request.push('\n');
@@ -113,50 +115,50 @@ pub struct HubClient {
     behind: u64,
 }
 
-/// The way to the hub of a connection that another thread reads.
+/// The write half of a hub connection, whose read half belongs to another thread.
 #[derive(Debug)]
 pub struct HubWriter {
     stream: UnixStream,
 }
 
 impl Drop for HubWriter {
-    /// Ends the connection: the side that reads waits without a limit and would keep it open.
+    /// Closes the connection: the read half waits without a limit and would keep it open.
     fn drop(&mut self) {
-        // The hub may have ended it.
+        // Fails if the hub has already closed it.
         let _ = self.stream.shutdown(Shutdown::Both);
     }
 }
 
 impl HubWriter {
-    /// Asks; the answer comes to the reader.
+    /// Sends a request. The reader gets the answer.
     pub fn send(&mut self, method: &str, params: &Value) -> Result<(), HubClientError> {
         self.stream.write_all(request(method, params).as_bytes()).map_err(HubClientError::of)
     }
 }
 
-/// Why there is no answer.
+/// Why a request failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum HubClientError {
-    /// No hub runs.
+    /// No hub is running.
     #[error("the hub is not running")]
     NoHub,
-    /// It does not answer in time.
+    /// The hub did not answer in time.
     #[error("the hub took longer than {} s to answer", waited.as_secs_f64())]
     Late {
-        /// How long it was waited for.
+        /// The time that was waited.
         waited: Duration,
     },
-    /// It does not answer.
+    /// Reading or writing failed.
     #[error("the hub does not answer: {0}")]
     Silent(io::Error),
-    /// Another user made the socket, could have made it, or listens there.
+    /// Another user created the socket, could have created it, or listens on it.
     #[error("the hub's socket cannot be trusted: {0}; nothing was sent to it")]
     UnsafePath(io::Error),
-    /// It answered something else.
+    /// The answer is not valid.
     #[error("the hub sent an invalid answer")]
     Nonsense,
-    /// It refused.
+    /// The hub refused the request.
     #[error(transparent)]
     Refused(#[from] ApiError),
 }
@@ -164,9 +166,9 @@ pub enum HubClientError {
 impl HubClientError {
     fn of(error: io::Error) -> Self {
         match error.kind() {
-            // The system has either word for the end of a socket's time.
+            // Systems report a socket timeout as either kind.
             ErrorKind::WouldBlock | ErrorKind::TimedOut => Self::Late { waited: ANSWER_DEADLINE },
-            // It was killed or ended after we connected: that is no hub, and no fault of one.
+            // The hub exited or was killed after we connected, which is the same as no hub.
             ErrorKind::ConnectionReset | ErrorKind::BrokenPipe => Self::NoHub,
             _ => Self::Silent(error),
         }
@@ -184,23 +186,23 @@ impl HubClient {
         Ok(Self { stream: BufReader::new(stream), behind: 0 })
     }
 
-    /// Waits for each answer only so long.
+    /// Sets the timeout of each answer.
     pub fn answer_within(self, deadline: Duration) -> Result<Self, HubClientError> {
         self.stream.get_ref().set_read_timeout(Some(deadline)).map_err(HubClientError::Silent)?;
         Ok(self)
     }
 
-    /// About how many older messages the last answer did not take into account: the hub was still reading them.
+    /// Returns about how many older messages the last answer does not include, because the hub was still reading them.
     pub fn behind(&self) -> u64 {
         self.behind
     }
 
-    /// Asks, and waits for the answer.
+    /// Sends a request and waits for the answer.
     pub fn call(&mut self, method: &str, params: &Value) -> Result<Value, HubClientError> {
         let request = request(method, params);
         self.stream.get_mut().write_all(request.as_bytes()).map_err(HubClientError::of)?;
         let mut line = self.next_line()?.ok_or(HubClientError::NoHub)?;
-        // A host gets orders between answers.
+        // A host may receive orders before the answer.
         while line.starts_with("{\"event\":") {
             line = self.next_line()?.ok_or(HubClientError::NoHub)?;
         }
@@ -213,10 +215,10 @@ impl HubClient {
         }
     }
 
-    /// The next line of a subscription. `None` when the hub ended it.
+    /// Reads the next line of a subscription. Returns `None` if the hub closed it.
     pub fn next_line(&mut self) -> Result<Option<String>, HubClientError> {
         let mut line = Vec::new();
-        // Answers may be longer than requests: a list holds many notifications.
+        // Answers may be longer than requests: a list contains many notifications.
         let most = u64::try_from(MAX_LINE).unwrap_or(u64::MAX).saturating_mul(64);
         let read = (&mut self.stream).take(most).read_until(b'\n', &mut line).map_err(HubClientError::of)?;
         if read == 0 {
@@ -225,25 +227,25 @@ impl HubClient {
         String::from_utf8(line).map(Some).map_err(|_| HubClientError::Nonsense)
     }
 
-    /// The two ways of the connection, for a host: its orders are waited for without a limit.
+    /// Splits the connection into a read and a write half, for a host. The read half waits for orders without a limit.
     pub fn split(mut self) -> Result<(Self, HubWriter), HubClientError> {
         self.wait_for_ever()?;
         let stream = self.stream.get_ref().try_clone().map_err(HubClientError::Silent)?;
         Ok((self, HubWriter { stream }))
     }
 
-    /// From now on lines are waited for without a limit.
+    /// Removes the read timeout.
     pub fn wait_for_ever(&mut self) -> Result<(), HubClientError> {
         self.stream.get_ref().set_read_timeout(None).map_err(HubClientError::Silent)
     }
 }
 
-/// How long a hub may take until it can be connected to, and how often that is tried.
+/// How often to try to connect to a starting hub, and the pause between two attempts.
 const HUB_STARTS: (u32, Duration) = (100, Duration::from_millis(50));
-/// Notifications that are looked through for surfaces when a hub begins.
+/// The most notifications to search for surfaces when a hub starts.
 const MAX_LISTED: usize = 1000;
 
-/// Waits until the hub takes connections: its threads are there before its socket is.
+/// Connects to a hub that is starting. Hosts need this because they start as its threads before its socket is ready.
 pub fn connect_to_starting(home: &Home) -> Option<HubClient> {
     let (tries, pause) = HUB_STARTS;
     (0..tries).find_map(|_| {
@@ -255,7 +257,7 @@ pub fn connect_to_starting(home: &Home) -> Option<HubClient> {
     })
 }
 
-/// The surfaces from which the newest notifications came, as soon as the hub takes connections.
+/// Waits until the hub accepts connections, and returns the surfaces of its newest notifications.
 pub fn listed_surfaces(home: &Home) -> BTreeSet<SurfaceId> {
     let list = connect_to_starting(home)
         .map(|mut hub| hub.call("notification.list", &json!({ "limit": MAX_LISTED })));
@@ -263,15 +265,15 @@ pub fn listed_surfaces(home: &Home) -> BTreeSet<SurfaceId> {
     rows.iter().filter_map(|row| row["surface"].as_str().map(SurfaceId::new)).collect()
 }
 
-/// The way to the hub.
+/// A host's connection to the hub.
 #[derive(Debug)]
 pub struct HostConnection {
     writer: HubWriter,
 }
 
 impl HostConnection {
-    /// Attaches a host. `order` is called for what the hub orders, as far as it can be read as `Order`, on another thread; with
-    /// `None` when the connection has ended.
+    /// Attaches a host. Calls `order` on another thread for each order of the hub that parses as `Order`, and with `None` when
+    /// the connection has ended.
     pub fn attach<Order: DeserializeOwned>(
         home: &Home,
         host: &Value,
@@ -281,7 +283,7 @@ impl HostConnection {
         client.call("host.attach", host)?;
         let (mut reader, writer) = client.split()?;
         thread::spawn(move || {
-            // Answers and orders for other kinds of hosts are no orders.
+            // Skips answers, and orders for other kinds of hosts.
             while let Ok(Some(line)) = reader.next_line() {
                 if let Ok(read) = serde_json::from_str(&line) {
                     order(Some(read));
@@ -292,7 +294,7 @@ impl HostConnection {
         Ok(Self { writer })
     }
 
-    /// Tells the hub something.
+    /// Sends a request and ignores the answer.
     pub fn send(&mut self, method: &str, params: &Value) -> Result<(), HubClientError> {
         self.writer.send(method, params)
     }

@@ -1,4 +1,4 @@
-//! Where the hub is found: its socket, and the file that names it.
+//! Finds the hub: the places of its socket, and `hub.json`, which names it.
 
 use std::fs::{self, DirBuilder};
 use std::io::{self, ErrorKind, Read};
@@ -10,38 +10,38 @@ use ringer_platform::{Durability, hex, is_on_shared_file_system, owned, replace_
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-/// The longest path of a socket, in bytes: the kernel's field for it has 108 (macOS: 104), one of them for the end.
+/// The longest path of a socket, in bytes. `sun_path` has 108 bytes (104 on macOS), including the terminating NUL.
 const MAX_SOCKET: usize = if cfg!(target_os = "macos") { 103 } else { 107 };
 
-/// The name of the socket in its directory.
+/// The file name of the socket.
 const SOCKET: &str = "hub.sock";
-/// The longest `hub.json` that is read. Its path takes most of it.
+/// The most bytes read from `hub.json`. Most of it is the socket's path.
 const MAX_FILE: u64 = 16 * 1024;
 
-/// What a hub says of itself, in `hub.json` in the home.
+/// The content of `hub.json` in the home, which the hub writes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HubAddress {
-    /// Its socket.
+    /// The path of the socket.
     pub socket: PathBuf,
-    /// Its process.
+    /// The hub's process id.
     pub pid: u32,
-    /// Its version.
+    /// The hub's version.
     pub version: String,
 }
 
 impl HubAddress {
-    /// What the last hub of that home wrote. It may be gone. A file that another user wrote, or could write, is not read:
-    /// it would say whom to believe.
+    /// Reads what the last hub of this home wrote; that hub may be gone. Ignores a file that another user can write, since it
+    /// decides which socket to trust.
     pub fn read(home: &Home) -> Option<Self> {
         serde_json::from_slice(&read_own(&file(home), MAX_FILE)?).ok()
     }
 
-    /// Writes it. A reader never sees half of it.
+    /// Writes the file atomically.
     pub fn write(&self, home: &Home) -> io::Result<()> {
         replace_file(&file(home), &serde_json::to_vec(self)?, Durability::Unsynced)
     }
 
-    /// Takes it away, unless it is another hub's by now.
+    /// Removes the file and the socket, unless another hub has replaced the file.
     pub fn remove(&self, home: &Home) {
         if Self::read(home).as_ref() == Some(self) {
             let _ = fs::remove_file(file(home));
@@ -50,7 +50,7 @@ impl HubAddress {
     }
 }
 
-/// Checks that no other user could have put a socket there: this user owns it and the directories that a hub makes for it.
+/// Checks that no other user could have created a socket: this user owns it and the directories that a hub creates for it.
 pub(crate) fn check_path(home: &Home, socket: &Path) -> io::Result<()> {
     check_directories(home, socket)?;
     owned::check_socket(socket).map(drop)
@@ -62,23 +62,23 @@ fn check_directories(home: &Home, socket: &Path) -> io::Result<()> {
     above.into_iter().chain([directory]).try_for_each(|directory| owned::check_directory(directory).map(drop))
 }
 
-/// Where a hub of a home makes its socket, the best first.
+/// Returns the paths at which a hub of this home creates its socket, in order of preference.
 pub(crate) fn usual_sockets(home: &Home) -> Vec<PathBuf> {
     socket_directories(home).iter().map(|directory| directory.join(SOCKET)).collect()
 }
 
-/// The directories in which sockets of a home may be, the best first. None is made.
+/// Returns the directories for sockets of this home, in order of preference. Does not create them.
 pub fn socket_directories(home: &Home) -> Vec<PathBuf> {
     places(home, home.runtime()).iter().map(SocketPlace::directory).collect()
 }
 
-/// Whether only this user can put a socket into one of these directories.
+/// Returns true if only this user can create a socket in this directory.
 pub fn is_own_directory(home: &Home, directory: &Path) -> bool {
     check_directories(home, &directory.join(SOCKET)).is_ok()
 }
 
-/// A directory for what need not survive this user's last logout, which is made if it is not there: under the runtime directory, or
-/// else where sockets are.
+/// Returns a directory for files that need not survive this user's last logout, and creates it if necessary: under the runtime
+/// directory, or else the directory of the socket.
 pub fn runtime_directory(home: &Home) -> io::Result<PathBuf> {
     let made = runtime_place(home, home.runtime()).map(|place| make_directory(&place));
     match made {
@@ -87,7 +87,7 @@ pub fn runtime_directory(home: &Home) -> io::Result<PathBuf> {
     }
 }
 
-/// The directories that hubs of a home make outside of it, each named after that home.
+/// Returns the directories that hubs of this home create outside of it. Each is named after the home.
 pub fn directories_outside(home: &Home) -> Vec<PathBuf> {
     let places = places(home, home.runtime()).into_iter().filter(|place| !place.folders.is_empty());
     places.map(|place| place.directory()).collect()
@@ -97,19 +97,19 @@ fn file(home: &Home) -> PathBuf {
     home.path().join("hub.json")
 }
 
-/// Reads a file of this user, of at most `most` bytes. One that another user wrote, or could write, is not read.
+/// Reads at most `most` bytes of a file. Returns `None` if another user can write it.
 pub(crate) fn read_own(path: &Path, most: u64) -> Option<Vec<u8>> {
     let mut text = Vec::new();
     owned::open(path).ok()?.take(most).read_to_end(&mut text).ok()?;
     Some(text)
 }
 
-/// A directory for a hub's socket, which need not be there yet.
+/// A directory for a hub's socket, which need not exist yet.
 #[derive(Debug)]
 pub(crate) struct SocketPlace {
-    /// What is there already.
+    /// The directory that exists already.
     base: PathBuf,
-    /// The folders below it that the hub makes, one in the other.
+    /// The nested directories below it that the hub creates.
     folders: Vec<String>,
 }
 
@@ -119,9 +119,9 @@ impl SocketPlace {
     }
 }
 
-/// The places of a home's sockets, the best first: in the home, which every process of this user finds and a logout leaves alone; under
-/// the runtime directory; and (where those paths are too long for a socket) in a directory of our own under the temporary one. In a
-/// home that other machines may use, too, a socket would be in the way of theirs.
+/// Returns the places for a home's socket, in order of preference: the home, which every process of this user finds and which
+/// survives a logout; the runtime directory; and, if those paths are too long for a socket, our own directory below the
+/// temporary one. If other machines may share the home, it comes last, because its socket would conflict with theirs.
 pub(crate) fn places(home: &Home, runtime: Option<&Path>) -> Vec<SocketPlace> {
     places_with(home, runtime, &std::env::temp_dir(), is_on_shared_file_system(home.path()))
 }
@@ -142,13 +142,12 @@ fn runtime_place(home: &Home, runtime: Option<&Path>) -> Option<SocketPlace> {
     runtime.map(|base| SocketPlace { base: base.to_owned(), folders })
 }
 
-/// The name of the directory of a home among those of others.
+/// Returns a directory name that is unique to a home.
 fn name_of(home: &Home) -> String {
     hex(&Sha256::digest(home.path().as_os_str().as_encoded_bytes())[..4])
 }
 
-/// The path of a home's socket, in a directory that is made if it is not there. A place that another user could change is
-/// passed over.
+/// Returns the path for a home's socket, and creates its directory if necessary. Skips places that another user could change.
 pub fn socket_path(home: &Home, runtime: Option<&Path>) -> io::Result<PathBuf> {
     socket_in(&places(home, runtime))
 }
@@ -172,7 +171,7 @@ fn socket_in(places: &[SocketPlace]) -> io::Result<PathBuf> {
     }))
 }
 
-/// Makes the folders of a place. Only we can enter them.
+/// Creates the directories of a place, accessible only to this user.
 pub(crate) fn make_directory(place: &SocketPlace) -> io::Result<PathBuf> {
     if place.folders.is_empty() {
         owned::check_directory(&place.base)?;
@@ -279,7 +278,7 @@ mod tests {
         assert!(in_shared(&home, Some(&runtime)).starts_with(home.path()));
         allow(&runtime, 0o1777);
         assert!(in_shared(&home, Some(&runtime)).starts_with(&runtime), "as /tmp");
-        // What is ours is closed again.
+        // A directory of this user is made private again.
         allow(&runtime.join("ringer"), 0o777);
         let socket = in_shared(&home, Some(&runtime));
         let address = HubAddress { socket, pid: 1, version: "1".into() };
@@ -287,7 +286,7 @@ mod tests {
         allow(&runtime.join("ringer"), 0o702);
         let error = check_directories(&home, &address.socket).unwrap_err().to_string();
         assert_eq!(error, format!("{} can be written by other users", runtime.join("ringer").display()));
-        // A link is no directory of ours.
+        // A symbolic link does not count as our own directory.
         fs::rename(runtime.join("ringer"), runtime.join("elsewhere")).unwrap();
         std::os::unix::fs::symlink("elsewhere", runtime.join("ringer")).unwrap();
         assert!(in_shared(&home, Some(&runtime)).starts_with(home.path()));
@@ -310,7 +309,7 @@ mod tests {
             assert!(in_shared(&home, Some(&runtime)).starts_with(home.path()), "{theirs:?}");
             chown(&theirs, Some(0), None).unwrap();
         }
-        // The fault as it was found: the parent is theirs, the leaf is ours.
+        // A former bug: the parent belongs to another user, the leaf to this one.
         let long = Home::new(directory.path().join("x".repeat(200)));
         let socket = socket_in(&places_with(&long, None, &runtime, false)).unwrap();
         let address = HubAddress { socket, pid: 1, version: "1".into() };

@@ -1,8 +1,8 @@
 //! The drop box: how a process in an agent's sandbox reaches the hub through two directories.
 //!
-//! A sandbox that could write the whole home could change what Ringer trusts, answer for the person and type into panes. So it may
-//! write `drop` only, where it leaves claims, and read `outbox`, where the hub leaves answers and messages. The hub applies a claim
-//! and removes its file; nothing in a claim is believed.
+//! A sandbox that could write the whole home could change what Ringer trusts, answer for the person and type into panes. So it
+//! may only write `drop`, where it leaves claims, and read `outbox`, where the hub leaves answers and messages. The hub applies
+//! a claim and removes its file, and trusts nothing in it.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind};
@@ -19,14 +19,14 @@ use rustix::process::getppid;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// The largest claim.
+/// The largest claim, in bytes.
 pub const MAX_CLAIM: u64 = 64 * 1024;
-/// Claims that wait at most. More are refused by the command that would leave them.
+/// The most pending claims. The command that would leave another fails.
 pub const MAX_CLAIMS: usize = 1_000;
 /// The extension of a claim's file.
 const CLAIM_SUFFIX: &str = ".json";
 
-/// How often a waiting command looks whether its parent is still there, and for what the system did not announce.
+/// How often a waiting command checks that its parent is alive, and for changes that the system did not announce.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// The two directories of a home.
@@ -36,7 +36,7 @@ pub struct DropBox {
     outbox: Outbox,
 }
 
-/// How far a listener in a sandbox has read.
+/// The read position of a listener in a sandbox.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct ListenerPosition {
     seq: i64,
@@ -54,16 +54,16 @@ pub enum SandboxWait {
 }
 
 impl DropBox {
-    /// That of a home.
+    /// The drop box of a home, which need not exist.
     pub fn of(home: &Home) -> Self {
         Self { drop: home.path().join("drop"), outbox: Outbox::new(home.path().join("outbox")) }
     }
 
-    /// The drop box, if this process is in a sandbox that leaves it no other way: the drop box is there, and the journal cannot be
-    /// opened to write it.
+    /// Returns the drop box if this process is in a sandbox and has no other way to the hub: the drop box exists, and the journal
+    /// cannot be opened for writing.
     ///
-    /// The write lock is opened for that, since only opening shows what Landlock forbids. A container may have the two directories
-    /// and nothing else of the home; then the outbox shows that it is one.
+    /// This opens the write lock, since Landlock's rules show only when a file is opened. In a container with only the two
+    /// directories of the home, there is no lock: there a read-only outbox indicates the sandbox.
     pub fn if_sandboxed(home: &Home) -> Option<Self> {
         let own = Self::of(home);
         if !own.drop.is_dir() {
@@ -91,7 +91,7 @@ impl DropBox {
         &self.outbox
     }
 
-    /// Leaves a claim. When this returns, it is on disk.
+    /// Leaves a claim and syncs it to disk.
     pub fn leave(&self, claim: &Claim) -> io::Result<()> {
         let bytes = claim.to_bytes();
         if bytes.len() as u64 > MAX_CLAIM {
@@ -108,20 +108,20 @@ impl DropBox {
         fs::symlink_metadata(self.path_of(claim)).is_err_and(|error| error.kind() == ErrorKind::NotFound)
     }
 
-    /// How many claims wait.
+    /// Returns the number of pending claims.
     pub fn waiting(&self) -> usize {
         let entries = fs::read_dir(&self.drop).into_iter().flatten().flatten();
         entries.filter(|entry| is_claim(&entry.file_name())).count()
     }
 
-    /// How far this listener has read: the sequence number of its last message. The listener itself keeps that, in the drop box.
+    /// Returns the sequence number of the last message that this listener has read. The listener stores it in the drop box.
     pub fn position(&self, listener: &Consumer) -> i64 {
         let bytes = owned::read(&self.position_path(listener), MAX_CLAIM).ok();
         let position = bytes.and_then(|bytes| serde_json::from_slice::<ListenerPosition>(&bytes).ok());
         position.unwrap_or_default().seq
     }
 
-    /// Remembers how far this listener has read.
+    /// Stores the sequence number of the last message that this listener has read.
     pub fn set_position(&self, listener: &Consumer, seq: i64) -> io::Result<()> {
         let bytes = serde_json::to_vec(&ListenerPosition { seq })?;
         replace_file(&self.position_path(listener), &bytes, Durability::Unsynced)
@@ -136,7 +136,7 @@ impl DropBox {
     }
 }
 
-/// Returns true for the name of a claim's file.
+/// Returns true if this is the file name of a claim.
 pub fn is_claim(name: &std::ffi::OsStr) -> bool {
     name.to_str().is_some_and(|name| !name.starts_with('.') && name.ends_with(CLAIM_SUFFIX))
 }
@@ -150,7 +150,7 @@ pub struct SandboxWatch {
 }
 
 impl SandboxWatch {
-    /// From here on no change is missed.
+    /// Starts watching. No change after this is missed.
     pub fn begin(drop_box: &DropBox) -> io::Result<Self> {
         let directories = [drop_box.directory(), drop_box.outbox().directory()];
         Ok(Self {
@@ -160,7 +160,7 @@ impl SandboxWatch {
         })
     }
 
-    /// Waits until something changes, for a second at most, or until the deadline.
+    /// Waits until something changes, at most one second or until the deadline.
     pub fn wait(&self, deadline: Option<Instant>) -> io::Result<SandboxWait> {
         let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         if left == Some(Duration::ZERO) {
@@ -182,7 +182,7 @@ impl SandboxWatch {
         Ok(())
     }
 
-    /// Where the system tells of no changes, the files are looked at.
+    /// Other systems are polled.
     #[cfg(not(target_os = "linux"))]
     fn pause(&self, most: Duration) -> io::Result<()> {
         std::thread::sleep(most.min(Duration::from_millis(200)));
@@ -190,36 +190,36 @@ impl SandboxWatch {
     }
 }
 
-/// The longest file of a listener. What does not fit is left out, the oldest first.
+/// The longest file of a listener, in bytes. If it is full, the oldest messages are dropped.
 pub const MAX_LISTENER_FILE: usize = 256 * 1024;
 
-/// The longest file that is read.
+/// The longest file that is read, in bytes.
 const MAX_OUTBOX_FILE: u64 = 2 * 1024 * 1024;
 
 /// The state of a question that a sandbox asked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum QuestionState {
-    /// It is in the inbox.
+    /// The question is in the inbox.
     Open,
-    /// It was answered.
+    /// The question was answered.
     Answered(String),
-    /// It was closed without an answer.
+    /// The question was closed without an answer.
     Closed,
-    /// Another question of the same second has its id.
+    /// Another question of the same second has the same id.
     Refused,
 }
 
-/// What a listener has not read, as far as the hub knows.
+/// The messages that a listener has not read, as far as the hub knows.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ListenerFile {
-    /// The place of the newest message of the journal when this was written.
+    /// The sequence number of the newest message in the journal when this was written.
     pub newest: i64,
     /// The messages, in order.
     pub messages: Vec<Message>,
 }
 
-/// What the hub leaves for processes in sandboxes: a file for each question and for each listener.
+/// The directory where the hub leaves a file for each question and each listener in a sandbox.
 #[derive(Debug, Clone)]
 pub struct Outbox {
     directory: PathBuf,
@@ -231,7 +231,7 @@ impl Outbox {
         Self { directory }
     }
 
-    /// Its directory.
+    /// The path of the directory.
     pub fn directory(&self) -> &Path {
         &self.directory
     }
@@ -256,7 +256,7 @@ impl Outbox {
         read_json(&self.listener_path(listener))
     }
 
-    /// The questions and the listeners that have a file.
+    /// Returns the questions and the listeners that have a file.
     pub fn entries(&self) -> (Vec<QuestionId>, Vec<Consumer>) {
         let (mut questions, mut listeners) = (Vec::new(), Vec::new());
         for entry in fs::read_dir(&self.directory).into_iter().flatten().flatten() {
@@ -274,7 +274,7 @@ impl Outbox {
     }
 }
 
-/// The name of a listener's files, without what tells the one in the outbox from the one in the drop box.
+/// Returns the file name of a listener without its extension, which differs between the outbox and the drop box.
 fn listener_name(listener: &Consumer) -> String {
     format!("listen-{}@{}", listener.name(), listener.scope())
 }
@@ -283,40 +283,40 @@ fn read_json<T: for<'a> Deserialize<'a>>(path: &Path) -> Option<T> {
     serde_json::from_slice(&owned::read(path, MAX_OUTBOX_FILE).ok()?).ok()
 }
 
-/// The format of the file. There is no other.
+/// The only version of the file format.
 const CLAIM_VERSION: u32 = 1;
 
-/// The part of a directory's path that a title has room for. Its end says more than its beginning.
+/// How many characters of a directory's path a title shows. The end of a path says more than its beginning.
 const SHOWN_DIRECTORY: usize = 80;
 
-/// Options that one question may have.
+/// The most options of a question.
 const MAX_OPTIONS: usize = 32;
 
-/// What a process in a sandbox asks of the hub, as one JSON file in the drop box.
+/// A request of a process in a sandbox to the hub, as a JSON file in the drop box.
 ///
-/// It can show a notification and ask a question, both in the name of an unverified process, and ask for the messages of a
+/// It can show a notification and ask a question, both in the name of an unverified process, and request the messages of a
 /// listener. It has no field for anything else.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Claim {
     version: u32,
-    /// When it was made, and the random bytes of its ids.
+    /// The time of creation, and random bytes for the ids.
     pub stamp: IdSource,
-    /// The directory in which the command was run.
+    /// The working directory of the command.
     pub directory: String,
     /// The repository around that directory.
     pub scope: Scope,
-    /// What is asked.
+    /// The request.
     pub request: ClaimRequest,
 }
 
-/// What a claim asks for.
+/// The request of a claim.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum ClaimRequest {
     /// Show a notification.
     Notify(ClaimedNotice),
-    /// Ask a question. [`IdSource::question_id`] of the stamp is its id.
+    /// Ask a question. Its id is [`IdSource::question_id`] of the stamp.
     Ask {
         /// The question.
         question: String,
@@ -337,21 +337,21 @@ pub enum ClaimRequest {
 pub struct ClaimedNotice {
     /// The text.
     pub body: String,
-    /// The kind, by its name.
+    /// The name of the kind.
     pub kind: String,
-    /// Whom it is for.
+    /// The recipient.
     #[serde(default)]
     pub to: Recipient,
-    /// A heading.
+    /// The first heading.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// A second heading.
+    /// The second heading.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subtitle: Option<String>,
     /// Replaces the notification of another unverified process with this key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
-    /// How long it is worth showing.
+    /// The time to live, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ttl_ms: Option<u64>,
 }
@@ -359,7 +359,7 @@ pub struct ClaimedNotice {
 /// Why bytes are not a claim.
 #[derive(Debug, Error)]
 pub enum ClaimError {
-    /// They are not JSON of this form.
+    /// They are not JSON in the form of a claim.
     #[error("it is not a claim: {0}")]
     Form(#[from] serde_json::Error),
     /// Another version of Ringer wrote them.
@@ -373,7 +373,7 @@ pub enum ClaimError {
     Options(usize),
 }
 
-/// What the hub does with a claim.
+/// The hub's action for a claim.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ClaimedAction {
     /// Append this message.
@@ -392,23 +392,23 @@ pub enum ClaimedAction {
 }
 
 impl Claim {
-    /// A claim of this process.
+    /// Creates a claim of this process.
     pub fn new(stamp: IdSource, directory: String, scope: Scope, request: ClaimRequest) -> Self {
         Self { version: CLAIM_VERSION, stamp, directory, scope, request }
     }
 
-    /// The id of its message, which is also the name of its file.
+    /// Returns the id of the message, which is also the name of the claim's file.
     pub fn id(&self) -> MessageId {
         self.stamp.message_id()
     }
 
-    /// The file's content.
+    /// Returns the content of the file.
     pub fn to_bytes(&self) -> Vec<u8> {
-        // Plain data: it cannot fail to be written.
+        // Serializing plain data cannot fail.
         serde_json::to_vec(self).unwrap_or_default()
     }
 
-    /// Reads a file's content and checks everything in it.
+    /// Parses the content of a file and validates all of it.
     pub fn parse(bytes: &[u8]) -> Result<(Self, ClaimedAction), ClaimError> {
         let claim: Self = serde_json::from_slice(bytes)?;
         if claim.version != CLAIM_VERSION {
@@ -418,7 +418,7 @@ impl Claim {
         Ok((claim, action))
     }
 
-    /// What it comes to; an error if a text or name is not valid.
+    /// Returns the action for this claim. Fails if a text or name is invalid.
     pub fn action(&self) -> Result<ClaimedAction, ClaimError> {
         let scope = Scope::new(self.scope.as_str())?;
         match &self.request {
@@ -441,7 +441,7 @@ impl Claim {
         }
     }
 
-    /// The message of a notice. It says nothing of a terminal, a pane or a repository: those would be believed.
+    /// Returns the message of a notice. It contains no terminal and no pane, since those would be trusted.
     fn notice(&self, scope: Scope, notice: &ClaimedNotice) -> Result<Draft, InvalidName> {
         let kind: ShownKind = notice.kind.parse()?;
         let (kind, category) = kind.stored();
@@ -458,7 +458,7 @@ impl Claim {
         Ok(draft)
     }
 
-    /// The title of everything that it shows.
+    /// Returns the title of every message from this claim.
     fn title(&self) -> String {
         let length = self.directory.chars().count();
         let shown: String = self.directory.chars().skip(length.saturating_sub(SHOWN_DIRECTORY)).collect();

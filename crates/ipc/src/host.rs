@@ -1,5 +1,6 @@
-//! What a program plugs into a hub: hosts, which own surfaces and draw rings on them, extensions, which act on what the hub
-//! reads, and what gives answers to agents. Here, so that none has to know the hub, and the hub knows none.
+//! The plug-in interfaces of a hub: hosts, which own surfaces and draw rings on them, extensions, which act on what the hub
+//! reads, and the answerer, which answers agents. They are defined here so that the hub and the plug-ins do not depend on each
+//! other.
 
 use std::sync::Arc;
 
@@ -10,173 +11,173 @@ use ringer_core::message::{Agent, MessageId, Place, QuestionId, SurfaceId, Works
 use ringer_core::policy::{McpChannels, RelayLink, RepositoryName};
 use ringer_core::toast::Toast;
 
-/// A surface, as its host knows it.
+/// A surface as its host describes it.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct SurfaceInfo {
-    /// Its id.
+    /// The id of the surface.
     pub surface: SurfaceId,
-    /// The workspace it stands in.
+    /// The workspace that contains it.
     pub workspace: WorkspaceId,
-    /// Its terminal device.
+    /// The terminal device.
     pub tty: Option<String>,
-    /// Its host.
+    /// The host that owns it.
     pub host: String,
-    /// Its title.
+    /// The title.
     pub title: Option<String>,
-    /// Where it is, in words: `main:3`.
+    /// The location for people, such as `main:3`.
     pub place: Option<String>,
-    /// The surface that it is inside of.
+    /// The surface that contains it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent: Option<SurfaceId>,
 }
 
-/// What came of wanting to go to a place.
+/// The result of a focus request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FocusResult {
-    /// The person is there.
+    /// The surface is at the front.
     Done,
-    /// The surface is a pane of tmux, which has to be asked: that takes time, so the hub does it.
+    /// The surface is a tmux pane. The hub asks tmux itself, since that takes time.
     AskTmux,
-    /// This host owns it, but cannot bring it to the front; the text says why.
+    /// This host owns the surface, but cannot bring it to the front, for this reason.
     Cannot(String),
-    /// This host does not own it.
+    /// This host does not own the surface.
     NotOwned,
 }
 
-/// Acts on what the hub reads. Every call returns at once: what takes time happens on a thread of the extension's own.
+/// Acts on what the hub reads. Every call returns at once: slow work happens on the extension's own thread.
 pub trait Extension: Send {
-    /// A message for that agent is in the journal, or the agent has become idle with messages waiting.
+    /// A message for this agent is in the journal, or the agent has become idle with messages pending.
     fn wake(&mut self, _agent: &Agent) {}
 
-    /// A notification came from a surface, or the state of an agent on it changed: its first hook comes before any notification.
+    /// A notification came from a surface, or the state of an agent on it changed. Agents run a hook before their first
+    /// notification.
     fn heard_from(&mut self, _surface: &SurfaceId) {}
 
-    /// A server of tmux, by its socket, wants a host.
+    /// The tmux server with this socket needs a host.
     fn tmux_found(&mut self, _socket: &str) {}
 
-    /// How rings show in windows of tmux with one pane, from now on.
+    /// Sets how rings are shown in tmux windows with a single pane.
     fn set_one_pane(&mut self, _one_pane: OnePane) {}
 
-    /// Whether the titles of terminals are marked where they can be read back, from now on.
+    /// Enables or disables marks in the titles of terminals, which are used only where the title can be read back.
     fn set_title_marks(&mut self, _are_on: bool) {}
 
-    /// The MCP servers that push messages, from now on.
+    /// Sets the MCP servers that push messages.
     fn set_mcp_channels(&mut self, _channels: &McpChannels) {}
 
-    /// The names that the person gave to repositories, from now on.
+    /// Sets the person's names for repositories.
     fn set_repository_names(&mut self, _names: &[RepositoryName]) {}
 
-    /// The links to other machines, from now on.
+    /// Sets the links to other machines.
     fn set_relays(&mut self, _links: &[RelayLink]) {}
 
-    /// An agent has started, has ended or is in another state.
+    /// An agent has started, has ended or has changed its state.
     fn agents_changed(&mut self) {}
 
     /// The prompts of an agent, which are dialogs of its client, may have changed.
     fn prompts_changed(&mut self) {}
 
-    /// Whether the hub has to run on for it.
+    /// Returns true if the hub must keep running for this extension.
     fn needs_hub(&self) -> bool {
         false
     }
 }
 
-/// What a notification asks.
+/// The question behind a notification.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Asked {
-    /// What an agent's client asks in a dialog; the key of the notification.
+    /// A dialog of an agent's client, with the key of the notification.
     Prompt(String),
     /// A question of `ringer ask`.
     Question(QuestionId),
-    /// What an agent of another machine asks; the notification.
+    /// A question of an agent on another machine, with the id of the notification.
     Elsewhere(MessageId),
 }
 
-/// What became of an answer.
+/// The outcome of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AnswerOutcome {
-    /// The side that asked has it.
+    /// The side that asked has accepted it.
     Taken,
-    /// It has not, or not as far as can be seen; the text says why.
+    /// It was not accepted, or not as far as can be seen, for this reason.
     NotTaken(String),
-    /// It can only be answered where it was asked; the text says why.
+    /// The question can only be answered where it was asked, for this reason.
     OnlyThere(String),
 }
 
-/// Gives answers that the person gave with a popup.
+/// Passes on the answers that the person gives in a popup.
 pub trait Answerer: Send + Sync {
-    /// Gives an answer, and waits until it is taken. The hub calls it on a thread of its own, for each answer another one.
+    /// Passes on an answer and waits until it is accepted. The hub calls this on a new thread for each answer.
     fn answer(&self, asked: &Asked, answer: &PopupAnswer) -> AnswerOutcome;
 }
 
-/// Decides which requests of the hub's socket are for the person alone.
+/// Decides which requests on the hub's socket are reserved for the person.
 pub trait RequestGuard: Send + Sync {
     /// Returns true if the sender of this request has to be checked.
     fn is_reserved(&self, method: &str) -> bool;
 
-    /// Says why a process may not send a request, if it may not. `pid` is missing if the hub's namespace does not see it. May take
-    /// seconds: the hub calls it on a thread of its own.
+    /// Returns the reason if a process may not send a request. `pid` is `None` if the process is not visible in the hub's PID
+    /// namespace. May take seconds: the hub calls it on a separate thread.
     fn check(&self, pid: Option<u32>, method: &str, params: &serde_json::Value) -> Result<(), String>;
 }
 
-/// Owns surfaces. Every call returns at once: what takes time happens elsewhere, and is reported with an
-/// [`Event`].
+/// Owns surfaces. Every call returns at once: slow work happens on other threads, which report the result with an [`Event`].
 pub trait Host: Send {
-    /// Its name, for people.
+    /// The name of the host, for people.
     fn name(&self) -> &'static str;
 
-    /// The surfaces it has now. The one that spoke last comes first.
+    /// Returns the current surfaces, the most recently active first.
     fn surfaces(&self) -> Vec<SurfaceInfo>;
 
-    /// One of them.
+    /// Returns one of the current surfaces.
     fn surface(&self, surface: &SurfaceId) -> Option<SurfaceInfo> {
         self.surfaces().into_iter().find(|info| info.surface == *surface)
     }
 
-    /// Whether a surface is one of this host's, by its id.
+    /// Returns true if the id belongs to a surface of this host.
     fn owns(&self, surface: &SurfaceId) -> bool;
 
-    /// A message came from a surface of this host's. Gives where it stands, if that is news.
+    /// Registers a surface of this host that sent a message. Returns an event with its place if that is new.
     fn register(&mut self, surface: &SurfaceId, tty: Option<&str>, scope: &str) -> Option<Event>;
 
-    /// A surface's ring goes on or off.
+    /// Turns a surface's ring on or off.
     fn ring(&mut self, _place: &Place, _lit: bool) {}
 
-    /// Whether a surface's ring is a sign in the title of its terminal, which the hub writes.
+    /// Returns true if rings are marks in the titles of the terminals, which the hub writes.
     fn rings_by_title(&self) -> bool {
         false
     }
 
-    /// A workspace's number changes.
+    /// Sets the number on a workspace.
     fn badge(&mut self, _workspace: &WorkspaceId, _badge: Badge) {}
 
-    /// A pane flashes.
+    /// Flashes a pane.
     fn flash(&mut self, _place: &Place) {}
 
-    /// Another toast is shown, or none.
+    /// Shows another toast, or none.
     fn toast(&mut self, _toast: Option<&Toast>) {}
 
-    /// Brings a surface to the front. It need not have been heard of: its id says what it is.
+    /// Brings a surface to the front. The surface need not be registered: its id is enough.
     fn focus(&mut self, place: &Place) -> FocusResult;
 
-    /// A surface turned out to be gone.
+    /// Removes a surface that turned out to be gone.
     fn forget(&mut self, _surface: &SurfaceId) {}
 
-    /// Surfaces that have gone since the last call.
+    /// Returns the surfaces that have disappeared since the last call.
     fn gone(&mut self) -> Vec<SurfaceId> {
         Vec::new()
     }
 }
 
-/// What a program plugs into a hub.
+/// The plug-ins of a hub.
 #[derive(Default)]
 pub struct PlugIns {
     /// The hosts.
     pub hosts: Vec<Box<dyn Host>>,
     /// The extensions.
     pub extensions: Vec<Box<dyn Extension>>,
-    /// What gives answers of popups. Without it they are not given.
+    /// Passes on answers from popups. Without it, the hub refuses them.
     pub answerer: Option<Arc<dyn Answerer>>,
-    /// Checks who sends requests. Without it, every process of this user may send all of them.
+    /// Checks the senders of requests. Without it, every process of this user may send any request.
     pub guard: Option<Arc<dyn RequestGuard>>,
 }

@@ -1,7 +1,7 @@
-//! The hub's socket as a client sees it: where it is, what is said there, and how a hub is started.
+//! The client side of the hub: finding its socket, the protocol, and starting a hub.
 //!
-//! Synchronous and without a runtime: commands and hooks use it, and some of them have a few milliseconds. [`HubClient`] asks
-//! and waits for the answer; [`tell`] sends and does not wait.
+//! Synchronous and without a runtime, because commands and hooks use it, and some of them have only a few milliseconds.
+//! [`HubClient`] sends a request and waits for the answer; [`tell`] does not wait.
 //!
 //! ```no_run
 //! use ringer_ipc::HubClient;
@@ -13,12 +13,12 @@
 //! # Ok::<(), ringer_ipc::HubClientError>(())
 //! ```
 //!
-//! [`drop_box`] is the way of processes in a sandbox, which can reach no socket.
+//! [`drop_box`] is for processes in a sandbox, which cannot reach a socket.
 //!
 //! # What it never does
 //!
-//! It believes no socket that another user could have made, and no process of another user behind one. It waits for an
-//! answer for 5 s at most, and a hook for 50 ms; only a host and a subscriber wait for their next line without a limit.
+//! It never trusts a socket that another user could have created, nor a process of another user behind one. It never waits
+//! longer than 5 s for an answer, or 50 ms in a hook; only a host and a subscriber wait for their next line without a limit.
 
 #![deny(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! What a program says to its terminal, as a host reports it to the hub.
+//! Translates a program's terminal output into a host's reports to the hub.
 
 use std::time::Duration;
 
@@ -9,18 +9,18 @@ use ringer_term::{
 };
 use serde_json::{Value, json};
 
-/// Follows one program. What it gives are parameters of `surface.heard`, without the surface.
+/// Follows one program. Returns parameters of `surface.heard`, without the surface.
 #[derive(Debug, Default)]
 pub struct ProgramReports {
     titles: TitleTracker,
-    /// Whether a title or a status was that of an agent; the titles of other programs say nothing of a state.
+    /// True once a title or a status has identified an agent. The titles of other programs do not describe a state.
     is_agent: bool,
-    /// The last status that the program reported of itself.
+    /// The last status that the program reported about itself.
     status: Option<StatusState>,
 }
 
 impl ProgramReports {
-    /// What the hub has to know of an event. The time is that since any moment, and does not jump.
+    /// Returns what to report for an event. `now` is a monotonic time with any origin.
     pub fn report(&mut self, now: Duration, event: &TerminalEventKind) -> Option<Value> {
         match event {
             TerminalEventKind::Notification(notification) => {
@@ -33,7 +33,7 @@ impl ProgramReports {
                 let before = self.status.replace(status.state);
                 let mut signal = status_signal(status)?;
                 self.is_agent = true;
-                // It reports it when a turn is complete, or has failed.
+                // Idle in the middle of a turn: a program reports a turn that completed or failed as such.
                 let was_in_turn = matches!(before, Some(StatusState::Working | StatusState::Blocked));
                 if was_in_turn && status.state == StatusState::Idle {
                     signal.content = SignalContent::Interrupted;
@@ -48,14 +48,14 @@ impl ProgramReports {
         let parsed = parse_title(title);
         if !self.is_agent && (parsed.client.is_some() || parsed.meaning != TitleMeaning::Idle) {
             self.is_agent = true;
-            // Those before were of its shell, or of the terminal.
+            // Earlier titles came from the shell or the terminal.
             self.titles = TitleTracker::default();
         }
         let change = self.titles.observe(now, title).filter(|_| self.is_agent)?;
         Some(json!({ "signal": title_signal(change) }))
     }
 
-    /// What the hub has to know when the program has ended.
+    /// Returns what to report when the program has exited.
     pub fn ended(&self) -> Option<Value> {
         let signal = Signal::state(Authority::Process, AgentState::Exited);
         self.is_agent.then(|| json!({ "signal": signal }))
@@ -106,7 +106,7 @@ mod tests {
 
     use super::*;
 
-    /// What is reported of these bytes, a minute after each other.
+    /// Returns the reports for these pieces of output, one minute apart.
     fn reported(pieces: &[&str]) -> Vec<String> {
         let (mut scanner, mut reports) = (Scanner::new(), ProgramReports::default());
         let mut told = Vec::new();

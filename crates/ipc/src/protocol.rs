@@ -1,40 +1,40 @@
-//! The lines on the socket: one JSON object each way.
+//! The protocol of the socket: one JSON object per line, in both directions.
 
 use ringer_term::escape_json;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// The longest line, in bytes. A longer one is refused before it is read whole, and the connection ends.
+/// The longest line, in bytes. A longer one is refused before it is read completely, and the connection is closed.
 pub const MAX_LINE: usize = 1024 * 1024;
 
-/// What a client sends. Unknown fields are ignored.
+/// A request. Unknown fields are ignored.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RequestLine {
-    /// Comes back in the answer.
+    /// The id, repeated in the answer.
     #[serde(default)]
     pub id: Value,
-    /// What is wanted.
+    /// The name of the method.
     pub method: String,
-    /// With what.
+    /// The parameters of the method.
     #[serde(default)]
     pub params: Value,
 }
 
-/// What it gets.
+/// The answer to a request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Response {
-    /// That of the request; null if it had none, or made no sense.
+    /// The id of the request; null if the request has none or is invalid.
     pub id: Value,
-    /// Whether it worked.
+    /// True on success.
     pub ok: bool,
-    /// What came of it.
+    /// The result, on success.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<Value>,
-    /// Why not.
+    /// The error, on failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<ApiError>,
-    /// How many messages, about, were in the journal when this was asked and are not taken into account, because the hub
-    /// still reads them.
+    /// About how many messages that were in the journal at the time of the request are not reflected, because the hub has not
+    /// read them yet.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub behind: u64,
 }
@@ -44,33 +44,33 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-/// Why something was not done.
+/// The reason why a request failed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, thiserror::Error)]
 #[error("{message}")]
 pub struct ApiError {
-    /// One word for programs.
+    /// An identifier for programs.
     pub code: String,
-    /// A sentence for people.
+    /// A message for people.
     pub message: String,
-    /// More, where there is more.
+    /// More details, if there are any.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub data: Value,
 }
 
 impl ApiError {
-    /// A refusal with that code.
+    /// Creates an error.
     pub fn new(code: &str, message: impl Into<String>) -> Self {
         Self { code: code.to_owned(), message: message.into(), data: Value::Null }
     }
 
-    /// A parameter is missing or makes no sense.
+    /// Creates an error for a missing or invalid parameter.
     pub fn params(message: impl Into<String>) -> Self {
         Self::new("invalid_params", message)
     }
 }
 
 impl Response {
-    /// The answer to a request.
+    /// Creates the answer to a request.
     pub fn to(id: Value, result: Result<Value, ApiError>) -> Self {
         let ok = result.is_ok();
         let (result, error) = match result {
@@ -80,26 +80,26 @@ impl Response {
         Self { id, ok, result, error, behind: 0 }
     }
 
-    /// The same, without this many messages.
+    /// Sets [`Self::behind`].
     pub fn without(self, behind: u64) -> Self {
         Self { behind, ..self }
     }
 
-    /// As a line.
+    /// Returns the response as a line.
     pub fn line(&self) -> Vec<u8> {
         json_line(self)
     }
 }
 
-/// A value as one line of JSON, safe to print: people read the socket with `nc`, and some readers of lines end one at
-/// U+0085 or U+2028.
+/// Serializes a value as one line of JSON that is safe to print: people read the socket with `nc`, and some line readers also
+/// break lines at U+0085 or U+2028.
 pub fn json_line(value: &impl Serialize) -> Vec<u8> {
-    // Plain data: it cannot fail to be written.
+    // Serializing plain data cannot fail.
     let json = serde_json::to_string(value).unwrap_or_default();
     format!("{}\n", escape_json(&json)).into_bytes()
 }
 
-/// Reads a line.
+/// Parses a line as a request.
 pub fn read_request(line: &[u8]) -> Result<RequestLine, ApiError> {
     serde_json::from_slice(line).map_err(|error| match error.classify() {
         serde_json::error::Category::Data => {

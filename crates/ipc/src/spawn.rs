@@ -1,4 +1,4 @@
-//! Starting a hub that outlives the process that starts it, and takes nothing of it along; and why the last one failed to start.
+//! Starts a hub that outlives the process that starts it and inherits nothing unnecessary, and stores why the last start failed.
 
 use std::ffi::OsString;
 use std::fs;
@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::discovery::{make_directory, places, read_own};
 
-/// What a hub may know of the environment of its first caller. Not its secrets, its sandbox or its terminal.
+/// The environment variables that a hub inherits. None of them describes the caller's secrets, sandbox or terminal.
 const KEPT: [&str; 26] = [
     "HOME",
     "USER",
@@ -48,8 +48,8 @@ const KEPT: [&str; 26] = [
     "RINGER_WINDOWS",
 ];
 
-/// How the network is reached: webhooks and programs need it behind a proxy, and links to other machines need the keys of the
-/// person's ssh agent. Nothing of it is kept in a sandbox, whose proxy is its own and goes with it.
+/// Variables for network access: webhooks and programs need them behind a proxy, and links to other machines need the person's
+/// ssh agent. Not inherited from a sandbox, whose proxy ends with it.
 const KEPT_OUTSIDE_SANDBOXES: [&str; 11] = [
     "SSH_AUTH_SOCK",
     "HTTP_PROXY",
@@ -64,51 +64,51 @@ const KEPT_OUTSIDE_SANDBOXES: [&str; 11] = [
     "SSL_CERT_DIR",
 ];
 
-/// Set by the sandboxes of Claude Code and Codex for what runs in them.
+/// Variables that the sandboxes of Claude Code and Codex set.
 const SANDBOX_MARKS: [&str; 3] = ["SANDBOX_RUNTIME", "CODEX_SANDBOX", "CODEX_SANDBOX_NETWORK_DISABLED"];
 
-/// The argument that makes the program the hub itself.
+/// The argument that makes the process the hub itself.
 pub const DETACHED: &str = "--detached";
 
 /// The arguments of a hub.
 const HUB: [&str; 3] = ["hub", "run", DETACHED];
 
-/// Where the system lists what this process has open.
+/// The directory that lists the open descriptors of this process.
 const OPEN_FILES: &str = if cfg!(target_os = "macos") { "/dev/fd" } else { "/proc/self/fd" };
 
-/// What a hub says on its standard output once it can be talked to.
+/// What a hub prints to standard output once it accepts connections.
 pub(crate) const READY: &str = "ready\n";
 
-/// What it says there if it cannot run; the reason follows.
+/// What it prints there if it cannot run, followed by the reason.
 const FAILED: &str = "failed: ";
 
-/// The argument with which it ends at once if there is no journal.
+/// The argument that makes the hub exit at once if there is no journal.
 pub const IF_USED: &str = "--if-used";
 
-/// Starts `program hub run --detached --if-used`, and does not wait for it. By the time it runs, the message that it is started
-/// for may be gone with all the rest, and then it must not create anything.
+/// Starts `program hub run --detached --if-used` without waiting. If the home has been removed by the time it runs, it must not
+/// be created again.
 pub fn start_detached(program: &Path) -> io::Result<()> {
     command(program, &HUB).arg(IF_USED).stdout(Stdio::null()).spawn().map(drop)
 }
 
-/// Why a hub that was started cannot be talked to.
+/// Why a hub could not be started.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StartError {
-    /// It said why it cannot run.
+    /// The hub reported why it cannot run.
     #[error("{0}")]
     Failed(String),
-    /// It could not be started, or said nothing in time.
+    /// The process could not be started, or reported nothing in time.
     #[error(transparent)]
     Io(#[from] io::Error),
 }
 
-/// Starts a hub and waits until it can be talked to, or until there is one already; for so long at most.
+/// Starts a hub and waits, at most for `patience`, until it accepts connections or finds that another hub is running.
 pub fn start_and_wait(program: &Path, patience: Duration) -> Result<(), StartError> {
     start_with_arguments(program, &HUB, patience)
 }
 
-/// Starts the program with other arguments, as a hub is started, and waits until it says that it is ready or ends.
+/// Starts the program with other arguments in the same way, and waits until it reports that it is ready or exits.
 pub fn start_with_arguments(
     program: &Path,
     arguments: &[&str],
@@ -124,7 +124,7 @@ pub fn start_with_arguments(
     }
 }
 
-/// What a process says: in one line that it is ready or why it is not, or nothing because another one is there.
+/// Reads the first line of a process: that it is ready, or why it is not. Empty if it exits because another hub is running.
 fn first_line(mut said: ChildStdout, patience: Duration) -> io::Result<Vec<u8>> {
     let end = Instant::now() + patience;
     let mut line = Vec::new();
@@ -134,7 +134,7 @@ fn first_line(mut said: ChildStdout, patience: Duration) -> io::Result<Vec<u8>> 
         match poll(&mut [PollFd::new(&said, PollFlags::IN)], timeout.as_ref()) {
             Ok(0) => return Err(io::ErrorKind::TimedOut.into()),
             Ok(_) => {}
-            // A signal, such as that of a terminal whose size has changed.
+            // A signal, such as SIGWINCH.
             Err(Errno::INTR) => continue,
             Err(error) => return Err(error.into()),
         }
@@ -149,9 +149,9 @@ fn first_line(mut said: ChildStdout, patience: Duration) -> io::Result<Vec<u8>> 
     Ok(line)
 }
 
-/// Waits for the end of a process on a thread of its own: this one may live longer, and would keep what is left of the other.
+/// Reaps a process on a separate thread. This process may outlive it, which would leave a zombie.
 fn reap(mut child: Child) {
-    // Without a thread it stays until this process ends.
+    // Without the thread, a zombie may remain until this process exits.
     let _ = thread::Builder::new().name("reaper".to_owned()).spawn(move || child.wait());
 }
 
@@ -167,7 +167,7 @@ fn command(program: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-/// What a hub gets of an environment. An address with a password in it is a secret, so that is not kept either.
+/// Selects the variables that a hub inherits. Drops network variables with an `@`, which may contain a password.
 fn kept(variable: impl Fn(&str) -> Option<OsString>) -> Vec<(&'static str, OsString)> {
     let is_in_sandbox = SANDBOX_MARKS.iter().any(|mark| variable(mark).is_some());
     let network = KEPT_OUTSIDE_SANDBOXES.iter().filter(|_| !is_in_sandbox);
@@ -176,8 +176,8 @@ fn kept(variable: impl Fn(&str) -> Option<OsString>) -> Vec<(&'static str, OsStr
     KEPT.iter().filter_map(|name| Some((*name, variable(name)?))).chain(network).collect()
 }
 
-/// Leaves the session, the terminal and the open files of the process that started this one. To be called before anything is
-/// opened: a pipe that is kept open here would make its reader wait for ever.
+/// Leaves the session and the terminal of the parent process, and closes inherited descriptors: a pipe kept open here would
+/// make its reader wait forever. Must be called before this process opens anything.
 pub fn detach() -> io::Result<()> {
     for fd in inherited()? {
         #[expect(unsafe_code, reason = "nothing in this process owns them: it has opened nothing yet")]
@@ -191,51 +191,50 @@ pub fn detach() -> io::Result<()> {
     Ok(())
 }
 
-/// The descriptors that were open when this process began, beyond the first three.
+/// Returns the inherited descriptors, except the standard streams.
 fn inherited() -> io::Result<Vec<RawFd>> {
     let entries = fs::read_dir(OPEN_FILES)?;
     let open: Vec<RawFd> =
         entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
-    // The last one is the directory's own, which is closed by now.
+    // The list includes the descriptor of the directory itself, which is closed by now.
     Ok(open.into_iter().filter(|fd| *fd > 2 && is_open(*fd)).collect())
 }
 
-/// Whether a descriptor is still open.
 fn is_open(fd: RawFd) -> bool {
     fs::symlink_metadata(format!("{OPEN_FILES}/{fd}")).is_ok()
 }
 
-/// Tells the process that started this one that the hub can be talked to.
+/// Reports to the parent process that the hub accepts connections.
 pub fn tell_ready() {
     tell(READY);
 }
 
-/// Tells the process that started this one why there is no hub.
+/// Reports to the parent process why the hub cannot run.
 pub fn tell_failed(why: &str) {
     tell(&format!("{FAILED}{}\n", sanitise_line(why)));
 }
 
 fn tell(line: &str) {
-    // Mostly no process waits for it.
+    // Usually no process is waiting for it.
     let _ = io::stdout().write_all(line.as_bytes()).and_then(|()| io::stdout().flush());
 }
 
 const START_FAILURE_FILE: &str = "hub.failed";
-/// The longest reason that is kept, in bytes. Errors name a path or two.
+/// The longest reason that is stored, in bytes. Errors name a path or two.
 const MAX_REASON: usize = 8 * 1024;
 
-/// Why and when the last hub could not run. Stored until one runs, for commands and `ringer doctor`: a hub starts in the
-/// background, where its errors are not seen.
+/// When and why the last hub failed to start. Stored until a hub runs, for commands and `ringer doctor`: a hub starts in the
+/// background, where nobody sees its errors.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StartFailure {
-    /// When, in milliseconds since 1970.
+    /// The time, in milliseconds since 1970.
     pub unix_ms: i64,
-    /// Why, in words.
+    /// The reason, for people.
     pub why: String,
 }
 
 impl StartFailure {
-    /// Why the last hub of that home could not run. `None` if it ran.
+    /// Reads why the last hub of this home failed to start. `None` if it did not fail.
     pub fn read(home: &Home, runtime: Option<&Path>) -> Option<Self> {
         let found = start_failure_files(home, runtime)
             .into_iter()
@@ -243,8 +242,8 @@ impl StartFailure {
         found.max_by_key(|failure| failure.unix_ms)
     }
 
-    /// Keeps it in the first place that can be written: the runtime directory is there when the home's disk is full or
-    /// cannot be written, which is why most hubs do not start.
+    /// Stores the failure in the first place that can be written. Most hubs fail to start because the home's disk is full or
+    /// read-only; the runtime directory is still writable then.
     pub fn write(mut self, home: &Home, runtime: Option<&Path>) -> io::Result<()> {
         self.why.truncate(self.why.floor_char_boundary(MAX_REASON));
         let text = serde_json::to_vec(&self)?;
@@ -260,7 +259,7 @@ impl StartFailure {
         Err(failed)
     }
 
-    /// A hub runs: there is nothing to say any more.
+    /// Removes the stored failure, because a hub is running.
     pub fn remove(home: &Home, runtime: Option<&Path>) {
         for file in start_failure_files(home, runtime) {
             let _ = fs::remove_file(file);

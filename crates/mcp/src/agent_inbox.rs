@@ -1,4 +1,4 @@
-//! What waits for the agent behind a client.
+//! The pending messages of the agent behind a client.
 
 use std::time::{Duration, Instant};
 
@@ -8,61 +8,61 @@ use ringer_turn::{InjectionBudget, MAX_RATE, Rate, RateTracker, render};
 
 use crate::proxy::PendingNotifications;
 
-/// Finds the agent that the client is, as far as that is known. It may become known later, and be another one later.
+/// Finds the client's agent. It may be unknown at first, and may change later.
 pub type FindAgent = Box<dyn FnMut(&mut Journal) -> Option<Agent> + Send>;
 
-/// The inbox of an agent in the journal. Whatever goes wrong with it, the tools work on, and the notifications wait.
+/// The agent's inbox in the journal. If the journal fails, tools still work and notifications stay pending.
 pub struct AgentInbox {
     home: Home,
     find_agent: FindAgent,
     /// The agent that was found last.
     found: Option<Agent>,
     clock: fn() -> Duration,
-    /// The nonce that this process has told the client. Otherwise it is the one that the agent's hooks told.
+    /// The nonce that this process gave the client. If `None`, the nonce given by the agent's hooks is used.
     told: Option<SessionNonce>,
     journal: Option<Journal>,
     taken: Option<(Agent, ClaimedParts)>,
-    /// Something was handed over, and the agent has not gone on since.
+    /// Messages that were handed over, while no later call shows that the agent read them.
     unconfirmed: Option<HandedOver>,
 }
 
-/// What was written into a result. A call that was made before shows nothing; the next one shows that the agent read it.
+/// Messages written into a result. The next call made after that shows that the agent has read them; earlier calls do not.
 #[derive(Debug, Clone)]
 struct HandedOver {
     /// The claim under which it was handed over.
     claim: String,
-    /// How many calls had been made.
+    /// The number of calls made until then.
     calls: u64,
 }
 
-/// The limits of a result that carries nothing else: as many messages as the journal looks at, and about 10,000 words of a
-/// model, of which Claude Code takes 25,000 from one tool. An agent that asks for its messages is not limited by their rate.
+/// The limits of a result with nothing else in it: as many messages as the journal returns, and about 10,000 tokens, while
+/// Claude Code accepts 25,000 from one tool. The rate limit does not apply to an agent that asks for its messages.
 const EVERYTHING: InjectionBudget = InjectionBudget {
     max_pending: 512,
     max_bytes: 40_000,
     rate: Rate { count: MAX_RATE, per: Duration::from_secs(1) },
 };
 
-/// How long to wait for another process that reads what is for the lead. It takes milliseconds.
+/// How long to wait for another process that is moving the lead's messages, which takes milliseconds.
 const LEAD_LOCK_TIMEOUT: Duration = Duration::from_millis(20);
 
-/// What was taken.
+/// Messages taken for a result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TakenMessages {
-    /// The messages, as the agent reads them.
+    /// The messages as the agent reads them.
     pub(crate) text: String,
-    /// Whether others wait on.
+    /// True if more messages are pending.
     pub(crate) has_more: bool,
 }
 
 impl AgentInbox {
-    /// The inbox of the agent that is found when it is asked for. The clock counts the uptime.
+    /// Opens no file yet: `find_agent` is called for each result. The clock must count the uptime.
     pub fn new(home: Home, clock: fn() -> Duration, find_agent: FindAgent) -> Self {
         let (found, told, journal, taken, unconfirmed) = (None, None, None, None, None);
         Self { home, find_agent, found, clock, told, journal, taken, unconfirmed }
     }
 
-    /// The nonce for a client that is told it now: that of the agent's session, or else a new one of these random bytes.
+    /// Returns the nonce to give to the client: the nonce of the agent's session, or else a new one from these random bytes.
     pub(crate) fn tell_nonce(&mut self, random: [u8; 16]) -> SessionNonce {
         let known = Journal::open_existing(&self.home).ok().flatten().and_then(|mut journal| {
             let agent = (self.find_agent)(&mut journal)?;
@@ -78,7 +78,7 @@ impl AgentInbox {
         self.found.as_ref()
     }
 
-    /// Takes everything that waits, for a result that carries nothing else. So many calls have been made until now.
+    /// Takes everything that is pending, for a result with nothing else in it. `calls` is the number of calls made so far.
     pub(crate) fn take_everything(&mut self, calls: u64) -> Result<Option<TakenMessages>, Error> {
         let taken = self.try_take(calls, EVERYTHING);
         if taken.is_err() {
@@ -104,7 +104,7 @@ impl AgentInbox {
         take_in_for_lead(journal, &agent);
         let stamp = IdSource::now();
         let is_confirmed = self.unconfirmed.as_ref().is_some_and(|handed_over| calls > handed_over.calls);
-        // Without a write where there is nothing to write.
+        // Avoid a write transaction if there is nothing to do.
         if !is_confirmed && journal.pending_for(&agent, stamp.unix_ms)?.is_empty() {
             return Ok(None);
         }
@@ -114,7 +114,7 @@ impl AgentInbox {
             let mut rates = RateTracker::of_entered(now, &agent, entered);
             budget.select_parts(now, pending, &agent, &mut rates)
         };
-        // Under another claim than before, what was handed over is confirmed.
+        // Claiming under a new id confirms what was handed over under the earlier one.
         let earlier =
             self.unconfirmed.as_ref().filter(|_| !is_confirmed).map(|earlier| earlier.claim.clone());
         let call = earlier.unwrap_or_else(|| stamp.message_id().to_string());
@@ -135,8 +135,8 @@ impl AgentInbox {
     }
 }
 
-/// If the agent is the lead, puts what is for the lead into its inbox, as its hooks do. What cannot be moved now stays for the
-/// next time, or for the lead's listener.
+/// If the agent is the lead, moves the lead's messages into its inbox, as its hooks do. If that fails, they stay for the next
+/// call or for the lead's listener.
 pub(crate) fn take_in_for_lead(journal: &mut Journal, agent: &Agent) {
     let Ok(Some(info)) = journal.agent_info(agent) else { return };
     let deadline = Some(Instant::now() + LEAD_LOCK_TIMEOUT);
@@ -147,7 +147,7 @@ impl PendingNotifications for AgentInbox {
     fn take(&mut self, calls: u64) -> Option<String> {
         let taken = self.try_take(calls, InjectionBudget::default());
         if taken.is_err() {
-            // It may have been replaced, or be gone for a while.
+            // The file may have been replaced, or be missing for a while.
             self.journal = None;
         }
         taken.ok().flatten()
@@ -155,7 +155,7 @@ impl PendingNotifications for AgentInbox {
 
     fn written(&mut self, is_written: bool) {
         let (Some((agent, claimed)), Some(journal)) = (self.taken.take(), &mut self.journal) else { return };
-        // What cannot be noted is pending again when its lease is over.
+        // If this fails, the messages become pending again when their lease expires.
         let _ = if is_written {
             journal.mark_delivered(&agent, &claimed, IdSource::now().unix_ms)
         } else {

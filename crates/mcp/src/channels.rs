@@ -1,4 +1,4 @@
-//! MCP servers that push messages into an agent's conversation: an extension of the hub, with a thread for each server.
+//! MCP servers that push messages into an agent's conversation: a hub extension with one thread per server.
 
 mod connection;
 mod files;
@@ -31,26 +31,26 @@ pub use intake::element;
 pub use protocol::{PushedMessage, ServerLine, read_lines};
 pub use shared::{ChannelsSetup, FindAccount, GiveAnswer};
 
-/// The servers that push messages, for the hub. All of them end when this is dropped.
+/// The hub extension. Dropping it stops all servers.
 pub struct Channels {
     changes: Option<Sender<Change>>,
-    /// Whether a server is to run.
+    /// True while any server should be running.
     is_needed: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// What the threads are told.
+/// A message to the manager thread.
 enum Change {
-    /// Other servers are set.
+    /// New settings.
     Servers(McpChannels),
-    /// An agent is not what it was.
+    /// An agent started, ended or changed its state.
     Agents,
     /// The prompts of an agent may have changed.
     Prompts,
 }
 
 impl Channels {
-    /// Starts the thread that starts and ends the others.
+    /// Starts the manager thread, which starts and stops the server threads.
     pub fn start(setup: ChannelsSetup) -> Self {
         let (changes, received) = channel();
         let is_needed = Arc::new(AtomicBool::new(false));
@@ -64,7 +64,7 @@ impl Channels {
     }
 
     fn tell(&self, change: Change) {
-        // Without its thread there are no channels.
+        // Fails only if the manager thread could not be started or panicked.
         let _ = self.changes.as_ref().map(|changes| changes.send(change));
     }
 }
@@ -92,7 +92,7 @@ impl Extension for Channels {
 impl Drop for Channels {
     fn drop(&mut self) {
         self.changes = None;
-        // The servers have ended when the thread has.
+        // The manager thread stops all servers before it ends.
         let _ = self.thread.take().map(JoinHandle::join);
     }
 }
@@ -100,9 +100,9 @@ impl Drop for Channels {
 /// The thread of a server.
 struct ServerThread {
     server: McpChannel,
-    /// The agent whose circumstances were checked.
+    /// The agent for which the gates were checked.
     target: Agent,
-    /// The thread looks at the prompts of the agent when something is written here, and ends when it is closed.
+    /// Writing here makes the thread reread the agent's prompts; closing it ends the thread.
     waker: UnixStream,
     thread: JoinHandle<()>,
 }
@@ -117,7 +117,7 @@ struct Manager {
 impl Manager {
     fn run(&mut self, received: &Receiver<Change>) {
         while let Ok(change) = received.recv() {
-            // What came together is looked at once.
+            // Handle all queued changes in one pass.
             let (mut servers, mut prompts) = (false, false);
             for change in std::iter::once(change).chain(received.try_iter()) {
                 match change {
@@ -141,14 +141,14 @@ impl Manager {
         stop(all.into_values().collect());
     }
 
-    /// Stops what may not run any more, and starts what may.
+    /// Stops servers that may no longer run, and starts those that may.
     fn look(&mut self) {
         let McpChannels { servers, .. } = self.shared.settings();
         let (mut wanted, mut refused) = (BTreeMap::new(), Vec::new());
         for server in servers {
             let target = match self.shared.target(&server) {
                 Ok(target) => target,
-                // The journal is not there for a moment: what runs is left as it is.
+                // The journal is unavailable for a moment: keep a running server.
                 Err(error) => {
                     self.shared.log(format!("MCP channel {}: {error}", server.name));
                     if let Some(thread) = self.threads.get(&server.name) {
@@ -193,7 +193,7 @@ impl Manager {
     }
 }
 
-/// Ends threads and their servers, all at the same time.
+/// Stops threads and their servers, in parallel.
 fn stop(threads: Vec<ServerThread>) {
     let waiting: Vec<JoinHandle<()>> = threads
         .into_iter()
@@ -203,7 +203,7 @@ fn stop(threads: Vec<ServerThread>) {
         })
         .collect();
     for thread in waiting {
-        // One that panicked has ended.
+        // An error means that the thread panicked, so it has ended, too.
         let _ = thread.join();
     }
 }

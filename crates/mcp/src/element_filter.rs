@@ -1,14 +1,14 @@
-//! Takes what looks like a notification out of what a server writes: only Ringer writes those.
+//! Escapes text from a server that looks like a notification: only Ringer may write those.
 
 use std::borrow::Cow;
 
 use ringer_turn::escape_tags;
 use serde::de::IgnoredAny;
 
-/// A line of a server, in which no string looks like an element that carries messages. All else stays, byte for byte. A line that
-/// is no JSON is one that no client reads.
+/// Escapes the elements that carry messages in the strings of a line. All other bytes stay unchanged. A line that is not JSON
+/// is left alone, since no client reads it.
 pub(crate) fn without_elements(line: &[u8]) -> Cow<'_, [u8]> {
-    // As clients read it that replace what is not UTF-8.
+    // Decode like clients that replace invalid UTF-8.
     let text = String::from_utf8_lossy(line);
     if !text.contains(['<', '\\', '\u{ff1c}', '\u{fe64}']) || !is_json(&text) {
         return Cow::Borrowed(line);
@@ -20,7 +20,7 @@ pub(crate) fn without_elements(line: &[u8]) -> Cow<'_, [u8]> {
         let plain = unquoted(&text[begin..end]);
         if let Cow::Owned(escaped) = escape_tags(&plain) {
             safe.push_str(&text[kept..begin]);
-            // A string cannot fail to be written.
+            // Serializing a string cannot fail.
             let quoted = serde_json::to_string(&escaped).unwrap_or_default();
             safe.push_str(quoted.get(1..quoted.len() - 1).unwrap_or_default());
             kept = end;
@@ -38,7 +38,7 @@ fn is_json(text: &str) -> bool {
     serde_json::from_str::<IgnoredAny>(text.trim_start_matches('\u{feff}')).is_ok()
 }
 
-/// Where the string that begins here ends: at its closing quote.
+/// Returns the offset of the closing quote of the string that begins at `begin`.
 fn end_of_string(text: &str, begin: usize) -> Option<usize> {
     let mut is_escaped = false;
     let end = text[begin..].bytes().position(|byte| {
@@ -49,7 +49,7 @@ fn end_of_string(text: &str, begin: usize) -> Option<usize> {
     Some(begin + end)
 }
 
-/// The text of a JSON string. Half of a surrogate pair, which JSON allows, is U+FFFD.
+/// Decodes the content of a JSON string. An unpaired surrogate, which JSON allows, becomes U+FFFD.
 fn unquoted(raw: &str) -> Cow<'_, str> {
     if !raw.contains('\\') {
         return Cow::Borrowed(raw);

@@ -1,19 +1,19 @@
-//! The Model Context Protocol: Ringer as a server, and what stands between a client and another server. With both, what waits
-//! for an agent enters the results of tools.
+//! The Model Context Protocol: Ringer as an MCP server, and a proxy between a client and another server. Both add pending
+//! notifications to tool results.
 //!
-//! [`run_server`] serves a client on standard input and output; what its tools do is the program's [`Backend`].
+//! [`run_server`] serves a client on standard input and output. The caller's [`Backend`] implements the tools.
 //!
-//! [`run_proxy`] passes everything on as it is, both ways. Only the answers to open `tools/call` requests are read, and only
-//! while something waits for the agent is one of them changed: the notifications are added to the end of its text.
+//! [`run_proxy`] forwards both directions unchanged, with two exceptions: pending notifications are appended to the text of the
+//! result of an open `tools/call` request, and text of the server that looks like a notification is escaped.
 //!
-//! [`channels`] is the other direction: an extension of the hub that runs the MCP servers of the settings, each on a thread,
-//! and puts what they push into the inbox of an agent.
+//! [`channels`] works the other way: a hub extension that runs the MCP servers from the settings, each on its own thread, and
+//! puts the messages they push into an agent's inbox.
 //!
 //! # Inside
 //!
-//! `server` answers requests: its `handler` calls the backend, and `transport` writes lines and marks messages delivered only once the result
-//! was written. `proxy` stands between a client and another server, with a thread for each direction. Both take what waits from the
-//! `agent_inbox`. `channels` runs the MCP servers of the settings, each on its own thread, and puts what they push into inboxes.
+//! `server` answers requests: its `handler` calls the backend, and its `transport` writes lines and marks messages as delivered
+//! only after the result has been written. `proxy` sits between a client and another server, with a thread for each direction.
+//! Both take pending messages from `agent_inbox`. `channels` runs the MCP servers from the settings.
 
 #![forbid(unsafe_code)]
 

@@ -1,14 +1,14 @@
-//! Lines out of bytes as they come. What is too long for a line to be kept is passed on in pieces.
+//! Splits a byte stream into lines. A line that is too long to buffer is passed on in pieces.
 
-/// A line that is longer is not kept until its end: nothing in it is read.
+/// The longest line that is buffered. A longer one is passed on in pieces and not interpreted.
 pub(crate) const MAX_LINE: usize = 4 * 1024 * 1024;
 
-/// A piece of what was written. All pieces together are what came in.
+/// A piece of the stream. All pieces together are the input, unchanged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Piece<'a> {
-    /// A whole line, with its end.
+    /// A whole line with its line break.
     Line(&'a [u8]),
-    /// Part of one that is too long, or the last bytes without an end.
+    /// Part of a line that is too long.
     Part(&'a [u8]),
 }
 
@@ -20,16 +20,16 @@ impl<'a> Piece<'a> {
     }
 }
 
-/// What has been read of a line that has no end yet.
+/// Buffers an incomplete line.
 #[derive(Debug, Default)]
 pub(crate) struct LineSplitter {
     kept: Vec<u8>,
-    /// The beginning of this line was passed on already.
+    /// The beginning of the current line was already passed on.
     is_too_long: bool,
 }
 
 impl LineSplitter {
-    /// Takes bytes, and gives the pieces that they complete.
+    /// Reads bytes, and calls `piece` for each piece that they complete.
     pub(crate) fn feed<E>(
         &mut self,
         bytes: &[u8],
@@ -62,7 +62,7 @@ impl LineSplitter {
         Ok(())
     }
 
-    /// What came after the last end of a line.
+    /// Takes the bytes after the last line break.
     pub(crate) fn finish(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.kept)
     }

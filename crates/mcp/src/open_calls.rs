@@ -1,4 +1,4 @@
-//! The tool calls that a client made and that have not been answered.
+//! The tool calls of a client that have not been answered yet.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -7,17 +7,17 @@ use memchr::memmem;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-/// Calls that are kept. A client has a few; a server that never answers must not fill the memory.
+/// The most calls that are tracked. Clients have a few; the limit bounds memory if a server never answers.
 const MAX_OPEN: usize = 1024;
 
-/// The ids of open calls, as they were written: `1` and `"1"` are two.
+/// The ids of open calls as JSON text: `1` and `"1"` are different ids.
 #[derive(Debug, Default)]
 pub(crate) struct OpenCalls {
     ids: VecDeque<String>,
     calls: u64,
 }
 
-/// What is read of a request or a notification of a client.
+/// The fields read from a client's request or notification.
 #[derive(Deserialize)]
 struct Request<'a> {
     #[serde(borrow)]
@@ -39,12 +39,12 @@ impl OpenCalls {
         self.ids.is_empty()
     }
 
-    /// How many calls were made.
+    /// Returns the number of calls made so far.
     pub(crate) fn calls(&self) -> u64 {
         self.calls
     }
 
-    /// Reads a line of the client. What is no JSON, or nothing of a tool, changes nothing.
+    /// Reads a line of the client. Ignores everything but tool calls and cancellations.
     pub(crate) fn read_request(&mut self, line: &[u8]) {
         let is_of_calls = |word: &str| memmem::find(line, word.as_bytes()).is_some();
         if !is_of_calls("tools/call") && !is_of_calls("notifications/cancelled") {
@@ -71,14 +71,14 @@ impl OpenCalls {
         }
     }
 
-    /// A call has been answered. Gives whether it was open.
+    /// Closes a call. Returns true if it was open.
     pub(crate) fn close(&mut self, id: &str) -> bool {
         let at = self.ids.iter().position(|open| open == id);
         at.and_then(|at| self.ids.remove(at)).is_some()
     }
 }
 
-/// The messages of a line: one, or those of a batch.
+/// Returns the messages of a line: a single one, or all of a batch.
 pub(crate) fn messages(line: &str) -> Vec<&str> {
     if !line.trim_start().starts_with('[') {
         return vec![line];

@@ -1,4 +1,4 @@
-//! Stands between a client and an MCP server on standard input and output.
+//! A proxy between a client and an MCP server on standard input and output.
 
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -19,19 +19,20 @@ use crate::line_splitter::{LineSplitter, Piece};
 use crate::open_calls::OpenCalls;
 use crate::tool_answer::read_answer;
 
-/// As much as a pipe holds.
+/// The default capacity of a pipe on Linux.
 const CHUNK: usize = 64 * 1024;
 
-/// What waits for the agent behind the client.
+/// The pending notifications of the agent behind the client.
 pub trait PendingNotifications {
-    /// Takes what waits, as the text that is added to a tool's result. So many calls have been made until now.
+    /// Takes the pending notifications as text to append to a tool result. `calls` is the number of calls made so far.
     fn take(&mut self, calls: u64) -> Option<String>;
 
-    /// Whether what was taken last has been written. Otherwise it waits on.
+    /// Reports whether the notifications taken last were written. If not, they stay pending.
     fn written(&mut self, is_written: bool);
 }
 
-/// Passes on what a client and a server write, until the server ends. Its input and output are pipes. Gives how it ended.
+/// Forwards messages between a client and a server until the server ends, and returns its exit status. The server's input and
+/// output must be pipes.
 pub fn run_proxy(
     mut server: Child,
     input: impl Read + Send + 'static,
@@ -44,26 +45,27 @@ pub fn run_proxy(
     let signals = Signals::forward_to(&server)?;
     let open = Arc::new(Mutex::new(OpenCalls::default()));
     let of_client = Arc::clone(&open);
-    // It ends with this process: a client that keeps its side open must not hold up the end.
+    // Not joined: a client that keeps its side open must not delay the exit.
     thread::spawn(move || pass_requests(input, stdin, &of_client));
     let ended = watch_end(&server)?;
     let mut answers = Answers { output, pending, open, splitter: LineSplitter::default() };
     answers.pass_on(stdout, &ended)?;
     // A server may close its output before it ends.
     wait_readable(&ended)?;
-    // Its number is its own until it has been waited for.
+    // Stop forwarding signals before the server is reaped: its pid may be reused after that.
     drop(signals);
     server.wait()
 }
 
-/// What a client reads of these bytes of a server after it wrote these requests. Without processes: for tests and fuzzing.
+/// Returns what a client reads if it wrote these requests and the server wrote these chunks. Starts no process, for tests and
+/// fuzzing.
 pub fn pass_answers(requests: &[u8], chunks: &[&[u8]], pending: impl PendingNotifications) -> Vec<u8> {
     let mut open = OpenCalls::default();
     requests.split_inclusive(|byte| *byte == b'\n').for_each(|line| open.read_request(line));
     let (output, open) = (Vec::new(), Arc::new(Mutex::new(open)));
     let mut answers = Answers { output, pending, open, splitter: LineSplitter::default() };
     for chunk in chunks {
-        // A vector takes everything.
+        // Writing to a vector cannot fail.
         let _ = answers.pass_chunk(chunk);
     }
     let rest = answers.splitter.finish();
@@ -71,8 +73,8 @@ pub fn pass_answers(requests: &[u8], chunks: &[&[u8]], pending: impl PendingNoti
     answers.output
 }
 
-/// From the client to the server. All calls that came together are known before the server can answer the first of them: the
-/// agent made none of them after it had read that answer.
+/// Forwards from the client to the server. All calls of one read are counted before the server can answer the first of them,
+/// since the agent made none of them after reading that answer.
 fn pass_requests(mut input: impl Read, mut server: ChildStdin, open: &Mutex<OpenCalls>) {
     let (mut splitter, mut chunk, mut passed) = (LineSplitter::default(), vec![0; CHUNK], Vec::new());
     loop {
@@ -89,16 +91,16 @@ fn pass_requests(mut input: impl Read, mut server: ChildStdin, open: &Mutex<Open
             }
             passed.write_all(piece.bytes())
         });
-        // A server that reads no more has ended, or says so by itself.
+        // A server that no longer reads has exited, or reports the problem itself.
         if known.and_then(|()| server.write_all(&passed)).and_then(|()| server.flush()).is_err() {
             return;
         }
     }
-    // The server is told the end of its input by the end of this pipe.
+    // Returning closes the pipe, which tells the server that its input has ended.
     let _ = server.write_all(&splitter.finish());
 }
 
-/// From the server to the client.
+/// Forwards from the server to the client.
 struct Answers<O, P> {
     output: O,
     pending: P,
@@ -107,8 +109,8 @@ struct Answers<O, P> {
 }
 
 impl<O: Write, P: PendingNotifications> Answers<O, P> {
-    /// Until the server closes its output, or has ended and everything that it wrote has been read: another process may have
-    /// kept its output open.
+    /// Forwards until the server closes its output, or has exited and the pipe is drained: another process may still hold the
+    /// output open.
     fn pass_on(&mut self, mut server: ChildStdout, ended: &UnixStream) -> io::Result<()> {
         fcntl_setfl(&server, fcntl_getfl(&server)? | OFlags::NONBLOCK)?;
         let (mut chunk, mut has_ended) = (vec![0; CHUNK], false);
@@ -159,7 +161,7 @@ fn write_line(
     written
 }
 
-/// Waits until there is something to read, or the end.
+/// Waits until there is something to read, or end of file.
 pub(crate) fn wait_readable(stream: &UnixStream) -> io::Result<()> {
     loop {
         match poll(&mut [PollFd::new(stream, PollFlags::IN)], None) {
@@ -170,7 +172,7 @@ pub(crate) fn wait_readable(stream: &UnixStream) -> io::Result<()> {
     }
 }
 
-/// Waits until there is something to read. Gives whether the server has ended.
+/// Waits until there is something to read or the server has exited. Returns true if it has exited.
 fn wait_for_either(server: &ChildStdout, ended: &UnixStream) -> io::Result<bool> {
     let mut waited = [PollFd::new(server, PollFlags::IN), PollFd::new(ended, PollFlags::IN)];
     match poll(&mut waited, None) {
@@ -179,7 +181,7 @@ fn wait_for_either(server: &ChildStdout, ended: &UnixStream) -> io::Result<bool>
     }
 }
 
-/// Becomes readable when the server has ended. It can still be waited for then.
+/// Returns a stream that becomes readable when the server has exited. The process is not reaped.
 pub(crate) fn watch_end(child: &Child) -> io::Result<UnixStream> {
     let (ended, waker) = wake_pair()?;
     let pid = pid_of(child)?;
@@ -196,8 +198,7 @@ pub(crate) fn pid_of(child: &Child) -> io::Result<Pid> {
     pid.ok_or_else(|| io::Error::other("the server has no process number"))
 }
 
-/// Signals to this process go to the server, which ends as it likes. The server is the client's, and this process only stands
-/// between.
+/// Forwards signals to the server, which decides how to end: from the client's view this process is the server.
 struct Signals {
     registered: Vec<signal_hook::SigId>,
 }
@@ -209,9 +210,9 @@ impl Signals {
             let (woken, waker) = wake_pair()?;
             registered.push(signal_hook::low_level::pipe::register(number, waker)?);
             thread::spawn(move || {
-                // It is closed when signals are no longer for the server.
+                // Unregistering the handler closes the other end.
                 while wait_readable(&woken).is_ok() && matches!((&woken).read(&mut [0; 64]), Ok(1..)) {
-                    // It may have ended by itself.
+                    // Fails if the server has already exited.
                     let _ = kill_process(pid, signal);
                 }
             });
@@ -228,7 +229,7 @@ impl Drop for Signals {
     }
 }
 
-/// The exit code of a server, as a shell has it: 128 and the number of the signal that ended it.
+/// Returns the exit code of a server as a shell reports it: 128 plus the signal number if a signal ended it.
 pub fn exit_code(status: ExitStatus) -> u8 {
     let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap_or(1);
     u8::try_from(code).unwrap_or(1)

@@ -31,14 +31,14 @@ pub use tools::{
     ToolText,
 };
 
-/// Threads for what blocks: those that wait for answers, and as many for the other tools, so that these never wait for those.
+/// Threads for blocking calls: one for each question that waits, and as many again so that other tools never wait for a thread.
 const MAX_THREADS: usize = 2 * MAX_ASKING;
-/// How long the end waits for threads that were told to stop, so that they leave nothing behind.
+/// How long shutdown waits for the threads to clean up and stop.
 const STOP_WITHIN: Duration = Duration::from_secs(2);
-/// The same while the input is open, as after a signal: the thread that reads it may not notice the end.
+/// The same while standard input is still open, as after a signal: the thread that reads it may be blocked.
 const STOP_WITHIN_WITH_INPUT: Duration = Duration::from_millis(200);
 
-/// Serves a client on standard input and output, until that ends or a signal comes.
+/// Serves a client on standard input and output until the client disconnects or a signal arrives.
 pub fn run_server(
     backend: impl Backend,
     inbox: AgentInbox,
@@ -76,12 +76,12 @@ async fn serve(
             _ = interrupt.recv() => {}
             _ = hang_up.recv() => {}
         }
-        // The transport ends, and with it what is served.
+        // The transport closes, which ends the service.
         ended.send_replace(true);
     });
     match handler.serve(transport).await {
         Ok(service) => service.waiting().await.map(drop).map_err(io::Error::other),
-        // The client went before it had said who it is.
+        // The client disconnected before it was initialized.
         Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::TransportError { .. }) => {
             Ok(())
         }

@@ -1,18 +1,18 @@
-//! The answer to a tool call: where text can be added to it. All else stays as it was written, byte for byte.
+//! Finds the place in the answer to a tool call where text can be inserted. All other bytes stay unchanged.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::open_calls::{OpenCalls, messages};
 
-/// What is read of an answer of a server.
+/// The fields read from a server's answer.
 #[derive(Deserialize)]
 struct Answer<'a> {
     #[serde(borrow)]
     id: &'a RawValue,
     #[serde(borrow)]
     result: Option<&'a RawValue>,
-    /// A request of the server's own may have the same id.
+    /// Set if this is a request of the server, which may use the same id.
     #[serde(borrow)]
     method: Option<&'a RawValue>,
 }
@@ -21,7 +21,7 @@ struct Answer<'a> {
 struct ToolResult<'a> {
     #[serde(borrow)]
     content: &'a RawValue,
-    /// Where there is some, clients give it to the model instead of the text.
+    /// If present, clients pass it to the model instead of the text.
     #[serde(borrow, rename = "structuredContent")]
     structured: Option<&'a RawValue>,
 }
@@ -34,17 +34,17 @@ struct ContentItem<'a> {
     text: Option<&'a RawValue>,
 }
 
-/// Where text can be added to a line.
+/// The offset in a line at which text can be inserted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum InsertionPoint {
-    /// To the end of the last text: before this byte, which closes it.
+    /// At the end of the last text: before its closing quote.
     InText(usize),
-    /// As a text of its own: before this byte, which closes the list.
+    /// As a new text item: before the closing bracket of the list.
     InList { at: usize, is_first: bool },
 }
 
 impl InsertionPoint {
-    /// The line with that text.
+    /// Returns the line with the text inserted.
     pub(crate) fn insert(self, line: &str, text: &str) -> String {
         let (at, added) = match self {
             Self::InText(at) => (at, escaped(&format!("\n\n{text}"))),
@@ -57,8 +57,8 @@ impl InsertionPoint {
     }
 }
 
-/// Reads a line of the server: closes the calls that it answers. Gives where text can be added, if it has the result of a call
-/// that was open; of several, the first.
+/// Reads a line of the server and closes the calls that it answers. Returns the insertion point in the first result of an open
+/// call.
 pub(crate) fn read_answer(line: &str, open: &mut OpenCalls) -> Option<InsertionPoint> {
     let mut point = None;
     for message in messages(line) {
@@ -82,20 +82,20 @@ fn insertion_point(line: &str, result: &RawValue) -> Option<InsertionPoint> {
     })
 }
 
-/// The text of an item, with its quotes.
+/// Returns the text of an item, including its quotes.
 fn text_of(item: &RawValue) -> Option<&RawValue> {
     let item: ContentItem<'_> = serde_json::from_str(item.get()).ok()?;
     item.text.filter(|text| item.kind.get() == "\"text\"" && text.get().starts_with('"'))
 }
 
-/// Where a part of a line ends in it.
+/// Returns the offset at which a part of a line ends. `part` must be a slice of `line`.
 fn end_in(line: &str, part: &str) -> usize {
     part.as_ptr().addr() - line.as_ptr().addr() + part.len()
 }
 
-/// As it stands between the quotes of a JSON string.
+/// Escapes a text for use inside a JSON string.
 fn escaped(text: &str) -> String {
-    // A string cannot fail to be written.
+    // Serializing a string cannot fail.
     let quoted = serde_json::to_string(text).unwrap_or_default();
     quoted.trim_start_matches('"').strip_suffix('"').unwrap_or_default().to_owned()
 }

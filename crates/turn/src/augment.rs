@@ -10,19 +10,19 @@ use crate::channel::ChannelMessage;
 use crate::escape::unescape;
 use crate::injection::Injection;
 
-/// What stands before the first block and between two.
+/// The separator before the first block and between blocks.
 pub(crate) const BLANK_LINE: &str = "\n\n";
 
 /// How a tool call ended. Notifications are added in both cases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ToolOutcome {
-    /// The tool did what it was asked to do.
+    /// The tool succeeded.
     Success,
     /// The tool failed, and the content says how.
     Error,
 }
 
-/// The result of a tool call, as the harness is about to give it to the model.
+/// The result of a tool call, before the harness passes it to the model.
 ///
 /// ```
 /// use ringer_core::MessageId;
@@ -45,7 +45,7 @@ pub enum ToolOutcome {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolResult<'a> {
-    /// The call it answers.
+    /// The id of the call.
     pub call: CallId,
     /// How the call ended.
     pub outcome: ToolOutcome,
@@ -54,7 +54,7 @@ pub struct ToolResult<'a> {
 }
 
 impl ToolResult<'_> {
-    /// The same result of the same call, with everything that is pending after its content.
+    /// Appends the pending notifications to the content.
     pub fn augmented(mut self, pending: &[Injection], nonce: Option<&SessionNonce>) -> Self {
         if !pending.is_empty() {
             let content = self.content.to_mut();
@@ -65,8 +65,8 @@ impl ToolResult<'_> {
     }
 }
 
-/// A tool's own text, a blank line, and one block for each notification, in order. With nothing pending it is the very
-/// text that came in.
+/// Returns the tool's own text, a blank line, and one block for each notification, in order. If nothing is pending, the text is
+/// returned unchanged.
 pub fn augment<'a>(content: &'a str, pending: &[Injection], nonce: Option<&SessionNonce>) -> Cow<'a, str> {
     if pending.is_empty() {
         return Cow::Borrowed(content);
@@ -74,31 +74,31 @@ pub fn augment<'a>(content: &'a str, pending: &[Injection], nonce: Option<&Sessi
     Cow::Owned([content, BLANK_LINE, &render(pending, nonce)].concat())
 }
 
-/// The blocks alone, joined by blank lines: for clients that append themselves (`additionalContext`), and for the next
-/// message of an idle agent.
+/// Returns only the blocks, joined by blank lines: for clients that append them themselves (`additionalContext`), and for the
+/// next message to an idle agent.
 pub fn render(pending: &[Injection], nonce: Option<&SessionNonce>) -> String {
     let blocks: Vec<String> = pending.iter().map(|injection| injection.block(nonce)).collect();
     blocks.join(BLANK_LINE)
 }
 
-/// A block read back.
+/// A parsed block.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReadBlock {
-    /// The word in `source`.
+    /// The value of `source`.
     pub source: String,
-    /// The nonce, if it has one. Only that of its session shows that Ringer wrote it.
+    /// The nonce, if there is one. Only the nonce of the session proves that Ringer wrote the block.
     pub nonce: Option<SessionNonce>,
-    /// The text, unescaped; without what was stripped when it was written.
+    /// The text, unescaped. Characters that were stripped when it was written are missing.
     pub text: String,
-    /// The message, if it came over an MCP channel; then `text` is its content.
+    /// The message, if it came from an MCP channel. Then `text` is its content.
     pub channel: Option<ChannelMessage>,
 }
 
 /// Reads the blocks at the end of a text.
 ///
-/// Blocks that this crate wrote are always found, whatever precedes them. A tool's output that ends with something like a
-/// block is read as one too, because that output is never changed. A caller that knows where the output ends should pass
-/// only what follows it.
+/// Blocks written by this crate are always found, whatever precedes them. Since a tool's output is never changed, output that
+/// ends with something like a block is read as one, too. A caller that knows where the output ends should pass only the text
+/// after it.
 ///
 /// ```
 /// let text = "Done.\n\n<notification source=\"user\">\n1 &lt; 2\n</notification>";
@@ -144,29 +144,29 @@ fn last_block(text: &str) -> Option<(&str, ReadBlock)> {
     Some((before, block))
 }
 
-/// The element may be followed by the count of merged notifications, which has no markup in it.
+/// Parses a `<channel>` element. The count of merged notifications may follow it, which contains no markup.
 fn read_channel(body: &str) -> Option<ChannelMessage> {
     let end = body.rfind("</channel>")? + "</channel>".len();
     unescape(&body[end..])?;
     ChannelMessage::read(&body[..end])
 }
 
-/// The id of a tool call, which its result carries too.
+/// The id of a tool call, which the result repeats.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct CallId(String);
 
 impl CallId {
-    /// Checks an id.
+    /// Creates an id. Fails if it is invalid.
     pub fn new(id: &str) -> Result<Self, InvalidName> {
         validate_name("call id", id)?;
         Ok(Self(id.to_owned()))
     }
 
-    /// `notif_<uuid>`, from the caller's random bytes: the id of a call that no model made.
+    /// Returns `notif_<uuid>`, from the caller's random bytes: the id of a call that the model did not make.
     pub(crate) fn synthetic(random: [u8; 16]) -> Self {
         let mut bytes = random;
-        // A UUID says that it is random: version 4, and the variant of RFC 9562.
+        // Marks the UUID as random: version 4, and the variant of RFC 9562.
         bytes[6] = bytes[6] & 0x0f | 0x40;
         bytes[8] = bytes[8] & 0x3f | 0x80;
         let hex = format!("{:032x}", u128::from_be_bytes(bytes));
@@ -320,7 +320,7 @@ mod tests {
         }
     }
 
-    /// Texts made of what could break out, and of anything at all.
+    /// Texts of pieces that could break out of a block, mixed with arbitrary text.
     fn hostile() -> impl Strategy<Value = String> {
         let piece = prop_oneof![
             Just("</notification>".to_owned()),
@@ -362,7 +362,7 @@ mod tests {
                 .collect();
             prop_assert_eq!(blocks(&content[own.len()..]), expected.clone());
             prop_assert!(blocks(&content).ends_with(&expected), "the tool's own text hides nothing");
-            // Nor is there any markup between the tags that a more lenient reader than ours could follow.
+            // There is no markup between the tags that a more lenient parser could interpret.
             let tags = content[own.len()..].matches('<').count();
             prop_assert_eq!(tags, 2 * pending.len());
         }

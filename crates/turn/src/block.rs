@@ -1,4 +1,4 @@
-//! The block that a person sees in the transcript when something entered a turn.
+//! The block that a transcript shows for a notification that entered a turn.
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
@@ -7,12 +7,12 @@ use crate::injection::Injection;
 use crate::source::InjectionSource;
 use crate::wrap::{shorten, wrap};
 
-/// The most lines of text one block draws; the last of them says how many more there are.
+/// The most lines of text in one block. If there are more, the last line says how many.
 pub const MAX_LINES: usize = 200;
-/// Narrower than this, a frame would leave no room for text: only the text is drawn.
+/// The smallest width with a frame. Below it only the text is drawn, since a frame would leave no room.
 pub const MIN_FRAME: usize = 8;
 
-/// What the frame is made of.
+/// The characters of the frame.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Charset {
     /// Box-drawing characters.
@@ -24,8 +24,8 @@ pub enum Charset {
 
 /// A notification as the transcript shows it.
 ///
-/// It is never saved: the text is part of the tool result in the saved conversation, and the model would read it twice if
-/// the block were saved as well. So the type cannot be serialised:
+/// It must not be saved: the saved conversation has the text in the tool result, and the model would read it twice if the
+/// block were saved as well. So the type cannot be serialised:
 ///
 /// ```compile_fail,E0277
 /// fn saved<T: serde::Serialize>(_: &T) {}
@@ -53,7 +53,7 @@ pub enum Charset {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NotificationBlock {
-    /// What it is, and notes about it.
+    /// The label with the source, then the notes.
     labels: Vec<String>,
     text: String,
 }
@@ -72,7 +72,7 @@ const UNICODE: Strokes =
 const ASCII: Strokes = Strokes { top: "+- ", side: "| ", bottom: "+-", line: "-", cut: "~", between: ", " };
 
 impl NotificationBlock {
-    /// The block for one injection, with only the visible characters of its text.
+    /// Creates the block of an injection, with only the visible characters of its text.
     pub fn of(injection: &Injection) -> Self {
         let times = if injection.times() > 1 {
             format!("\n(came {} times)", injection.times())
@@ -82,7 +82,7 @@ impl NotificationBlock {
         Self::new(&injection.source, &format!("{}{times}", injection.text()), &[])
     }
 
-    /// The block for a text of a source, with notes beside the source, such as the time.
+    /// Creates a block from a source and a text, with notes beside the source, such as the time.
     ///
     /// ```
     /// use ringer_turn::{Charset, InjectionSource, NotificationBlock};
@@ -96,7 +96,7 @@ impl NotificationBlock {
         Self { labels, text: clean_text(text) }
     }
 
-    /// The lines, none of them wider than `width` columns. None at all where there is no column.
+    /// Returns the lines, none wider than `width` columns. Returns no lines if `width` is 0.
     pub fn draw(&self, width: usize, charset: Charset) -> Vec<String> {
         if width == 0 {
             return Vec::new();

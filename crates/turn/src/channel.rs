@@ -1,4 +1,4 @@
-//! A message that came in over an MCP channel, and the element it stands in.
+//! A message from an MCP channel, and the `<channel>` element that carries it.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,16 +10,15 @@ use crate::error::Error;
 use crate::escape::{escape_attribute, escape_text, unescape};
 use crate::source::McpServer;
 
-/// The most keys one message can have; more are left out.
+/// The most keys of one message. Further ones are dropped.
 pub const MAX_META: usize = 32;
-/// The longest key or value, in bytes; longer pairs are left out. Ids and names of chats are far shorter.
+/// The longest key or value, in bytes. Longer pairs are dropped. Ids and names in chats are far shorter.
 pub const MAX_META_TEXT: usize = 1024;
 
-/// The attribute with the name of the server, which metadata cannot overwrite.
+/// The attribute with the server's name, which metadata cannot override.
 const RESERVED: &str = "source";
 
-/// What an MCP channel says about a message beside its text: `chat_id`, `user`, … Keys are `[A-Za-z0-9_]+` and never
-/// `source`, values are strings.
+/// The metadata of a channel message: `chat_id`, `user`, … Keys are `[A-Za-z0-9_]+` and never `source`, values are strings.
 ///
 /// ```
 /// use ringer_turn::Meta;
@@ -33,8 +32,8 @@ const RESERVED: &str = "source";
 pub struct Meta(BTreeMap<String, String>);
 
 impl Meta {
-    /// Keeps the pairs that are valid in a tag, and returns the keys of the others for the log. Invalid metadata does not
-    /// lose the message; Claude Code drops such keys too.
+    /// Keeps the pairs that are valid in a tag, and returns the keys of the others for the log. The message itself is not
+    /// rejected; Claude Code drops such keys, too.
     pub fn filtered<K, V>(pairs: impl IntoIterator<Item = (K, V)>) -> (Self, Vec<String>)
     where
         K: Into<String>,
@@ -52,12 +51,12 @@ impl Meta {
         (Self(kept), left_out)
     }
 
-    /// One value.
+    /// Returns the value of a key.
     pub fn get(&self, key: &str) -> Option<&str> {
         self.0.get(key).map(String::as_str)
     }
 
-    /// All of it, in the order of the keys.
+    /// Returns all pairs, sorted by key.
     pub fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().map(|(key, value)| (key.as_str(), value.as_str()))
     }
@@ -89,7 +88,7 @@ pub struct ChannelMessage {
 }
 
 impl ChannelMessage {
-    /// A message of at most [`MAX_BODY`] bytes; an empty one may still carry a file in its metadata.
+    /// Creates a message of at most [`MAX_BODY`] bytes. It may be empty, since its metadata may refer to a file.
     pub fn new(server: McpServer, content: &str, meta: Meta) -> Result<Self, Error> {
         if content.len() > MAX_BODY {
             return Err(
@@ -104,7 +103,7 @@ impl ChannelMessage {
         &self.server
     }
 
-    /// The text, as it was sent.
+    /// The text, unescaped.
     pub fn content(&self) -> &str {
         &self.content
     }
@@ -114,7 +113,7 @@ impl ChannelMessage {
         &self.meta
     }
 
-    /// The message as the model reads it, with nothing in it that could end the element or forge an attribute.
+    /// Returns the element that the model reads. Nothing in it can close the element early or forge an attribute.
     ///
     /// ```
     /// use ringer_turn::{ChannelMessage, Meta, McpServer};
@@ -134,7 +133,7 @@ impl ChannelMessage {
         format!("<channel source=\"{source}\"{meta}>{}</channel>", escape_text(&self.content))
     }
 
-    /// Reads back what [`Self::wrapped`] wrote, without what was stripped from it.
+    /// Parses the output of [`Self::wrapped`], which lacks the hidden characters that were stripped.
     pub(crate) fn read(wrapped: &str) -> Option<Self> {
         let inside = wrapped.strip_prefix("<channel ")?.strip_suffix("</channel>")?;
         let (tag, content) = inside.split_once('>')?;
@@ -159,7 +158,7 @@ impl ChannelMessage {
     }
 }
 
-/// The sender of a message: one user of a chat service, not the room, which may have guests.
+/// The sender of a message: a single user of a chat service. Not the room, which may have guests.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "SavedSender")]
 pub struct ChannelSender {
@@ -168,7 +167,7 @@ pub struct ChannelSender {
 }
 
 impl ChannelSender {
-    /// Checks a name.
+    /// Creates a sender. Fails if the user's name is invalid.
     pub fn new(server: McpServer, user: &str) -> Result<Self, InvalidName> {
         validate_name("user", user)?;
         Ok(Self { server, user: user.to_owned() })
@@ -179,12 +178,12 @@ impl ChannelSender {
         &self.server
     }
 
-    /// Who it is, as the server says.
+    /// The user, as named by the server.
     pub fn user(&self) -> &str {
         &self.user
     }
 
-    /// The sender of a message: its server, and its `user`. A message that does not say has none.
+    /// Returns the sender of a message: its server and its `user`. `None` if the message has no valid `user`.
     pub fn of(message: &ChannelMessage) -> Option<Self> {
         Self::new(message.server().clone(), message.meta().get("user")?).ok()
     }
@@ -220,7 +219,7 @@ mod tests {
     use proptest::prelude::*;
     use std::time::Duration;
 
-    /// The message as a reader of its element gets it.
+    /// The message as parsed back from its element.
     fn cleaned(message: &ChannelMessage) -> ChannelMessage {
         let meta =
             message.meta.pairs().map(|(key, value)| (key.to_owned(), clean_attribute(value))).collect();

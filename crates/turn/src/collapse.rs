@@ -5,25 +5,25 @@
 /// How the transcript is shown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TranscriptView {
-    /// The person wants to see each one (Claude Code: ctrl+O).
+    /// Show every notification (ctrl+O in Claude Code).
     pub verbose: bool,
-    /// The transcript is redrawn as a whole. What scrolls by line by line cannot be collapsed afterwards.
+    /// The transcript is redrawn as a whole. Lines that have scrolled by cannot be collapsed afterwards.
     pub fullscreen: bool,
 }
 
-/// A message of a conversation, whatever type a harness has for it.
+/// A message of a conversation. Harnesses implement it for their own type.
 pub trait ConversationMessage {
-    /// The text, if it stands in the role of the user: that is where notifications of tasks stand.
+    /// Returns the text if the message has the role of the user, as notifications of tasks do.
     fn user_text(&self) -> Option<&str>;
 
-    /// A message of the user with this text, shown instead of several.
+    /// Creates a message of the user with this text, shown in place of several.
     fn replacement(text: String) -> Self;
 }
 
 /// Who speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Role {
-    /// The person, and what speaks in their place.
+    /// The person, or the harness on their behalf.
     User,
     /// The model.
     Assistant,
@@ -31,17 +31,17 @@ pub enum Role {
     Tool,
 }
 
-/// A message with nothing but a role and a text, for harnesses that have no type of their own.
+/// A message with only a role and a text, for harnesses without a type of their own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlainMessage {
     /// Who speaks.
     pub role: Role,
-    /// What they say.
+    /// The text.
     pub text: String,
 }
 
 impl PlainMessage {
-    /// A message.
+    /// Creates a message.
     pub fn new(role: Role, text: &str) -> Self {
         Self { role, text: text.to_owned() }
     }
@@ -66,18 +66,18 @@ pub enum TaskStatus {
     Failed,
     /// `killed`.
     Killed,
-    /// Something newer.
+    /// A status that this version does not know.
     Other,
 }
 
-/// What ran in the background.
+/// The kind of a background task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum TaskKind {
-    /// A command of a shell.
+    /// A shell command.
     Command,
-    /// A monitor, whose end means something else: it stopped watching.
+    /// A monitor. Its end means only that it stopped watching.
     Monitor,
-    /// An agent, a collapsed run, something newer.
+    /// An agent, a collapsed run, or a kind that this version does not know.
     Other,
 }
 
@@ -86,21 +86,21 @@ pub enum TaskKind {
 pub struct TaskNotification<'a> {
     /// How it ended.
     pub status: TaskStatus,
-    /// What it was.
+    /// The kind of task.
     pub kind: TaskKind,
-    /// The client's own words.
+    /// The client's summary.
     pub summary: &'a str,
 }
 
-/// The tag that Claude Code writes today, and the one it wrote before.
+/// The tag of current versions of Claude Code, and the tag of earlier ones.
 const TAGS: [&str; 2] = ["task-notification", "task_notification"];
 
-/// How the summaries of Claude Code begin.
+/// The prefixes of Claude Code's summaries.
 const KINDS: [(&str, TaskKind); 2] =
     [("Background command", TaskKind::Command), ("Monitor", TaskKind::Monitor)];
 
-/// Reads a message that is a notification of one background task. Text after it is an instruction to the model (`Read
-/// the output file …`); text before it means that the message only quotes one.
+/// Parses a message that is a notification of one background task. It may be followed by an instruction to the model (`Read
+/// the output file …`). A message with text before the notification only quotes it, and is not parsed.
 ///
 /// ```
 /// use ringer_turn::{read_task, TaskKind, TaskStatus};
@@ -113,7 +113,7 @@ const KINDS: [(&str, TaskKind); 2] =
 /// ```
 pub fn read_task(text: &str) -> Option<TaskNotification<'_>> {
     let inside = TAGS.iter().find_map(|tag| element(text.trim_start(), tag))?;
-    // The summary quotes a command, which may have tags of its own in it; the status stands before it.
+    // The summary quotes a command, which may contain tags. The status precedes it.
     let status = match inner(inside, "status")? {
         "completed" => TaskStatus::Completed,
         "failed" => TaskStatus::Failed,
@@ -136,8 +136,8 @@ fn inner<'a>(text: &'a str, tag: &str) -> Option<&'a str> {
     Some(after.split_once(&format!("</{tag}>"))?.0.trim())
 }
 
-/// Shows every run of two or more completed background commands as one message. Failed and killed ones, monitors, and
-/// everything else stay as they are and break a run; what was made by collapsing is not collapsed again.
+/// Replaces every run of two or more completed background commands with one message. Everything else, such as failed and killed
+/// commands and monitors, stays unchanged and breaks a run. The result of collapsing is not collapsed again.
 ///
 /// ```
 /// use ringer_turn::{collapse, read_task, PlainMessage, Role, TranscriptView};
@@ -177,7 +177,7 @@ fn end_run<M: ConversationMessage>(run: &mut Vec<M>, shown: &mut Vec<M>) {
     if run.len() > 1 {
         let count = run.len();
         run.clear();
-        // Its summary begins with a number, so it is not read as a command again.
+        // The summary begins with a number, so this message is not taken for a command.
         shown.push(M::replacement(format!(
             "<task-notification>\n<status>completed</status>\n\
              <summary>{count} background commands completed</summary>\n</task-notification>"

@@ -8,35 +8,35 @@ use ringer_core::message::InvalidName;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A name or a text that cannot be used.
+    /// A name or a text is invalid.
     #[error(transparent)]
     Word(#[from] InvalidName),
-    /// Too many senders wait for their pairing.
+    /// Too many senders are waiting to be paired.
     #[error("{most} senders are waiting to be paired; the next place is free in {} s", free_in.as_secs())]
     PairingsFull {
         /// The limit.
         most: usize,
-        /// When the oldest code runs out.
+        /// The time until the oldest code expires.
         free_in: Duration,
     },
-    /// No sender waits with this code: mistyped, used before, or older than an hour.
+    /// No sender has this pairing code: it is mistyped, used already, or expired.
     #[error("no sender is waiting with the pairing code {0:?}")]
     NoSuchCode(String),
-    /// The allowlist has no room.
+    /// The allowlist is full.
     #[error("the allowlist is full: {most} senders are on it")]
     AllowlistFull {
         /// The limit.
         most: usize,
     },
-    /// An allowlist of a newer version, which is not read.
+    /// The allowlist was saved by a newer version of Ringer.
     #[error("the allowlist has version {found}, and this version knows {known}")]
     NewerVersion {
-        /// Its version.
+        /// The version of the allowlist.
         found: u32,
-        /// Ours.
+        /// The newest version that can be read.
         known: u32,
     },
-    /// A request id that is not five letters without an l.
+    /// A request id does not consist of five letters from a to z without l.
     #[error("{0:?} is no request id: five letters from a to z, without l")]
     NoRequestId(String),
     /// Too many permission requests are open.

@@ -1,7 +1,7 @@
 //! The six checks that an MCP server passes before it may push messages into a conversation.
 //!
-//! All are made in order before the server's handler is registered, and the first refusal counts. They are made again
-//! whenever the policy changes, and a server that is refused then is unregistered at once.
+//! They run in order before the server's handler is registered, and the first refusal counts. They run again whenever the
+//! policy changes, and a server that is refused then is unregistered at once.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -36,12 +36,12 @@ impl Gate {
         Self::Allowlist,
     ];
 
-    /// Its number, counted from 1, as documents have it.
+    /// The number of the gate, counted from 1 as in the documentation.
     pub fn number(self) -> u8 {
         self as u8 + 1
     }
 
-    /// Its name.
+    /// The name of the gate.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Capability => "capability",
@@ -54,7 +54,7 @@ impl Gate {
     }
 }
 
-/// Which gate refused, why, and what to do about it.
+/// A refusal: the gate, the reason and a remedy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("MCP channel {server} refused at gate {} ({}): {why}; {remedy}", gate.number(), gate.as_str())]
 pub struct GateRefusal {
@@ -68,7 +68,7 @@ pub struct GateRefusal {
     pub remedy: String,
 }
 
-/// What is wrong and how to fix it; `None` if the gate lets the server pass.
+/// The reason and the remedy, or `None` if the gate is open.
 type Objection = Option<(String, String)>;
 
 #[expect(clippy::unnecessary_wraps, reason = "every gate gives an `Option`")]
@@ -130,7 +130,7 @@ impl ChannelPolicy {
     }
 }
 
-/// Makes all six checks. The handler of a server may be registered only if they succeed.
+/// Checks all six gates. A server's handler may be registered only if they are open.
 ///
 /// ```
 /// use ringer_turn::{check_gates, Account, ChannelCandidate, Auth, ChannelPolicy, Gate, McpServer};
@@ -161,17 +161,17 @@ pub fn check_gates(candidate: &ChannelCandidate, policy: &ChannelPolicy) -> Resu
     refusal.map_or(Ok(()), Err)
 }
 
-/// Who has to be unregistered now that the circumstances are these. With the kill switch off that is everybody.
+/// Returns the servers that the current policy refuses, to be unregistered. If channels are disabled, these are all servers.
 pub fn servers_to_unregister(registered: &[ChannelCandidate], policy: &ChannelPolicy) -> Vec<GateRefusal> {
     registered.iter().filter_map(|candidate| check_gates(candidate, policy).err()).collect()
 }
 
-/// A plugin, by its name and where it was installed from.
+/// A plugin, identified by its name and its marketplace.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Plugin {
     /// The marketplace.
     pub marketplace: String,
-    /// Its name there.
+    /// The name in the marketplace.
     pub name: String,
 }
 
@@ -186,7 +186,7 @@ impl fmt::Display for Plugin {
 pub struct ChannelCandidate {
     /// The server.
     pub server: McpServer,
-    /// Whether it declares `experimental["claude/channel"]`.
+    /// True if it declares `experimental["claude/channel"]`.
     pub declares_channel: bool,
     /// The plugin it comes from, if any.
     pub plugin: Option<Plugin>,
@@ -195,17 +195,17 @@ pub struct ChannelCandidate {
 /// How the person is signed in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Auth {
-    /// With the token of an account.
+    /// With an account's OAuth token.
     OAuth,
     /// With an API key, which is not tied to one person.
     ApiKey,
-    /// Not at all.
+    /// Not signed in.
     SignedOut,
     /// The client does not tie channels to an account.
     NotRequired,
 }
 
-/// What kind of account it is.
+/// The kind of account.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Account {
     /// A personal account, without an organisation's policy.
@@ -217,14 +217,14 @@ pub enum Account {
     },
 }
 
-/// What every candidate is checked against.
+/// The policy that candidates are checked against.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChannelPolicy {
     /// The kill switch.
     pub channels_enabled: bool,
     /// How the person is signed in.
     pub auth: Auth,
-    /// With what kind of account.
+    /// The kind of account.
     pub account: Account,
     /// The servers named by `--channels` for this session.
     pub opted_in: BTreeSet<McpServer>,

@@ -1,4 +1,4 @@
-//! The injection: one event for one agent's conversation.
+//! The injection: an event for an agent's conversation.
 
 use ringer_core::message::{Agent, MAX_BODY, MessagePart, SessionNonce, Tag, validate_text};
 use ringer_core::{MessageId, Recipient, Sender};
@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::escape::{escape_attribute, escape_text};
 use crate::source::{InjectionSource, McpServer};
 
-/// One event for one agent. It keeps its id however often it has to be handed over.
+/// An event for an agent. Its id stays the same if it has to be handed over again.
 ///
 /// ```
 /// use ringer_core::MessageId;
@@ -27,11 +27,11 @@ use crate::source::{InjectionSource, McpServer};
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Injection {
-    /// The id of the message behind it. A reader who sees it twice has seen one event.
+    /// The id of the message. Two injections with the same id are the same event.
     pub id: MessageId,
-    /// The agent it is for; inboxes of other agents refuse it.
+    /// The agent that receives it. Inboxes of other agents refuse it.
     pub to: Agent,
-    /// Where it comes from.
+    /// The source of the event.
     pub source: InjectionSource,
     body: Body,
     times: usize,
@@ -40,20 +40,20 @@ pub struct Injection {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Body {
     Text(String),
-    /// Already an element with its sender and server: it is wrapped, not escaped a second time.
+    /// Becomes a `<channel>` element, whose content [`ChannelMessage::wrapped`] escapes.
     Channel(ChannelMessage),
 }
 
 impl Injection {
-    /// An event with a text of at most [`MAX_BODY`] bytes, as the journal has it.
+    /// Creates an injection with a text of at most [`MAX_BODY`] bytes, unescaped as in the journal.
     pub fn new(id: MessageId, to: Agent, source: InjectionSource, text: &str) -> Result<Self, Error> {
-        // A NUL is stripped with the other controls when the text is written; here only the rest counts.
+        // NUL is allowed here: `block` strips it with the other control characters.
         validate_text("message", &text.replace('\0', ""), MAX_BODY)?;
         Ok(Self { id, to, source, body: Body::Text(text.to_owned()), times: 1 })
     }
 
-    /// The injection for what is in an agent's inbox. `None` for a mark. Its source is the category where that is no voice, or
-    /// else the sender: only the person's own messages are the user's.
+    /// Creates the injection for a message in an agent's inbox. Returns `None` for a mark. The source is the category, or the
+    /// sender if the category is none or names a speaker (user, agent, unverified): a category must not speak for the user.
     pub fn of(part: &MessagePart, to: &Agent) -> Option<Self> {
         let draft = &part.message.draft;
         let Tag::Notice(_) = draft.tag else { return None };
@@ -73,13 +73,13 @@ impl Injection {
         Some(Self { id: part.message.id.clone(), to: to.clone(), source, body, times: 1 })
     }
 
-    /// A message of an MCP channel. Its source is the server that pushed it, whatever the message claims.
+    /// Creates an injection from a channel message. The source is the server that pushed it, whatever the message claims.
     pub fn from_channel(id: MessageId, to: Agent, message: ChannelMessage) -> Self {
         let source = InjectionSource::Channel(message.server().clone());
         Self { id, to, source, body: Body::Channel(message), times: 1 }
     }
 
-    /// The text as it was sent, not escaped.
+    /// The text, unescaped.
     pub fn text(&self) -> &str {
         match &self.body {
             Body::Text(text) => text,
@@ -87,13 +87,13 @@ impl Injection {
         }
     }
 
-    /// How many identical ones this stands for; see [`crate::InjectionBudget`].
+    /// How many identical injections this one represents; see [`crate::InjectionBudget`].
     pub fn times(&self) -> usize {
         self.times
     }
 
-    /// The block that the model reads, with the nonce that its session was told. Without one nothing speaks for the user,
-    /// because a tool's output can look the same. No text can close a block or open another.
+    /// Returns the block that the model reads, with the nonce of its session. Without a nonce, the source `user` becomes
+    /// `unverified`, since a tool's output can look the same. No text can close the block or open another.
     pub fn block(&self, nonce: Option<&SessionNonce>) -> String {
         let body = match &self.body {
             Body::Text(text) => escape_text(text),
@@ -109,18 +109,17 @@ impl Injection {
         format!("<notification source=\"{source}\"{nonce}>\n{body}{note}\n</notification>")
     }
 
-    /// Whether both have the same source and content.
     pub(crate) fn has_same_content(&self, other: &Self) -> bool {
         self.source == other.source && self.body == other.body
     }
 
-    /// The same, standing for this many.
+    /// Returns a copy that represents `times` injections.
     pub(crate) fn repeated(&self, times: usize) -> Self {
         Self { times, ..self.clone() }
     }
 }
 
-/// What a server pushed, with what it said of it.
+/// Restores a channel message from the text and the metadata in the journal.
 fn channel_body(server: &McpServer, part: &MessagePart) -> Body {
     let meta = Meta::from(part.message.draft.origin.meta.clone());
     ChannelMessage::new(server.clone(), &part.text(), meta)
@@ -269,7 +268,7 @@ mod tests {
             block.contains("<channel source=\"slack\" user=\"al&quot;ice\">(part 2 of 2)\nxxx"),
             "{block}"
         );
-        // A message of an agent that calls itself so is an agent's.
+        // An agent with such a name stays an agent.
         let named = of(&part("channel:slack", "agent:a1", None)).unwrap();
         assert_eq!(named.source.to_string(), "agent:channel:slack");
     }

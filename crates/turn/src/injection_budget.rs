@@ -1,8 +1,8 @@
-//! How much goes into one tool result.
+//! Limits how much goes into one tool result.
 //!
-//! Usually everything that is pending goes, one block each, and the budget has no effect. If there is too much (a file
-//! watcher during a checkout, a looping agent), identical neighbours are merged, each source is limited to its rate, and
-//! what does not fit waits for the next tool result. Nothing is dropped.
+//! Usually all pending injections go, one block each, and the budget has no effect. If there is too much (a file watcher
+//! during a checkout, a looping agent), identical neighbours are merged, each source is limited to its rate, and whatever does
+//! not fit waits for the next tool result. Nothing is dropped.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -13,18 +13,18 @@ use crate::augment::BLANK_LINE;
 use crate::injection::Injection;
 use crate::rate::{Rate, RateTracker};
 
-/// How many pending injections go at once by default without limits. A choice, not a measurement.
+/// The default of [`InjectionBudget::max_pending`]. The number is a choice, not a measurement.
 pub const DEFAULT_MAX_PENDING: usize = 20;
-/// How much Claude Code accepts from one hook: 10,000 characters. It writes more to a file, which the model may not read.
-/// Counted in bytes here, of which a text has at least as many as characters.
+/// How much Claude Code accepts from one hook: 10,000 characters. It writes longer output to a file, which the model may not
+/// read. Counted in bytes here, which is never less than the number of characters.
 pub const CLAUDE_CODE_MAX_BYTES: usize = 10_000;
 
 /// The limits of one tool result. They apply only when `max_pending` or `max_bytes` is exceeded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InjectionBudget {
-    /// With more pending than this, the limits apply.
+    /// The limits apply if more injections than this are pending.
     pub max_pending: usize,
-    /// With more bytes of blocks than this, the limits apply, and no tool result gets more.
+    /// The limits apply if the blocks have more bytes than this. Also the most that one tool result gets then.
     pub max_bytes: usize,
     /// The rate of each source while the limits apply.
     pub rate: Rate,
@@ -39,22 +39,22 @@ impl Default for InjectionBudget {
 /// One block for the tool result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SelectedBlock {
-    /// Its content; a merged one says for how many it stands.
+    /// The content. If merged, it says how many injections it represents.
     pub injection: Injection,
-    /// The indexes of the pending injections it stands for.
+    /// The indexes of the pending injections it represents.
     pub pending_range: Range<usize>,
 }
 
 impl InjectionBudget {
-    /// Whether the limits apply to these.
+    /// Returns true if the limits apply to these injections.
     pub fn is_exceeded(&self, pending: &[&Injection]) -> bool {
-        // The count is compared first: it is cheaper than adding up the bytes of very many.
+        // The count first: it is cheaper than adding up bytes.
         pending.len() > self.max_pending
             || pending.iter().map(|one| cost(one)).sum::<usize>() > self.max_bytes
     }
 
-    /// Selects what goes now, in order; the rest stays pending. Of what the rates allow, at least one always goes, even if
-    /// it alone exceeds `max_bytes`: otherwise it would wait for ever.
+    /// Selects the injections that go now, in order; the rest stays pending. At least one that the rates allow always goes, even
+    /// if it exceeds `max_bytes` on its own: otherwise it would wait forever.
     ///
     /// ```
     /// use std::time::Duration;
@@ -87,7 +87,7 @@ impl InjectionBudget {
         for candidate in candidates {
             let source = &candidate.injection.source;
             if is_exceeded {
-                // It waits, and so do the later ones of its source; other sources go on.
+                // It stays pending, as will later ones of its source. Other sources are not affected.
                 if !rates.allows(now, source, self.rate) {
                     continue;
                 }
@@ -103,7 +103,7 @@ impl InjectionBudget {
         selected
     }
 
-    /// Selects which of the messages and parts that wait for an agent go now, by their indexes.
+    /// Selects the messages and parts that go now, out of those pending for an agent. Returns their indexes.
     pub fn select_parts(
         &self,
         now: Duration,
@@ -121,7 +121,7 @@ impl InjectionBudget {
         selected.filter_map(|at| injections.get(at).map(|(index, _)| *index)).collect()
     }
 
-    /// What was selected, as it enters: in order, identical neighbours as one with a count.
+    /// Returns the injections for selected messages, in order, with identical neighbours merged if the limits apply.
     pub fn blocks_of(
         &self,
         now: Duration,
@@ -136,7 +136,7 @@ impl InjectionBudget {
     }
 }
 
-/// The bytes that a block adds to a tool result. Every nonce has the same length.
+/// Returns the bytes that a block adds to a tool result. All nonces have the same length.
 fn cost(injection: &Injection) -> usize {
     BLANK_LINE.len() + injection.block(Some(&SessionNonce::new([0; 16]))).len()
 }
@@ -149,7 +149,7 @@ fn one_by_one(pending: &[&Injection]) -> Vec<SelectedBlock> {
     pending.iter().enumerate().map(single).collect()
 }
 
-/// Merges identical neighbours of one source into one, which keeps the id of the first.
+/// Merges identical neighbours. The result keeps the id of the first.
 fn merge_identical(pending: &[&Injection]) -> Vec<SelectedBlock> {
     let mut start = 0;
     pending
@@ -183,7 +183,7 @@ mod tests {
             .collect()
     }
 
-    /// Text and count of what goes.
+    /// The text and the count of each selected injection.
     fn select(limits: &InjectionBudget, pending: &[Injection]) -> Vec<(String, usize)> {
         let pending: Vec<&Injection> = pending.iter().collect();
         let chosen = limits.select(at(0), &pending, &mut RateTracker::default());
@@ -196,7 +196,7 @@ mod tests {
         assert_eq!(select(limits, &pending(texts)), expected, "{texts:?}");
     }
 
-    /// Everything above one pending is a limits.
+    /// A budget whose limits apply with more than one pending injection.
     fn low_limits() -> InjectionBudget {
         InjectionBudget { max_pending: 1, ..InjectionBudget::default() }
     }

@@ -1,11 +1,11 @@
 //! Puts notifications into an agent's conversation.
 //!
-//! An agent cannot be interrupted in the middle of a turn. An event outside (the person writes, a file changes, a task
+//! An agent cannot be interrupted in the middle of a turn. An outside event (the person writes, a file changes, a task
 //! ends, another agent sends a message) enters its conversation with the next tool result, or as the next message when
 //! the agent is idle. This crate is for programs that run such a conversation.
 //!
-//! Everything here is pure: there is no clock, thread, file, socket, process or randomness. Time is an argument (any
-//! clock that does not jump), random bytes are arguments, everything else is a value in and a value out.
+//! Everything here is pure: no clock, thread, file, socket, process or randomness. The caller passes in the time (from any
+//! monotonic clock) and random bytes.
 //!
 //! # Add what is pending to a tool result
 //!
@@ -28,12 +28,13 @@
 //! # Ok::<(), ringer_turn::Error>(())
 //! ```
 //!
-//! [`system_prompt`] tells the model what that is, and by which nonce it is known. Harnesses that want events of their own use a [`SyntheticPair`] and its
-//! [`ToolDefinition`], as `crates/cli/examples/harness.rs` does; the transcript shows a [`NotificationBlock`].
+//! [`system_prompt`] explains these blocks to the model and tells it the nonce. Harnesses that represent notifications as
+//! separate events use a [`SyntheticPair`] and its [`ToolDefinition`], as `crates/cli/examples/harness.rs` does. A transcript
+//! shows a [`NotificationBlock`].
 //!
-//! What is pending is kept by `ringer-journal`, with a receipt for each agent: a claim leases it, and a later event of the
+//! `ringer-journal` stores pending messages, with a receipt for each agent: a claim leases a message, and a later event of the
 //! client confirms it. If there is too much for one tool result, the [`InjectionBudget`] merges identical neighbours and
-//! lets the rest wait.
+//! leaves the rest pending.
 //!
 //! # Collapse repeated lines of a transcript
 //!
@@ -72,19 +73,20 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Before that, the server has to pass six checks: [`check_gates`], and [`servers_to_unregister`] when something changed.
+//! Before that, the server has to pass six checks: see [`check_gates`], and [`servers_to_unregister`] for policy changes.
 //!
 //! # What it never does
 //!
-//! It lets no text close its block, open another, forge an attribute, or hide something from a person that the model
-//! reads. It changes no byte of a tool's own result, except with [`escape_tags`]. It gives no sender access because of a text. It panics on no input.
+//! It never lets a text close its block, open another, forge an attribute, or hide from the person something that the model
+//! reads. It never changes a tool's own result, except with [`escape_tags`], never gives a sender access because of a text, and
+//! never panics.
 //!
 //! # Bounds
 //!
-//! An injection has at most 64 KiB ([`ringer_core::message::MAX_BODY`]). The rates of [`MAX_SOURCES`] sources are remembered, up
-//! to [`MAX_RATE`]. A block draws
-//! [`MAX_LINES`]. A channel message has [`MAX_META`] keys of [`MAX_META_TEXT`] bytes; [`MAX_PAIRINGS`] senders wait to be
-//! paired, [`MAX_ALLOWED`] are on the list, [`MAX_OPEN_REQUESTS`] permission requests are open.
+//! An injection has at most 64 KiB ([`ringer_core::message::MAX_BODY`]). Rates are tracked for [`MAX_SOURCES`] sources, up to
+//! [`MAX_RATE`]. A block draws at most [`MAX_LINES`] lines. A channel message has at most [`MAX_META`] keys of [`MAX_META_TEXT`]
+//! bytes. At most [`MAX_PAIRINGS`] senders wait to be paired, [`MAX_ALLOWED`] are on the allowlist, and [`MAX_OPEN_REQUESTS`]
+//! permission requests are open.
 
 #![forbid(unsafe_code)]
 

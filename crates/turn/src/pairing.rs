@@ -14,10 +14,10 @@ use crate::error::Error;
 
 /// How long a pairing code is valid.
 pub const CODE_LIFETIME: Duration = Duration::from_hours(1);
-/// How many codes may be open at once. Further senders are asked to try again later, so that the person never has to read
-/// a long list of unknown senders.
+/// The most open codes. Further senders have to try again later, so that the person never faces a long list of unknown
+/// senders.
 pub const MAX_PAIRINGS: usize = 3;
-/// How many senders may be on the allowlist. A further one is an error that the person sees.
+/// The most senders on the allowlist. Adding another fails with an error that the person sees.
 pub const MAX_ALLOWED: usize = 1024;
 
 /// A sender who is on the allowlist. Only [`Access::admit`] creates one.
@@ -25,7 +25,7 @@ pub const MAX_ALLOWED: usize = 1024;
 pub struct AdmittedSender<'a>(&'a ChannelSender);
 
 impl AdmittedSender<'_> {
-    /// Who it is.
+    /// The sender.
     pub fn sender(&self) -> &ChannelSender {
         self.0
     }
@@ -47,7 +47,7 @@ impl PairingCode {
         Self(self.0.wrapping_add(1) & Self::BITS)
     }
 
-    /// Parses what a person types, in either case, with spaces around it.
+    /// Parses a code as typed by a person: in either case, with spaces around it.
     fn typed(text: &str) -> Option<Self> {
         let text = text.trim();
         let is_code = text.len() == 6 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -61,16 +61,16 @@ impl fmt::Display for PairingCode {
     }
 }
 
-/// A sender who waits for approval, as the process that offered the code saves it for the one that approves. `until` is a
-/// time of the same clock in both, so it is only valid until the machine starts again.
+/// A sender who waits for approval, as saved by the process that offered the code for the process that approves it. Both use
+/// the same clock for `until`, which is valid only until the next reboot.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WaitingSender {
-    /// The code, as it is shown.
+    /// The code, as displayed.
     pub code: String,
-    /// Who waits.
+    /// The sender.
     pub sender: ChannelSender,
-    /// Until when the code is valid, in seconds.
+    /// When the code expires, in seconds.
     pub until: u64,
 }
 
@@ -81,8 +81,8 @@ struct Pairing {
     until: Duration,
 }
 
-/// The allowlist as it is saved in a file (0600, replaced by rename). Codes are not in it: their times are invalid after a
-/// restart, and a sender can ask for a new one.
+/// The allowlist as saved in a file (0600, replaced by rename). It does not contain codes: their expiry is meaningless after a
+/// reboot, and a sender can get a new one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Allowlist {
@@ -98,7 +98,7 @@ impl Allowlist {
 #[derive(Debug, Clone, Default)]
 pub struct Access {
     allowed: BTreeSet<ChannelSender>,
-    /// Those that the person's own settings name.
+    /// The senders in the person's own settings.
     configured: BTreeSet<ChannelSender>,
     pairings: Vec<Pairing>,
 }
@@ -115,11 +115,11 @@ impl Access {
         Ok(Self { allowed: list.senders, ..Self::default() })
     }
 
-    /// The same with the senders that wait for approval in another process.
+    /// Sets the senders that wait for approval, as saved by another process.
     pub fn with_waiting(mut self, now: Duration, waiting: Vec<WaitingSender>) -> Self {
         let pairing = |waiting: WaitingSender| {
             let code = PairingCode::typed(&waiting.code)?;
-            // No code is valid for longer, whatever the file says.
+            // The file cannot extend the lifetime of a code.
             let until = Duration::from_secs(waiting.until).min(now.saturating_add(CODE_LIFETIME));
             Some(Pairing { code, sender: waiting.sender, until })
         };
@@ -127,14 +127,14 @@ impl Access {
         self
     }
 
-    /// Takes over the allowlist that another process saved. Who is on it waits no longer.
+    /// Replaces the allowlist with the one that another process saved. Senders on it stop waiting for approval.
     pub fn set_allowlist(&mut self, list: Allowlist) -> Result<(), Error> {
         self.allowed = Self::restored(list)?.allowed;
         self.forget_admitted();
         Ok(())
     }
 
-    /// These senders stand in the person's own settings, and no others. They are not saved with the allowlist.
+    /// Replaces the senders from the person's own settings. They are not saved with the allowlist.
     pub fn set_configured(&mut self, senders: BTreeSet<ChannelSender>) {
         self.configured = senders;
         self.forget_admitted();
@@ -146,18 +146,18 @@ impl Access {
             .retain(|pairing| !allowed.contains(&pairing.sender) && !configured.contains(&pairing.sender));
     }
 
-    /// The allowlist, to be saved.
+    /// Returns the allowlist for saving.
     pub fn allowlist(&self) -> Allowlist {
         Allowlist { version: Allowlist::VERSION, senders: self.allowed.clone() }
     }
 
-    /// Whether a sender may write. Messages of other senders enter no conversation.
+    /// Returns the sender as admitted, if they may write. Messages of other senders enter no conversation.
     pub fn admit<'a>(&self, sender: &'a ChannelSender) -> Option<AdmittedSender<'a>> {
         (self.allowed.contains(sender) || self.configured.contains(sender)).then_some(AdmittedSender(sender))
     }
 
-    /// A code for a sender who is not on the list, from the caller's random bytes. Asking again returns the same code with
-    /// the same expiry. It takes the sender and not the text, so that no text can influence it.
+    /// Returns a code for a sender who is not on the list, from the caller's random bytes. Asking again returns the same code
+    /// with the same expiry. Takes only the sender, so that the text of a message cannot influence it.
     pub fn offer_code(
         &mut self,
         now: Duration,
@@ -184,7 +184,7 @@ impl Access {
         Ok(code)
     }
 
-    /// Puts the sender of this code on the allowlist. A code can be used once.
+    /// Adds the sender with this code to the allowlist. A code can be used once.
     pub fn approve(&mut self, now: Duration, _: &Operator, code: &str) -> Result<ChannelSender, Error> {
         self.pairings.retain(|pairing| now < pairing.until);
         let typed = PairingCode::typed(code);
@@ -198,12 +198,12 @@ impl Access {
         Ok(pairing.sender)
     }
 
-    /// Removes a sender from the allowlist. Returns whether they were on it.
+    /// Removes a sender from the allowlist. Returns true if they were on it.
     pub fn revoke(&mut self, _: &Operator, sender: &ChannelSender) -> bool {
         self.allowed.remove(sender)
     }
 
-    /// The senders who wait for approval, with their codes.
+    /// Returns the senders who wait for approval, with their codes.
     pub fn waiting(&self, now: Duration) -> impl Iterator<Item = WaitingSender> {
         let alive = self.pairings.iter().filter(move |pairing| now < pairing.until);
         alive.map(|pairing| WaitingSender {
@@ -214,10 +214,10 @@ impl Access {
     }
 }
 
-/// A token that stands for the person at the keyboard. Functions that change access require it.
+/// A token for the person at the keyboard. Functions that change access require it.
 ///
 /// Create one only where a command that a person typed is executed. It cannot be cloned, saved or deserialised, so nothing
-/// that came over a channel, a socket or a tool can become one.
+/// that arrives over a channel, a socket or a tool can become one.
 ///
 /// ```compile_fail,E0277
 /// # use ringer_turn::Operator;
@@ -232,8 +232,8 @@ impl Access {
 /// let two = Operator::at_the_keyboard().clone();
 /// ```
 ///
-/// An agent that runs the command because a message asked for it is no operator. The program that has the command checks
-/// this (it has a terminal, and no agent runs it) before it creates one.
+/// An agent that runs the command because a message asked for it is not an operator. Before creating a token, the command must
+/// check that it has a terminal and was not run by an agent.
 #[derive(Debug)]
 pub struct Operator(());
 
@@ -357,7 +357,7 @@ mod tests {
         access.set_allowlist(other.allowlist()).unwrap();
         assert!(access.admit(&sender("alice")).is_some());
         assert_eq!(access.waiting(at(200)).count(), 0, "who is on the list waits no longer");
-        // A file that says otherwise does not make a code valid for longer.
+        // A forged file does not extend the lifetime of a code.
         let forged = vec![WaitingSender { until: u64::MAX, ..read().remove(0) }];
         let other = Access::default().with_waiting(at(0), forged);
         assert_eq!((other.waiting(at(3599)).count(), other.waiting(at(3600)).count()), (1, 0));

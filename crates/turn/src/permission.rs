@@ -1,4 +1,4 @@
-//! Permission relay: a request that waits at the keyboard can be answered from a chat as well.
+//! Permission relay: answers a permission request from a chat as well as at the keyboard.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -6,18 +6,17 @@ use std::fmt;
 use crate::error::Error;
 use crate::pairing::{AdmittedSender, Operator};
 
-/// How many requests may be open at once. Further ones are not relayed; they still wait at the keyboard. A person cannot
-/// oversee more.
+/// The most open requests. Further ones are not relayed but still wait at the keyboard: a person cannot keep track of more.
 pub const MAX_OPEN_REQUESTS: usize = 32;
 
-/// How many closed requests are remembered, to tell a late answer from another text.
+/// How many closed requests are remembered, to distinguish a late answer from an ordinary message.
 const MAX_CLOSED: usize = 256;
 
-/// Letters of a request id: none that looks like a 1 or an I.
+/// The letters of a request id. There is no l, which looks like 1 or I.
 const LETTERS: &[u8; 25] = b"abcdefghijkmnopqrstuvwxyz";
 const LENGTH: usize = 5;
 
-/// The id of one request: five letters without l, short enough to type on a phone.
+/// The id of a request: five letters without l, short enough to type on a phone.
 ///
 /// ```
 /// use ringer_turn::PermissionRequestId;
@@ -29,7 +28,7 @@ const LENGTH: usize = 5;
 pub struct PermissionRequestId(String);
 
 impl PermissionRequestId {
-    /// An id from the caller's random number.
+    /// Creates an id from the caller's random number.
     pub fn new(random: u32) -> Self {
         let mut rest = random;
         let letters = (0..LENGTH).map(|_| {
@@ -87,10 +86,10 @@ pub fn parse_answer(text: &str) -> Option<(PermissionRequestId, PermissionVerdic
     Some((PermissionRequestId::parse(id).ok()?, verdict))
 }
 
-/// How a message of an admitted sender was understood.
+/// How a message of an admitted sender was interpreted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RelayedMessage {
-    /// The first answer to an open request: execute it.
+    /// The first answer to an open request. The caller must carry it out.
     Answer {
         /// The request.
         id: PermissionRequestId,
@@ -102,11 +101,11 @@ pub enum RelayedMessage {
         /// The request it names.
         id: PermissionRequestId,
     },
-    /// An ordinary message: it goes to the agent.
+    /// An ordinary message for the agent.
     Message,
 }
 
-/// The requests that are open, and the last ones that were.
+/// The open requests, and the ones closed last.
 #[derive(Debug, Clone, Default)]
 pub struct PermissionRelay {
     open: Vec<PermissionRequestId>,
@@ -125,7 +124,7 @@ impl PermissionRelay {
         self.ask_as(PermissionRequestId::new(random))
     }
 
-    /// Opens a request under the id that the client gave it, or opens it again. Opening it twice is opening it once.
+    /// Opens a request under the client's id, or reopens it. Does nothing if it is open already.
     pub fn ask_as(&mut self, id: PermissionRequestId) -> Result<PermissionRequestId, Error> {
         if !self.open.contains(&id) {
             if self.open.len() >= MAX_OPEN_REQUESTS {
@@ -137,7 +136,7 @@ impl PermissionRelay {
         Ok(id)
     }
 
-    /// Takes a message of an admitted sender. The first answer counts and closes the request.
+    /// Handles a message of an admitted sender. The first answer counts and closes the request.
     pub fn receive(&mut self, _: AdmittedSender<'_>, text: &str) -> RelayedMessage {
         match parse_answer(text) {
             Some((id, verdict)) if self.close(&id) => RelayedMessage::Answer { id, verdict },
@@ -146,19 +145,19 @@ impl PermissionRelay {
         }
     }
 
-    /// Takes the verdict of a server that has checked itself who answered. The first answer counts and closes the request.
+    /// Handles a verdict from a server that has authenticated the sender itself. The first answer counts and closes the request.
     pub fn receive_verdict(&mut self, id: &str, verdict: PermissionVerdict) -> Result<RelayedMessage, Error> {
         let id = PermissionRequestId::parse(id)?;
         let is_first = self.close(&id);
         Ok(if is_first { RelayedMessage::Answer { id, verdict } } else { RelayedMessage::TooLate { id } })
     }
 
-    /// Closes a request that was answered at the keyboard. Returns whether that was the first answer.
+    /// Closes a request that was answered at the keyboard. Returns true if that was the first answer.
     pub fn settle(&mut self, _: &Operator, id: &PermissionRequestId) -> bool {
         self.close(id)
     }
 
-    /// Closes a request that needs no answer any more: the agent continued or exited.
+    /// Closes a request that no longer needs an answer because the agent continued or exited. Returns true if it was open.
     pub fn withdraw(&mut self, id: &PermissionRequestId) -> bool {
         self.close(id)
     }
@@ -183,7 +182,7 @@ mod tests {
     use proptest::prelude::*;
     use std::time::Duration;
 
-    /// A sender that is on the allowlist, and the list.
+    /// Returns a sender and an allowlist with that sender.
     fn alice() -> (Access, ChannelSender) {
         let sender = ChannelSender::new(McpServer::new("slack").unwrap(), "alice").unwrap();
         let mut access = Access::default();

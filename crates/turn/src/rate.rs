@@ -8,23 +8,23 @@ use ringer_core::message::{Agent, MessagePart};
 use crate::injection::Injection;
 use crate::source::InjectionSource;
 
-/// How many sources are tracked. At the limit the one that was silent longest is forgotten; the worst effect is that it
-/// may exceed its rate once.
+/// How many sources are tracked. At the limit, the source that has been silent longest is forgotten; at worst it can exceed
+/// its rate once.
 pub const MAX_SOURCES: usize = 256;
-/// The highest count that is enforced. A higher one has no effect in practice.
+/// The highest count of a rate.
 pub const MAX_RATE: usize = 1024;
 
-/// A rate: at most `count` in the time `per`.
+/// A rate: at most `count` events in the time `per`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rate {
-    /// How many; at least one, at most [`MAX_RATE`].
+    /// The number of events, from 1 to [`MAX_RATE`].
     pub count: usize,
-    /// In which time.
+    /// The time span.
     pub per: Duration,
 }
 
 impl Rate {
-    /// A rate, with the count limited to 1..=[`MAX_RATE`].
+    /// Creates a rate. Clamps the count to 1..=[`MAX_RATE`].
     pub fn new(count: usize, per: Duration) -> Self {
         Self { count: count.clamp(1, MAX_RATE), per }
     }
@@ -41,14 +41,15 @@ impl Default for Rate {
     }
 }
 
-/// When each source sent something. What exceeds the rate waits; nothing is dropped.
+/// Tracks when each source sent something. It drops nothing: the caller holds back whatever exceeds a rate.
 #[derive(Debug, Clone, Default)]
 pub struct RateTracker {
     sent: BTreeMap<InjectionSource, VecDeque<Duration>>,
 }
 
 impl RateTracker {
-    /// With what entered the turns of an agent, in order, and how long ago. Identical neighbours that entered together were one.
+    /// Creates a tracker from the messages that entered an agent's turns, in order, each with its age. Identical neighbours of
+    /// the same age count once, since they entered as one block.
     pub fn of_entered<'a>(
         now: Duration,
         agent: &Agent,
@@ -68,15 +69,15 @@ impl RateTracker {
         rates
     }
 
-    /// Whether a source may send now.
+    /// Returns true if a source may send now.
     pub fn allows(&self, now: Duration, source: &InjectionSource, rate: Rate) -> bool {
         self.free_at(source, rate) <= now
     }
 
-    /// When a source may send next.
+    /// Returns when a source may send next.
     pub fn free_at(&self, source: &InjectionSource, rate: Rate) -> Duration {
         let sent = self.sent.get(source);
-        // After fewer than `count` the next may go at once; otherwise `per` after the one that was `count` before it.
+        // With fewer than `count` events so far, at once; otherwise `per` after the event `count` places back.
         let blocking =
             sent.and_then(|sent| sent.len().checked_sub(rate.count()).and_then(|index| sent.get(index)));
         blocking.map_or(Duration::ZERO, |at| at.saturating_add(rate.per))
@@ -126,7 +127,7 @@ mod tests {
         assert!(allows(&rates, 13, &InjectionSource::User));
     }
 
-    /// Twice the same in one result is one; the same in the next result is another one.
+    /// Two identical messages in one result count once. The same message in the next result counts again.
     #[test]
     fn what_entered_counts_as_it_was_shown() {
         let agent = Agent::new("a1").unwrap();

@@ -1,4 +1,4 @@
-//! What an injection comes from: the word in `<notification source="…">`.
+//! The source of an injection: the value of `source` in `<notification source="…">`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 pub struct McpServer(String);
 
 impl McpServer {
-    /// Checks a name.
+    /// Creates a name. Fails if it is invalid.
     pub fn new(name: &str) -> Result<Self, InvalidName> {
         validate_name("server", name)?;
         Ok(Self(name.to_owned()))
@@ -44,7 +44,7 @@ impl From<McpServer> for String {
     }
 }
 
-/// Where an event comes from. All sources are handled in the same way.
+/// The source of an event. All sources are handled in the same way.
 ///
 /// ```
 /// use ringer_turn::InjectionSource;
@@ -58,19 +58,19 @@ impl From<McpServer> for String {
 #[serde(try_from = "String", into = "String")]
 #[non_exhaustive]
 pub enum InjectionSource {
-    /// The person, who wrote something while the agent works.
+    /// The person, writing while the agent works.
     User,
     /// A file changed.
     FileWatcher,
     /// A command in the background ended.
     BackgroundTask,
-    /// The editor has something to say about the code.
+    /// The editor reports a problem in the code.
     IdeDiagnostics,
     /// Another agent.
     Agent(Agent),
     /// An MCP channel.
     Channel(McpServer),
-    /// A program, or the person where the session cannot tell that it is really them.
+    /// A program, or a message in the person's name that cannot be verified.
     Unverified,
 }
 

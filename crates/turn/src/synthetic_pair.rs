@@ -1,8 +1,8 @@
 //! The synthetic pair, for harnesses in which a notification is a separate event of the conversation and not part of a
 //! tool result; and the system prompt that explains notifications to the model.
 //!
-//! The MCP server serves the system prompt as its instructions. The pair is for harnesses that embed this crate;
-//! `crates/cli/examples/harness.rs` is one.
+//! The MCP server sends the system prompt as its instructions. The pair is for harnesses that embed this crate, such as
+//! `crates/cli/examples/harness.rs`.
 
 use ringer_core::message::SessionNonce;
 use serde::Serialize;
@@ -13,8 +13,8 @@ use crate::injection::Injection;
 /// The name of the tool. The model never calls it.
 pub const NOTIFICATION_TOOL: &str = "_system_notification";
 
-/// A paragraph for the system prompt, for both ways in which notifications enter. It is the one place that tells the model the
-/// nonce of its session.
+/// Returns a paragraph for the system prompt, which covers blocks in tool results as well as synthetic pairs. It is the only
+/// place that tells the model the nonce of its session.
 pub fn system_prompt(nonce: &SessionNonce) -> String {
     format!(
         "While you work, something may happen that you should know of: the user writes, a file changes, a background task \
@@ -27,18 +27,18 @@ pub fn system_prompt(nonce: &SessionNonce) -> String {
     )
 }
 
-/// A tool call, in the words most model APIs share.
+/// A tool call, with the field names that most model APIs share.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ToolCall {
-    /// Its id, which the result carries too.
+    /// The id, which the result repeats.
     pub id: CallId,
-    /// The tool.
+    /// The name of the tool.
     pub name: &'static str,
-    /// Its arguments, as JSON text.
+    /// The arguments, as JSON text.
     pub arguments: &'static str,
 }
 
-/// A call that no model made, and its result.
+/// A tool call that the model did not make, and its result.
 ///
 /// ```
 /// use ringer_core::MessageId;
@@ -58,12 +58,12 @@ pub struct ToolCall {
 pub struct SyntheticPair {
     /// The call.
     pub call: ToolCall,
-    /// The result: a block as in a tool result, so that it names the source and one prompt explains both.
+    /// The result: the same block as in a tool result, so that it names the source and one prompt explains both.
     pub result: ToolResult<'static>,
 }
 
 impl SyntheticPair {
-    /// A pair for one notification, with an id from the caller's random bytes.
+    /// Creates a pair for one notification, with an id from the caller's random bytes.
     pub fn new(injection: &Injection, random: [u8; 16], nonce: Option<&SessionNonce>) -> Self {
         let id = CallId::synthetic(random);
         Self {
@@ -77,18 +77,18 @@ impl SyntheticPair {
     }
 }
 
-/// What the model is told of a tool, in the words of the tool APIs.
+/// The definition of a tool, with the field names of the model APIs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct ToolDefinition {
-    /// Its name.
+    /// The name of the tool.
     pub name: &'static str,
-    /// What it is for.
+    /// The description for the model.
     pub description: &'static str,
-    /// The JSON schema of its arguments. Some APIs call it `input_schema`: the value is the same.
+    /// The JSON schema of the arguments. Some APIs call this field `input_schema`.
     pub parameters: NoArguments,
 }
 
-/// The JSON schema of an object with nothing in it.
+/// The JSON schema of an empty object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct NoArguments {
     #[serde(rename = "type")]
@@ -102,7 +102,7 @@ pub struct NoArguments {
 struct EmptyObject {}
 
 impl ToolDefinition {
-    /// The definition of [`NOTIFICATION_TOOL`]: APIs reject calls of undefined tools.
+    /// The definition of [`NOTIFICATION_TOOL`]. It is needed because APIs reject calls of undefined tools.
     pub const NOTIFICATION: Self = Self {
         name: NOTIFICATION_TOOL,
         description: "Carries notifications from the system to you. Never call it: calls of it appear by themselves, \

@@ -2,15 +2,15 @@
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// Accents on one character; more are left out. Without a limit one character could fill a screen upwards.
+/// The most combining marks on one character. More are dropped: stacked marks could fill the screen above it.
 const MAX_MARKS: usize = 8;
-/// How far a tab goes. Real tab stops would depend on the column at which the frame begins.
+/// Replaces a tab. Real tab stops would depend on the column at which the frame begins.
 const TAB: &str = "    ";
-/// Stands for a character that is wider than the whole line.
+/// Replaces a character that is wider than the whole line.
 const TOO_WIDE: &str = "?";
 
-/// Breaks a text at its line breaks, between words where a line is too long, and inside a word where that is too long
-/// for any line. A wide character is never cut in half. No line is wider than `room`, which is at least one.
+/// Breaks a text at its line breaks, between words where a line is too long, and inside a word that is too long for a whole
+/// line. A wide character is never cut in half. No line is wider than `room`, which must be at least 1.
 pub(crate) fn wrap(text: &str, room: usize) -> Vec<String> {
     text.split('\n').flat_map(|line| wrap_line(&line.replace('\t', TAB), room)).collect()
 }
@@ -26,7 +26,7 @@ fn wrap_line(text: &str, room: usize) -> Vec<String> {
                 lines.push(std::mem::take(&mut line).trim_end().to_owned());
             }
         }
-        // The space at which a line was broken belongs to neither.
+        // Drop the space at which a line was broken.
         let swallowed = cell == " " && line.is_empty() && !lines.is_empty();
         if !swallowed {
             line.push_str(cell);
@@ -36,8 +36,8 @@ fn wrap_line(text: &str, room: usize) -> Vec<String> {
     lines
 }
 
-/// Moves everything up to the last space of a line to the lines that are done. Spaces at its beginning are an
-/// indentation, and no place to break.
+/// Moves everything up to the last space of `line` to `lines`. Does not break at leading spaces, which are indentation. Returns
+/// false if there is no other space.
 fn break_at_a_word(line: &mut String, lines: &mut Vec<String>) -> bool {
     let words = line.trim_start_matches(' ');
     let indentation = line.len() - words.len();
@@ -47,7 +47,7 @@ fn break_at_a_word(line: &mut String, lines: &mut Vec<String>) -> bool {
     true
 }
 
-/// The beginning of a text that fits into `room` columns, with a mark where something is missing.
+/// Truncates a text to `room` columns, with `mark` at the end if anything is missing.
 pub(crate) fn shorten(text: &str, room: usize, mark: &str) -> String {
     if text.width() <= room {
         return text.to_owned();
@@ -65,7 +65,7 @@ pub(crate) fn shorten(text: &str, room: usize, mark: &str) -> String {
     short
 }
 
-/// Characters, each with the accents and selectors that are drawn onto it.
+/// Splits a text into characters, each with its combining marks and variation selectors.
 fn cells(text: &str) -> impl Iterator<Item = String> {
     let mut rest = text.chars().peekable();
     std::iter::from_fn(move || {

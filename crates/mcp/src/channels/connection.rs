@@ -1,4 +1,4 @@
-//! The thread of one server: starts it, reads what it pushes, and starts it again when it ends.
+//! The thread of one server: starts the server, reads its messages, and restarts it when it ends.
 
 use std::io::{self, Read as _};
 use std::os::unix::net::UnixStream;
@@ -15,27 +15,26 @@ use super::shared::Shared;
 use super::status_file::Counted;
 use crate::line_splitter::LineSplitter;
 
-/// How long a server may take to answer `initialize`. The first start of one from a registry downloads it.
+/// How long a server may take to answer `initialize`. The first start may download it from a package registry.
 const ANSWERS_WITHIN: Duration = Duration::from_mins(1);
-/// The longest pause before a server is started again. One that ran for longer is started again after a second.
+/// The longest pause before a restart. If the server ran longer than this, the pause is reset to one second.
 const LONGEST_PAUSE: Duration = Duration::from_mins(1);
-/// Lines and chunks that are read in a second. A server that writes more waits, and the hub does not work for it alone.
+/// Limits the lines and chunks read per second, so that a busy server is throttled instead of keeping the hub busy.
 const PER_SECOND: u32 = 1_000;
 
-/// When the prompts of the agent are read again after that failed.
+/// Delay before the agent's prompts are read again after an error.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// How a connection ended.
 enum Ended {
-    /// It was told to.
+    /// The manager stopped it.
     Stopped,
-    /// A gate refuses the server.
     Refused(GateRefusal),
-    /// The server ended, or what went wrong.
+    /// The server ended or misbehaved, for this reason.
     Failed(String),
 }
 
-/// Serves until `woken` is closed. What is written there says that the prompts of the agent may have changed.
+/// Runs until `woken` is closed. A byte there means that the agent's prompts may have changed.
 pub(super) fn run(shared: &Arc<Shared>, server: &McpChannel, woken: &UnixStream) {
     let Ok(name) = McpServer::new(&server.name) else { return };
     let mut pause = Duration::from_secs(1);
@@ -50,7 +49,7 @@ pub(super) fn run(shared: &Arc<Shared>, server: &McpChannel, woken: &UnixStream)
             Ended::Refused(refusal) => {
                 shared.log(refusal.to_string());
                 shared.status_file().refused(server, &refusal);
-                // Until something changes, when another thread is started.
+                // Idle until a change makes the manager replace this thread.
                 let _ = wait_until_stopped(woken, None);
                 return;
             }
@@ -70,7 +69,7 @@ pub(super) fn run(shared: &Arc<Shared>, server: &McpChannel, woken: &UnixStream)
     }
 }
 
-/// Waits until the connection is to end, for so long at most. Gives whether it is.
+/// Waits until the thread is stopped or the deadline passes. Returns true if it was stopped.
 fn wait_until_stopped(woken: &UnixStream, until: Option<Instant>) -> io::Result<bool> {
     loop {
         match wait_for(woken, Vec::new(), until)? {
@@ -81,7 +80,7 @@ fn wait_until_stopped(woken: &UnixStream, until: Option<Instant>) -> io::Result<
     }
 }
 
-/// What another thread told this one.
+/// A signal from the manager.
 #[derive(PartialEq)]
 enum Told {
     Nothing,
@@ -107,9 +106,9 @@ struct Connection<'a> {
     server: &'a McpChannel,
     woken: &'a UnixStream,
     intake: &'a mut Intake,
-    /// The server answered and passed all gates: its messages are taken.
+    /// True once the server has answered and passed all gates. Its messages are accepted from then on.
     initialized: bool,
-    /// When to look at the prompts of the agent, which may have changed.
+    /// When to reread the agent's prompts.
     look_at: Option<Instant>,
 }
 
@@ -129,7 +128,7 @@ impl Connection<'_> {
             for line in self.intake.take_unsent() {
                 process.write(&line)?;
             }
-            // Also one that writes all the time has to answer.
+            // Checked here so that it also applies to a server that writes without pause.
             if !self.initialized && Instant::now() >= answers_until {
                 let seconds = ANSWERS_WITHIN.as_secs();
                 return Ok(Ended::Failed(format!("the server did not answer within {seconds} s")));
@@ -160,7 +159,7 @@ impl Connection<'_> {
                 throttle.count(1);
                 if let Some(until) = throttle.pause() {
                     self.shared.status_file().write_if_due();
-                    // Nothing is read meanwhile, so that the server waits, too.
+                    // Nothing is read meanwhile, so the pipe fills and the server blocks.
                     while let Waited::Woken = wait_for(self.woken, Vec::new(), Some(until))? {
                         if self.is_stopped()? {
                             return Ok(Ended::Stopped);
@@ -168,14 +167,14 @@ impl Connection<'_> {
                     }
                 }
             }
-            // What stops it comes before what the server wrote next.
+            // Stop before reading more, even if the server writes without pause.
             if self.is_stopped()? {
                 return Ok(Ended::Stopped);
             }
         }
     }
 
-    /// Whether the connection is to end.
+    /// Drains the wake-up stream. Returns true if the thread was stopped.
     fn is_stopped(&mut self) -> io::Result<bool> {
         let told = read_told(self.woken)?;
         if told == Told::PromptsChanged {
@@ -184,7 +183,7 @@ impl Connection<'_> {
         Ok(told == Told::Stop)
     }
 
-    /// Looks at the prompts of the agent, if they may have changed. Where that fails, it is tried again.
+    /// Rereads the agent's prompts if they may have changed, and schedules a retry on failure.
     fn look_if_due(&mut self) {
         if !self.initialized || self.look_at.is_none_or(|at| at > Instant::now()) {
             return;
@@ -228,7 +227,7 @@ impl Connection<'_> {
     }
 }
 
-/// How much was read in this second.
+/// Counts what was read in the current second.
 struct Throttle {
     since: Instant,
     count: u32,
@@ -246,7 +245,7 @@ impl Throttle {
         self.count += more;
     }
 
-    /// Until when nothing more is to be read.
+    /// Returns when reading may go on, if the limit has been reached.
     fn pause(&self) -> Option<Instant> {
         (self.count >= PER_SECOND).then(|| self.since + Duration::from_secs(1))
     }

@@ -1,5 +1,5 @@
-//! The files of channels in the home: who may write, which only the person changes, and how the servers are, which only the
-//! hub writes.
+//! The files of channels in the home: the allowlist of senders, which only the person changes, and the status of the servers,
+//! which only the hub writes.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -12,29 +12,28 @@ use ringer_turn::{Access, Allowlist, ChannelSender, Error, Operator, WaitingSend
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-/// The largest file that is read: a full allowlist is smaller.
+/// The most bytes read from a file. A full allowlist is smaller.
 const MAX_FILE: u64 = 4 * 1024 * 1024;
 
-/// How long another command may take to change the list. It takes milliseconds.
+/// How long to wait for another command that is changing the list, which takes milliseconds.
 const LOCKED_WITHIN: Duration = Duration::from_secs(5);
 
-/// Why access could not be changed.
+/// Why the allowlist could not be changed.
 #[derive(Debug, thiserror::Error)]
 pub enum AccessError {
-    /// What was asked for is not possible.
+    /// The change is not allowed.
     #[error(transparent)]
     Refused(#[from] Error),
-    /// The file cannot be read or written, or is not what was written.
+    /// A file cannot be read or written, or is damaged.
     #[error("{path}: {error}")]
     File {
-        /// Which.
+        /// The path of the file.
         path: String,
-        /// Why.
+        /// The cause.
         error: io::Error,
     },
 }
 
-/// The allowlist.
 pub(super) fn allowlist_path(home: &Home) -> PathBuf {
     home.path().join("channels.json")
 }
@@ -43,70 +42,70 @@ pub(super) fn status_path(home: &Home) -> PathBuf {
     home.path().join("channel-status.json")
 }
 
-/// How a server is.
+/// The state of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ChannelState {
-    /// It is started, and has not answered yet.
+    /// Started; it has not answered `initialize` yet.
     Starting,
-    /// Its messages are taken.
+    /// Connected; its messages are accepted.
     Connected,
-    /// A gate refuses it, and it does not run.
+    /// Refused by a gate; it does not run.
     Refused,
-    /// It ended or could not be started, and is started again later.
+    /// Ended, or could not be started. The hub retries later.
     Failed,
 }
 
-/// A server, and what came of it since it was first started.
+/// The state and the counters of a server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChannelStatus {
-    /// Its name.
+    /// The server's name.
     pub name: String,
-    /// The agent that it is for.
+    /// The agent that receives its messages.
     pub to: String,
-    /// How it is.
+    /// The current state.
     pub state: ChannelState,
     /// The gate that refuses it, counted from 1.
     pub gate: Option<u8>,
-    /// What is wrong.
+    /// Why it was refused or failed.
     pub why: Option<String>,
     /// What to do about it.
     pub remedy: Option<String>,
-    /// Its process.
+    /// The process id, while it runs.
     pub pid: Option<u32>,
     /// How often it was started.
     pub starts: u64,
-    /// Messages that went to the agent.
+    /// Messages delivered to the agent's inbox.
     pub messages: u64,
-    /// Messages of senders that may not write.
+    /// Messages of senders who may not write.
     pub refused: u64,
-    /// Messages over the limit of the rate.
+    /// Messages over the rate limit.
     pub over_rate: u64,
-    /// Lines that were no message, or too long.
+    /// Lines that were invalid or too long.
     pub invalid: u64,
-    /// Answers to what the agent asked a permission for.
+    /// Answers to permission requests of the agent.
     #[serde(default)]
     pub answers: u64,
-    /// Such answers that came too late, or to nothing that was asked.
+    /// Answers that came too late, or to an unknown request.
     #[serde(default)]
     pub late_answers: u64,
 }
 
-/// How all of them are.
+/// The content of the status file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChannelsStatus {
-    /// The hub's process.
+    /// The process id of the hub.
     pub(super) hub: u32,
-    /// The boot in which the times are valid.
+    /// The boot id. The times in `waiting` count from this boot.
     pub(super) boot: String,
     /// The servers.
     pub servers: Vec<ChannelStatus>,
-    /// Senders that wait for the person.
+    /// Senders waiting to be paired.
     pub waiting: Vec<WaitingSender>,
 }
 
 impl ChannelsStatus {
-    /// What the hub that runs says; `None` if none runs.
+    /// Reads the status that the running hub wrote. `None` if no hub is running.
     pub fn read(home: &Home) -> Option<Self> {
         let hub = HubLock::owner(home)?.pid;
         let now = Uptime::now();
@@ -130,7 +129,7 @@ pub fn pair(home: &Home, operator: &Operator, code: &str) -> Result<ChannelSende
     Ok(sender)
 }
 
-/// Takes a sender off the allowlist. Gives whether it was on it.
+/// Removes a sender from the allowlist. Returns true if it was listed.
 pub fn unpair(home: &Home, operator: &Operator, sender: &ChannelSender) -> Result<bool, AccessError> {
     let _lock = lock_allowlist(home)?;
     let mut access = Access::restored(load(home)?)?;
@@ -141,7 +140,7 @@ pub fn unpair(home: &Home, operator: &Operator, sender: &ChannelSender) -> Resul
     Ok(was_on_it)
 }
 
-/// Two commands that change the list at the same moment change it one after the other.
+/// Serializes commands that change the list.
 fn lock_allowlist(home: &Home) -> Result<Lock, AccessError> {
     let path = home.path().join("channels.lock");
     let taken = Lock::take(&path, Some(Instant::now() + LOCKED_WITHIN))
@@ -166,7 +165,7 @@ fn wrong(path: &Path, error: io::Error) -> AccessError {
     AccessError::File { path: path.display().to_string(), error }
 }
 
-/// A file that is not there is none.
+/// Returns `None` if there is no such file.
 fn read<T: DeserializeOwned>(path: &Path) -> io::Result<Option<T>> {
     let mut bytes = Vec::new();
     match File::open(path).and_then(|file| file.take(MAX_FILE).read_to_end(&mut bytes)) {
@@ -176,7 +175,7 @@ fn read<T: DeserializeOwned>(path: &Path) -> io::Result<Option<T>> {
     }
 }
 
-/// Which version of the allowlist lies there: another one has another number, or another time.
+/// Identifies the version of the allowlist: a new version has another inode or modification time.
 pub(super) fn allowlist_stamp(home: &Home) -> Option<(u64, std::time::SystemTime)> {
     use std::os::unix::fs::MetadataExt;
     let file = fs::metadata(allowlist_path(home)).ok()?;

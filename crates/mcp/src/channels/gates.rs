@@ -1,4 +1,4 @@
-//! The six gates, with what the hub knows: the pure checks are those of `ringer-turn`.
+//! Checks the six gates of `ringer-turn`, which are pure, against what the hub knows.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -10,24 +10,24 @@ use ringer_turn::{
     Account, Auth, ChannelCandidate, ChannelPolicy, Gate, GateRefusal, McpServer, Plugin, check_gates,
 };
 
-/// Stands for the person's own settings where a marketplace is named.
+/// The marketplace name that stands for the person's own settings.
 const OWN_SETTINGS: &str = "config.toml";
 
-/// What is known of a server and of the agent that it is for.
+/// What the hub knows about a server and its agent.
 #[derive(Debug, Clone)]
 pub(super) struct Circumstances {
     /// The kill switch.
     pub(super) enabled: bool,
-    /// How the person is signed in with the client of the agent. `None` if no such agent is running.
+    /// How the person is signed in to the agent's client. `None` if the agent is not running.
     pub(super) account: Option<(Auth, Account)>,
-    /// A file of the command that other people can change.
+    /// A file in the server's command that other users can change.
     pub(super) changeable: Option<PathBuf>,
-    /// Whether the server declares that it pushes messages. Before it was asked, that counts as yes: it is only started if all
-    /// else is right.
+    /// True if the server declares the channel capability, and before it has been asked: the other gates then decide whether to
+    /// start it.
     pub(super) declares_channel: bool,
 }
 
-/// Which gate refuses the server, if one does.
+/// Returns the refusal of the first gate that is closed.
 pub(super) fn refusal(
     server: &McpChannel,
     circumstances: &Circumstances,
@@ -41,7 +41,7 @@ pub(super) fn refusal(
         account,
         opted_in: circumstances.account.map(|_| name.clone()).into_iter().collect(),
         verified: circumstances.changeable.is_none().then(|| OWN_SETTINGS.to_owned()).into_iter().collect(),
-        // Who writes a command into their own settings has approved it; those of a repository cannot name one.
+        // A command in the person's own settings is approved. A repository's settings cannot contain one.
         approved: [plugin.clone()].into(),
     };
     let declares_channel = circumstances.declares_channel;
@@ -49,7 +49,7 @@ pub(super) fn refusal(
     Ok(check_gates(&candidate, &policy).err().map(|refusal| in_words(refusal, server, circumstances)))
 }
 
-/// The same refusal, in terms of the settings that decide here.
+/// Rewords a refusal in terms of Ringer's settings.
 fn in_words(refusal: GateRefusal, server: &McpChannel, circumstances: &Circumstances) -> GateRefusal {
     let (why, remedy) = match refusal.gate {
         Gate::RuntimeFlag => (refusal.why, "set enabled = true under [channels] in config.toml".to_owned()),
@@ -68,8 +68,8 @@ fn in_words(refusal: GateRefusal, server: &McpChannel, circumstances: &Circumsta
     GateRefusal { why, remedy, ..refusal }
 }
 
-/// The first file of a command that people other than this user and root can change: the program, or an argument that is the
-/// path of a file. A group may be the person's own, so only a file that all users may write counts, or one of another user.
+/// Returns the first file of a command (the program, or an argument that is an absolute path) that users other than this one
+/// and root can change, by the rules of [`owned::check_program`].
 pub(super) fn changeable_file(command: &[String], search_path: &OsStr) -> Option<PathBuf> {
     let (program, arguments) = command.split_first()?;
     let program = find_program(search_path, program);

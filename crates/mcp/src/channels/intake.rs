@@ -1,4 +1,4 @@
-//! From what a server pushed to a message in the inbox of the agent.
+//! Turns a message that a server pushed into a message in the agent's inbox.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,25 +19,25 @@ use super::protocol::PushedMessage;
 use super::shared::{Shared, running_agent};
 use super::status_file::Counted;
 
-/// How long the attributes of a message may be together. With them, a part of it still fits into what clients take at once.
+/// The most bytes of attributes in a message. Every part of a long message repeats them and must fit into a client's limit.
 const MAX_ATTRIBUTES: usize = 1_000;
-/// How often the person is told that a server sends too much.
+/// How often at most the person is told that a server exceeds the rate limit.
 const TELL_EVERY: Duration = Duration::from_hours(1);
-/// How many characters of a sender's name the person is told.
+/// How many characters of a sender's name the person sees.
 const MAX_SHOWN_NAME: usize = 40;
-/// Attributes that are kept before others: who wrote, where, and which message it is.
+/// Attributes that take precedence when there are too many: author, chat and message id.
 const FIRST: [&str; 3] = ["user", "chat_id", "message_id"];
 
-/// What takes the messages of one server.
+/// Receives the messages of one server.
 pub(super) struct Intake {
     shared: Arc<Shared>,
     server: McpChannel,
     name: McpServer,
     journal: Option<Journal>,
     rates: RateTracker,
-    /// What the agent asks a permission for, if the server is told of it.
+    /// The agent's permission requests, if they are relayed to the server.
     permissions: Option<PermissionRequests>,
-    /// Lines that tell the server of them, and are not written yet.
+    /// Lines that relay them, not yet written.
     unsent: Vec<Vec<u8>>,
     told_at: Option<Instant>,
 }
@@ -49,17 +49,17 @@ impl Intake {
         Self { shared, server, name, journal: None, rates, permissions, unsent, told_at: None }
     }
 
-    /// Another connection begins: the server knows of no request, and may not be told of one yet.
+    /// Resets the state for a new connection: the server knows no requests, and gets none until it is connected.
     pub(super) fn begin(&mut self) {
         (self.permissions, self.unsent) = (None, Vec::new());
     }
 
-    /// The server is connected. If it relays permissions and may answer, it is told of them from now on.
+    /// Starts relaying permission requests, if the server supports it and may answer.
     pub(super) fn connected(&mut self, relays_permissions: bool) {
         self.permissions = (self.server.may_answer && relays_permissions).then(PermissionRequests::default);
     }
 
-    /// Looks what the agent asks a permission for.
+    /// Rereads the agent's permission requests from the journal.
     pub(super) fn look_at_prompts(&mut self) -> Result<(), Error> {
         let Some(mut permissions) = self.permissions.take() else { return Ok(()) };
         let to = self.server.to.clone();
@@ -72,33 +72,33 @@ impl Intake {
         Ok(())
     }
 
-    /// The lines that tell the server of requests that it does not know yet.
+    /// Takes the lines that relay new requests to the server.
     pub(super) fn take_unsent(&mut self) -> Vec<Vec<u8>> {
         std::mem::take(&mut self.unsent)
     }
 
-    /// The server says what was answered in the chat.
+    /// Handles an answer that the server reports as a verdict.
     pub(super) fn take_verdict(&mut self, request_id: &str, verdict: PermissionVerdict) {
         self.look_before_answer();
         let relayed = self.permissions.as_mut().map(|own| own.receive_verdict(request_id, verdict));
         let counted = match relayed {
             Some(Ok(Relayed::Answer(answer))) => self.answer(&answer, None),
             Some(Ok(_)) => Counted::LateAnswer,
-            // It was told of no request, so it cannot know of one.
+            // An invalid id, or a verdict from a server that gets no requests.
             Some(Err(_)) | None => Counted::Invalid,
         };
         self.shared.status_file().count(&self.server, counted);
     }
 
-    /// What was answered elsewhere a moment ago is over.
+    /// Rereads the prompts, since a request may have been answered elsewhere a moment ago.
     fn look_before_answer(&mut self) {
         if let Err(error) = self.look_at_prompts() {
             self.shared.log(format!("MCP channel {}: the open prompts cannot be read: {error}", self.name));
         }
     }
 
-    /// Gives an answer to the agent, and waits until it is taken or not: for about two seconds. Meanwhile nothing of the server
-    /// is read.
+    /// Passes an answer to the agent and waits up to about two seconds until it is accepted. Meanwhile nothing is read from the
+    /// server.
     fn answer(&self, answer: &RelayedAnswer, sender: Option<&ChannelSender>) -> Counted {
         let source = InjectionSource::Channel(self.name.clone()).to_string();
         let named = sender.map(|sender| format!("{source}:{}", sender.user()));
@@ -117,7 +117,7 @@ impl Intake {
         counted
     }
 
-    /// Takes a message. What becomes of it is counted.
+    /// Handles a message and counts the outcome.
     pub(super) fn take(&mut self, pushed: PushedMessage) {
         let counted = self.judge(pushed);
         self.shared.status_file().count(&self.server, counted);
@@ -125,7 +125,7 @@ impl Intake {
 
     fn judge(&mut self, pushed: PushedMessage) -> Counted {
         let Ok(message) = element(self.name.clone(), pushed) else { return Counted::Invalid };
-        // One that does not say who wrote it cannot be allowed.
+        // Without an author it cannot be on the allowlist.
         let Some(sender) = ChannelSender::of(&message) else { return Counted::Refused };
         let Some(admitted) = self.admit(&sender) else { return Counted::Refused };
         if parse_answer(message.content()).is_some() {
@@ -134,7 +134,7 @@ impl Intake {
         let relayed = self.permissions.as_mut().map(|own| own.receive(admitted, message.content()));
         match relayed {
             Some(Relayed::Answer(answer)) => return self.answer(&answer, Some(&sender)),
-            // It is no text for the agent.
+            // An answer is never passed to the agent as text.
             Some(Relayed::TooLate) => return Counted::LateAnswer,
             Some(Relayed::Message) | None => {}
         }
@@ -156,7 +156,7 @@ impl Intake {
         }
     }
 
-    /// The sender, if they may write. Who may not gets a code, which the person is told.
+    /// Returns the sender if they may write. Otherwise shows the person a pairing code for them.
     fn admit<'a>(&mut self, sender: &'a ChannelSender) -> Option<AdmittedSender<'a>> {
         let (offered, waiting) = {
             let mut senders = self.shared.senders();
@@ -203,7 +203,7 @@ impl Intake {
         }
     }
 
-    /// Puts a message into the agent's inbox. Gives whether that agent runs.
+    /// Puts a message into the agent's inbox. Returns false if the agent is not running.
     fn store(&mut self, message: &ChannelMessage, source: &InjectionSource) -> Result<bool, Error> {
         let (to, name) = (self.server.to.clone(), source.to_string());
         let text = message.content().replace('\0', "");
@@ -222,7 +222,7 @@ impl Intake {
 
     fn with_journal<T>(&mut self, act: impl FnOnce(&mut Journal) -> Result<T, Error>) -> Result<T, Error> {
         let open = || Journal::open_without_repair(self.shared.home(), LockTimeout::COMMAND);
-        // After an error it is opened anew: it may have been replaced.
+        // After an error it is reopened: the file may have been replaced.
         let mut journal = self.journal.take().map_or_else(open, Ok)?;
         let done = act(&mut journal)?;
         self.journal = Some(journal);
@@ -230,13 +230,13 @@ impl Intake {
     }
 }
 
-/// A message as the agent reads it.
+/// Returns a message as the agent reads it.
 #[doc(hidden)]
 pub fn element(server: McpServer, pushed: PushedMessage) -> Result<ChannelMessage, ringer_turn::Error> {
     ChannelMessage::new(server, &pushed.content, bounded(pushed.meta))
 }
 
-/// The name of a sender. It is a stranger's text: quoted, and no longer than names are.
+/// Returns the sender's name, quoted and truncated: it is untrusted text.
 fn shown_name(sender: &ChannelSender) -> String {
     format!("{:?}", sender.user().chars().take(MAX_SHOWN_NAME).collect::<String>())
 }
@@ -246,12 +246,12 @@ fn random() -> u32 {
     u32::from_le_bytes([a, b, c, d])
 }
 
-/// As much of the metadata as may be in the element.
+/// Drops metadata beyond [`MAX_ATTRIBUTES`].
 fn bounded(mut meta: BTreeMap<String, String>) -> Meta {
     let mut room = MAX_ATTRIBUTES;
     let first = FIRST.iter().filter_map(|key| meta.remove_entry(*key)).collect::<Vec<_>>();
     let fitting = first.into_iter().chain(meta).filter(|(key, value)| {
-        // A space, the sign and two quotation marks.
+        // A space, the equals sign and two quotation marks.
         let length = key.len() + escape_attribute(value).len() + 4;
         let fits = length <= room;
         room -= if fits { length } else { 0 };

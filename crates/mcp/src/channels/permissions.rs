@@ -1,4 +1,4 @@
-//! What the agent asks a permission for, as a chat was told of it, and the answers that come back.
+//! Relays the agent's permission requests to a chat, and matches the answers.
 
 use std::collections::BTreeMap;
 
@@ -12,24 +12,24 @@ use ringer_turn::{
 
 use super::protocol::permission_request;
 
-/// The longest request that a chat is told of, in bytes. What cannot be read in full must not be allowed, and Discord, for one,
+/// The longest request that is relayed, in bytes. A request must be readable in full to be allowed, and Discord, for example,
 /// cuts messages at 2,000 characters.
 const MAX_REQUEST: usize = 1_500;
-/// Its most lines, and its longest run of blanks: what is below or beyond them may not be seen.
+/// The most lines, and the longest run of blanks: a reader may miss text below or after them.
 const MAX_LINES: usize = 30;
 const MAX_BLANKS: usize = 40;
-/// How many requests a chat is told of at once. The others follow when one is over.
+/// The most requests relayed at the same time. Others follow when one is closed.
 const MAX_TOLD: usize = 8;
 
-/// The requests that one server was told of.
+/// The requests that were relayed to one server.
 #[derive(Debug, Default)]
 pub(super) struct PermissionRequests {
     relay: PermissionRelay,
-    /// By the key of the prompt, until that is over.
+    /// Keyed by prompt, while the prompt is open.
     ids: BTreeMap<String, PermissionRequestId>,
 }
 
-/// An answer that is to be given to the agent.
+/// An answer to pass on to the agent.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct RelayedAnswer {
     /// The key of the prompt.
@@ -37,19 +37,19 @@ pub(super) struct RelayedAnswer {
     pub(super) verdict: PermissionVerdict,
 }
 
-/// What a message or a verdict was.
+/// What a message or a verdict means.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Relayed {
     /// The first answer to a request.
     Answer(RelayedAnswer),
-    /// An answer to a request that is over.
+    /// An answer to a request that is closed.
     TooLate,
-    /// No answer.
+    /// Not an answer.
     Message,
 }
 
 impl PermissionRequests {
-    /// These prompts are open. Gives the lines that tell the server of those it does not know.
+    /// Updates the open prompts. Returns the lines that relay new requests to the server.
     pub(super) fn update(
         &mut self,
         agent: &Agent,
@@ -62,7 +62,7 @@ impl PermissionRequests {
         self.ids.retain(|key, id| {
             let prompt = open.iter().find(|shown| shown.prompt.key == *key);
             match prompt {
-                // An answer that the client did not take was withdrawn: another one may be given.
+                // If there was an answer, the client did not accept it and it was withdrawn: allow another one.
                 Some(shown) if shown.prompt.decision.is_none() => drop(relay.ask_as(id.clone())),
                 _ => drop(relay.withdraw(id)),
             }
@@ -80,13 +80,13 @@ impl PermissionRequests {
         lines
     }
 
-    /// A sender who may write wrote this.
+    /// Handles a message of an admitted sender.
     pub(super) fn receive(&mut self, sender: AdmittedSender<'_>, text: &str) -> Relayed {
         let heard = self.relay.receive(sender, text);
         self.relayed(heard)
     }
 
-    /// The server says what was answered.
+    /// Handles a verdict that the server reports.
     pub(super) fn receive_verdict(
         &mut self,
         request_id: &str,
@@ -108,7 +108,7 @@ impl PermissionRequests {
     }
 }
 
-/// A prompt as a chat is told of it: the tool, and all that it is to do, with what is hidden made visible.
+/// A prompt as it appears in a chat: the tool and the whole request, with hidden characters made visible.
 struct Shown<'a> {
     prompt: &'a StoredPrompt,
     tool: String,
@@ -116,14 +116,14 @@ struct Shown<'a> {
 }
 
 impl<'a> Shown<'a> {
-    /// `None` for anything but a permission that can be read in full, and answered.
+    /// Returns `None` unless this is a permission request that can be shown in full and answered from here.
     fn of(prompt: &'a StoredPrompt) -> Option<Self> {
         let PromptContent::Permission(request) = &prompt.prompt.content else { return None };
         let tool = escape_hidden(&request.tool).into_owned();
         let lines: Vec<String> =
             request.request.split('\n').map(|line| escape_hidden(line).into_owned()).collect();
         let text = lines.join("\n");
-        // The tool is there twice.
+        // The tool's name is sent twice: as name and as description.
         let fits = 2 * tool.len() + text.len() <= MAX_REQUEST && lines.len() <= MAX_LINES;
         let is_shown = request.whole && fits && longest_blanks(&text) <= MAX_BLANKS;
         let can_be_answered = prompt.prompt.method != AnswerMethod::DialogOnly;
@@ -131,7 +131,6 @@ impl<'a> Shown<'a> {
     }
 }
 
-/// The length of the longest run of blanks.
 fn longest_blanks(text: &str) -> usize {
     let (mut longest, mut run) = (0, 0);
     for character in text.chars() {
@@ -176,7 +175,7 @@ mod tests {
         Decision { answer: Answer::Allow, by, with, at_ms: 2 }
     }
 
-    /// Tells the requests of these prompts. Gives the ids and texts that the server is told.
+    /// Relays the requests of these prompts. Returns the ids and texts that the server receives.
     fn update(requests: &mut PermissionRequests, open: &[StoredPrompt]) -> Vec<(String, String)> {
         let lines = requests.update(&Agent::new("a").unwrap(), open, || 7);
         let read = |line: &Vec<u8>| serde_json::from_slice::<Value>(line).unwrap()["params"].clone();
@@ -200,10 +199,10 @@ mod tests {
         let allow = PermissionVerdict::Allow;
         assert_eq!(requests.receive_verdict(second, allow), Ok(answer("3", allow)));
         assert_eq!(requests.receive_verdict(second, allow), Ok(Relayed::TooLate));
-        // The other one is answered at the keyboard, and is over.
+        // The other one is answered at the keyboard, which closes it.
         assert_eq!(update(&mut requests, &open[2..]), []);
         assert_eq!(requests.receive_verdict(first, allow), Ok(Relayed::TooLate));
-        // The same dialog comes back, as after a hub was away: it is another request.
+        // The same dialog comes back, as after a hub restart: it is another request.
         let again = update(&mut requests, &open[..1]);
         assert!(again.len() == 1 && again[0].0 != *first && again[0].0 != *second);
     }

@@ -14,28 +14,28 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, wa
 
 use crate::proxy::{pid_of, watch_end};
 
-/// As much as a pipe holds.
+/// The default capacity of a pipe on Linux.
 const CHUNK: usize = 64 * 1024;
-/// How long a server may take to end by itself.
+/// Grace period between SIGTERM and SIGKILL.
 const ENDS_WITHIN: Duration = Duration::from_millis(300);
 
-/// What a wait ended with.
+/// Why a wait ended.
 pub(super) enum Waited {
     /// Another thread woke this one.
     Woken,
-    /// The time is over.
+    /// The deadline passed.
     TimedOut,
     /// There may be something to read.
     Ready,
 }
 
-/// A server, and all that it started in its process group. They end when this is dropped.
+/// A server and its process group. Dropping this ends the whole group.
 pub(super) struct ServerProcess {
     child: Child,
     group: Pid,
     stdin: Option<ChildStdin>,
     stdout: ChildStdout,
-    /// Readable when the server has ended; what it started may live on and hold its output.
+    /// Readable when the server has exited. End of file on `stdout` is not enough: a child of the server may hold it open.
     ended: UnixStream,
     chunk: Vec<u8>,
 }
@@ -47,7 +47,7 @@ impl ServerProcess {
         };
         let mut command = Command::new(program);
         command.args(arguments).current_dir(&server.directory).process_group(0);
-        // An agent may have started the hub: what it set for its own programs is not for this one.
+        // If an agent started the hub, this variable names that agent.
         command.env_remove("RINGER_AGENT");
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = command.spawn()?;
@@ -66,7 +66,7 @@ impl ServerProcess {
         }
     }
 
-    /// A server that does not read, or writes nothing, must not hold up its thread.
+    /// Makes both pipes non-blocking: a server that neither reads nor writes must not block the thread.
     fn unblock(&self) -> io::Result<()> {
         fcntl_setfl(&self.stdout, fcntl_getfl(&self.stdout)? | OFlags::NONBLOCK)?;
         if let Some(stdin) = &self.stdin {
@@ -79,18 +79,18 @@ impl ServerProcess {
         self.child.id()
     }
 
-    /// Writes a line. One that does not fit at once is an error: the server does not read.
+    /// Writes a line. Fails if it does not fit into the pipe: the server is not reading.
     pub(super) fn write(&mut self, line: &[u8]) -> io::Result<()> {
         let stdin = self.stdin.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
         stdin.write_all(line)
     }
 
-    /// What the server wrote; nothing at its end. `WouldBlock`: there is nothing yet.
+    /// Reads output of the server. Empty at the end; `WouldBlock` if there is nothing yet.
     pub(super) fn read(&mut self) -> io::Result<&[u8]> {
         let read = loop {
             match self.stdout.read(&mut self.chunk) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                // What was left in the pipe has been read.
+                // The server has exited and the pipe is drained.
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock && self.has_ended() => break 0,
                 read => break read?,
             }
@@ -103,14 +103,14 @@ impl ServerProcess {
         poll(&mut [PollFd::new(&self.ended, PollFlags::IN)], Some(&now)).is_ok_and(|ready| ready > 0)
     }
 
-    /// Waits until there is something to read, or the server has ended, or another thread wakes this one.
+    /// Waits until there is something to read, the server has exited, or another thread wakes this one.
     pub(super) fn wait(&self, woken: &UnixStream, until: Option<Instant>) -> io::Result<Waited> {
         let own = [&self.ended].map(|stream| PollFd::new(stream, PollFlags::IN));
         let output = PollFd::new(&self.stdout, PollFlags::IN);
         wait_for(woken, own.into_iter().chain([output]).collect(), until)
     }
 
-    /// How it ended, in words. It can still be waited for: until then its number is its own.
+    /// Describes how the server ended. Does not reap the process, so that its pid cannot be reused before the group is killed.
     pub(super) fn end_in_words(&self) -> String {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         let status = waitid(WaitId::Pid(self.group), options).ok().flatten();
@@ -125,18 +125,18 @@ impl ServerProcess {
 
 impl Drop for ServerProcess {
     fn drop(&mut self) {
-        // The end of its input tells a server to end; the signal is for all that it started.
+        // MCP servers exit at the end of their input. The signal is for processes that the server started.
         self.stdin = None;
         let _ = kill_process_group(self.group, Signal::TERM);
         let until = Instant::now() + ENDS_WITHIN;
         let _ = wait_for(&self.ended, Vec::new(), Some(until));
-        // Before it is waited for, its number is its own.
+        // The pid cannot be reused before the process is reaped.
         let _ = kill_process_group(self.group, Signal::KILL);
         let _ = self.child.wait();
     }
 }
 
-/// Waits until one of these is readable, the first of which says that another thread wakes this one.
+/// Waits until `woken` or another descriptor is readable. `woken` takes precedence.
 pub(super) fn wait_for(
     woken: &UnixStream,
     others: Vec<PollFd<'_>>,

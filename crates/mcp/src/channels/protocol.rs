@@ -1,4 +1,4 @@
-//! What is written to a server that pushes messages, and what its lines mean.
+//! The lines exchanged with a server that pushes messages.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -10,19 +10,19 @@ use serde_json::{Value, json};
 
 use crate::line_splitter::{LineSplitter, Piece};
 
-/// The version that is asked for. Any that the server answers with is accepted: nothing is used that differs between them.
+/// The protocol version to request. Any answer is accepted: the versions do not differ in the parts used here.
 const VERSION: &str = "2025-11-25";
-/// The id of the one request that is made.
+/// The id of the only request.
 const INITIALIZE: u64 = 1;
 /// The capability of a server that pushes messages.
 const CAPABILITY: &str = "claude/channel";
-/// The capability of a server that passes requests for a permission on to a chat, and brings the answers.
+/// The capability of a server that relays permission requests to a chat and returns the answers.
 const PERMISSION_CAPABILITY: &str = "claude/channel/permission";
-/// The notification of a message.
+/// From the server: a message.
 const METHOD: &str = "notifications/claude/channel";
-/// The notification of an answer to a request for a permission.
+/// From the server: the answer to a permission request.
 const VERDICT: &str = "notifications/claude/channel/permission";
-/// The notification of such a request, to the server.
+/// To the server: a permission request.
 const REQUEST: &str = "notifications/claude/channel/permission_request";
 
 /// A line of a server.
@@ -36,32 +36,32 @@ pub enum ServerLine {
         /// The server declares that it relays permissions.
         relays_permissions: bool,
     },
-    /// It refused to be initialised; the text says why.
+    /// An error in answer to `initialize`, with its message.
     Refused(String),
-    /// A message.
+    /// A message that was pushed.
     Message(PushedMessage),
-    /// What a person in the chat answered to a request for a permission.
+    /// The answer of a person in the chat to a permission request.
     Verdict {
-        /// The request, as the server was told it.
+        /// The id of the request.
         request_id: String,
         /// The answer.
         verdict: PermissionVerdict,
     },
-    /// A request, and the answer to it, which is a line.
+    /// A request. Contains the line to reply with.
     Request(Vec<u8>),
-    /// Something that is not for us: another notification, an answer to nothing.
+    /// A line to ignore: another notification, or an answer to no request.
     Other,
-    /// No message of the protocol, or a push without a text.
+    /// Not a valid message of the protocol, or a push without text.
     Invalid,
 }
 
-/// A message, as it was pushed.
+/// A message that a server pushed.
 #[doc(hidden)]
 #[derive(Debug, PartialEq, Eq)]
 pub struct PushedMessage {
     /// The text.
     pub content: String,
-    /// Values that are no text are left out.
+    /// The metadata. Values that are not strings are dropped.
     pub meta: BTreeMap<String, String>,
 }
 
@@ -114,19 +114,19 @@ struct Params {
     meta: Option<BTreeMap<String, Value>>,
 }
 
-/// The request with which a connection begins.
+/// The `initialize` request, the first line of a connection.
 pub(super) fn initialize() -> Vec<u8> {
     let client = json!({ "name": "ringer", "version": env!("CARGO_PKG_VERSION") });
     let params = json!({ "protocolVersion": VERSION, "capabilities": {}, "clientInfo": client });
     line(&json!({ "jsonrpc": "2.0", "id": INITIALIZE, "method": "initialize", "params": params }))
 }
 
-/// What follows the answer to it.
+/// The notification that follows the answer to `initialize`.
 pub(super) fn initialized() -> Vec<u8> {
     line(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }))
 }
 
-/// Tells the server that the agent asks for a permission: the tool, and all that it is to do.
+/// A permission request of the agent: the tool and the whole request.
 pub(super) fn permission_request(id: &PermissionRequestId, tool: &str, request: &str) -> Vec<u8> {
     let description = if tool.is_empty() { "The agent asks for a permission" } else { tool };
     let params = json!({
@@ -139,13 +139,13 @@ fn line(message: &Value) -> Vec<u8> {
     format!("{message}\n").into_bytes()
 }
 
-/// Reads the lines that these bytes complete. One that is too long to be kept is invalid.
+/// Parses the lines that these bytes complete. A line that is too long is invalid.
 pub(super) fn split_lines(splitter: &mut LineSplitter, bytes: &[u8]) -> Vec<ServerLine> {
     let mut lines = Vec::new();
     let Ok(()) = splitter.feed(bytes, |piece| {
         match piece {
             Piece::Line(line) => lines.push(read_line(line)),
-            // Its end; what came before is forgotten.
+            // The end of a line that is too long. Its beginning was dropped.
             Piece::Part(part) if part.ends_with(b"\n") => lines.push(ServerLine::Invalid),
             Piece::Part(_) => {}
         }
@@ -154,14 +154,13 @@ pub(super) fn split_lines(splitter: &mut LineSplitter, bytes: &[u8]) -> Vec<Serv
     lines
 }
 
-/// The lines in these pieces of a stream: for fuzzing.
+/// Parses the lines in a stream of pieces, for fuzzing.
 #[doc(hidden)]
 pub fn read_lines<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<ServerLine> {
     let mut splitter = LineSplitter::default();
     pieces.into_iter().flat_map(|piece| split_lines(&mut splitter, piece)).collect()
 }
 
-/// Reads a line.
 fn read_line(bytes: &[u8]) -> ServerLine {
     let Ok(line) = serde_json::from_slice::<Line<'_>>(bytes) else { return ServerLine::Invalid };
     match (line.id, line.method.as_deref()) {
@@ -183,8 +182,8 @@ fn read_line(bytes: &[u8]) -> ServerLine {
     }
 }
 
-/// The protocol knows texts and numbers. The id goes into the answer as it was written, and anything else could be more than one
-/// line there.
+/// Returns true for a string or a number, the only ids in the protocol. The id is copied verbatim into the answer, where
+/// anything else could contain a line break.
 fn is_id(id: &RawValue) -> bool {
     id.get().starts_with(|first: char| first == '"' || first == '-' || first.is_ascii_digit())
 }
@@ -207,7 +206,7 @@ fn read_verdict(params: Option<&RawValue>) -> Option<ServerLine> {
     Some(ServerLine::Verdict { request_id, verdict })
 }
 
-/// A server may ask whether its client is there. All else needs capabilities that were not declared.
+/// Answers `ping`. All other requests need capabilities that were not declared.
 fn answer(id: &RawValue, method: &str) -> Vec<u8> {
     let id = id.get();
     let outcome = match method {

@@ -1,4 +1,4 @@
-//! State that the threads of all servers share: settings, status file, and who may write.
+//! State that the threads of all servers share: settings, status file and allowlist.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -20,27 +20,26 @@ use super::files::{AccessError, allowlist_stamp, load};
 use super::gates::{self, Circumstances, changeable_file};
 use super::status_file::StatusFile;
 
-/// Finds out how the person is signed in with the client of an agent.
+/// Finds out how the person is signed in to an agent's client.
 pub type FindAccount = Box<dyn Fn(&AgentInfo) -> (Auth, Account) + Send + Sync>;
 
-/// Gives an answer to the prompt with this key, in the name of this sender, and waits until it is taken.
+/// Answers the prompt with this key in the name of this sender, and waits until the agent accepts it.
 pub type GiveAnswer = Box<dyn Fn(&str, PermissionVerdict, &Sender) -> AnswerOutcome + Send + Sync>;
 
-/// What the program around the hub gives to the channels.
+/// What the program that runs the hub provides to the channels.
 pub struct ChannelsSetup {
     /// The home of the hub.
     pub home: Home,
-    /// `PATH`.
+    /// The value of `PATH`.
     pub search_path: OsString,
-    /// Finds out how the person is signed in.
+    /// Finds out how the person is signed in to an agent's client.
     pub find_account: FindAccount,
-    /// Gives answers to agents.
+    /// Answers prompts of agents.
     pub answer: GiveAnswer,
-    /// Takes what happens, in lines.
+    /// Writes a line to the log.
     pub log: Box<dyn Fn(String) + Send + Sync>,
 }
 
-/// What all threads use.
 pub(super) struct Shared {
     setup: ChannelsSetup,
     settings: Mutex<McpChannels>,
@@ -79,14 +78,14 @@ impl Shared {
         self.settings.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// These servers are set, and no others.
+    /// Replaces the settings.
     pub(super) fn set(&self, channels: McpChannels) {
         self.senders().set_configured(&channels);
         self.status_file().keep(&channels.servers);
         *self.settings.lock().unwrap_or_else(PoisonError::into_inner) = channels;
     }
 
-    /// The running agent that a server is for.
+    /// Returns the agent that receives a server's messages, if it is running.
     pub(super) fn target(&self, server: &McpChannel) -> Result<Option<AgentInfo>, Error> {
         let mut journal = Journal::open_without_repair(self.home(), LockTimeout::COMMAND)?;
         match running_agent(&mut journal, &server.to)? {
@@ -95,7 +94,7 @@ impl Shared {
         }
     }
 
-    /// Which gate refuses a server now.
+    /// Checks the gates with the current settings.
     pub(super) fn refusal(&self, server: &McpChannel, declares_channel: bool) -> Option<GateRefusal> {
         let target = self.target(server).ok().flatten();
         self.refusal_for(server, target.as_ref(), declares_channel)
@@ -113,12 +112,12 @@ impl Shared {
             changeable: changeable_file(&server.command, &self.setup.search_path),
             declares_channel,
         };
-        // The names of the settings were checked when they were read.
+        // Never an error: the names were validated when the settings were read.
         gates::refusal(server, &circumstances).ok().flatten()
     }
 }
 
-/// The agent of a name or an id, if it has not ended.
+/// Returns the agent with this name or id, unless it has exited.
 pub(super) fn running_agent(journal: &mut Journal, name: &str) -> Result<Option<Agent>, Error> {
     let Some(id) = journal.agent_named(name)? else { return Ok(None) };
     let Ok(agent) = Agent::new(&id) else { return Ok(None) };
@@ -126,12 +125,12 @@ pub(super) fn running_agent(journal: &mut Journal, name: &str) -> Result<Option<
     Ok(state.filter(|state| *state != AgentState::Exited).map(|_| agent))
 }
 
-/// The senders of all servers. Nothing that comes over a channel changes who may write.
+/// The senders of all servers. Nothing that arrives over a channel can change who may write.
 #[derive(Debug)]
 pub(super) struct Senders {
     home: Home,
     access: Access,
-    /// The version of the allowlist that was read last.
+    /// The version of the allowlist last read.
     stamp: Option<(u64, SystemTime)>,
 }
 
@@ -140,7 +139,7 @@ impl Senders {
         Self { home, access: Access::default(), stamp: None }
     }
 
-    /// Those that the person's own settings name.
+    /// Sets the senders that the person's own settings allow.
     pub(super) fn set_configured(&mut self, channels: &McpChannels) {
         let named = channels.servers.iter().flat_map(|server| {
             let sender = |user: &String| ChannelSender::new(McpServer::new(&server.name).ok()?, user).ok();
@@ -149,7 +148,7 @@ impl Senders {
         self.access.set_configured(named.collect::<BTreeSet<_>>());
     }
 
-    /// Reads the allowlist if it is another one. One that cannot be read changes nothing, and is told once.
+    /// Reads the allowlist if the file has changed. A file that cannot be read changes nothing, and the error is returned once.
     pub(super) fn refresh(&mut self) -> Result<(), AccessError> {
         let stamp = allowlist_stamp(&self.home);
         if stamp == self.stamp {
@@ -163,7 +162,7 @@ impl Senders {
         self.access.admit(sender)
     }
 
-    /// A code for a sender who may not write. Gives it if it is a new one: `None` if the sender waits already, or too many do.
+    /// Creates a pairing code for a sender who may not write. `None` if the sender already has one, or too many are waiting.
     pub(super) fn offer_code(&mut self, sender: &ChannelSender) -> Option<String> {
         let (now, [a, b, c, ..]) = (Uptime::now().since_boot, IdSource::now().random);
         let waits = |access: &Access| access.waiting(now).any(|waiting| waiting.sender == *sender);

@@ -1,4 +1,4 @@
-//! How the servers are, as the hub knows it: the one owner of the file that `ringer mcp status` reads.
+//! The status of the servers: the only writer of the file that `ringer mcp status` reads.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -10,19 +10,19 @@ use ringer_turn::{GateRefusal, WaitingSender};
 
 use super::files::{ChannelState, ChannelStatus, ChannelsStatus, status_path};
 
-/// Counts are written this often at most.
+/// The shortest interval between two writes of changed counters.
 const WRITE_EVERY: Duration = Duration::from_secs(1);
 
-/// What is counted.
+/// A counter of [`ChannelStatus`].
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Counted {
     Message,
     Refused,
     OverRate,
     Invalid,
-    /// An answer to what the agent asked a permission for.
+    /// An answer to a permission request.
     Answer,
-    /// One that came too late.
+    /// An answer that came too late.
     LateAnswer,
 }
 
@@ -31,7 +31,7 @@ pub(super) struct StatusFile {
     home: Home,
     servers: BTreeMap<String, ChannelStatus>,
     waiting: Vec<WaitingSender>,
-    /// When the file was written last, and whether something is not in it.
+    /// When the file was last written.
     written: Option<Instant>,
     is_stale: bool,
 }
@@ -41,7 +41,7 @@ impl StatusFile {
         Self { home, servers: BTreeMap::new(), waiting: Vec::new(), written: None, is_stale: false }
     }
 
-    /// These servers are set, and no others.
+    /// Drops the status of servers that are no longer in the settings.
     pub(super) fn keep(&mut self, servers: &[McpChannel]) {
         let before = self.servers.len();
         self.servers.retain(|name, _| servers.iter().any(|server| server.name == *name));
@@ -80,7 +80,7 @@ impl StatusFile {
         self.write();
     }
 
-    /// Counts something. It is written with the next [`Self::write_if_due`].
+    /// Increments a counter. The next [`Self::write_if_due`] writes it.
     pub(super) fn count(&mut self, server: &McpChannel, what: Counted) {
         let status = self.status(server);
         let count = match what {
@@ -95,7 +95,7 @@ impl StatusFile {
         self.is_stale = true;
     }
 
-    /// These senders wait for the person.
+    /// Sets the senders that are waiting to be paired.
     pub(super) fn set_waiting(&mut self, waiting: Vec<WaitingSender>) {
         if self.waiting != waiting {
             self.waiting = waiting;
@@ -103,7 +103,7 @@ impl StatusFile {
         }
     }
 
-    /// Writes what is not written yet, unless that was done a moment ago: then it gives when to try again.
+    /// Writes unsaved changes. If the last write was less than [`WRITE_EVERY`] ago, returns when to try again instead.
     pub(super) fn write_if_due(&mut self) -> Option<Instant> {
         if !self.is_stale {
             return None;
@@ -115,7 +115,7 @@ impl StatusFile {
         due
     }
 
-    /// Writes the file. Without it `ringer mcp status` knows less, and all else works.
+    /// Writes the file. Errors are ignored: only `ringer mcp status` depends on it.
     fn write(&mut self) {
         let status = ChannelsStatus {
             hub: std::process::id(),

@@ -1,4 +1,4 @@
-//! The requests of a client.
+//! Handles the requests of a client.
 
 use std::collections::BTreeMap;
 use std::os::fd::AsFd;
@@ -25,22 +25,21 @@ use super::tools::{
     ToolText, read_arguments,
 };
 
-/// Questions that wait for their answers at once. Each has a thread.
+/// The most questions that wait at the same time. Each takes a thread.
 pub(super) const MAX_ASKING: usize = 64;
-/// How often a client is told that a question still waits. Clients that count time anew with each do so after 60 seconds.
+/// Interval of progress notifications while a question waits. Clients that restart their timeout on progress allow 60 seconds.
 const PROGRESS_EVERY: Duration = Duration::from_secs(5);
 
-/// What follows the words about notifications in the instructions.
+/// The second part of the instructions, after the explanation of notifications.
 const ABOUT_TOOLS: &str = "\
 Tell the person with `notify` when your task is done, has failed, or needs them; they may be looking elsewhere. Before a \
 decision that is theirs, `ask`. `inbox` shows what waits for you now. A message may also come as a `<channel>` element with \
 a `message_id`: when you have read it, pass that id to `inbox` as `seen`, otherwise it comes once more.";
 
-/// The capability to send channel messages. That a client's permission dialogs are answered there is another one, which is not
-/// declared: they are answered with `ringer answer`, through the client's hooks.
+/// The capability to send channel messages. Relaying permission dialogs is a separate capability, which is not declared:
+/// `ringer answer` answers them through the client's hooks.
 const CHANNEL: &str = "claude/channel";
 
-/// What answers the requests of a client.
 pub(super) struct Handler {
     backend: Arc<dyn Backend>,
     pushes: Arc<Pushes>,
@@ -106,7 +105,7 @@ impl Handler {
         Ok(result(text, &WhenWritten::Nothing))
     }
 
-    /// Asks and waits. A call that is cancelled, and the end of the client, stop the thread that waits.
+    /// Asks and waits. If the call is cancelled or the client disconnects, the waiting thread stops.
     async fn ask(
         &self,
         arguments: AskArguments,
@@ -119,7 +118,7 @@ impl Handler {
         };
         let within = Duration::from_secs(arguments.timeout_seconds.unwrap_or(DEFAULT_ASK_SECONDS));
         let failed = |error: std::io::Error| format!("error: cannot wait for an answer: {error}");
-        // The thread waits at one end; it stops when the other is dropped.
+        // The thread polls `stop`, which hangs up when `kept` is dropped.
         let (stop, kept) = wake_pair().map_err(failed)?;
         let backend = Arc::clone(&self.backend);
         let mut waiting = spawn_blocking(move || backend.ask(&arguments, within, stop.as_fd()));
@@ -155,13 +154,13 @@ impl Handler {
         let mut progress = ProgressNotificationParam::new(token, waited.as_secs_f64());
         progress.total = Some(within.as_secs_f64());
         progress.message = Some("waiting for the answer".to_owned());
-        // A client that is gone is noticed elsewhere.
+        // The transport notices a client that has disconnected.
         let _ = context.peer.notify_progress(progress).await;
     }
 }
 
 async fn client_gone(ended: &mut watch::Receiver<bool>) {
-    // The other end is dropped only when nothing is served any more.
+    // An error means that the sender was dropped, which happens only after the service has ended.
     let _ = ended.wait_for(|ended| *ended).await;
 }
 
@@ -206,7 +205,7 @@ impl ServerHandler for Handler {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        // A client of the newest protocol does not say that it is initialised.
+        // Clients of the newest protocol version send no `initialized` notification.
         self.pushes.start(&context.peer);
         let called = if let Some(tool) = ToolName::parse(&request.name) {
             self.call(tool, request.arguments, &context).await

@@ -1,7 +1,7 @@
-//! Messages that come for the agent, sent to the client at once as channel messages.
+//! Sends messages for the agent to the client as channel messages, as soon as they arrive.
 //!
-//! Only a client that was told to shows them, so nothing is marked: a message waits on until a result or a hook brings it, or
-//! the agent says that it has read it.
+//! Clients show them only if configured to, so they do not count as delivered: a message stays pending until a tool result or a
+//! hook delivers it, or until the agent marks it as seen.
 
 use std::collections::VecDeque;
 use std::io::Read;
@@ -22,26 +22,26 @@ use tokio::task::spawn_blocking;
 
 use crate::agent_inbox::{FindAgent, take_in_for_lead};
 
-/// The notification of a channel message.
+/// The method of a channel message.
 const METHOD: &str = "notifications/claude/channel";
-/// Messages whose ids are remembered, so that each is sent once. More than wait for an agent at any time.
+/// How many message ids are remembered, so that each message is sent once. An agent never has this many pending.
 const MAX_REMEMBERED: usize = 1024;
-/// Messages that may wait to be written. If the client does not read, the thread waits.
+/// How many messages are queued for writing. If the client does not read, the thread blocks.
 const MAX_QUEUED: usize = 16;
 
-/// Where messages for the client's agent are found.
+/// Where to find the messages for the client's agent.
 pub struct PushSource {
     /// The home of the journal.
     pub home: Home,
     /// Finds the agent.
     pub find_agent: FindAgent,
-    /// The scope of an agent that the journal does not know.
+    /// The scope to use for an agent that the journal does not know.
     pub scope: fn() -> Scope,
 }
 
-/// The thread that waits for messages. It ends when this is dropped.
+/// Handle of the thread that waits for messages. The thread ends when this is dropped.
 pub(super) struct Pushes {
-    /// What the thread needs, until it is started.
+    /// Taken by the thread when it starts.
     source: Mutex<Option<(PushSource, UnixStream)>>,
     waker: UnixStream,
     registered: Arc<Mutex<Option<Agent>>>,
@@ -53,7 +53,7 @@ impl Pushes {
         Ok(Self { source: Mutex::new(Some((source, woken))), waker, registered: Arc::default() })
     }
 
-    /// Starts the thread, once.
+    /// Starts the thread on the first call.
     pub(super) fn start(&self, peer: &Peer<RoleServer>) {
         let source = self.source.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some((source, woken)) = source else { return };
@@ -77,7 +77,7 @@ impl Pushes {
         });
     }
 
-    /// This is the agent now. If the thread waits for the messages of another one, it looks again.
+    /// Reports the current agent. If the thread is waiting for another agent's messages, it looks up the agent again.
     pub(super) fn agent_is(&self, agent: Option<&Agent>) {
         let registered = self.registered.lock().unwrap_or_else(PoisonError::into_inner);
         if agent.is_some() && registered.as_ref() != agent {
@@ -86,7 +86,7 @@ impl Pushes {
     }
 }
 
-/// A message as the parameters of the notification. The client makes an element of it, which no text can end.
+/// Returns the parameters of the notification. The client wraps them in an element, so text that could close it is escaped.
 fn channel_message(message: &Message) -> serde_json::Value {
     let content = MessagePart::whole(message.clone()).text();
     json!({
@@ -101,23 +101,23 @@ fn channel_message(message: &Message) -> serde_json::Value {
 
 struct McpPushThread {
     source: PushSource,
-    /// Read when another agent may have to be waited for; at its end the thread ends.
+    /// Readable when the agent may have changed. The thread ends at end of file.
     woken: UnixStream,
-    /// The agent whose messages are waited for.
+    /// The agent whose messages the thread waits for.
     registered: Arc<Mutex<Option<Agent>>>,
-    /// The newest messages that were sent.
+    /// The ids of the last messages sent, oldest first.
     pushed: VecDeque<MessageId>,
     sender: mpsc::Sender<Message>,
 }
 
-/// Why the messages of an agent are no longer waited for.
+/// Why the thread stopped waiting for an agent's messages.
 enum Stopped {
-    /// The server ends.
+    /// The server is shutting down.
     Ended,
-    /// The agent is another one.
+    /// The client belongs to another agent now.
     LookAgain,
-    /// There is no journal, or its home is being removed: the doorbell is gone. This thread does not create it again, because
-    /// nothing can wait in it.
+    /// There is no journal, or its home is being removed and the doorbell is gone. The thread does not recreate it: an empty
+    /// journal has no messages.
     NoJournal,
 }
 
@@ -128,8 +128,8 @@ impl McpPushThread {
             match self.push_for_agent() {
                 Ok(Stopped::Ended) => return,
                 Ok(Stopped::LookAgain) => has_looked_again = false,
-                // The journal cannot be used. The next call of a tool wakes this thread; one that created the journal before
-                // that is noted here does not, so the thread looks once more before it sleeps.
+                // The journal is missing or broken. The next tool call wakes this thread, but not if it created the journal
+                // before `registered` was cleared, so the thread checks once more before it sleeps.
                 Ok(Stopped::NoJournal) | Err(_) => {
                     self.set_registered(None);
                     if has_looked_again && self.wait_for_wake() {
@@ -161,7 +161,7 @@ impl McpPushThread {
                 }
                 None => Vec::new(),
             };
-            // It is not kept open while nothing happens.
+            // Keep no connection open while idle.
             drop(journal);
             for part in pending {
                 if !self.push(part) {
@@ -175,7 +175,7 @@ impl McpPushThread {
         }
     }
 
-    /// Sends a message, if it was not sent before. Gives whether the server still runs.
+    /// Sends a message unless it was sent before. Returns false if the server has ended.
     fn push(&mut self, part: MessagePart) -> bool {
         let message = part.message;
         if self.pushed.contains(&message.id) || !matches!(message.draft.tag, Tag::Notice(_)) {
@@ -192,7 +192,7 @@ impl McpPushThread {
         *self.registered.lock().unwrap_or_else(PoisonError::into_inner) = agent;
     }
 
-    /// Reads what woke this thread. Gives whether the server has ended.
+    /// Drains the wake-up stream. Returns true if the server has ended.
     fn has_ended(&mut self) -> bool {
         let mut room = [0; 64];
         loop {
@@ -205,7 +205,7 @@ impl McpPushThread {
         }
     }
 
-    /// Waits until this thread is woken. Gives whether the server has ended.
+    /// Waits until the thread is woken. Returns true if the server has ended.
     fn wait_for_wake(&mut self) -> bool {
         crate::proxy::wait_readable(&self.woken).is_err() || self.has_ended()
     }

@@ -1,4 +1,4 @@
-//! The results of tools: what waits for the agent is added to each when it is written, and noted as delivered after it.
+//! Tool results. Pending messages are appended to a result just before it is written, and marked as delivered after.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,21 +14,20 @@ use super::tools::{Backend, ToolText};
 use crate::agent_inbox::AgentInbox;
 use crate::proxy::PendingNotifications;
 
-/// Where a result says what else is done when it is written. It is taken out before: clients do not see it.
+/// The `_meta` key that carries a [`WhenWritten`] to the transport, which removes it: clients do not see it.
 const WHEN_WRITTEN: &str = "ringer/when-written";
 
-/// What else is done when a result is written.
+/// Extra work when a result is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum WhenWritten {
-    /// Nothing.
     Nothing,
-    /// It is the result of `inbox`: everything that waits is its text.
+    /// The result is from `inbox`: append everything that is pending.
     Inbox,
-    /// It has the answer to this question.
+    /// The result contains the answer to this question: mark it as read.
     AnswerRead(String),
 }
 
-/// A result of a tool. Its own text cannot look like a notification.
+/// Builds a tool result. Escapes text that looks like a notification.
 pub(super) fn result(text: ToolText, when_written: &WhenWritten) -> CallToolResult {
     let (text, is_error) = match text {
         Ok(text) => (text, false),
@@ -54,7 +53,7 @@ fn take_when_written(result: &mut CallToolResult) -> WhenWritten {
     }
 }
 
-/// Writes the results of tools, one after the other.
+/// Appends pending messages to tool results, one result at a time.
 #[derive(Clone)]
 pub(super) struct ResultWriter {
     inbox: Arc<Mutex<AgentInbox>>,
@@ -67,7 +66,7 @@ impl ResultWriter {
         Self { inbox: Arc::new(Mutex::new(inbox)), backend, pushes }
     }
 
-    /// A result with what waits for the agent at its end. No other is given until it is said whether this one was written.
+    /// Appends pending messages to a result. If there are any, other results wait until [`TakenNotifications::written`].
     pub(super) async fn add_pending(
         &self,
         mut result: CallToolResult,
@@ -102,15 +101,15 @@ impl ResultWriter {
     }
 }
 
-/// What was added to a result, if something was.
+/// The lock on the inbox whose messages were appended to a result, if any were.
 #[must_use]
 pub(super) struct TakenNotifications(Option<OwnedMutexGuard<AgentInbox>>);
 
 impl TakenNotifications {
-    /// Notes whether the result was written.
+    /// Marks the messages as delivered, or releases them if the result was not written.
     pub(super) async fn written(self, is_written: bool) {
         if let Some(mut inbox) = self.0 {
-            // What is not noted waits again when its lease is over.
+            // If this fails, the messages become pending again when their lease expires.
             let _ = spawn_blocking(move || inbox.written(is_written)).await;
         }
     }
@@ -127,7 +126,7 @@ fn everything(inbox: &mut AgentInbox, calls: u64) -> Result<Option<String>, Stri
     }))
 }
 
-/// Adds a text at the end of the last one, after a blank line.
+/// Appends a paragraph to the last text of the result.
 fn append(result: &mut CallToolResult, text: &str) {
     let last = result.content.iter().rev().find_map(ContentBlock::as_text).map(|last| last.text.clone());
     let whole = match last {

@@ -1,4 +1,4 @@
-//! The tools: their names, their parameters, the check of a call's arguments, and the [`Backend`] that carries them out.
+//! The tools: their names and parameters, validation of arguments, and the [`Backend`] that implements them.
 
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// How long `ask` waits if the call does not say so. Clients end a call after 60 seconds by default.
+/// How long `ask` waits by default. Many clients time out a call after 60 seconds.
 pub(super) const DEFAULT_ASK_SECONDS: u64 = 50;
 
 /// The parameters of `notify`.
@@ -89,7 +89,6 @@ pub struct ListArguments {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 pub(super) struct StatusArguments {}
 
-/// A tool, by its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ToolName {
     Notify,
@@ -153,7 +152,7 @@ impl ToolName {
         }
     }
 
-    /// The schema of its parameters.
+    /// Returns the JSON schema of the parameters.
     pub(super) fn schema(self) -> JsonObject {
         let schema = match self {
             Self::Notify => schema_for_input::<NotifyArguments>(),
@@ -164,14 +163,14 @@ impl ToolName {
             Self::List => schema_for_input::<ListArguments>(),
             Self::Status => schema_for_input::<StatusArguments>(),
         };
-        // The type of each is an object, which is all that is checked there.
+        // `schema_for_input` fails only for a type that is not an object; all of these are.
         let mut schema = schema.map(|schema| JsonObject::clone(&schema)).unwrap_or_default();
         schema.remove("$schema");
         simplify(&mut schema);
         schema
     }
 
-    /// The tool as clients list it.
+    /// Returns the entry for `tools/list`.
     pub(super) fn tool(self) -> Tool {
         let reads = matches!(self, Self::Questions | Self::List | Self::Status);
         let hints = ToolAnnotations::new().read_only(reads).destructive(false).open_world(false);
@@ -180,10 +179,11 @@ impl ToolName {
     }
 }
 
-/// Some clients and models take one type for a parameter and no list of types. That it may be left out is said by `required`.
+/// Reduces the list of types of an optional parameter to one type: some clients and models accept no list. `required` already
+/// says which parameters are optional.
 fn simplify(schema: &mut JsonObject) {
     let Some(Value::Object(parameters)) = schema.get_mut("properties") else {
-        // A client may look for it.
+        // Some clients expect it even when empty.
         schema.insert("properties".to_owned(), Value::Object(JsonObject::new()));
         return;
     };
@@ -192,19 +192,19 @@ fn simplify(schema: &mut JsonObject) {
         if let Some(kind) = kind {
             parameter.insert("type".to_owned(), kind);
         }
-        // A width of Rust's numbers, and the value of what was left out.
+        // `format` is the width of a Rust integer; `default` repeats the description.
         parameter.remove("format");
         parameter.remove("default");
     }
 }
 
-/// The arguments of a tool. The error is for the model.
+/// Parses the arguments of a call. The error text is for the model.
 pub(super) fn read_arguments<T: DeserializeOwned>(
     tool: ToolName,
     arguments: Option<JsonObject>,
 ) -> Result<T, String> {
     let mut arguments = arguments.unwrap_or_default();
-    // Models write it for what they leave out.
+    // Models write null for parameters that they omit.
     arguments.retain(|_, value| !value.is_null());
     check_arguments(&tool.schema(), &arguments)?;
     serde_json::from_value(Value::Object(arguments)).map_err(|error| format!("invalid arguments: {error}"))
@@ -260,34 +260,34 @@ fn words(parameter: &Value) -> String {
     }
 }
 
-/// What a tool says: its text, or what went wrong and what to do next.
+/// The text of a tool result, or of an error with a hint what to do next.
 pub type ToolText = Result<String, String>;
 
-/// How asking a question ended.
+/// The outcome of `ask`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AskResult {
-    /// It has its answer; `None` if it was closed without one.
+    /// The question was answered, or closed without an answer.
     Answered {
         /// The id of the question.
         id: String,
-        /// The answer.
+        /// The answer; `None` if the question was closed without one.
         answer: Option<String>,
     },
-    /// It is still open.
+    /// The question is still open.
     Open {
         /// The id of the question.
         id: String,
-        /// Whether the answer is sent to the agent that asked. Without an agent it is only kept.
+        /// True if the answer will be sent to the agent that asked. If the agent is unknown, the answer is only stored.
         is_sent_later: bool,
     },
 }
 
-/// The journal and the hub, for the tools. The methods block, and are called on threads where that is allowed.
+/// Implements the tools with the journal and the hub. The methods may block; they are called on blocking threads.
 pub trait Backend: Send + Sync + 'static {
     /// Sends a message.
     fn notify(&self, message: &NotifyArguments) -> ToolText;
 
-    /// Asks, and waits for the answer: until the time is over, or `stop` is closed at its other end.
+    /// Asks a question and waits for the answer, until `within` has passed or `stop` hangs up.
     fn ask(
         &self,
         question: &AskArguments,
@@ -295,22 +295,22 @@ pub trait Backend: Send + Sync + 'static {
         stop: BorrowedFd<'_>,
     ) -> Result<AskResult, String>;
 
-    /// The answer to a question is in a result that is about to be written: it need not come once more.
+    /// Marks an answer as read, because a result with it is about to be written.
     fn mark_answer_read(&self, question: &str);
 
-    /// The questions, as text.
+    /// Lists questions.
     fn questions(&self, arguments: &QuestionsArguments) -> ToolText;
 
-    /// Answers a question of `ask`.
+    /// Answers a question that was asked with `ask`.
     fn answer(&self, arguments: &AnswerArguments) -> ToolText;
 
-    /// The agent has read these messages elsewhere. The text says what is wrong with the ids, if something is.
+    /// Marks messages as read, because the agent has read them as channel messages. Returns a text about invalid ids, if any.
     fn mark_seen(&self, ids: &[String]) -> ToolText;
 
-    /// The notifications, as text.
+    /// Lists notifications.
     fn list(&self, arguments: &ListArguments) -> ToolText;
 
-    /// What needs the person, the agents and the hub, as text.
+    /// Reports what needs the person, the agents, and the state of the hub.
     fn status(&self) -> ToolText;
 }
 

@@ -1,7 +1,7 @@
-//! Standard input and output as the server reads and writes them: a message on a line.
+//! The stdio transport: one message per line.
 //!
-//! rmcp has such a transport, too. This one writes what waits for the agent into the results of tools, and notes that it was
-//! written; it answers what is no request with its id; and it ends when nothing can be written any more.
+//! It differs from the transport of rmcp: it appends pending messages to tool results and marks them as delivered after the
+//! write, replies to invalid requests with their id, and closes when a write fails.
 
 use std::collections::VecDeque;
 use std::io;
@@ -22,22 +22,22 @@ use tokio::sync::{Mutex, Semaphore, watch};
 use super::results::ResultWriter;
 use crate::line_splitter::{LineSplitter, MAX_LINE, Piece};
 
-/// As much as a pipe holds.
+/// The default capacity of a pipe on Linux.
 const CHUNK: usize = 64 * 1024;
-/// Answers to what is no request that are written at once. What comes while so many wait has none: the client does not read.
+/// The most error replies to invalid requests in flight. More are not sent: the client is not reading.
 const MAX_REFUSALS: usize = 64;
-/// A byte order mark. Some clients begin with it.
+/// Some clients start with a byte order mark.
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
-/// Where messages are written, one at a time.
+/// Writes messages, one at a time.
 pub(super) struct Output<W> {
     write: Mutex<W>,
-    /// Whether nothing can be written any more, or the input has ended.
+    /// True once a write has failed, the input has ended, or a signal has arrived.
     ended: watch::Sender<bool>,
 }
 
 impl<W: AsyncWrite + Unpin> Output<W> {
-    /// Writes a message. That it failed is the end of the server.
+    /// Writes a message. A failure ends the server.
     pub(super) async fn write(&self, message: &ServerJsonRpcMessage) -> io::Result<()> {
         let mut line = serde_json::to_vec(message)?;
         line.push(b'\n');
@@ -53,18 +53,18 @@ impl<W: AsyncWrite + Unpin> Output<W> {
     }
 }
 
-/// The client's messages, and where the server's go.
+/// Reads the client's messages and writes the server's.
 pub(super) struct StdioTransport<R, W> {
     read: R,
     splitter: LineSplitter,
     chunk: Vec<u8>,
-    /// Those that came together. All of them are known before the first can be answered.
+    /// Messages of the same read. All are counted in `calls` before the first one is answered.
     received: VecDeque<ClientJsonRpcMessage>,
-    /// Before the first request, nothing else is passed on: rmcp would end.
+    /// Messages before the first request are dropped: rmcp would stop serving.
     has_request: bool,
-    /// Shared with the end of the server, which waits for its threads only then.
+    /// Shared with `run_server`, which waits longer for its threads once the input has ended.
     input_ended: Arc<AtomicBool>,
-    /// How many calls of tools have been made.
+    /// The number of tool calls so far.
     calls: Arc<AtomicU64>,
     refusals: Arc<Semaphore>,
     output: Arc<Output<W>>,
@@ -76,7 +76,7 @@ where
     R: AsyncRead + Send + Unpin,
     W: AsyncWrite + Send + Unpin + 'static,
 {
-    /// The transport. `ended` becomes true when the client is gone, `input_ended` when it has closed the input.
+    /// Creates the transport. It sets `ended` when the client is gone, and `input_ended` when the client closes the input.
     pub(super) fn new(
         read: R,
         write: W,
@@ -130,11 +130,11 @@ where
         }
         let message: ClientJsonRpcMessage = match serde_json::from_slice(line) {
             Ok(message) => message,
-            // What is no JSON has no id to answer to. Other servers say nothing, too.
+            // Without valid JSON there is no id to reply to. Other servers ignore such lines, too.
             Err(error) if error.is_syntax() || error.is_eof() => return,
             Err(_) => {
                 let Envelope { id, method } = serde_json::from_slice(line).unwrap_or_default();
-                // A notification that is not understood is none that matters here.
+                // An unknown notification needs no reply.
                 if id.is_some() || method.is_none() {
                     let text = format!(
                         "invalid request{}",
@@ -156,19 +156,19 @@ where
         }
     }
 
-    /// Answers with an error. Not in the reader itself, which is stopped in the middle when an answer is ready.
+    /// Replies with an error. The reply is a separate task because rmcp cancels `receive` whenever a response is ready.
     fn refuse(&self, error: ErrorData, id: Option<RequestId>) {
         let Ok(permit) = Arc::clone(&self.refusals).try_acquire_owned() else { return };
         let output = Arc::clone(&self.output);
         tokio::spawn(async move {
-            // The end of the server is noted there.
+            // `write` itself ends the server if it fails.
             let _ = output.write(&ServerJsonRpcMessage::error(error, id)).await;
             drop(permit);
         });
     }
 }
 
-/// What is read of a message that is none.
+/// The fields read from an invalid message.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Envelope {
@@ -211,7 +211,7 @@ where
                 return Some(message);
             }
             if self.input_ended.load(Ordering::Relaxed) {
-                // Questions that wait for their answers stop waiting.
+                // Questions stop waiting for their answers.
                 self.output.ended.send_replace(true);
                 return None;
             }
