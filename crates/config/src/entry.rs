@@ -191,9 +191,9 @@ pub struct Watch {
     /// The file that contains it.
     #[serde(skip)]
     pub source: Source,
-    }
-    
-    impl Watch {
+}
+
+impl Watch {
     /// Returns the directory in which the program runs.
     pub fn working_directory(&self) -> &Path {
         self.directory.as_deref().unwrap_or_else(|| self.source.directory())
