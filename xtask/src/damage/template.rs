@@ -50,7 +50,7 @@ impl Answer {
     }
 }
 
-/// Whether a command may start a hub.
+/// Selects if a command may start a hub.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Hub {
     MayStart,
