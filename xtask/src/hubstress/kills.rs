@@ -23,7 +23,7 @@ use crate::random::Random;
 
 /// The longest life of a hub before it is killed. The range covers everything from its first system call to normal work.
 const LONGEST_LIFE_MS: u64 = 80;
-/// One hub in this many lives longer, by the same factor: hubs that are killed early never finish their backlog.
+/// One hub in this many may live this many times longer: hubs that are killed early never finish their backlog.
 const LONG_LIFE_FACTOR: u64 = 8;
 
 /// The last message. Once its popup is shown, the desktop has handled all earlier requests.
