@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::model::{Answer, Wire};
 
-/// The Messages API, as Claude Code and other clients of it speak it.
+/// The Messages API, as used by Claude Code and other clients.
 #[derive(Debug)]
 pub struct Messages;
 
