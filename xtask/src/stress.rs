@@ -1,4 +1,4 @@
-//! Many writers and several listeners, each a separate process; with `--kill`, a quarter of them get SIGKILL. Every message
+//! Many writers and several listeners, all in separate processes; with `--kill`, many of these get SIGKILL. Every message
 //! that `notify` acknowledged must arrive intact under one id. Also many concurrent hooks, of which none may be lost.
 //!
 //! Limits: a message is regenerated from the seed when it is checked, so only its number, its id and its arrival count are

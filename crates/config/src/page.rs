@@ -67,7 +67,7 @@ impl<'a> Page<'a> {
     }
 }
 
-/// A table.
+/// A table, and its name and position for messages.
 #[derive(Debug, Clone)]
 pub(crate) struct Section<'a, 'i> {
     page: &'a Page<'a>,

@@ -53,7 +53,7 @@ pub(super) struct HubStressResults {
 }
 
 impl HubStressResults {
-    /// Fails if a problem is not explained by a kill.
+    /// Fails if there is a problem that no kill explains.
     pub(super) fn check(&self) -> Result<(), Failure> {
         let popups = &self.popups;
         let problems = [
