@@ -1,20 +1,20 @@
-//! Whether a process waits for something and does nothing else, as the kernel tells.
+//! Detects that a process is blocked and idle, from its state in `/proc`.
 
 use std::fs;
 use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// So often in a row the same answer, before it counts: a process also sleeps for moments on its way.
+/// How many consecutive samples must agree: a process also sleeps briefly while it works.
 const LOOKS: u32 = 4;
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// What the kernel counted for a process.
+/// The context switches of a process.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Activity {
-    /// Times it went to sleep, so also times it was woken.
+    /// How often it went to sleep, and so how often it was woken.
     pub(crate) voluntary: u64,
-    /// Times it was interrupted while it ran.
+    /// How often it was preempted.
     pub(crate) involuntary: u64,
     sleeps: bool,
 }
@@ -36,7 +36,7 @@ fn parse(status: &str) -> Option<Activity> {
     })
 }
 
-/// Waits until a process sleeps with a FIFO below a folder in its hands. `false` when it ended or took too long.
+/// Waits until a process sleeps while it has a FIFO below a folder open. Returns false if it ended or the deadline passed.
 pub(crate) fn at_fifo(pid: u32, folder: &Path, deadline: Instant) -> bool {
     let mut last = None;
     let mut looks = 0;

@@ -11,16 +11,16 @@ use crate::failure::Failure;
 /// How long a program may take to start on a busy machine.
 pub(crate) const START_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// How often a condition is checked that no event announces.
+/// How often a condition without an event is checked.
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
-/// A program that runs beside what is tried or measured, and ends when this is dropped.
+/// A program that runs alongside a test or measurement. It is killed on drop.
 pub(crate) struct BackgroundProcess {
     child: Child,
 }
 
 impl BackgroundProcess {
-    /// Its output goes to a file: it may be long, and a full pipe would block the program.
+    /// Starts a program with its output in a file: the output may be long, and a full pipe would block the program.
     pub(crate) fn start(command: &mut Command, log: &Path) -> Result<Self, Failure> {
         let file =
             || File::options().create(true).append(true).open(log).map_err(|error| failed(log, &error));
@@ -28,7 +28,7 @@ impl BackgroundProcess {
         Self::spawn(command.stdin(Stdio::null()).stdout(out).stderr(err))
     }
 
-    /// With the streams that the command has.
+    /// Starts a program with the streams of the command.
     pub(crate) fn spawn(command: &mut Command) -> Result<Self, Failure> {
         let name = command.get_program().to_string_lossy().into_owned();
         let child =
@@ -44,7 +44,7 @@ impl BackgroundProcess {
         self.child.id()
     }
 
-    /// Waits until it sleeps at a FIFO below a folder.
+    /// Waits until it sleeps while it has a FIFO below a folder open.
     pub(crate) fn wait_until_asleep(&self, folder: &Path) -> Result<(), Failure> {
         if asleep::at_fifo(self.pid(), folder, Instant::now() + START_TIMEOUT) {
             return Ok(());
@@ -52,9 +52,9 @@ impl BackgroundProcess {
         Err(Failure::complaints(format!("a listener below {} did not come to rest", folder.display())))
     }
 
-    /// Waits until it has ended by itself; kills it when it does not.
+    /// Waits until it exits; kills it if it does not.
     pub(crate) fn finish(mut self) {
-        // The kill is in the drop.
+        // `drop` kills it.
         until(START_TIMEOUT, || !matches!(self.child.try_wait(), Ok(None)));
     }
 }
@@ -67,7 +67,7 @@ impl Drop for BackgroundProcess {
     }
 }
 
-/// Waits for something to be so. `false` when it took too long.
+/// Waits until a condition holds. Returns false if the time passed first.
 pub(crate) fn until(time: Duration, mut is_so: impl FnMut() -> bool) -> bool {
     let deadline = Instant::now() + time;
     loop {

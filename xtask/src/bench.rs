@@ -1,5 +1,5 @@
-//! Benchmarks. They compare two programs in one run and print the ratio: on a noisy machine that is
-//! the only figure worth keeping, so none of them fails because of a time.
+//! Benchmarks. They compare two programs in one run and print the ratio: on a noisy machine only the ratio is reliable, so
+//! no benchmark fails because of a time.
 
 mod at_once;
 mod audience;
@@ -33,7 +33,7 @@ struct Bench {
     run: fn(&Options, &mut StepTimes) -> Result<(), Failure>,
 }
 
-/// How often a dialog is answered in each way. One takes a few seconds.
+/// How many dialogs are answered in each way. One takes a few seconds.
 const ANSWERS: u32 = 30;
 
 const BENCHES: &[Bench] = &[
@@ -58,7 +58,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     StepTimes::around(|times| chosen.iter().try_for_each(|bench| (bench.run)(&options, times)))
 }
 
-/// All of them when none is named. A wrong name stops everything before the first minute is spent.
+/// Returns the named benchmarks, or all if none is named. A wrong name fails before anything runs.
 fn choose(names: &[String]) -> Result<Vec<&'static Bench>, Failure> {
     if names.is_empty() {
         return Ok(BENCHES.iter().collect());
@@ -72,12 +72,12 @@ fn choose(names: &[String]) -> Result<Vec<&'static Bench>, Failure> {
     names.iter().map(find).collect()
 }
 
-/// Measures inside one process, so it is an ordinary bench target that prints its own ratios.
+/// Runs in one process, so it is an ordinary bench target that prints its own ratios.
 fn scanner(_: &Options, times: &mut StepTimes) -> Result<(), Failure> {
     Step::cargo("scanner", &["bench", "-p", "ringer-term", "--bench", "scanner"]).run(times)
 }
 
-/// A team through one server: its machines are simulated in one process.
+/// A team on one server. Its machines are simulated in one process.
 fn nats(_: &Options, times: &mut StepTimes) -> Result<(), Failure> {
     Step::cargo("nats", &["bench", "-p", "ringer-relay", "--features", "nats", "--bench", "nats"]).run(times)
 }
@@ -91,7 +91,7 @@ fn in_terminal(name: &'static str, options: &Options, times: &mut StepTimes) -> 
     bench.env("RINGER_BENCH_IDLE", &idle).env("RINGER_BENCH_SOAK", &soak).run(times)
 }
 
-/// From an answer to the tool, and what the hook costs that waits for the answer.
+/// The time from an answer to the tool, and the cost of the hook that waits for the answer.
 fn answer(options: &Options, times: &mut StepTimes) -> Result<(), Failure> {
     clients::bench_answers(options.missing, ANSWERS, options.idle, times)
 }

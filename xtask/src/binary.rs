@@ -1,4 +1,4 @@
-//! The programs that are tried: built by cargo, found where cargo puts them.
+//! Builds `ringer` with cargo and finds the result.
 
 use std::env;
 use std::env::consts::EXE_SUFFIX;
@@ -10,12 +10,12 @@ use crate::parts;
 use crate::step::{self, Step};
 use crate::step_times::StepTimes;
 
-/// How `ringer` is built for the occasion.
+/// The build profile of `ringer`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Profile {
     Dev,
-    /// As `cargo test` has built it a moment ago. `Dev` has other features of its dependencies, so that cargo would
-    /// build most of them again.
+    /// As `cargo test` has just built it. `Dev` selects other features of the dependencies, so cargo would rebuild most of
+    /// them.
     Tested,
     Release,
     /// As it is shipped.
@@ -45,18 +45,18 @@ impl Profile {
     }
 }
 
-/// Builds `ringer` and gives its path.
+/// Builds `ringer` and returns its path.
 pub(crate) fn ringer(profile: Profile, times: &mut StepTimes) -> Result<PathBuf, Failure> {
     let program = format!("ringer{EXE_SUFFIX}");
     if profile == Profile::Tested {
         return Ok(artifacts()?.join(profile.folder()).join(program));
     }
     let mut build = Step::cargo("build", &["build", "--profile", profile.name(), "-p", "ringer"]);
-    // What is shipped has everything.
+    // The shipped program has all features.
     if profile == Profile::Dist {
         build = build.args(step::FEATURES);
     }
-    // Naming the target keeps the flags away from build scripts and procedural macros, which they would break.
+    // With an explicit target, the flags do not apply to build scripts and procedural macros, which they would break.
     if let Some(target) = static_target().filter(|_| profile == Profile::Dist) {
         build.args(["--target", &target]).env("RUSTFLAGS", STATIC).run(times)?;
         return Ok(artifacts()?.join(target).join(profile.folder()).join(program));
@@ -65,14 +65,14 @@ pub(crate) fn ringer(profile: Profile, times: &mut StepTimes) -> Result<PathBuf,
     Ok(artifacts()?.join(profile.folder()).join(program))
 }
 
-/// A program that hooks start all day should not be linked anew each time: without a dynamic linker and its relocations,
-/// a start takes a third of a millisecond less. Cargo has no such setting for a profile, so it is here.
+/// Hooks start the program all day. Static linking without relocations saves a third of a millisecond per start. Cargo
+/// profiles have no such setting, so it is here.
 const STATIC: &str = "-C target-feature=+crt-static -C relocation-model=static";
 
-/// The target of what is shipped, where the C library can be linked statically: with musl if it is here, else with glibc.
+/// Returns the target of the shipped program if the C library can be linked statically: musl if it is installed, else glibc.
 ///
-/// When a program starts, glibc asks the processor some fifty times what caches it has. In a virtual machine the host
-/// answers each of them, which takes a fifth of a millisecond; musl does not ask.
+/// At start, glibc executes some fifty CPUID instructions to query the caches. In a virtual machine each traps to the host,
+/// which takes a fifth of a millisecond in total; musl does not query them.
 fn static_target() -> Option<String> {
     let host = host_in(&rustc(&["-vV"])?).filter(|host| host.ends_with("-linux-gnu"))?;
     let musl = host.replace("-gnu", "-musl");
@@ -86,7 +86,7 @@ fn static_target() -> Option<String> {
     Some(host)
 }
 
-/// What the compiler says.
+/// Returns the output of rustc.
 fn rustc(arguments: &[&str]) -> Option<String> {
     let rustc = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let output = Command::new(rustc).args(arguments).output().ok()?;
@@ -97,8 +97,8 @@ fn host_in(version: &str) -> Option<String> {
     version.lines().find_map(|line| line.strip_prefix("host: ")).map(str::to_owned)
 }
 
-/// Where cargo puts programs: the folder above the profile's folder that holds us. Asking our own path
-/// is right whatever set the target folder (environment, configuration, `--target`).
+/// Returns cargo's target folder: the parent of the profile folder that contains this program. This is right however the
+/// target folder was set (environment, configuration, `--target`).
 pub(crate) fn artifacts() -> Result<PathBuf, Failure> {
     let ourselves = env::current_exe().map_err(|error| Failure::io("the path of xtask", &error))?;
     let folder = ourselves.parent().and_then(Path::parent);

@@ -8,15 +8,15 @@ use crate::environment::failed;
 use crate::failure::Failure;
 use crate::parts::BUS;
 
-/// A session bus of our own, which ends with this.
+/// A private session bus. It ends on drop.
 pub(crate) struct Bus {
     address: String,
     _daemon: BackgroundProcess,
 }
 
 impl Bus {
-    /// In a folder that is there already, with a configuration of our own: the system's would start whatever
-    /// notification server the machine has.
+    /// Starts the bus in an existing folder with its own configuration: the system's would activate the notification server
+    /// of the machine.
     pub(crate) fn start(folder: &Path, log: &Path) -> Result<Self, Failure> {
         let address = format!("unix:path={}", folder.join("bus").display());
         let file = folder.join("bus.conf");
@@ -28,7 +28,7 @@ impl Bus {
         let complaints = File::create(log).map_err(|error| failed(log, &error))?;
         daemon.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(complaints);
         let mut daemon = BackgroundProcess::spawn(&mut daemon)?;
-        // It says its address when it listens, and ends without a word when it cannot.
+        // dbus-daemon prints its address once it listens, and exits without output if it cannot.
         let mut said = String::new();
         if let Some(stdout) = daemon.child().stdout.take() {
             BufReader::new(stdout).read_line(&mut said).map_err(|error| Failure::io("the bus", &error))?;
@@ -39,7 +39,7 @@ impl Bus {
         Ok(Self { address, _daemon: daemon })
     }
 
-    /// What `DBUS_SESSION_BUS_ADDRESS` has to be.
+    /// Returns the value for `DBUS_SESSION_BUS_ADDRESS`.
     pub(crate) fn address(&self) -> &str {
         &self.address
     }

@@ -10,7 +10,7 @@ use crate::step_times::StepTimes;
 use crate::test;
 use crate::tidy;
 
-/// Cheap steps first: a change that is not formatted should not wait for the tests to be told so.
+/// Cheap steps run first: a formatting error should be reported before the tests run.
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     let on_host = match arguments {
         [flag] if flag == "--host" => true,
@@ -27,7 +27,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
             .run(times)?;
         times.time("tidy", tidy::check)?;
         deny::check(times)?;
-        // A workspace of its own, which nothing else builds. Its programs need libFuzzer, and its corpora do not.
+        // A separate workspace that nothing else builds. Its programs need libFuzzer; replaying its corpora does not.
         Step::cargo(
             "fuzz",
             &["test", "--locked", "--no-default-features", "--manifest-path", "fuzz/Cargo.toml"],
@@ -45,14 +45,14 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
             .args(step::FEATURES)
             .env("RUSTDOCFLAGS", "-D warnings")
             .run(times)?;
-        // What would be uploaded builds by itself. `--allow-dirty` because a developer may try it before committing.
+        // Checks that the uploaded package builds on its own. `--allow-dirty`, because developers run this before committing.
         Step::cargo("publish", &["publish", "--dry-run", "-p", "ringer-term", "--allow-dirty", "--quiet"])
             .run(times)
     })
 }
 
-/// The tests run once: on a bare machine where one can be made, so that no program of this machine helps them. `--host` is
-/// for a developer who wants to know sooner, and leaves out the tests with real clients.
+/// Runs the tests once: in a bare root if one can be created, so that they do not depend on programs of this machine.
+/// `--host` is for a quicker result and leaves out the tests with real clients.
 fn tests(times: &mut StepTimes) -> Result<(), Failure> {
     let bare = match why_not_bare()? {
         None => {
@@ -69,12 +69,12 @@ fn tests(times: &mut StepTimes) -> Result<(), Failure> {
     }
 }
 
-/// Why the tests have to run on this machine.
+/// Returns why the tests must run on this machine instead of in a bare root.
 fn why_not_bare() -> Result<Option<String>, Failure> {
     if let Err(why) = fresh::possible() {
         return Ok(Some(why));
     }
-    // What is to land is committed; a developer wants to know before that.
+    // A clone contains only committed changes; a developer wants to test uncommitted ones.
     let changed = !is_ci() && fresh::is_dirty()?;
     Ok(changed.then(|| "the work tree has changes that are not committed".to_owned()))
 }

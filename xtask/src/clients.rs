@@ -1,5 +1,4 @@
-//! Real clients for the tests: installed from npm and by pip into the target folder, so that they never get into the
-//! repository.
+//! Tests with real clients. npm and pip install them into the target folder, outside of version control.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +11,7 @@ use crate::parts::{self, Missing, Part};
 use crate::step::{self, Step};
 use crate::step_times::StepTimes;
 
-/// A client, pinned: the tests know what this version says.
+/// A client with a pinned version, because the tests depend on its output.
 struct Client {
     package: &'static str,
     version: &'static str,
@@ -27,15 +26,15 @@ const CLIENTS: &[Client] = &[
     Client { package: "@modelcontextprotocol/inspector", version: "2.12.0", program: "mcp-inspector" },
 ];
 
-/// The MCP client for Python, pinned like the others, and where its version is noted.
+/// The MCP client for Python, pinned like the others, and the file that records its version.
 const PYTHON_CLIENT: &str = "mcp==2.3.0";
 const PYTHON_CLIENT_INFO: &str = "python/mcp-2.3.0.dist-info";
 
-/// The oldest Node.js that all of them run on: Gemini CLI says so. Debian 12 has an older one.
+/// The oldest Node.js that all clients support; Gemini CLI requires it. Debian 12 has an older one.
 const OLDEST_NODE: u32 = 20;
 
-/// For building and running these tests in CI, all of which should take less than 45 minutes on 2 cores. On 2 busy ones
-/// this part took 8.
+/// The limit for building and running these tests in CI. The whole CI run should take less than 45 minutes on 2 cores; this
+/// part took 8 minutes on 2 busy cores.
 const LIMIT_MINUTES: u32 = 20;
 
 const INSTALLERS: &[Part] = &[
@@ -52,7 +51,7 @@ pub(crate) fn test(missing: Missing, arguments: &[String], times: &mut StepTimes
     run(Step::new("clients", step::cargo()), &folder, arguments, times)
 }
 
-/// The same in CI: with a limit, and only where the clients can be had.
+/// Runs the tests in CI: with a time limit, and only if the clients can be installed.
 pub(crate) fn test_in_ci(times: &mut StepTimes) -> Result<(), Failure> {
     let folder = binary::artifacts()?.join("clients");
     if let Err(failure) = parts::ensure_these(INSTALLERS, Missing::Install, times) {
@@ -65,7 +64,7 @@ pub(crate) fn test_in_ci(times: &mut StepTimes) -> Result<(), Failure> {
     }
     install(Missing::Install, &folder, times)?;
     let limit = format!("{LIMIT_MINUTES}m");
-    // `timeout` ends everything that was started, also when we end ourselves.
+    // `timeout` ends all child processes, and the death signal ends `timeout` if this process ends.
     let limited = Step::new("clients", "setpriv")
         .args(["--pdeathsig", "TERM", "timeout", "--kill-after=10s", &limit])
         .args([step::cargo()]);
@@ -81,8 +80,8 @@ pub(crate) fn test_in_ci(times: &mut StepTimes) -> Result<(), Failure> {
     })
 }
 
-/// Measures how long a real Claude Code takes from an answer to the tool, with the program as `cargo install` builds it. Fails
-/// where the client cannot be had.
+/// Measures how long a real Claude Code takes from an answer to the tool, with the program as `cargo install` builds it.
+/// Fails if the client cannot be installed.
 pub(crate) fn bench_answers(
     missing: Missing,
     rounds: u32,
@@ -113,7 +112,7 @@ fn run(cargo: Step, folder: &Path, arguments: &[String], times: &mut StepTimes) 
         .run(times)
 }
 
-/// Why the clients cannot be had on this machine. `registry` tells whether npm reaches its registry.
+/// Returns why the clients cannot be installed on this machine, or `None`. `registry` checks that npm reaches its registry.
 fn why_not_here(folder: &Path, node: &str, registry: impl FnOnce() -> Result<(), String>) -> Option<String> {
     if major(node).is_none_or(|version| version < OLDEST_NODE) {
         return Some(format!(
@@ -127,7 +126,7 @@ fn why_not_here(folder: &Path, node: &str, registry: impl FnOnce() -> Result<(),
     registry().err().map(|error| format!("npm does not reach its registry: {error}"))
 }
 
-/// What Node.js says, such as `v20.11.1`; empty where there is none.
+/// Returns the version of Node.js, such as `v20.11.1`, or an empty string without Node.js.
 fn node_version() -> String {
     let output = Command::new("node").arg("--version").output();
     output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default()
@@ -137,7 +136,7 @@ fn major(version: &str) -> Option<u32> {
     version.trim().strip_prefix('v')?.split('.').next()?.parse().ok()
 }
 
-/// Asks for something that the registry has. npm would try for minutes.
+/// Requests a known package from the registry. npm itself would retry for minutes.
 fn registry() -> Result<(), String> {
     let asked = Command::new("npm")
         .args(["view", CLIENTS[0].package, "name", "--fetch-retries=1", "--fetch-timeout=20000"])
@@ -152,7 +151,7 @@ fn registry() -> Result<(), String> {
     Err(code.unwrap_or("it did not say why").trim_start_matches("npm error ").to_owned())
 }
 
-/// Every other run ignores these tests. What follows `--` is for the test program.
+/// Adds the option that runs these tests, which are ignored by default. Arguments after `--` are for the test program.
 fn with_ignored(arguments: &[String]) -> Vec<String> {
     let mut arguments = arguments.to_vec();
     if !arguments.iter().any(|argument| argument == "--") {
@@ -176,7 +175,7 @@ fn install(missing: Missing, folder: &Path, times: &mut StepTimes) -> Result<(),
     }
     parts::ensure_these(INSTALLERS, missing, times)?;
     fs::create_dir_all(folder).map_err(|error| Failure::io(&folder.display().to_string(), &error))?;
-    // All of them: npm takes away what it is not asked for.
+    // All clients in one command, because npm removes packages that are not named.
     if CLIENTS.iter().any(|client| !client.is_in(folder)) {
         let npm = Step::new("npm", "npm").args(command).args([folder]);
         npm.args(CLIENTS.iter().map(Client::spec)).run(times)?;
@@ -189,7 +188,7 @@ fn install(missing: Missing, folder: &Path, times: &mut StepTimes) -> Result<(),
     Ok(())
 }
 
-/// What is not there in its version.
+/// Returns the clients that are not installed in their pinned version.
 fn lacking(folder: &Path) -> Vec<String> {
     let from_npm = CLIENTS.iter().filter(|client| !client.is_in(folder)).map(Client::spec);
     from_npm.chain((!has_python_client(folder)).then(|| PYTHON_CLIENT.to_owned())).collect()
@@ -199,7 +198,7 @@ fn has_python_client(folder: &Path) -> bool {
     folder.join(PYTHON_CLIENT_INFO).is_dir()
 }
 
-/// Where npm puts programs.
+/// The folder in which npm installs programs.
 fn programs(folder: &Path) -> PathBuf {
     folder.join("node_modules/.bin")
 }
@@ -209,7 +208,7 @@ impl Client {
         format!("{}@{}", self.package, self.version)
     }
 
-    /// Whether it is there in its version. The program is what npm puts there last.
+    /// Returns true if the pinned version is installed. Checks the program too, because npm installs it last.
     fn is_in(&self, folder: &Path) -> bool {
         let manifest = folder.join("node_modules").join(self.package).join("package.json");
         let version = format!("\"version\": \"{}\"", self.version);

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-/// The end of a turn of a session that ended with this message.
+/// Returns the event of a turn that ended with this message.
 pub(crate) fn turn_ended(session: u64, turn: u64, message: &str) -> String {
     json!({
         "type": "agent-turn-complete",

@@ -1,8 +1,8 @@
-//! Any file of a home is damaged, with a hub that has it open or without one: no command hangs or crashes, the next message
-//! is acknowledged, heard and listed, whatever the damage did not reach is kept, and the person is told of a repair once.
+//! Damages a random file of a home, with or without a hub that has it open, and checks that no command hangs or crashes,
+//! the next message is acknowledged, delivered and listed, undamaged data is kept, and the person is notified of a repair
+//! once.
 //!
-//! Bounds: nothing new is begun after `--seconds-limit`; one home for each worker, which starts from the same files in each
-//! round.
+//! Limits: nothing new starts after `--seconds-limit`; each worker has one home, which is restored before each round.
 
 mod mutation;
 mod round;
@@ -24,17 +24,17 @@ use template::Template;
 
 const FLAGS: &str = "--rounds N, --first N, --workers N";
 
-/// When no other is given.
+/// The default seed.
 const SEED: u64 = 1;
 
 /// At most this many problems are printed.
 const MAX_PROBLEMS: usize = 10;
 
-/// What the developer asked for.
+/// The options.
 #[derive(PartialEq, Debug)]
 struct Plan {
     rounds: u64,
-    /// The number of the first round: a round does the same each time.
+    /// The number of the first round. A round is determined by its number and the seed.
     first: u64,
     workers: u64,
     common: CommonOptions,
@@ -70,7 +70,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     StepTimes::around(|times| run_plan(&plan, times))
 }
 
-/// The form that is part of the tests.
+/// The short form for the test suite.
 pub(crate) fn short(times: &mut StepTimes) -> Result<(), Failure> {
     run_plan(&Plan::short(), times)
 }
@@ -109,16 +109,16 @@ fn all(plan: &Plan, ringer: &Path) -> Result<Figures, Failure> {
     Ok(figures.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// What came of it.
+/// The results of all rounds.
 #[derive(Default)]
 struct Figures {
     rounds: u64,
     with_hub: u64,
-    /// Rounds after which the person was told of a repair.
+    /// Rounds after which the person was notified of a repair.
     told: u64,
-    /// Rounds in which messages were lost that only the damaged file had.
+    /// Rounds that lost messages which only the damaged file contained.
     unreadable: u64,
-    /// Rounds in which that was so, and nobody was told, as where bits of a text changed: SQLite does not see that.
+    /// Those of them without a notification, for example because bits of a text changed, which SQLite does not detect.
     untold: u64,
     complaints: Vec<String>,
 }

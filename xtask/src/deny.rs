@@ -12,22 +12,22 @@ use crate::step_times::StepTimes;
 
 /// The version that CI installs.
 const VERSION: &str = "0.20.2";
-/// The oldest one that is tried: before it, neither deny.toml nor the output of `cargo metadata` may be understood.
+/// The oldest version that is accepted. Older ones may fail to parse deny.toml or the output of `cargo metadata`.
 const OLDEST: (u32, u32) = (0, 20);
 
 const LOCK_FILES: [LockFile; 2] = [
     LockFile { manifest: "Cargo.toml", unmatched_skips: "--deny" },
-    // It has fewer dependencies, so some exceptions are for nothing.
+    // It has fewer dependencies, so some exceptions do not apply.
     LockFile { manifest: "fuzz/Cargo.toml", unmatched_skips: "--allow" },
 ];
 
 struct LockFile {
     manifest: &'static str,
-    /// What is done about an exception for a version that is not in the lock file.
+    /// The lint level for exceptions whose version is not in the lock file.
     unmatched_skips: &'static str,
 }
 
-/// Checks both lock files. Only what is not downloaded yet needs a network: dependencies of other systems.
+/// Checks both lock files. The network is only needed for crates that are not downloaded yet: dependencies of other systems.
 pub(crate) fn check(times: &mut StepTimes) -> Result<(), Failure> {
     let program = ensure(times)?;
     for LockFile { manifest, unmatched_skips } in LOCK_FILES {
@@ -40,8 +40,8 @@ pub(crate) fn check(times: &mut StepTimes) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The program: the developer's own, or in CI one that is kept in the target folder. A check takes seconds also without
-/// optimisation, and the build takes minutes with it.
+/// Returns the program: the developer's, or in CI one that is built into the target folder. It is built without
+/// optimisation, because a check then still takes seconds, and an optimised build takes minutes.
 fn ensure(times: &mut StepTimes) -> Result<OsString, Failure> {
     let folder = binary::artifacts()?.join("tools");
     let installed = folder.join("bin/cargo-deny");
@@ -66,13 +66,13 @@ fn ensure(times: &mut StepTimes) -> Result<OsString, Failure> {
     Ok(installed.into())
 }
 
-/// Major and minor version of a program, if it is there.
+/// Returns the major and minor version of a program, if it is installed.
 fn version(program: &OsString) -> Option<(u32, u32)> {
     let output = Command::new(program).arg("--version").output().ok()?;
     numbers(&String::from_utf8_lossy(&output.stdout))
 }
 
-/// `cargo-deny 0.20.2` is (0, 20).
+/// Parses `cargo-deny 0.20.2` as (0, 20).
 fn numbers(said: &str) -> Option<(u32, u32)> {
     let mut numbers = said.trim().rsplit(' ').next()?.split('.').map(str::parse);
     Some((numbers.next()?.ok()?, numbers.next()?.ok()?))

@@ -2,7 +2,7 @@ use crate::binary::{self, Profile};
 use crate::failure::Failure;
 use crate::step_times::StepTimes;
 
-/// Builds the program as it is shipped, and says where it is.
+/// Builds the program as it is shipped, and prints its path.
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     Failure::unless_empty(arguments)?;
     StepTimes::around(|times| {

@@ -6,22 +6,22 @@ use std::process::{Command, Stdio};
 
 use crate::failure::Failure;
 
-/// Lets commands without a terminal do what only the person may do.
+/// Settings that let commands without a terminal do what only the person may do.
 pub(crate) const SCRIPTS_DECIDE: &str = "[answers]\nscripts = true\n";
 
-/// A temporary folder with a home for the journal and a repository; removed when this is dropped.
+/// A temporary folder with a home for the journal and a repository. It is removed on drop.
 pub(crate) struct TestEnvironment {
     root: PathBuf,
     ringer: PathBuf,
 }
 
 impl TestEnvironment {
-    /// Under the system's folder for temporary files, so that TMPDIR chooses the file system.
+    /// Creates the folder in the system's temporary folder, so that TMPDIR selects the file system.
     pub(crate) fn new(purpose: &str, ringer: &Path) -> Result<Self, Failure> {
         Self::in_folder(&env::temp_dir(), purpose, ringer)
     }
 
-    /// In memory where the system has a place for that: for what does not depend on a disk, and waits for it often.
+    /// Creates the folder in memory if the system supports it, for runs that sync often and do not depend on a disk.
     pub(crate) fn in_memory(purpose: &str, ringer: &Path) -> Result<Self, Failure> {
         let memory = Path::new("/dev/shm");
         let folder = if memory.is_dir() { memory.to_owned() } else { env::temp_dir() };
@@ -33,7 +33,7 @@ impl TestEnvironment {
         DirBuilder::new().mode(0o700).create(&root).map_err(|error| failed(&root, &error))?;
         let environment = Self { root, ringer: ringer.to_owned() };
         make_repository(&environment.repository())?;
-        // No terminal is around what runs here.
+        // Commands here run without a terminal.
         let config = environment.config();
         fs::write(&config, SCRIPTS_DECIDE).map_err(|error| failed(&config, &error))?;
         Ok(environment)
@@ -52,12 +52,12 @@ impl TestEnvironment {
         self.root.join("repository")
     }
 
-    /// The settings. Who writes others begins with [`SCRIPTS_DECIDE`].
+    /// The path of the settings. Whoever replaces them must start with [`SCRIPTS_DECIDE`].
     pub(crate) fn config(&self) -> PathBuf {
         self.root.join("config.toml")
     }
 
-    /// A path in the folder.
+    /// Returns a path in the folder.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.root.join(name)
     }
@@ -66,15 +66,15 @@ impl TestEnvironment {
         self.ringer_at(&self.home(), arguments)
     }
 
-    /// `ringer` with another home, and nothing in its environment that says who calls.
+    /// Returns a `ringer` command with another home, and without variables that identify the caller.
     pub(crate) fn ringer_at<'a>(&self, home: &Path, arguments: impl IntoIterator<Item = &'a str>) -> Command {
         let mut command = Command::new(&self.ringer);
         command.args(arguments).stdin(Stdio::null());
         self.configure(command, home)
     }
 
-    /// `ringer hook`, called by a process of its own: who calls a hook is an agent until it ends, and an agent may not do what the
-    /// harness does.
+    /// Returns a `ringer hook` command with its own parent process: the caller of a hook counts as an agent until it exits,
+    /// and an agent may not do what the harness does.
     pub(crate) fn hook<'a>(&self, arguments: impl IntoIterator<Item = &'a str>) -> Command {
         let mut shell = Command::new("sh");
         shell.args(["-c", "\"$0\" hook \"$@\"; exit $?"]).arg(&self.ringer).args(arguments);
@@ -82,7 +82,7 @@ impl TestEnvironment {
         self.configure(shell, &self.home())
     }
 
-    /// The same around another program that then runs `ringer`.
+    /// Returns a command for another program that runs `ringer`, in the same environment.
     pub(crate) fn around<'a>(
         &self,
         mut command: Command,
@@ -98,16 +98,16 @@ impl TestEnvironment {
             .env("RINGER_HOME", home)
             .env("RINGER_CONFIG", self.config())
             .env("RINGER_HUB", "off")
-            // Cargo's, for us: every library would be looked for in its folders first.
+            // Cargo sets it for xtask; the loader would search cargo's folders first for every library.
             .env_remove("LD_LIBRARY_PATH")
-            // The spool of a home would be there, outside of the folder.
+            // Otherwise the spool would be there, outside of the folder.
             .env_remove("XDG_RUNTIME_DIR")
             .env_remove("RINGER_AGENT")
             .env_remove("RINGER_SURFACE");
         command
     }
 
-    /// Holds the lock that everything needs which writes to the journal, as a stopped process would, until this is dropped.
+    /// Holds the journal's write lock until the file is dropped, like a stopped process.
     pub(crate) fn hold_write_lock(&self) -> Result<File, Failure> {
         let path = self.home().join("write.lock");
         let lock =
@@ -116,13 +116,13 @@ impl TestEnvironment {
         Ok(lock)
     }
 
-    /// The file that collects the standard error of programs.
+    /// Opens the file that collects the standard error of programs.
     pub(crate) fn complaints(&self) -> Result<File, Failure> {
         let path = self.path("complaints");
         File::options().create(true).append(true).open(&path).map_err(|error| failed(&path, &error))
     }
 
-    /// The first lines of it.
+    /// Returns the first lines of the collected errors.
     pub(crate) fn first_errors(&self) -> String {
         const MOST: usize = 10;
         let text = fs::read(self.path("complaints")).unwrap_or_default();
@@ -139,7 +139,7 @@ impl Drop for TestEnvironment {
 }
 
 fn make_repository(path: &Path) -> Result<(), Failure> {
-    // Without a template: its hooks are twenty files that would be copied again and again.
+    // Without a template, which would copy twenty sample hooks into every repository.
     let status = Command::new("git")
         .args(["init", "--quiet", "--template="])
         .arg(path)
@@ -148,7 +148,7 @@ fn make_repository(path: &Path) -> Result<(), Failure> {
     if status.success() { Ok(()) } else { Err(Failure::unavailable(format!("git init: {status}"))) }
 }
 
-/// Copies a folder with the files and folders in it; no pipes and sockets, which belong to processes.
+/// Copies a folder recursively, without pipes and sockets, which belong to processes.
 pub(crate) fn copy_folder(from: &Path, to: &Path) -> Result<(), Failure> {
     let copy = || -> std::io::Result<()> {
         DirBuilder::new().mode(0o700).create(to)?;

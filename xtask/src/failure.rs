@@ -4,11 +4,11 @@ use std::process::ExitCode;
 
 /// `EX_USAGE` of sysexits.h.
 const USAGE: u8 = 64;
-/// `EX_UNAVAILABLE`: something the machine should have is not there.
+/// `EX_UNAVAILABLE`: this machine lacks something.
 const UNAVAILABLE: u8 = 69;
 const COMPLAINTS: u8 = 1;
 
-/// Why a command stopped, and the code it exits with.
+/// Why a command failed, and its exit code.
 #[derive(Debug)]
 pub(crate) struct Failure {
     code: u8,
@@ -28,7 +28,7 @@ impl Failure {
         Self { code: COMPLAINTS, message }
     }
 
-    /// Fails if a count is not 0: names those problems, then the details.
+    /// Fails if a count is not 0. The message names these problems, then the details.
     pub(crate) fn unless_zero(problems: &[(u64, &str)], details: &str) -> Result<(), Self> {
         let problems: Vec<String> = problems
             .iter()
@@ -45,7 +45,7 @@ impl Failure {
         Self { code: UNAVAILABLE, message: format!("{what}: {error}") }
     }
 
-    /// A program ended with something other than success; ours ends with the same code.
+    /// For a program that failed. xtask exits with the same code.
     pub(crate) fn exited(command: &str, code: u8) -> Self {
         Self { code, message: format!("`{command}` failed with exit code {code}") }
     }

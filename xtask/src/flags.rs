@@ -7,12 +7,12 @@ use std::time::Duration;
 use crate::binary::Profile;
 use crate::failure::Failure;
 
-/// The words of a command line that is nothing but flags, one after the other.
+/// Iterates over a command line that consists only of flags.
 pub(crate) struct Flags<'a> {
     words: slice::Iter<'a, String>,
-    /// The flag that is looked at.
+    /// The current flag.
     name: &'a str,
-    /// Those that the command has beside [`CommonOptions`]'s.
+    /// The flags of the command in addition to [`CommonOptions`].
     known: &'static str,
 }
 
@@ -21,13 +21,12 @@ impl<'a> Flags<'a> {
         Self { words: arguments.iter(), name: "", known }
     }
 
-    /// The next flag.
     pub(crate) fn next_flag(&mut self) -> Option<&'a str> {
         self.name = self.words.next()?;
         Some(self.name)
     }
 
-    /// The number after the flag.
+    /// Parses the number after the current flag.
     pub(crate) fn number<T>(&mut self, bounds: RangeInclusive<T>) -> Result<T, Failure>
     where
         T: FromStr + PartialOrd + Display,
@@ -39,9 +38,9 @@ impl<'a> Flags<'a> {
 /// The options of every randomised run with a time limit.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct CommonOptions {
-    /// The same seed gives the same messages and the same kills.
+    /// The same seed produces the same messages and the same kills.
     pub(crate) seed: u64,
-    /// After this, nothing new is begun.
+    /// Nothing new starts after this time.
     pub(crate) limit: Duration,
     pub(crate) profile: Profile,
 }
@@ -51,7 +50,7 @@ impl CommonOptions {
         Self { seed, limit: Duration::from_mins(10), profile: Profile::Release }
     }
 
-    /// Parses a flag that the command does not know itself.
+    /// Parses a flag that is not specific to the command.
     pub(crate) fn parse_flag(&mut self, flags: &mut Flags<'_>) -> Result<(), Failure> {
         match flags.name {
             "--seed" => self.seed = flags.number(0..=u64::MAX)?,
@@ -66,13 +65,13 @@ impl CommonOptions {
     }
 }
 
-/// The value of `--profile`.
+/// Parses the value of `--profile`.
 pub(crate) fn profile(word: Option<&String>) -> Result<Profile, Failure> {
     let named = word.and_then(|word| Profile::named(word));
     named.ok_or_else(|| Failure::usage("--profile takes dev, release or dist".into()))
 }
 
-/// The value of `--name value`, checked against what makes sense: a typing mistake should not start a million processes.
+/// Parses the value of `--name value`. It must be within bounds: a typo should not start a million processes.
 pub(crate) fn value<T>(name: &str, word: Option<&String>, bounds: RangeInclusive<T>) -> Result<T, Failure>
 where
     T: FromStr + PartialOrd + Display,
@@ -87,7 +86,7 @@ where
     }
 }
 
-/// For a word that is no flag of this command.
+/// Returns the failure for a word that is not a flag of this command.
 pub(crate) fn unknown(word: &str, known: &str) -> Failure {
     Failure::usage(format!("`{word}`: this command takes {known}"))
 }

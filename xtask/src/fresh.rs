@@ -1,7 +1,7 @@
-//! The README's two commands on a machine that has nothing but Rust: a bare Debian root, made for the occasion.
+//! Runs the README's two commands in a newly installed, bare Debian root that has only Rust.
 //!
-//! A developer's machine, and one that runs CI every day, has every program that was ever needed. A program that a test
-//! starts and that `cargo xtask test` does not install is missed only here, or by a newcomer.
+//! Developer machines and long-lived CI machines have every program that was ever needed. Only a bare machine, or a
+//! newcomer, notices that a test starts a program which `cargo xtask test` does not install.
 
 mod cleaner;
 mod folders;
@@ -35,7 +35,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     StepTimes::around(|times| all(keep, missing, times))
 }
 
-/// Whether a bare root can be made and entered here, and why not.
+/// Checks that a bare root can be created and entered on this machine; an error is the reason why not.
 pub(crate) fn possible() -> Result<(), String> {
     if !cfg!(target_os = "linux") {
         return Err("it needs Linux".to_owned());
@@ -55,7 +55,7 @@ pub(crate) fn possible() -> Result<(), String> {
     }
 }
 
-/// Whether there are changes that a clone would not have.
+/// Returns true if there are uncommitted changes, which a clone would not have.
 pub(crate) fn is_dirty() -> Result<bool, Failure> {
     let output = Command::new("git").args(["status", "--porcelain"]).output();
     let output = output.map_err(|error| Failure::io("git status", &error))?;
@@ -66,7 +66,7 @@ pub(crate) fn is_dirty() -> Result<bool, Failure> {
     Ok(!output.stdout.is_empty())
 }
 
-/// Makes the root and runs the README's commands in it, as they are written there.
+/// Creates the root and runs the README's commands in it verbatim.
 fn all(keep: bool, missing: Missing, times: &mut StepTimes) -> Result<(), Failure> {
     let bare = BareMachine::make(keep, missing, times)?;
     let outcome = bare.run(times);
@@ -80,14 +80,14 @@ fn all(keep: bool, missing: Missing, times: &mut StepTimes) -> Result<(), Failur
     outcome
 }
 
-/// A bare Debian, and what is typed in it.
+/// A bare Debian, and the commands to run in it.
 pub(crate) struct BareMachine {
     root: Root,
     commands: [String; 2],
 }
 
 impl BareMachine {
-    /// Makes one. It goes with this, unless it is to be kept.
+    /// Creates the root. It is removed on drop unless `keep` is set.
     pub(crate) fn make(keep: bool, missing: Missing, times: &mut StepTimes) -> Result<Self, Failure> {
         let commands = readme::commands()?;
         if is_dirty()? {
@@ -98,7 +98,6 @@ impl BareMachine {
         Ok(Self { root: Root::make(&folder, keep, times)?, commands })
     }
 
-    /// Runs the commands.
     pub(crate) fn run(&self, times: &mut StepTimes) -> Result<(), Failure> {
         try_commands(&self.root, &self.commands, times)
     }
@@ -106,7 +105,7 @@ impl BareMachine {
 
 fn try_commands(root: &Root, commands: &[String; 2], times: &mut StepTimes) -> Result<(), Failure> {
     let [opens, tests] = commands;
-    // Without a terminal it says in words what it would show.
+    // Without a terminal, `ringer` prints as text what it would show.
     let said = root.beside("said");
     let file = File::create(&said).map_err(|error| Failure::io(&said.display().to_string(), &error))?;
     let outcome = root.step("fresh run", opens).without_terminal(file).run(times);

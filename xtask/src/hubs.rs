@@ -1,4 +1,4 @@
-//! The hubs of a home, as the kernel sees them: they are no children of this process.
+//! Finds the hubs of a home in `/proc`, because they are not children of this process.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::failure::Failure;
 
-/// The processes that are, or try to become, the hub of that home.
+/// Returns the processes that are, or try to become, the hub of this home.
 pub(crate) fn of(home: &Path) -> Vec<u32> {
     let ours = format!("RINGER_HOME={}", home.display());
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
@@ -21,11 +21,11 @@ fn is_hub(pid: u32, ours: &str) -> bool {
         let bytes = fs::read(format!("/proc/{pid}/{name}")).unwrap_or_default();
         bytes.split(|byte| *byte == 0).any(|own| own == word.as_bytes())
     };
-    // A zombie has neither.
+    // Both are empty for a zombie.
     holds("cmdline", "run") && holds("cmdline", "hub") && holds("environ", ours)
 }
 
-/// Kills a process. `false` when it had gone already.
+/// Kills a process. Returns false if it did not exist any more.
 pub(crate) fn kill(pid: u32) -> Result<bool, Failure> {
     let status = Command::new("kill")
         .args(["-KILL", &pid.to_string()])
@@ -35,7 +35,7 @@ pub(crate) fn kill(pid: u32) -> Result<bool, Failure> {
     Ok(status.success())
 }
 
-/// Whether a hub runs and has nothing left to do, by the answer of `ringer hub status --json`.
+/// Returns true if a hub runs and is idle, according to `ringer hub status --json`.
 pub(crate) fn is_idle(status: &Value) -> bool {
     status["running"] == true && status["undecided"] == 0 && status["under_way"] == 0
 }

@@ -1,9 +1,9 @@
-//! A hub that is killed at random moments under constant load, hubs that race to be the one, and hubs that end just
-//! when something comes: whatever `notify` acknowledged is in the journal, reaches the person's command and desktop or
-//! has a cause written down, and never needs another message to get there. A command may run twice, a popup is replaced.
+//! Kills hubs at random moments under constant load, lets two hubs race for the role, and sends messages just when a hub
+//! exits. Every message that `notify` acknowledged must be in the journal, and must reach the person's command and desktop
+//! or have a recorded reason, without the help of another message. A command may run twice; a popup is replaced.
 //!
-//! Bounds: writers begin nothing new after `--seconds-limit`; of a message only its id and its text are kept, of a popup
-//! what happened to it.
+//! Limits: writers start nothing new after `--seconds-limit`; only the id and text of a message and the events of a popup
+//! are kept.
 
 mod desktop;
 mod endings;
@@ -28,7 +28,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     StepTimes::around(|times| run_plan(&plan, times))
 }
 
-/// The form that is part of the tests: seconds, with the binary that is there already.
+/// The short form for the test suite: it takes seconds and uses the binary that the tests have built.
 pub(crate) fn short(times: &mut StepTimes) -> Result<(), Failure> {
     run_plan(&Plan::short(), times)
 }

@@ -1,7 +1,7 @@
-//! Kills `notify`, `listen` and `hook` before every system call they make, one call after the other, and looks each time
-//! whether anything is lost, torn or stuck. What random kills find by luck, this finds by counting.
+//! Kills `notify`, `listen` and `hook` before each of their system calls in turn, and checks each time that nothing is
+//! lost, torn or stuck. It is exhaustive where random kills rely on luck.
 //!
-//! strace does the killing; a call that the traced run made and the killed one did not come to is counted as missed.
+//! strace kills the process. A call of the traced run that the killed run does not reach is counted as missed.
 
 mod boundary;
 mod environment;
@@ -60,7 +60,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     StepTimes::around(|times| run_plan(profile, times))
 }
 
-/// Every boundary, with the binary that the tests have built.
+/// Kills at every boundary, with the binary that the tests have built.
 pub(crate) fn with_dev_binary(times: &mut StepTimes) -> Result<(), Failure> {
     run_plan(Profile::Tested, times)
 }
@@ -81,7 +81,7 @@ fn run_plan(profile: Profile, times: &mut StepTimes) -> Result<(), Failure> {
     })
 }
 
-/// Side by side: each has a scenario of its own.
+/// Runs all scenarios concurrently.
 fn all(ringer: &Path) -> Result<Vec<Row>, Failure> {
     thread::scope(|scope| {
         let threads: Vec<_> =
@@ -97,8 +97,8 @@ fn all(ringer: &Path) -> Result<Vec<Row>, Failure> {
     })
 }
 
-/// Calls differ a little from run to run (a lock that was taken has to be tried again), but a run in which strace kills no process
-/// proves nothing.
+/// Checks that strace killed processes. System calls differ slightly between runs (a busy lock is tried again), but a run
+/// without kills proves nothing.
 fn check_rows(rows: &[Row]) -> Result<(), Failure> {
     const MOST_MISSED_PERCENT: usize = 5;
     let mut sum = Finding::default();

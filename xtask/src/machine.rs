@@ -1,6 +1,6 @@
 use std::env;
 
-/// Whether this is a machine that decides about a change, and not a developer's.
+/// Returns true on a CI machine.
 pub(crate) fn is_ci() -> bool {
     env::var_os("CI").is_some_and(|value| !value.is_empty())
 }

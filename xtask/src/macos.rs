@@ -1,7 +1,7 @@
-//! What is only built for macOS, checked on a machine that is none.
+//! Checks the macOS code on other systems.
 //!
-//! It is a type check: nothing is linked and nothing runs. The C and Objective-C of dependencies would need Apple's SDK,
-//! so a compiler that writes empty files stands in for it; they are never read, because nothing is linked.
+//! This only type-checks; nothing is linked or run. The C and Objective-C code of dependencies would need Apple's SDK, so a
+//! stand-in compiler writes empty object files. They are never read, because nothing is linked.
 
 use std::env;
 use std::fs;
@@ -16,7 +16,7 @@ use crate::step_times::StepTimes;
 
 const TARGET: &str = "aarch64-apple-darwin";
 
-/// Makes whatever is to be compiled, as an empty file.
+/// A compiler that writes an empty output file.
 const COMPILER: &str = "#!/bin/sh
 while [ $# -gt 0 ]; do
   if [ \"$1\" = -o ]; then : > \"$2\"; fi
@@ -24,14 +24,14 @@ while [ $# -gt 0 ]; do
 done
 ";
 
-/// Makes an archive without anything in it.
+/// An archiver that writes an empty archive.
 const ARCHIVER: &str = "#!/bin/sh
 for word; do
   case $word in *.a) : > \"$word\" ;; esac
 done
 ";
 
-/// Checks the types of the whole workspace for macOS, and its lints, which clippy does in one.
+/// Checks types and lints of the whole workspace for macOS with clippy.
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     Failure::unless_empty(arguments)?;
     ensure_target()?;
@@ -41,7 +41,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
             &["clippy", "--workspace", "--all-targets", "--locked", "--target", TARGET],
         )
         .args(["--", "-D", "warnings"]);
-        // A Mac has the real ones.
+        // A Mac has the real tools.
         if !cfg!(target_os = "macos") {
             for (variable, path) in stand_ins(&binary::artifacts()?.join("macos"))? {
                 check = check.env(variable, &path.to_string_lossy());
@@ -67,20 +67,20 @@ fn ensure_target() -> Result<(), Failure> {
     }
 }
 
-/// Puts a compiler, an archiver and an SDK that do nothing into a folder. Gives the variables that name them.
+/// Writes the stand-ins for compiler, archiver and SDK into a folder. Returns the variables that select them.
 fn stand_ins(folder: &Path) -> Result<[(&'static str, PathBuf); 3], Failure> {
     let sdk = folder.join("sdk");
     fs::create_dir_all(&sdk).map_err(|error| Failure::io(&sdk.display().to_string(), &error))?;
     Ok([
         ("CC_aarch64_apple_darwin", script(folder.join("cc"), COMPILER)?),
         ("AR_aarch64_apple_darwin", script(folder.join("ar"), ARCHIVER)?),
-        // Without it, Apple's own tool would be asked where it is.
+        // Without it, build scripts would run `xcrun` to find the SDK.
         ("SDKROOT", sdk),
     ])
 }
 
 fn script(path: PathBuf, text: &str) -> Result<PathBuf, Failure> {
-    // Another check may be running it.
+    // Unchanged files are not rewritten, because a concurrent check may be running them.
     if !fs::read_to_string(&path).is_ok_and(|found| found == text) {
         let written = fs::write(&path, text)
             .and_then(|()| fs::set_permissions(&path, fs::Permissions::from_mode(0o755)));

@@ -1,16 +1,16 @@
-//! The developers' own tool, run as `cargo xtask <command>`.
+//! The development tool, run as `cargo xtask <command>`.
 //!
 //! ```text
-//! cargo xtask test     # every test, with the real programs the tests talk to
-//! cargo xtask ci       # what a change has to pass before it lands
+//! cargo xtask test     # all tests, with the real programs that they use
+//! cargo xtask ci       # the checks that a change must pass before it lands
 //! ```
 //!
-//! One file per command; this one only chooses. It has few dependencies, because every developer
-//! compiles it first. It never commits, formats or rewrites a file of the
-//! repository but the README's picture; the one thing it changes on the machine is a missing system package, and it says which.
+//! Each command has its own file; this one dispatches. It has few dependencies, because every developer compiles it first.
+//! It never commits or formats, and rewrites no file of the repository except the README's picture. On the machine it only
+//! installs missing system packages, and prints which.
 //!
-//! Exit codes: 0, or 1 when tidy has complaints, 64 for a command line it does not understand, 69 when
-//! something the machine should have is missing, otherwise the code of the step that failed.
+//! Exit codes: 0; 1 if a check has complaints; 64 for an invalid command line; 69 if the machine lacks something; otherwise
+//! the code of the failed step.
 
 mod asleep;
 mod background;
@@ -146,7 +146,7 @@ Examples:
 ";
 
 fn main() -> ExitCode {
-    // `env::args` panics on an argument that is not UTF-8; a wrong argument is only a wrong argument.
+    // `env::args` would panic on an argument that is not UTF-8.
     let arguments: Vec<String> =
         env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned()).collect();
     match dispatch(&arguments) {
@@ -177,7 +177,7 @@ fn is_help(argument: &str) -> bool {
     matches!(argument, "help" | "--help" | "-h")
 }
 
-/// Every path in this crate is relative to the root of the repository, wherever it was called from.
+/// Changes to the root of the repository, to which all paths in this crate are relative.
 fn enter_repository() -> Result<(), Failure> {
     let here = env::current_dir().map_err(|error| Failure::io("the current folder", &error))?;
     let root = here

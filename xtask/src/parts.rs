@@ -10,13 +10,13 @@ use crate::failure::Failure;
 use crate::step::Step;
 use crate::step_times::StepTimes;
 
-/// A program of the system that tests or benchmarks run for real.
+/// A system program that tests or benchmarks run.
 pub(crate) struct Part {
     program: &'static str,
-    /// The Debian package that brings it.
+    /// The Debian package that contains it.
     package: &'static str,
     purpose: &'static str,
-    /// With these the program succeeds only if the part is there. None: a program on the PATH is enough.
+    /// Arguments with which the program succeeds only if the part is installed. If empty, a program on the PATH is enough.
     proof: &'static [&'static str],
 }
 
@@ -41,11 +41,10 @@ impl Part {
 const IN_A_MULTIPLEXER: &str = "so the wrapped sequences are tried in the real multiplexer";
 const IN_A_SHELL: &str = "so hook lines and completions are read by the real shell";
 
-/// What a session bus of our own is made of.
 pub(crate) const BUS: Part = Part::new("dbus-daemon", "dbus", "a bus for popups that no real desktop shows");
 
 /// Every program that a test starts and that a bare Debian with git and a C compiler lacks. `cargo xtask fresh` runs the
-/// tests on such a machine, so that a program which is missing here is missed there.
+/// tests on such a machine, where a program that is missing from this list makes a test fail.
 const PARTS: &[Part] = &[
     Part::new("tmux", "tmux", IN_A_MULTIPLEXER),
     Part::new("screen", "screen", IN_A_MULTIPLEXER),
@@ -61,7 +60,7 @@ const PARTS: &[Part] = &[
     Part::new("fish", "fish", IN_A_SHELL),
     Part::new("man", "man-db", "so the manual pages are read as people read them"),
     Part::new("node", "nodejs", "so the plugin for opencode is run"),
-    // Debian's own Python, which the package is for; the PATH may name another one first.
+    // Debian's Python, to which the package belongs; the PATH may find another one first.
     Part::new("/usr/bin/python3", "python3-yaml", "so the settings for aider are read as YAML")
         .proven_by(&["-c", "import yaml"]),
     Part::new("bwrap", "bubblewrap", "so commands run in a real sandbox"),
@@ -74,20 +73,20 @@ const PARTS: &[Part] = &[
     Part::new("kill", "procps", "so hubs are killed under load"),
 ];
 
-/// What to do about a part that is not there.
+/// How to handle a missing part.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Missing {
     Install,
     Report,
 }
 
-/// Makes sure that every part of the tests is there. A missing one is an error and never a skipped test: a suite
-/// that is green because it tried nothing is worse than none.
+/// Checks or installs every part of the tests. A missing one is an error and never a skipped test: a suite that passes
+/// because it ran nothing is worse than none.
 pub(crate) fn ensure(policy: Missing, times: &mut StepTimes) -> Result<(), Failure> {
     ensure_these(PARTS, policy, times)
 }
 
-/// The same for other parts, such as those that a benchmark compares with.
+/// Checks or installs the given parts, such as those that a benchmark compares with.
 pub(crate) fn ensure_these(parts: &[Part], policy: Missing, times: &mut StepTimes) -> Result<(), Failure> {
     let lacking = lacking(parts);
     if lacking.is_empty() {
@@ -103,8 +102,8 @@ pub(crate) fn ensure_these(parts: &[Part], policy: Missing, times: &mut StepTime
     for part in &lacking {
         eprintln!("installing {} ({})", part.package, part.purpose);
     }
-    // A list that is a month old names packages that the mirror has replaced. When the update itself
-    // fails (one broken third-party source is enough), the lists at hand may still do: install decides.
+    // An old package list names versions that the mirror has replaced. If the update fails (one broken third-party source is
+    // enough), the existing lists may still do: the install step decides.
     if let Err(failure) = installer.apt_get("apt update", &["update"]).run(times) {
         eprintln!("{failure}; trying to install all the same");
     }
@@ -122,7 +121,7 @@ fn lacking(parts: &[Part]) -> Vec<&Part> {
     parts.iter().filter(|part| !part.is_here(&path)).collect()
 }
 
-/// Whether a program is here.
+/// Returns true if the program is on the PATH.
 pub(crate) fn is_here(program: &str) -> bool {
     is_on_path(program, &env::var_os("PATH").unwrap_or_default())
 }
@@ -135,7 +134,7 @@ fn is_executable(file: &Path) -> bool {
     file.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
 }
 
-/// Each package once, although two programs may come from the same one.
+/// Returns each package once; several programs may be in the same one.
 fn packages(parts: &[&Part]) -> BTreeSet<&'static str> {
     parts.iter().map(|part| part.package).collect()
 }
@@ -150,7 +149,7 @@ fn instructions(parts: &[&Part]) -> String {
     text + "install them with: sudo apt-get install " + &packages
 }
 
-/// The way in which apt-get may be run here.
+/// How apt-get can run on this machine.
 #[derive(Clone, Copy)]
 enum Installer {
     Root,
@@ -174,7 +173,7 @@ impl Installer {
     fn apt_get(self, name: &'static str, arguments: &[&str]) -> Step {
         match self {
             Self::Root => Step::new(name, "apt-get").env("DEBIAN_FRONTEND", "noninteractive").args(arguments),
-            // sudo clears the environment, so the setting goes behind it.
+            // sudo clears the environment, so the variable is set on its command line.
             Self::Sudo => Step::new(name, "sudo")
                 .args(["-n", "env", "DEBIAN_FRONTEND=noninteractive", "apt-get"])
                 .args(arguments),
@@ -186,7 +185,7 @@ pub(crate) fn is_root() -> bool {
     Command::new("id").arg("-u").output().is_ok_and(|output| output.stdout.trim_ascii() == b"0")
 }
 
-/// Whether a program runs and exits with 0; what it prints is of no interest.
+/// Returns true if a program exits with 0. Its output is discarded.
 pub(crate) fn succeeds(program: impl AsRef<OsStr>, arguments: &[&str]) -> bool {
     Command::new(program)
         .args(arguments)
@@ -231,7 +230,7 @@ mod tests {
         check(&Part::new("ringer-no-such-program", "none", ""), false);
         check(&Part::new("sh", "dash", "").proven_by(&["-c", "exit 0"]), true);
         check(&Part::new("sh", "dash", "").proven_by(&["-c", "exit 1"]), false);
-        // A path is itself, wherever the PATH leads.
+        // An absolute path does not depend on the PATH.
         check(&Part::new("/bin/sh", "dash", ""), true);
     }
 

@@ -1,4 +1,4 @@
-//! `cargo xtask picture`: the README's picture, from a real run: real hooks, a real hub, the inbox in a real tmux.
+//! `cargo xtask picture`: creates the README's picture from a real run with real hooks, a real hub and the inbox in tmux.
 
 mod svg;
 
@@ -17,7 +17,7 @@ const PICTURE: &str = "docs/images/inbox.svg";
 const SIZE: (usize, usize) = (100, 22);
 const DEADLINE: Duration = Duration::from_secs(20);
 
-/// An agent of the picture: its session, its repository and branch, and what it does.
+/// The agents of the picture: session, repository, branch and events.
 const AGENTS: [(&str, &str, &str, &[Event]); 5] = [
     ("3333cccc", "web", "login", &[Event::Prompt]),
     ("4444dddd", "infra", "main", &[Event::Prompt]),
@@ -52,7 +52,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Where the run takes place. Everything in it ends with it.
+/// The environment of the run. Its processes end on drop.
 struct Stage {
     environment: TestEnvironment,
     ringer: PathBuf,
@@ -86,7 +86,7 @@ impl Stage {
         self.call(&["notify", "--from", "ci", "--kind", "error", "main is red: 3 tests fail"])
     }
 
-    /// `ringer`, with a hub.
+    /// Returns a `ringer` command that may use a hub.
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = self.environment.ringer(arguments.iter().copied());
         command.env_remove("RINGER_HUB");
@@ -98,7 +98,7 @@ impl Stage {
         status.map(drop).map_err(|error| Failure::io("ringer", &error))
     }
 
-    /// A hook of an agent. One that waits beside a dialog goes on in the background.
+    /// Runs a hook of an agent. A hook that waits for the answer to a dialog stays in the background.
     fn hook(&mut self, session: &str, folder: &Path, event: &str, more: &str) -> Result<(), Failure> {
         let input = self.environment.root().join("input.json");
         let text = format!(
@@ -131,7 +131,7 @@ impl Stage {
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     }
 
-    /// The screen once all of it is there.
+    /// Waits until the screen is complete and returns it.
     fn screen(&self) -> Result<String, Failure> {
         let (columns, lines) = (SIZE.0.to_string(), SIZE.1.to_string());
         let program = self.ringer.display().to_string();
@@ -155,7 +155,7 @@ impl Stage {
 
 impl Drop for Stage {
     fn drop(&mut self) {
-        // Some of it may have ended already.
+        // Some processes may have ended already.
         let _ = self.tmux(&["kill-server"]);
         for process in &mut self.processes {
             let _ = process.kill();

@@ -7,23 +7,23 @@ use std::time::{Duration, Instant};
 
 use crate::failure::Failure;
 
-/// More than a listener prints at once (one message of 64 KiB, each byte escaped); what is beyond is not read.
+/// The most output that is read. A listener prints less (one message of 64 KiB with each byte escaped).
 const MAX_OUTPUT: u64 = 4 << 20;
 
-/// How long the output of a killed process is read: only its children could still hold it open.
+/// How long to wait for the output of a killed process. Only its children could still hold the pipe open.
 const OUTPUT_AFTER_KILL: Duration = Duration::from_secs(1);
 
-/// How a process ended, and what it printed until then.
+/// The exit status and output of a process.
 pub(crate) struct ProcessResult {
     pub(crate) output: Vec<u8>,
     pub(crate) took: Duration,
-    /// Whether its time was over first.
+    /// It was killed because its time was up.
     pub(crate) overran: bool,
     status: ExitStatus,
 }
 
 impl ProcessResult {
-    /// Starts a program and kills it when the time is over, a deadline or the moment at which the run wants it killed.
+    /// Runs a program and kills it after `time`, which is a deadline or a deliberate moment for the kill.
     pub(crate) fn of(command: &mut Command, time: Duration) -> Result<Self, Failure> {
         let name = command.get_program().to_string_lossy().into_owned();
         let failed = |error: std::io::Error| Failure::io(&name, &error);
@@ -33,7 +33,7 @@ impl ProcessResult {
         if let Some(stdout) = child.stdout.take() {
             thread::spawn(move || {
                 let mut output = Vec::new();
-                // What could be read before an error is what was printed.
+                // After a read error, the bytes read so far count as the output.
                 let _ = stdout.take(MAX_OUTPUT).read_to_end(&mut output);
                 // The receiver may have given up.
                 let _ = ended.send(output);
@@ -53,7 +53,7 @@ impl ProcessResult {
         self.status.success()
     }
 
-    /// Whether SIGKILL ended it: sent here, or by strace.
+    /// Returns true if SIGKILL ended it, sent from here or by strace.
     pub(crate) fn is_kill(&self) -> bool {
         const SIGKILL: i32 = 9;
         self.status.signal() == Some(SIGKILL)

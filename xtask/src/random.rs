@@ -1,12 +1,11 @@
-/// Random numbers with a seed (`SplitMix64`): a run that failed can be repeated with the same messages and the same
-/// kills.
+/// A seeded random number generator (`SplitMix64`), so that a failed run can be repeated with the same messages and kills.
 pub(crate) struct Random(u64);
 
 impl Random {
-    /// One stream for each of the threads that run side by side.
+    /// Creates one of several streams of a seed; each thread has its own.
     pub(crate) fn new(seed: u64, stream: u64) -> Self {
         let mut random = Self(seed ^ stream.wrapping_mul(0xd134_2543_de82_ef95));
-        // Neighbouring streams start out alike.
+        // The first numbers of adjacent streams are similar.
         random.number();
         random
     }
@@ -18,7 +17,7 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number from 0 up to, not including, `bound`; 0 when there is none.
+    /// Returns a number in `0..bound`, or 0 if the range is empty.
     pub(crate) fn below(&mut self, bound: u64) -> u64 {
         self.number().checked_rem(bound).unwrap_or(0)
     }

@@ -3,7 +3,7 @@ use crate::flags;
 use crate::step::Step;
 use crate::step_times::StepTimes;
 
-/// Plays the engine's simulation or the hub's with many seeds, or one of them again.
+/// Runs the simulation of the engine or the hub with many seeds, or repeats one seed.
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     if let Some(("--hub", arguments)) = arguments.split_first().map(|(first, rest)| (first.as_str(), rest)) {
         let wanted = Wanted::of(arguments)?;

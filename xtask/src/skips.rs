@@ -1,6 +1,6 @@
-//! Tests that could not run where they are: they write it into a file, and it is listed when the run is over.
+//! Skipped tests: a test that cannot run here appends a line to a file, which is listed at the end of the run.
 //!
-//! The other side is `crates/test-support`, which has the same two variables.
+//! The writer is `crates/test-support`, which defines the same two variables.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -18,12 +18,12 @@ use crate::step_times::StepTimes;
 const FILE: &str = "RINGER_SKIPS";
 const TESTS: &str = "RINGER_TESTS";
 
-/// Runs a step of tests, and lists what was skipped however the step ended.
+/// Runs a step of tests and lists the skipped ones, even if the step failed.
 pub(crate) fn run_listing(step: Step, times: &mut StepTimes) -> Result<(), Failure> {
     let path = file()?;
     remove(&path)?;
     let step = step.env(FILE, &path.to_string_lossy());
-    // On a machine that decides, everything that a test needs has to be there.
+    // In CI, everything that a test needs must be available.
     let step = if is_ci() && env::var_os(TESTS).is_none() { step.env(TESTS, "all") } else { step };
     let outcome = step.run(times);
     match fs::read_to_string(&path) {
@@ -35,10 +35,10 @@ pub(crate) fn run_listing(step: Step, times: &mut StepTimes) -> Result<(), Failu
     outcome
 }
 
-/// One for each run: two may go on at the same time.
+/// Returns a new path for each run, because runs can be concurrent.
 fn file() -> Result<PathBuf, Failure> {
     let path = binary::artifacts()?.join(format!("skipped-tests-{}", std::process::id()));
-    // Tests run in the folders of their packages.
+    // Absolute, because tests run in the folders of their packages.
     std::path::absolute(&path).map_err(|error| Failure::io(&path.display().to_string(), &error))
 }
 
@@ -51,7 +51,7 @@ fn remove(path: &PathBuf) -> Result<(), Failure> {
     }
 }
 
-/// Each test and reason once, although a test may ask several times.
+/// Lists each test and reason once, although a test may report it several times.
 fn listing(text: &str) -> String {
     let skips: BTreeSet<(&str, &str)> =
         text.lines().map(|line| line.split_once('\t').unwrap_or((line, "no reason"))).collect();

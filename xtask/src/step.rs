@@ -7,10 +7,10 @@ use std::process::{Command, ExitStatus, Stdio};
 use crate::failure::Failure;
 use crate::step_times::StepTimes;
 
-/// What is built beside the defaults, everywhere alike so that nothing is built twice: teams over NATS.
+/// The features beside the defaults: teams over NATS. All commands use the same ones, so that nothing is built twice.
 pub(crate) const FEATURES: [&str; 2] = ["--features", "ringer/nats"];
 
-/// A program to run in front of the developer: shown before it runs, timed, and its failure is ours.
+/// A program that runs in the developer's terminal: printed before it runs, and timed. Its failure is the command's failure.
 pub(crate) struct Step {
     name: &'static str,
     command: Command,
@@ -35,7 +35,7 @@ impl Step {
         self
     }
 
-    /// Without input, and with its output in a file: how a script runs it.
+    /// Runs it without input and with its output in a file, like a script.
     pub(crate) fn without_terminal(mut self, output: File) -> Self {
         self.command.stdin(Stdio::null()).stdout(output);
         self
@@ -51,18 +51,18 @@ impl Step {
     }
 }
 
-/// The cargo that started us, so that one toolchain does all the work.
+/// Returns the cargo that started this program, so that all steps use the same toolchain.
 pub(crate) fn cargo() -> OsString {
     env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
 }
 
-/// A program ended by a signal gets the code a shell would give it.
+/// Returns the exit code. For a program that a signal ended, it is the code of a shell.
 fn code(status: ExitStatus) -> u8 {
     let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
     code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
 }
 
-/// What one would type to get the same: programs by their name, words with spaces quoted.
+/// Formats an equivalent command line: programs by their name, words with spaces quoted.
 fn command_line(command: &Command) -> String {
     let settings = command.get_envs().filter_map(|(key, value)| {
         Some(format!("{}={}", key.to_string_lossy(), quoted(&value?.to_string_lossy())))

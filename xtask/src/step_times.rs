@@ -3,7 +3,7 @@ use std::time::{Duration, Instant};
 
 use crate::failure::Failure;
 
-/// How long each step took, printed when the last one is over: where the next slow minute went.
+/// The duration of each step, printed after the last one.
 #[derive(Default)]
 pub(crate) struct StepTimes {
     rows: Vec<Row>,
@@ -27,11 +27,11 @@ impl StepTimes {
         outcome
     }
 
-    /// Runs `work` and prints the table however it ended.
+    /// Runs `work` and prints the table, even if it failed.
     pub(crate) fn around(work: impl FnOnce(&mut Self) -> Result<(), Failure>) -> Result<(), Failure> {
         let mut times = Self::default();
         let outcome = work(&mut times);
-        // Nothing ran when a missing part stopped everything; the reason should then stand alone.
+        // If nothing ran because a part is missing, only the reason is printed.
         if !times.rows.is_empty() {
             eprint!("\n{times}");
         }

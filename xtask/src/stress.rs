@@ -1,8 +1,8 @@
-//! Many writers, several listeners, all of them whole processes, and with `--kill` a SIGKILL for a good part of them:
-//! whatever `notify` acknowledged has to arrive, whole, under one id. And many hooks at the same moment: none is lost.
+//! Many writers and several listeners, all in separate processes; with `--kill`, many of these get SIGKILL. Every message
+//! that `notify` acknowledged must arrive intact under one id. Also many concurrent hooks, of which none may be lost.
 //!
-//! Bounds: every message is made again from the seed when it is checked, so only its number, its id and how often it
-//! came are kept; writers begin nothing new after `--seconds-limit`.
+//! Limits: a message is regenerated from the seed when it is checked, so only its number, its id and its arrival count are
+//! kept; writers start nothing new after `--seconds-limit`.
 
 mod delivery_record;
 mod hooks;
@@ -30,7 +30,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     StepTimes::around(|times| run_plan(&plan, times))
 }
 
-/// The form that is part of the tests: seconds, with the binary that is there already.
+/// The short form for the test suite: it takes seconds and uses the binary that the tests have built.
 pub(crate) fn short(times: &mut StepTimes) -> Result<(), Failure> {
     run_plan(&Plan::short(), times)
 }
@@ -66,7 +66,7 @@ fn run_all(state: &SharedState<'_>) -> Result<StressResults, Failure> {
         let wrote = join(writers);
         let took = start.elapsed();
         state.end_writing();
-        // Even when writing failed: the listeners end at the flag, and the scope waits for them anyway.
+        // Also if writing failed: the listeners end at the flag, and the scope waits for them anyway.
         join(listeners).and(wrote).map(|()| took)
     })?;
     for consumer in Consumer::ALL {

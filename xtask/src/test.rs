@@ -9,17 +9,16 @@ use crate::step::{self, Step};
 use crate::step_times::StepTimes;
 use crate::stress;
 
-/// Everything but benches: theirs are programs of their own, and running them as tests would measure
-/// for minutes and prove nothing.
+/// All targets except benches: those would measure for minutes and test nothing.
 const TARGETS: &[&str] = &["--lib", "--bins", "--tests", "--examples"];
 
-/// What is run.
+/// The selection of tests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Extent {
-    /// Unit tests and one test of each kind end to end: for while one works.
+    /// Unit tests and one end-to-end test of each kind, for use during development.
     Quick,
     All,
-    /// Only those with real clients.
+    /// Only the tests with real clients.
     Clients,
 }
 
@@ -32,7 +31,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     })
 }
 
-/// Our own flags stand first; everything after them is for the test runner.
+/// Parses xtask's flags, which come first. The remaining arguments are for the test runner.
 fn ours(mut arguments: &[String]) -> (Missing, Extent, &[String]) {
     let (mut missing, mut extent) = (Missing::Install, Extent::All);
     while let Some((first, rest)) = arguments.split_first() {
@@ -47,7 +46,7 @@ fn ours(mut arguments: &[String]) -> (Missing, Extent, &[String]) {
     (missing, extent, arguments)
 }
 
-/// Which tests these are stands in `.config/nextest.toml`. Plain `cargo test` cannot choose as finely and runs the unit tests.
+/// `.config/nextest.toml` selects these tests. Plain `cargo test` cannot select as precisely and runs the unit tests.
 fn quick(missing: Missing, arguments: &[String], times: &mut StepTimes) -> Result<(), Failure> {
     parts::ensure(missing, times)?;
     let step = if has_nextest() {
@@ -75,7 +74,7 @@ pub(crate) fn all(missing: Missing, arguments: &[String], times: &mut StepTimes)
         );
         return Ok(());
     }
-    // nextest does not know doctests.
+    // nextest does not run doctests.
     Step::cargo("doctests", &["test", "--workspace", "--doc"]).args(step::FEATURES).run(times)?;
     if names_tests(arguments) {
         eprintln!("stress, kill points and damage left out: the arguments choose tests");
@@ -89,13 +88,13 @@ pub(crate) fn all(missing: Missing, arguments: &[String], times: &mut StepTimes)
     Ok(())
 }
 
-/// Whether a word may be the name of a test; also the value of a flag may, and then less is run, never more.
+/// Returns true if an argument may be the name of a test. The value of a flag also counts; then less runs, never more.
 fn names_tests(arguments: &[String]) -> bool {
     arguments.iter().any(|argument| !argument.starts_with('-'))
 }
 
-/// What the arguments leave for us to choose. Cargo ignores `-p` beside `--workspace`, and adds
-/// `--test it` to `--tests`: passing ours as well would turn a narrow run into a full one.
+/// The selections that the arguments leave to xtask. Cargo ignores `-p` beside `--workspace`, and adds `--test it` to
+/// `--tests`: the default flags would turn a narrow run into a full one.
 #[derive(PartialEq, Eq, Debug)]
 struct Scope {
     packages_are_ours: bool,
@@ -104,7 +103,7 @@ struct Scope {
 
 impl Scope {
     fn of(arguments: &[String]) -> Self {
-        // What follows `--` is for the test programs.
+        // Arguments after `--` are for the test programs.
         let ours = || arguments.iter().take_while(|argument| *argument != "--");
         Self {
             packages_are_ours: !ours().any(|argument| chooses_packages(argument)),
@@ -113,7 +112,7 @@ impl Scope {
     }
 
     fn flags(&self) -> Vec<&'static str> {
-        // A feature of one crate is refused where another one is chosen.
+        // Cargo rejects a feature of one crate if only another crate is selected.
         let packages: &[&str] =
             if self.packages_are_ours { &["--workspace", step::FEATURES[0], step::FEATURES[1]] } else { &[] };
         let targets = if self.targets_are_ours { TARGETS } else { &[] };
@@ -137,7 +136,7 @@ fn chooses_targets(argument: &str) -> bool {
     )
 }
 
-/// `--package` of `--package=ringer-term`.
+/// Returns `--package` for `--package=ringer-term`.
 fn flag_name(argument: &str) -> &str {
     argument.split_once('=').map_or(argument, |(name, _)| name)
 }

@@ -1,5 +1,5 @@
-//! The rules no compiler checks. Each is a pure function of a file's path and text, so that each is
-//! tested without a repository; only [`listing`] reads the disk.
+//! Rules that the compiler does not check. Each is a pure function of a file's path and text, so it can be tested without a
+//! repository; only [`listing`] reads the disk.
 
 mod arrows;
 mod circles;

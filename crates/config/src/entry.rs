@@ -1,4 +1,4 @@
-//! What a file may have several of: hooks, webhooks, watches, channels.
+//! Entries of arrays of tables: `[[hook]]`, `[[webhook]]`, `[[watch]]` and `[[channel]]`.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::values::{milliseconds, word};
 
-/// How long a program may take, unless the person says otherwise.
+/// The default of `timeout_ms`.
 pub(crate) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(20);
 
 pub(crate) fn default_timeout() -> Duration {
@@ -21,27 +21,27 @@ fn default_enabled() -> bool {
     true
 }
 
-/// Whose file an entry stands in.
+/// The kind of file that contains an entry.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Origin {
-    /// The person's own: they wrote it, so it runs.
+    /// The person's own file. They wrote it, so its programs run.
     #[default]
     User,
-    /// A repository's: it came with a checkout, so it runs only when the person has trusted it.
+    /// A repository's file. It came with a checkout, so its programs run only after the person has trusted them.
     Repository,
 }
 
-/// Where an entry stands.
+/// The file that contains an entry.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Source {
-    /// Whose file.
+    /// The kind of file.
     pub origin: Origin,
-    /// The file.
+    /// The path of the file.
     pub path: PathBuf,
 }
 
 impl Source {
-    /// The directory of the file, in which its programs run.
+    /// Returns the directory of the file. Programs of the file run there by default.
     pub fn directory(&self) -> &Path {
         self.path.parent().unwrap_or(Path::new("."))
     }
@@ -68,36 +68,36 @@ pub struct HookEntry {
     /// Whether it runs.
     #[schemars(default = "default_enabled")]
     pub enabled: bool,
-    /// Where it stands.
+    /// The file that contains it.
     #[serde(skip)]
     pub source: Source,
-    /// The repository whose own it is.
+    /// The scope of the repository whose file contains it; `None` for the person's own file.
     #[serde(skip)]
     pub scope: Option<String>,
 }
 
 impl HookEntry {
-    /// Whether it stands in the person's own file.
+    /// Returns true if the entry is in the person's own file.
     pub fn is_own(&self) -> bool {
         self.source.origin == Origin::User
     }
 }
 
-/// The services that are spoken.
+/// The service behind a webhook, which determines the payload format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum WebhookKind {
     /// <https://ntfy.sh>.
     Ntfy,
-    /// An incoming webhook of Slack.
+    /// A Slack incoming webhook.
     Slack,
-    /// A webhook of Discord.
+    /// A Discord webhook.
     Discord,
-    /// Anything that takes our own JSON.
+    /// Any other endpoint; it receives Ringer's own JSON.
     Json,
 }
 
 impl WebhookKind {
-    /// The word for it.
+    /// Returns the word for it in the settings file.
     pub fn as_str(self) -> &'static str {
         word::Word::word(self)
     }
@@ -115,7 +115,7 @@ pub enum WebhookWhen {
     /// For every notification.
     #[default]
     Always,
-    /// For what needs the person, if they are away or do not deal with it.
+    /// For notifications that need the person, while the person is away or leaves them open for `notify.escalate_after`.
     Away,
 }
 
@@ -155,12 +155,12 @@ pub struct WebhookEntry {
 }
 
 impl WebhookEntry {
-    /// Its name.
+    /// Returns the id, or the kind if there is no id.
     pub fn name(&self) -> &str {
         self.id.as_deref().unwrap_or(self.kind.as_str())
     }
 
-    /// Whether a notification of this kind is sent there.
+    /// Returns true if notifications of this kind are sent to the webhook.
     pub fn takes(&self, kind: ShownKind) -> bool {
         self.kinds.is_empty() || self.kinds.contains(&kind)
     }
@@ -188,13 +188,13 @@ pub struct Watch {
     #[serde(rename = "timeout_ms", serialize_with = "milliseconds::serialize")]
     #[schemars(schema_with = "milliseconds::schema", default = "default_timeout")]
     pub timeout: Duration,
-    /// Where it stands.
+    /// The file that contains it.
     #[serde(skip)]
     pub source: Source,
 }
 
 impl Watch {
-    /// Where its program runs.
+    /// Returns the directory in which the program runs.
     pub fn working_directory(&self) -> &Path {
         self.directory.as_deref().unwrap_or_else(|| self.source.directory())
     }
@@ -219,7 +219,7 @@ pub struct ChannelEntry {
     /// Whether it, and the senders that it brings, may allow or deny what the agent asks a permission for.
     #[schemars(default)]
     pub may_answer: bool,
-    /// Where it stands.
+    /// The file that contains it.
     #[serde(skip)]
     pub source: Source,
 }

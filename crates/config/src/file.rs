@@ -1,4 +1,4 @@
-//! Where the files are, and reading them.
+//! Finds and reads settings files.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -11,24 +11,24 @@ use crate::parse::{TableRule, parse_repository, parse_with_rules};
 use crate::problem::{ConfigError, ConfigErrors};
 use crate::{Config, RepositorySettings};
 
-/// The largest file that is read. No settings are that long; something else lies there.
+/// The largest settings file, in bytes. A larger file is not a settings file.
 pub const MAX_FILE: u64 = 1024 * 1024;
 
-/// The name of a repository's file, at its root.
+/// The name of the settings file at the root of a repository.
 pub const REPOSITORY_FILE: &str = ".ringer.toml";
 
-/// The variables that say where the person's file is. The program fills them in: this crate does not read its environment.
+/// The environment variables that locate the person's file. The caller reads them; this crate does not.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Environment {
-    /// `RINGER_CONFIG`: this file and no other.
+    /// `RINGER_CONFIG`: the file itself. It overrides the other variables.
     pub ringer_config: Option<PathBuf>,
-    /// `XDG_CONFIG_HOME`. Only an absolute one counts, as its specification says.
+    /// `XDG_CONFIG_HOME`. A relative path is ignored, as the XDG specification requires.
     pub xdg_config_home: Option<PathBuf>,
     /// `HOME`.
     pub home: Option<PathBuf>,
 }
 
-/// The person's file, unless nothing says where it could be. A variable that is empty counts as not set.
+/// Returns the path of the person's file, or `None` if no variable locates it. Empty variables count as unset.
 pub fn user_path(environment: &Environment) -> Option<PathBuf> {
     let set = |path: &Option<PathBuf>| path.clone().filter(|path| !path.as_os_str().is_empty());
     let xdg = || set(&environment.xdg_config_home).filter(|path| path.is_absolute());
@@ -37,12 +37,12 @@ pub fn user_path(environment: &Environment) -> Option<PathBuf> {
     set(&environment.ringer_config).or_else(below)
 }
 
-/// Reads the person's file. One that is not there is all defaults; one that cannot be read is a problem.
+/// Reads the person's file. A missing file means all defaults; an unreadable one is a problem.
 pub fn load(path: &Path, home: Option<&Path>) -> Result<Config, ConfigErrors> {
     load_with_rules(path, home, &[])
 }
 
-/// As [`load`], and checks tables whose meaning another crate knows.
+/// Like [`load`], and checks the tables that another crate defines.
 pub fn load_with_rules(
     path: &Path,
     home: Option<&Path>,
@@ -54,7 +54,7 @@ pub fn load_with_rules(
     }
 }
 
-/// Reads the file of the repository at this root. One that is not there says nothing.
+/// Reads the file of the repository at this root. A missing file means empty settings.
 pub fn load_repository(root: &Path, home: Option<&Path>) -> Result<RepositorySettings, ConfigErrors> {
     let path = root.join(REPOSITORY_FILE);
     match read(&path, open)? {
@@ -68,7 +68,7 @@ fn read(path: &Path, open: impl FnOnce(&Path) -> io::Result<File>) -> Result<Opt
     let mut bytes = Vec::new();
     match open(path).and_then(|file| file.take(MAX_FILE + 1).read_to_end(&mut bytes)) {
         Ok(_) => {}
-        // NotADirectory: something above it is a file, so it is not there either.
+        // NotADirectory: a parent is a file, so this one does not exist either.
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
             return Ok(None);
         }
@@ -84,13 +84,14 @@ fn read(path: &Path, open: impl FnOnce(&Path) -> io::Result<File>) -> Result<Opt
     })
 }
 
-/// Opens the person's own file. One that others can write would let them decide what Ringer runs.
+/// Opens the person's own file. A file that other users can write is refused: they could decide what Ringer runs.
 fn open_own(path: &Path) -> io::Result<File> {
     owned::open(&std::path::absolute(path)?)
 }
 
-/// Opens a file of a checkout, which may be another user's: what it may do is decided by its digest, not by its owner. A FIFO would make
-/// the hub wait for ever, already when it is opened.
+/// Opens a file of a checkout. It may belong to another user: trust depends on the digest, not on the owner.
+///
+/// `NONBLOCK`, because opening a FIFO would block the hub.
 fn open(path: &Path) -> io::Result<File> {
     let file = File::from(rustix::fs::open(path, OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty())?);
     if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is not a file")) }

@@ -1,8 +1,8 @@
-//! What the person has set: one TOML file of their own, and a small one in each repository.
+//! Settings: the person's own TOML file, and an optional small one in each repository.
 //!
-//! A broken file never takes the hub down and never half applies: every problem is reported with its line and column, and
-//! the last good settings stay ([`LastGood`]). Nothing here asks the process for its environment or its clock; paths and
-//! texts are arguments, and [`load`], [`load_with_rules`] and [`load_repository`] are the only functions that read a file of settings.
+//! A broken file never takes the hub down and is never applied in part: every problem is reported with its line and column,
+//! and the last good settings stay in force ([`LastGood`]). This crate reads neither environment variables nor the clock;
+//! paths and texts are arguments, and only [`load`], [`load_with_rules`] and [`load_repository`] read settings files.
 //!
 //! ```
 //! use std::path::Path;
@@ -18,7 +18,7 @@
 //! # Ok::<(), config::ConfigErrors>(())
 //! ```
 //!
-//! Bounds: a file is at most [`MAX_FILE`] bytes, and at most [`MAX_PROBLEMS`] problems of it are reported.
+//! Limits: a file has at most [`MAX_FILE`] bytes, and at most [`MAX_PROBLEMS`] of its problems are reported.
 
 mod entry;
 mod file;
@@ -45,7 +45,7 @@ pub use settings::{
 };
 pub use trust::{TrustError, Trustable, Trusted};
 
-/// A file with every key at its default and what it means, and with examples that are commented out.
+/// Returns a documented file with every key at its default, and with commented-out examples.
 pub fn example() -> &'static str {
     include_str!("example.toml")
 }

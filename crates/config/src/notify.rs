@@ -1,4 +1,4 @@
-//! `[notify]`: how a notification shows.
+//! `[notify]`: how notifications are shown.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -96,15 +96,15 @@ impl Default for Notify {
     }
 }
 
-/// Which terminals have a mark in their title while something in them is unread.
+/// The terminals that have a mark in their title while a notification is unread.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum TitleMark {
-    /// Those whose title can be read back: panes of tmux.
+    /// Terminals whose title can be read back: tmux panes, kitty, `ringer run`.
     #[default]
     Auto,
-    /// Others too, by their stack of titles. A program that sets its title meanwhile loses that title.
+    /// Others too, using the terminal's title stack. A title that a program sets in the meantime is lost.
     Always,
-    /// None.
+    /// No terminal.
     Off,
 }
 
@@ -114,13 +114,13 @@ impl word::Word for TitleMark {
     }
 }
 
-/// What is heard.
+/// The sound of a notification.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum SoundSetting {
-    /// Nothing.
+    /// No sound.
     #[default]
     Off,
-    /// What the desktop's theme has for it.
+    /// The sound of the desktop's theme.
     Theme,
     /// This file.
     File(PathBuf),
@@ -137,12 +137,12 @@ impl Serialize for SoundSetting {
 }
 
 impl Notify {
-    /// Whether anything is heard of a kind.
+    /// Returns true if notifications of this kind make a sound.
     pub fn is_heard(&self, kind: ShownKind) -> bool {
         *self.sound_of(kind) != SoundSetting::Off
     }
 
-    /// What is heard of a kind.
+    /// Returns the sound of notifications of this kind.
     pub fn sound_of(&self, kind: ShownKind) -> &SoundSetting {
         self.sounds.iter().find(|(own, _)| *own == kind).map_or(&self.sound, |(_, sound)| sound)
     }
@@ -165,7 +165,7 @@ fn sound_schema(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": ["boolean", "string"], "minLength": 1 })
 }
 
-/// A span of every day, and how the person wrote it.
+/// A daily time span, with its original text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QuietHours {
     text: String,
@@ -173,12 +173,12 @@ pub struct QuietHours {
 }
 
 impl QuietHours {
-    /// Reads `22:00-07:00`.
+    /// Parses a span like `22:00-07:00`.
     pub fn parse(text: &str) -> Option<Self> {
         Some(Self { text: text.to_owned(), span: DailySpan::parse(text)? })
     }
 
-    /// The span.
+    /// Returns the parsed span.
     pub fn span(&self) -> DailySpan {
         self.span
     }
@@ -217,7 +217,7 @@ pub struct Matcher {
 }
 
 impl Matcher {
-    /// The rule of the engine.
+    /// Converts the matcher to a rule of the engine.
     pub(crate) fn to_rule(&self) -> Mute {
         Mute { agent: self.agent.clone(), scope: self.scope.clone(), kind: self.kind }
     }
@@ -225,10 +225,10 @@ impl Matcher {
 
 const RATE_OFF: &str = "off";
 
-/// What was given is not a rate.
+/// The error of [`read_rate`].
 pub(crate) struct NotARate;
 
-/// Reads `30/min`, or `off` as no limit.
+/// Parses a rate like `30/min`. `off` is `None`.
 pub(crate) fn read_rate(text: &str) -> Result<Option<RateLimit>, NotARate> {
     if text == RATE_OFF { Ok(None) } else { RateLimit::parse(text).map(Some).ok_or(NotARate) }
 }

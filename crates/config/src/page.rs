@@ -1,4 +1,4 @@
-//! Reading a file's tree with every value's place, so that each problem can be pointed at and none hides another.
+//! Typed access to a parsed TOML file. Every value has its position, so one pass reports all problems with line and column.
 
 use std::cell::RefCell;
 use std::ops::Range;
@@ -17,7 +17,7 @@ use crate::values::word::{Word, names};
 
 const SPANS: &str = "a span up to a day, like \"90s\", \"20m\" or \"2h\"";
 
-/// The file that is read, and what was wrong so far.
+/// A file being read, and the problems found so far.
 #[derive(Debug)]
 pub(crate) struct Page<'a> {
     path: &'a Path,
@@ -31,19 +31,19 @@ impl<'a> Page<'a> {
         Self { path, home, text, problems: RefCell::new(Vec::new()) }
     }
 
-    /// Where relative paths begin.
+    /// The base of relative paths.
     pub(crate) fn directory(&self) -> &'a Path {
         self.path.parent().unwrap_or(Path::new("."))
     }
 
-    /// Notes a problem.
+    /// Records a problem.
     pub(crate) fn wrong(&self, at: &Range<usize>, message: String, hint: Option<String>) {
         let error =
             ConfigError { hint, ..ConfigError::at(self.path.to_owned(), self.text, at.start, message) };
         self.problems.borrow_mut().push(error);
     }
 
-    /// What was read, if nothing was wrong with it.
+    /// Returns `read` if there were no problems.
     pub(crate) fn finish<T>(self, read: T) -> Result<T, ConfigErrors> {
         let mut problems = self.problems.into_inner();
         if problems.is_empty() {
@@ -54,7 +54,7 @@ impl<'a> Page<'a> {
         Err(ConfigErrors(problems))
     }
 
-    /// A path as people write it: `~/` is the home, and a relative one begins at the file's own directory.
+    /// Resolves a path: `~/` is the home directory, and relative paths start at the directory of the file.
     pub(crate) fn resolve(&self, text: &str) -> Result<PathBuf, &'static str> {
         let Some(rest) = text.strip_prefix('~') else {
             return Ok(self.directory().join(text.strip_prefix("./").unwrap_or(text)));
@@ -67,7 +67,7 @@ impl<'a> Page<'a> {
     }
 }
 
-/// A table, whose keys are all known.
+/// A table, and its name and position for messages.
 #[derive(Debug, Clone)]
 pub(crate) struct Section<'a, 'i> {
     page: &'a Page<'a>,
@@ -82,7 +82,7 @@ impl<'a, 'i> Section<'a, 'i> {
         Self { page, name: String::new(), table: table.get_ref(), span: table.span() }
     }
 
-    /// Tells of every key that is not one of these.
+    /// Records a problem for every key that is not in `keys`. Its hint is from `hint` or names the nearest key.
     pub(crate) fn with_keys(self, keys: &[&str], hint: impl Fn(&str) -> Option<String>) -> Self {
         for (key, _) in self.table {
             let word = key.get_ref().as_ref();
@@ -96,7 +96,7 @@ impl<'a, 'i> Section<'a, 'i> {
         self
     }
 
-    /// Tells of keys that are known but not allowed here.
+    /// Records a problem for keys that are known but not allowed in this file.
     pub(crate) fn forbid(self, keys: &[&str], why: &str) -> Self {
         for (key, _) in self.table {
             let word = key.get_ref().as_ref();
@@ -112,13 +112,12 @@ impl<'a, 'i> Section<'a, 'i> {
         if self.name.is_empty() { key.to_string() } else { format!("{}.{key}", self.name) }
     }
 
-    /// The value of a key.
     pub(crate) fn get(&self, key: &str) -> Option<Item<'a, 'i>> {
         let (_, value) = self.table.iter().find(|(own, _)| own.get_ref() == key)?;
         Some(Item { page: self.page, name: self.name_of(key), value })
     }
 
-    /// The value of a key that has to be there.
+    /// Returns the value of a required key. Records a problem if it is missing.
     pub(crate) fn require(&self, key: &str) -> Option<Item<'a, 'i>> {
         let found = self.get(key);
         if found.is_none() {
@@ -127,7 +126,6 @@ impl<'a, 'i> Section<'a, 'i> {
         found
     }
 
-    /// Every key with its value.
     pub(crate) fn items(&self) -> impl Iterator<Item = (&'a str, Item<'a, 'i>)> {
         self.table.iter().map(|(key, value)| {
             let key = key.get_ref().as_ref();
@@ -136,7 +134,7 @@ impl<'a, 'i> Section<'a, 'i> {
     }
 }
 
-/// A value with its name.
+/// A value, and its full name such as `notify.ring`.
 #[derive(Debug, Clone)]
 pub(crate) struct Item<'a, 'i> {
     pub(crate) page: &'a Page<'a>,
@@ -149,13 +147,13 @@ impl<'a, 'i> Item<'a, 'i> {
         self.value.get_ref()
     }
 
-    /// Notes what is wrong with it, in words that go on from its name.
+    /// Records a problem. `what` continues the sentence that starts with the name.
     pub(crate) fn wrong<T>(&self, what: impl AsRef<str>, hint: Option<String>) -> Option<T> {
         self.page.wrong(&self.value.span(), format!("{} {}", self.name, what.as_ref()), hint);
         None
     }
 
-    /// Notes that it is of another type.
+    /// Records that the value has the wrong type.
     pub(crate) fn expected<T>(&self, expected: &str) -> Option<T> {
         let found = match self.value() {
             DeValue::String(_) => "a string",
@@ -172,7 +170,7 @@ impl<'a, 'i> Item<'a, 'i> {
         self.value().as_bool().or_else(|| self.expected("true or false"))
     }
 
-    /// A text. NUL cannot be in an argument or a path, so it is refused everywhere.
+    /// Reads a string. NUL is rejected everywhere, because arguments and paths cannot contain it.
     pub(crate) fn text(&self) -> Option<&'a str> {
         match self.value() {
             DeValue::String(text) if text.contains('\0') => self.wrong("has a NUL character in it", None),
@@ -181,7 +179,7 @@ impl<'a, 'i> Item<'a, 'i> {
         }
     }
 
-    /// A text that names something.
+    /// Reads a string that is a valid name.
     pub(crate) fn name_text(&self, what: &'static str) -> Option<String> {
         let text = self.text()?;
         match validate_name(what, text) {
@@ -201,20 +199,20 @@ impl<'a, 'i> Item<'a, 'i> {
         }
     }
 
-    /// A span of time, like `90s`.
+    /// Reads a time span, like `90s`.
     pub(crate) fn span(&self) -> Option<Duration> {
         let text = self.text()?;
         parse_span(text).or_else(|| self.wrong(format!("is {text:?}; expected {SPANS}"), None))
     }
 
-    /// A span of time, or `None` for `off`.
+    /// Reads a time span, or `None` for `off`.
     pub(crate) fn span_or_off(&self) -> Option<Duration> {
         let text = self.text().filter(|text| *text != OFF)?;
         let expected = || format!("is {text:?}; expected {SPANS}, or \"{OFF}\"");
         parse_span(text).or_else(|| self.wrong(expected(), None))
     }
 
-    /// A span that is not nothing, or `off`.
+    /// Reads a time span longer than zero, or `None` for `off`.
     pub(crate) fn positive_span_or_off(&self) -> Option<Duration> {
         let span = self.span_or_off()?;
         let wrong = || self.wrong(format!("is no time at all; expected {SPANS}, or \"{OFF}\""), None);
@@ -253,7 +251,7 @@ impl<'a, 'i> Item<'a, 'i> {
         self.page.resolve(text).map_or_else(|why| self.wrong(format!("is {text:?}: {why}"), None), Some)
     }
 
-    /// A program and its arguments. There is no shell, so `~/` is put in place here.
+    /// Reads a program and its arguments. They run without a shell, so `~/` is expanded here.
     pub(crate) fn command(&self) -> Option<Vec<String>> {
         let items = self.list("a list of strings: the program and its arguments")?;
         let words: Option<Vec<String>> =
@@ -261,7 +259,7 @@ impl<'a, 'i> Item<'a, 'i> {
         words
     }
 
-    /// A command that has to be there.
+    /// Reads a command that must not be empty.
     pub(crate) fn program(&self) -> Option<Vec<String>> {
         let command = self.command()?;
         if command.is_empty() {
@@ -276,7 +274,7 @@ impl<'a, 'i> Item<'a, 'i> {
         if is_program && text.is_empty() {
             return self.wrong("begins with an empty string; expected a program", None);
         }
-        // A program with a slash is a path and begins at the file's directory; one without is looked for in PATH.
+        // A program with a slash is a path and relative to the file's directory; one without is looked up in PATH.
         let is_path = text == "~" || text.starts_with("~/") || (is_program && text.contains('/'));
         if !is_path {
             return Some(text.to_owned());

@@ -1,4 +1,4 @@
-//! From a text to settings, or to everything that is wrong with it.
+//! Parses a text into settings, or into the list of all its problems.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -58,20 +58,20 @@ pub(crate) const WATCH: [&str; 5] = ["paths", "command", "directory", "agent", "
 pub(crate) const CHANNELS: [&str; 1] = ["enabled"];
 pub(crate) const ANSWERS: [&str; 1] = ["scripts"];
 pub(crate) const CHANNEL: [&str; 5] = ["name", "command", "to", "allow", "may_answer"];
-/// Each is a process and a thread of the hub.
+/// Each MCP server needs a process and a thread of the hub.
 const MAX_CHANNELS: usize = 16;
-/// What a repository may set.
+/// The keys that a repository may set.
 const REPOSITORY: [&str; 3] = ["notify", "hook", "watch"];
 const REPOSITORY_NOTIFY: [&str; 1] = ["mute"];
 
 const NOT_HERE: &str = "cannot be set by a repository; it belongs in your own config.toml";
 
-/// Reads the person's settings. `path` is where the text is from; nothing is opened.
+/// Parses the person's settings. `path` is the origin of the text, for messages and relative paths; no file is opened.
 pub fn parse(path: &Path, home: Option<&Path>, text: &str) -> Result<Config, ConfigErrors> {
     parse_with_rules(path, home, text, &[])
 }
 
-/// As [`parse`], and checks tables whose meaning another crate knows.
+/// Like [`parse`], and checks the tables that another crate defines.
 pub fn parse_with_rules(
     path: &Path,
     home: Option<&Path>,
@@ -113,7 +113,7 @@ pub fn parse_with_rules(
     page.finish(config)
 }
 
-/// Reads the settings of a repository: `[notify] mute`, `[[hook]]` and `[[watch]]`, and nothing else.
+/// Parses the settings of a repository. Only `[notify] mute`, `[[hook]]` and `[[watch]]` are allowed.
 pub fn parse_repository(
     path: &Path,
     home: Option<&Path>,
@@ -136,8 +136,8 @@ pub fn parse_repository(
     page.finish(repository)
 }
 
-/// The tree of a text, unless it is not TOML. The parser goes on after a mistake, but its tree is a guess then, and
-/// problems found in a guess would mislead.
+/// Parses TOML. After a syntax error the parser recovers, but its tree is then a guess, and problems found in it would
+/// mislead; so the tree is dropped.
 fn tree<'i>(page: &Page<'_>, text: &'i str) -> Option<Spanned<DeTable<'i>>> {
     let (tree, errors) = DeTable::parse_recoverable(text);
     for error in &errors {
@@ -233,7 +233,7 @@ fn matcher(item: &Item<'_, '_>) -> Option<Matcher> {
     Some(matcher)
 }
 
-/// Every `[[name]]`.
+/// Reads every `[[name]]` table.
 fn tables<'a, 'i, T>(
     root: &Section<'a, 'i>,
     name: &str,
@@ -251,7 +251,7 @@ fn hooks(root: &Section<'_, '_>, source: &Source) -> Vec<HookEntry> {
 
 fn hook(section: &Section<'_, '_>, source: &Source) -> Option<HookEntry> {
     let section = section.clone().with_keys(&HOOK, |_| None);
-    // All are read before one that is missing ends it, so that every problem is told.
+    // All keys are read before a missing one returns, so that every problem is reported.
     let id = section.require("id").and_then(|item| item.name_text("id"));
     let command = section.require("command").and_then(|item| item.program());
     let timeout = section.get("timeout_ms").and_then(|item| item.duration()).unwrap_or(DEFAULT_TIMEOUT);
@@ -280,7 +280,7 @@ fn webhook(section: &Section<'_, '_>) -> Option<WebhookEntry> {
     Some(WebhookEntry { id, kind: kind?, url: url?, secret_file, kinds, when })
 }
 
-/// An address. It is not repeated in the problem: those of Slack and Discord are secrets, and problems are shown.
+/// Reads a URL. Problems do not quote it: Slack and Discord URLs contain secrets, and problems are displayed.
 fn address(item: &Item<'_, '_>) -> Option<String> {
     let text = item.text()?;
     let rest = text
@@ -343,7 +343,7 @@ fn channel_server(section: &Section<'_, '_>, source: &Source) -> Option<ChannelE
     Some(ChannelEntry { name: name?, command: command?, to: to?, allow, may_answer, source: source.clone() })
 }
 
-/// Tells of an id or a name that an earlier table has.
+/// Records a problem for each id or name that an earlier table uses.
 fn unique(root: &Section<'_, '_>, name: &str, key: &str) {
     let Some(item) = root.get(name) else { return };
     let DeValue::Array(tables) = item.value() else { return };
@@ -363,7 +363,6 @@ fn unique(root: &Section<'_, '_>, name: &str, key: &str) {
     }
 }
 
-/// A table of texts under names that are not known yet.
 fn answers(item: &Item<'_, '_>) -> Option<Answers> {
     let section = item.section("a table")?.with_keys(&ANSWERS, |_| None);
     Some(Answers { scripts: section.get("scripts").and_then(|item| item.boolean()).unwrap_or_default() })
@@ -375,24 +374,25 @@ fn tmux(item: &Item<'_, '_>) -> Option<Tmux> {
     Some(Tmux { one_pane: one_pane.unwrap_or_default() })
 }
 
+/// Reads a table of strings. Its keys are not checked here, but by a [`TableRule`].
 fn texts(item: &Item<'_, '_>) -> BTreeMap<String, String> {
     let Some(section) = item.section("a table of strings") else { return BTreeMap::new() };
     section.items().filter_map(|(key, item)| Some((key.to_owned(), item.text()?.to_owned()))).collect()
 }
 
-/// Checks a table of texts. `[keys]` and `[theme]` belong to the inbox, and only it knows their words.
+/// Checks a table of strings. The inbox defines the keys and values of `[keys]` and `[theme]`.
 #[derive(Debug, Clone)]
 pub struct TableRule {
     /// The name of the table.
     pub table: &'static str,
-    /// The keys that it may have.
+    /// The allowed keys.
     pub keys: Vec<&'static str>,
-    /// Says what is wrong with the value of a key, in words that go on from the key's name: `is "x"; expected a or b`.
+    /// Checks a value. An error continues the sentence that starts with the key: `is "x"; expected a or b`.
     pub check: fn(key: &str, value: &str) -> Result<(), String>,
 }
 
 impl TableRule {
-    /// Notes what is wrong with the table in this file. Values that are no texts have been noted before.
+    /// Records the problems of the table. Values that are not strings have been reported already.
     pub(crate) fn apply(&self, root: &Section<'_, '_>) {
         let table = root.get(self.table).filter(|item| matches!(item.value(), DeValue::Table(_)));
         let Some(section) = table.and_then(|item| item.section("a table")) else { return };

@@ -1,16 +1,16 @@
-//! What is wrong with a file, and where.
+//! Problems in a settings file, with their positions.
 
 use std::fmt;
 use std::path::PathBuf;
 
 use strsim::osa_distance;
 
-/// Problems of one file that are reported. A file with more is broken enough to be looked at as a whole.
+/// The most problems that are reported for one file. A file with more needs to be reviewed as a whole.
 pub const MAX_PROBLEMS: usize = 100;
-/// Longer words are not compared: no key is that long.
+/// The longest word that [`nearest`] compares. No key is longer.
 const MAX_COMPARED: usize = 64;
 
-/// One problem, at its place.
+/// A problem and its position.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}:{line}:{column}: {message}", path.display())]
 pub struct ConfigError {
@@ -20,21 +20,20 @@ pub struct ConfigError {
     pub line: usize,
     /// The column in characters, from 1.
     pub column: usize,
-    /// What is wrong, and what is expected.
+    /// The problem, and the expected value.
     pub message: String,
-    /// What to do about it, where there is something better to say than what is expected.
+    /// A suggested fix, if it says more than the message.
     pub hint: Option<String>,
 }
 
 impl ConfigError {
-    /// A problem at a byte of a text.
     pub(crate) fn at(path: PathBuf, text: &str, offset: usize, message: String) -> Self {
         let (line, column) = position(text, offset);
         Self { path, line, column, message, hint: None }
     }
 }
 
-/// Every problem of a file, in the order of its lines. Never empty.
+/// The problems of a file, ordered by line. Never empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigErrors(pub Vec<ConfigError>);
 
@@ -56,7 +55,7 @@ impl From<ConfigError> for ConfigErrors {
     }
 }
 
-/// Line and column of a byte, both from 1. A byte beyond the end is the end.
+/// Returns the line and column of a byte offset, both from 1. An offset beyond the end counts as the end.
 fn position(text: &str, offset: usize) -> (usize, usize) {
     let before = &text[..text.floor_char_boundary(offset)];
     let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
@@ -64,12 +63,12 @@ fn position(text: &str, offset: usize) -> (usize, usize) {
     (line, before[line_start..].chars().count() + 1)
 }
 
-/// The known word that was probably meant.
+/// Returns the known word that was probably meant.
 pub(crate) fn nearest<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
     if word.len() > MAX_COMPARED {
         return None;
     }
-    // A third may be wrong, and of a short word two letters: they change places easily.
+    // A third of the letters may be wrong, and always two: typos in short words are often transpositions.
     let most = (word.chars().count() / 3).max(2);
     let with_distance = known.iter().map(|own| (osa_distance(word, own), *own));
     with_distance
@@ -78,7 +77,7 @@ pub(crate) fn nearest<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
         .map(|(_, own)| own)
 }
 
-/// `a, b or c`.
+/// Formats words as `a, b or c`.
 pub(crate) fn one_of(words: &[&str]) -> String {
     match words {
         [] => String::new(),

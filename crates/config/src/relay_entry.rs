@@ -1,4 +1,5 @@
-//! Other machines: `[[relay]]` links to one or to a team, `[[repository]]` names a repository alike on all of them.
+//! Other machines: `[[relay]]` links to a machine or a team, and `[[repository]]` gives a repository the same name on all
+//! machines.
 
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -24,12 +25,12 @@ pub(crate) const RELAY: [&str; 12] = [
     "may_reach_lead",
     "share_marks",
 ];
-/// Each is a process and a thread of the hub.
+/// Each link needs a process and a thread of the hub.
 const MAX_RELAYS: usize = 32;
-/// The longest name of a machine or a repository.
+/// The longest name of a machine or a repository, in bytes.
 const MAX_NAME: usize = 64;
 
-/// What is asked of ssh: no questions, as no person is there to answer them, and an end for a connection that died.
+/// The ssh command: it must not prompt, because nobody could answer, and must detect a dead connection.
 const SSH: [&str; 10] = [
     "ssh",
     "-T",
@@ -97,7 +98,7 @@ pub struct RelayEntry {
 }
 
 impl RelayEntry {
-    /// What the machine is called: its name, or the host without a user. For a team, the name of the team.
+    /// Returns the name of the machine: `name`, or the host of `ssh` without a user. For a team, returns the team's name.
     pub fn machine(&self) -> &str {
         if let (Some(_), Some(team)) = (&self.nats, &self.team) {
             return team;
@@ -106,7 +107,7 @@ impl RelayEntry {
         self.name.as_deref().or_else(host).unwrap_or_default()
     }
 
-    /// Whether messages for a machine go this way: it is the machine of the link, or one of the team, such as `box.platform`.
+    /// Returns true if the link leads to a machine: to the one it names, or to a member of its team, such as `box.platform`.
     pub fn reaches(&self, machine: &str) -> bool {
         match &self.nats {
             None => self.machine() == machine,
@@ -114,7 +115,7 @@ impl RelayEntry {
         }
     }
 
-    /// The program that connects to the machine, and its arguments.
+    /// Returns the program that connects to the machine, and its arguments.
     pub fn argv(&self) -> Vec<String> {
         let Some(host) = &self.ssh else { return self.command.clone() };
         let remote = format!("{} relay serve --stdio", remote_program(self.program.as_deref()));
@@ -122,7 +123,7 @@ impl RelayEntry {
         fixed.chain(["--".to_owned(), host.clone(), remote]).collect()
     }
 
-    /// Why an entry with `nats` is no team, and what to write instead.
+    /// Checks an entry with `nats`. Returns the problem and a line that would fix it.
     pub fn wrong_team(&self) -> Option<(String, &'static str)> {
         wrong_team(&TeamParts {
             urls: self.nats.as_deref()?,
@@ -133,7 +134,7 @@ impl RelayEntry {
         })
     }
 
-    /// What the hub has to know of it.
+    /// Returns the hub's view of the link.
     pub fn link(&self) -> RelayLink {
         RelayLink {
             name: self.machine().to_owned(),
@@ -153,7 +154,7 @@ impl RelayEntry {
     }
 }
 
-/// A program as a word of the shell on the other machine. That shell knows what `~` is there.
+/// Quotes a program for the shell on the other machine. `~/` stays unquoted, so that this shell expands it.
 fn remote_program(program: Option<&str>) -> String {
     match program {
         None => "ringer".to_owned(),
@@ -164,14 +165,14 @@ fn remote_program(program: Option<&str>) -> String {
     }
 }
 
-/// Whether a machine or a repository can be called so.
+/// Returns true if this is a valid name of a machine or a repository.
 pub(crate) fn is_name(name: &str) -> bool {
     let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
     let begins_well = name.bytes().next().is_some_and(|byte| byte.is_ascii_alphanumeric());
     begins_well && name.len() <= MAX_NAME && name.bytes().all(is_allowed)
 }
 
-/// Reads every `[[relay]]`.
+/// Reads every `[[relay]]` table.
 pub(crate) fn relays(root: &Section<'_, '_>) -> Vec<RelayEntry> {
     let Some(item) = root.get("relay") else { return Vec::new() };
     let expected = "tables that begin with [[relay]]";
@@ -239,7 +240,7 @@ fn relay(item: &Item<'_, '_>, section: &Section<'_, '_>) -> Option<RelayEntry> {
     Some(relay)
 }
 
-/// A host. What begins with `-` would be an option of ssh.
+/// Reads a host. A leading `-` is refused, because ssh would take it as an option.
 fn host(item: &Item<'_, '_>) -> Option<String> {
     let text = item.name_text("host")?;
     if text.starts_with('-') || text.contains(char::is_whitespace) {
@@ -248,35 +249,36 @@ fn host(item: &Item<'_, '_>) -> Option<String> {
     Some(text)
 }
 
-/// The longest name of a team, and of a machine in one. Both together, with a dot between them, are the name of a machine.
+/// The longest name of a team. `machine.team` must fit into [`MAX_NAME`].
 const MAX_TEAM: usize = 20;
 const MAX_MACHINE: usize = 40;
 /// The longest name of a `jetstream` domain.
 const MAX_DOMAIN: usize = 40;
-/// The most addresses. Each one that does not answer may take ten seconds.
+/// The most addresses. Connecting to one that does not answer can take ten seconds.
 const MAX_ADDRESSES: usize = 16;
-/// The longest host and port: a name of the DNS has 253 bytes.
+/// The longest host and port: a DNS name has up to 253 bytes.
 const MAX_HOST: usize = 260;
 
-/// Whether a team or a machine of one can be called so: it is a part of subjects, which dots separate.
+/// Returns true if this is a valid name of a team or of a machine in a team. It becomes a token of a NATS subject, so dots
+/// are not allowed.
 fn is_word(text: &str, most: usize) -> bool {
     let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
     let begins_well = text.bytes().next().is_some_and(|byte| byte.is_ascii_alphanumeric());
     begins_well && text.len() <= most && text.bytes().all(is_allowed)
 }
 
-/// What an entry says of a team.
+/// The parts of an entry that [`wrong_team`] checks.
 pub(crate) struct TeamParts<'a> {
-    /// The addresses, with commas between them.
+    /// The addresses, separated by commas.
     pub(crate) urls: &'a str,
     pub(crate) domain: Option<&'a str>,
     pub(crate) team: Option<&'a str>,
-    /// The machine in it.
+    /// The name of this machine in the team.
     pub(crate) name: Option<&'a str>,
     pub(crate) has_credentials: bool,
 }
 
-/// Why this is no team, and what to write instead. `None` if it is one.
+/// Checks the settings of a team. Returns the problem and a line that would fix it.
 pub(crate) fn wrong_team(parts: &TeamParts<'_>) -> Option<(String, &'static str)> {
     let urls = addresses(parts.urls);
     if urls.len() > MAX_ADDRESSES {
@@ -294,7 +296,7 @@ pub(crate) fn wrong_team(parts: &TeamParts<'_>) -> Option<(String, &'static str)
             return Some((what, EXAMPLE));
         }
         if !is_loopback && !parts.has_credentials {
-            // Without them the server cannot tell one machine from another.
+            // Without credentials the server cannot tell one machine from another.
             let example = "credentials = \"~/.config/ringer/platform.creds\"";
             return Some(("needs `credentials`".to_owned(), example));
         }
@@ -319,12 +321,12 @@ pub(crate) fn wrong_team(parts: &TeamParts<'_>) -> Option<(String, &'static str)
 
 const EXAMPLE: &str = "nats = \"tls://nats.example.org:4222\"";
 
-/// The addresses of a text with commas between them.
+/// Splits a comma-separated list of addresses.
 pub(crate) fn addresses(text: &str) -> Vec<&str> {
     text.split(',').map(str::trim).collect()
 }
 
-/// The host of an address.
+/// Returns the host of an address, or why the address is invalid.
 fn host_of(url: &str) -> Result<&str, &'static str> {
     let rest = url.strip_prefix("tls://").or_else(|| url.strip_prefix("nats://"));
     let rest = rest.ok_or("which begins with neither tls:// nor nats://")?;
@@ -346,7 +348,7 @@ fn is_loopback(host: &str) -> bool {
 }
 
 pub(crate) const REPOSITORY: [&str; 2] = ["path", "name"];
-/// All are compared with the repository of each message that goes to another machine.
+/// Every message to another machine is compared with all of them.
 const MAX_REPOSITORIES: usize = 64;
 
 /// A name for a repository. One of the same name on another machine is the same repository, whatever their remotes are.
@@ -361,7 +363,7 @@ pub struct RepositoryEntry {
     pub name: String,
 }
 
-/// Reads every `[[repository]]`. Several clones on one machine may have the same name.
+/// Reads every `[[repository]]` table. Several clones on one machine may have the same name.
 pub(crate) fn repositories(root: &Section<'_, '_>) -> Vec<RepositoryEntry> {
     let Some(item) = root.get("repository") else { return Vec::new() };
     let expected = "tables that begin with [[repository]]";

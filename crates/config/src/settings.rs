@@ -1,4 +1,4 @@
-//! The settings, what the engine has to know of them, and their JSON schema.
+//! The settings, their conversion to the engine's preferences, and their JSON schema.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
@@ -66,7 +66,7 @@ pub struct Config {
     /// Names of repositories, by which other machines know them.
     #[serde(rename = "repository")]
     pub repositories: Vec<RepositoryEntry>,
-    /// The file all this is from.
+    /// The file that these settings were read from.
     #[serde(skip)]
     pub path: PathBuf,
 }
@@ -122,22 +122,22 @@ impl Default for Config {
     }
 }
 
-/// The settings of a repository (`.ringer.toml`): the few that concern only its own agents.
+/// The settings of a repository (`.ringer.toml`), which apply only to its own agents.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RepositorySettings {
-    /// What is muted, in this repository only.
+    /// Mute rules; they apply in this repository only.
     pub mute: Vec<Matcher>,
-    /// Hooks, which run only when they are trusted.
+    /// Hooks. They run only if the person trusts them.
     pub hooks: Vec<HookEntry>,
-    /// Watches, which run only when they are trusted.
+    /// Watches. They run only if the person trusts them.
     pub watches: Vec<Watch>,
-    /// The file all this is from.
+    /// The file that these settings were read from.
     pub path: PathBuf,
 }
 
 impl Config {
-    /// These settings with those of a repository behind them. Whatever the repository mutes, it mutes for its own scope
-    /// only: a file that came with a checkout must not silence the agents of other repositories.
+    /// Appends the settings of a repository. Its mute rules apply to its own scope only: a file that came with a checkout
+    /// must not silence the agents of other repositories.
     pub fn with_repository(mut self, repository: &RepositorySettings, scope: &str) -> Self {
         let own =
             repository.mute.iter().filter(|mute| mute.scope.as_deref().is_none_or(|named| named == scope));
@@ -150,12 +150,12 @@ impl Config {
         self
     }
 
-    /// The hooks that are not switched off, in order.
+    /// Returns the enabled hooks in order.
     pub fn enabled_hooks(&self) -> impl Iterator<Item = &HookEntry> {
         self.hooks.iter().filter(|hook| hook.enabled)
     }
 
-    /// What the engine has to know of these settings, under their revision. Which files they were read from is left out.
+    /// Returns the engine's view of these settings. `revision` identifies them; the list of files that were read stays empty.
     pub fn preferences(&self, revision: u64, trusted: &Trusted) -> Preferences {
         let notify = &self.notify;
         Preferences {
@@ -186,12 +186,12 @@ impl Config {
         }
     }
 
-    /// The webhooks that are called then.
+    /// Returns the webhooks with this `when`.
     pub fn webhooks_of(&self, when: WebhookWhen) -> impl Iterator<Item = &WebhookEntry> {
         self.webhooks.iter().filter(move |webhook| webhook.when == when)
     }
 
-    /// The channels for which nothing is set up, so that nothing is sent there and no trail speaks of them.
+    /// Channels without any configuration. Nothing is sent there, and they do not appear in delivery trails.
     fn unconfigured_channels(&self) -> Vec<DeliveryChannel> {
         let nothing = [
             (DeliveryChannel::Sound, !ShownKind::all().any(|kind| self.notify.is_heard(kind))),
@@ -201,7 +201,7 @@ impl Config {
         nothing.into_iter().filter(|(_, unset)| *unset).map(|(channel, _)| channel).collect()
     }
 
-    /// The MCP servers that push messages.
+    /// Returns the MCP servers that push messages.
     pub fn mcp_channels(&self) -> McpChannels {
         let server = |entry: &ChannelEntry| McpChannel {
             name: entry.name.clone(),
@@ -217,43 +217,43 @@ impl Config {
         }
     }
 
-    /// The links to other machines.
+    /// Returns the links to other machines.
     pub fn relay_links(&self) -> Vec<RelayLink> {
         self.relays.iter().map(RelayEntry::link).collect()
     }
 
-    /// The names of repositories.
+    /// Returns the names of repositories.
     pub fn repository_names(&self) -> Vec<RepositoryName> {
         let name =
             |entry: &RepositoryEntry| RepositoryName { path: entry.path.clone(), name: entry.name.clone() };
         self.repositories.iter().map(name).collect()
     }
 
-    /// How long an agent is waited for.
+    /// Returns the timeouts after which an agent counts as stuck or gets a reminder.
     pub fn agent_timeouts(&self) -> AgentTimeouts {
         AgentTimeouts { stuck: self.stuck_threshold, idle: self.notify.idle_reminder }
     }
 
-    /// The settings as a file that says the same, defaults included.
+    /// Returns the settings as TOML, defaults included.
     pub fn to_toml(&self) -> Result<String, toml::ser::Error> {
         toml::to_string(self)
     }
 }
 
-/// What reading the file again brought.
+/// The result of reading the file again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
     /// The same settings.
     Unchanged,
-    /// Other settings, which are in force now.
+    /// New settings, which are now in force.
     Changed,
-    /// The file is good again, and says what the last good one said.
+    /// The file is valid again and equals the last good one.
     Mended,
-    /// Problems. The last good settings stay in force.
+    /// The file has problems. The last good settings stay in force.
     Broken(ConfigErrors),
 }
 
-/// The last settings that were good. A file that is broken for a moment changes nothing.
+/// The last valid settings. A file that is temporarily broken changes nothing.
 ///
 /// ```
 /// use std::path::Path;
@@ -273,14 +273,14 @@ pub struct LastGood {
 }
 
 impl LastGood {
-    /// Begins with the first reading. A file that is broken from the start leaves the defaults.
+    /// Starts with the result of the first read. If it failed, the defaults are in force.
     pub fn new(result: Result<Config, ConfigErrors>) -> Self {
         let mut settings = Self::default();
         settings.reload(result);
         settings
     }
 
-    /// Takes what came of reading the file.
+    /// Applies the result of reading the file.
     pub fn reload(&mut self, result: Result<Config, ConfigErrors>) -> Change {
         match result {
             Err(errors) => {
@@ -301,23 +301,23 @@ impl LastGood {
         }
     }
 
-    /// The settings in force.
+    /// Returns the settings in force.
     pub fn config(&self) -> &Config {
         &self.config
     }
 
-    /// What is wrong with the file as it is now.
+    /// Returns the problems of the last read, if it failed.
     pub fn errors(&self) -> Option<&ConfigErrors> {
         self.errors.as_ref()
     }
 }
 
-/// The schema of the person's file (draft 7, which every editor's TOML extension reads).
+/// Returns the JSON schema of the person's file (draft 7, which TOML extensions of all editors support).
 pub fn schema() -> Value {
     SchemaSettings::draft07().into_generator().into_root_schema_for::<Config>().to_value()
 }
 
-/// The schema as it is printed and committed.
+/// Returns the text of the schema, as in `docs/config.schema.json`.
 pub fn schema_text() -> String {
     format!("{:#}\n", schema())
 }

@@ -1,7 +1,7 @@
-//! Which programs of repositories the person has trusted.
+//! The programs of repositories that the person has trusted.
 //!
-//! A checkout can bring a file that names programs. None of them runs before the person has looked at it: what is
-//! remembered is a digest of what would be run, so any change asks again.
+//! A checkout can bring a file that names programs. None of them runs before the person has trusted it. Trust is stored as
+//! a digest of everything that determines what runs, so an entry that changes has to be trusted again.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -14,14 +14,14 @@ use sha2::{Digest, Sha256};
 
 use crate::entry::{HookEntry, Origin, Source, Watch};
 
-/// The version of the file.
+/// The format version of the file.
 const VERSION: u32 = 1;
 
-/// What went wrong with the file of what is trusted.
+/// An error with the trust file.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TrustError {
-    /// It could not be read or written.
+    /// The file cannot be read or written.
     #[error("{}: {source}", path.display())]
     Io {
         /// The file.
@@ -29,7 +29,7 @@ pub enum TrustError {
         /// Why.
         source: io::Error,
     },
-    /// It is not what was written. Nothing is trusted then, and nothing is overwritten.
+    /// The file is not valid. Nothing is trusted, and the file is not overwritten.
     #[error("{}: {source}", path.display())]
     Broken {
         /// The file.
@@ -37,7 +37,7 @@ pub enum TrustError {
         /// Why.
         source: serde_json::Error,
     },
-    /// A newer Ringer wrote it.
+    /// A newer version of Ringer wrote the file.
     #[error("{} has version {version}, but this program supports {VERSION}", path.display())]
     Newer {
         /// The file.
@@ -47,7 +47,7 @@ pub enum TrustError {
     },
 }
 
-/// What is remembered beside a digest, for a person who reads the file.
+/// Stored with a digest, for `ringer trust` and for people who read the file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Note {
     what: String,
@@ -61,23 +61,23 @@ struct Stored {
     trusted: BTreeMap<String, Note>,
 }
 
-/// The largest file that is read: digests of some thousand programs.
+/// The largest trust file, in bytes: enough for several thousand programs.
 const MAX_FILE: u64 = 1024 * 1024;
 
-/// Only what says whether the rest can be read.
+/// Parsed first, to check whether the rest can be read.
 #[derive(Debug, Deserialize)]
 struct Version {
     version: u32,
 }
 
-/// What the person has trusted. Only the person may write the file it is kept in.
+/// The programs that the person has trusted. Only the person may be able to write the file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Trusted {
     entries: BTreeMap<String, Note>,
 }
 
 impl Trusted {
-    /// Reads the file. One that is not there trusts nothing.
+    /// Reads the file. If it is missing, nothing is trusted.
     pub fn load(path: &Path) -> Result<Self, TrustError> {
         let broken = |source| TrustError::Broken { path: path.to_owned(), source };
         let text = match owned::read(path, MAX_FILE) {
@@ -93,7 +93,7 @@ impl Trusted {
         Ok(Self { entries: stored.trusted })
     }
 
-    /// Writes the file, whole or not at all.
+    /// Writes the file atomically.
     pub fn save(&self, path: &Path) -> Result<(), TrustError> {
         let stored = Stored { version: VERSION, trusted: self.entries.clone() };
         let mut text = serde_json::to_vec_pretty(&stored)
@@ -103,33 +103,32 @@ impl Trusted {
             .map_err(|source| TrustError::Io { path: path.to_owned(), source })
     }
 
-    /// Whether it may run: it stands in the person's own file, or they trusted exactly this.
+    /// Returns true if an entry may run: it is in the person's own file, or its digest is trusted.
     pub fn is_trusted(&self, entry: &impl Trustable) -> bool {
         entry.source().origin == Origin::User || self.entries.contains_key(&entry.digest())
     }
 
-    /// Remembers that the person trusts exactly this.
+    /// Records that the person trusts this entry.
     pub fn trust(&mut self, entry: &impl Trustable) {
         let path = entry.source().path.to_string_lossy().into_owned();
         self.entries.insert(entry.digest(), Note { what: entry.what(), path });
     }
 
-    /// Everything that is trusted: the digest, what it runs, and the file that names it.
+    /// Returns the digest, the description and the file of every trusted program.
     pub fn entries(&self) -> impl Iterator<Item = (&str, &str, &str)> {
         self.entries.iter().map(|(digest, note)| (digest.as_str(), note.what.as_str(), note.path.as_str()))
     }
 
-    /// The digests of everything that is trusted.
     pub(crate) fn digests(&self) -> impl Iterator<Item = &str> {
         self.entries.keys().map(String::as_str)
     }
 
-    /// Forgets it. Gives whether it was trusted.
+    /// Revokes trust in an entry. Returns true if it was trusted.
     pub fn distrust(&mut self, entry: &impl Trustable) -> bool {
         self.entries.remove(&entry.digest()).is_some()
     }
 
-    /// Forgets everything a file named, whatever it names today. Gives how much that was.
+    /// Revokes trust in everything that was trusted from a file, whatever the file contains now. Returns the number of programs.
     pub fn distrust_file(&mut self, path: &Path) -> usize {
         let before = self.entries.len();
         let path = path.to_string_lossy();
@@ -138,16 +137,16 @@ impl Trusted {
     }
 }
 
-/// Something that runs a program and may have come with a checkout.
+/// An entry that runs a program and may have come with a checkout.
 pub trait Trustable {
-    /// Where it stands.
+    /// The file that contains it.
     fn source(&self) -> &Source;
 
-    /// What the person is asked about, in words. It comes from a stranger's file and is shown in a terminal, so
-    /// everything in it is quoted and escaped.
+    /// Describes the program when the person is asked to trust it. The text comes from a stranger's file and is shown in a
+    /// terminal, so everything in it is quoted and escaped.
     fn what(&self) -> String;
 
-    /// A digest of all that decides what is run, as lowercase hex.
+    /// Returns a digest of everything that determines what runs, in lowercase hex.
     fn digest(&self) -> String;
 }
 
@@ -182,7 +181,7 @@ impl Trustable for Watch {
         let mut digest = Parts::new("watch");
         digest.all(&self.command);
         digest.add(self.source.path.as_os_str().as_encoded_bytes());
-        // Another directory can mean another program, another file an attacker's moment, another agent a new reader.
+        // The directory can select another program, the watched paths decide when it runs, and the agent reads its output.
         digest.add(self.working_directory().as_os_str().as_encoded_bytes());
         digest.add(self.agent.as_deref().unwrap_or_default().as_bytes());
         for path in &self.paths {
@@ -193,12 +192,12 @@ impl Trustable for Watch {
 }
 
 impl HookEntry {
-    /// Which program it is, in the settings of this revision.
+    /// Returns the identity of the hook in the settings of this revision.
     pub fn identity(&self, revision: u64) -> HookIdentity {
         HookIdentity { id: self.id.clone(), digest: self.digest(), revision }
     }
 
-    /// The hook of the engine.
+    /// Converts the entry to a hook of the engine.
     pub(crate) fn to_rule(&self, revision: u64, trusted: bool) -> Hook {
         Hook {
             identity: self.identity(revision),
@@ -210,7 +209,7 @@ impl HookEntry {
     }
 }
 
-/// A digest of parts. Each goes in with its length, so that `a bc` and `ab c` differ.
+/// A digest of several parts. Each part is preceded by its length, so that `a bc` and `ab c` differ.
 struct Parts(Sha256);
 
 impl Parts {
@@ -272,7 +271,7 @@ mod tests {
         check("/r/.ringer.toml", "[\"f\"]", "[\"g\"]", (true, false));
         check("/r/.ringer.toml", "command = [\"x\"]", "command = [\"rm\"]", (true, false));
         check("/other/.ringer.toml", "", "", (false, false));
-        // How long it may take and what its failure means run nothing else.
+        // The timeout and the failure mode do not change what runs.
         check("/r/.ringer.toml", "id = ", "timeout_ms = 5\nid = ", (true, true));
     }
 

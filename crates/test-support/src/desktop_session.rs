@@ -1,4 +1,4 @@
-//! A desktop session for one test: a D-Bus session bus and a screen that no person sees.
+//! A desktop session for one test: a D-Bus session bus and a virtual screen.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use crate::started;
 
-/// A private bus that ends with the test. It starts no services: an installed notification server must not join in.
+/// A private session bus. It does not activate services: an installed notification server must not start.
 #[derive(Debug)]
 pub struct SessionBus {
     directory: TempDir,
@@ -17,7 +17,7 @@ pub struct SessionBus {
 }
 
 impl SessionBus {
-    /// Starts it.
+    /// Starts the bus.
     ///
     /// # Panics
     ///
@@ -29,16 +29,16 @@ impl SessionBus {
         Self { directory, daemon }
     }
 
-    /// Its address, as in `DBUS_SESSION_BUS_ADDRESS`.
+    /// Returns the address, as in `DBUS_SESSION_BUS_ADDRESS`.
     pub fn address(&self) -> String {
         format!("unix:path={}", self.directory.path().join("bus").display())
     }
 
-    /// Stops it; every connection breaks.
+    /// Stops the bus; every connection breaks.
     ///
     /// # Panics
     ///
-    /// If it has no socket to remove.
+    /// If its socket does not exist.
     pub fn stop(&mut self) {
         self.kill();
         if let Err(error) = fs::remove_file(self.directory.path().join("bus")) {
@@ -46,7 +46,7 @@ impl SessionBus {
         }
     }
 
-    /// Starts it again, at the same address.
+    /// Starts the bus again, at the same address.
     ///
     /// # Panics
     ///
@@ -55,11 +55,11 @@ impl SessionBus {
         self.daemon = start_daemon(&self.directory);
     }
 
-    /// Writes a file into the directory of the bus.
+    /// Writes a file into the directory of the bus and returns its path.
     ///
     /// # Panics
     ///
-    /// If it cannot be written.
+    /// If the file cannot be written.
     pub fn file(&self, name: &str, content: &str) -> PathBuf {
         let path = self.directory.path().join(name);
         if let Err(error) = fs::write(&path, content) {
@@ -98,20 +98,20 @@ fn start_daemon(directory: &TempDir) -> Child {
         .arg(format!("--config-file={}", config.display()))
         .args(["--print-address=1", "--nofork"])
         .stdout(Stdio::piped())
-        // It prints warnings about limits that no test reaches.
+        // dbus-daemon warns about limits that no test reaches.
         .stderr(Stdio::null())
         .spawn();
     let mut daemon = started("dbus-daemon", daemon);
-    // It prints its address when it listens.
+    // dbus-daemon prints its address once it listens.
     first_line(&mut daemon, "dbus-daemon");
     daemon
 }
 
-/// The first line that a process prints, for processes that print one when they are ready.
+/// Returns the first line of a process that prints one when it is ready.
 ///
 /// # Panics
 ///
-/// If it prints none.
+/// If the process ends without a line.
 #[track_caller]
 pub fn first_line(child: &mut Child, name: &str) -> String {
     let mut line = String::new();
@@ -121,7 +121,7 @@ pub fn first_line(child: &mut Child, name: &str) -> String {
     line.trim().to_owned()
 }
 
-/// A display of X11 that ends with the test.
+/// A virtual X11 display.
 #[derive(Debug)]
 pub struct VirtualScreen {
     server: Child,
@@ -129,7 +129,7 @@ pub struct VirtualScreen {
 }
 
 impl VirtualScreen {
-    /// Starts it.
+    /// Starts the X server.
     ///
     /// # Panics
     ///
@@ -142,22 +142,22 @@ impl VirtualScreen {
             .stderr(Stdio::null())
             .spawn();
         let mut server = started("Xvfb", server);
-        // It prints the number when it listens.
+        // Xvfb prints the display number once it listens.
         let display = format!(":{}", first_line(&mut server, "Xvfb"));
         Self { server, display }
     }
 
-    /// Its name, as in `DISPLAY`.
+    /// Returns the name of the display, as in `DISPLAY`.
     pub fn display(&self) -> &str {
         &self.display
     }
 
-    /// The process of its server.
+    /// Returns the process id of the X server.
     pub fn pid(&self) -> u32 {
         self.server.id()
     }
 
-    /// Kills its server; every connection breaks.
+    /// Kills the X server; every connection breaks.
     pub fn stop(&mut self) {
         // It may have ended already.
         let _ = self.server.kill();

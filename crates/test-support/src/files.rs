@@ -1,8 +1,8 @@
 //! Programs, FIFOs and a directory that hangs, for one test.
 //!
-//! Another process writes programs. A child that is forked while a file is open for writing holds it open until it executes
-//! its own program, and a program that is open for writing cannot be run ("Text file busy"). In `cargo test` some other
-//! test is always starting something.
+//! A separate process writes programs. A child that is forked while a file is open for writing keeps it open until `exec`,
+//! and a program that is open for writing cannot be run ("Text file busy"). In `cargo test`, some other test is always
+//! starting a process.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -18,11 +18,11 @@ use rustix::mount::{
 
 use crate::skip;
 
-/// Makes a program of a script for the shell, without its first line.
+/// Writes an executable shell script. `script` has no `#!` line.
 ///
 /// # Panics
 ///
-/// Where it cannot be written.
+/// If the script cannot be written.
 #[track_caller]
 pub fn make_program(path: &Path, script: &str) {
     let mut command = Command::new("sh");
@@ -37,36 +37,37 @@ pub fn make_program(path: &Path, script: &str) {
 ///
 /// # Panics
 ///
-/// Where that is not possible.
+/// If the copy fails.
 #[track_caller]
 pub fn copy_program(program: &Path, path: &Path) {
     let copied = Command::new("cp").arg(program).arg(path).status();
     assert!(copied.is_ok_and(|status| status.success()), "{} was not made", path.display());
 }
 
-/// Makes a FIFO that is its owner's alone. rustix makes none on macOS.
+/// Creates a FIFO with mode 0600. Uses `mkfifo`, because rustix cannot create FIFOs on macOS.
 ///
 /// # Panics
 ///
-/// Where that is not possible.
+/// If the FIFO cannot be created.
 #[track_caller]
 pub fn make_fifo(path: &Path) {
     let made = Command::new("mkfifo").args(["-m", "600"]).arg(path).status();
     assert!(made.is_ok_and(|status| status.success()), "{} was not made", path.display());
 }
 
-/// A file system in user space whose server never answers, as a network share does whose server has gone.
+/// A FUSE file system whose server never answers, like a network share whose server is gone.
 ///
-/// Every call that looks into it hangs until this is dropped. It is mounted nowhere: its path leads through this process.
+/// Every system call on it hangs until it is released or dropped. It is not mounted; its path goes through `/proc/PID/fd`.
 #[derive(Debug)]
 pub struct HangingDirectory {
-    /// The other end of the file system. Closed, every call that hangs there fails.
+    /// The server's end of the file system. When it is closed, every hanging call fails.
     server: Mutex<Option<File>>,
     mount: OwnedFd,
 }
 
 impl HangingDirectory {
-    /// `None` where it cannot be made: it needs Linux, root and `/dev/fuse`. The test is reported as skipped and has to return.
+    /// Creates the file system. It needs Linux, root and `/dev/fuse`; without them, reports the test as skipped and returns
+    /// `None`.
     #[must_use = "a test that is skipped has to return"]
     #[track_caller]
     pub fn new() -> Option<Self> {
@@ -99,12 +100,12 @@ impl HangingDirectory {
         Ok(Self { server: Mutex::new(Some(server)), mount })
     }
 
-    /// A directory in it.
+    /// Returns the root directory of the file system.
     pub fn path(&self) -> PathBuf {
         format!("/proc/{}/fd/{}", std::process::id(), self.mount.as_raw_fd()).into()
     }
 
-    /// Lets go of every call that hangs, and of those that come later.
+    /// Makes every hanging call and every later call fail.
     pub fn release(&self) {
         *self.server.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }

@@ -1,9 +1,9 @@
-//! What the tests of all crates share: a test that cannot run where it is says so, and never passes. And a directory that
-//! hangs, a session bus, a screen, a notification server, a stand-in for logind, a web server, a stand-in for a
-//! model's server, waiting with a deadline, and random numbers with a seed.
+//! Shared test support: skipping tests that cannot run on this machine, a directory that hangs, a session bus, a virtual
+//! screen, a notification server, a stand-in for logind, a NATS server, a web server, a stand-in for a model's server,
+//! waiting with a deadline, and seeded random numbers.
 //!
-//! Rust's test runner has no result for a test that finds out while it runs that something is missing: a right, a
-//! version, a program. Such a test asks here, and returns if the answer is no:
+//! Rust's test runner has no result for a test that discovers at run time that a privilege, a version or a program is
+//! missing. Such a test asks here, and returns if the answer is no:
 //!
 //! ```no_run
 //! # fn the_home_of_another_user_is_refused() {
@@ -13,12 +13,12 @@
 //! # }
 //! ```
 //!
-//! `cargo xtask test` names a file in [`SKIPS`]; what is written there is listed when the run is over. Where there is no
-//! such file, the list would reach no reader, so the test fails instead. With [`TESTS`]`=all`, which CI sets, it always
-//! fails, because CI has every right and every program. Only what a program of this system is too old for
-//! ([`unsupported`]) fails nowhere.
+//! `cargo xtask test` sets [`SKIPS`] to the path of a file, and lists the skipped tests in it at the end of the run. Without
+//! such a file nobody would see the list, so the test fails instead. With [`TESTS`]`=all`, which CI sets, a skipped test
+//! always fails, because CI has every privilege and every program. Only a program that is too old ([`unsupported`]) never
+//! fails a test.
 //!
-//! For `[dev-dependencies]` only; `cargo xtask tidy` refuses it elsewhere.
+//! For `[dev-dependencies]` only; `cargo xtask tidy` rejects other uses.
 
 #![expect(clippy::panic, reason = "a test that can neither run nor be reported as skipped has failed")]
 
@@ -61,7 +61,7 @@ pub use random::Random;
 pub use wait::{DEADLINE, until, until_within};
 pub use web_server::{WebRequest, WebResponse, serve};
 
-/// A text without the nonces of the notifications in it, which differ from session to session.
+/// Removes the nonces of notifications, which differ from session to session.
 pub fn without_nonces(text: &str) -> String {
     let mut parts = text.split(" nonce=\"");
     let first = parts.next().unwrap_or_default().to_owned();
@@ -69,13 +69,13 @@ pub fn without_nonces(text: &str) -> String {
     parts.fold(first, |text, part| text + part.get(33..).unwrap_or_default())
 }
 
-/// Names the file in which `cargo xtask test` wants to find what was skipped: a line for each, name, tab, reason.
+/// The variable with the path of the file to which skipped tests are appended: one line each, with name, tab and reason.
 pub const SKIPS: &str = "RINGER_SKIPS";
 
-/// `all` when every test has to run.
+/// The variable that is `all` if no test may be skipped.
 pub const TESTS: &str = "RINGER_TESTS";
 
-/// Whether the tests run as root; if not, the test is skipped.
+/// Returns true if the tests run as root; otherwise reports the test as skipped.
 #[must_use = "a test that is skipped has to return"]
 #[track_caller]
 pub fn is_root() -> bool {
@@ -86,8 +86,8 @@ pub fn is_root() -> bool {
     root
 }
 
-/// Whether file systems can be mounted in a namespace of one's own; if not, the test is skipped. Root in a container
-/// may lack the right.
+/// Returns true if the test can mount file systems in its own mount namespace; otherwise reports it as skipped. Root in a
+/// container may lack the privilege.
 #[must_use = "a test that is skipped has to return"]
 #[track_caller]
 pub fn can_mount() -> bool {
@@ -107,11 +107,11 @@ pub fn can_mount() -> bool {
     false
 }
 
-/// Reports the running test as skipped because something is missing that another machine, or root, has.
+/// Reports the running test as skipped because this machine or this user lacks something.
 ///
 /// # Panics
 ///
-/// Where every test has to run, or where the report would reach no reader.
+/// If no test may be skipped, or if nobody would see the report.
 #[track_caller]
 pub fn skip(reason: &str) {
     let test = running_test();
@@ -121,37 +121,37 @@ pub fn skip(reason: &str) {
     }
 }
 
-/// Reports that a part of the running test was left out because a program of this system is too old for it. Never fails:
-/// no right and no package of the system would change that.
+/// Reports that a part of the running test was left out because an installed program is too old. Never fails: neither a
+/// privilege nor a package of the system would change that.
 pub fn unsupported(reason: &str) {
     let test = running_test();
     Run::this().report(&test, reason);
     say(&test, reason);
 }
 
-/// Not with a macro: what a test prints with one is shown only when the test fails.
+/// Writes to standard error directly: the test runner captures the output of `eprintln!` and shows it only for failed tests.
 fn say(test: &str, reason: &str) {
     let _ = io::stderr().write_all(format!("skipped: {test}: {reason}\n").as_bytes());
 }
 
-/// What came of starting a program that the tests need and `cargo xtask test` installs.
+/// Unwraps the result of starting a program that `cargo xtask test` installs.
 ///
 /// # Panics
 ///
-/// Where it could not be started.
+/// If the program did not start.
 #[track_caller]
 pub fn started<T>(program: &str, outcome: io::Result<T>) -> T {
     outcome.unwrap_or_else(|error| panic!("{program} is needed (cargo xtask test installs it): {error}"))
 }
 
-/// The crate and the name of the test on this thread.
+/// Returns the crate and the name of the test that runs on this thread.
 fn running_test() -> String {
     let thread = thread::current();
     let package = env::var("CARGO_PKG_NAME").unwrap_or_default();
     format!("{package} {}", thread.name().unwrap_or("a test")).trim_start().to_owned()
 }
 
-/// What the caller of the tests wants to know of skipped ones.
+/// How the caller of the tests wants skipped tests to be handled.
 struct Run {
     everything: bool,
     report: Option<PathBuf>,
@@ -187,7 +187,7 @@ impl Run {
     }
 }
 
-/// One write, so that the lines of tests that run at the same time stay whole.
+/// A single write, so that lines of concurrent tests do not interleave.
 fn append(path: &Path, line: &str) -> io::Result<()> {
     OpenOptions::new().create(true).append(true).open(path)?.write_all(line.as_bytes())
 }

@@ -1,4 +1,4 @@
-//! A stand-in for logind on a private bus: one session that a test locks and unlocks.
+//! A stand-in for logind on a private bus, with one session that a test can lock, unlock and make idle.
 
 use zbus::{Connection, OwnedObjectPath};
 
@@ -14,7 +14,8 @@ fn path(text: &'static str) -> OwnedObjectPath {
     OwnedObjectPath::try_from(text).unwrap_or_else(|error| panic!("no path: {error}"))
 }
 
-/// The process of a test is in no session, as that of a hub that systemd starts; so the user's display session counts.
+/// Knows no session of the test's process, as logind knows none for a hub that systemd starts; so the client has to use the
+/// user's display session.
 struct Manager;
 
 #[zbus::interface(name = "org.freedesktop.login1.Manager")]
@@ -77,7 +78,7 @@ impl Session {
     }
 }
 
-/// The stand-in, on its own thread.
+/// A stand-in for logind, on its own thread.
 #[derive(Debug)]
 pub struct LoginManager {
     connection: Connection,
@@ -85,7 +86,7 @@ pub struct LoginManager {
 }
 
 impl LoginManager {
-    /// Starts it.
+    /// Starts it on the bus at this address.
     ///
     /// # Panics
     ///
@@ -117,7 +118,7 @@ impl LoginManager {
         }));
     }
 
-    /// The session is idle, or used again.
+    /// Makes the session idle or active.
     ///
     /// # Panics
     ///

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::model::{Answer, Wire};
 
-/// The Messages API, as Claude Code and other clients of it speak it.
+/// The Messages API, as used by Claude Code and other clients.
 #[derive(Debug)]
 pub struct Messages;
 
@@ -67,7 +67,7 @@ fn tool_call(number: usize, index: usize, name: &str, input: &Value) -> Vec<Valu
     block(index, &call, [json!({ "type": "input_json_delta", "partial_json": input.to_string() })])
 }
 
-/// A block of an answer, piece by piece.
+/// Returns the events that stream one content block in pieces.
 fn block(index: usize, begun: &Value, pieces: impl IntoIterator<Item = Value>) -> Vec<Value> {
     let start = json!({ "type": "content_block_start", "index": index, "content_block": begun });
     let piece = |delta| json!({ "type": "content_block_delta", "index": index, "delta": delta });

@@ -1,4 +1,4 @@
-//! A stand-in for a model's server, on loopback: it hands every request to the test, and answers what the test says.
+//! A stand-in for a model's server, on loopback. It passes every request to the test and returns the test's answers.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -13,55 +13,55 @@ use serde_json::{Value, json};
 
 use crate::without_nonces;
 
-/// How long a client may take until it asks. Nothing is expected to come near it.
+/// How long to wait for a client's request. Far more than any client needs.
 const DEADLINE: Duration = Duration::from_secs(90);
 
-/// The longest request that is read. A client's system prompt and tools have about 100 KiB.
+/// The longest request, in bytes. The system prompt and tools of a client take about 100 KiB.
 const MAX_REQUEST: u64 = 16 << 20;
 
-/// What the model answers to one request.
+/// The model's answer to one request.
 #[derive(Debug, Clone)]
 pub enum Answer {
-    /// These words.
+    /// A text.
     Text(&'static str),
-    /// A call of a tool.
+    /// A tool call.
     Tool {
-        /// The tool.
+        /// The name of the tool.
         name: &'static str,
-        /// What it is called with.
+        /// The tool's input.
         input: Value,
     },
-    /// Several calls at once. Only the Messages API has a use for it here.
+    /// Several tool calls at once. Only used with the Messages API.
     Tools(Vec<(&'static str, Value)>),
-    /// Also to all that the client tries until the next answer.
+    /// An error, for this request and for all retries until the test gives another answer.
     Error {
-        /// The status of HTTP.
+        /// The HTTP status.
         status: u16,
-        /// What the server calls it.
+        /// The server's name for the error.
         kind: &'static str,
     },
 }
 
 impl Answer {
-    /// A call of one tool.
+    /// Returns a call of one tool.
     pub fn tool(name: &'static str, input: Value) -> Self {
         Self::Tool { name, input }
     }
 }
 
-/// What a model's server and its clients say to each other.
+/// The protocol between a model's server and its clients.
 pub trait Wire: Send + Sync {
-    /// Whether a request is for the agent's own turn, and not for a title or a count.
+    /// Returns true if a request is part of the agent's turn, and not for a title or a token count.
     fn is_turn(&self, path: &str, body: &Value) -> bool;
-    /// The events of a stream. The `type` of each is its name, if it has one.
+    /// Returns the events of a stream. The `type` of an event, if it has one, is its name.
     fn events(&self, answer: &Answer, number: usize) -> Vec<Value>;
-    /// What to say to a request that is not for a turn. `None` for a stream of a few words.
+    /// Returns the response to a request that is not part of a turn. `None` means a stream with a short text.
     fn aside(&self, path: &str) -> Option<Value>;
-    /// What has come since the model's last answer.
+    /// Returns the messages since the model's last answer.
     fn news(&self, body: &Value) -> Vec<Value>;
 }
 
-/// What the model would have seen.
+/// A request, as the model would see it.
 #[derive(Debug)]
 pub struct ModelRequest {
     body: Value,
@@ -69,17 +69,17 @@ pub struct ModelRequest {
 }
 
 impl ModelRequest {
-    /// The whole request.
+    /// Returns the whole request.
     pub fn body(&self) -> &Value {
         &self.body
     }
 
-    /// How often this text is in what has come since the model's last answer, where notifications count as without their nonces.
+    /// Counts the occurrences of a text since the model's last answer. Nonces of notifications are removed first.
     pub fn count_new(&self, text: &str) -> usize {
         self.news.iter().map(|part| count(part, text)).sum()
     }
 
-    /// What has come since the model's last answer, for a test that has failed.
+    /// Formats the messages since the model's last answer, for the message of a failed test.
     pub fn news(&self) -> String {
         self.news.iter().map(|part| format!("{part:#}\n")).collect()
     }
@@ -94,7 +94,7 @@ fn count(value: &Value, text: &str) -> usize {
     }
 }
 
-/// A server of its own for each test. Requests wait for their answer; answers may be given ahead.
+/// A server for one test. Requests wait for their answer; answers may be queued in advance.
 #[derive(Debug)]
 pub struct Model {
     address: SocketAddr,
@@ -104,11 +104,11 @@ pub struct Model {
 }
 
 impl Model {
-    /// A server that speaks this.
+    /// Starts a server that speaks this protocol.
     ///
     /// # Panics
     ///
-    /// If it finds no port.
+    /// If no port is free.
     pub fn new(wire: &'static dyn Wire) -> Self {
         let bound =
             TcpListener::bind(("127.0.0.1", 0)).and_then(|listener| Ok((listener.local_addr()?, listener)));
@@ -126,16 +126,16 @@ impl Model {
         Self { address, requests, answers, over }
     }
 
-    /// Where clients find it, without a path.
+    /// Returns the base URL, without a path.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// The next request of the agent's turn.
+    /// Waits for the next request of the agent's turn.
     ///
     /// # Panics
     ///
-    /// If none comes in time.
+    /// If no request arrives in time.
     #[track_caller]
     pub fn request(&self) -> ModelRequest {
         match self.requests.recv_timeout(DEADLINE) {
@@ -145,12 +145,12 @@ impl Model {
         }
     }
 
-    /// Whether a request has come that the test has not looked at.
+    /// Returns true if there is a request that the test has not read, and drops that request.
     pub fn has_request(&self) -> bool {
         self.requests.try_recv().is_ok()
     }
 
-    /// Answers the oldest request that has none, or the next one.
+    /// Answers the oldest unanswered request, or the next one.
     ///
     /// # Panics
     ///
@@ -164,12 +164,12 @@ impl Model {
 impl Drop for Model {
     fn drop(&mut self) {
         self.over.store(true, Ordering::Relaxed);
-        // It sleeps until a client connects.
+        // The accept loop sleeps until a client connects.
         let _ = TcpStream::connect(self.address);
     }
 }
 
-/// What the connections share.
+/// State shared by all connections.
 struct ServerState {
     wire: &'static dyn Wire,
     requests: Sender<ModelRequest>,
@@ -179,7 +179,7 @@ struct ServerState {
 
 struct Answers {
     given: Receiver<Answer>,
-    /// The error that every request gets.
+    /// The error that requests get until the test gives another answer.
     failing: Option<Answer>,
 }
 
@@ -189,13 +189,13 @@ fn serve(listener: &TcpListener, state: &Arc<ServerState>, over: &AtomicBool) {
             return;
         }
         let state = Arc::clone(state);
-        // A client that hangs up has its reasons.
+        // An error means that the client hung up, which is up to the test.
         thread::spawn(move || state.talk(stream));
     }
 }
 
 impl ServerState {
-    /// One request, one answer: the connection is closed after it, which spares both sides the counting.
+    /// Serves one request and closes the connection, so no response needs a `content-length`.
     fn talk(&self, mut stream: TcpStream) -> io::Result<()> {
         let (path, body) = read(&stream)?;
         if !self.wire.is_turn(&path, &body) {
@@ -206,7 +206,7 @@ impl ServerState {
         }
         let news = self.wire.news(&body);
         let asked = self.requests.send(ModelRequest { body, news });
-        // Without one the test has ended.
+        // If either fails, the test has ended.
         let (Ok(()), Some(answer)) = (asked, self.answer()) else { return Ok(()) };
         let number = self.answered.fetch_add(1, Ordering::Relaxed);
         if let Answer::Error { status, kind } = answer {
@@ -227,7 +227,7 @@ impl ServerState {
     }
 }
 
-/// The path and the body of a request. What is no JSON is null.
+/// Reads the path and the body of a request. A body that is not JSON becomes null.
 fn read(stream: &TcpStream) -> io::Result<(String, Value)> {
     let mut reader = BufReader::new(stream.take(MAX_REQUEST));
     let mut line = String::new();

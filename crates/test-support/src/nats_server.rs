@@ -1,4 +1,4 @@
-//! A NATS server with its streams on loopback, which a test may kill, start again and empty.
+//! A NATS server with JetStream on loopback, which a test can kill, restart and wipe.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -8,15 +8,15 @@ use std::process::{Child, Command, Stdio};
 
 use crate::{started, until};
 
-/// Names another server than the one on the PATH, to try a newer version.
+/// The variable with another server program than the one on the PATH, to test a newer version.
 const SERVER: &str = "RINGER_NATS_SERVER";
 
-/// A user of the server: an nkey, made for tests only.
+/// A user of the server. The nkeys are only for tests.
 #[derive(Debug, Clone, Copy)]
 pub struct NatsUser {
-    /// What the machine is called.
+    /// The name of the machine.
     pub machine: &'static str,
-    /// What it proves itself with.
+    /// The private seed of the nkey.
     pub seed: &'static str,
     public: &'static str,
 }
@@ -45,7 +45,7 @@ pub const NATS_USERS: [NatsUser; 4] = [
     },
 ];
 
-/// Whether a server has streams.
+/// The JetStream configuration of a server.
 #[derive(Debug, Clone, Copy)]
 enum Streams {
     Has,
@@ -53,39 +53,38 @@ enum Streams {
     None,
 }
 
-/// The server, which ends with this.
+/// A running server. It ends when this is dropped.
 #[derive(Debug)]
 pub struct NatsServer {
     directory: tempfile::TempDir,
     settings: String,
-    /// The most that its streams may take, in bytes.
+    /// The size limit of its streams, in bytes.
     limit: Option<u64>,
-    /// The size of the disk that it stores on, in bytes, if that is one of its own. It is lost with the process.
+    /// The size of its tmpfs in bytes, if it stores on one. The content is lost when the process ends.
     disk: Option<u64>,
-    /// Whether it has streams, and in which `jetstream` domain.
     streams: Streams,
     port: u16,
     process: Option<Child>,
 }
 
 impl NatsServer {
-    /// A server that lets everybody in.
+    /// Starts a server without authentication.
     pub fn start() -> Self {
         Self::with_settings("")
     }
 
-    /// A server that lets the [`NATS_USERS`] into a team, with the permissions that docs/machines.md names.
+    /// Starts a server that admits the [`NATS_USERS`] to a team, with the permissions in docs/machines.md.
     pub fn of_team(team: &str) -> Self {
         Self::with_settings(&users(team, "$JS.API"))
     }
 
-    /// The same, but without the permission for lists of agents, as an operator set it before there were any.
+    /// Like [`Self::of_team`], but without the permissions for agent lists, like a server set up before Ringer had them.
     pub fn of_team_without_lists(team: &str) -> Self {
         let settings = users(team, "$JS.API");
         Self::with_settings(&settings.replace("ringer-agents.", "unused."))
     }
 
-    /// A server with these settings beside its port and its directory.
+    /// Starts a server with these settings in addition to its port and directory.
     ///
     /// # Panics
     ///
@@ -94,7 +93,7 @@ impl NatsServer {
         Self::with_streams(settings, Streams::Has)
     }
 
-    /// A server that leaf nodes connect to, on the port that it gives. Its streams are in a `jetstream` domain.
+    /// Starts a server for leaf nodes, and returns the port for them. Its streams are in a `jetstream` domain.
     ///
     /// # Panics
     ///
@@ -103,7 +102,7 @@ impl NatsServer {
         Self::hub_with_streams(Streams::InDomain(domain))
     }
 
-    /// The same without a domain.
+    /// Like [`Self::hub`], but without a domain.
     ///
     /// # Panics
     ///
@@ -118,8 +117,8 @@ impl NatsServer {
         (Self::with_streams(&settings, streams), port)
     }
 
-    /// A leaf node of the hub at that port, without streams. It lets the [`NATS_USERS`] into a team, whose stream they ask for
-    /// in a `jetstream` domain, or without one.
+    /// Starts a leaf node of the hub at this port, without streams. It admits the [`NATS_USERS`] to a team, whose stream they
+    /// request in a `jetstream` domain, or without one.
     ///
     /// # Panics
     ///
@@ -132,7 +131,7 @@ impl NatsServer {
         Self::with_streams(&settings, Streams::None)
     }
 
-    /// A leaf node of the hub at that port, with streams of its own, which are in a `jetstream` domain.
+    /// Starts a leaf node of the hub at this port, with its own streams in a `jetstream` domain.
     ///
     /// # Panics
     ///
@@ -142,7 +141,7 @@ impl NatsServer {
         Self::with_streams(&format!("leafnodes {{ reconnect: 1, {remotes} }}\n"), Streams::InDomain(domain))
     }
 
-    /// The three servers of a cluster, which can lose one of them.
+    /// Starts the three servers of a cluster, which tolerates the loss of one.
     ///
     /// # Panics
     ///
@@ -172,37 +171,37 @@ impl NatsServer {
         server
     }
 
-    /// The most that its streams may take from its next start on, in bytes.
+    /// Sets the size limit of its streams in bytes, from the next start on.
     pub fn set_limit(&mut self, bytes: Option<u64>) {
         self.limit = bytes;
     }
 
-    /// From its next start on, it stores on an empty disk of so many bytes. Only where [`crate::can_mount`] says so.
+    /// From the next start on, stores on an empty tmpfs of this size in bytes. Requires [`crate::can_mount`].
     pub fn set_disk(&mut self, bytes: Option<u64>) {
         self.disk = bytes;
     }
 
-    /// Its address.
+    /// Returns the URL of the server.
     pub fn url(&self) -> String {
         format!("nats://127.0.0.1:{}", self.port)
     }
 
-    /// Its port.
+    /// Returns the port of the server.
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// The id of its process; 0 if it does not run.
+    /// Returns the process id, or 0 if the server is not running.
     pub fn pid(&self) -> u32 {
         self.process.as_ref().map_or(0, Child::id)
     }
 
-    /// Where it is, and what it stores.
+    /// Returns the directory with its configuration, log and store.
     pub fn directory(&self) -> &Path {
         self.directory.path()
     }
 
-    /// Kills it.
+    /// Kills the server.
     pub fn kill(&mut self) {
         if let Some(mut process) = self.process.take() {
             let _ = process.kill();
@@ -210,7 +209,7 @@ impl NatsServer {
         }
     }
 
-    /// Starts it again where it was.
+    /// Starts or restarts the server on its port.
     ///
     /// # Panics
     ///
@@ -248,7 +247,7 @@ impl NatsServer {
                 command
             }
         };
-        // Only root has the directory of Debian's one on the PATH.
+        // Debian installs nats-server in /usr/sbin, which only root has on the PATH.
         let path_variable = std::env::var("PATH").unwrap_or_default();
         command.env("PATH", format!("{path_variable}:/usr/sbin"));
         command.arg("-c").arg(path).arg("-l").arg(&log).stdin(Stdio::null()).stdout(Stdio::null());
@@ -262,16 +261,16 @@ impl NatsServer {
         });
     }
 
-    /// Empties what it stores, while it does not run.
+    /// Deletes everything it stores. The server must not be running.
     ///
     /// # Panics
     ///
-    /// If that is not possible.
+    /// If the store cannot be deleted.
     pub fn wipe(&self) {
         assert!(fs::remove_dir_all(self.store()).is_ok(), "the store is not removed");
     }
 
-    /// Where it stores its streams.
+    /// Returns the directory of its streams.
     pub fn store(&self) -> PathBuf {
         self.directory.path().join("store")
     }
@@ -283,7 +282,7 @@ impl Drop for NatsServer {
     }
 }
 
-/// Ports on loopback that are free. A server that names its port to others has to know it before it starts.
+/// Returns free ports on loopback, for servers that must announce their port to others before they start.
 fn free_ports<const COUNT: usize>() -> [u16; COUNT] {
     let listeners = std::array::from_fn(|_| TcpListener::bind(("127.0.0.1", 0)));
     listeners.map(|listener: std::io::Result<TcpListener>| {
@@ -292,14 +291,14 @@ fn free_ports<const COUNT: usize>() -> [u16; COUNT] {
     })
 }
 
-/// The port in the file that the server writes once it listens.
+/// Reads the port from the file that the server writes once it listens.
 fn port_in(ports: &Path) -> Option<u16> {
     let file = fs::read_dir(ports).ok()?.flatten().next()?;
     let text = fs::read_to_string(file.path()).ok()?;
     text.split('"').find_map(|word| word.split_once("://127.0.0.1:")?.1.parse().ok())
 }
 
-/// Settings that let the [`NATS_USERS`] into a team, whose stream they ask for below `api`.
+/// Returns settings that admit the [`NATS_USERS`] to a team. They request its stream under the prefix `api`.
 fn users(team: &str, api: &str) -> String {
     let mut users = String::new();
     for NatsUser { machine, public, .. } in NATS_USERS {
@@ -309,7 +308,7 @@ fn users(team: &str, api: &str) -> String {
     format!("authorization {{ users: [\n{users}] }}\n")
 }
 
-/// What a machine may do in a team.
+/// Returns the permissions of a machine in a team.
 fn permissions(team: &str, machine: &str, api: &str) -> String {
     let (stream, consumer) = (format!("ringer-{team}"), format!("ringer-{machine}"));
     let publish = [

@@ -16,12 +16,12 @@ use crate::DEADLINE;
 const NAME: &str = "org.freedesktop.Notifications";
 const PATH: &str = "/org/freedesktop/Notifications";
 
-/// A call that the server got.
+/// A call that the server received.
 #[derive(Debug)]
 pub enum ServerCall {
-    /// To show a popup.
+    /// Show a popup.
     Notify(Box<NotifyCall>),
-    /// To close the popup of this number.
+    /// Close the popup with this id.
     Close(u32),
 }
 
@@ -42,15 +42,15 @@ pub struct NotifyCall {
 /// How the server behaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ServerBehaviour {
-    /// As the standard says.
+    /// It follows the specification.
     Normal,
-    /// It takes a popup and never answers.
+    /// It accepts a popup and never replies.
     Hangs,
-    /// It answers after [`NotificationServer::wake`] only.
+    /// It replies only after [`NotificationServer::wake`].
     AnswersWhenWoken,
-    /// It reports that the person closed a popup just before it replaces that popup.
+    /// It reports that the person closed a popup just before it replaces the popup.
     ClosesBeforeReplacing,
-    /// It says that it keeps popups back, as KDE Plasma does.
+    /// It reports do-not-disturb in the property `Inhibited`, like KDE Plasma.
     DoNotDisturb,
 }
 
@@ -120,11 +120,11 @@ async fn emit<B: serde::Serialize + zbus::DynamicType>(connection: &Connection, 
     }
 }
 
-/// The result of something that has to happen.
+/// Awaits a future that must complete.
 ///
 /// # Panics
 ///
-/// If it does not happen within [`DEADLINE`].
+/// If it does not complete within [`DEADLINE`].
 pub async fn in_time<T>(what: &str, future: impl Future<Output = T>) -> T {
     timeout(DEADLINE, future).await.unwrap_or_else(|_| panic!("never happened: {what}"))
 }
@@ -156,7 +156,7 @@ impl NotificationServer {
         Self { connection, woken, calls }
     }
 
-    /// Ends it, and waits until the bus has noticed.
+    /// Stops the server, and waits until the bus has released its name.
     ///
     /// # Panics
     ///
@@ -168,14 +168,14 @@ impl NotificationServer {
         }
     }
 
-    /// Lets it answer one call; see [`ServerBehaviour::AnswersWhenWoken`].
+    /// Lets the server reply to one call; see [`ServerBehaviour::AnswersWhenWoken`].
     pub fn wake(&self) {
         self.woken.notify_one();
     }
 
     /// # Panics
     ///
-    /// If none comes in time.
+    /// If no call arrives in time.
     pub async fn next_call(&mut self) -> ServerCall {
         in_time("a call of the notification server", self.calls.recv())
             .await
@@ -184,7 +184,7 @@ impl NotificationServer {
 
     /// # Panics
     ///
-    /// If the next call is another one.
+    /// If the next call is not `Notify`.
     pub async fn next_popup(&mut self) -> NotifyCall {
         match self.next_call().await {
             ServerCall::Notify(call) => *call,
@@ -192,7 +192,7 @@ impl NotificationServer {
         }
     }
 
-    /// Reports that a popup is closed, for this reason of the standard.
+    /// Reports that a popup was closed, with a reason code of the specification.
     pub async fn report_closed(&self, number: u32, reason: u32) {
         emit(&self.connection, "NotificationClosed", &(number, reason)).await;
     }
@@ -206,7 +206,7 @@ impl NotificationServer {
     }
 }
 
-/// A [`NotificationServer`] for tests without a runtime: it has one on its own thread.
+/// A [`NotificationServer`] for tests without a tokio runtime: it brings its own, on a separate thread.
 #[derive(Debug)]
 pub struct BlockingNotificationServer {
     server: RefCell<NotificationServer>,
@@ -244,8 +244,8 @@ impl BlockingNotificationServer {
         self.emit("ActionInvoked", (number, action.to_owned()));
     }
 
-    /// Lets another connection to the bus report a click, to all and to each connection by itself. The bus has delivered that
-    /// when this returns.
+    /// Sends a forged click from another connection to the bus, as a broadcast and to each connection directly. The bus has
+    /// delivered the signals when this returns.
     ///
     /// # Panics
     ///
@@ -258,8 +258,8 @@ impl BlockingNotificationServer {
         forged.unwrap_or_else(|error| panic!("no forged click: {error}"));
     }
 
-    /// On the server's thread: there it comes after the answer to the call that [`Self::next_call`] gave. The number of a
-    /// popup means nothing to a caller before that answer.
+    /// Emits a signal on the server's thread, so that it follows the reply to the call that [`Self::next_call`] returned. Before
+    /// that reply the caller does not know the popup's id.
     fn emit<B>(&self, signal: &'static str, body: B)
     where
         B: serde::Serialize + zbus::DynamicType + Send + Sync + 'static,
@@ -282,11 +282,11 @@ async fn forge_click(address: &str, number: u32, action: &str) -> zbus::Result<(
     for destination in each.chain([None]) {
         connection.emit_signal(destination, PATH, NAME, "ActionInvoked", &(number, action)).await?;
     }
-    // The bus answers after it has passed on what came before.
+    // The bus delivers messages in order, so this reply arrives after the signals.
     connection.call_method(Some(BUS), "/org/freedesktop/DBus", Some(BUS), "GetId", &()).await.map(drop)
 }
 
-/// A runtime on a thread of its own, for services of tests that have none. It ends when this is dropped.
+/// A tokio runtime on its own thread, for tests without a runtime. It ends when this is dropped.
 #[derive(Debug)]
 pub(crate) struct BackgroundRuntime {
     handle: Handle,
@@ -294,7 +294,6 @@ pub(crate) struct BackgroundRuntime {
 }
 
 impl BackgroundRuntime {
-    /// Starts it.
     #[track_caller]
     pub(crate) fn start() -> Self {
         let (end, ended) = oneshot::channel::<()>();

@@ -1,14 +1,14 @@
-/// Numbers that are the same on every machine for the same seed (`SplitMix64`): a run that went wrong can be played again.
+/// A random number generator (`SplitMix64`) whose numbers depend only on the seed, so a failed run can be repeated.
 #[derive(Debug, Clone)]
 pub struct Random(u64);
 
 impl Random {
-    /// The numbers of a seed.
+    /// Creates a generator from a seed.
     pub fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    /// The next number.
+    /// Returns the next number.
     pub fn number(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -16,27 +16,27 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number from 0 up to, not including, `end`; 0 when there is none.
+    /// Returns a number in `0..end`, or 0 if the range is empty.
     pub fn below(&mut self, end: u64) -> u64 {
         self.number().checked_rem(end).unwrap_or(0)
     }
 
-    /// A place in something of that length; 0 when it is empty.
+    /// Returns an index into a sequence of this length, or 0 if it is empty.
     pub fn place(&mut self, length: usize) -> usize {
         usize::try_from(self.below(length as u64)).unwrap_or(0)
     }
 
-    /// Whether it is the one of so many.
+    /// Returns true with a probability of one in `many`.
     pub fn one_in(&mut self, many: u64) -> bool {
         self.below(many) == 0
     }
 
-    /// One of these, of which there has to be one.
+    /// Returns one of `choices`, which must not be empty.
     pub fn pick<'a, T>(&mut self, choices: &'a [T]) -> &'a T {
         &choices[self.place(choices.len())]
     }
 
-    /// Any byte.
+    /// Returns a random byte.
     pub fn byte(&mut self) -> u8 {
         self.number().to_le_bytes()[0]
     }

@@ -1,12 +1,12 @@
-//! Waiting for a condition, with a deadline that a slow machine keeps.
+//! Waiting for a condition, with a deadline that a slow machine can meet.
 
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long a test waits for something that has to happen: longer than anything takes on the slowest machine.
+/// How long a test waits for something that must happen: longer than it takes on the slowest machine.
 pub const DEADLINE: Duration = Duration::from_secs(30);
 
-/// How often a condition is checked that no event announces. Each check may read files or start a process.
+/// How often a condition without an event is checked. Each check may read files or start a process.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// Waits until a condition holds.

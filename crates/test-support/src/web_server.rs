@@ -1,34 +1,34 @@
-//! A web server on this machine that gives the responses that a test wants.
+//! A web server on loopback with scripted responses.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread;
 
-/// How to respond to a connection.
+/// The response to one connection.
 #[derive(Debug, Clone)]
 pub enum WebResponse {
-    /// With this status line and these headers, divided by `\r\n`, and the body `no`.
+    /// A status (without `HTTP/1.1`) and headers, separated by `\r\n`, and the body `no`.
     Status(&'static str),
-    /// With a refusal whose body never ends.
+    /// Status 400 with a body that never ends.
     Endless,
-    /// Accept, read, and never respond.
+    /// No response: the request is read and the connection stays open.
     Never,
 }
 
-/// A request that was received.
+/// A received request.
 #[derive(Debug, Default)]
 pub struct WebRequest {
     /// The request line.
     pub line: String,
-    /// The headers, names in lower case.
+    /// The headers, with names in lower case.
     pub headers: Vec<(String, String)>,
     /// The body.
     pub body: String,
 }
 
 impl WebRequest {
-    /// The value of a header.
+    /// Returns the value of a header.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(own, _)| own == name).map(|(_, value)| value.as_str())
     }
@@ -54,11 +54,11 @@ impl WebRequest {
     }
 }
 
-/// Serves one connection per response, then refuses. Gives its address and the requests.
+/// Serves one connection per response, then refuses connections. Returns the URL and the requests.
 ///
 /// # Panics
 ///
-/// If no port can be had.
+/// If no port is free.
 #[track_caller]
 pub fn serve(responses: Vec<WebResponse>) -> (String, Receiver<WebRequest>) {
     let bound = TcpListener::bind("127.0.0.1:0").and_then(|listener| Ok((listener.local_addr()?, listener)));
@@ -69,7 +69,7 @@ pub fn serve(responses: Vec<WebResponse>) -> (String, Receiver<WebRequest>) {
         for response in responses {
             let Ok((stream, _)) = listener.accept() else { return };
             let Ok(request) = WebRequest::read(&stream) else { return };
-            // The test may have ended. A client that does not read the response is what some tests are about.
+            // Errors are ignored: the test may have ended, and in some tests the client does not read the response.
             let _ = sender.send(request);
             match response {
                 WebResponse::Status(lines) => {

@@ -8,13 +8,14 @@ use std::time::{Duration, Instant};
 use super::measure::Samples;
 use crate::failure::Failure;
 
-/// A kind of process, and how the one of a number is started.
+/// A kind of process, and the command of each process by its number.
 pub(super) struct Crowd<'a> {
     pub(super) name: &'static str,
     pub(super) command: Box<dyn Fn(u64) -> Command + 'a>,
 }
 
-/// Starts this many of each kind at once, kind after kind, so often. Each process is timed from the common start to its end.
+/// Starts `many` processes of each kind at once, one kind after the other, for `rounds` rounds. Each process is timed from
+/// the common start to its exit.
 pub(super) fn run(crowds: &[Crowd<'_>], many: u64, rounds: u64) -> Result<Vec<Samples>, Failure> {
     let mut times = vec![Vec::new(); crowds.len()];
     for round in 0..rounds {
@@ -27,7 +28,7 @@ pub(super) fn run(crowds: &[Crowd<'_>], many: u64, rounds: u64) -> Result<Vec<Sa
     Ok(named.map(|(crowd, times)| Samples::new(crowd.name.to_owned(), times)).collect())
 }
 
-/// From one thread for each: a single one would start the last when the first has ended.
+/// Starts each process from its own thread: a single thread would start the last one after the first has exited.
 fn start(commands: Vec<Command>, name: &str) -> Result<Vec<Duration>, Failure> {
     let barrier = Barrier::new(commands.len());
     thread::scope(|scope| {

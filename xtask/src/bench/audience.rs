@@ -4,10 +4,10 @@ use std::process::{Command, Stdio};
 use crate::background::BackgroundProcess;
 use crate::failure::Failure;
 
-/// A listener that waits for a message, started again before each that is sent: a listener ends with the first it gets.
+/// A waiting listener. It is restarted for each message, because a listener exits after the first one.
 pub(super) struct Audience {
     listen: Command,
-    /// Where the FIFO is that it sleeps at.
+    /// The folder with the FIFO that it reads.
     folder: PathBuf,
     listener: Option<BackgroundProcess>,
 }
@@ -18,7 +18,7 @@ impl Audience {
         Self { listen, folder, listener: None }
     }
 
-    /// A listener waits when this returns, and nothing of the last one is left to do.
+    /// Starts a listener and waits until it sleeps, after the previous one has exited.
     pub(super) fn assemble(&mut self) -> Result<(), Failure> {
         if let Some(last) = self.listener.take() {
             last.finish();

@@ -1,4 +1,4 @@
-//! The programs and scripts under `benches/baseline`, which figures are ratios to.
+//! The programs and scripts in `benches/baseline`, to which Ringer is compared.
 
 use std::env;
 use std::env::consts::EXE_SUFFIX;
@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::step::Step;
 use crate::step_times::StepTimes;
 
-/// Compiles one of them, as hard as the shipped program is.
+/// Compiles a baseline program with the optimisation of the shipped program.
 pub(super) fn build(name: &str, times: &mut StepTimes) -> Result<PathBuf, Failure> {
     let folder = binary::artifacts()?.join("baseline");
     fs::create_dir_all(&folder).map_err(|error| failed(&folder, &error))?;
@@ -24,7 +24,7 @@ pub(super) fn build(name: &str, times: &mut StepTimes) -> Result<PathBuf, Failur
     Ok(program)
 }
 
-/// A script, by a path that is right in every folder.
+/// Returns the absolute path of a script.
 pub(super) fn script(name: &str) -> Result<PathBuf, Failure> {
     let path = PathBuf::from("benches/baseline").join(name);
     fs::canonicalize(&path).map_err(|error| failed(&path, &error))

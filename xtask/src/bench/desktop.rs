@@ -1,4 +1,4 @@
-//! `notify-send` to a notification daemon on a bus and a screen of its own, so that no real desktop is filled.
+//! `notify-send` with a notification daemon on a private bus and screen, so that the real desktop shows no popups.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -20,10 +20,10 @@ pub(super) const PARTS: [Part; 4] = [
     Part::new("Xvfb", "xvfb", PURPOSE),
 ];
 
-/// It shows nothing and keeps nothing: drawing would slow the next measurement.
+/// dunst shows and keeps no notifications: drawing would slow down the next measurement.
 const DUNST: &str = "[global]\n[everything]\nsummary = *\nskip_display = true\nhistory_ignore = true\n";
 
-/// Bus, screen and daemon in the order in which they have to end, and a command that notifies.
+/// The daemon, screen and bus, in the order in which they must end.
 pub(super) struct Desktop {
     pub(super) command: Command,
     _daemon: BackgroundProcess,
@@ -61,7 +61,7 @@ pub(super) fn start(environment: &TestEnvironment, text: &str) -> Result<Desktop
     Ok(Desktop { command, _daemon: daemon, _screen: screen, _bus: bus })
 }
 
-/// It chooses a number that is free and says which.
+/// Starts Xvfb, which chooses a free display number and prints it.
 fn start_screen() -> Result<(BackgroundProcess, String), Failure> {
     let mut screen = Command::new("Xvfb");
     screen.args(["-displayfd", "1", "-screen", "0", "640x480x24", "-nolisten", "tcp"]);
@@ -69,7 +69,7 @@ fn start_screen() -> Result<(BackgroundProcess, String), Failure> {
         BackgroundProcess::spawn(screen.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()))?;
     let mut number = String::new();
     if let Some(stdout) = screen.child().stdout.take() {
-        // It ends when it cannot start, and then there is no line.
+        // If Xvfb cannot start, it exits and there is no line.
         let _ = BufReader::new(stdout).read_line(&mut number);
     }
     if number.trim().is_empty() {

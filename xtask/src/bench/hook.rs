@@ -16,16 +16,16 @@ use crate::step_times::StepTimes;
 
 const ROUNDS: Rounds = Rounds { warm_ups: 20, measured: 400, pause: Duration::ZERO };
 
-/// Turns that end at the same moment, and how often that happens.
+/// Turns that end at the same moment, and the number of rounds.
 const AT_ONCE: u64 = 100;
 const ROUNDS_AT_ONCE: u64 = 20;
 
-/// What Claude Code gives its hooks, recorded.
+/// Recorded inputs of Claude Code's hooks.
 const INPUTS: &str = "crates/agents/tests/fixtures/hooks";
 
-/// What an agent pays for every tool call, and a status bar for every look, against a program that does nothing.
+/// The cost of each tool call for an agent, and of each refresh for a status bar, against a program that does nothing.
 ///
-/// The agent works already and nothing waits for it, as in all but a few calls of a day, so nothing is written.
+/// The agent is already working and no message waits for it, as in nearly all calls, so nothing is written.
 pub(crate) fn run(_: &Options, times: &mut StepTimes) -> Result<(), Failure> {
     let ringer = binary::ringer(Profile::Dist, times)?;
     let empty = baseline::build("empty", times)?;
@@ -56,8 +56,8 @@ pub(crate) fn run(_: &Options, times: &mut StepTimes) -> Result<(), Failure> {
     })
 }
 
-/// Many turns that end at the same moment: how much longer an agent waits than for a program that only appends and syncs as
-/// much, and that is started in the same way.
+/// Many turns that end at the same moment: compares the agent's wait with a program, started in the same way, that only
+/// appends and syncs as much.
 fn together(environment: &TestEnvironment, home: &Path, empty: &Path, append: &Path) -> Result<(), Failure> {
     let file = environment.path("appended");
     let crowds = [
@@ -90,7 +90,7 @@ fn hook(environment: &TestEnvironment, event: &str) -> Command {
     environment.ringer(["hook", "claude", event])
 }
 
-/// A recorded input, in the scene's repository.
+/// Writes a recorded input, with the repository of the environment in it, and returns its path.
 fn recorded(environment: &TestEnvironment, event: &str, name: &str) -> Result<std::path::PathBuf, Failure> {
     let from = Path::new(INPUTS).join(format!("{name}.json"));
     let text = fs::read_to_string(&from).map_err(|error| failed(&from, &error))?;
@@ -101,7 +101,7 @@ fn recorded(environment: &TestEnvironment, event: &str, name: &str) -> Result<st
     Ok(to)
 }
 
-/// Lets the agent be known, and at work.
+/// Registers the agent and starts its turn.
 fn begin_turn(environment: &TestEnvironment, prompt: &Path) -> Result<(), Failure> {
     let input = File::open(prompt).map_err(|error| failed(prompt, &error))?;
     let status = hook(environment, "UserPromptSubmit")
@@ -110,7 +110,7 @@ fn begin_turn(environment: &TestEnvironment, prompt: &Path) -> Result<(), Failur
         .status()
         .map_err(|error| Failure::io("ringer hook", &error))?;
     let log = environment.home().join("hooks.log");
-    // It ends well whatever happens; what happened is in its log.
+    // A hook always exits with 0; failures are in its log.
     if status.success() && environment.home().join("ringer.db").exists() && !log.exists() {
         return Ok(());
     }

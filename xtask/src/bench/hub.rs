@@ -4,8 +4,8 @@ use crate::failure::Failure;
 use crate::step::Step;
 use crate::step_times::StepTimes;
 
-/// Throughput, latency, memory and idleness of a whole hub. It talks to the hub in its own words, so it is a bench
-/// target of that crate; the hub itself is the program as `cargo run --release` builds it.
+/// Throughput, latency, memory and idle cost of a whole hub. It uses the hub's protocol, so it is a bench target of that
+/// crate; the hub itself is the program as `cargo run --release` builds it.
 pub(super) fn run(_: &Options, times: &mut StepTimes) -> Result<(), Failure> {
     let ringer = binary::ringer(Profile::Release, times)?;
     let bench = Step::cargo("hub", &["bench", "-p", "ringer-hub", "--bench", "hub"]);

@@ -7,7 +7,7 @@ use crate::background::BackgroundProcess;
 use crate::environment::TestEnvironment;
 use crate::failure::Failure;
 
-/// A listener that waits and has nothing to do: how often is it woken?
+/// Counts how often an idle listener is woken.
 pub(super) fn run(environment: &TestEnvironment, watched: Duration) -> Result<(), Failure> {
     let mut command = environment.ringer(["listen", "--as", "idle", "--from-now"]);
     let listener = BackgroundProcess::spawn(command.stdout(Stdio::null()).stderr(Stdio::null()))?;
@@ -16,7 +16,7 @@ pub(super) fn run(environment: &TestEnvironment, watched: Duration) -> Result<()
         Activity::of(listener.pid()).ok_or_else(|| Failure::complaints("the waiting listener ended".into()))
     };
     let before = look()?;
-    // The time that passes is what is measured.
+    // The benchmark measures what happens while time passes.
     thread::sleep(watched);
     let after = look()?;
     println!(

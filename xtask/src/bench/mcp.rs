@@ -11,16 +11,15 @@ use crate::environment::TestEnvironment;
 use crate::failure::Failure;
 use crate::step_times::StepTimes;
 
-/// How often each server is started.
+/// Starts of each server.
 const STARTS: usize = 500;
-/// How often each server is asked, after the first answers, which warm it up.
+/// Calls to each server after the warm-up.
 const CALLS: usize = 20_000;
 const WARM_UPS: usize = 200;
 
 const INITIALIZE: &str = r#"{"id":1,"jsonrpc":"2.0","method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"bench","version":"1"}}}"#;
 
-/// What a client waits for when it starts `ringer mcp`, and what `ringer mcp-proxy` adds to each call of another server's
-/// tools.
+/// Measures the start of `ringer mcp`, and the overhead of `ringer mcp-proxy` for each tool call of another server.
 pub(crate) fn run(_: &Options, times: &mut StepTimes) -> Result<(), Failure> {
     let ringer = binary::ringer(Profile::Dist, times)?;
     let (empty, server) = (baseline::build("empty", times)?, baseline::build("mcp_server", times)?);
@@ -29,7 +28,7 @@ pub(crate) fn run(_: &Options, times: &mut StepTimes) -> Result<(), Failure> {
     times.time("mcp calls", || calls(&environment, &server))
 }
 
-/// From before the start to the answer to `initialize`; of the empty program, to its end.
+/// Measures from before the start to the response to `initialize`; for the empty program, to its exit.
 fn starts(environment: &TestEnvironment, server: &Path, empty: &Path) -> Result<(), Failure> {
     let names =
         ["`ringer mcp` until it has answered `initialize`", "the bench's own server", "empty Rust program"];
@@ -66,10 +65,10 @@ fn until_end(program: &Path) -> Result<Duration, Failure> {
     ended.map(|_| took).map_err(|error| Failure::io("empty", &error))
 }
 
-/// From a call to its result, behind the proxy and without it. Nothing waits for the agent, as for all but a few calls of a day.
+/// Measures from a call to its result, with and without the proxy. No message waits for the agent, as in nearly all calls.
 fn calls(environment: &TestEnvironment, server: &Path) -> Result<(), Failure> {
     let program = server.to_string_lossy();
-    // There is a journal, and the agent is known by its name.
+    // Creates the journal and registers the agent's name.
     let sent = environment.ringer(["notify", "a message to the person"]).status();
     sent.map_err(|error| Failure::io("ringer notify", &error))?;
     let mut proxy = environment.ringer(["mcp-proxy", "--", &*program]);
@@ -99,7 +98,7 @@ fn calls(environment: &TestEnvironment, server: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A server that runs.
+/// A running server.
 struct Server {
     child: Child,
     input: ChildStdin,
@@ -123,7 +122,7 @@ impl Server {
         let mut answer = String::new();
         self.input.write_all(format!("{request}\n").as_bytes()).map_err(|error| failed(&error))?;
         self.output.read_line(&mut answer).map_err(|error| failed(&error))?;
-        // The time of a server that fails is the time of something else.
+        // A failed call would measure something else.
         if answer.contains("\"result\"") {
             Ok(())
         } else {
@@ -131,7 +130,7 @@ impl Server {
         }
     }
 
-    /// Closes its input, and waits for its end.
+    /// Closes its input and waits until it exits.
     fn end(mut self) -> Result<(), Failure> {
         drop(self.input);
         self.child.wait().map(drop).map_err(|error| Failure::io("a server", &error))

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use crate::environment::failed;
 use crate::failure::Failure;
 
-/// A command line under its name in the table.
+/// A command to measure, and its name in the table.
 pub(crate) struct Contender {
     name: String,
     command: Command,
@@ -16,12 +16,12 @@ pub(crate) struct Contender {
     input: Option<PathBuf>,
 }
 
-/// What has to be so before each run, and is not part of its time.
+/// Runs before each measurement, outside the measured time.
 type Preparation = Box<dyn FnMut() -> Result<(), Failure>>;
 
 impl Contender {
-    /// Its streams go nowhere: what a terminal does with them is not its cost. Nor is what cargo sets for us, and
-    /// would have every library looked for in its own folders first.
+    /// Discards the command's streams, because the cost of a terminal does not count. Removes cargo's `LD_LIBRARY_PATH`, with
+    /// which the loader would search cargo's folders first for every library.
     pub(crate) fn new(name: &str, mut command: Command) -> Self {
         command
             .stdin(Stdio::null())
@@ -31,7 +31,7 @@ impl Contender {
         Self { name: name.to_owned(), command, preparation: None, input: None }
     }
 
-    /// With this file as its standard input, from the beginning each time.
+    /// Uses this file as standard input, from the beginning in each run.
     pub(crate) fn reading(mut self, input: &Path) -> Self {
         self.input = Some(input.to_owned());
         self
@@ -42,7 +42,7 @@ impl Contender {
         self
     }
 
-    /// Wall time from before the spawn to after the wait: what a caller pays.
+    /// Returns the wall time from before the spawn to after the wait, as a caller experiences it.
     fn run(&mut self) -> Result<Duration, Failure> {
         if let Some(prepare) = &mut self.preparation {
             prepare()?;
@@ -54,7 +54,7 @@ impl Contender {
         let outcome = self.command.status();
         let took = start.elapsed();
         let status = outcome.map_err(|error| Failure::io(&self.name, &error))?;
-        // The time of a program that fails is the time of something else.
+        // A failed run would measure something else.
         if status.success() {
             Ok(took)
         } else {
@@ -66,14 +66,14 @@ impl Contender {
 /// How often each contender runs.
 #[derive(Clone, Copy)]
 pub(crate) struct Rounds {
-    /// Run and forgotten: page cache, branch predictors, clock speed.
+    /// Runs that are not counted; they warm up page cache, branch predictors and clock speed.
     pub(crate) warm_ups: usize,
     pub(crate) measured: usize,
-    /// Before each run, for what the last one set off in other processes to come to rest.
+    /// A pause before each run, so that work that the last one caused in other processes can finish.
     pub(crate) pause: Duration,
 }
 
-/// What one contender took, shortest first; never empty.
+/// The times of one contender, shortest first; never empty.
 pub(crate) struct Samples {
     name: String,
     sorted: Vec<Duration>,
@@ -85,15 +85,15 @@ impl Samples {
         Self { name, sorted: durations }
     }
 
-    /// The nearest rank: always a time that was measured, never one between two. Zero without samples.
+    /// Returns the nearest-rank percentile: a measured time, never an interpolated one. Zero without samples.
     pub(crate) fn percentile(&self, percent: usize) -> Duration {
         let rank = (self.sorted.len() * percent).div_ceil(100);
         self.sorted.get(rank.saturating_sub(1)).copied().unwrap_or_default()
     }
 }
 
-/// Runs the contenders in turn (ABAB…, each round led by the next one), so that whatever the machine
-/// does meanwhile happens to all of them alike.
+/// Interleaves the contenders (ABAB…, each round starting with the next one), so that disturbances of the machine affect all
+/// of them alike.
 pub(crate) fn interleave(contenders: Vec<Contender>, rounds: Rounds) -> Result<Vec<Samples>, Failure> {
     let mut entries: Vec<(Contender, Vec<Duration>)> =
         contenders.into_iter().map(|contender| (contender, Vec::with_capacity(rounds.measured))).collect();
@@ -114,7 +114,7 @@ pub(crate) fn order(round: usize, contenders: usize) -> impl Iterator<Item = usi
     (0..contenders).map(move |place| (place + round) % contenders)
 }
 
-/// A Markdown table, one row per contender; the ratios are to the last one, the baseline.
+/// Returns a Markdown table with one row per contender. Ratios are relative to the last one, the baseline.
 pub(crate) fn table(title: &str, samples: &[Samples]) -> String {
     let mut text =
         format!("| {title} | p50 | p90 | p99 | p50 ratio | p99 ratio |\n|---|---:|---:|---:|---:|---:|\n");

@@ -15,15 +15,15 @@ use crate::failure::Failure;
 use crate::parts;
 use crate::step_times::StepTimes;
 
-/// The message that all of them send.
+/// The message that all contenders send.
 const TEXT: &str =
     "Agent worker-1 completed its goal: the build is green, all 412 tests pass, and the branch is pushed.";
 
-/// A second each for the shell, which waits that long for a reader.
+/// Few rounds, because the shell waits a second for a reader each time.
 const STALLS: Rounds = Rounds { warm_ups: 0, measured: 5, pause: Duration::from_millis(5) };
 
-/// Sending a message and being woken by one, whole processes, as shipped or as `cargo install` builds it, against what else one
-/// could use.
+/// Measures sending a message and being woken by one in whole processes, as shipped or as `cargo install` builds them,
+/// against alternatives.
 pub(crate) fn run(options: &Options, times: &mut StepTimes) -> Result<(), Failure> {
     let rivals = redis::PARTS.into_iter().chain(desktop::PARTS);
     if let Err(failure) = parts::ensure_these(&rivals.collect::<Vec<_>>(), options.missing, times) {
@@ -90,13 +90,13 @@ fn shell_contenders(environment: &TestEnvironment) -> Result<Vec<Contender>, Fai
     ])
 }
 
-/// After a listener was killed: its doorbell file remains and has no reader.
+/// Measures sending after a listener was killed: its doorbell file remains and has no reader.
 fn send_to_the_dead(environment: &TestEnvironment, append: &Path) -> Result<(), Failure> {
     let home = environment.path("home-dead");
     let mut listen = environment.ringer_at(&home, ["listen"]);
     let listener = BackgroundProcess::spawn(listen.stdout(Stdio::null()).stderr(Stdio::null()))?;
     listener.wait_until_asleep(&home)?;
-    // Dropping it kills it.
+    // `drop` kills it.
     drop(listener);
     let shell = Shell::new(environment, "shell-dead")?;
     shell.abandon()?;
@@ -128,7 +128,7 @@ fn left_out<T>(name: &str, failure: &Failure) -> Option<T> {
     None
 }
 
-/// As the kernel names it.
+/// Returns the kernel's name of the file system.
 fn file_system(path: &Path) -> String {
     let output = Command::new("stat").args(["-f", "-c", "%T"]).arg(path).output();
     output.map_or_else(

@@ -6,18 +6,17 @@ use crate::failure::Failure;
 use crate::flags;
 use crate::parts::Missing;
 
-/// What a benchmark that asks for it lets one choose.
+/// Options; each benchmark uses the ones that apply to it.
 #[derive(PartialEq, Debug)]
 pub(super) struct Options {
     /// How long a waiting listener is watched.
     pub(super) idle: Duration,
-    /// How long panes are used at random; not at all if it is zero.
+    /// The duration of random use of panes; zero skips it.
     pub(super) soak: Duration,
-    /// How often whole processes are run.
+    /// The number of measured runs of each process.
     pub(super) measured: usize,
-    /// About programs to compare with.
+    /// How to handle missing programs to compare with.
     pub(super) missing: Missing,
-    /// How `ringer` is built.
     pub(super) profile: Profile,
 }
 
@@ -34,7 +33,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// The options, and the names among them.
+    /// Returns the options, and the benchmark names among the arguments.
     pub(super) fn parse(arguments: &[String]) -> Result<(Self, Vec<String>), Failure> {
         let mut options = Self::default();
         let mut names = Vec::new();

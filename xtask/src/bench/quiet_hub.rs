@@ -5,7 +5,7 @@ use crate::background::{BackgroundProcess, START_TIMEOUT, until};
 use crate::environment::{TestEnvironment, failed};
 use crate::failure::Failure;
 
-/// A real hub, with nothing to show on.
+/// Starts a real hub without a terminal or desktop.
 pub(super) fn quiet_hub(environment: &TestEnvironment, home: &Path) -> Result<BackgroundProcess, Failure> {
     let settings = environment.path("config.toml");
     fs::write(&settings, "[answers]\nscripts = true\n[notify]\npopup = \"off\"\n")
@@ -13,7 +13,7 @@ pub(super) fn quiet_hub(environment: &TestEnvironment, home: &Path) -> Result<Ba
     let mut command = environment.ringer_at(home, ["hub", "start", "--foreground"]);
     command.env("RINGER_CONFIG", &settings).env("XDG_RUNTIME_DIR", environment.root());
     let hub = BackgroundProcess::start(&mut command, &environment.path("hub.log"))?;
-    // It says where it is once it takes messages.
+    // The hub writes this file once it accepts messages.
     if until(START_TIMEOUT, || home.join("hub.json").exists()) {
         return Ok(hub);
     }

@@ -1,4 +1,4 @@
-//! `redis-cli XADD` with a server that waits for the disk before it answers: another durable queue.
+//! Another durable queue to compare with: `redis-cli XADD` with a server that syncs to disk before it replies.
 
 use std::net::{Ipv4Addr, TcpListener};
 use std::process::Command;
@@ -13,7 +13,7 @@ pub(super) const PARTS: [Part; 2] = [
     Part::new("redis-cli", "redis-tools", "another durable queue, to compare with"),
 ];
 
-/// The server, and a command that adds a message to it.
+/// Starts the server, and returns it with a command that adds a message.
 pub(super) fn start(
     environment: &TestEnvironment,
     text: &str,
@@ -37,7 +37,7 @@ pub(super) fn start(
     Ok((service, command))
 }
 
-/// One that was free a moment ago: the server has to be told a number.
+/// Returns a port that was just free: the server cannot choose one itself.
 fn free_port() -> Result<u16, Failure> {
     TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
         .and_then(|listener| listener.local_addr())

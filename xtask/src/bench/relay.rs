@@ -14,11 +14,11 @@ use crate::step_times::StepTimes;
 
 const WARM_UPS: usize = 10;
 const ROUNDS: usize = 300;
-/// How long a line may take: the first one waits for the connection.
+/// The timeout for a line. The first one waits for the connection.
 const COMES_WITHIN: Duration = Duration::from_secs(30);
 
-/// A message sent on one machine until it is shown on another one, over a real ssh, against a line of a file that `tail -f`
-/// follows over the same ssh. Both machines are this one: what the network takes is not in it.
+/// Measures from sending a message on one machine to showing it on another over a real ssh, against a line of a file that
+/// `tail -f` follows over the same ssh. Both machines are this one, so network latency is not included.
 pub(crate) fn run(_: &Options, times: &mut StepTimes) -> Result<(), Failure> {
     let ringer = binary::ringer(Profile::Release, times)?;
     let machines = Machines::new(TestEnvironment::in_memory("bench-relay", &ringer)?)?;
@@ -92,7 +92,7 @@ impl Machines {
         }
         fs::copy(self.path("key.pub"), self.path("authorized_keys"))?;
         fs::write(self.path("known_hosts"), format!("box {}", fs::read_to_string(self.path("host.pub"))?))?;
-        // Only root needs it, and the service makes it when it starts.
+        // sshd needs the folder when it runs as root. The system service would create it.
         let _ = fs::create_dir("/run/sshd");
         let root = self.environment.root().display();
         fs::write(

@@ -8,7 +8,7 @@ use super::baseline;
 use crate::environment::{TestEnvironment, failed};
 use crate::failure::Failure;
 
-/// Its queue and its FIFO are in a folder of their own.
+/// The scripts, with a folder for their queue and FIFO.
 pub(super) struct Shell {
     folder: PathBuf,
     notify: PathBuf,
@@ -34,18 +34,18 @@ impl Shell {
 
     pub(super) fn listen(&self) -> Command {
         let mut command = Command::new("bash");
-        // Seconds: long enough for every wait here, and no process is left behind for ever.
+        // Timeout in seconds: longer than every wait here, and no process stays behind forever.
         command.arg(&self.listen).arg(&self.folder).arg("20");
         command
     }
 
-    /// What a killed listener leaves: a FIFO without a reader.
+    /// Creates what a killed listener leaves behind: a FIFO without a reader.
     pub(super) fn abandon(&self) -> Result<(), Failure> {
         make_fifo(&self.folder.join("signal"))
     }
 }
 
-/// Std has no call for it.
+/// Runs `mkfifo`, because std cannot create FIFOs.
 pub(super) fn make_fifo(path: &Path) -> Result<(), Failure> {
     let status = Command::new("mkfifo").arg(path).status().map_err(|error| Failure::io("mkfifo", &error))?;
     if status.success() { Ok(()) } else { Err(Failure::unavailable(format!("mkfifo: {status}"))) }

@@ -10,7 +10,7 @@ use crate::step_times::StepTimes;
 
 const ROUNDS: Rounds = Rounds { warm_ups: 20, measured: 1000, pause: Duration::ZERO };
 
-/// Whole-process start-up: `ringer --version` as it is shipped, against a program that does nothing.
+/// Process start-up: `ringer --version` as shipped, against a program that does nothing.
 pub(crate) fn run(_: &Options, times: &mut StepTimes) -> Result<(), Failure> {
     let ringer = binary::ringer(Profile::Dist, times)?;
     let empty = baseline::build("empty", times)?;

@@ -10,19 +10,19 @@ use crate::parts::{Part, ensure_these};
 use crate::step::Step;
 use crate::step_times::StepTimes;
 
-/// How many notifications are in the store.
+/// The numbers of notifications in the store.
 const STORED: [u64; 4] = [10, 1_000, 100_000, 1_000_000];
 
-/// What is done, and how often. What makes the store grow is done less often, so that it is still about as large.
+/// The operations and their counts. Operations that change the store run less often, so that its size stays about the same.
 const OPERATIONS: [(&str, u64); 4] = [("add", 1_000), ("read", 10_000), ("clear", 1_000), ("query", 10_000)];
 
-/// An operation in the largest store may cost so much of the same in the smallest.
+/// The most that an operation in the largest store may cost, relative to the smallest.
 const BAR: f64 = 1.2;
 
 const VALGRIND: Part = Part::new("valgrind", "valgrind", "so the instructions of the store are counted");
 
-/// What an operation on the store costs, in instructions, the same on every machine: with the operations less without
-/// them. Never a failure; what is above the bar says so.
+/// The cost of an operation on the store in instructions, which is the same on every machine: a run with the operations
+/// minus a run without them. Never fails; rows above the bar are marked.
 pub(crate) fn run(options: &Options, times: &mut StepTimes) -> Result<(), Failure> {
     ensure_these(&[VALGRIND], options.missing, times)?;
     let program = build(times)?;
@@ -46,7 +46,7 @@ fn build(times: &mut StepTimes) -> Result<PathBuf, Failure> {
     Ok(binary::artifacts()?.join("release").join("examples").join(format!("store_cost{EXE_SUFFIX}")))
 }
 
-/// Counted by cachegrind without a cache: as exact as callgrind, in half the time.
+/// Counts instructions with cachegrind without cache simulation: as exact as callgrind, in half the time.
 fn instructions(program: &Path, stored: u64, operation: &str, count: u64) -> Result<u64, Failure> {
     let output = Command::new("valgrind")
         .args(["--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null"])
@@ -61,7 +61,7 @@ fn instructions(program: &Path, stored: u64, operation: &str, count: u64) -> Res
     })
 }
 
-/// The number in `==1== I   refs:      912,146,686`.
+/// Parses the number in `==1== I   refs:      912,146,686`.
 fn counted(report: &str) -> Option<u64> {
     let line = report.lines().find(|line| line.contains("I ") && line.contains("refs:"))?;
     line.rsplit(' ').next()?.replace(',', "").parse().ok()
@@ -71,7 +71,8 @@ fn per_operation(filled: u64, with: u64, count: u64) -> u64 {
     with.saturating_sub(filled) / count.max(1)
 }
 
-/// A Markdown table, one row per operation: a column for each size, and the largest store against the smallest.
+/// Returns a Markdown table with one row per operation: a column for each size, and the ratio of the largest to the
+/// smallest store.
 fn table(costs: &[Vec<u64>]) -> String {
     let mut text = "| instructions, with so many stored |".to_owned();
     for stored in STORED {
@@ -93,7 +94,7 @@ fn table(costs: &[Vec<u64>]) -> String {
     text
 }
 
-/// Of the largest store to the smallest.
+/// Returns the cost in the largest store relative to the smallest.
 #[expect(clippy::cast_precision_loss, reason = "two digits of a ratio are shown")]
 fn ratio(costs: &[u64]) -> f64 {
     match (costs.first(), costs.last()) {

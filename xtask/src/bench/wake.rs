@@ -11,12 +11,12 @@ use crate::failure::Failure;
 
 const WARM_UPS: usize = 5;
 
-/// A process that waits and prints a line when it is woken, and one that wakes it.
+/// A process that waits and prints a line when woken, and one that wakes it.
 struct Pair {
     name: &'static str,
     wait: Command,
     wake: Command,
-    /// Where the FIFO is that he sleeps at.
+    /// The folder with the FIFO that the waiting process reads.
     folder: PathBuf,
 }
 
@@ -28,7 +28,7 @@ impl Pair {
         Self { name, wait, wake, folder }
     }
 
-    /// From before the start of the one to the other's line on its pipe.
+    /// Measures from before the start of the waker to the waiter's line on its pipe.
     fn run(&mut self) -> Result<Duration, Failure> {
         let mut waiter = BackgroundProcess::spawn(&mut self.wait)?;
         let stdout = waiter.child().stdout.take();
@@ -49,7 +49,7 @@ impl Pair {
     }
 }
 
-/// Message sent → listener has printed it, against a byte through a FIFO between two processes.
+/// Measures from sending a message to its output by a listener, against a byte through a FIFO between two processes.
 pub(super) fn run(
     environment: &TestEnvironment,
     fifo: &Path,

@@ -1,17 +1,17 @@
-//! What damage does to the bytes of a file.
+//! Random damage to the bytes of a file.
 
 use std::fmt::Write as _;
 
 use crate::random::Random;
 
-/// SQLite's.
+/// The page size of SQLite.
 const PAGE: usize = 4096;
-/// The longest stretch of noise.
+/// The longest run of random bytes.
 const NOISE: usize = 600;
-/// So many bits are flipped at most.
+/// The most bits that are flipped.
 const FLIPS: usize = 8;
 
-/// Damages some bytes. Gives what was done, in words.
+/// Damages some bytes. Returns a description.
 pub(super) fn mutate(bytes: &mut Vec<u8>, random: &mut Random) -> String {
     match random.below(7) {
         0 => {
@@ -42,7 +42,7 @@ pub(super) fn mutate(bytes: &mut Vec<u8>, random: &mut Random) -> String {
                 let (at, bit) = (below(random, bytes.len()), 1_u8 << random.below(8));
                 if let Some(byte) = bytes.get_mut(at) {
                     *byte ^= bit;
-                    // A String takes everything.
+                    // Writing into a String cannot fail.
                     let _ = write!(done, " {at}^{bit:#04x}");
                 }
             }

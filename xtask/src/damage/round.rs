@@ -15,15 +15,15 @@ use crate::failure::Failure;
 use crate::hubs;
 use crate::random::Random;
 
-/// The files that matter most; in two rounds of three it is one of them.
+/// The most important files; two rounds in three damage one of them.
 const DATABASES: [&str; 4] = ["ringer.db", "ringer.db-wal", "hub.db", "hub.db-wal"];
 
-/// The commands of a round that may start a hub.
+/// The number of commands in a round that may start a hub.
 const MAX_HUBS: usize = 6;
-/// For a process to go that has ended.
+/// The timeout for a process to disappear.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What comes first after the damage.
+/// Commands, one of which runs first after the damage.
 const FIRST: [&[&str]; 8] = [
     &["notify", "--from", "tester", "first"],
     &["hook", "codex", "notify", "{\"type\":\"agent-turn-complete\",\"thread-id\":\"x\"}"],
@@ -35,9 +35,9 @@ const FIRST: [&[&str]; 8] = [
     &["read", "--all"],
 ];
 
-/// What became of one round.
+/// The result of one round.
 pub(super) struct Outcome {
-    /// What was damaged, and how.
+    /// The damaged file, and the damage.
     pub(super) what: String,
     pub(super) with_hub: bool,
     pub(super) was_told: bool,
@@ -65,7 +65,7 @@ pub(super) fn run(template: &Template, seed: u64, number: u64) -> Result<Outcome
     let complaint = match complaint {
         Some(complaint) => {
             let place = template.keep(number)?;
-            // Where only the output of a run is kept, this is all that is left of it.
+            // Printed, because sometimes only the output of a run is kept.
             let log = fs::read_to_string(place.join("hub.log")).unwrap_or_default();
             Some(format!("{complaint}\n  its home: {}\n  its hub.log:\n{log}", place.display()))
         }
@@ -85,7 +85,7 @@ fn name(path: &Path) -> String {
     path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
-/// Chooses a file.
+/// Chooses the file to damage.
 fn choose_file(template: &Template, with_hub: bool, random: &mut Random) -> PathBuf {
     if !random.one_in(3) {
         let database = random.pick(&DATABASES).unwrap_or(DATABASES[0]);
@@ -94,7 +94,7 @@ fn choose_file(template: &Template, with_hub: bool, random: &mut Random) -> Path
     let mut files = Vec::new();
     files_below(&template.home(), &mut files);
     files_below(&template.run(), &mut files);
-    // That index is memory of the processes that have the database open, and no file that lasts.
+    // The WAL index is shared memory of the processes that have the database open, not durable data.
     files.retain(|path| !(with_hub && name(path).ends_with("-shm")));
     files.sort();
     let place = usize::try_from(random.below(files.len() as u64)).unwrap_or(0);
@@ -111,12 +111,11 @@ fn files_below(folder: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// Damages a file: the very one that a hub has open, or another one that takes its place. Gives what was done, in words.
+/// Damages a file in place, where a hub may have it open, or replaces it with a damaged copy. Returns a description.
 fn damage(path: &Path, random: &mut Random) -> Result<String, Failure> {
     let mut bytes = fs::read(path).unwrap_or_default();
     let done = mutate(&mut bytes, random);
-    // Processes hold a lock by the file that they have open, and a log belongs to its index: where only these are exchanged
-    // under them, they cannot know.
+    // A lock belongs to the open file, and a WAL to its index: processes cannot detect that one of these was replaced.
     let may_be_replaced = ![".lock", "-wal"].iter().any(|ending| name(path).ends_with(ending));
     let is_replaced = random.one_in(4) && may_be_replaced;
     let write = || -> std::io::Result<()> {
@@ -140,7 +139,7 @@ struct Round<'a> {
     has_lost_messages: bool,
 }
 
-/// The complaint, as a value: only what cannot be tried at all is an error.
+/// A problem that the round found. Errors are only for rounds that could not run.
 type Complaint = Option<String>;
 
 impl Round<'_> {
@@ -160,7 +159,7 @@ impl Round<'_> {
         self.kept(victim)
     }
 
-    /// A message is acknowledged, heard by the lead and listed for the person.
+    /// Checks that a message is acknowledged, delivered to the lead and listed for the person.
     fn message(&mut self, text: &str) -> Result<Complaint, Failure> {
         let sent = self.template.ask(Hub::MayStart, &["notify", "--from", "tester", text])?;
         if !sent.ending.is_success() {
@@ -228,7 +227,7 @@ impl Round<'_> {
     }
 
     fn stop(&self) -> Result<Complaint, Failure> {
-        // Others may wait to take its place: each command that found none may have started one.
+        // Other hubs may wait to take over: each command that found no hub may have started one.
         for _ in 0..MAX_HUBS {
             let stopped = self.template.ask(Hub::Stays, &["hub", "stop"])?;
             if !stopped.ending.is_success() {
@@ -241,7 +240,7 @@ impl Round<'_> {
         Ok(Some("a hub runs after hub stop".to_owned()))
     }
 
-    /// What the damage did not reach is there.
+    /// Checks that undamaged data is still there.
     fn kept(&mut self, victim: &Path) -> Result<Complaint, Failure> {
         let log = self.template.ask(Hub::MayStart, &["log", "--everywhere", "--json"])?;
         if !log.ending.is_success() {
@@ -256,14 +255,14 @@ impl Round<'_> {
         let name = name(victim);
         if name.starts_with("ringer.db") {
             self.has_lost_messages = lost > 0;
-            // `log` may have met the damage first.
+            // `log` may have been the first to hit the damage.
             if lost > 0
                 && self.told.is_empty()
                 && let Some(complaint) = self.told_once()
             {
                 return Ok(Some(complaint));
             }
-            // Damage that SQLite does not see, in the bits of a text, leaves the message there, with another text.
+            // Damage in the bits of a text, which SQLite does not detect, keeps the message, with a different text.
             if lost > 0 && self.told.is_empty() && messages.len() < Template::bodies().len() {
                 return Ok(Some(format!("{lost} messages are missing in the journal, and nobody was told")));
             }
@@ -285,7 +284,7 @@ impl Round<'_> {
     }
 }
 
-/// Whether a command ended by itself, in time, and said why where it failed.
+/// Checks that a command exited on its own and in time, and that a failed one printed the reason.
 fn check_answer(arguments: &[&str], Answer { ending, words }: &Answer) -> Complaint {
     let name = arguments[0];
     if ending.overran {
@@ -294,7 +293,7 @@ fn check_answer(arguments: &[&str], Answer { ending, words }: &Answer) -> Compla
     match ending.status().code() {
         None => Some(format!("{name}: {}", ending.status())),
         Some(0) => None,
-        // `doctor` ends with 1 when something is wrong.
+        // `doctor` exits with 1 if it finds a problem.
         Some(1) if name == "doctor" => None,
         Some(64..=78) if !words.is_empty() => None,
         Some(code) => Some(format!("{name} ended with {code}: {words}")),

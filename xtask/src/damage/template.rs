@@ -14,43 +14,43 @@ use crate::failure::Failure;
 use crate::hubs;
 use crate::process_result::ProcessResult;
 
-/// For every command. None of them waits for more than the write lock, which takes five seconds.
+/// The timeout for every command. The longest wait is for the write lock, which gives up after five seconds.
 pub(super) const COMMAND_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Messages that a hub has shown, and those after it had ended.
+/// Messages that a hub has shown, and messages that were sent after it ended.
 const SHOWN: u32 = 40;
 const UNSEEN: u32 = 20;
-/// Ends of turns that are in the spool.
+/// Turn ends in the spool.
 const SPOOLED: u32 = 3;
 
 const SETTINGS: &str = "[notify]\nrate_limit = \"off\"\npopup = \"off\"\n";
 
-/// A home with something in every file, and a copy of it from which each round starts.
+/// A home with data in every file, and a pristine copy from which each round starts.
 pub(super) struct Template {
     environment: TestEnvironment,
 }
 
-/// What a command gave.
+/// The result of a command.
 pub(super) struct Answer {
     pub(super) ending: ProcessResult,
-    /// What it said on standard error.
+    /// Its standard error.
     pub(super) words: String,
 }
 
 impl Answer {
-    /// One JSON value.
+    /// Parses the output as one JSON value.
     pub(super) fn json(&self) -> Option<Value> {
         serde_json::from_slice(&self.ending.output).ok()
     }
 
-    /// The JSON values, one in each line.
+    /// Parses the output as one JSON value per line.
     pub(super) fn lines(&self) -> Vec<Value> {
         let lines = self.ending.output.split(|byte| *byte == b'\n');
         lines.filter_map(|line| serde_json::from_slice(line).ok()).collect()
     }
 }
 
-/// Whether a command may start a hub.
+/// Selects if a command may start a hub.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Hub {
     MayStart,
@@ -79,7 +79,7 @@ impl Template {
         self.must_become_idle()?;
         self.must(Hub::MayStart, &["read", "--all"])?;
         self.must(Hub::Stays, &["hub", "stop"])?;
-        // Another one may have waited to take its place, and would live on in a home that every round removes.
+        // Another hub may have waited to take over, and would live on in a home that every round removes.
         self.end_hubs();
         for number in SHOWN..SHOWN + UNSEEN {
             self.must(Hub::Stays, &["notify", "--from", "tester", &body(number)])?;
@@ -92,12 +92,12 @@ impl Template {
         Ok(())
     }
 
-    /// The texts of all messages.
+    /// Returns the texts of all messages.
     pub(super) fn bodies() -> Vec<String> {
         (0..SHOWN + UNSEEN).map(body).collect()
     }
 
-    /// The texts of what a hub had listed before the files were copied.
+    /// Returns the texts of the messages that a hub had listed before the files were copied.
     pub(super) fn listed() -> Vec<String> {
         (0..SHOWN).map(body).collect()
     }
@@ -111,7 +111,7 @@ impl Template {
         self.environment.path("run")
     }
 
-    /// Puts everything back as it was. No hub runs.
+    /// Restores the home. No hub may be running.
     pub(super) fn restore(&self) -> Result<(), Failure> {
         for (copy, place) in [("pristine-home", self.home()), ("pristine-run", self.run())] {
             fs::remove_dir_all(&place).map_err(|error| failed(&place, &error))?;
@@ -120,12 +120,12 @@ impl Template {
         Ok(())
     }
 
-    /// Copies the home to where it stays, for a look at what went wrong there. Gives that place.
+    /// Copies the home to a permanent folder for a later analysis. Returns the folder.
     pub(super) fn keep(&self, round: u64) -> Result<PathBuf, Failure> {
         let folder = binary::artifacts()?.join("damage");
         fs::create_dir_all(&folder).map_err(|error| failed(&folder, &error))?;
         let place = folder.join(format!("round-{round}"));
-        // One of an earlier run may be there.
+        // A copy of an earlier run may be there.
         let _ = fs::remove_dir_all(&place);
         copy_folder(&self.home(), &place)?;
         Ok(place)
@@ -164,7 +164,7 @@ impl Template {
         Err(Failure::complaints(format!("ringer {}: {}: {words}", arguments.join(" "), ending.status())))
     }
 
-    /// Waits until a hub has nothing left to do. `false` when it took too long.
+    /// Waits until the hub is idle. Returns false on a timeout.
     pub(super) fn wait_until_idle(&self) -> bool {
         until(COMMAND_TIMEOUT, || {
             let status = self.ask(Hub::Stays, &["hub", "status", "--json"]).ok();
@@ -180,7 +180,7 @@ impl Template {
         }
     }
 
-    /// Kills what hubs there are.
+    /// Kills all hubs of the home.
     pub(super) fn end_hubs(&self) {
         for pid in hubs::of(&self.home()) {
             // It may be gone already.
@@ -200,7 +200,7 @@ fn body(number: u32) -> String {
     format!("message number {number}")
 }
 
-/// The end of the first turn of a session.
+/// Returns the event of the end of a session's first turn.
 fn turn(session: u32) -> String {
     turn_ended(session.into(), 1, &format!("done {session}"))
 }

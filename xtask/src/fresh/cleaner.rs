@@ -5,9 +5,9 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 
 use crate::failure::Failure;
 
-/// What waits for the end of its input and removes the folder. Signals from the terminal are not for it. Processes in the
-/// folder may have been killed this very moment and still write, so that a first attempt can fail. Never beyond the
-/// file system of the folder: something may be mounted in it.
+/// Waits for the end of its input and removes the folder. It ignores signals from the terminal. Processes that were just
+/// killed may still write to the folder, so it retries. It stays on the file system of the folder, because something may
+/// be mounted below.
 const SCRIPT: &str = "trap '' HUP INT TERM
 cat >/dev/null
 for attempt in 1 2 3 4 5 6 7 8 9 10; do
@@ -16,8 +16,8 @@ for attempt in 1 2 3 4 5 6 7 8 9 10; do
 done
 exit 1";
 
-/// Removes a folder when this process ends, however it ends: Ctrl-C and SIGKILL leave no time to do it oneself. A shell
-/// waits for the end of a pipe that only this process holds.
+/// Removes a folder when this process ends, even with Ctrl-C or SIGKILL: a shell waits for EOF on a pipe that only this
+/// process holds.
 pub(super) struct Cleaner {
     shell: Child,
     pipe: Option<ChildStdin>,
@@ -27,7 +27,7 @@ impl Cleaner {
     pub(super) fn of(folder: &Path) -> Result<Self, Failure> {
         let mut shell = Command::new("sh");
         shell.args(["-c", SCRIPT, "sh"]).arg(folder);
-        // In a process group of its own: Ctrl-C goes to the one of the terminal.
+        // A separate process group, because Ctrl-C goes to the terminal's foreground group.
         shell.process_group(0).stdin(Stdio::piped()).stdout(Stdio::null());
         let mut shell = shell.spawn().map_err(|error| Failure::io("sh", &error))?;
         let pipe = shell.stdin.take();

@@ -3,12 +3,12 @@ use std::{env, fs};
 
 use crate::failure::Failure;
 
-/// An absolute path, because the root is entered from elsewhere.
+/// Returns an absolute path, because the root is entered from another working directory.
 pub(super) fn absolute(path: &Path) -> Result<PathBuf, Failure> {
     std::path::absolute(path).map_err(|error| Failure::io(&path.display().to_string(), &error))
 }
 
-/// Makes a folder and those above it.
+/// Creates a folder and its parents.
 pub(super) fn make_folder(path: &Path) -> Result<(), Failure> {
     fs::create_dir_all(path).map_err(|error| Failure::io(&path.display().to_string(), &error))
 }
@@ -17,7 +17,7 @@ pub(super) fn write(path: &Path, text: &str) -> Result<(), Failure> {
     fs::write(path, text).map_err(|error| Failure::io(&path.display().to_string(), &error))
 }
 
-/// Cargo's folder on this machine.
+/// Returns `CARGO_HOME` of this machine, or its default.
 pub(super) fn cargo_home() -> Result<PathBuf, Failure> {
     let set = env::var_os("CARGO_HOME").filter(|path| !path.is_empty()).map(PathBuf::from);
     let below_home = || env::home_dir().map(|home| home.join(".cargo"));

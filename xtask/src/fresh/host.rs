@@ -1,4 +1,4 @@
-//! What a bare root takes over from this machine: only what says how packages and crates are reached from here.
+//! The settings that a bare root takes over from this machine: only access to packages and crates.
 
 use std::env;
 use std::fs;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::folders::{cargo_home, make_folder, write};
 use crate::failure::Failure;
 
-/// Variables that say how the network is reached, and whether this is CI.
+/// Variables that configure network access or mark CI.
 const VARIABLES: &[&str] = &[
     "CI",
     "http_proxy",
@@ -20,14 +20,14 @@ const VARIABLES: &[&str] = &[
     "NO_PROXY",
 ];
 
-/// Tables of cargo's configuration that say where crates come from. The others are this machine's habits: a wrapper
-/// around the compiler, another linker.
+/// Tables of cargo's configuration that configure registries. The others are local preferences, such as a compiler wrapper
+/// or another linker.
 const TABLES: &[&str] = &["source", "registries", "registry", "http", "net"];
 
-/// The certificates this machine trusts: a network may have one of its own.
+/// The certificates that this machine trusts: a network may have its own authority.
 const CERTIFICATES: &[&str] = &["etc/ssl/certs/ca-certificates.crt", "usr/local/share/ca-certificates"];
 
-/// The lists of packages, if they are those of the same Debian: a mirror that can be reached from here.
+/// Returns the package sources of this machine if it runs the same Debian release; they name a mirror that is reachable.
 pub(super) fn package_sources(suite: &str) -> Vec<PathBuf> {
     let release = fs::read_to_string("/etc/os-release").unwrap_or_default();
     if !is_suite(&release, suite) {
@@ -37,7 +37,7 @@ pub(super) fn package_sources(suite: &str) -> Vec<PathBuf> {
     files.push(PathBuf::from("/etc/apt/sources.list"));
     files.retain(|file| {
         let is_list = file.extension().is_some_and(|ending| ending == "sources" || ending == "list");
-        // A list of another vendor needs that vendor's keys, and is no part of a bare Debian.
+        // A third-party list needs the vendor's keys and is not part of a bare Debian.
         is_list && fs::read_to_string(file).is_ok_and(|text| names_suite(&text, suite))
     });
     files
@@ -52,10 +52,10 @@ fn names_suite(text: &str, suite: &str) -> bool {
     lines.flat_map(str::split_whitespace).any(|word| word == suite)
 }
 
-/// Copies what the root needs beside its packages. It has to be done after they are installed, because some of these files
-/// are theirs.
+/// Copies the files that the root needs in addition to its packages. Runs after their installation, because packages own
+/// some of these files.
 pub(super) fn settle_in(root: &Path) -> Result<(), Failure> {
-    // A Debian that was installed by its installer has it; the loopback interface has no other name.
+    // Debian's installer writes this file; nothing else resolves `localhost`.
     write(&root.join("etc/hosts"), "127.0.0.1 localhost\n::1 localhost\n")?;
     copy(Path::new("/etc/resolv.conf"), &root.join("etc/resolv.conf"))?;
     for file in entries(Path::new("/etc/apt/apt.conf.d")) {
@@ -77,7 +77,7 @@ pub(super) fn settle_in(root: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The variables that go along, as a shell reads them.
+/// Returns the variables to pass on, in shell syntax.
 pub(super) fn variables() -> String {
     let set = VARIABLES.iter().filter_map(|name| Some((name, env::var(name).ok()?)));
     set.map(|(name, value)| format!(" {name}={}", quoted(&value))).collect()
@@ -87,7 +87,7 @@ pub(super) fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-/// The tables of a configuration that are about registries.
+/// Returns the registry tables of a cargo configuration.
 fn about_registries(text: &str) -> String {
     let mut kept = String::new();
     let mut is_kept = false;
@@ -111,7 +111,7 @@ fn entries(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// Copies a file, or the files of a folder. What this machine does not have is not needed.
+/// Copies a file, or the files of a folder. A file that does not exist on this machine is skipped.
 fn copy(from: &Path, to: &Path) -> Result<(), Failure> {
     if from.is_dir() {
         for file in entries(from) {
@@ -123,7 +123,7 @@ fn copy(from: &Path, to: &Path) -> Result<(), Failure> {
         if let Some(folder) = to.parent() {
             make_folder(folder)?;
         }
-        // It may be a link to a place that the root does not have.
+        // It may be a symlink to a path outside of the root.
         let _ = fs::remove_file(to);
         fs::copy(from, to).map_err(|error| Failure::io(&from.display().to_string(), &error))?;
     }

@@ -1,4 +1,4 @@
-//! The two commands that the README promises, read from it: what is tried cannot drift apart from what is written.
+//! Reads the two commands from the README, so that the tested commands and the documented ones cannot differ.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use crate::failure::Failure;
 const README: &str = "README.md";
 const HEADING: &str = "## Install";
 
-/// The commands as one would type them: what opens Ringer, and what runs the tests.
+/// Returns the command that opens Ringer and the one that runs the tests.
 pub(super) fn commands() -> Result<[String; 2], Failure> {
     let text = fs::read_to_string(README).map_err(|error| Failure::io(README, &error))?;
     let found = commands_in(&text);
@@ -18,7 +18,7 @@ pub(super) fn commands() -> Result<[String; 2], Failure> {
     })
 }
 
-/// The lines of the first block of code below the heading, without their comments.
+/// Returns the lines of the first code block below the heading, without comments.
 fn commands_in(text: &str) -> Vec<String> {
     let below = text.lines().skip_while(|line| *line != HEADING).skip(1);
     let section = below.take_while(|line| !line.starts_with("## "));

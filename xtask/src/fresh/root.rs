@@ -9,16 +9,16 @@ use crate::failure::Failure;
 use crate::step::{self, Step};
 use crate::step_times::StepTimes;
 
-/// Debian 12: what most machines with a Debian run.
+/// Debian 12, the most common release.
 const SUITE: &str = "bookworm";
 
-/// What building Rust programs from a repository needs, and no more.
+/// The minimum for building Rust programs from a repository.
 const PACKAGES: &str = "ca-certificates,git,gcc,libc6-dev,pkg-config";
 
-/// How the root is entered. The lines above it say where everything is.
+/// The script that enters the root. Variables with the paths are written above it.
 const ENTER: &str = include_str!("enter.sh");
 
-/// A bare Debian with a clone of the repository, gone with its owner unless it is to be kept.
+/// A bare Debian with a clone of the repository. It is removed on drop unless it should be kept.
 pub(super) struct Root {
     path: PathBuf,
     enter: PathBuf,
@@ -26,8 +26,7 @@ pub(super) struct Root {
 }
 
 impl Root {
-    /// Makes one below a folder. What cargo builds in it stays in the folder, so that the next one need not build every
-    /// dependency again.
+    /// Creates a root below a folder. Cargo's target folder stays there, so that the next root reuses the built dependencies.
     pub(super) fn make(folder: &Path, keep: bool, times: &mut StepTimes) -> Result<Self, Failure> {
         let folder = absolute(folder)?;
         let own = folder.join(format!("root-{}", std::process::id()));
@@ -45,23 +44,23 @@ impl Root {
         &self.path
     }
 
-    /// A file beside the root that goes with it.
+    /// Returns the path of a file beside the root, which is removed with it.
     pub(super) fn beside(&self, name: &str) -> PathBuf {
         self.path.with_file_name(name)
     }
 
-    /// What to type to get in.
+    /// Returns the command that enters the root.
     pub(super) fn entrance(&self) -> String {
         format!("sh {}", self.enter.display())
     }
 
-    /// A command, typed in the clone.
+    /// Returns a step that runs a command in the clone.
     pub(super) fn step(&self, name: &'static str, command: &str) -> Step {
-        // What is inside ends when we do, also when we are killed.
+        // Processes in the root end with this process, even if it is killed.
         Step::new(name, "setpriv").args(["--pdeathsig", "KILL", "sh"]).args([&self.enter]).args([command])
     }
 
-    /// In namespaces of its own as well, so that nothing stays mounted when it is interrupted.
+    /// Installs Debian in separate namespaces, so that an interrupted run leaves no mounts behind.
     fn install(&self, times: &mut StepTimes) -> Result<(), Failure> {
         Step::new("fresh root", "setpriv")
             .args([
@@ -82,7 +81,7 @@ impl Root {
             .map_err(|failure| Failure::unavailable(format!("no bare Debian could be made: {failure}")))
     }
 
-    /// What is committed, as one who has just cloned it has it.
+    /// Clones the committed state of the repository.
     fn clone_repository(&self, times: &mut StepTimes) -> Result<(), Failure> {
         let here = absolute(Path::new("."))?;
         Step::new("clone", "git")
@@ -92,7 +91,7 @@ impl Root {
             .run(times)
     }
 
-    /// The places at which folders of this machine are mounted, and the script that does it.
+    /// Creates the mount points for folders of this machine, and writes the script that mounts them.
     fn prepare(&self, target: &Path) -> Result<(), Failure> {
         let cargo_home = absolute(&cargo_home()?)?;
         let toolchain = toolchain()?;
@@ -113,14 +112,14 @@ impl Root {
             path(&toolchain),
             path(&cargo_home),
             path(target),
-            // Root, every package and every right are here, so that every test can run.
+            // The root has all packages and privileges, so no test may be skipped.
             quoted(&format!("RINGER_TESTS=all{}", host::variables())),
         );
         write(&self.enter, &script)
     }
 }
 
-/// The folder of the toolchain that runs us.
+/// Returns the folder of the current toolchain.
 fn toolchain() -> Result<PathBuf, Failure> {
     let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let output = Command::new(rustc).args(["--print", "sysroot"]).output();

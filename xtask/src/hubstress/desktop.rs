@@ -22,18 +22,18 @@ use crate::step_times::StepTimes;
 /// Something that happened to a popup.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Event {
-    /// Since the server began.
+    /// The time since the server started.
     pub(super) at: Duration,
-    /// The caller's name on the bus: each hub has another one.
+    /// The caller's bus name. It differs for each hub.
     pub(super) by: String,
-    /// The server's number for the popup.
+    /// The server's id of the popup.
     pub(super) number: u32,
     pub(super) change: PopupChange,
 }
 
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum PopupChange {
-    /// It shows this text, in the place of another popup (or of what it showed before) if that is not `None`.
+    /// It shows a text. It replaces another popup, or its own earlier text, if that is not `None`.
     Shown {
         instead: Option<u32>,
         body: String,
@@ -42,7 +42,7 @@ pub(super) enum PopupChange {
 }
 
 impl Event {
-    /// From a line of the server's.
+    /// Parses a line of the server's output.
     fn of(line: &str) -> Option<Self> {
         let mut fields = line.split('\t');
         let mut next = || fields.next();
@@ -62,7 +62,7 @@ impl Event {
     }
 }
 
-/// What the server has recorded.
+/// The events that the server has recorded.
 #[derive(Default)]
 struct Record {
     events: Vec<Event>,
@@ -77,7 +77,7 @@ pub(super) struct Desktop {
 }
 
 impl Desktop {
-    /// In a folder of its own. `by_tag` makes it a server that replaces by tags, too.
+    /// Starts the desktop in its own folder. With `by_tag`, the server also replaces popups by tag.
     pub(super) fn start(folder: &Path, server: &Path, by_tag: bool) -> Result<Self, Failure> {
         fs::create_dir(folder).map_err(|error| failed(folder, &error))?;
         let bus = Bus::start(folder, &folder.join("log"))?;
@@ -100,19 +100,19 @@ impl Desktop {
         self.bus.address()
     }
 
-    /// Whether this text was ever shown.
+    /// Returns true if this text was ever shown.
     pub(super) fn has_shown(&self, body: &str) -> bool {
         lock(&self.record).bodies.contains(body)
     }
 
-    /// Everything so far.
+    /// Returns all events so far.
     pub(super) fn events(&self) -> Vec<Event> {
         lock(&self.record).events.clone()
     }
 }
 
-/// Builds the server and gives its path. It is an example of this crate: what it is made of is not needed to build the
-/// rest, and the tests have built it already.
+/// Builds the server and returns its path. It is an example of this crate, so that building xtask does not need its
+/// dependencies; the tests have already built it.
 pub(super) fn server(times: &mut StepTimes) -> Result<PathBuf, Failure> {
     Step::cargo("recorder", &["build", "--workspace", "--example", "recorder"])
         .args(step::FEATURES)
@@ -120,7 +120,7 @@ pub(super) fn server(times: &mut StepTimes) -> Result<PathBuf, Failure> {
     Ok(binary::artifacts()?.join("debug/examples").join(format!("recorder{EXE_SUFFIX}")))
 }
 
-/// Until the server ends.
+/// Records events until the server exits.
 fn read(lines: impl BufRead, record: &Mutex<Record>, ready: &Sender<()>) {
     for line in lines.lines().map_while(Result::ok) {
         if let Some(event) = Event::of(&line) {
@@ -136,7 +136,7 @@ fn read(lines: impl BufRead, record: &Mutex<Record>, ready: &Sender<()>) {
     }
 }
 
-/// A thread that panicked while it held it left whole entries behind.
+/// Ignores poisoning: a thread that panicked under the lock leaves only complete entries.
 fn lock(record: &Mutex<Record>) -> MutexGuard<'_, Record> {
     record.lock().unwrap_or_else(PoisonError::into_inner)
 }

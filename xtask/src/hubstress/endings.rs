@@ -1,5 +1,5 @@
-//! Hubs that end because they have nothing to do, just when something comes: it is shown all the same, by that hub or by
-//! the next, and without another message.
+//! Sends messages just when an idle hub exits: each must be shown by that hub or the next one, without the help of another
+//! message.
 
 use std::path::Path;
 use std::thread;
@@ -13,9 +13,9 @@ use crate::failure::Failure;
 use crate::hubs;
 use crate::random::Random;
 
-/// How long these hubs stay.
+/// The idle timeout of these hubs.
 const IDLE_MS: u64 = 20;
-/// With no hub left, nothing can come any more; a new one that was just started is not in sight yet.
+/// Without a hub nothing more can be shown, but a hub that was just started may not be visible yet.
 const GRACE: Duration = Duration::from_secs(10);
 
 pub(super) fn run(plan: &Plan, ringer: &Path, results: &mut HubStressResults) -> Result<(), Failure> {
@@ -39,7 +39,7 @@ pub(super) fn run(plan: &Plan, ringer: &Path, results: &mut HubStressResults) ->
             environment.has_recorded(&id) || alone_since.is_some_and(|since| since.elapsed() > GRACE)
         }) && environment.has_recorded(&id);
         results.stranded += u64::from(!arrived);
-        // Somewhere around the end of the hub that has just shown it.
+        // A random moment around the exit of the hub that has just shown the message.
         thread::sleep(Duration::from_micros(random.below(IDLE_MS * 3000)));
     }
     Ok(())

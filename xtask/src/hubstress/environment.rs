@@ -13,24 +13,23 @@ use crate::failure::Failure;
 use crate::hubs;
 use crate::process_result::ProcessResult;
 
-/// A notification server to be started.
+/// How to start a notification server.
 #[derive(Clone, Copy)]
 pub(super) struct Server<'a> {
     pub(super) program: &'a Path,
-    /// Whether it replaces by tags as well as by numbers.
+    /// The server also replaces popups by tag, and not only by number.
     pub(super) by_tag: bool,
 }
 
-/// For a command that is not killed.
+/// The timeout for a command that is not killed.
 pub(super) const COMMAND_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// A home whose hub runs a command that writes down the id of every notification, and perhaps has a desktop to show
-/// popups on.
+/// A home whose hub runs a command that records the id of every notification. It may have a desktop for popups.
 pub(super) struct HubEnvironment {
-    /// Ends before its folder goes.
+    /// Declared first, so that it ends before its folder is removed.
     desktop: Option<Desktop>,
     environment: TestEnvironment,
-    /// How long its hubs stay without anything to do, where that is not as usual.
+    /// The idle timeout of its hubs, if it is not the default.
     idle_ms: Option<u64>,
 }
 
@@ -43,7 +42,7 @@ impl HubEnvironment {
         let environment = Self { desktop, environment, idle_ms: None };
         let run = environment.environment.path("run");
         fs::create_dir(&run).map_err(|error| environment::failed(&run, &error))?;
-        // One write of less than a page at the end of a file, so lines of parallel writers are never mixed.
+        // A single append of less than a page, so that lines of parallel writers never mix.
         let command = format!(
             "[\"sh\", \"-c\", 'echo \"$RINGER_NOTIFICATION_ID\" >> \"$0\"', \"{}\"]",
             environment.recorded_file().display()
@@ -57,7 +56,7 @@ impl HubEnvironment {
         Ok(environment)
     }
 
-    /// With hubs that exit after this time without work.
+    /// Sets the idle timeout of its hubs.
     pub(super) fn idle_after(mut self, milliseconds: u64) -> Self {
         self.idle_ms = Some(milliseconds);
         self
@@ -75,7 +74,7 @@ impl HubEnvironment {
         self.environment.first_errors()
     }
 
-    /// `ringer`, which may start a hub.
+    /// Returns a `ringer` command that may start a hub.
     pub(super) fn ringer<'a>(
         &self,
         arguments: impl IntoIterator<Item = &'a str>,
@@ -85,14 +84,14 @@ impl HubEnvironment {
         Ok(command)
     }
 
-    /// `ringer hook`, which may start a hub.
+    /// Returns a `ringer hook` command that may start a hub.
     pub(super) fn hook<'a>(&self, arguments: impl IntoIterator<Item = &'a str>) -> Result<Command, Failure> {
         let mut command = self.settled(self.environment.hook(arguments))?;
         command.env_remove("RINGER_HUB");
         Ok(command)
     }
 
-    /// `ringer`, which may not.
+    /// Returns a `ringer` command that must not start a hub.
     pub(super) fn ringer_without_hub<'a>(
         &self,
         arguments: impl IntoIterator<Item = &'a str>,
@@ -117,8 +116,8 @@ impl HubEnvironment {
         Ok(command)
     }
 
-    /// Sends a message of a surface; without one it comes from the developer's terminal, where there is one, and else
-    /// from none. Gives its id, or `None` when it was not acknowledged.
+    /// Sends a message of a surface. If `surface` is empty, it comes from the developer's terminal, or from none. Returns its
+    /// id, or `None` if it was not acknowledged.
     pub(super) fn notify(&self, body: &str, surface: &str) -> Result<Option<String>, Failure> {
         let mut command = self.ringer(["notify", "--json", body])?;
         command.env("RINGER_SURFACE", surface);
@@ -127,26 +126,26 @@ impl HubEnvironment {
         Ok(ending.is_success().then(id).flatten())
     }
 
-    /// Reads notifications, or everything with `--all`. `false` when that failed: it may have asked a hub that was killed.
+    /// Marks notifications as read, or all with `--all`. Returns false on failure: the hub may have been killed.
     pub(super) fn read(&self, which: &[&str]) -> Result<bool, Failure> {
         let mut command = self.ringer(["read"].iter().chain(which).copied())?;
         Ok(ProcessResult::of(&mut command, COMMAND_TIMEOUT)?.is_success())
     }
 
-    /// Asks for something in JSON.
+    /// Runs a command and parses its JSON output.
     pub(super) fn ask<'a>(
         &self,
         arguments: impl IntoIterator<Item = &'a str>,
     ) -> Result<Option<Value>, Failure> {
         let path = self.environment.path("answer");
         let file = fs::File::create(&path).map_err(|error| environment::failed(&path, &error))?;
-        // A list may be long, so it goes to a file.
+        // The output goes to a file, because a list may be long.
         let status = self.ringer_without_hub(arguments)?.stdout(file).status();
         status.map_err(|error| Failure::io("ringer", &error))?;
         Ok(serde_json::from_slice(&fs::read(&path).unwrap_or_default()).ok())
     }
 
-    /// How often each id reached the command.
+    /// Returns how often the command ran for each id.
     pub(super) fn recorded(&self) -> HashMap<String, u64> {
         let mut times = HashMap::new();
         for line in fs::read_to_string(self.recorded_file()).unwrap_or_default().lines() {
@@ -155,22 +154,22 @@ impl HubEnvironment {
         times
     }
 
-    /// Whether the command ran for it.
+    /// Returns true if the command ran for this id.
     pub(super) fn has_recorded(&self, id: &str) -> bool {
         self.recorded().contains_key(id)
     }
 
-    /// Whether this text was on the desktop.
+    /// Returns true if the desktop showed this text.
     pub(super) fn has_shown(&self, body: &str) -> bool {
         self.desktop.as_ref().is_some_and(|desktop| desktop.has_shown(body))
     }
 
-    /// Everything that happened on the desktop.
+    /// Returns all events of the desktop.
     pub(super) fn events(&self) -> Vec<Event> {
         self.desktop.as_ref().map(Desktop::events).unwrap_or_default()
     }
 
-    /// Waits until a hub has nothing left to do. `false` when it took too long.
+    /// Waits until the hub is idle. Returns false on a timeout.
     pub(super) fn wait_until_idle(&self) -> Result<bool, Failure> {
         let mut failed = None;
         let settled = until(COMMAND_TIMEOUT, || match self.ask(["hub", "status", "--json"]) {
@@ -184,7 +183,7 @@ impl HubEnvironment {
         failed.map_or(Ok(settled), Err)
     }
 
-    /// The steps of a message's way.
+    /// Returns the steps of the delivery trail of a message.
     pub(super) fn trail(&self, id: &str) -> Result<Vec<String>, Failure> {
         let answer = self.ask(["why", id, "--json"])?;
         let steps = answer.iter().filter_map(|answer| answer["trail"].as_array()).flatten();

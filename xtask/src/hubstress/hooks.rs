@@ -1,4 +1,4 @@
-//! An agent whose turns end all the while: its hooks find the journal busy, and hubs that are killed.
+//! Runs hooks at the end of turns throughout the run, while the journal is busy and hubs are killed.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,10 +10,10 @@ use crate::codex::turn_ended;
 use crate::failure::Failure;
 use crate::process_result::ProcessResult;
 
-/// The text of a turn's message before its number.
+/// The text of a turn's message, followed by its number.
 const WORDS: &str = "turn number ";
 
-/// Calls one hook after the other until it is over, each of a session of its own. Gives how many ended well.
+/// Runs one hook after the other until the run is over, each in a new session. Returns how many succeeded.
 pub(super) fn run(environment: &HubEnvironment, over: &AtomicBool) -> Result<u64, Failure> {
     let mut ended = 0;
     while !over.load(Ordering::Relaxed) {
@@ -27,7 +27,7 @@ pub(super) fn run(environment: &HubEnvironment, over: &AtomicBool) -> Result<u64
     Ok(ended)
 }
 
-/// How many of these are not on the list, and how many are there twice.
+/// Returns how many turns are missing from the list, and how many are in it twice.
 pub(super) fn check<'a>(ended: u64, rows: impl Iterator<Item = &'a Value>) -> (u64, u64) {
     let mut times: HashMap<u64, u64> = HashMap::new();
     for row in rows {

@@ -1,4 +1,4 @@
-//! Kills, under load.
+//! Kills hubs under load.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -21,12 +21,12 @@ use crate::failure::Failure;
 use crate::hubs;
 use crate::random::Random;
 
-/// A hub lives this long at most before it is killed: from before its first system call to well into its work.
+/// The longest life of a hub before it is killed. The range covers everything from its first system call to normal work.
 const LONGEST_LIFE_MS: u64 = 80;
-/// One hub in this many lives this much longer: hubs that are killed early never finish their backlog.
+/// One hub in this many may live this many times longer: hubs that are killed early never finish their backlog.
 const LONG_LIFE_FACTOR: u64 = 8;
 
-/// When its popup is there, everything that was asked of the desktop before has been done.
+/// The last message. Once its popup is shown, the desktop has handled all earlier requests.
 const THE_END: &str = "the end";
 
 pub(super) fn run(
@@ -70,7 +70,7 @@ pub(super) fn run(
     check(&environment, &acknowledged, &events, results)
 }
 
-/// Kills the hub, and processes that are about to become it, again and again.
+/// Repeatedly kills the hub and processes that are about to become the hub.
 fn kill(plan: &Plan, environment: &HubEnvironment, begun: Instant) -> Result<u64, Failure> {
     let mut random = Random::new(plan.common.seed, 0);
     let limit = plan.common.limit;
@@ -91,7 +91,7 @@ fn kill(plan: &Plan, environment: &HubEnvironment, begun: Instant) -> Result<u64
     Ok(kills)
 }
 
-/// Lets the last hub finish, reads everything, and gives what happened on the desktop until all of that was done.
+/// Lets the last hub finish, marks everything as read, and returns all events of the desktop.
 fn finish(environment: &HubEnvironment) -> Result<Vec<Event>, Failure> {
     let wrong = |what: &str| Failure::complaints(format!("{what}\n{}", environment.complaints()));
     // The last hub may have been killed after the last message.
@@ -182,12 +182,12 @@ fn check(
     Ok(())
 }
 
-/// Why a message was not shown, by its trail.
+/// Why a message was not shown, according to its trail.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum NotShownReason {
-    /// A newer one of its surface took its place, or it was read.
+    /// A newer message of its surface replaced it, or it was read.
     Unneeded,
-    /// The desktop did not take it.
+    /// The desktop rejected it.
     Refused,
     /// Its trail has no reason.
     Unexplained,
@@ -197,7 +197,7 @@ impl NotShownReason {
     fn of(steps: &[String], sent: &Sent) -> Self {
         let has = |word: &str| steps.iter().any(|step| step.starts_with(word));
         let is_superseded = has("marked read: superseded by ") || has("not shown: a newer one of its pane, ");
-        // Writers that read only what was shown cannot have read it.
+        // Writers that read only shown messages cannot have read it.
         if is_superseded || !sent.must_be_shown && has("marked read: ") {
             Self::Unneeded
         } else if has("desktop failed: ") {

@@ -6,21 +6,21 @@ use crate::flags::{CommonOptions, Flags};
 
 const FLAGS: &str = "--kills N, --writers N, --races N, --endings N, --tags";
 
-/// Unless another one is given.
+/// The default seed.
 const SEED: u64 = 1;
 
-/// What the developer asked for.
+/// The options.
 #[derive(PartialEq, Debug)]
 pub(super) struct Plan {
     /// How often the hub is killed.
     pub(super) kills: u32,
-    /// How many send messages all the while.
+    /// The number of threads that send messages throughout the run.
     pub(super) writers: u32,
     /// How often two hubs race.
     pub(super) races: u32,
-    /// How often a message comes about when a hub ends by itself.
+    /// How often a message is sent around the moment when a hub exits on its own.
     pub(super) endings: u32,
-    /// Whether the notification server replaces by tags, too.
+    /// The notification server also replaces popups by tag.
     pub(super) by_tag: bool,
     pub(super) common: CommonOptions,
 }

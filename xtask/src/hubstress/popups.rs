@@ -1,38 +1,38 @@
-//! What the desktop's record says: each message one popup, each surface one popup, and no popup left over.
+//! Checks the desktop's record: one popup for each message, one popup for each surface, and no popup left open.
 //!
-//! A hub that dies between the server's answer and the end of its transaction does not know the number of that popup any
-//! more, and no hub ever will. What comes of that is counted by itself, as *unknown*; the trail, which is written in the
-//! same transaction as the number, tells the two apart.
+//! A hub that dies between the server's reply and its commit loses the id of the popup, and no later hub can learn it.
+//! Faults that follow from this are counted separately, as *unknown*. The delivery trail is written in the same transaction
+//! as the id, so it tells the two cases apart.
 
 use std::collections::{BTreeMap, HashMap};
 
 use super::desktop::{Event, PopupChange};
 use crate::failure::Failure;
 
-/// A message, as far as popups go.
+/// The parts of a message that matter for popups.
 #[derive(Debug)]
 pub(super) struct Message {
     pub(super) id: String,
-    /// Where it came from; those of one surface share one popup.
+    /// The surface that it came from. Messages of one surface share one popup.
     pub(super) surface: Option<String>,
 }
 
-/// Faults, by whether the hub could have known the popup's number.
+/// Counts faults, divided by whether the hub could have known the popup's number.
 #[derive(Default, Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct FaultCount {
-    /// The number of the popup that should have been replaced or closed was never written down.
+    /// The number of the popup that should have been replaced or closed was never committed.
     pub(super) unknown: u64,
-    /// It was.
+    /// The number was committed.
     pub(super) known: u64,
 }
 
-/// The figures of a record.
+/// The results of a record.
 #[derive(Default, PartialEq, Eq, Debug)]
 pub(super) struct Popups {
     pub(super) opened: u64,
-    /// Shown in the place of an older one.
+    /// Popups that replaced an older one.
     pub(super) replaced: u64,
-    /// Of those, the same message once more.
+    /// Those of them that show the same message again.
     pub(super) again: u64,
     pub(super) closed: u64,
     /// Messages that were shown in a second popup.
@@ -41,31 +41,31 @@ pub(super) struct Popups {
     pub(super) beside: FaultCount,
     /// Popups that were still open at the end, when everything was read.
     pub(super) left: FaultCount,
-    /// Popups that took the place of one that was not their surface's.
+    /// Popups that replaced one of another surface.
     pub(super) replaced_foreign: u64,
-    /// Shown, though they were never sent.
+    /// Popups of messages that were never sent.
     pub(super) never_sent: u64,
     /// The faults that the hub could have avoided, as text.
     pub(super) details: Vec<String>,
 }
 
-/// Reads a record.
+/// The state while a record is read.
 pub(super) struct PopupAnalysis<'a> {
     messages: &'a HashMap<String, Message>,
     popups: Popups,
-    /// What each open popup shows.
+    /// The text of each open popup.
     open: BTreeMap<u32, &'a str>,
-    /// Everything that was ever shown under a number.
+    /// All texts that were ever shown under a number.
     under: HashMap<u32, Vec<&'a str>>,
-    /// Where each text was shown.
+    /// The numbers under which each text was shown.
     numbers: HashMap<&'a str, Vec<u32>>,
 }
 
-/// Gives the steps of a message's trail, by its id.
+/// Returns the steps of the delivery trail of a message id.
 pub(super) type Trails<'a> = dyn FnMut(&str) -> Result<Vec<String>, Failure> + 'a;
 
 impl<'a> PopupAnalysis<'a> {
-    /// The messages go by their texts, which are all different.
+    /// Analyses a record. Messages are identified by their texts, which are unique.
     pub(super) fn of(
         messages: &'a HashMap<String, Message>,
         events: &'a [Event],
@@ -135,7 +135,7 @@ impl<'a> PopupAnalysis<'a> {
             return Ok(());
         }
         let key = self.key(body);
-        // The newest counts: what lies beside that one was counted when it came.
+        // Only the newest counts: older ones beside it were counted when it appeared.
         let newest = self.open.iter().rev().find(|(_, other)| self.key(other) == key);
         if let Some((number, other)) = newest.map(|(number, other)| (*number, *other)) {
             let is_known = self.is_known(number, trails)?;
@@ -147,12 +147,12 @@ impl<'a> PopupAnalysis<'a> {
         Ok(())
     }
 
-    /// What a message shares its popup by.
+    /// Returns the key of the popup for a text: its surface, or the text itself.
     fn key<'b>(&'b self, body: &'b str) -> &'b str {
         self.messages.get(body).and_then(|message| message.surface.as_deref()).unwrap_or(body)
     }
 
-    /// Whether a number was ever written down.
+    /// Returns true if a popup number was ever committed.
     fn is_known(&self, number: u32, trails: &mut Trails<'_>) -> Result<bool, Failure> {
         let step = format!("desktop: shown (popup {number})");
         for body in self.under.get(&number).into_iter().flatten() {

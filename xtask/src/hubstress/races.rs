@@ -1,4 +1,4 @@
-//! Two hubs at once, in a home where the last one was killed: exactly one wins.
+//! Starts two hubs at once in a home where the last one was killed: exactly one must win.
 
 use std::path::Path;
 use std::process::{Child, Stdio};
@@ -10,7 +10,7 @@ use super::results::HubStressResults;
 use crate::background::until;
 use crate::failure::Failure;
 
-/// The exit code of the one that was too late.
+/// The exit code of the loser.
 const TRY_AGAIN: i32 = 75;
 
 pub(super) fn run(plan: &Plan, ringer: &Path, results: &mut HubStressResults) -> Result<(), Failure> {
@@ -23,7 +23,7 @@ pub(super) fn run(plan: &Plan, ringer: &Path, results: &mut HubStressResults) ->
         let mut two = [begin(&environment)?, begin(&environment)?];
         let won = decide(&environment, &mut two);
         for child in &mut two {
-            // The loser has ended already.
+            // The loser has already exited.
             let _ = child.kill();
             child.wait().map_err(|error| Failure::io("ringer hub run", &error))?;
         }
@@ -39,7 +39,7 @@ fn begin(environment: &HubEnvironment) -> Result<Child, Failure> {
     child.map_err(|error| Failure::io("ringer hub run", &error))
 }
 
-/// Whether one of them goes, and the other one answers.
+/// Returns true if one of them exits and the other one answers.
 fn decide(environment: &HubEnvironment, two: &mut [Child; 2]) -> Result<bool, Failure> {
     let mut ended: Vec<(usize, Option<i32>)> = Vec::new();
     until(COMMAND_TIMEOUT, || {

@@ -3,57 +3,57 @@ use std::fmt;
 use super::popups::Popups;
 use crate::failure::Failure;
 
-/// At most this many problems are printed one by one.
+/// The most problems that are printed individually.
 const MAX_DETAILS: usize = 20;
 
-/// The figures of a run.
+/// The results of a run.
 #[derive(Default)]
 pub(super) struct HubStressResults {
     pub(super) kills: u64,
     pub(super) acknowledged: u64,
-    /// Sent, and the sender failed.
+    /// Messages whose sender failed.
     pub(super) unacknowledged: u64,
-    /// Acknowledged, and not in the journal.
+    /// Acknowledged, but not in the journal.
     pub(super) lost: u64,
     /// Acknowledged, and the command ran.
     pub(super) recorded: u64,
-    /// Acknowledged, and a newer one of its surface took its place, or it was read first; the trail says so.
+    /// Acknowledged, but replaced by a newer one of its surface or read first, according to the trail.
     pub(super) superseded: u64,
-    /// Acknowledged, and the command never ran though it had to.
+    /// Acknowledged, but the command never ran although it should have.
     pub(super) undelivered: u64,
-    /// For which the command ran more than once: it may have, when the hub died before it could write that down.
+    /// Messages for which the command ran more than once. Allowed: the hub may have died before it could record the first run.
     pub(super) ran_twice: u64,
-    /// For which the command ran, though they were never sent.
+    /// Messages for which the command ran although they were never sent.
     pub(super) never_sent: u64,
     /// Notifications that are on the list twice.
     pub(super) doubled: u64,
     /// Acknowledged, and the desktop showed it.
     pub(super) shown: u64,
-    /// The same as `superseded`, for the desktop.
+    /// Like `superseded`, for the desktop.
     pub(super) unneeded: u64,
-    /// Acknowledged, and the desktop did not take it; the trail says so.
+    /// Acknowledged, but rejected by the desktop, according to the trail.
     pub(super) refused: u64,
-    /// Acknowledged, and the desktop never showed it though it had to.
+    /// Acknowledged, but the desktop never showed it although it should have.
     pub(super) unshown: u64,
     pub(super) popups: Popups,
     /// Messages that were not shown, and why.
     pub(super) details: Vec<String>,
-    /// Ends of turns whose hook ended well.
+    /// Turns whose hook succeeded.
     pub(super) turns: u64,
-    /// Those that are not in the journal.
+    /// Turns that are not in the journal.
     pub(super) turns_lost: u64,
-    /// Those that are in it twice.
+    /// Turns that are in the journal twice.
     pub(super) turns_doubled: u64,
     pub(super) races: u64,
-    /// Races without one winner and one that gave way.
+    /// Races without exactly one winner and one loser.
     pub(super) undecided: u64,
     pub(super) endings: u64,
-    /// Messages that a hub was told of, that ended without showing them.
+    /// Messages that were announced to a hub which exited without showing them.
     pub(super) stranded: u64,
 }
 
 impl HubStressResults {
-    /// Fails if a problem is not explained by a kill.
+    /// Fails if there is a problem that no kill explains.
     pub(super) fn check(&self) -> Result<(), Failure> {
         let popups = &self.popups;
         let problems = [

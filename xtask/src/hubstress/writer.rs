@@ -1,4 +1,4 @@
-//! The threads that send messages during the run; they read and choose surfaces in different ways.
+//! The threads that send messages during the run. They differ in when they read messages and how they choose surfaces.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,10 +9,10 @@ use super::environment::HubEnvironment;
 use crate::background::until;
 use crate::failure::Failure;
 
-/// At most this many are read with one command.
+/// The most messages that one command marks as read.
 const READ_AT_ONCE: usize = 4;
 
-/// At most this many popups of one writer are open; then it waits. The hub remembers 1,024 popups.
+/// The most open popups of a writer before it waits. The hub remembers 1,024 popups.
 const MAX_OPEN: usize = 64;
 
 /// How long it waits for a popup before it checks whether the run has ended.
@@ -21,13 +21,13 @@ const READ_WAIT: Duration = Duration::from_millis(100);
 /// How a writer chooses surfaces, and when it reads its messages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum WriterBehaviour {
-    /// Each message from a surface of its own or from none, read when it was shown: every one of them has to be.
+    /// Each message comes from its own surface or from none and is read once it is shown. All of them must be shown.
     ReadsWhenShown,
-    /// All from one surface: what is shown may be the latest only.
+    /// All messages come from one surface, so only the latest has to be shown.
     OneSurface,
-    /// From a few surfaces in turn, which others use as well.
+    /// Messages come in turn from a few surfaces that other writers use too.
     SharedSurfaces,
-    /// Like `ReadsWhenShown`, but read whether it was shown or not: its delivery may be under way.
+    /// Like `ReadsWhenShown`, but messages are read at once: their delivery may be in progress.
     ReadsAtOnce,
 }
 
@@ -41,7 +41,7 @@ impl WriterBehaviour {
         }
     }
 
-    /// Where a message comes from; empty for nowhere.
+    /// Returns the surface of a message, or an empty string for none.
     fn surface(self, writer: u32, number: u64) -> String {
         match self {
             Self::ReadsWhenShown | Self::ReadsAtOnce if number.is_multiple_of(2) => String::new(),
@@ -52,17 +52,17 @@ impl WriterBehaviour {
     }
 }
 
-/// A message that was acknowledged.
+/// An acknowledged message.
 pub(super) struct Sent {
     pub(super) body: String,
-    /// Nothing but a newer one of its surface may keep it from being shown.
+    /// Only a newer message of its surface is a valid reason for not showing it.
     pub(super) must_be_shown: bool,
 }
 
-/// By their ids.
+/// Acknowledged messages by id.
 pub(super) type Acknowledged = Mutex<HashMap<String, Sent>>;
 
-/// Sends one message after the other until it is over. Gives how many were not acknowledged.
+/// Sends one message after the other until the run is over. Returns how many were not acknowledged.
 pub(super) fn run(
     writer: u32,
     environment: &HubEnvironment,
@@ -96,8 +96,8 @@ pub(super) fn run(
     Ok(missing)
 }
 
-/// Reads a few of what may be read, or waits a moment for the first of them. What could not be read, because the hub that
-/// was asked died, is tried again.
+/// Marks a few messages as read, or waits briefly for the first one to become readable. If that fails because the hub died,
+/// the messages are tried again.
 fn read(
     behaviour: WriterBehaviour,
     environment: &HubEnvironment,

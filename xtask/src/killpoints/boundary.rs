@@ -1,35 +1,35 @@
 use std::collections::HashMap;
 
-/// A moment between two system calls: just before the n-th of one name.
+/// A point between two system calls: just before the n-th call of one name.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Boundary {
     call: String,
-    /// From 1, because strace counts so, each name by itself.
+    /// Counted from 1 and separately for each name, like in strace.
     occurrence: u32,
 }
 
 impl Boundary {
-    /// For strace's `-e`: dies on entering the call, which is then not made.
+    /// Returns the argument for strace's `-e` that kills the process on entering the call, before the kernel executes it.
     pub(super) fn injection(&self) -> String {
         format!("inject={}:signal=KILL:when={}", self.call, self.occurrence)
     }
 
-    /// Only this call is to be stopped at: every other would cost two switches.
+    /// Returns the argument for strace's `-e` that stops only at this call; each stop costs two context switches.
     pub(super) fn filter(&self) -> String {
         format!("trace={}", self.call)
     }
 }
 
-/// Where a program can be killed.
+/// The points at which a program can be killed.
 #[derive(PartialEq, Eq, Debug)]
 pub(super) struct Boundaries {
-    /// Before it touched anything of ours: loading, arguments.
+    /// The number of calls before it touches its files: loading and arguments. They are skipped.
     pub(super) before: usize,
     pub(super) points: Vec<Boundary>,
 }
 
 impl Boundaries {
-    /// Reads what `strace -f -o` wrote of one run. The first call that names `place` is the first that counts.
+    /// Parses the output of `strace -f -o`. The first call that counts is the first one that names `place`.
     pub(super) fn read(trace: &str, place: &str) -> Self {
         let mut counts: HashMap<&str, u32> = HashMap::new();
         let mut all = Self { before: 0, points: Vec::new() };
@@ -47,8 +47,7 @@ impl Boundaries {
     }
 }
 
-/// `openat` and what follows, of `123 openat(AT_FDCWD, …) = 3`; `None` for the end of a call that began on another
-/// line, for signals and for exits.
+/// Splits `123 openat(AT_FDCWD, …) = 3` into `openat` and the rest. Returns `None` for a resumed call, a signal or an exit.
 fn call(line: &str) -> Option<(&str, &str)> {
     let line = line.trim_start_matches(|c: char| c.is_ascii_digit()).trim_start();
     let (name, rest) = line.split_once('(')?;

@@ -15,43 +15,43 @@ use crate::environment::{TestEnvironment, copy_folder, failed};
 use crate::failure::Failure;
 use crate::process_result::ProcessResult;
 
-/// More than anything here takes, and more than the five seconds after which the journal gives up by itself.
+/// The timeout of a process. Longer than the five seconds after which the journal itself gives up.
 const DEADLINE: Duration = Duration::from_secs(10);
 
-/// More listeners than it takes to read everything, so a cursor that does not move is noticed.
+/// The most listeners that read in a row. More than necessary, so that reaching the limit means that the cursor is stuck.
 const MOST_READS: usize = 20;
 
-/// A turn whose end is in the spool: its number and its last message.
+/// A turn whose end is in the spool: its number and last message.
 const SPOOLED_TURN: (u64, &str) = (1, "all done");
-/// The end of that session's next turn.
+/// The next turn of the same session.
 const NEXT_TURN: (u64, &str) = (2, "still done");
 /// The message about [`SPOOLED_TURN`].
 const COMPLETED: &str = "Manager codex-0badcafe completed its goal: all done";
 /// The message about [`NEXT_TURN`].
 const COMPLETED_AGAIN: &str = "Manager codex-0badcafe completed its goal: still done";
-/// The message about an agent whose last turn ended a minute ago: a run may take that long on a busy machine.
+/// The message about an agent that has waited for a minute. On a busy machine a run may take that long.
 const WAITING: &str = "Manager codex-0badcafe is waiting";
-/// The consumer that reads where an agent's hooks run.
+/// The consumer that listens in scenarios with hooks.
 const READER: &str = "reader";
 
-/// Which process is killed.
+/// The process that is killed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Operation {
     Notify,
-    /// With a message there already.
+    /// A listener that finds a message.
     Listen,
-    /// With a message that comes while it sleeps.
+    /// A listener that is woken by a message.
     ListenAsleep,
-    /// A hook that finds the write lock taken, and spools its event.
+    /// A hook that finds the write lock held and spools its event.
     HookSpools,
-    /// A hook that applies what its session has spooled: no hub may be started here.
+    /// A hook that applies the spooled events of its session, because no hub may be started here.
     HookApplies,
-    /// A listener that applies what a hook has spooled.
+    /// A listener that applies the spooled event of a hook.
     ListenApplies,
 }
 
 impl Operation {
-    /// Whether an event is in the spool before it begins.
+    /// Returns true if an event is in the spool before the process starts.
     fn finds_spooled(self) -> bool {
         matches!(self, Self::HookApplies | Self::ListenApplies)
     }
@@ -61,17 +61,17 @@ impl Operation {
     }
 }
 
-/// What it finds.
+/// The state of the home before the process starts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum State {
     /// No home, and a repository without an id.
     New,
     Used,
-    /// So many pages in the log that the next commit copies them into the database.
+    /// The write-ahead log is so long that the next commit checkpoints it.
     LogFull,
 }
 
-/// An environment in which the same operation can be repeated from the same state.
+/// An environment that repeats an operation from the same state.
 pub(super) struct KillEnvironment {
     environment: TestEnvironment,
     operation: Operation,
@@ -79,7 +79,8 @@ pub(super) struct KillEnvironment {
     texts: Texts,
 }
 
-/// What is sent: before, meanwhile, and after. Long enough to be torn, with what breaks lines.
+/// The messages that are sent before, during and after the operation. They are long enough to be torn, and contain
+/// characters that break line formats.
 struct Texts {
     before: String,
     victim: String,
@@ -95,12 +96,12 @@ impl Texts {
 }
 
 impl KillEnvironment {
-    /// In memory: a killed process loses nothing that it had handed to the kernel, whatever is below.
+    /// The environment is in memory: on any file system, a killed process loses no data that it has passed to the kernel.
     pub(super) fn new(operation: Operation, state: State, ringer: &Path) -> Result<Self, Failure> {
         let environment = TestEnvironment::in_memory(&format!("killpoints-{operation:?}-{state:?}"), ringer)?;
         let own = Self { environment, operation, state, texts: Texts::new(state) };
         if state != State::New {
-            // A listener has read before, so there is a cursor.
+            // A listener has read before, so the cursor exists.
             own.must(["notify", "--from", "first", "hello"])?;
             own.must(["listen", "--timeout", "0"])?;
         }
@@ -121,7 +122,7 @@ impl KillEnvironment {
         Ok(own)
     }
 
-    /// Where the operation can be interrupted.
+    /// Returns the points at which the operation can be killed.
     pub(super) fn boundaries(&self) -> Result<Boundaries, Failure> {
         self.reset()?;
         let trace = self.environment.path("trace");
@@ -140,7 +141,7 @@ impl KillEnvironment {
             )));
         }
         if self.state == State::LogFull && length(&database) == before {
-            // A run that is green because it tried nothing is worse than none.
+            // A run that passes because it tested nothing is worse than none.
             return Err(Failure::complaints(
                 "the log was not copied into the database: fill_log no longer fits".into(),
             ));
@@ -148,7 +149,7 @@ impl KillEnvironment {
         Ok(found)
     }
 
-    /// Kills at a boundary and looks what became of everything.
+    /// Kills the process at a boundary and checks the state afterwards.
     pub(super) fn kill_at(&self, boundary: &Boundary) -> Result<Finding, Failure> {
         self.reset()?;
         let (filter, injection) = (boundary.filter(), boundary.injection());
@@ -212,12 +213,12 @@ impl KillEnvironment {
         expectations
     }
 
-    /// Whether a message waits before the operation begins.
+    /// Returns true if there is an unread message before the operation starts.
     fn has_unread(&self) -> bool {
         self.state != State::New && self.operation != Operation::ListenAsleep
     }
 
-    /// Does the operation under strace.
+    /// Runs the operation under strace.
     fn perform<S: AsRef<OsStr>>(
         &self,
         strace: impl IntoIterator<Item = S>,
@@ -252,7 +253,7 @@ impl KillEnvironment {
         }
     }
 
-    /// Does something while another writer has the lock, as a stopped one would.
+    /// Runs `work` while the write lock is held, as by a stopped writer.
     fn with_lock_held<T>(&self, work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
         let path = self.environment.home().join("write.lock");
         let lock = fs::File::options().append(true).create(true).open(&path);
@@ -274,11 +275,11 @@ impl KillEnvironment {
         })
     }
 
-    /// Until the listener sleeps at its doorbell, or is dead.
+    /// Waits until the listener sleeps at its doorbell or has exited.
     fn wait_for_listener(&self, is_finished: impl Fn() -> bool) {
         let deadline = Instant::now() + DEADLINE / 2;
         while !is_finished() && Instant::now() < deadline {
-            // Not the doorbell itself: to read from it is to wait at it.
+            // Reads the lock file, because reading the doorbell FIFO itself would block.
             let pid = entries(&self.environment.home().join("bells"))
                 .filter(|entry| entry.extension().is_some_and(|extension| extension == "lock"))
                 .find_map(|entry| holder(&fs::read_to_string(entry).ok()?));
@@ -314,11 +315,11 @@ impl KillEnvironment {
         u32::try_from(bells + damaged).unwrap_or(u32::MAX)
     }
 
-    /// Messages that no listener reads, until the log is nearly as long as it gets.
+    /// Sends messages that no listener reads, until the log is just below the checkpoint threshold.
     fn fill_log(&self) -> Result<(), Failure> {
         const FRAME: u64 = 4096 + 24;
-        // The journal empties its log beyond 512 KiB, 127 frames. The message before takes some twenty and must not do
-        // it yet; the message of the operation takes as many and must.
+        // The journal checkpoints its log beyond 512 KiB, or 127 frames. The message before the operation takes some twenty
+        // frames and must not reach the threshold; the operation's message takes as many and must.
         const ENOUGH: u64 = 95 * FRAME;
         const MOST_MESSAGES: usize = 200;
         let log = self.environment.home().join("ringer.db-wal");
@@ -353,7 +354,7 @@ impl KillEnvironment {
         ProcessResult::of(command.stderr(self.environment.complaints()?), DEADLINE)
     }
 
-    /// Calls the hook at the end of [`SPOOLED_TURN`], of a session without a name.
+    /// Runs the hook for the end of [`SPOOLED_TURN`], in a session without a name.
     fn spool_event(&self) -> Result<(), Failure> {
         let mut hook = self.environment.ringer(["hook", "codex", "notify", &event(SPOOLED_TURN)]);
         self.succeeded(&ProcessResult::of(hook.stderr(self.environment.complaints()?), DEADLINE)?)
@@ -376,12 +377,12 @@ fn entries(folder: &Path) -> impl Iterator<Item = std::path::PathBuf> {
     fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path())
 }
 
-/// The end of a turn of the session whose hooks are killed.
+/// Returns the event of the end of a turn, in the session whose hooks are killed.
 fn event((turn, message): (u64, &str)) -> String {
     turn_ended(0x0bad_cafe, turn, message)
 }
 
-/// The process that a doorbell's lock names.
+/// Parses the process id in the lock file of a doorbell.
 fn holder(text: &str) -> Option<u32> {
     u32::try_from(serde_json::from_str::<Value>(text).ok()?["pid"].as_u64()?).ok()
 }

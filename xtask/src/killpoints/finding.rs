@@ -2,21 +2,21 @@ use std::fmt;
 
 use serde_json::Value;
 
-/// What one killed process led to.
+/// The consequences of one kill.
 #[derive(Default, PartialEq, Eq, Debug)]
 pub(super) struct Finding {
     pub(super) lost: u32,
-    /// Lines that are no JSON, messages that are not what was sent, messages that came twice to one listener.
+    /// Lines that are not JSON, messages with a wrong text, and messages that one listener received twice.
     pub(super) torn: u32,
-    /// A later process failed, or took too long.
+    /// Later processes that failed or timed out.
     pub(super) wedged: u32,
-    /// Doorbells of the dead that the next listener left hanging, databases that were set aside as damaged.
+    /// Stale doorbells that the next listener did not remove, and databases that were set aside as damaged.
     pub(super) leftovers: u32,
-    /// Delivered by the killed listener, and again by the next one: allowed.
+    /// Messages that the killed listener delivered and the next one delivered again. Allowed.
     pub(super) again: u32,
-    /// Of a killed notify: in the journal all the same: allowed.
+    /// Messages of a killed `notify` that are in the journal. Allowed.
     pub(super) stored: u32,
-    /// The process ended before it came to the boundary.
+    /// Processes that exited before they reached the boundary.
     pub(super) missed: u32,
 }
 
@@ -43,7 +43,7 @@ impl fmt::Display for Finding {
     }
 }
 
-/// The whole lines that a process printed, as the messages in them; `Err` holds how many are no messages.
+/// Parses the complete lines of the output as messages. `Err` is the number of lines that are not messages.
 pub(super) fn messages(printed: &[u8]) -> Result<Vec<String>, u32> {
     let whole = printed.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
     let mut torn = 0;
@@ -58,20 +58,20 @@ pub(super) fn messages(printed: &[u8]) -> Result<Vec<String>, u32> {
     if torn == 0 { Ok(found) } else { Err(torn) }
 }
 
-/// Whether a message has to arrive.
+/// How often a message may arrive after the kill.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Expectation {
-    /// Acknowledged and unread: it comes, once.
+    /// It was acknowledged and is unread: it must arrive once.
     Come,
-    /// Its notify was killed: it comes or not.
+    /// Its `notify` was killed: it may arrive once.
     MayCome,
-    /// The killed listener printed it, maybe without saying so to the journal: it comes again or not.
+    /// The killed listener printed it, perhaps without recording that in the journal: it may arrive again.
     MayComeAgain,
-    /// A listener that finished printed it: it does not come again.
+    /// A listener that finished printed it: it must not arrive again.
     Stay,
 }
 
-/// Compares what the listeners afterwards printed with what had to come.
+/// Compares the messages that arrived after the kill with the expectations.
 pub(super) fn compare(came: &[String], expectations: &[(&str, Expectation)]) -> Finding {
     let mut finding = Finding::default();
     for (text, expectation) in expectations {

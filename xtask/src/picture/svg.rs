@@ -1,13 +1,13 @@
-//! The text of a terminal, with its colours, as an SVG.
+//! Renders the coloured text of a terminal as SVG.
 
 use std::fmt::Write as _;
 
-/// The size of a character, in units of the picture.
+/// The size of a character cell in SVG units.
 const CHARACTER: (f64, f64) = (8.4, 18.0);
 const MARGIN: f64 = 14.0;
 const BACKGROUND: &str = "#1e2127";
 const FOREGROUND: &str = "#c8ccd4";
-/// The 8 colours of a terminal, then their bright ones.
+/// The 8 terminal colours and their bright variants.
 const COLOURS: [&str; 16] = [
     "#3f4451", "#e06c75", "#98c379", "#e5c07b", "#61afef", "#c678dd", "#56b6c2", "#c8ccd4", "#5c6370",
     "#e06c75", "#98c379", "#e5c07b", "#61afef", "#c678dd", "#56b6c2", "#ffffff",
@@ -32,7 +32,7 @@ impl Style {
                 7 => self.reverse = true,
                 22 => (self.bold, self.dim) = (false, false),
                 27 => self.reverse = false,
-                // A colour of the 256: `38;5;3`.
+                // One of 256 colours: `38;5;3`.
                 38 => self.colour = codes.nth(1),
                 39 => self.colour = None,
                 code @ 30..=37 => self.colour = Some(code - 30),
@@ -43,7 +43,7 @@ impl Style {
     }
 }
 
-/// The picture of a screen, as `tmux capture-pane -e` prints it.
+/// Renders a screen from the output of `tmux capture-pane -e`.
 pub(super) fn of_screen(screen: &str, columns: usize) -> String {
     let lines: Vec<&str> = screen.lines().collect();
     let (width, height) = CHARACTER;
@@ -87,7 +87,7 @@ fn push_piece(svg: &mut String, text: &str, style: Style, x: f64, y: f64) {
     let weight = if style.bold { " font-weight=\"bold\"" } else { "" };
     let opacity = if style.dim && !style.reverse { " opacity=\"0.6\"" } else { "" };
     let escaped = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
-    // The length is said, because a reader's font may be wider.
+    // The length is explicit, because the reader's font may be wider.
     let _ = writeln!(
         svg,
         "<text x=\"{x:.1}\" y=\"{:.1}\" textLength=\"{takes:.1}\" fill=\"{front}\"{weight}{opacity}>{escaped}</text>",
@@ -95,7 +95,7 @@ fn push_piece(svg: &mut String, text: &str, style: Style, x: f64, y: f64) {
     );
 }
 
-/// The pieces of a line that look the same.
+/// Splits a line into pieces of the same style.
 fn pieces(line: &str, style: &mut Style) -> Vec<(String, Style)> {
     let mut pieces = Vec::new();
     let mut rest = line;

@@ -4,12 +4,12 @@ use serde_json::Value;
 
 use super::payload::Label;
 
-/// The names that are read under. Each has to get everything.
+/// The consumers. Each must receive every message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Consumer {
     /// Shared by several listeners.
     Lead,
-    /// One listener of its own.
+    /// Used by a single listener.
     Audit,
 }
 
@@ -24,16 +24,16 @@ impl Consumer {
     }
 }
 
-/// How the listener ended that printed something.
+/// How a listener with output ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Listener {
-    /// It exited by itself, so what it printed is read and may not come again.
+    /// It exited on its own: the messages that it printed are read and must not arrive again.
     Finished,
-    /// Killed, or it failed: it could not say that it had printed, so the same may come again.
+    /// It was killed or failed before it could record its output: the messages may arrive again.
     Died,
 }
 
-/// What was sent, what was acknowledged, and what came. At most one entry per message sent.
+/// The sent, acknowledged and received messages, with at most one entry for each sent message.
 pub(super) struct DeliveryRecord {
     seed: u64,
     messages: HashMap<Label, MessageRecord>,
@@ -50,33 +50,32 @@ struct MessageRecord {
 #[derive(Default, Clone, Copy)]
 struct Arrivals {
     times: u64,
-    /// Of them, from listeners that finished: one at most is right, whichever process is killed.
+    /// Arrivals at listeners that finished. More than one is a fault, whichever process was killed.
     finished: u64,
 }
 
-/// What must not happen, counted.
+/// Counts of faults.
 #[derive(Default, PartialEq, Eq, Debug)]
 pub(super) struct Faults {
-    /// Lines that are no JSON, and messages that are not what was sent.
+    /// Lines that are not JSON, and messages with a wrong text.
     pub(super) torn: u64,
     /// Messages that were never sent.
     pub(super) never_sent: u64,
-    /// Two messages with one id, or one message with two.
+    /// Two messages with the same id, or one message with two ids.
     pub(super) clashes: u64,
 }
 
-/// The totals.
 #[derive(Default, PartialEq, Eq, Debug)]
 pub(super) struct Totals {
     pub(super) sent: u64,
     pub(super) acknowledged: u64,
-    /// Acknowledged, but a consumer did not get it; counted once per consumer.
+    /// Messages that a consumer did not receive although they were acknowledged; counted once per consumer.
     pub(super) lost: u64,
     /// Arrivals beyond the first.
     pub(super) duplicates: u64,
-    /// Of them, those that no listener's death explains.
+    /// Duplicates that no killed or failed listener explains.
     pub(super) unexplained: u64,
-    /// In the journal although the writer was killed before it could say so: allowed.
+    /// Messages in the journal whose writer was killed before it could acknowledge them. Allowed.
     pub(super) unacknowledged_but_there: u64,
 }
 
@@ -85,12 +84,12 @@ impl DeliveryRecord {
         Self { seed, messages: HashMap::new(), owners: HashMap::new(), faults: Faults::default() }
     }
 
-    /// To be called before it is sent: it may arrive before its writer is back.
+    /// Records a message. Must be called before it is sent, because it may arrive before its writer exits.
     pub(super) fn send(&mut self, label: Label) {
         self.messages.entry(label).or_default();
     }
 
-    /// `notify` exited 0 and printed this.
+    /// Records that `notify` exited with 0 and this output.
     pub(super) fn acknowledge(&mut self, label: Label, printed: &[u8]) {
         self.messages.entry(label).or_default().acknowledged = true;
         let report = serde_json::from_slice::<Value>(printed).ok();
@@ -101,7 +100,7 @@ impl DeliveryRecord {
         }
     }
 
-    /// A listener printed this. A line without its end was not printed: its listener died over it.
+    /// Records the output of a listener. An incomplete line does not count: the listener died while it wrote the line.
     pub(super) fn arrive(&mut self, consumer: Consumer, listener: Listener, printed: &[u8]) {
         let (whole, rest) = match printed.iter().rposition(|byte| *byte == b'\n') {
             Some(end) => printed.split_at(end + 1),
@@ -152,7 +151,7 @@ impl DeliveryRecord {
             let arrived = message.arrivals.iter().any(|arrivals| arrivals.times > 0);
             totals.unacknowledged_but_there += u64::from(!message.acknowledged && arrived);
             for Arrivals { times, finished } in message.arrivals {
-                // One that came to one consumer has to come to the other too, acknowledged or not.
+                // A message that reached one consumer must reach the other too, acknowledged or not.
                 totals.lost += u64::from((message.acknowledged || arrived) && times == 0);
                 totals.duplicates += times.saturating_sub(1);
                 totals.unexplained += finished.saturating_sub(1);
@@ -161,7 +160,7 @@ impl DeliveryRecord {
         totals
     }
 
-    /// Two ids for one message, which [`DeliveryRecord::record_id`] cannot see.
+    /// Counts second ids of messages, which [`DeliveryRecord::record_id`] cannot detect.
     pub(super) fn ids_beyond_messages(&self) -> u64 {
         let mut labels: Vec<&Label> = self.owners.values().collect();
         labels.sort_unstable_by_key(|label| (label.writer, label.number));

@@ -1,5 +1,5 @@
-//! Many agents whose turns end at the same moment: each calls a hook, and every hook that was not killed has to be in
-//! the journal once, whether the journal could be written at that moment or not.
+//! Many agents whose turns end at the same moment. Each runs a hook, and the event of every hook that was not killed must be
+//! in the journal exactly once, even if the journal was locked at that moment.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -21,9 +21,9 @@ use crate::failure::Failure;
 use crate::process_result::ProcessResult;
 use crate::random::Random;
 
-/// In one round of this many another writer holds the lock all the while, as a stopped process does.
+/// In one round of this many, another writer holds the lock throughout, like a stopped process.
 const LOCK_HELD_ONE_IN: u32 = 4;
-/// One hook in this many is killed with `--kill`.
+/// With `--kill`, one hook in this many is killed.
 const KILLED_ONE_IN: u64 = 4;
 
 pub(super) fn run(plan: &Plan, ringer: &Path) -> Result<HookResults, Failure> {
@@ -31,7 +31,7 @@ pub(super) fn run(plan: &Plan, ringer: &Path) -> Result<HookResults, Failure> {
     let runtime = environment.path("run");
     DirBuilder::new().mode(0o700).create(&runtime).map_err(|error| failed(&runtime, &error))?;
     let mut figures = HookResults::default();
-    // The journal is there before the first round: only the very first agent of a person finds none.
+    // The journal exists before the first round, because only a person's very first agent finds none.
     must(&environment, &["notify", "hello"])?;
     let mut acknowledged = Vec::new();
     for round in 0..plan.rounds {
@@ -67,13 +67,13 @@ pub(super) fn run(plan: &Plan, ringer: &Path) -> Result<HookResults, Failure> {
     Ok(figures)
 }
 
-/// The end of a turn of a session, as Codex reports it: the event is an argument.
+/// Returns the hook command with which Codex reports the end of a turn. The event is an argument.
 fn hook(environment: &TestEnvironment, session: u32) -> std::process::Command {
     let event = turn_ended(session.into(), 1, &format!("done {session}"));
     environment.ringer(["hook", "codex", "notify", &event])
 }
 
-/// Runs one process for each, all at the same moment.
+/// Runs one process for each session, all at the same moment.
 fn run_at_once(
     sessions: &[u32],
     run: impl Fn(u32) -> Result<ProcessResult, Failure> + Sync,
@@ -86,7 +86,7 @@ fn run_at_once(
     })
 }
 
-/// How often the end of each session's turn is in the journal, once everything that was spooled is in it.
+/// Applies all spooled events, and returns how often the turn end of each session is in the journal.
 fn completed_turns(environment: &TestEnvironment, runtime: &Path) -> Result<HashMap<u32, u32>, Failure> {
     let path = environment.path("log");
     let file = File::create(&path).map_err(|error| failed(&path, &error))?;
@@ -116,7 +116,7 @@ fn must(environment: &TestEnvironment, arguments: &[&str]) -> Result<(), Failure
     if ending.is_success() { Ok(()) } else { Err(Failure::complaints("ringer failed".into())) }
 }
 
-/// What came of it.
+/// The results of all rounds.
 #[derive(Default)]
 pub(super) struct HookResults {
     acknowledged: usize,
@@ -125,7 +125,7 @@ pub(super) struct HookResults {
     lost: usize,
     doubled: usize,
     took: Vec<Duration>,
-    /// As many processes that start and do nothing.
+    /// The times of the same number of processes that do nothing.
     baseline: Vec<Duration>,
 }
 

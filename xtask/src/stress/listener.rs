@@ -7,10 +7,10 @@ use crate::random::Random;
 
 const KILLED_ONE_IN: u64 = 3;
 
-/// Seconds. Short, so that the end of the run is noticed soon, and so that time-outs happen beside messages.
+/// In seconds. Short, so that listeners notice the end of the run soon, and so that timeouts coincide with messages.
 const TIMEOUT: &str = "0.5";
 
-/// Listens again and again under one name until the writers are done.
+/// Runs listeners for one consumer in a loop until the writers are done.
 pub(super) fn run(state: &SharedState<'_>, index: u32, consumer: Consumer) -> Result<(), Failure> {
     let mut random = Random::new(state.plan.common.seed, u64::from(index) | 1 << 62);
     let mut kill_timer = KillTimer::default();
@@ -24,9 +24,9 @@ pub(super) fn run(state: &SharedState<'_>, index: u32, consumer: Consumer) -> Re
     Ok(())
 }
 
-/// Reads what is left, when no other process runs.
+/// Reads the remaining messages when no other process is running.
 pub(super) fn drain(state: &SharedState<'_>, consumer: Consumer) -> Result<(), Failure> {
-    // Each call that prints anything moves on by at least one message.
+    // Each call with output consumes at least one message.
     let most = u64::from(state.plan.writers) * u64::from(state.plan.messages) + 1;
     for _ in 0..=most {
         let ending = listen(state, consumer, "0", COMMAND_TIMEOUT)?;

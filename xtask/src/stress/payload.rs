@@ -1,12 +1,12 @@
-//! What is sent: made from the seed, so that it can be made again to compare and need not be kept.
+//! The messages. They are generated from the seed, so they can be regenerated for comparison and need not be kept.
 
 use crate::random::Random;
 
-/// The longest, in bytes: below the journal's 64 KiB, far above what a pipe or a page takes at once.
+/// The longest message in bytes: below the journal's limit of 64 KiB, and far above an atomic pipe write or a page.
 const LONGEST: u64 = 60 * 1024;
 
-/// What breaks formats that are put together by hand: ends of lines, quotes, escapes, controls, direction marks, text
-/// that looks like JSON, characters of two, three and four bytes.
+/// Text that breaks careless formatting: line ends, quotes, escapes, control characters, direction marks, text that looks
+/// like JSON, and characters of two, three and four bytes.
 const PIECES: &[&str] = &[
     "a",
     "Z",
@@ -39,7 +39,7 @@ const PIECES: &[&str] = &[
     "👩\u{200d}💻",
 ];
 
-/// Which message of which writer.
+/// Identifies a message by its writer and number.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Label {
     pub(super) writer: u32,
@@ -47,7 +47,7 @@ pub(super) struct Label {
 }
 
 impl Label {
-    /// Read from the beginning of a message.
+    /// Parses the label at the start of a message.
     pub(super) fn of(text: &str) -> Option<Self> {
         let mut parts = text.splitn(3, ':');
         let writer = parts.next()?.parse().ok()?;
@@ -55,18 +55,18 @@ impl Label {
         parts.next().map(|_| Self { writer, number })
     }
 
-    /// The agent it is from.
+    /// Returns the name of the sending agent.
     pub(super) fn sender(self) -> String {
         format!("w{}", self.writer)
     }
 
-    /// The whole message.
+    /// Returns the whole message.
     pub(super) fn text(self, seed: u64) -> String {
         let Self { writer, number } = self;
         let mut random = Random::new(seed, u64::from(writer) << 32 | u64::from(number));
         let length = match random.below(50) {
             0 => random.below(LONGEST),
-            // Around 4096 bytes, where a write to a pipe stops being one.
+            // Around 4096 bytes (`PIPE_BUF`), above which a write to a pipe is not atomic.
             1..=3 => 3_000 + random.below(3_000),
             _ => random.below(200),
         };

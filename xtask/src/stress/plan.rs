@@ -8,20 +8,20 @@ use crate::flags::{CommonOptions, Flags};
 
 const FLAGS: &str = "--writers N, --messages N, --listeners N, --hooks N, --rounds N, --kill";
 
-/// What the developer asked for.
+/// The options.
 #[derive(PartialEq, Debug)]
 pub(super) struct Plan {
     pub(super) writers: u32,
-    /// Of each writer.
+    /// The number of messages of each writer.
     pub(super) messages: u32,
-    /// That share one name; one more listens under another.
+    /// The number of listeners that share one name. One more listens under another name.
     pub(super) listeners: u32,
-    /// Hooks that are called at the same moment, in each round.
+    /// The number of concurrent hooks in each round.
     pub(super) hooks: u32,
-    /// Of hooks.
+    /// The number of rounds of hooks.
     pub(super) rounds: u32,
     pub(super) kill: bool,
-    /// Writers begin nothing new after its limit.
+    /// Writers start nothing new after its limit.
     pub(super) common: CommonOptions,
 }
 
@@ -48,7 +48,7 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Each listener's index and the name it reads under.
+    /// Returns the index and the consumer of each listener.
     pub(super) fn consumers(&self) -> impl Iterator<Item = (u32, Consumer)> {
         let shared = (0..self.listeners).map(|index| (index, Consumer::Lead));
         shared.chain([(self.listeners, Consumer::Audit)])
@@ -69,7 +69,7 @@ impl Default for Plan {
     }
 }
 
-/// Enough to differ from run to run; short enough to be typed again.
+/// Returns a seed that differs from run to run and is short enough to type.
 fn fresh_seed() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::from(since.subsec_micros()) + (since.as_secs() % 1_000) * 1_000_000

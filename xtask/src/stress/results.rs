@@ -5,15 +5,16 @@ use super::delivery_record::{DeliveryRecord, Faults, Totals};
 use super::shared_state::ProcessFailures;
 use crate::failure::Failure;
 
-/// Up to this many writers at once never fail with "try again": the write lock waits 5 s. With more, some may.
+/// Up to this many concurrent writers must never fail with "try again": they wait up to 5 s for the write lock. With more,
+/// some may.
 const NEVER_BUSY: u32 = 64;
 
-/// The figures of a run.
+/// The results of a run.
 pub(super) struct StressResults {
     totals: Totals,
     faults: Faults,
     process_failures: ProcessFailures,
-    /// From the first writer's start to the last one's end.
+    /// The time from the first writer's start to the last one's end.
     wrote: Duration,
     took: Duration,
 }
@@ -30,7 +31,7 @@ impl StressResults {
         Self { totals: record.totals(), faults, process_failures, wrote, took }
     }
 
-    /// Fails if a problem is not explained by a kill.
+    /// Fails if there is a problem that no kill explains.
     pub(super) fn check(&self, writers: u32, complaints: &str) -> Result<(), Failure> {
         let busy = if writers <= NEVER_BUSY { self.process_failures.busy } else { 0 };
         let problems = [
@@ -53,7 +54,7 @@ impl fmt::Display for StressResults {
         let Faults { torn, never_sent, clashes } = self.faults;
         let ProcessFailures { kills, busy, failures } = self.process_failures;
         let seconds = self.took.as_secs_f64();
-        // A count far below 2^52: nothing is rounded.
+        // The count is far below 2^52, so the conversion is exact.
         #[expect(clippy::cast_precision_loss, reason = "messages of one run")]
         let speed = acknowledged as f64 / self.wrote.as_secs_f64().max(f64::EPSILON);
         writeln!(

@@ -7,13 +7,13 @@ use super::plan::Plan;
 use crate::environment::TestEnvironment;
 use crate::process_result::ProcessResult;
 
-/// For a process that is not meant to be killed. The journal itself gives up after five seconds.
+/// The timeout of a process that should not be killed. The journal itself gives up after five seconds.
 pub(super) const COMMAND_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// The exit code of a process that waited for its turn as long as it may.
+/// The exit code of a process whose wait for the write lock timed out.
 const TRY_AGAIN: i32 = 75;
 
-/// What writers and listeners share while they run.
+/// State shared by writers and listeners.
 pub(super) struct SharedState<'a> {
     pub(super) plan: &'a Plan,
     pub(super) environment: TestEnvironment,
@@ -26,9 +26,9 @@ pub(super) struct SharedState<'a> {
 #[derive(Default, Clone, Copy)]
 pub(super) struct ProcessFailures {
     pub(super) kills: u64,
-    /// They waited for their turn as long as they may, said so, and did nothing.
+    /// Processes whose wait for the write lock timed out; they reported it and changed nothing.
     pub(super) busy: u64,
-    /// They failed in another way, or hung, without having been killed.
+    /// Processes that failed in another way or hung, without having been killed.
     pub(super) failures: u64,
 }
 
@@ -59,7 +59,7 @@ impl<'a> SharedState<'a> {
         self.writers_are_done.load(Ordering::Relaxed)
     }
 
-    /// Counts a process that did not succeed, and had been given this much time.
+    /// Counts a process that did not succeed. `time` is the limit that it had; a short one means that the kill was intended.
     pub(super) fn count(&self, ending: &ProcessResult, time: Duration) {
         let mut process_failures = lock(&self.process_failures);
         if ending.is_kill() && time < COMMAND_TIMEOUT {
@@ -72,7 +72,7 @@ impl<'a> SharedState<'a> {
     }
 }
 
-/// A thread that panicked while it held one of ours left whole entries behind.
+/// Ignores poisoning: a thread that panicked under the lock leaves only complete entries.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

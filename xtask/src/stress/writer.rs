@@ -6,10 +6,11 @@ use crate::failure::Failure;
 use crate::process_result::ProcessResult;
 use crate::random::Random;
 
-/// How many of them are killed: enough to hit every moment, few enough that most is acknowledged.
+/// One process in this many is killed: often enough to hit every moment, and seldom enough that most messages are
+/// acknowledged.
 const KILLED_ONE_IN: u64 = 4;
 
-/// Sends its messages one after the other, each with a process of its own.
+/// Sends the writer's messages one after the other, each with its own process.
 pub(super) fn run(state: &SharedState<'_>, writer: u32, over: Instant) -> Result<(), Failure> {
     let mut random = Random::new(state.plan.common.seed, u64::from(writer) | 1 << 63);
     let mut kill_timer = KillTimer::default();
@@ -33,8 +34,7 @@ pub(super) fn run(state: &SharedState<'_>, writer: u32, over: Instant) -> Result
     Ok(())
 }
 
-/// When a process is killed: at a random moment within the duration of the last one, so the moments fit a busy machine,
-/// too.
+/// Chooses when a process is killed: at a random moment within the duration of the last one, which also fits a busy machine.
 pub(super) struct KillTimer {
     usual: Duration,
 }

@@ -4,8 +4,8 @@ use super::complaint::Complaint;
 use super::listing::TextFile;
 use super::manifest::{self, Entry};
 
-/// Which crate may use which: arrows point one way only, and nothing below knows what is above. The
-/// picture is in ARCHITECTURE.md; an arrow is added there and here in one change, with its reason.
+/// The allowed dependencies between crates. They point one way only: no crate knows the crates above it. The diagram is in
+/// ARCHITECTURE.md; a new dependency is added there and here in one change, with its reason.
 const ARROWS: &[(&str, &[&str])] = &[
     ("platform", &[]),
     ("term", &[]),
@@ -28,10 +28,10 @@ const ARROWS: &[(&str, &[&str])] = &[
     (TESTS_ONLY, &[]),
 ];
 
-/// What the tests of all crates share.
+/// The crate that the tests of all crates use.
 const TESTS_ONLY: &str = "test-support";
 
-/// The program: the crate at the top, which may use all others.
+/// The crate of the program. It is at the top and may use all others.
 const TOP: &str = "cli";
 
 pub(super) fn check(file: &TextFile) -> Vec<Complaint> {
@@ -99,7 +99,7 @@ fn listed(allowed: &[&str]) -> String {
     if allowed.is_empty() { "none of ours".to_owned() } else { allowed.join(", ") }
 }
 
-/// `term` of `crates/term/Cargo.toml`.
+/// Returns `term` for `crates/term/Cargo.toml`.
 fn crate_name(path: &str) -> Option<&str> {
     let parts: Vec<&str> = path.split('/').collect();
     if let ["crates", crate_name, "Cargo.toml"] = parts[..] { Some(crate_name) } else { None }
@@ -109,7 +109,7 @@ fn is_member(path: &str) -> bool {
     crate_name(path).is_some() || path == "xtask/Cargo.toml"
 }
 
-/// By table and name, since one name may stand in two tables of a manifest.
+/// Dependencies by table and name, because a name may be in two tables of a manifest.
 type Dependencies = BTreeMap<(Vec<String>, String), Dependency>;
 
 struct Dependency {
@@ -122,7 +122,7 @@ struct Dependency {
 enum Kind {
     /// Compiled into the crate, or run to compile it.
     Shipped,
-    /// For tests; arrows may point anywhere.
+    /// For tests, where any dependency is allowed.
     Tests,
     /// The root's table, which others refer to, and its patches.
     Root,
@@ -137,7 +137,7 @@ impl Dependency {
         self.settings.iter().any(|(key, found)| key == setting && found == value)
     }
 
-    /// A dependency may go under another name.
+    /// Returns the package, because a dependency may have another name.
     fn package<'a>(&'a self, name: &'a str) -> &'a str {
         let renamed = self.settings.iter().find(|(key, _)| key == "package");
         renamed.map_or(name, |(_, package)| manifest::unquoted(package))
@@ -166,7 +166,7 @@ fn dependencies(entries: &[Entry]) -> Dependencies {
     dependencies
 }
 
-/// The kind of the table a key is in and how many parts name the table.
+/// Returns the kind of the table that contains a key, and the number of parts in the table's name.
 fn dependency_table(key: &[String]) -> Option<(Kind, usize)> {
     let parts: Vec<&str> = key.iter().map(String::as_str).collect();
     match parts[..] {

@@ -1,14 +1,14 @@
-//! Files of one crate that import each other in a circle cannot be read, tested or moved one at a time.
+//! Finds import cycles between the files of a crate: such files cannot be read, tested or moved one at a time.
 //!
-//! An arrow goes from a file to the file that defines what its code names: in a `use`, or in a path that begins with
+//! An arrow goes from a file to the file that defines an item that its code names: in a `use`, or in a path that begins with
 //! `crate`, `self`, `super`, a module declared in that file, or a name imported there. Imports are followed, so a name that
-//! passes through a module file leads to the file behind it. Hence these are no arrows:
+//! a module file re-exports leads to the file that defines it. Hence these are not arrows:
 //!
 //! * `mod child;`, and a re-export of a name that the file itself does not use: a parent may declare and re-export its
-//!   children, and they may use what the parent defines;
-//! * what a child reaches through its parent's imports: that is an arrow to the file that defines it;
+//!   children, and they may use the parent's items;
+//! * an item that a child reaches through its parent's imports: the arrow goes to the file that defines it;
 //! * tests: items under `#[cfg(test)]`, and the files that are declared there;
-//! * calls of methods, which name no file: an owner of state may have its methods in the files of its children.
+//! * method calls, which name no file: the methods of a type may be in the files of its children.
 
 mod import;
 
@@ -19,7 +19,7 @@ use super::complaint::Complaint;
 use super::listing::TextFile;
 use super::source;
 
-/// Arrows that may stay although they close a circle: from, to, and why.
+/// Arrows that are allowed although they close a cycle: from, to, and the reason.
 const EXCEPTIONS: &[(&str, &str, &str)] = &[];
 
 pub(super) fn check(files: &[TextFile]) -> Vec<Complaint> {
@@ -66,7 +66,7 @@ fn complaint(circle: &[&str], arrows: &Arrows<'_>) -> Complaint {
     Complaint::new(circle[0], line, format!("files import each other in a circle: {}", names.join(" → ")))
 }
 
-/// From each file to the files it uses, with the line that does so first.
+/// The files that each file uses, with the first line that does so.
 type Arrows<'a> = BTreeMap<&'a str, BTreeMap<&'a str, usize>>;
 
 /// The files of a crate.
@@ -103,10 +103,10 @@ impl<'a> Crate<'a> {
         arrows
     }
 
-    /// The file that defines what `name` means in the module `from`.
+    /// Returns the file that defines `name` as seen from the module `from`.
     fn file_of(&self, from: &[String], name: &[String]) -> Option<(&'a str, Path)> {
         let mut path = self.absolute(from, name)?;
-        // Each step follows one import. There are few; the limit is for imports that lead to each other.
+        // Each step follows one import. The limit stops imports that lead to each other.
         for _ in 0..16 {
             let depth = (0..=path.len()).rev().find(|depth| self.modules.contains_key(&path[..*depth]))?;
             let (file, module) = &self.modules[&path[..depth]];
@@ -119,7 +119,7 @@ impl<'a> Crate<'a> {
         None
     }
 
-    /// A name as a path from the crate's root; `None` for what is of another crate, or no module.
+    /// Returns a name as a path from the crate's root, or `None` if it belongs to another crate or is not a module path.
     fn absolute(&self, from: &[String], name: &[String]) -> Option<Path> {
         let (first, rest) = name.split_first()?;
         let mut path = match first.as_str() {
@@ -144,7 +144,7 @@ fn child(path: &[String], name: &str) -> Path {
     path.iter().map(String::as_str).chain([name]).map(str::to_owned).collect()
 }
 
-/// A shortest circle for every group of files that can all reach each other.
+/// Returns a shortest cycle for every group of files that can all reach each other.
 fn circles<'a>(arrows: &Arrows<'a>) -> Vec<Vec<&'a str>> {
     let mut told: BTreeSet<&str> = BTreeSet::new();
     let mut circles = Vec::new();

@@ -1,6 +1,6 @@
 use std::fmt;
 
-/// One place that breaks a rule, printed as `path:line: message` because editors jump there.
+/// A violation of a rule, printed as `path:line: message`, which editors can jump to.
 #[derive(PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Complaint {
     path: String,
@@ -20,7 +20,7 @@ impl fmt::Display for Complaint {
     }
 }
 
-/// Runs one rule over one made-up file and compares the lines it complains about.
+/// Runs a rule on a made-up file and compares the lines of its complaints.
 #[cfg(test)]
 pub(super) fn check_lines(
     rule: fn(&super::TextFile) -> Vec<Complaint>,

@@ -2,7 +2,7 @@ use super::complaint::Complaint;
 use super::listing::TextFile;
 use super::source;
 
-/// Unfinished work and forgotten prints. Cut in two, so that this file does not complain about itself.
+/// Markers of unfinished work and forgotten prints. They are split, so that this file does not match itself.
 const LEFTOVERS: &[&str] = &[
     concat!("to", "do!"),
     concat!("unimpl", "emented!"),
@@ -11,7 +11,7 @@ const LEFTOVERS: &[&str] = &[
     concat!("X", "XX"),
 ];
 
-/// Comments and doctests count as well: notes about unfinished work are not followed up.
+/// Also checks comments and doctests: notes about unfinished work are never followed up.
 pub(super) fn check(file: &TextFile) -> Vec<Complaint> {
     if !source::is_rust(&file.path) {
         return Vec::new();

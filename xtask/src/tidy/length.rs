@@ -1,7 +1,7 @@
 use super::complaint::Complaint;
 use super::listing::TextFile;
 
-/// A longer file has two jobs.
+/// The longest file, in lines. A longer one probably has two jobs.
 const LIMIT: usize = 800;
 
 pub(super) fn check(file: &TextFile) -> Vec<Complaint> {
@@ -13,7 +13,7 @@ pub(super) fn check(file: &TextFile) -> Vec<Complaint> {
     vec![Complaint::new(&file.path, 1, message)]
 }
 
-/// `crates/*/src/**.rs` and `xtask/src/**.rs`.
+/// Matches `crates/*/src/**.rs` and `xtask/src/**.rs`.
 fn is_source(path: &str) -> bool {
     let inside = path.strip_prefix("crates/").and_then(|rest| rest.split_once('/')).map(|(_, inside)| inside);
     let inside = inside.or_else(|| path.strip_prefix("xtask/"));

@@ -4,14 +4,13 @@ use std::process::Command;
 
 use crate::failure::Failure;
 
-/// A file of the repository that is text, by its path from the root.
+/// A text file of the repository, with its path from the root.
 pub(super) struct TextFile {
     pub(super) path: String,
     pub(super) text: String,
 }
 
-/// What git tracks or would track. Recordings and pictures that are not UTF-8 have no lines to
-/// complain about and are left out.
+/// Returns the files that git tracks or would track. Recordings and pictures that are not UTF-8 are left out.
 pub(super) fn text_files() -> Result<Vec<TextFile>, Failure> {
     let output = Command::new("git")
         .args(["ls-files", "-co", "--exclude-standard", "-z"])
@@ -25,7 +24,7 @@ pub(super) fn text_files() -> Result<Vec<TextFile>, Failure> {
     listing.split('\0').filter(|path| !path.is_empty()).filter_map(|path| read(path).transpose()).collect()
 }
 
-/// `None` for what has no text of its own: a link, a submodule, a file deleted but not yet committed.
+/// Returns `None` for entries without text: a symlink, a submodule, or a file whose deletion is not committed yet.
 fn read(path: &str) -> Result<Option<TextFile>, Failure> {
     if !Path::new(path).symlink_metadata().is_ok_and(|meta| meta.is_file()) {
         return Ok(None);

@@ -2,11 +2,11 @@ use super::complaint::Complaint;
 use super::listing::TextFile;
 use super::manifest::{self, Entry};
 
-/// Folders that exist on the machine of the author's machine only and nowhere else.
+/// Folders that exist only on the author's machine.
 const FOLDERS: &[Folder] = &[
     Folder { name: "work", needs_a_name: false },
     Folder { name: "root", needs_a_name: false },
-    // Prose may speak of the folder of homes; a user's home directory is a machine's.
+    // Prose may mention the folder itself; a user's home directory in it is specific to a machine.
     Folder { name: "home", needs_a_name: true },
 ];
 
@@ -15,7 +15,7 @@ struct Folder {
     needs_a_name: bool,
 }
 
-/// The public registry, as Cargo.lock spells it.
+/// The public registry, as in Cargo.lock.
 const REGISTRY: &str = "registry+https://github.com/rust-lang/crates.io-index";
 
 pub(super) fn check(file: &TextFile) -> Vec<Complaint> {
@@ -44,8 +44,8 @@ fn names(line: &str, folder: &Folder) -> bool {
     })
 }
 
-/// Whether a slash after `before` is the first of an absolute path: not one inside a relative path or
-/// a variable's, not the second of `https://`, but the third of `file:///`.
+/// Returns true if a slash after `before` starts an absolute path. A slash in a relative path or after a variable does
+/// not, nor does the second one of `https://`; the third one of `file:///` does.
 fn starts_a_path(before: &str) -> bool {
     let Some(last) = before.chars().next_back() else { return true };
     match last {
@@ -55,7 +55,7 @@ fn starts_a_path(before: &str) -> bool {
     }
 }
 
-/// Cargo asked to fetch from somewhere other than the public registry: true on one machine only.
+/// Finds crate sources other than the public registry, which work on one machine only.
 fn foreign_sources(file: &TextFile) -> Vec<Complaint> {
     let is_foreign = match file.path.rsplit('/').next() {
         Some("Cargo.lock") => {

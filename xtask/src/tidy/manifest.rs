@@ -1,7 +1,7 @@
-//! Cargo's TOML files as flat entries: enough of TOML for the manifests people write, and no crate
-//! to compile before the first command runs. Cargo itself has already refused what is not TOML.
+//! Reads Cargo's TOML files as flat entries. It supports enough TOML for real manifests, without a dependency to compile
+//! before the first command runs. Invalid TOML has already been rejected by Cargo.
 
-/// One `key = value`, with the key spelled out from the root and inline tables opened:
+/// One `key = value`, with the full key from the root and inline tables expanded:
 /// `[dependencies]`, `a = { workspace = true }` is the entry `dependencies`, `a`, `workspace` = `true`.
 #[derive(PartialEq, Eq, Debug)]
 pub(super) struct Entry {
@@ -26,7 +26,7 @@ pub(super) fn entries(text: &str) -> Vec<Entry> {
     let mut lines = (1..).zip(text.lines());
     while let Some((line, text)) = lines.next() {
         let mut statement = uncommented(text).trim().to_owned();
-        // Arrays, inline tables and long strings go on over lines.
+        // Arrays, inline tables and multi-line strings span several lines.
         while is_open(&statement)
             && let Some((_, more)) = lines.next()
         {
@@ -42,7 +42,7 @@ pub(super) fn entries(text: &str) -> Vec<Entry> {
     entries
 }
 
-/// Adds the entry of one `key = value` below `table`, or those of its inline table.
+/// Adds the entry of one `key = value` in `table`, or the entries of its inline table.
 fn collect(line: usize, table: &[String], statement: &str, entries: &mut Vec<Entry>) {
     let Some((key, value)) = assignment(statement) else { return };
     let key = [table, &key_parts(key)].concat();
@@ -75,7 +75,7 @@ fn uncommented(line: &str) -> &str {
     top_level(line, '#').first().copied().unwrap_or(line)
 }
 
-/// Whether brackets or a long string wait for their end.
+/// Returns true if a bracket or a multi-line string is still open.
 fn is_open(statement: &str) -> bool {
     let mut reader = Reader::default();
     statement.chars().for_each(|c| reader.read(c));
@@ -83,13 +83,13 @@ fn is_open(statement: &str) -> bool {
     reader.depth > 0 || long
 }
 
-/// `text` cut at every `separator` that is outside strings, brackets and braces.
+/// Splits `text` at every `separator` outside strings, brackets and braces.
 fn top_level(text: &str, separator: char) -> Vec<&str> {
     let mut pieces = Vec::new();
     let mut reader = Reader::default();
     let mut start = 0;
     for (at, c) in text.char_indices() {
-        // A comment ends a line whatever is open around it.
+        // A comment also starts inside open brackets.
         let outside = reader.quote.is_none() && (reader.depth == 0 || separator == '#');
         if outside && c == separator {
             pieces.push(&text[start..at]);
@@ -101,7 +101,7 @@ fn top_level(text: &str, separator: char) -> Vec<&str> {
     pieces
 }
 
-/// Where a reader of TOML is after some characters.
+/// The state of the TOML reader after some characters.
 #[derive(Default)]
 struct Reader {
     quote: Option<char>,

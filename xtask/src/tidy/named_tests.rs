@@ -2,15 +2,16 @@ use super::complaint::Complaint;
 use super::listing::TextFile;
 use super::source;
 
-/// The page whose tables name the tests that show what it says.
+/// The page whose tables name the tests that prove its statements.
 const PAGE: &str = "docs/reliability.md";
-/// The heading of the column that names them.
+/// The heading of the column with the tests.
 const COLUMN: &str = "shown by";
 
-/// The profiles of the test runner. One names tests by their whole path: `test(=hub::inbox::the_walk)`.
+/// The nextest profiles. One selects tests by their full path: `test(=hub::inbox::the_walk)`.
 const PROFILES: &str = ".config/nextest.toml";
 
-/// A page that names a test that was renamed or removed promises something that nothing shows, and a profile runs one test less.
+/// Checks that named tests exist. After a rename or removal, the page would claim something that no test proves, and the
+/// profile would run one test less.
 pub(super) fn check(files: &[TextFile]) -> Vec<Complaint> {
     let tests: Vec<String> = files.iter().flat_map(tests).collect();
     let is_test = |name: &str| tests.iter().any(|test| test.contains(&format!("::{name}::")));
@@ -26,7 +27,7 @@ pub(super) fn check(files: &[TextFile]) -> Vec<Complaint> {
     found
 }
 
-/// The tests that a profile chooses by their paths, each with its line.
+/// Returns the tests that a profile selects by path, each with its line.
 fn chosen(profiles: &str) -> Vec<(usize, &str)> {
     let lines = (1..).zip(profiles.lines());
     lines
@@ -34,10 +35,10 @@ fn chosen(profiles: &str) -> Vec<(usize, &str)> {
         .collect()
 }
 
-/// The names in the last column of those tables, each with its line. A command has a space in it.
+/// Returns the test names in the last column of these tables, each with its line. Quoted text with a space is a command.
 fn names(page: &str) -> Vec<(usize, &str)> {
     let mut found = Vec::new();
-    // Whether the table that this line belongs to names tests.
+    // `Some(true)` if this line is in a table with the column of tests.
     let mut names_tests = None;
     for (number, line) in (1..).zip(page.lines()) {
         let Some(cell) = last_cell(line) else {
@@ -57,7 +58,7 @@ fn last_cell(line: &str) -> Option<&str> {
     row.rsplit('|').next().map(str::trim)
 }
 
-/// The tests of a file, as the runner names them, between colons: `::hub::stopped::hooks_end_…::`.
+/// Returns the tests of a file by their names in the test runner, between colons: `::hub::stopped::hooks_end_…::`.
 fn tests(file: &TextFile) -> Vec<String> {
     if !source::is_rust(&file.path) {
         return Vec::new();
@@ -76,7 +77,7 @@ fn tests(file: &TextFile) -> Vec<String> {
     found
 }
 
-/// `hub::stopped::` of `crates/cli/tests/it/hub/stopped.rs`. The directory in `tests` is a program, and no module.
+/// Returns `hub::stopped::` for `crates/cli/tests/it/hub/stopped.rs`. The directory in `tests` is a program, not a module.
 fn module(path: &str) -> String {
     let path = path.strip_suffix(".rs").unwrap_or(path);
     let inside = match (path.split_once("/tests/"), path.split_once("/src/")) {

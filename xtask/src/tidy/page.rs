@@ -1,7 +1,7 @@
 use super::complaint::Complaint;
 use super::listing::TextFile;
 
-/// A crate says at its door what it is for, before anything else.
+/// Checks that a crate's `lib.rs` starts with its documentation.
 pub(super) fn check(file: &TextFile) -> Vec<Complaint> {
     if !is_door(&file.path) {
         return Vec::new();
@@ -14,7 +14,7 @@ pub(super) fn check(file: &TextFile) -> Vec<Complaint> {
     vec![Complaint::new(&file.path, 1, message)]
 }
 
-/// `crates/*/src/lib.rs`.
+/// Matches `crates/*/src/lib.rs`.
 fn is_door(path: &str) -> bool {
     let parts: Vec<&str> = path.split('/').collect();
     matches!(parts[..], ["crates", _, "src", "lib.rs"])

@@ -1,7 +1,7 @@
 use super::complaint::Complaint;
 use super::listing::TextFile;
 
-/// What a new contributor who has just cloned the repository looks for, and what runs for every change.
+/// The files that a new contributor looks for, and the script that runs for every change.
 const REQUIRED: &[&str] = &["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", ".ci/run"];
 
 pub(super) fn check(files: &[TextFile]) -> Vec<Complaint> {

@@ -2,12 +2,12 @@ use super::complaint::Complaint;
 use super::listing::TextFile;
 use super::source;
 
-/// At the end of a line whose sleep is no wait for something else.
+/// Marks a line whose sleep does not wait for something else.
 const ESCAPE: &str = "// tidy: sleep is the thing under test";
 
 const CALL: &str = "sleep(";
 
-/// A test that sleeps is slow on a fast machine and wrong on a slow one.
+/// Finds sleeps in tests. A test that sleeps is slow on a fast machine and wrong on a slow one.
 pub(super) fn check(file: &TextFile) -> Vec<Complaint> {
     if !source::is_rust(&file.path) {
         return Vec::new();
@@ -29,12 +29,12 @@ pub(super) fn check(file: &TextFile) -> Vec<Complaint> {
         .collect()
 }
 
-/// A folder of integration tests, or the `tests.rs` beside a module that declares it under `cfg(test)`.
+/// Matches files in a folder of integration tests, and the `tests.rs` that a module declares under `cfg(test)`.
 fn is_test_file(path: &str) -> bool {
     path.split('/').any(|part| part == "tests" || part == "tests.rs")
 }
 
-/// A call, however it is qualified; not `fn sleep(`, not `no_sleep(`.
+/// Returns true for a call, however it is qualified, but not for `fn sleep(` or `no_sleep(`.
 fn sleeps(code: &str) -> bool {
     code.match_indices(CALL).any(|(at, _)| {
         let before = &code[..at];

@@ -1,4 +1,4 @@
-//! Just enough of Rust's lexical rules to tell code from what is written in comments and strings.
+//! Just enough of Rust's lexical rules to tell code from comments and strings.
 
 use std::ops::RangeInclusive;
 
@@ -6,12 +6,12 @@ pub(super) fn is_rust(path: &str) -> bool {
     path.rsplit_once('.').is_some_and(|(_, extension)| extension == "rs")
 }
 
-/// Whether `text` has `word` with no letter, digit or underscore touching it.
+/// Returns true if `text` contains `word` as a whole word: not next to a letter, digit or underscore.
 pub(super) fn has_word(text: &str, word: &str) -> bool {
     text.match_indices(word).any(|(at, _)| {
         let before = text[..at].chars().next_back();
         let after = text[at + word.len()..].chars().next();
-        // `name!` may be followed by anything: it has ended.
+        // A word like `name!` ends with its `!`, so anything may follow.
         !before.is_some_and(is_name) && (!word.ends_with(is_name) || !after.is_some_and(is_name))
     })
 }
@@ -20,7 +20,7 @@ pub(super) fn is_name(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// The text with comments, strings and characters blanked out, each line still on its line.
+/// Blanks out comments, strings and character literals. Line numbers do not change.
 pub(super) fn code_only(text: &str) -> String {
     let mut code = String::with_capacity(text.len());
     let mut rest = text;
@@ -37,7 +37,7 @@ pub(super) fn code_only(text: &str) -> String {
     code
 }
 
-/// The length of the comment, string or character that `rest` begins with; 0 when it begins with code.
+/// Returns the length of the comment, string or character literal at the start of `rest`, or 0 if it starts with code.
 fn not_code(rest: &str, before: Option<char>) -> usize {
     if rest.starts_with("//") {
         rest.find('\n').unwrap_or(rest.len())
@@ -54,7 +54,7 @@ fn not_code(rest: &str, before: Option<char>) -> usize {
     }
 }
 
-/// Block comments nest.
+/// Returns the length of a block comment. Block comments nest.
 fn block_comment(rest: &str) -> usize {
     let mut depth = 0_usize;
     let mut at = 0;
@@ -88,7 +88,7 @@ fn quoted(rest: &str, quote: char) -> usize {
     rest.len()
 }
 
-/// `'x'` and `'\n'` are characters; `'x` alone is a lifetime, and code.
+/// Returns the length of a character literal like `'x'` or `'\n'`. `'x` alone is a lifetime, which is code.
 fn character(rest: &str) -> usize {
     let mut inside = rest.chars().skip(1);
     match (inside.next(), inside.next()) {
@@ -97,7 +97,7 @@ fn character(rest: &str) -> usize {
     }
 }
 
-/// `r"…"`, `r#"…"#`, and the same for bytes and C strings; `r#name` is a name.
+/// Returns the length of `r"…"` or `r#"…"#`, also for bytes and C strings. `r#name` is an identifier.
 fn raw_string(rest: &str) -> usize {
     let Some(after) = ["r", "br", "cr"].iter().find_map(|prefix| rest.strip_prefix(prefix)) else { return 0 };
     let body = after.trim_start_matches('#');
@@ -110,7 +110,7 @@ fn raw_string(rest: &str) -> usize {
     }
 }
 
-/// The lines of items under `#[cfg(test)]`, counted from 1. Takes what [`code_only`] gives.
+/// Returns the lines of items under `#[cfg(test)]`, counted from 1. `code` is the output of [`code_only`].
 pub(super) fn test_lines(code: &str) -> Vec<RangeInclusive<usize>> {
     let attributes = code.match_indices("#[cfg(").filter_map(|(start, _)| {
         let end = start + code[start..].find(']')?;
@@ -120,7 +120,7 @@ pub(super) fn test_lines(code: &str) -> Vec<RangeInclusive<usize>> {
     attributes.map(|(start, end)| line_of(code, start)..=line_of(code, item_end(code, end))).collect()
 }
 
-/// An item ends with the brace that closes its first one, or with a semicolon before any.
+/// Returns the end of an item: the brace that closes its first brace, or a semicolon before any brace.
 fn item_end(code: &str, from: usize) -> usize {
     let mut depth = 0_usize;
     for (at, c) in code[from..].char_indices() {

@@ -1,4 +1,4 @@
-//! What a file of Rust imports and names, as far as [`super`] needs it.
+//! The imports and names of a Rust file, as far as [`super`] needs them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,10 +6,10 @@ use crate::tidy::source;
 
 /// The parts of a path: `["crate", "a", "A"]`.
 pub(super) type Path = Vec<String>;
-/// The same, as it is written in a file.
+/// A path as written in a file.
 pub(super) type Name = [String];
 
-/// The module of a file below `src`: `["a", "b"]` of `a/b.rs` and of `a/b/mod.rs`.
+/// Returns the module path of a file below `src`: `["a", "b"]` for `a/b.rs` and for `a/b/mod.rs`.
 pub(super) fn module_path(inside: &str) -> Path {
     let inside = inside.strip_suffix(".rs").unwrap_or(inside);
     let mut path: Path = inside.split('/').map(str::to_owned).collect();
@@ -25,7 +25,7 @@ pub(super) struct Module {
     imports: BTreeMap<String, Import>,
     /// Paths in code and imports of whole modules (`::*`), with their lines.
     paths: Vec<(Path, usize)>,
-    /// Modules that only tests are compiled with.
+    /// Modules that are compiled only for tests.
     pub(super) test_modules: BTreeSet<String>,
 }
 
@@ -53,7 +53,7 @@ impl Module {
                 let path: Path =
                     tokens[at..end].iter().step_by(2).map(|(part, _)| (*part).to_owned()).collect();
                 words.push((token, *line));
-                // `pub(in crate::a)` says who may use a name, and uses none.
+                // The path in `pub(in crate::a)` is a visibility, not a use.
                 let is_visibility = at > 0 && tokens[at - 1].0 == "in" && at > 1 && tokens[at - 2].0 == "(";
                 if path.len() > 1 && !is_visibility {
                     module.paths.push((path, *line));
@@ -67,7 +67,7 @@ impl Module {
         module
     }
 
-    /// Reads one tree of a `use` from `at` on, and gives where it ends.
+    /// Reads one `use` tree that starts at `at`. Returns its end.
     fn read_use(
         &mut self,
         tokens: &[(&str, usize)],
@@ -116,7 +116,7 @@ impl Module {
         }
     }
 
-    /// Marks the imports that the code uses, and replaces imported modules at the beginning of paths.
+    /// Marks the imports that the code uses, and resolves imported modules at the start of paths.
     fn resolve(&mut self, words: &[(&str, usize)]) {
         for (word, _) in words {
             if let Some(import) = self.imports.get_mut(*word) {
@@ -130,12 +130,12 @@ impl Module {
         }
     }
 
-    /// Where a name of this file comes from, if it was imported.
+    /// Returns the path from which a name was imported, if it was.
     pub(super) fn imported(&self, name: &str) -> Option<&Name> {
         self.imports.get(name).map(|import| import.path.as_slice())
     }
 
-    /// What the code of this file uses: everything but what it only re-exports.
+    /// Returns the names that the code of this file uses, without names that it only re-exports.
     pub(super) fn used_names(&self) -> impl Iterator<Item = (&Name, usize)> {
         let imports = self.imports.values().filter(|import| !import.is_re_export || import.is_used);
         let imports = imports.map(|import| (import.path.as_slice(), import.line));
@@ -143,10 +143,10 @@ impl Module {
     }
 }
 
-/// Blanks the lines of tests out, and gives the modules that are declared on them.
+/// Blanks out the lines of tests. Returns the code and the modules that these lines declare.
 fn without_tests(code: &str) -> (String, BTreeSet<String>) {
     let lines: Vec<&str> = code.lines().collect();
-    // `any(test, …)` is compiled elsewhere, too.
+    // `any(test, …)` is also compiled outside of tests.
     let is_shipped =
         |first: usize| lines.get(first.saturating_sub(1)).is_some_and(|line| line.contains("any("));
     let mut tests = source::test_lines(code);
@@ -165,7 +165,7 @@ fn without_tests(code: &str) -> (String, BTreeSet<String>) {
     (kept, modules)
 }
 
-/// Names, `::`, and all other characters, each with its line.
+/// Splits code into names, `::` and other single characters, each with its line.
 fn tokens(code: &str) -> Vec<(&str, usize)> {
     let mut tokens = Vec::new();
     for (number, line) in (1..).zip(code.lines()) {
@@ -185,7 +185,7 @@ fn tokens(code: &str) -> Vec<(&str, usize)> {
     tokens
 }
 
-/// Where the path ends that begins at `at`.
+/// Returns the end of the path that starts at `at`.
 fn path_end(tokens: &[(&str, usize)], at: usize) -> usize {
     let is = |at: usize, wanted: fn(&str) -> bool| tokens.get(at).is_some_and(|(token, _)| wanted(token));
     let mut end = at + 1;
