@@ -4,7 +4,9 @@
 use std::fmt;
 
 use crate::attention::{OptionalTime, ReadReason, Record};
-use crate::message::{Mark, Message, MessageId, Place, SurfaceId, Tag, WorkspaceId, is_ended_by_key};
+use crate::message::{
+    Mark, Message, MessageId, Place, SurfaceId, Tag, WorkspaceId, is_about_impostors, is_ended_by_key,
+};
 
 /// The target of a mark. It is written as the key of the message that carries the mark.
 ///
@@ -50,8 +52,7 @@ impl MarkTarget {
     }
 }
 
-/// Applies a mark, with its text, to saved notifications while no hub runs. The engine applies marks in memory, and is
-/// stricter: for example, it keeps unread warnings that a mark does not name.
+/// Applies a mark, with its text, to saved notifications while no hub runs. The engine applies marks in memory.
 pub fn apply_mark(mark: Mark, target: &MarkTarget, text: &str, records: &mut Vec<Record>) {
     apply(mark, target, text, |_| true, records);
 }
@@ -63,10 +64,12 @@ fn apply(
     may_change: impl Fn(&Record) -> bool,
     records: &mut Vec<Record>,
 ) {
+    // Only a mark that names such a warning may hide it, as in the engine.
+    let is_warning = |record: &Record| !record.is_read && is_about_impostors(record.category.as_deref());
     let is_target = |record: &Record| match target {
         MarkTarget::Message(id) => record.id == *id,
-        MarkTarget::Place(place) => place.covers(&record.place),
-        MarkTarget::All => true,
+        MarkTarget::Place(place) => place.covers(&record.place) && !is_warning(record),
+        MarkTarget::All => !is_warning(record),
         MarkTarget::AllRead => record.is_read && record.is_resolved,
         MarkTarget::Key(key) => record.key.as_deref() == Some(key),
     };
@@ -146,14 +149,37 @@ impl fmt::Display for MarkTarget {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use proptest::prelude::*;
+
+    use super::*;
+    use crate::message::{Kind, REFUSED};
 
     #[test]
     fn what_no_version_wrote_is_no_target() {
         for key in ["place:", "place:x:abc", "place:99:abc", "place:1:é", ""] {
             assert_eq!(MarkTarget::parse(key), None, "{key:?}");
         }
+    }
+
+    #[test]
+    fn a_mark_on_everything_leaves_an_unread_warning() {
+        let record = |number, category: Option<&str>| {
+            let id = MessageId::new(number, [0; 10]);
+            let place = Place::workspace(WorkspaceId::new("w"));
+            Record { category: category.map(Into::into), ..Record::new(id, place, Kind::Error, "x", 0) }
+        };
+        let mut records = vec![record(1, None), record(2, Some(REFUSED))];
+        let warning = MarkTarget::Message(records[1].id.clone());
+        let place = MarkTarget::Place(records[1].place.clone());
+        for (mark, target) in
+            [(Mark::Read, &MarkTarget::All), (Mark::Clear, &place), (Mark::Clear, &MarkTarget::All)]
+        {
+            apply_mark(mark, target, "", &mut records);
+            assert!(records.iter().any(|record| !record.is_read), "{mark:?} {target:?}");
+        }
+        assert_eq!(records.len(), 1);
+        apply_mark(Mark::Clear, &warning, "", &mut records);
+        assert_eq!(records, []);
     }
 
     proptest! {
