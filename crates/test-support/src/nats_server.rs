@@ -1,4 +1,4 @@
-//! A NATS server with JetStream on loopback, which a test can kill, restart and wipe.
+//! A NATS server with `JetStream` on loopback, which a test can kill, restart and wipe.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -45,7 +45,7 @@ pub const NATS_USERS: [NatsUser; 4] = [
     },
 ];
 
-/// The JetStream configuration of a server.
+/// The `JetStream` configuration of a server.
 #[derive(Debug, Clone, Copy)]
 enum Streams {
     Has,

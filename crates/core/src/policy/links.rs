@@ -25,7 +25,7 @@ pub struct RelayLink {
 pub struct TeamLink {
     /// The addresses of the server, or of a cluster's servers. One that answers is used.
     pub urls: Vec<String>,
-    /// The JetStream domain of the stream, if the server is a leaf node.
+    /// The `JetStream` domain of the stream, if the server is a leaf node.
     pub domain: Option<String>,
     /// This machine's name in the team. The default is its host name.
     pub machine: Option<String>,
