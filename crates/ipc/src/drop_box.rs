@@ -291,6 +291,8 @@ const SHOWN_DIRECTORY: usize = 80;
 
 /// The most options of a question.
 const MAX_OPTIONS: usize = 32;
+/// The longest name of a listener's file, without its ending: file names have at most 255 bytes.
+const MAX_LISTENER_NAME: usize = 200;
 
 /// A request of a process in a sandbox to the hub, as a JSON file in the drop box.
 ///
@@ -368,6 +370,9 @@ pub enum ClaimError {
     /// A text or name is not valid.
     #[error(transparent)]
     Invalid(#[from] InvalidName),
+    /// The name and scope of a listener do not fit into a file name.
+    #[error("the name of its listener is too long")]
+    ListenerName,
     /// A question has too many options.
     #[error("it has {0} options, more than {MAX_OPTIONS}")]
     Options(usize),
@@ -437,7 +442,13 @@ impl Claim {
                 let (question, options) = (question.clone(), options.clone());
                 Ok(ClaimedAction::Ask { draft: Box::new(draft), question, options })
             }
-            ClaimRequest::Listen { name } => Ok(ClaimedAction::Listen(Consumer::new(name, scope)?)),
+            ClaimRequest::Listen { name } => {
+                let listener = Consumer::new(name, scope)?;
+                if listener_name(&listener).len() > MAX_LISTENER_NAME {
+                    return Err(ClaimError::ListenerName);
+                }
+                Ok(ClaimedAction::Listen(listener))
+            }
         }
     }
 
