@@ -154,7 +154,7 @@ impl From<JournalError> for Failure {
                 )
             }
             JournalError::OtherVersion { path, .. } => failure(Exit::Unavailable).hint(format!(
-                "use the version of ringer that wrote it, or begin anew: ringer hub stop; mv {0} {0}.old",
+                "use the version of ringer that wrote it, or start over: ringer hub stop; mv {0} {0}.old",
                 path.display()
             )),
             JournalError::Busy { .. } => failure(Exit::TryAgain)

@@ -14,14 +14,12 @@ use std::time::Duration;
 
 use ringer_journal::ProcessStat;
 
-use crate::programs::{Executable, Owner};
+use crate::programs::{DELETED, Executable, Owner};
 use crate::rule::ProcessFacts;
 use crate::{HubProcess, PaneWindows};
 
 /// `USER_HZ`: the unit in which the kernel reports times to programs, whatever it uses internally.
 const TICKS_PER_SECOND: u64 = 100;
-/// The suffix that the kernel appends to the path of a file that was removed.
-const DELETED: &str = " (deleted)";
 /// Maximum number of bytes read of a process's environment.
 const MAX_ENVIRONMENT: u64 = 1024 * 1024;
 
@@ -181,7 +179,7 @@ impl ProcessFacts for System<'_> {
 /// permission of groups.
 fn owner(path: &Path, own_uid: u32) -> Owner {
     // An executable that was replaced has no file any more. Its directories tell who could have replaced it.
-    let path = match path.to_string_lossy().strip_suffix(" (deleted)") {
+    let path = match path.to_string_lossy().strip_suffix(DELETED) {
         Some(before) => Path::new(before).parent().map(Path::to_owned),
         None => Some(path.to_owned()),
     };

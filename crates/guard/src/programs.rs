@@ -1,5 +1,8 @@
 //! Recognises programs that hold terminals by their executables.
 
+/// The suffix that the kernel appends to the path of a removed file.
+pub(crate) const DELETED: &str = " (deleted)";
+
 /// The file that a process executes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Executable {
@@ -104,7 +107,7 @@ const OPAQUE_PATHS: &[&str] = &[
 impl Executable {
     /// Returns the file name. A program that was replaced while it runs keeps its name.
     pub fn name(&self) -> &str {
-        let path = self.path.strip_suffix(" (deleted)").unwrap_or(&self.path);
+        let path = self.path.strip_suffix(DELETED).unwrap_or(&self.path);
         path.rsplit('/').next().unwrap_or(path)
     }
 
