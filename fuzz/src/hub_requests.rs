@@ -29,7 +29,7 @@ struct Hub {
 impl Hub {
     fn open() -> Self {
         let directory = home();
-        let hub = OfflineHub::open(&Home::new(directory.path().join("home"))).expect("a new home has room");
+        let hub = OfflineHub::open_alone(&Home::new(directory.path().join("home"))).expect("a new home has room");
         Self { hub, inputs: 0, _home: directory }
     }
 }

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use crate::agent_names::label_of;
 use crate::context;
 use crate::failure::Failure;
-use crate::notifications::{Notifications, label_and_text};
+use crate::notifications::{self, label_and_text};
 use crate::output::short_path;
 use crate::places::Places;
 
@@ -64,8 +64,9 @@ impl AgentPage {
         let row = json!({ "surface": agent.surface });
         let places = Places::of(std::iter::once(&row));
         let info = journal.agent_info(&id)?;
-        let open =
-            Notifications::read(journal)?.needing_person(&clock, |record| *record.sender == *sender.as_str());
+        let open = notifications::needing_person(&notifications::read()?, &clock, |record| {
+            *record.sender == *sender.as_str()
+        });
         Ok(Self {
             label,
             repository: cwd.and_then(Repository::around),

@@ -21,7 +21,7 @@ use serde_json::Value;
 use crate::commands::config::{environment, user_config};
 use crate::context;
 use crate::failure::{Exit, Failure, PERSON_HINT};
-use crate::notifications::Notifications;
+use crate::notifications;
 
 /// The category of the notification that a script of the person performed a reserved operation.
 const BY_SCRIPT: &str = "done_by_script";
@@ -81,14 +81,17 @@ pub(crate) fn only_a_person_quietly(what: &str) -> Result<(), Failure> {
     passes(&mut journal, verdict(&agents, None), &Scope::global(), what, Announced::No).map(drop)
 }
 
-/// Refuses to quieten notifications of others: an agent may mark, snooze and clear its own. `requests` have the form of the
-/// hub's socket.
-pub(crate) fn may_quieten(journal: &mut Journal, what: &str, requests: &[Value]) -> Result<(), Failure> {
+/// Checks a request that this process handles itself, in the place of a hub.
+pub(crate) fn may_request(method: &str, params: &Value) -> Result<(), Failure> {
+    let Some((what, reserved)) = reserved(method) else { return Ok(()) };
+    let mut journal = context::journal_to_read()?;
     let agents = journal.agent_processes()?;
     let verdict = verdict(&agents, None);
-    quietens(journal, verdict, what, requests)
+    decide(&mut journal, verdict, System::own_pid(), (what, reserved), params)
 }
 
+/// Refuses to quieten notifications of others: an agent may mark, snooze and clear its own. `requests` have the form of the
+/// hub's socket.
 fn quietens(journal: &mut Journal, verdict: Verdict, what: &str, requests: &[Value]) -> Result<(), Failure> {
     if let Verdict::Agent(agent) = &verdict
         && are_own(journal, agent, requests)?
@@ -97,7 +100,7 @@ fn quietens(journal: &mut Journal, verdict: Verdict, what: &str, requests: &[Val
     }
     // Quietening can be undone, but nobody may silently hide the warning that somebody acted for the person.
     let is_warning = |record: &Record| is_about_impostors(record.category.as_deref()) && !record.is_resolved;
-    let may_hide_warning = !Notifications::read(journal)?.newest(&Clock::local(), is_warning, 1).is_empty();
+    let may_hide_warning = notifications::read()?.newest().any(is_warning);
     let announced = if may_hide_warning { Announced::Yes } else { Announced::No };
     passes(journal, verdict, &Scope::global(), what, announced).map(drop)
 }
@@ -108,7 +111,7 @@ fn are_own(journal: &mut Journal, agent: &Agent, requests: &[Value]) -> Result<b
     for request in requests {
         let message = match request["id"].as_str() {
             Some(id) => {
-                let id = full_id(journal, id)?;
+                let id = full_id(id)?;
                 journal.message(&id)?
             }
             None => None,
@@ -126,8 +129,8 @@ fn are_own(journal: &mut Journal, agent: &Agent, requests: &[Value]) -> Result<b
 }
 
 /// Returns the full id of the notification that a person names.
-fn full_id(journal: &mut Journal, text: &str) -> Result<String, Failure> {
-    let named = Notifications::read(journal)?.named(text, &Clock::local())?;
+fn full_id(text: &str) -> Result<String, Failure> {
+    let named = notifications::named(&notifications::read()?, text, &Clock::local())?;
     Ok(named.map_or_else(|| text.to_owned(), |id| id.to_string()))
 }
 
@@ -194,15 +197,23 @@ fn check_request(pid: Option<u32>, what: &str, reserved: Reserved, params: &Valu
             None if cfg!(target_os = "linux") => Verdict::Refused(Refusal::Elsewhere),
             None => return Ok(()),
         };
-        match reserved {
-            Reserved::Quietening => quietens(&mut journal, verdict, what, std::slice::from_ref(params)),
-            Reserved::Showing => shows(&mut journal, verdict, pid, what),
-            Reserved::Other(announced) => {
-                passes(&mut journal, verdict, &Scope::global(), what, announced).map(drop)
-            }
-        }
+        decide(&mut journal, verdict, pid, (what, reserved), params)
     };
     check().map_err(|failure: Failure| failure.first_line())
+}
+
+fn decide(
+    journal: &mut Journal,
+    verdict: Verdict,
+    pid: Option<u32>,
+    (what, reserved): (&str, Reserved),
+    params: &Value,
+) -> Result<(), Failure> {
+    match reserved {
+        Reserved::Quietening => quietens(journal, verdict, what, std::slice::from_ref(params)),
+        Reserved::Showing => shows(journal, verdict, pid, what),
+        Reserved::Other(announced) => passes(journal, verdict, &Scope::global(), what, announced).map(drop),
+    }
 }
 
 /// Refuses an agent's report of what the person looks at. A program without a terminal may report it, as terminals do, and that

@@ -3,18 +3,18 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ringer_hub::Clock;
-use ringer_ipc::{HubClient, HubClientError, StartError, StartFailure, start_and_wait};
+use ringer_hub::{Clock, OfflineHub};
+use ringer_ipc::{ApiError, HubClient, HubClientError, StartError, StartFailure, start_and_wait};
 use ringer_journal::{Home, HubLock, Journal};
 use ringer_platform::path_variable;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::context;
 use crate::failure::{Exit, Failure, PERSON_HINT};
 use crate::hub_start::{self, start_with_command};
 use crate::notifications::ambiguous;
 use crate::output::eprint_line;
+use crate::{context, guard};
 
 pub(crate) use crate::hub_start::{may_start, start_by_another_process, start_in_background};
 
@@ -173,6 +173,73 @@ fn start(home: &Home) -> Result<HubClient, ConnectError> {
     }
 }
 
+/// The hub of a command: the running one, or this process in its place, which reads what the last hub stored and appends the
+/// person's marks for the next hub.
+pub(crate) enum Hub {
+    Running(HubClient),
+    InProcess(Box<OfflineHub>),
+}
+
+impl Hub {
+    /// Connects to the hub, starting one if necessary. If none may run or starts, this process takes its place.
+    pub(crate) fn of_command() -> Result<Self, Failure> {
+        connect()?.map_or_else(Self::offline, |client| Ok(Self::Running(client)))
+    }
+
+    /// Uses this process, also beside a running hub.
+    pub(crate) fn offline() -> Result<Self, Failure> {
+        let home = context::home()?;
+        if let Some(hub) = OfflineHub::open(&home)? {
+            return Ok(Self::InProcess(Box::new(hub)));
+        }
+        Journal::open(&home)?;
+        let hub = OfflineHub::open(&home)?;
+        hub.map(|hub| Self::InProcess(Box::new(hub)))
+            .ok_or_else(|| Failure::new(Exit::Unavailable, "the journal was removed"))
+    }
+
+    /// Sends a request. If the hub ends or hangs, this process handles the request in its place. The hub may have done so
+    /// already, so a request must be harmless if it is repeated.
+    pub(crate) fn call(&mut self, method: &str, params: &Value) -> Result<Value, Failure> {
+        let Self::Running(client) = self else { return self.call_once(method, params) };
+        if READS.contains(&method) {
+            return ask(client, method, params);
+        }
+        match client.call(method, params) {
+            Err(HubClientError::NoHub | HubClientError::Silent(_) | HubClientError::Late { .. }) => {
+                *self = Self::offline()?;
+                self.call_once(method, params)
+            }
+            Err(error) => Err(failure(error)),
+            Ok(answer) => {
+                warn_if_behind(client);
+                Ok(answer)
+            }
+        }
+    }
+
+    /// Sends a request that must not be repeated.
+    pub(crate) fn call_once(&mut self, method: &str, params: &Value) -> Result<Value, Failure> {
+        match self {
+            Self::InProcess(hub) => {
+                guard::may_request(method, params)?;
+                hub.call(method, params.clone()).map_err(refusal)
+            }
+            Self::Running(client) => match client.call(method, params) {
+                Err(HubClientError::NoHub | HubClientError::Silent(_) | HubClientError::Late { .. }) => {
+                    Err(Failure::new(Exit::TryAgain, "sent, but the hub has not confirmed it")
+                        .hint("ringer list   # shows whether it was done"))
+                }
+                Err(error) => Err(failure(error)),
+                Ok(answer) => {
+                    warn_if_behind(client);
+                    Ok(answer)
+                }
+            },
+        }
+    }
+}
+
 /// Sends the hub a request, starting a hub if there is none.
 pub(crate) fn call(method: &str, params: &Value) -> Result<Value, Failure> {
     ask(&mut hub()?, method, params)
@@ -223,27 +290,28 @@ pub(crate) fn warn_if_behind(hub: &HubClient) {
     }
 }
 
+/// Converts a refusal of the hub.
+pub(crate) fn refusal(refusal: ApiError) -> Failure {
+    if refusal.code == "ambiguous" {
+        return ambiguous(&refusal.message, &refusal.data, &Clock::local());
+    }
+    let (exit, hint) = match refusal.code.as_str() {
+        "not_found" => (Exit::Data, Some("ringer list")),
+        "resolved" => (Exit::Data, Some("ringer   # shows what needs you")),
+        "invalid_params" => (Exit::Usage, None),
+        "no_permission" => (Exit::NoPermission, Some(PERSON_HINT)),
+        "busy" | "rate_limited" => (Exit::TryAgain, None),
+        "unknown_method" => (Exit::Unavailable, Some("ringer hub stop   # another version is running")),
+        _ => (Exit::Unavailable, None),
+    };
+    let failure = Failure::new(exit, refusal.message);
+    hint.into_iter().fold(failure, Failure::hint)
+}
+
 /// Converts the error of a failed request.
 pub(crate) fn failure(error: HubClientError) -> Failure {
     match error {
-        HubClientError::Refused(refusal) => {
-            if refusal.code == "ambiguous" {
-                return ambiguous(&refusal.message, &refusal.data, &Clock::local());
-            }
-            let (exit, hint) = match refusal.code.as_str() {
-                "not_found" => (Exit::Data, Some("ringer list")),
-                "resolved" => (Exit::Data, Some("ringer   # shows what needs you")),
-                "invalid_params" => (Exit::Usage, None),
-                "no_permission" => (Exit::NoPermission, Some(PERSON_HINT)),
-                "busy" | "rate_limited" => (Exit::TryAgain, None),
-                "unknown_method" => {
-                    (Exit::Unavailable, Some("ringer hub stop   # another version is running"))
-                }
-                _ => (Exit::Unavailable, None),
-            };
-            let failure = Failure::new(exit, refusal.message);
-            hint.into_iter().fold(failure, Failure::hint)
-        }
+        HubClientError::Refused(refused) => refusal(refused),
         HubClientError::NoHub => {
             Failure::new(Exit::Unavailable, "the hub is not running").hint("ringer hub start --foreground")
         }

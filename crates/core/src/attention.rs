@@ -15,7 +15,7 @@ pub use badges::{Attention, Badge, OnePane, Ring, UnreadReason};
 pub use cause::Cause;
 pub use digest::{DIGEST_TITLE, Digest, digest_id};
 pub(crate) use mark::snooze_end;
-pub use mark::{MarkTarget, apply_mark, apply_mark_message, is_open_to_other_machines};
+pub use mark::{MarkTarget, is_open_to_other_machines};
 pub use presence::{AwayPeriod, DesktopSession, View};
 pub(crate) use presence::{Focus, Presence};
 pub use reason::{AnsweredWith, PlaceReason, ReadBy, ReadReason, ResolvedBy, UndoKind};

@@ -325,7 +325,8 @@ fn run_loop(parts: LoopParts, inputs: mpsc::Receiver<Input>) -> Result<LoopExit,
     let exit = runtime.block_on(async {
         let probers = RepositoryProber::new(settings.home(), channels.log.clone());
         let sources = (TimeSource::System, RandomSource::System);
-        let state = HubState::new(files, lock.spool_lock(), settings, plug_ins, Clock::local(), sources)?;
+        let state =
+            HubState::new(files, Some(lock.spool_lock()), settings, plug_ins, Clock::local(), sources)?;
         let event_loop = EventLoop::begin(state, lock, channels, probers).await?;
         Ok(event_loop.run(inputs).await)
     });

@@ -65,7 +65,6 @@ pub use error::HubError;
 pub use hosts::plain_host::PlainHost;
 pub use hosts::tmux::TmuxPane;
 pub use log::Log;
-#[doc(hidden)]
 pub use offline::OfflineHub;
 pub use socket::requests::method_names;
 pub use socket::server::MAX_CONNECTIONS;

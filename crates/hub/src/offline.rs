@@ -1,9 +1,13 @@
-//! A hub without its socket, threads and deliveries: for fuzzing.
+//! The hub's state in the process of a command, for when no hub runs or the one that runs does not answer.
+//!
+//! It has no socket, no threads and no deliveries. Requests go through the same code as in a hub, on what the last hub stored and
+//! the messages since. Only the person's marks are written, into the journal; the next hub applies them.
 
 use std::time::Duration;
 
 use ringer_config::Environment;
 use ringer_core::Now;
+use ringer_core::attention::NotificationStore;
 use ringer_ipc::host::PlugIns;
 use ringer_ipc::{ApiError, Response, json_line, read_request};
 use ringer_journal::{Error, Home, HubStore, Journal, SpoolLock};
@@ -24,9 +28,10 @@ const CONNECTION: ConnectionId = ConnectionId(1);
 const WAIT: Duration = Duration::from_secs(2);
 /// The most waits for an answer.
 const MAX_WAITS: usize = 10;
+/// The most messages that are read, the newest ones: a command must not take seconds because no hub ran for weeks.
+const MAX_UNREAD_MESSAGES: i64 = 1000;
 
-/// A hub that handles the lines of one client. Deliveries succeed at once, and nothing is shown.
-#[doc(hidden)]
+/// A hub that handles the requests of one client in its own process.
 pub struct OfflineHub {
     state: HubState,
     clock: Clock,
@@ -34,16 +39,36 @@ pub struct OfflineHub {
     ahead: Duration,
     requests: u64,
     sent: Vec<Vec<u8>>,
-    answer: Option<Value>,
+    answer: Option<Result<Value, ApiError>>,
 }
 
 impl OfflineHub {
-    /// Opens a hub with the files of a home and default settings.
-    pub fn open(home: &Home) -> Result<Self, Error> {
+    /// Opens what the last hub stored, and reads the messages since. Works beside a running hub and on a read-only disk. Returns
+    /// `None` if there is no journal.
+    pub fn open(home: &Home) -> Result<Option<Self>, Error> {
+        let Some(journal) = Journal::open_to_read(home)? else { return Ok(None) };
+        let store = match HubStore::open_to_read(home)? {
+            Some(store) => store,
+            None => HubStore::open(home)?,
+        };
+        let mut hub = Self::start(home, (journal, store), None)?;
+        hub.state.skip_to_newest(MAX_UNREAD_MESSAGES);
+        hub.read_journal();
+        Ok(Some(hub))
+    }
+
+    /// Opens a hub that also writes what it decides, for fuzzing. Deliveries succeed at once, and nothing is shown.
+    #[doc(hidden)]
+    pub fn open_alone(home: &Home) -> Result<Self, Error> {
         let files = (Journal::open(home)?, HubStore::open(home)?);
+        let lock = SpoolLock::take(home)?.ok_or(Error::Busy { waited: Duration::ZERO })?;
+        Self::start(home, files, Some(lock))
+    }
+
+    fn start(home: &Home, files: (Journal, HubStore), lock: Option<SpoolLock>) -> Result<Self, Error> {
+        // The settings matter only to deliveries and hook programs.
         let (settings, clock) = (Settings::read(Environment::default(), home), Clock::local());
         let sources = (TimeSource::System, RandomSource::System);
-        let lock = SpoolLock::take(home)?.ok_or(Error::Busy { waited: Duration::ZERO })?;
         let state = HubState::new(files, lock, settings, PlugIns::default(), clock.clone(), sources)?;
         let mut hub =
             Self { state, clock, ahead: Duration::ZERO, requests: 0, sent: Vec::new(), answer: None };
@@ -53,6 +78,7 @@ impl OfflineHub {
     }
 
     /// Splits the pieces of a stream into lines. Returns `None` if a line is too long.
+    #[doc(hidden)]
     pub fn lines<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Option<Vec<Vec<u8>>> {
         let (mut buffer, mut lines) = (LineBuffer::default(), Vec::new());
         for piece in pieces {
@@ -64,14 +90,28 @@ impl OfflineHub {
         Some(lines)
     }
 
-    /// Handles a request. Returns everything that is sent because of it, the answer last, or `None` if there is no answer.
+    /// The notifications.
+    pub fn notifications(&self) -> &NotificationStore {
+        self.state.notifications()
+    }
+
+    /// Handles a request.
+    pub fn call(&mut self, method: &str, params: Value) -> Result<Value, ApiError> {
+        let request = Request::read(method, params, CONNECTION)?;
+        let unanswered = || Err(ApiError::new("unavailable", "the journal cannot be read"));
+        self.handle(request).unwrap_or_else(unanswered)
+    }
+
+    /// Handles a line of the protocol. Returns everything that is sent because of it, the answer last, or `None` if there is no
+    /// answer.
+    #[doc(hidden)]
     pub fn answer(&mut self, line: &[u8]) -> Option<Vec<Vec<u8>>> {
         let request = match read_request(line) {
             Ok(request) => request,
             Err(error) => return Some(vec![Response::to(Value::Null, Err(error)).line()]),
         };
         let response = match Request::read(&request.method, request.params, CONNECTION) {
-            Ok(read) => Response::to(request.id, Ok(self.handle(read)?)),
+            Ok(read) => Response::to(request.id, self.handle(read)?),
             Err(error) => Response::to(request.id, Err(error)),
         };
         let mut sent = std::mem::take(&mut self.sent);
@@ -85,17 +125,13 @@ impl OfflineHub {
         Now { mono: now.mono + self.ahead, wall_ms: now.wall_ms + ahead_ms, ..now }
     }
 
-    /// Handles a request. An error is returned as a value, too.
-    fn handle(&mut self, request: Request) -> Option<Value> {
+    fn handle(&mut self, request: Request) -> Option<Result<Value, ApiError>> {
         self.requests += 1;
         let id = RequestId(self.requests);
         let actions = self.state.handle(self.now(), LoopEvent::Request { id, request });
         self.perform(actions);
         for _ in 0..MAX_WAITS {
-            while self.state.has_work(self.now().mono) && self.answer.is_none() {
-                let actions = self.state.read_journal(self.now(), false);
-                self.perform(actions);
-            }
+            self.read_journal();
             let actions = self.state.commit(self.now());
             self.perform(actions);
             if self.answer.is_some() {
@@ -106,6 +142,14 @@ impl OfflineHub {
             self.perform(actions);
         }
         self.answer.take()
+    }
+
+    /// Reads the journal until its end, or until a request is answered.
+    fn read_journal(&mut self) {
+        while self.state.has_work(self.now().mono) && self.answer.is_none() {
+            let actions = self.state.read_journal(self.now(), false);
+            self.perform(actions);
+        }
     }
 
     fn perform(&mut self, actions: Vec<Action>) {
@@ -136,11 +180,9 @@ impl OfflineHub {
         self.perform(actions);
     }
 
-    fn written(&mut self, answer: Answer) -> Value {
-        let error =
-            |error: ApiError| json!({ "code": error.code, "message": error.message, "data": error.data });
-        match answer {
-            Answer::Value(result) => result.unwrap_or_else(error),
+    fn written(&mut self, answer: Answer) -> Result<Value, ApiError> {
+        Ok(match answer {
+            Answer::Value(result) => result?,
             Answer::Notifications(rows) => view::notifications(&rows, &self.clock),
             Answer::Status(status) => status,
             Answer::Environment { environment, .. } => environment,
@@ -149,6 +191,6 @@ impl OfflineHub {
                 Value::Null
             }
             Answer::Focus { .. } | Answer::Subscribe(_) => Value::Null,
-        }
+        })
     }
 }

@@ -33,6 +33,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ringer_config::{Config, TitleMark};
+use ringer_core::attention::NotificationStore;
 use ringer_core::{Event, MessageId, Now};
 use ringer_deliver::DesktopEvent;
 use ringer_journal::{Error, HubStore, IdSource, Journal, ReadPosition, SpoolLock};
@@ -63,7 +64,8 @@ pub use settings::trust_file;
 /// The complete state of the hub.
 pub(crate) struct HubState {
     journal: Journal,
-    spool_lock: SpoolLock,
+    /// `None` in a command that stands in for a hub; see [`HubState::is_offline`].
+    spool_lock: Option<SpoolLock>,
     notifications: Notifications,
     ingest: Ingest,
     journal_write_queue: JournalWriteQueue,
@@ -150,7 +152,7 @@ impl HubState {
     /// Continues where the last hub stopped. [`HubState::recover`] must be called next.
     pub(crate) fn new(
         (mut journal, mut store): (Journal, HubStore),
-        spool_lock: SpoolLock,
+        spool_lock: Option<SpoolLock>,
         settings: Settings,
         mut plug_ins: PlugIns,
         clock: Clock,
@@ -158,7 +160,9 @@ impl HubState {
     ) -> Result<Self, Error> {
         let config = settings.config();
         let position = journal.hub_position(Some(&mut store))?;
-        journal.prepare_to_count_lost_events();
+        if spool_lock.is_some() {
+            journal.prepare_to_count_lost_events();
+        }
         let mut title_marks = TitleMarks::default();
         title_marks.allow(&config);
         plug_ins.extensions.iter_mut().for_each(|extension| set_extension(extension.as_mut(), &config));
@@ -241,7 +245,7 @@ impl HubState {
 
     /// Handles deadlines that have passed.
     pub(crate) fn tick(&mut self, now: Now) -> Vec<Action> {
-        if self.agents.is_due(now.mono) {
+        if self.agents.is_due(now.mono) && !self.is_offline() {
             self.tick_agents(now);
         }
         self.ingest.tick(now.mono);
@@ -276,7 +280,7 @@ impl HubState {
     }
 
     fn has_room(&self) -> bool {
-        self.notifications.has_room() && !self.deliveries.is_full()
+        self.is_offline() || (self.notifications.has_room() && !self.deliveries.is_full())
     }
 
     /// Returns the next deadline, apart from reading the journal.
@@ -308,6 +312,23 @@ impl HubState {
             || !self.journal_write_queue.is_empty()
             || self.agents.extensions_need_hub();
         self.notifications.undecided() == 0 && !waits && self.deliveries.count() == 0
+    }
+
+    /// Returns true in a command that stands in for a hub. It reads what the last hub stored and what came since, and appends the
+    /// person's marks. It writes nothing else: whatever it decides, the next hub decides again.
+    fn is_offline(&self) -> bool {
+        self.spool_lock.is_none()
+    }
+
+    /// Skips all messages but the newest.
+    pub(crate) fn skip_to_newest(&mut self, most: i64) {
+        let from = self.journal.last_seq().unwrap_or(0).saturating_sub(most);
+        self.ingest.skip_to(from);
+    }
+
+    /// The notifications in memory.
+    pub(crate) fn notifications(&self) -> &NotificationStore {
+        self.notifications.list()
     }
 
     /// Returns the position in the journal.

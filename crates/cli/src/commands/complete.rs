@@ -5,16 +5,15 @@ use std::ffi::OsString;
 use clap::builder::Str;
 use clap::{Arg, Command, ValueHint};
 use ringer_agents::setup::Client;
+use ringer_core::attention::{Record, local_first};
 use ringer_core::message::ShownKind;
-use ringer_hub::Clock;
 use ringer_journal::Journal;
 use ringer_relay::{MachineAgents, WireAgent};
 use ringer_term::sanitise_line;
-use serde_json::Value;
 
 use crate::context;
 use crate::failure::{Exit, Failure, Outcome};
-use crate::notifications::Notifications;
+use crate::notifications;
 use crate::output::print_bytes;
 
 /// The most notifications and agents that are offered: more than fit on a screen.
@@ -201,21 +200,22 @@ impl ValueKind {
 }
 
 fn notifications(journal: &mut Journal, wanted: ValueKind) -> Vec<Candidate> {
-    let Ok(notifications) = Notifications::read(journal) else { return Vec::new() };
-    let open = notifications.open_prompts(journal).unwrap_or_default();
-    let is_prompt = |row: &Value| open.iter().any(|id| row["id"] == id.as_str());
-    let is_wanted = |row: &&Value| match wanted {
-        ValueKind::Prompt => is_prompt(row),
-        _ => row["is_open"] == true || row["is_read"] == false,
+    let Ok(list) = notifications::read() else { return Vec::new() };
+    let open = notifications::open_prompts(&list, journal).unwrap_or_default();
+    let is_wanted = |record: &&Record| match wanted {
+        ValueKind::Prompt => open.contains(&record.id),
+        _ => !record.is_resolved || !record.is_read,
     };
-    let rows = notifications.newest(&Clock::local(), |_| true, usize::MAX);
-    let candidate = |row: &Value| {
-        let text = |name: &str| row[name].as_str().unwrap_or_default().to_owned();
-        let said = [text("title"), text("body")].into_iter().filter(|said| !said.is_empty());
-        let said = sanitise_line(&said.collect::<Vec<_>>().join(": "));
-        Candidate::new(text("short_id"), said.chars().take(MAX_HELP).collect::<String>())
+    let candidate = |record: &Record| {
+        let title = record.title.as_deref().filter(|title| !title.is_empty());
+        let said: Vec<&str> = title.into_iter().chain([&*record.body]).collect();
+        let said = sanitise_line(&said.join(": "));
+        let short_id = list.short_id(&record.id).unwrap_or_default();
+        Candidate::new(short_id, said.chars().take(MAX_HELP).collect::<String>())
     };
-    rows.iter().filter(is_wanted).take(MAX_OFFERED).map(candidate).collect()
+    let local = list.newest().filter(|record| record.machine.is_none() && is_wanted(record));
+    let elsewhere = list.newest_elsewhere().filter(is_wanted);
+    local_first(local, elsewhere, MAX_OFFERED).map(candidate).collect()
 }
 
 fn agents(journal: &mut Journal) -> Vec<Candidate> {

@@ -1,16 +1,14 @@
 //! `ringer digest`.
 
-use ringer_core::attention::AwayPeriod;
-use ringer_hub::{Clock, view};
-use ringer_journal::{HubStore, IdSource};
+use ringer_hub::Clock;
+use ringer_journal::IdSource;
 use serde_json::{Value, json};
 
 use crate::failure::{Failure, Outcome};
-use crate::notifications::Notifications;
+use crate::hub_client::Hub;
 use crate::output::{print_bytes, print_json};
 use crate::table::{Row, Style, format_rows};
 use crate::time_arguments::parse_since;
-use crate::{context, hub_client};
 
 /// Show what came while you were away
 ///
@@ -35,27 +33,9 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
     let now_ms = IdSource::now().unix_ms;
     let since = arguments.since.as_deref().map(|since| parse_since(since, now_ms)).transpose();
     let since_ms = since.map_err(|error| Failure::usage(error).hint("ringer digest --since 2h"))?;
-    let digest = match hub_client::connect()? {
-        Some(mut client) => {
-            hub_client::ask(&mut client, "notification.digest", &json!({ "since_unix_ms": since_ms }))?
-        }
-        None => without_hub(since_ms, now_ms)?,
-    };
+    let digest = Hub::of_command()?.call("notification.digest", &json!({ "since_unix_ms": since_ms }))?;
     // The table consists of safe texts, and may have colours.
     if arguments.json { print_json(&digest) } else { print_bytes(format_text(&digest, now_ms).as_bytes()) }
-}
-
-fn without_hub(since_ms: Option<i64>, now_ms: i64) -> Result<Value, Failure> {
-    let away: Option<AwayPeriod> = match HubStore::open_to_read(&context::home()?)? {
-        Some(mut hub_store) => hub_store.away()?,
-        None => None,
-    };
-    let since_ms = view::digest_since(since_ms, away, now_ms);
-    let notifications = match context::existing_journal()? {
-        Some(mut journal) => Notifications::read(&mut journal)?,
-        None => Notifications::default(),
-    };
-    Ok(notifications.digest(&Clock::local(), since_ms))
 }
 
 fn format_text(digest: &Value, now_ms: i64) -> String {

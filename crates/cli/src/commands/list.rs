@@ -6,12 +6,13 @@ use ringer_hub::{Clock, view};
 use ringer_journal::{Filter, HubStore};
 use serde_json::{Value, json};
 
+use crate::context;
 use crate::failure::{Failure, Outcome};
+use crate::hub_client::Hub;
 use crate::line::text_line;
-use crate::notifications::{ListedIds, Notifications};
+use crate::notifications::ListedIds;
 use crate::output::{print_bytes, print_json, print_text};
 use crate::table::{Row, Style, format_rows};
-use crate::{context, hub_client};
 
 /// List notifications, newest first
 ///
@@ -64,22 +65,8 @@ pub(crate) fn overview(unread: bool, here: bool, limit: usize, style: Style) -> 
 }
 
 fn listed(unread: bool, scope: Option<&Scope>, limit: usize) -> Result<Value, Failure> {
-    match hub_client::connect()? {
-        Some(mut client) => {
-            let params = json!({ "unread": unread, "limit": limit, "scope": scope.map(Scope::as_str) });
-            hub_client::ask(&mut client, "notification.list", &params)
-        }
-        None => without_hub(unread, scope, limit),
-    }
-}
-
-fn without_hub(unread: bool, scope: Option<&Scope>, limit: usize) -> Result<Value, Failure> {
-    let Some(mut journal) = context::existing_journal()? else { return Ok(json!([])) };
-    let wanted = |record: &Record| {
-        (!unread || !record.is_read) && scope.is_none_or(|scope| *record.scope == *scope.as_str())
-    };
-    let notifications = Notifications::read(&mut journal)?;
-    Ok(json!(notifications.newest(&Clock::local(), wanted, limit)))
+    let params = json!({ "unread": unread, "limit": limit, "scope": scope.map(Scope::as_str) });
+    Hub::of_command()?.call("notification.list", &params)
 }
 
 fn every_message(arguments: &Args, scope: Option<Scope>) -> Outcome {

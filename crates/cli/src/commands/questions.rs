@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use ringer_core::agent::{PromptContent, question_with_options};
-use ringer_core::attention::Record;
+use ringer_core::attention::{NotificationStore, Record};
 use ringer_core::message::{MessageId, QuestionId, ShownKind, SurfaceId};
 use ringer_hub::Clock;
 use ringer_journal::{Journal, Question};
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::context;
 use crate::failure::{Failure, Outcome};
-use crate::notifications::Notifications;
+use crate::notifications;
 use crate::output::{eprint_line, print_bytes, print_json};
 use crate::table::{ANSWERED, Row, Style, format_rows};
 
@@ -114,20 +114,20 @@ fn table(questions: &[Question], asked: &Asked, style: Style) -> String {
 /// The notifications of questions.
 #[derive(Debug, Default)]
 struct Asked {
-    notifications: Notifications,
+    notifications: NotificationStore,
     messages: HashMap<QuestionId, MessageId>,
 }
 
 impl Asked {
     fn read(journal: &mut Journal) -> Result<Self, Failure> {
-        let notifications = Notifications::read(journal)?;
+        let notifications = notifications::read()?;
         Ok(Self { notifications, messages: journal.question_messages(true)?.into_iter().collect() })
     }
 
     /// Returns the open questions of agents on other machines, which are not in this journal's tables.
     fn elsewhere(&mut self, journal: &mut Journal) -> Result<Vec<Question>, Failure> {
         let mut questions = Vec::new();
-        for record in self.notifications.questions_elsewhere() {
+        for record in notifications::questions_elsewhere(&self.notifications) {
             let Some(message) = journal.message(record.id.as_str())? else { continue };
             let Some(id) = message.draft.question_id else { continue };
             let options = match journal.prompt_elsewhere(&record.id)? {
@@ -153,7 +153,7 @@ impl Asked {
     }
 
     fn record(&self, question: &Question) -> Option<&Record> {
-        self.notifications.record(self.messages.get(&question.id)?)
+        self.notifications.get(self.messages.get(&question.id)?)
     }
 
     fn short_id(&self, question: &Question) -> Option<String> {

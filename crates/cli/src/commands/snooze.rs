@@ -1,19 +1,14 @@
 //! `ringer snooze`.
 
-use ringer_core::attention::MarkTarget;
-use ringer_core::message::{Mark, Tag};
-use ringer_core::{Draft, MessageId, Scope, Sender};
-use ringer_hub::{Clock, view};
-use ringer_ipc::HubClientError;
-use ringer_journal::{IdSource, Journal};
+use ringer_hub::Clock;
+use ringer_journal::IdSource;
 use ringer_term::sanitise_line;
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::failure::{Exit, Failure, Outcome};
-use crate::notifications::Notifications;
+use crate::failure::{Failure, Outcome};
+use crate::hub_client::Hub;
 use crate::output::{print_json, print_line};
 use crate::time_arguments::{UNTIL_EXAMPLES, parse_until};
-use crate::{context, guard, hub_client};
 
 /// Hide a notification until later; it comes back as new
 ///
@@ -43,23 +38,9 @@ pub(crate) struct Args {
 pub(crate) fn run(arguments: &Args) -> Outcome {
     let now_ms = IdSource::now().unix_ms;
     let (id, until_ms) = arguments.read(now_ms)?;
-    let snoozed = match hub_client::connect()? {
-        Some(mut client) => {
-            match client.call("notification.snooze", &json!({ "id": id, "until_unix_ms": until_ms })) {
-                Ok(answer) => {
-                    hub_client::warn_if_behind(&client);
-                    answer
-                }
-                // The hub ended or stopped during the request. It may have applied it already; snoozing twice until the same
-                // moment changes nothing.
-                Err(HubClientError::NoHub | HubClientError::Silent(_) | HubClientError::Late { .. }) => {
-                    snooze_in_journal(id.as_deref(), until_ms)?
-                }
-                Err(error) => return Err(hub_client::failure(error)),
-            }
-        }
-        None => snooze_in_journal(id.as_deref(), until_ms)?,
-    };
+    // Snoozing twice until the same moment changes nothing.
+    let params = json!({ "id": id, "until_unix_ms": until_ms });
+    let snoozed = Hub::of_command()?.call("notification.snooze", &params)?;
     if arguments.json {
         return print_json(&snoozed);
     }
@@ -87,39 +68,4 @@ impl Args {
         let until_ms = parse_until(&time, now_ms).map_err(|error| Failure::usage(error).hint(hint))?;
         Ok((Some(first.clone()), until_ms))
     }
-}
-
-/// Without a hub the mark is appended to the journal, and the next hub applies it.
-fn snooze_in_journal(id: Option<&str>, until_ms: i64) -> Result<Value, Failure> {
-    let mut journal = Journal::open(&context::home()?)?;
-    guard::may_quieten(&mut journal, "snooze notifications", &[json!({ "id": id })])?;
-    let clock = Clock::local();
-    let notifications = Notifications::read(&mut journal)?;
-    let id = match id {
-        Some(text) => match notifications.named(text, &clock)? {
-            Some(id) => id,
-            None => MessageId::parse(text)?,
-        },
-        None => match notifications.most_urgent_unread() {
-            Some(record) => record.id.clone(),
-            None => return Ok(Value::Null),
-        },
-    };
-    let Some(record) = notifications.record(&id) else {
-        return Err(Failure::new(Exit::Data, format!("unknown notification {id}")).hint("ringer list"));
-    };
-    let short_id = notifications.short_id(&id);
-    if record.is_resolved {
-        let name = short_id.as_deref().unwrap_or(id.as_str());
-        return Err(Failure::new(Exit::Data, format!("notification {name} is over"))
-            .hint("ringer   # shows what needs you"));
-    }
-    let text = until_ms.to_string();
-    let mut draft = Draft::tagged(Scope::global(), Sender::system(), Tag::Mark(Mark::Snooze), &text);
-    draft.key = Some(MarkTarget::Message(id).to_string());
-    journal.append(&draft, &IdSource::now())?;
-    let mut records = vec![record.clone()];
-    let target = MarkTarget::Message(record.id.clone());
-    ringer_core::attention::apply_mark(Mark::Snooze, &target, &text, &mut records);
-    Ok(records.first().map_or(Value::Null, |record| view::notification(record, short_id.as_deref(), &clock)))
 }

@@ -2,7 +2,7 @@
 
 use ringer_agents::client::Client;
 use ringer_core::attention::Record;
-use ringer_hub::{Clock, agents};
+use ringer_hub::{Clock, OfflineHub, agents};
 use ringer_ipc::StartFailure;
 use ringer_journal::{HubLock, HubStore, IdSource, Journal, JournalStats, SpoolStatus};
 use ringer_term::sanitise_line;
@@ -13,7 +13,7 @@ use crate::agent_page::Doing;
 use crate::failure::{Failure, Outcome};
 use crate::hub_client::Problem;
 use crate::machine_agents::UnlistedAgents;
-use crate::notifications::Notifications;
+use crate::notifications::needing_person;
 use crate::output::{count, print_bytes, print_json, print_text};
 use crate::repairs::RepairView;
 use crate::table::{Row, Style, format_rows};
@@ -152,17 +152,11 @@ fn collect(everywhere: bool) -> Result<Report, Failure> {
         Some(journal) => hub_numbers(journal, hub_store.as_mut(), now)?,
         None => (0, 0),
     };
-    let needs_you = match &mut journal {
-        Some(journal) => {
-            let here = |record: &Record| everywhere || *record.scope == *scope.as_str();
-            Notifications::read(journal)?.needing_person(&clock, here)
-        }
-        None => Vec::new(),
-    };
-    let muted = match &mut journal {
-        Some(journal) => mutes::views(&mutes::stored(journal)?).as_array().cloned().unwrap_or_default(),
-        None => Vec::new(),
-    };
+    let mut offline = OfflineHub::open(&home)?;
+    let here = |record: &Record| everywhere || *record.scope == *scope.as_str();
+    let needs_you = offline.as_ref().map(|hub| needing_person(hub.notifications(), &clock, here));
+    let muted = offline.as_mut().map(|hub| hub.call("mute.list", Value::Null)).transpose();
+    let muted = muted.map_err(hub_client::refusal)?;
     let repairs = repairs::of(journal.as_mut(), hub_store.as_mut(), &clock)?;
     if let Some(journal) = &journal {
         context::warn_if_repaired(journal);
@@ -182,8 +176,8 @@ fn collect(everywhere: bool) -> Result<Report, Failure> {
         hub_failure: hub_client::last_failure(&home).filter(|_| hub.is_none()),
         hub_behind,
         unread_notifications,
-        needs_you,
-        muted,
+        needs_you: needs_you.unwrap_or_default(),
+        muted: muted.and_then(|muted| muted.as_array().cloned()).unwrap_or_default(),
         problems: hub_client::problems(&home),
         spool: spool(&SpoolStatus::of(&home, now), &clock),
         repairs,

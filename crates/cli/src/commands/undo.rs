@@ -1,15 +1,10 @@
 //! `ringer undo`.
 
-use ringer_core::attention::MarkTarget;
-use ringer_core::message::{Mark, Tag};
-use ringer_core::{Draft, Scope, Sender};
-use ringer_ipc::HubClientError;
-use ringer_journal::{IdSource, Journal};
 use serde_json::{Value, json};
 
-use crate::failure::{Exit, Failure, Outcome};
-use crate::output::{eprint_line, print_json, print_line};
-use crate::{context, guard, hub_client};
+use crate::failure::Outcome;
+use crate::hub_client::Hub;
+use crate::output::{print_json, print_line};
 
 /// Take your last `ringer read`, `clear` or `mute` back
 ///
@@ -30,17 +25,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(arguments: &Args) -> Outcome {
-    let Some(mut client) = hub_client::connect()? else { return undo_in_journal() };
-    let answer = match client.call("notification.undo", &json!({})) {
-        Ok(answer) => answer,
-        // Unlike a mark, undo must not be sent twice: the second would undo the previous command.
-        Err(HubClientError::NoHub | HubClientError::Silent(_) | HubClientError::Late { .. }) => {
-            return Err(Failure::new(Exit::TryAgain, "sent, but the hub has not confirmed it")
-                .hint("ringer list   # shows whether it was done"));
-        }
-        Err(error) => return Err(hub_client::failure(error)),
-    };
-    hub_client::warn_if_behind(&client);
+    let answer = Hub::of_command()?.call_once("notification.undo", &json!({}))?;
     if arguments.json {
         return print_json(&answer);
     }
@@ -56,15 +41,4 @@ pub(crate) fn undone_text(answer: &Value) -> String {
         Some("clear") => format!("{} back on the list", count("listed")),
         Some(_) => format!("{} unread again", count("unread")),
     }
-}
-
-/// Without a hub the request is appended to the journal for the next hub: only a hub knows what the last command changed.
-fn undo_in_journal() -> Outcome {
-    let mut journal = Journal::open(&context::home()?)?;
-    guard::only_a_person_quietly("undo what a person did")?;
-    let mut draft = Draft::tagged(Scope::global(), Sender::system(), Tag::Mark(Mark::Undo), "");
-    draft.key = Some(MarkTarget::All.to_string());
-    journal.append(&draft, &IdSource::now())?;
-    eprint_line("The hub is not running: it is done when the hub starts.");
-    Ok(())
 }

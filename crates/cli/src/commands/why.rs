@@ -8,9 +8,8 @@ use ringer_term::sanitise_line;
 use serde_json::{Value, json};
 
 use crate::failure::{Exit, Failure, Outcome};
-use crate::notifications::Notifications;
 use crate::output::{print_json, print_line, print_text};
-use crate::{context, hub_client};
+use crate::{context, hub_client, notifications};
 
 /// Explain how a notification was delivered, or why it was not
 ///
@@ -102,8 +101,8 @@ fn explained(text: &str) -> Result<Option<Value>, Failure> {
 fn explain_without_hub(text: &str) -> Result<Option<Value>, Failure> {
     let clock = Clock::local();
     let Some(mut journal) = context::existing_journal()? else { return Ok(None) };
-    let notifications = Notifications::read(&mut journal)?;
-    let id = match notifications.named(text, &clock)? {
+    let list = notifications::read()?;
+    let id = match notifications::named(&list, text, &clock)? {
         Some(id) => Some(id),
         None if text == "last" => None,
         None => match Named::among(text, journal.message_ids()?.iter()) {
@@ -118,7 +117,7 @@ fn explain_without_hub(text: &str) -> Result<Option<Value>, Failure> {
     };
     let Some(id) = id else { return Ok(None) };
     let mut hub_store = HubStore::open_to_read(&context::home()?)?;
-    let short_id = notifications.short_id(&id);
+    let short_id = list.short_id(&id);
     Ok(explain(&mut journal, hub_store.as_mut(), id.as_str(), short_id.as_deref(), &clock)?)
 }
 

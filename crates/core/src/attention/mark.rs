@@ -3,10 +3,8 @@
 
 use std::fmt;
 
-use crate::attention::{OptionalTime, ReadReason, Record};
-use crate::message::{
-    Mark, Message, MessageId, Place, SurfaceId, Tag, WorkspaceId, is_about_impostors, is_ended_by_key,
-};
+use crate::attention::Record;
+use crate::message::{MessageId, Place, SurfaceId, WorkspaceId, is_ended_by_key};
 
 /// The target of a mark. It is written as the key of the message that carries the mark.
 ///
@@ -52,78 +50,11 @@ impl MarkTarget {
     }
 }
 
-/// Applies a mark, with its text, to saved notifications while no hub runs. The engine applies marks in memory.
-pub fn apply_mark(mark: Mark, target: &MarkTarget, text: &str, records: &mut Vec<Record>) {
-    apply(mark, target, text, |_| true, records);
-}
-
-fn apply(
-    mark: Mark,
-    target: &MarkTarget,
-    text: &str,
-    may_change: impl Fn(&Record) -> bool,
-    records: &mut Vec<Record>,
-) {
-    // Only a mark that names such a warning may hide it, as in the engine.
-    let is_warning = |record: &Record| !record.is_read && is_about_impostors(record.category.as_deref());
-    let is_target = |record: &Record| match target {
-        MarkTarget::Message(id) => record.id == *id,
-        MarkTarget::Place(place) => place.covers(&record.place) && !is_warning(record),
-        MarkTarget::All => !is_warning(record),
-        MarkTarget::AllRead => record.is_read && record.is_resolved,
-        MarkTarget::Key(key) => record.key.as_deref() == Some(key),
-    };
-    let meant = |record: &Record| is_target(record) && may_change(record);
-    match mark {
-        Mark::Clear => records.retain(|record| !meant(record)),
-        Mark::Read | Mark::Unread => {
-            for record in records.iter_mut().filter(|record| meant(record)) {
-                record.is_read = mark == Mark::Read;
-                record.is_resolved |= record.is_read && record.ends_when_read(&ReadReason::Person);
-                if !record.is_read || record.is_resolved {
-                    record.snoozed_until = OptionalTime::NONE;
-                }
-            }
-        }
-        Mark::Resolve => {
-            for record in records.iter_mut().filter(|record| meant(record)) {
-                (record.is_read, record.is_resolved) = (true, true);
-                record.snoozed_until = OptionalTime::NONE;
-            }
-        }
-        Mark::Snooze => {
-            let Some(until_ms) = snooze_end(text) else { return };
-            for record in records.iter_mut().filter(|record| meant(record) && !record.is_resolved) {
-                (record.is_read, record.snoozed_until) = (true, Some(until_ms).into());
-            }
-        }
-        // Only the engine knows what a command changed. A decision ends nothing: the agent that takes it does. A mute is about
-        // what arrives later.
-        Mark::Answer | Mark::Undo | Mark::Decision | Mark::Mute | Mark::Unmute => {}
-    }
-}
-
 /// Returns true if a mark of another machine may change a notification. A notification of this machine that waits for an
 /// answer is read, snoozed, cleared or ended only by what happens here: otherwise somebody who broke into the other machine
 /// could hide it. Which notifications of other machines the mark may change is checked when it comes in.
 pub fn is_open_to_other_machines(record: &Record) -> bool {
     record.machine.is_some() || !record.waits_for_answer()
-}
-
-/// Applies a message to saved notifications, if it is a mark.
-pub fn apply_mark_message(message: &Message, records: &mut Vec<Record>) {
-    let Tag::Mark(mark) = message.draft.tag else { return };
-    let may_change = |record: &Record| message.machine.is_none() || is_open_to_other_machines(record);
-    if let (Mark::Answer, Some(question)) = (mark, &message.draft.question_id) {
-        let asks = |record: &Record| record.open_question.as_ref() == Some(question);
-        for record in records.iter_mut().filter(|record| asks(record) && may_change(record)) {
-            (record.is_read, record.is_resolved) = (true, true);
-            (record.open_question, record.snoozed_until) = (None, OptionalTime::NONE);
-        }
-    }
-    if let Some(target) = message.draft.key.as_deref().and_then(MarkTarget::parse) {
-        apply(mark, &target, &message.draft.body, may_change, records);
-    }
 }
 
 /// Parses the end of a snooze from the text of a mark.
@@ -152,34 +83,12 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::message::{Kind, REFUSED};
 
     #[test]
     fn what_no_version_wrote_is_no_target() {
         for key in ["place:", "place:x:abc", "place:99:abc", "place:1:é", ""] {
             assert_eq!(MarkTarget::parse(key), None, "{key:?}");
         }
-    }
-
-    #[test]
-    fn a_mark_on_everything_leaves_an_unread_warning() {
-        let record = |number, category: Option<&str>| {
-            let id = MessageId::new(number, [0; 10]);
-            let place = Place::workspace(WorkspaceId::new("w"));
-            Record { category: category.map(Into::into), ..Record::new(id, place, Kind::Error, "x", 0) }
-        };
-        let mut records = vec![record(1, None), record(2, Some(REFUSED))];
-        let warning = MarkTarget::Message(records[1].id.clone());
-        let place = MarkTarget::Place(records[1].place.clone());
-        for (mark, target) in
-            [(Mark::Read, &MarkTarget::All), (Mark::Clear, &place), (Mark::Clear, &MarkTarget::All)]
-        {
-            apply_mark(mark, target, "", &mut records);
-            assert!(records.iter().any(|record| !record.is_read), "{mark:?} {target:?}");
-        }
-        assert_eq!(records.len(), 1);
-        apply_mark(Mark::Clear, &warning, "", &mut records);
-        assert_eq!(records, []);
     }
 
     proptest! {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::message::{Mark, Place, ShownKind, WorkspaceId};
+use crate::message::{Place, ShownKind, WorkspaceId};
 
 /// The most mutes that are kept. A further one is refused; a person has a handful of agents.
 pub const MAX_REQUESTED_MUTES: usize = 256;
@@ -145,24 +145,6 @@ impl RequestedMutes {
         self.by_target.len() < MAX_REQUESTED_MUTES || self.by_target.contains_key(target)
     }
 
-    /// Applies a mark, by its key and text, for a caller without an engine. Unlike the engine, it does not limit the number of
-    /// mutes.
-    pub fn apply_mark(&mut self, mark: Mark, key: &str, text: &str) {
-        match mark {
-            Mark::Mute => {
-                if let Some((mute, _)) = RequestedMute::of_mark(key, text) {
-                    self.set(mute);
-                }
-            }
-            Mark::Unmute => {
-                for target in self.named(key) {
-                    self.remove(&target);
-                }
-            }
-            _ => {}
-        }
-    }
-
     /// Adds saved mutes.
     pub fn restore(&mut self, mutes: impl IntoIterator<Item = RequestedMute>) {
         self.by_target.extend(mutes.into_iter().map(|mute| (mute.target.clone(), mute)));
@@ -263,11 +245,5 @@ mod tests {
         for wrong in ["c until=soon", "c allow=shouting", "c until="] {
             assert_eq!(RequestedMute::of_mark("all", wrong), None, "{wrong}");
         }
-        let mut mutes = RequestedMutes::default();
-        mutes.apply_mark(Mark::Mute, "agent:ci", &one.mark_text("c"));
-        mutes.apply_mark(Mark::Mute, "none", "c");
-        assert!(mutes.all().eq([&one]));
-        mutes.apply_mark(Mark::Unmute, EVERY_MUTE, "");
-        assert_eq!(mutes.all().count(), 0);
     }
 }

@@ -150,7 +150,9 @@ impl HubState {
     pub(super) fn refresh_agents(&mut self, now: Now) -> Result<(), Error> {
         let mut live = self.journal.live_agents(now.mono, self.agents.timeouts())?;
         for guess in take_guesses(&mut live.agents) {
-            self.end_quietly(now, &guess)?;
+            if !self.is_offline() {
+                self.end_quietly(now, &guess)?;
+            }
         }
         self.agents.set_next_deadline(live.deadline);
         let changes = self.agents.update(live.agents);

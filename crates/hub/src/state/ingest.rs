@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ringer_core::Message;
-use ringer_journal::ReadPosition;
+use ringer_journal::{Cursor, ReadPosition};
 
 /// Time between attempts after the journal could not be read or written.
 pub(crate) const RETRY_AFTER: Duration = Duration::from_secs(1);
@@ -54,6 +54,15 @@ impl Ingest {
     /// Moves the position past a message.
     pub(super) fn advance(&mut self, message: &Message) {
         self.position.advance(message.seq, &message.id);
+    }
+
+    /// Skips the messages up to this sequence number.
+    pub(super) fn skip_to(&mut self, seq: i64) {
+        let cursor = &mut self.position.cursor;
+        if cursor.seq < seq {
+            // Without a generation, the position is not compared with the message at it.
+            *cursor = Cursor { generation: None, seq, id: None };
+        }
     }
 
     /// Records that the journal may have new messages.

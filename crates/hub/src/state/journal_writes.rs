@@ -70,6 +70,9 @@ impl HubState {
     /// Writes now, or queues the write if a retry may succeed. While the queue is not empty every write is queued, which keeps
     /// the order. An error that a retry cannot mend is returned at once.
     fn write_to_journal(&mut self, now: Now, write: JournalWrite) -> Result<(), Error> {
+        if self.is_offline() {
+            return Ok(());
+        }
         let written = if self.journal_write_queue.is_empty() {
             self.try_to_write(now, &write)
         } else {
@@ -139,7 +142,7 @@ impl HubState {
     }
 
     pub(super) fn write_changes(&mut self, now: Now) {
-        if self.ingest.is_paused(now.mono) {
+        if self.is_offline() || self.ingest.is_paused(now.mono) {
             return;
         }
         match self.notifications.commit(self.title_marks.flags()) {

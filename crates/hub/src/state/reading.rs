@@ -118,7 +118,7 @@ impl HubState {
         self.apply_spool(now);
         self.check_position()?;
         let Batch { messages, unreadable } = self.journal.batch_after(self.ingest.seq(), BATCH)?;
-        if !unreadable.is_empty() {
+        if !unreadable.is_empty() && !self.is_offline() {
             let ids = self.ids(now);
             self.journal.quarantine_messages(&unreadable, &ids)?;
             self.maintenance.check_repairs();
@@ -315,9 +315,10 @@ impl HubState {
     /// nothing is lost. Returns true if the spool is empty.
     pub(super) fn apply_spool(&mut self, now: Now) -> bool {
         self.ingest.clear_spool_deadline();
+        let Some(spool_lock) = &self.spool_lock else { return true };
         let time = self.time;
         // The time is read once the lock is held: an event that was written directly meanwhile is newer.
-        match self.journal.apply_spool(&self.spool_lock, &|| time.mono(now), LockTimeout::LOOP) {
+        match self.journal.apply_spool(spool_lock, &|| time.mono(now), LockTimeout::LOOP) {
             Ok(progress) => {
                 if progress.events > 0 {
                     self.agents.mark_stale();

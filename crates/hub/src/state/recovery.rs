@@ -73,6 +73,9 @@ impl HubState {
         if let Some(observation) = self.settings.error_observation() {
             self.decide(now, Event::Observed(observation));
         }
+        if self.is_offline() {
+            return Ok(self.take_actions());
+        }
         // From now on clients wait for this process.
         self.journal.wait_as_loop(LockTimeout::LOOP, RETRY_AFTER);
         self.notifications.store().wait_as_loop(LockTimeout::LOOP, RETRY_AFTER);

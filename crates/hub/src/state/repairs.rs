@@ -32,7 +32,7 @@ impl HubState {
 
     /// Reports the repairs that are recorded in the files, if there may be new ones.
     pub(super) fn tell_of_repairs(&mut self, now: Now) {
-        if !self.maintenance.take_repairs_check() {
+        if self.is_offline() || !self.maintenance.take_repairs_check() {
             return;
         }
         if let Err(error) = self.append_repair_notices() {
@@ -93,6 +93,9 @@ impl HubState {
                 let is_resolved = is_read || record.is_resolved;
                 Record { is_read, is_resolved, ..record }
             }));
+        }
+        if self.is_offline() {
+            return Ok(rescued);
         }
         let ids = self.ids(now);
         self.notifications.store().quarantine_notifications(&numbers, &ids)?;

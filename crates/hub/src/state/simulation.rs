@@ -181,7 +181,8 @@ impl Simulation {
         let settings = Settings::read(environment, &home);
         let plug_ins = PlugIns { hosts: vec![Box::new(TitleHost)], ..PlugIns::default() };
         let sources = (TimeSource::Simulated, RandomSource::Seeded(self.starts << 32));
-        let mut state = HubState::new(files, lock, settings, plug_ins, Clock::local(), sources).unwrap();
+        let mut state =
+            HubState::new(files, Some(lock), settings, plug_ins, Clock::local(), sources).unwrap();
         let probed = self.probe(state.recovery_targets().unwrap());
         let actions = state.recover(self.now(), &probed).unwrap();
         self.state = Some(state);

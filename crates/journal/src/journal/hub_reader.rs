@@ -4,7 +4,6 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use ringer_core::Message;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::db::column::optional_text;
@@ -14,7 +13,7 @@ use crate::home::Home;
 use crate::hub_store::store::HubStore;
 use crate::journal::consumer::advance;
 use crate::journal::schema::{Journal, POSITION};
-use crate::position::{Age, CatchUp, Cursor, ReadPosition};
+use crate::position::{CatchUp, Cursor, ReadPosition};
 use crate::process::started;
 use crate::wake::doorbell::{self, BellLock, Doorbell, LockOwner, Removal};
 
@@ -137,24 +136,6 @@ impl Journal {
                 advance(transaction, place, params![CONSUMER, EVERYWHERE, cursor.seq, cursor.id, unix_ms])
             })
         })
-    }
-
-    /// Those of the last thousand messages that no hub has read, in order.
-    pub fn unread_by_hub(&mut self, mut hub_store: Option<&mut HubStore>) -> Result<Vec<Message>, Error> {
-        let taken = self.hub_position(hub_store.as_deref_mut())?;
-        let from = taken.cursor.seq.max(self.last_seq()?.saturating_sub(1000));
-        let mut messages = Vec::new();
-        for message in self.messages_after(from, usize::MAX)? {
-            let is_known = match (taken.age(&message), &mut hub_store) {
-                (Age::New, _) | (Age::MaybeSeen, None) => false,
-                (Age::Old, _) => true,
-                (Age::MaybeSeen, Some(hub_store)) => hub_store.knows(&message.id)?,
-            };
-            if !is_known {
-                messages.push(message);
-            }
-        }
-        Ok(messages)
     }
 
     /// Checkpoints the WAL without blocking other processes, so that the next writer restarts it: overwriting a file is faster

@@ -83,7 +83,6 @@ fn look(journal: &mut Journal, store: &mut HubStore) -> Result<(), Error> {
     journal.agent_note(&agent)?;
     journal.kept_from()?;
     journal.status_summary(Some(store), now)?;
-    journal.unread_by_hub(Some(store))?;
     journal.repairs()?;
     store.position()?;
     store.undecided()?;

@@ -138,23 +138,6 @@ fn without_its_memory_the_hub_reads_again_and_knows_what_is_not_new() {
     assert_eq!(journal.hub_position(None).unwrap().catch_up, None, "a damaged place says nothing");
 }
 
-#[test]
-fn what_no_hub_has_taken_comes_in_order_and_only_the_last_thousand_of_it() {
-    let test = TestHome::new();
-    let mut journal = test.open();
-    let mut store = test.memory();
-    let many = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1002)
-                INSERT INTO message (id, ts, scope, sender, kind, recipient, body)
-                SELECT 'm' || i, 0, 'aaaaaaaa', 'system', 'status', 'default', i FROM n";
-    test.connection().execute(many, []).unwrap();
-    let seqs = |journal: &mut Journal, store: Option<&mut HubStore>| -> Vec<i64> {
-        journal.unread_by_hub(store).unwrap().iter().map(|message| message.seq).collect()
-    };
-    assert_eq!(seqs(&mut journal, None), (3..=1002).collect::<Vec<_>>());
-    take(&mut store, &mut journal, 1000);
-    assert_eq!(seqs(&mut journal, Some(&mut store)), [1001, 1002]);
-}
-
 /// After a checkpoint, the next writer restarts the WAL in the existing file.
 #[test]
 fn a_log_that_was_copied_is_begun_anew_and_nothing_is_lost() {

@@ -1,13 +1,13 @@
 //! Finds the question or dialog that a person wants to answer.
 
-use ringer_core::attention::Record;
+use ringer_core::attention::{NotificationStore, Record};
 use ringer_core::message::{MessageId, Named, QuestionId};
 use ringer_hub::Clock;
 use ringer_journal::{Journal, Question, StoredPrompt};
 use ringer_term::sanitise_line;
 
 use crate::failure::{Exit, Failure};
-use crate::notifications::Notifications;
+use crate::notifications;
 
 #[derive(Debug)]
 pub(super) enum Target {
@@ -36,14 +36,14 @@ impl Found {
         {
             return Self::of_question(question, journal);
         }
-        let notifications = Notifications::read(journal)?;
-        let open = notifications.open_prompts(journal)?;
+        let list = notifications::read()?;
+        let open = notifications::open_prompts(&list, journal)?;
         let message = match text {
-            None => only_one(&open, &notifications)?,
+            None => only_one(&open, &list)?,
             Some("last") => open.last().cloned().ok_or_else(nothing_open)?,
-            Some(text) => named(text, &open, &notifications)?,
+            Some(text) => named(text, &open, &list)?,
         };
-        let record = notifications.record(&message).cloned();
+        let record = list.get(&message).cloned();
         let target = match journal.prompt_of_message(&message)? {
             Some(prompt) => Target::Prompt(prompt),
             None => match question_of(&message, journal)? {
@@ -51,7 +51,7 @@ impl Found {
                 _ => Target::Notification,
             },
         };
-        let short_id = notifications.short_id(&message);
+        let short_id = list.short_id(&message);
         if matches!(target, Target::Notification) && !record.as_ref().is_some_and(Record::needs_person) {
             let what = format!("{} asks nothing", short_id.as_deref().unwrap_or(message.as_str()));
             return Err(Failure::new(Exit::Data, what).hint("ringer"));
@@ -62,9 +62,9 @@ impl Found {
     fn of_question(question: Question, journal: &mut Journal) -> Result<Self, Failure> {
         let messages = journal.question_messages(true)?;
         let message = messages.into_iter().find(|(id, _)| *id == question.id).map(|(_, message)| message);
-        let notifications = Notifications::read(journal)?;
-        let record = message.as_ref().and_then(|message| notifications.record(message)).cloned();
-        let short_id = message.as_ref().and_then(|message| notifications.short_id(message));
+        let list = notifications::read()?;
+        let record = message.as_ref().and_then(|message| list.get(message)).cloned();
+        let short_id = message.as_ref().and_then(|message| list.short_id(message));
         let target = match journal.prompt_of_question(&question.id)? {
             Some(prompt) => Target::Prompt(prompt),
             None if is_in_dialog(record.as_ref()) => Target::Notification,
@@ -107,43 +107,43 @@ fn nothing_open() -> Failure {
     Failure::new(Exit::Data, "nothing waits for an answer").hint("ringer")
 }
 
-fn only_one(open: &[MessageId], notifications: &Notifications) -> Result<MessageId, Failure> {
+fn only_one(open: &[MessageId], list: &NotificationStore) -> Result<MessageId, Failure> {
     match open {
         [] => Err(nothing_open()),
         [message] => Ok(message.clone()),
-        several => Err(ambiguous("several things wait for an answer", several, notifications)),
+        several => Err(ambiguous("several things wait for an answer", several, list)),
     }
 }
 
 /// Resolves an id among the open notifications, else among all.
-fn named(text: &str, open: &[MessageId], notifications: &Notifications) -> Result<MessageId, Failure> {
+fn named(text: &str, open: &[MessageId], list: &NotificationStore) -> Result<MessageId, Failure> {
     // Questions of other machines are not in this journal's tables.
-    if let Some(record) = QuestionId::parse(text).ok().and_then(|id| notifications.asking(&id)) {
+    if let Some(record) = QuestionId::parse(text).ok().and_then(|id| list.asking(&id)) {
         return Ok(record.id.clone());
     }
     match Named::among(text, open.iter().rev()) {
         Named::One(message) => Ok(message),
         Named::Several(several) => {
             let what = format!("{} fits several open ones", sanitise_line(text));
-            Err(ambiguous(&what, &several, notifications))
+            Err(ambiguous(&what, &several, list))
         }
         Named::Unknown if text.starts_with("q-") => {
             Err(ringer_journal::Error::NoQuestion(sanitise_line(text)).into())
         }
-        Named::Unknown => notifications.named(text, &Clock::local())?.ok_or_else(|| {
+        Named::Unknown => notifications::named(list, text, &Clock::local())?.ok_or_else(|| {
             Failure::new(Exit::Data, format!("unknown id {}", sanitise_line(text))).hint("ringer")
         }),
     }
 }
 
-fn ambiguous(what: &str, messages: &[MessageId], notifications: &Notifications) -> Failure {
+fn ambiguous(what: &str, messages: &[MessageId], list: &NotificationStore) -> Failure {
     let line = |message: &MessageId| {
-        let record = notifications.record(message);
+        let record = list.get(message);
         let said = record.map(|record| sanitise_line(&record.body)).unwrap_or_default();
         let said: String = said.chars().take(60).collect();
-        format!("\n  {}  {said}", notifications.short_id(message).unwrap_or_else(|| message.to_string()))
+        format!("\n  {}  {said}", list.short_id(message).unwrap_or_else(|| message.to_string()))
     };
     let lines: String = messages.iter().take(10).map(line).collect();
-    let first = messages.first().and_then(|message| notifications.short_id(message)).unwrap_or_default();
+    let first = messages.first().and_then(|message| list.short_id(message)).unwrap_or_default();
     Failure::usage(format!("{what}:{lines}")).hint(format!("name one of them, as in: ringer answer {first}"))
 }

@@ -36,8 +36,8 @@ fn marks_wait_for_the_next_hub() {
     check(&mut off(&environment, &["unread", &ids[2]]), 0);
     let (_, complaint) = check(&mut off(&environment, &["read", "01997a3e-0a1b-7c2d-8e3f-0123456789ab"]), 65);
     assert!(complaint.contains("unknown notification"), "{complaint}");
-    let (_, complaint) = check(&mut off(&environment, &["read", "--surface", "tty:/dev/pts/1@1"]), 64);
-    assert!(complaint.contains("--surface needs --workspace"), "{complaint}");
+    let (_, complaint) = check(&mut off(&environment, &["read", "--surface", "tty:/dev/pts/1@1"]), 65);
+    assert!(complaint.contains("unknown surface"), "{complaint}");
 
     environment.run(&["hub", "start"]);
     let rows: Vec<(Value, Value)> =

@@ -54,15 +54,6 @@ fn no_mark_of_another_machine_changes_an_open_prompt_of_this_one() {
         engine.restore(at(0), [prompt()], []);
         engine.handle(at(1), mark_of_box(kind, target.clone(), question.clone(), body));
         assert_eq!(engine.attention().store().get(&id(1)), Some(&prompt()), "{kind:?} {target:?}");
-        // Without a hub it is the same.
-        let mut incoming = incoming(99, "a", "x").message;
-        incoming.machine = Some("box".to_owned());
-        incoming.draft.tag = Tag::Mark(kind);
-        (incoming.draft.key, incoming.draft.question_id) = (target.clone(), question);
-        incoming.draft.body = body.to_owned();
-        let mut records = vec![prompt()];
-        crate::attention::apply_mark_message(&incoming, &mut records);
-        assert_eq!(records, [prompt()], "{kind:?} {target:?}");
     }
 }
 
