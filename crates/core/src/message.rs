@@ -20,8 +20,8 @@ pub use draft::{
 };
 pub use id::{MessageId, QuestionId};
 pub use kind::{
-    CLOSED_UNANSWERED, DONE_IN_TERMINAL, IDLE_PROMPT, Kind, Mark, PERMISSION_PROMPT, PERMISSION_REFUSED,
-    REFUSED, Tag, is_about_impostors,
+    CLOSED_UNANSWERED, DONE_IN_TERMINAL, IDLE_PROMPT, Kind, Mark, MarkReach, PERMISSION_PROMPT,
+    PERMISSION_REFUSED, REFUSED, Tag, is_about_impostors,
 };
 pub use names::{InvalidName, validate_name, validate_text};
 pub use nonce::{InvalidNonce, SessionNonce};

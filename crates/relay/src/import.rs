@@ -10,8 +10,8 @@ use std::time::Duration;
 use ringer_core::agent::PromptContent;
 use ringer_core::attention::MarkTarget;
 use ringer_core::message::{
-    About, EPISODE_KEY_PREFIX, InvalidName, MACHINE_PREFIX, MAX_BODY, Mark, MessageOrigin, QuestionId, Tag,
-    is_ended_by_key, validate_name, validate_text,
+    About, EPISODE_KEY_PREFIX, InvalidName, MACHINE_PREFIX, MAX_BODY, Mark, MarkReach, MessageOrigin,
+    QuestionId, Tag, is_ended_by_key, validate_name, validate_text,
 };
 use ringer_core::{Draft, MessageId, Recipient, Scope, Sender};
 use ringer_journal::ImportedMessage;
@@ -194,7 +194,7 @@ impl ImportRules {
             Mark::Resolve | Mark::Decision => {
                 key.and_then(|key| self.ended_key(key)).map(Some).ok_or(refused)
             }
-            Mark::Read | Mark::Unread | Mark::Clear | Mark::Snooze => match key.and_then(MarkTarget::parse) {
+            _ if mark.reach() == MarkReach::PersonsMachines => match key.and_then(MarkTarget::parse) {
                 Some(MarkTarget::Message(id)) => Ok(Some(message_id(id.as_str())?.to_string())),
                 _ => Err(refused),
             },

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use ringer_core::agent::{AnswerMethod, PromptContent};
 use ringer_core::attention::MarkTarget;
-use ringer_core::message::{Agent, MACHINE_PREFIX, Mark, Tag};
+use ringer_core::message::{Agent, MACHINE_PREFIX, Mark, MarkReach, Tag};
 use ringer_core::{Draft, Kind, Message, MessageId, Recipient};
 use ringer_journal::{Cursor, Error, IdSource, ImportedMessage, Journal, ReadPosition};
 
@@ -206,9 +206,9 @@ fn check_mark(
     came: &BTreeSet<MessageId>,
     imported: &ImportedMessage,
 ) -> Result<MarkCheck, Error> {
-    let Tag::Mark(Mark::Read | Mark::Unread | Mark::Clear | Mark::Snooze) = imported.draft.tag else {
+    if !matches!(imported.draft.tag, Tag::Mark(mark) if mark.reach() == MarkReach::PersonsMachines) {
         return Ok(MarkCheck::Allowed);
-    };
+    }
     let Some(MarkTarget::Message(id)) = imported.draft.key.as_deref().and_then(MarkTarget::parse) else {
         return Ok(MarkCheck::NotAllowed);
     };

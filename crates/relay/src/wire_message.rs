@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use ringer_core::Message;
 use ringer_core::agent::PromptContent;
 use ringer_core::attention::MarkTarget;
-use ringer_core::message::{About, MAX_BODY, Mark, QuestionId, Recipient, Tag};
+use ringer_core::message::{About, MAX_BODY, Mark, MarkReach, QuestionId, Recipient, Tag};
 use ringer_term::mask_secrets;
 use serde::{Deserialize, Serialize};
 
@@ -149,14 +149,14 @@ impl WireMessage {
 }
 
 /// Returns true if a mark of this machine is sent to others: the person's marks on one notification, and agents' marks on their
-/// own. Mutes apply to one machine, and `undo` to the marks of one hub.
+/// own messages.
 fn is_sent(mark: Mark, key: Option<&str>) -> bool {
-    match mark {
-        Mark::Undo | Mark::Mute | Mark::Unmute => false,
-        Mark::Read | Mark::Unread | Mark::Clear | Mark::Snooze => {
+    match mark.reach() {
+        MarkReach::ThisMachine => false,
+        MarkReach::PersonsMachines => {
             matches!(key.and_then(MarkTarget::parse), Some(MarkTarget::Message(_)))
         }
-        Mark::Answer | Mark::Resolve | Mark::Decision => true,
+        MarkReach::Everywhere => true,
     }
 }
 

@@ -126,6 +126,34 @@ const MARKS: [(&str, Mark); 10] = [
     ("mark-unmute", Mark::Unmute),
 ];
 
+/// How far a mark reaches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MarkReach {
+    /// An agent's mark on its own messages. It goes to every linked machine.
+    Everywhere,
+    /// The person's mark on notifications. One that names a single notification goes to the machines with which the person shares
+    /// marks.
+    PersonsMachines,
+    /// It stays on this machine: it is about what this machine does.
+    ThisMachine,
+}
+
+impl Mark {
+    /// How far the mark reaches.
+    pub fn reach(self) -> MarkReach {
+        match self {
+            Self::Answer | Self::Resolve | Self::Decision => MarkReach::Everywhere,
+            Self::Read | Self::Unread | Self::Clear | Self::Snooze => MarkReach::PersonsMachines,
+            Self::Undo | Self::Mute | Self::Unmute => MarkReach::ThisMachine,
+        }
+    }
+
+    /// The words used in the journal for all marks of a reach.
+    pub fn words(reach: MarkReach) -> impl Iterator<Item = &'static str> {
+        MARKS.iter().filter(move |(_, mark)| mark.reach() == reach).map(|(word, _)| *word)
+    }
+}
+
 /// The type of a message in the journal: a notification of some kind, or a mark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(into = "&'static str", try_from = "String")]

@@ -4,6 +4,7 @@
 //! A team has a key, for the cursor of its server and for a note about the server. How far the messages of its machines are
 //! stored here is a note under `KEY:MACHINE`.
 
+use ringer_core::message::{Mark, MarkReach};
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
 use crate::db::column::text;
@@ -19,14 +20,23 @@ const EVERYWHERE: &str = "*";
 /// SQL condition for messages of this machine that are sent to the machine named `?1`. The same rule as `WireMessage` in the
 /// relay, in SQL so that thousands can be counted at once. A mark on many notifications is sent as single marks and does not
 /// count.
-const FOR_MACHINE: &str = "machine IS NULL AND CASE
-        WHEN kind >= 'mark-' AND kind < 'mark.' THEN kind NOT IN ('mark-undo', 'mark-mute', 'mark-unmute')
-            AND (kind NOT IN ('mark-read', 'mark-unread', 'mark-clear', 'mark-snooze')
-                OR key NOT IN ('all', 'all-read') AND key NOT LIKE 'place:%' AND key NOT LIKE 'episode:%')
-        WHEN recipient >= 'agent:' AND recipient < 'agent;'
-        THEN substr(recipient, -length('@' || ?1)) = '@' || ?1
-        ELSE true
-    END";
+fn for_machine() -> String {
+    let marks = |reach| {
+        let words = Mark::words(reach).map(|word| format!("'{word}'"));
+        words.collect::<Vec<_>>().join(", ")
+    };
+    format!(
+        "machine IS NULL AND CASE
+             WHEN kind >= 'mark-' AND kind < 'mark.' THEN kind NOT IN ({local}) AND (kind NOT IN ({personal})
+                 OR key NOT IN ('all', 'all-read') AND key NOT LIKE 'place:%' AND key NOT LIKE 'episode:%')
+             WHEN recipient >= 'agent:' AND recipient < 'agent;'
+             THEN substr(recipient, -length('@' || ?1)) = '@' || ?1
+             ELSE true
+         END",
+        local = marks(MarkReach::ThisMachine),
+        personal = marks(MarkReach::PersonsMachines),
+    )
+}
 
 fn consumer_of(machine_id: &str) -> String {
     format!("relay-{machine_id}")
@@ -107,7 +117,7 @@ impl Journal {
 
 fn count_for(connection: &Connection, machine: &str, seq: i64, most: i64) -> rusqlite::Result<i64> {
     let count =
-        format!("SELECT count(*) FROM (SELECT 1 FROM message WHERE seq > ?2 AND {FOR_MACHINE} LIMIT ?3)");
+        format!("SELECT count(*) FROM (SELECT 1 FROM message WHERE seq > ?2 AND {} LIMIT ?3)", for_machine());
     connection.query_row(&count, params![machine, seq, most], |row| row.get(0))
 }
 

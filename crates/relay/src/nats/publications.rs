@@ -1,7 +1,7 @@
 //! Determines the publications of a message and their subjects: the message itself, or a mark on each message that it covers.
 
 use ringer_core::Message;
-use ringer_core::message::{Mark, Recipient, Tag};
+use ringer_core::message::{Mark, MarkReach, Recipient, Tag};
 use ringer_journal::{Error, Journal};
 
 use crate::import::for_popup;
@@ -85,7 +85,7 @@ fn outgoing(setup: &TeamSetup, message: &Message) -> Option<(String, WireMessage
 
 /// Returns true if a mark is published: marks of agents always, the person's only if they are shared.
 fn is_shared(setup: &TeamSetup, mark: Mark) -> bool {
-    setup.share_marks || !matches!(mark, Mark::Read | Mark::Unread | Mark::Clear | Mark::Snooze)
+    setup.share_marks || mark.reach() != MarkReach::PersonsMachines
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ringer_core::message::{Mark, Tag};
+use ringer_core::message::{MarkReach, Tag};
 
 use crate::position::Position;
 use crate::wire_message::WireMessage;
@@ -184,10 +184,8 @@ pub(crate) fn further(
 
 /// Returns true for marks that a person sets on notifications. A colleague's reading must not clear a notification here.
 pub(crate) fn is_of_person(message: &WireMessage) -> bool {
-    matches!(
-        Tag::named(&message.tag),
-        Some(Tag::Mark(Mark::Read | Mark::Unread | Mark::Clear | Mark::Snooze))
-    )
+    let Some(Tag::Mark(mark)) = Tag::named(&message.tag) else { return false };
+    mark.reach() == MarkReach::PersonsMachines
 }
 
 #[cfg(test)]
