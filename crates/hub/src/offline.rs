@@ -49,7 +49,7 @@ impl OfflineHub {
         let Some(journal) = Journal::open_to_read(home)? else { return Ok(None) };
         let store = match HubStore::open_to_read(home)? {
             Some(store) => store,
-            None => HubStore::open(home)?,
+            None => HubStore::in_memory(home)?,
         };
         let mut hub = Self::start(home, (journal, store), None)?;
         hub.state.skip_to_newest(MAX_UNREAD_MESSAGES);

@@ -81,6 +81,11 @@ impl FileId {
         Self { device: metadata.dev(), inode: metadata.ino(), length: metadata.len() }
     }
 
+    /// The identity of no file.
+    pub(crate) fn none() -> Self {
+        Self { device: 0, inode: 0, length: 0 }
+    }
+
     /// Its length when the identity was read.
     pub(crate) fn length(self) -> u64 {
         self.length

@@ -133,6 +133,13 @@ impl<S: Schema> Database<S> {
         }
     }
 
+    /// Makes an empty database in memory, in place of a file that does not exist. It is only for reading.
+    pub fn in_memory(home: &Home) -> Result<Self, Error> {
+        let failed = |error| Error::database(&Self::path(home), LockTimeout::COMMAND.0, error);
+        let connection = tables::in_memory::<S>().map_err(failed)?;
+        Ok(Self::with(home, (FileId::none(), FileConnection::new(connection)), LockTimeout::COMMAND))
+    }
+
     fn open_read_only(home: &Home, lock_timeout: LockTimeout) -> Option<Self> {
         let path = Self::path(home);
         let file = FileId::of(&path).ok().filter(|_| !repair::is_pending::<S>(home))?;

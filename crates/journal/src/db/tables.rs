@@ -37,10 +37,16 @@ pub(crate) fn turn_log_on(connection: &Connection) -> rusqlite::Result<()> {
 /// Returns true if the tables are exactly those that this program creates. Then the file has this version, whatever its
 /// `user_version` is.
 pub(crate) fn is_own<S: Schema>(connection: &Connection) -> rusqlite::Result<bool> {
-    let mut own = Connection::open_in_memory()?;
-    let transaction = own.transaction()?;
+    Ok(definitions(connection)? == definitions(&in_memory::<S>()?)?)
+}
+
+/// Creates an empty database in memory.
+pub(crate) fn in_memory<S: Schema>() -> rusqlite::Result<Connection> {
+    let mut connection = Connection::open_in_memory()?;
+    let transaction = connection.transaction()?;
     execute(&transaction, S::TABLES)?;
-    Ok(definitions(connection)? == definitions(&transaction)?)
+    transaction.commit()?;
+    Ok(connection)
 }
 
 /// All table definitions in a file.
