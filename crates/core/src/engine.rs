@@ -16,6 +16,7 @@ mod muting;
 mod order;
 mod records;
 mod resolve;
+mod saved_state;
 mod snooze;
 mod terminal_signals;
 mod turn_ends;
@@ -44,7 +45,9 @@ use unlisted::Unlisted;
 
 pub use crate::arrival::Caller;
 pub use crate::attention::View;
+pub use muting::FEATURE as MUTE_FEATURE;
 pub use order::{Delivery, Event, IncomingMessage, Order, TerminalSignal, Ticket};
+pub use saved_state::SavedState;
 
 /// The most notifications that have hooks running at once. Further ones wait in the queue. Each notification runs one program
 /// at a time, so this also limits the processes.

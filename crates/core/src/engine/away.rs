@@ -10,14 +10,16 @@ use crate::message::ShownKind;
 use crate::policy::{DeliveryChannel, Effects, plan_delivery};
 use crate::time::Now;
 
+/// The name under which the period is saved.
+pub(super) const FEATURE: &str = "away";
+
 impl Engine {
     /// The last period in which the person was away. It may still be going on.
     pub fn away_period(&self) -> Option<AwayPeriod> {
         self.away
     }
 
-    /// Restores the saved away period. Must be called before the first event.
-    pub fn restore_away(&mut self, now: Now, away: AwayPeriod) {
+    pub(super) fn restore_away(&mut self, now: Now, away: AwayPeriod) {
         self.away = Some(away);
         if self.is_away() {
             self.presence.restore_away(now.mono);
@@ -45,12 +47,12 @@ impl Engine {
             None if is_away => {
                 let away = AwayPeriod { since_ms: now.wall_ms, until_ms: None };
                 self.away = Some(away);
-                orders.push(Order::SaveAway(away));
+                orders.push(Order::SaveState(Box::new(away.saved())));
             }
             Some(away) if !is_away => {
                 let away = AwayPeriod { until_ms: Some(now.wall_ms), ..away };
                 self.away = Some(away);
-                orders.push(Order::SaveAway(away));
+                orders.push(Order::SaveState(Box::new(away.saved())));
                 for surface in self.focus.looked_at() {
                     self.read_surface(now, surface, i64::MAX, orders);
                 }

@@ -7,15 +7,13 @@ use crate::message::{Place, ShownKind, is_about_impostors};
 use crate::policy::{Effects, MuteTarget, RequestedMute, RequestedMutes};
 use crate::time::Now;
 
+/// The name under which mutes are saved, and of the event that reports their changes.
+pub const FEATURE: &str = "mute";
+
 impl Engine {
     /// The mutes that the person asked for.
     pub fn mutes(&self) -> &RequestedMutes {
         &self.mutes
-    }
-
-    /// Restores saved mutes.
-    pub fn restore_mutes(&mut self, mutes: impl IntoIterator<Item = RequestedMute>) {
-        self.mutes.restore(mutes);
     }
 
     /// Sets a mute from the key and the text of its mark. Also removes mutes that have ended, since something is written
@@ -23,22 +21,22 @@ impl Engine {
     pub(super) fn set_mute(&mut self, now: Now, key: &str, text: &str, orders: &mut Vec<Order>) {
         let Some((mute, command)) = RequestedMute::of_mark(key, text) else { return };
         let ended = self.mutes.remove_ended(now.wall_ms);
-        orders.extend(ended.into_iter().map(|target| Order::DeleteMute(Box::new(target))));
+        orders.extend(ended.into_iter().map(|target| Order::SaveState(Box::new(target.removed()))));
         if !self.mutes.has_room_for(&mute.target) {
             return;
         }
         let before = self.mutes.set(mute.clone());
         let command = Command { id: command, kind: UndoKind::Mute };
         self.note_mute(Some(&command), mute.target.clone(), before, orders);
-        orders.push(Order::SaveMute(Box::new(mute)));
+        orders.push(Order::SaveState(Box::new(mute.saved())));
     }
 
     /// Ends the mute that the key of a mark names, or all mutes.
     pub(super) fn end_mutes(&mut self, key: &str, command: Option<&Command>, orders: &mut Vec<Order>) {
         for target in self.mutes.named(key) {
             let before = self.mutes.remove(&target);
-            self.note_mute(command, target.clone(), before, orders);
-            orders.push(Order::DeleteMute(Box::new(target)));
+            orders.push(Order::SaveState(Box::new(target.removed())));
+            self.note_mute(command, target, before, orders);
         }
     }
 
@@ -64,9 +62,9 @@ impl Engine {
     ) {
         if let Some(mute) = before.filter(|mute| mute.holds(now.wall_ms)) {
             self.mutes.set(mute.clone());
-            orders.push(Order::SaveMute(Box::new(mute)));
+            orders.push(Order::SaveState(Box::new(mute.saved())));
         } else if self.mutes.remove(&target).is_some() {
-            orders.push(Order::DeleteMute(Box::new(target)));
+            orders.push(Order::SaveState(Box::new(target.removed())));
         }
     }
 

@@ -3,10 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use crate::agent::Signal;
-use crate::attention::{AwayPeriod, Badge, Cause, DesktopSession, ReadReason, Record, Ring, UndoItem, View};
-use crate::engine::Caller;
+use crate::attention::{Badge, Cause, DesktopSession, ReadReason, Record, Ring, View};
+use crate::engine::{Caller, SavedState};
 use crate::message::{Agent, Kind, Message, MessageId, Place, QuestionId, ShownKind, SurfaceId, WorkspaceId};
-use crate::policy::{DeliveryChannel, HookAnswer, HookIdentity, HookInput, MuteTarget, RequestedMute};
+use crate::policy::{DeliveryChannel, HookAnswer, HookIdentity, HookInput};
 use crate::toast::{Observation, SourceNotification, Toast};
 
 /// Identifies one notification while its hooks run.
@@ -228,16 +228,8 @@ pub enum Order {
     },
     /// Delete a saved notification: it was cleared.
     DeleteRecord(MessageId),
-    /// Save an item of the undo log, or its change.
-    SaveUndo(Box<UndoItem>),
-    /// Delete an item of the undo log, by its number.
-    DeleteUndo(i64),
-    /// Save a mute that the person asked for.
-    SaveMute(Box<RequestedMute>),
-    /// Delete a mute that was ended or has expired.
-    DeleteMute(Box<MuteTarget>),
-    /// Save when the person left or came back.
-    SaveAway(AwayPeriod),
+    /// Save or remove a value of a feature.
+    SaveState(Box<SavedState>),
     /// Add a step to the trail of a message that is not in the store.
     AddTrailStep {
         /// The message.

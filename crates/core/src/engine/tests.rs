@@ -97,11 +97,7 @@ fn words(orders: &[Order]) -> Vec<String> {
                 | Order::AddTrailStep { .. }
                 | Order::Flash(_)
                 | Order::ReportHook { .. }
-                | Order::SaveUndo(_)
-                | Order::DeleteUndo(_)
-                | Order::SaveMute(_)
-                | Order::SaveAway(_)
-                | Order::DeleteMute(_)
+                | Order::SaveState(_)
                 | Order::ShowToast(_) => {
                     return None;
                 }

@@ -10,21 +10,27 @@ use crate::engine::Order;
 use crate::message::{MessageId, Place};
 use crate::time::Now;
 
+/// The name under which the items are saved.
+pub(super) const FEATURE: &str = "undo";
+
+fn save(item: &UndoItem) -> Order {
+    Order::SaveState(Box::new(item.saved()))
+}
+
+fn delete(number: i64) -> Order {
+    Order::SaveState(Box::new(UndoItem::removed(number)))
+}
+
 impl Engine {
     /// The changes that can be undone.
     pub fn undo_log(&self) -> &UndoLog {
         &self.undo_log
     }
 
-    /// Restores the saved items of the undo log, oldest first.
-    pub fn restore_undo(&mut self, items: impl IntoIterator<Item = UndoItem>) {
-        self.undo_log.restore(items);
-    }
-
     /// Forgets the changes of a repository's notifications.
     pub fn forget_undo(&mut self, scope: &str) -> Vec<Order> {
         let forgotten = self.undo_log.forget(|record| &*record.scope == scope);
-        forgotten.into_iter().map(Order::DeleteUndo).collect()
+        forgotten.into_iter().map(delete).collect()
     }
 
     pub(super) fn note_change(&mut self, command: &Command, before: Record, orders: &mut Vec<Order>) {
@@ -49,21 +55,21 @@ impl Engine {
 
     pub(super) fn note(&mut self, command: &Command, before: Before, orders: &mut Vec<Order>) {
         let (item, dropped) = self.undo_log.note(command, before);
-        orders.push(Order::SaveUndo(Box::new(item)));
-        orders.extend(dropped.into_iter().map(Order::DeleteUndo));
+        orders.push(save(&item));
+        orders.extend(dropped.into_iter().map(delete));
     }
 
     /// Records that the cause of some notifications has ended, so that undo does not restore them.
     pub(super) fn end_undo(&mut self, which: impl Fn(&Record) -> bool, orders: &mut Vec<Order>) {
         let ended = self.undo_log.end(which);
-        orders.extend(ended.into_iter().map(|item| Order::SaveUndo(Box::new(item))));
+        orders.extend(ended.iter().map(save));
     }
 
     /// Undoes the last command.
     pub(super) fn undo(&mut self, now: Now, orders: &mut Vec<Order>) {
         let ids = self.undo_log.last_notifications();
         for UndoItem { number, before, .. } in self.undo_log.take_others() {
-            orders.push(Order::DeleteUndo(number));
+            orders.push(delete(number));
             match before {
                 Before::Reason(reason, place) => self.restore_reason(now, reason, &place, orders),
                 Before::Mute { target, before } => self.restore_mute(now, target, before, orders),
@@ -82,7 +88,7 @@ impl Engine {
     /// Undoes what the last command did to one notification. Returns its place, if that changed it.
     pub(super) fn take_back(&mut self, now: Now, id: &MessageId, orders: &mut Vec<Order>) -> Option<Place> {
         let UndoItem { number, kind, before, has_ended, .. } = self.undo_log.take(id)?;
-        orders.push(Order::DeleteUndo(number));
+        orders.push(delete(number));
         let Before::Notification(before) = before else { return None };
         let is_over =
             !before.is_resolved && before.expires_ms.get().is_some_and(|expires| expires <= now.wall_ms);

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use ringer_core::attention::{AwayPeriod, DesktopSession, Digest, Record, digest_id};
-use ringer_core::engine::Delivery;
+use ringer_core::engine::{Delivery, SavedState};
 use ringer_core::message::ShownKind;
 use ringer_core::policy::DeliveryChannel;
 use ringer_core::{Event, MessageId};
@@ -55,8 +55,8 @@ impl Away {
     }
 
     /// What the next hub reads.
-    pub(crate) fn period(&self) -> Option<AwayPeriod> {
-        self.period
+    pub(crate) fn state(&self) -> Option<SavedState> {
+        self.period.map(|period| period.saved())
     }
 
     pub(crate) fn saved(&mut self, record: &Record) {

@@ -288,10 +288,7 @@ impl Simulation {
             engine.handle(now, known_surface(place));
         }
         self.looking.restart();
-        engine.restore_mutes(self.quiet.mutes());
-        if let Some(away) = self.away.period() {
-            engine.restore_away(now, away);
-        }
+        engine.restore_state(now, self.quiet.states().chain(self.away.state()));
         self.rings.clear();
         self.badges.clear();
         self.running.clear();
@@ -379,17 +376,17 @@ impl Simulation {
                     self.append(&surface, &body, category.as_deref());
                 }
                 Order::ApplySignal { .. } => self.signals_used += 1,
-                Order::SaveAway(period) => self.away.changed(period),
-                Order::SaveMute(mute) => self.quiet.muted(*mute),
-                Order::DeleteMute(target) => self.quiet.unmuted(&target),
+                Order::SaveState(state) => match &*state.feature {
+                    "away" => self.away.changed(state.read().expect("a period")),
+                    "mute" => self.quiet.mute_changed(&state),
+                    _ => {}
+                },
                 Order::Flash(_)
                 | Order::WithdrawFromTerminal { .. }
                 | Order::Reorder(_)
                 | Order::ShowToast(_)
                 | Order::ReportHook { .. }
                 | Order::NotifyOfSource(_)
-                | Order::SaveUndo(_)
-                | Order::DeleteUndo(_)
                 | Order::Indicator { .. } => {}
             }
         }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use ringer_core::attention::{Cause, Record};
-use ringer_core::engine::Delivery;
+use ringer_core::engine::{Delivery, SavedState};
 use ringer_core::message::{Mark, Place, ShownKind, Tag};
 use ringer_core::policy::{MuteTarget, RequestedMute};
 use ringer_core::{Draft, MessageId};
@@ -66,17 +66,17 @@ impl Quiet {
         self.snoozed.remove(id);
     }
 
-    pub(crate) fn muted(&mut self, mute: RequestedMute) {
-        self.mutes.insert(mute.target.clone(), mute);
-    }
-
-    pub(crate) fn unmuted(&mut self, target: &MuteTarget) {
-        assert!(self.mutes.remove(target).is_some(), "a mute ends once");
+    pub(crate) fn mute_changed(&mut self, state: &SavedState) {
+        let target = MuteTarget::parse(&state.key).expect("a target");
+        match state.read() {
+            Some(mute) => _ = self.mutes.insert(target, mute),
+            None => assert!(self.mutes.remove(&target).is_some(), "a mute ends once"),
+        }
     }
 
     /// What the next hub reads.
-    pub(crate) fn mutes(&self) -> Vec<RequestedMute> {
-        self.mutes.values().cloned().collect()
+    pub(crate) fn states(&self) -> impl Iterator<Item = SavedState> {
+        self.mutes.values().map(RequestedMute::saved)
     }
 
     pub(crate) fn is_muted(&self, record: &Record, wall_ms: i64) -> bool {

@@ -1,5 +1,6 @@
 //! Handles mutes that the person sets with a command: the requests, and the effects of their marks.
 
+use ringer_core::engine::MUTE_FEATURE;
 use ringer_core::message::{Mark, ShownKind, Tag, WorkspaceId};
 use ringer_core::policy::{EVERY_MUTE, MAX_REQUESTED_MUTES, MuteTarget, RequestedMute};
 use ringer_core::{Draft, Now, Scope, Sender};
@@ -51,11 +52,9 @@ impl HubState {
         json!(mutes.map(|mute| view::mute(mute, &self.clock)).collect::<Vec<_>>())
     }
 
-    /// Stores and publishes a mute that was set or ended.
-    pub(super) fn change_mute(&mut self, now: Now, target: MuteTarget, mute: Option<RequestedMute>) {
-        self.notifications.writes().set_mute(target, mute);
+    pub(super) fn publish_mutes(&mut self, now: Now) {
         let muted = self.mute_list(now.wall_ms);
-        self.publish(now, "mute", json!({ "muted": muted }));
+        self.publish(now, MUTE_FEATURE, json!({ "muted": muted }));
     }
 }
 

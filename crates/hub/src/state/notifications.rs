@@ -139,13 +139,9 @@ impl Notifications {
         self.engine.restore(now, records, flags.iter().filter_map(unflag))
     }
 
-    /// Restores the mutes, the undo log and the absence of the person.
-    pub(super) fn restore_person(&mut self, now: Now) -> Result<(), Error> {
-        self.engine.restore_undo(self.store.undo_items()?);
-        self.engine.restore_mutes(self.store.mutes()?);
-        if let Some(away) = self.store.away()? {
-            self.engine.restore_away(now, away);
-        }
+    /// Restores what the features of the last hub saved.
+    pub(super) fn restore_features(&mut self, now: Now) -> Result<(), Error> {
+        self.engine.restore_state(now, self.store.states()?);
         Ok(())
     }
 

@@ -1,7 +1,7 @@
 //! Executes the orders of the engine: they are stored, drawn by hosts, published, or passed to the executor.
 
 use ringer_core::attention::Record;
-use ringer_core::engine::Delivery;
+use ringer_core::engine::{Delivery, MUTE_FEATURE};
 use ringer_core::message::{Place, SurfaceId};
 use ringer_core::policy::DeliveryChannel;
 use ringer_core::{Event, MessageId, Now, Order, Sender};
@@ -37,11 +37,13 @@ impl HubState {
                 self.notifications.writes().delete(&id);
                 self.publish(now, "notification.removed", json!({ "id": id }));
             }
-            Order::SaveUndo(item) => self.notifications.writes().save_undo(*item),
-            Order::DeleteUndo(number) => self.notifications.writes().delete_undo(number),
-            Order::SaveMute(mute) => self.change_mute(now, mute.target.clone(), Some(*mute)),
-            Order::DeleteMute(target) => self.change_mute(now, *target, None),
-            Order::SaveAway(away) => self.notifications.writes().set_away(away),
+            Order::SaveState(state) => {
+                let is_mute = state.feature == MUTE_FEATURE;
+                self.notifications.writes().save_state(*state);
+                if is_mute {
+                    self.publish_mutes(now);
+                }
+            }
             Order::AddTrailStep { id, cause } => self.notifications.writes().add_step(id, now.wall_ms, cause),
             Order::AppendToJournal { surface, title, body, kind, category, report, id, ttl_ms } => {
                 let text = (title.as_ref(), body.as_str());

@@ -31,7 +31,7 @@ impl HubState {
         let mut popups = store.popups()?;
         let orders = self.notifications.restore(now, records, &flags);
         self.title_marks.restore(&flags);
-        self.notifications.restore_person(now)?;
+        self.notifications.restore_features(now)?;
         let shown = popups.iter().map(|popup| popup.id.clone());
         self.notifications.begin_writes(&undecided, flags, shown);
         for record in rescued {

@@ -1,5 +1,6 @@
 //! A person who goes away and comes back.
 
+use ringer_core::attention::AwayPeriod;
 use ringer_core::message::Tag;
 use ringer_core::{Draft, Kind};
 use ringer_ipc::HubClient;
@@ -71,17 +72,17 @@ fn a_restart_does_not_forget_since_when_the_person_is_away() {
     let mut first_host = host(&hub);
     set_present(&mut first_host, false);
     hub.wait_for_step(&hub.send("one"), HELD_BACK);
-    let before = hub.memory().away().expect("readable").expect("stored");
+    let before = away(&hub).expect("stored");
     hub.end();
     hub.begin();
     hub.wait_for_step(&hub.send("two"), HELD_BACK);
     let mut next_host = host(&hub);
     set_present(&mut next_host, false);
     hub.wait_for_step(&hub.send("three"), HELD_BACK);
-    assert_eq!(hub.memory().away().expect("readable"), Some(before), "since then");
+    assert_eq!(away(&hub), Some(before), "since then");
     set_present(&mut next_host, true);
     assert_eq!(server.next_popup().body, "3 done");
-    let away = hub.memory().away().expect("readable").expect("stored");
+    let away = away(&hub).expect("stored");
     assert!(away.since_ms == before.since_ms && away.until_ms.is_some(), "{away:?}");
 }
 
@@ -112,14 +113,20 @@ fn a_host_that_reports_typing_and_had_none_is_away() {
         let trail = hub.wait_for_step(&hub.send("at once"), "channels: ");
         !trail.iter().any(|step| step.starts_with(HELD_BACK))
     });
-    until("away", || hub.memory().away().expect("readable").is_some_and(|away| away.until_ms.is_none()));
+    until("away", || away(&hub).is_some_and(|away| away.until_ms.is_none()));
     hub.wait_for_step(&hub.send("later"), HELD_BACK);
     host.call("surface.typed", &Value::Null).expect("told");
-    until("back", || hub.memory().away().expect("readable").is_some_and(|away| away.until_ms.is_some()));
+    until("back", || away(&hub).is_some_and(|away| away.until_ms.is_some()));
+}
+
+/// The last period that the hub saved.
+fn away(hub: &TestHub) -> Option<AwayPeriod> {
+    let states = hub.memory().states().expect("readable");
+    states.iter().find(|state| state.feature == "away").and_then(|state| state.read())
 }
 
 fn is_away(hub: &TestHub) -> bool {
-    hub.memory().away().expect("readable").is_some_and(|away| away.until_ms.is_none())
+    away(hub).is_some_and(|away| away.until_ms.is_none())
 }
 
 #[test]

@@ -4,8 +4,8 @@
 //! the journal need not parse the definitions of these tables.
 
 use ringer_core::MessageId;
-use ringer_core::attention::{AwayPeriod, Cause, Record, Trail, UndoItem};
-use ringer_core::policy::RequestedMute;
+use ringer_core::attention::{Cause, Record, Trail};
+use ringer_core::engine::SavedState;
 use rusqlite::{Connection, OptionalExtension, Row};
 
 use crate::db::column::{optional_text, text};
@@ -38,9 +38,7 @@ impl Schema for HubSchema {
         "CREATE TABLE flag (reason TEXT NOT NULL, place TEXT NOT NULL, PRIMARY KEY (reason, place)) STRICT, WITHOUT ROWID",
         TAKEN,
         REPAIR,
-        UNDO,
-        MUTE,
-        AWAY,
+        STATE,
     ];
     const RESCUED_TABLES: &'static [&'static str] = &[
         "notification",
@@ -52,9 +50,7 @@ impl Schema for HubSchema {
         "flag",
         "taken",
         "repair",
-        "undo",
-        "mute",
-        "away",
+        "state",
     ];
 }
 
@@ -97,21 +93,13 @@ const DEAD_LETTER: &str = "CREATE TABLE dead_letter (
     ts INTEGER NOT NULL
 ) STRICT";
 
-/// What recent commands of the person changed. `id` is a notification, or empty.
-const UNDO: &str = "CREATE TABLE undo (
-    number INTEGER PRIMARY KEY,
-    id TEXT NOT NULL,
-    item TEXT NOT NULL
-) STRICT";
-
-/// Mutes by the person, keyed by their target.
-const MUTE: &str = "CREATE TABLE mute (target TEXT PRIMARY KEY, mute TEXT NOT NULL) STRICT, WITHOUT ROWID";
-
-/// An [`AwayPeriod`], in a single row.
-const AWAY: &str = "CREATE TABLE away (
-    one INTEGER PRIMARY KEY CHECK (one = 1),
-    since INTEGER NOT NULL,
-    until INTEGER
+/// Values that features of the engine keep.
+const STATE: &str = "CREATE TABLE state (
+    feature TEXT NOT NULL,
+    key TEXT NOT NULL,
+    about TEXT,
+    value TEXT NOT NULL,
+    PRIMARY KEY (feature, key)
 ) STRICT";
 
 /// Notifications loaded from the hub store.
@@ -284,27 +272,11 @@ impl HubStore {
         })
     }
 
-    /// Changes by recent commands of the person, oldest first.
-    pub fn undo_items(&mut self) -> Result<Vec<UndoItem>, Error> {
-        self.rows("SELECT item FROM undo ORDER BY number", |row| {
-            Ok(serde_json::from_str::<UndoItem>(&text(row, 0)?).ok())
-        })
-    }
-
-    /// Mutes by the person, including expired ones.
-    pub fn mutes(&mut self) -> Result<Vec<RequestedMute>, Error> {
-        self.rows("SELECT mute FROM mute ORDER BY target", |row| {
-            Ok(serde_json::from_str::<RequestedMute>(&text(row, 0)?).ok())
-        })
-    }
-
-    /// The person's last absence.
-    pub fn away(&mut self) -> Result<Option<AwayPeriod>, Error> {
-        self.read(|connection| {
-            let away = connection.query_row("SELECT since, until FROM away", [], |row| {
-                Ok(AwayPeriod { since_ms: row.get(0)?, until_ms: row.get(1)? })
-            });
-            away.optional()
+    /// The values of all features, in the order of their keys.
+    pub fn states(&mut self) -> Result<Vec<SavedState>, Error> {
+        self.rows("SELECT feature, key, value FROM state ORDER BY feature, key", |row| {
+            let (feature, key, value) = (text(row, 0)?.into(), text(row, 1)?, Some(text(row, 2)?));
+            Ok(Some(SavedState { feature, key, about: None, value }))
         })
     }
 
@@ -333,11 +305,15 @@ impl HubStore {
     /// Deletes everything about some messages.
     pub fn forget(&mut self, ids: &[MessageId]) -> Result<(), Error> {
         self.write(|transaction| {
-            for table in ["notification", "trail", "undecided", "outbox", "popup", "dead_letter", "undo"] {
+            for table in ["notification", "trail", "undecided", "outbox", "popup", "dead_letter"] {
                 let mut delete = transaction.prepare(&format!("DELETE FROM {table} WHERE id = ?1"))?;
                 for id in ids {
                     delete.execute([id.as_str()])?;
                 }
+            }
+            let mut delete = transaction.prepare("DELETE FROM state WHERE about = ?1")?;
+            for id in ids {
+                delete.execute([id.as_str()])?;
             }
             Ok(())
         })
@@ -409,7 +385,7 @@ impl HubStore {
                 transaction.prepare(query)?.execute((&from, to))?;
             }
             if end.is_none() {
-                transaction.execute("DELETE FROM undo WHERE id < ?1 AND id <> ''", [&before])?;
+                transaction.execute("DELETE FROM state WHERE about < ?1", [&before])?;
             }
             Ok(end)
         })?;

@@ -1,8 +1,8 @@
 //! A batch of changes to the hub store, and how it is written.
 
 use ringer_core::MessageId;
-use ringer_core::attention::{AwayPeriod, MAX_TRAIL_STEPS, Record, Trail, TrailStep, UndoItem};
-use ringer_core::policy::{MuteTarget, RequestedMute};
+use ringer_core::attention::{MAX_TRAIL_STEPS, Record, Trail, TrailStep};
+use ringer_core::engine::SavedState;
 use rusqlite::{Transaction, params};
 
 use crate::position::ReadPosition;
@@ -87,14 +87,8 @@ pub struct HubChanges {
     pub flags_set: Vec<PlaceFlag>,
     /// Flags that were cleared.
     pub flags_cleared: Vec<PlaceFlag>,
-    /// New and changed undo items.
-    pub undo_saved: Vec<UndoItem>,
-    /// Undo items to delete, by number.
-    pub undo_deleted: Vec<i64>,
-    /// Mutes that were added, or removed (`None`), in order.
-    pub mutes: Vec<(MuteTarget, Option<RequestedMute>)>,
-    /// The person's last absence, if it changed.
-    pub away: Option<AwayPeriod>,
+    /// Values of features that were set or removed, in order.
+    pub states: Vec<SavedState>,
 }
 
 impl HubChanges {
@@ -166,44 +160,16 @@ pub(crate) fn apply(transaction: &Transaction<'_>, changes: &HubChanges) -> rusq
             statement.execute([&flag.reason, &flag.place])?;
         }
     }
-    if let Some(away) = changes.away {
-        transaction
-            .prepare_cached("INSERT OR REPLACE INTO away (one, since, until) VALUES (1, ?1, ?2)")?
-            .execute(params![away.since_ms, away.until_ms])?;
-    }
-    write_undo(transaction, changes)?;
-    write_mutes(transaction, &changes.mutes)
-}
-
-fn write_undo(transaction: &Transaction<'_>, changes: &HubChanges) -> rusqlite::Result<()> {
-    let mut save =
-        transaction.prepare_cached("INSERT OR REPLACE INTO undo (number, id, item) VALUES (?1, ?2, ?3)")?;
-    for item in &changes.undo_saved {
-        let id = item.record().map_or("", |record| record.id.as_str());
-        // Plain data: it cannot fail to be written.
-        save.execute(params![item.number, id, serde_json::to_string(item).unwrap_or_default()])?;
-    }
-    let mut delete = transaction.prepare_cached("DELETE FROM undo WHERE number = ?1")?;
-    for number in &changes.undo_deleted {
-        delete.execute([number])?;
-    }
-    Ok(())
-}
-
-fn write_mutes(
-    transaction: &Transaction<'_>,
-    mutes: &[(MuteTarget, Option<RequestedMute>)],
-) -> rusqlite::Result<()> {
-    let mut save =
-        transaction.prepare_cached("INSERT OR REPLACE INTO mute (target, mute) VALUES (?1, ?2)")?;
-    let mut delete = transaction.prepare_cached("DELETE FROM mute WHERE target = ?1")?;
-    for (target, mute) in mutes {
-        match mute {
-            // Plain data: it cannot fail to be written.
-            Some(mute) => {
-                save.execute([target.to_string(), serde_json::to_string(mute).unwrap_or_default()])?
+    let mut set = transaction.prepare_cached(
+        "INSERT OR REPLACE INTO state (feature, key, about, value) VALUES (?1, ?2, ?3, ?4)",
+    )?;
+    let mut remove = transaction.prepare_cached("DELETE FROM state WHERE feature = ?1 AND key = ?2")?;
+    for SavedState { feature, key, about, value } in &changes.states {
+        match value {
+            Some(value) => {
+                set.execute(params![feature, key, about.as_ref().map(MessageId::as_str), value])?
             }
-            None => delete.execute([target.to_string()])?,
+            None => remove.execute(params![feature, key])?,
         };
     }
     Ok(())

@@ -95,7 +95,7 @@ fn look(journal: &mut Journal, store: &mut HubStore) -> Result<(), Error> {
     store.dead_letters()?;
     store.popups()?;
     store.flags()?;
-    store.undo_items()?;
+    store.states()?;
     store.repairs()?;
     Ok(())
 }

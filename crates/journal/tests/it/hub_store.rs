@@ -1,7 +1,7 @@
 //! The hub's store: what is written down in one transaction, and what comes back.
 
 use ringer_core::attention::{
-    AwayPeriod, Before, Cause, MAX_TRAIL_STEPS, Record, Trail, TrailStep, UndoItem, UndoKind, UnreadReason,
+    Before, Cause, MAX_TRAIL_STEPS, Record, Trail, TrailStep, UndoItem, UndoKind, UnreadReason,
 };
 use ringer_core::message::{Place, ShownKind, WorkspaceId};
 use ringer_core::policy::{MuteTarget, RequestedMute};
@@ -70,12 +70,16 @@ fn undo_item(number: i64, id: &MessageId) -> UndoItem {
     UndoItem { number, command: "c".into(), kind: UndoKind::Clear, before, has_ended: false }
 }
 
-const AWAY: AwayPeriod = AwayPeriod { since_ms: 5, until_ms: Some(7) };
+/// The saved undo items.
+fn undo_items(store: &mut HubStore) -> Vec<UndoItem> {
+    let states = store.states().expect("readable").into_iter().filter(|state| state.feature == "undo");
+    states.filter_map(|state| state.read()).collect()
+}
 
 /// A mute of an agent that holds until it is ended.
-fn mute(agent: &str) -> (MuteTarget, Option<RequestedMute>) {
+fn mute(agent: &str) -> RequestedMute {
     let target = MuteTarget::Agent(agent.to_owned());
-    (target.clone(), Some(RequestedMute { target, until_unix_ms: None, allow: vec![ShownKind::Question] }))
+    RequestedMute { target, until_unix_ms: None, allow: vec![ShownKind::Question] }
 }
 
 /// A place in the journal, in the middle of catching up.
@@ -100,10 +104,7 @@ fn everything(one: &MessageId, two: &MessageId) -> HubChanges {
         dead_letters: vec![dead(one, 5)],
         flags_set: vec![flag("manual", "w")],
         flags_cleared: vec![flag("panel", "w")],
-        undo_saved: vec![undo_item(2, two)],
-        undo_deleted: vec![1],
-        mutes: vec![mute("ci")],
-        away: Some(AWAY),
+        states: vec![undo_item(2, two).saved(), UndoItem::removed(1), mute("ci").saved()],
     }
 }
 
@@ -120,9 +121,7 @@ fn rows(test: &TestHome) -> Vec<String> {
         ("popup", "key, id, number, server"),
         ("dead_letter", "id, target, why, ts"),
         ("flag", "reason, place"),
-        ("undo", "number, id"),
-        ("mute", "target"),
-        ("away", "since, until"),
+        ("state", "feature, key, about"),
     ] {
         let query = format!("SELECT '{table}: ' || concat_ws(' ', {columns}) FROM {table} ORDER BY 1");
         let mut statement = connection.prepare(&query).expect("a table");
@@ -134,18 +133,9 @@ fn rows(test: &TestHome) -> Vec<String> {
 
 #[test]
 fn a_settlement_is_all_or_nothing() {
-    for table in [
-        "taken",
-        "undecided",
-        "notification",
-        "trail",
-        "outbox",
-        "dead_letter",
-        "popup",
-        "flag",
-        "undo",
-        "away",
-    ] {
+    for table in
+        ["taken", "undecided", "notification", "trail", "outbox", "dead_letter", "popup", "flag", "state"]
+    {
         let test = TestHome::new();
         let mut store = test.memory();
         let (one, two) = (id(1), id(2));
@@ -155,7 +145,7 @@ fn a_settlement_is_all_or_nothing() {
             started: vec![outgoing(&two, "sound", "{}")],
             shown: vec![popup("v", &two, 2)],
             flags_set: vec![flag("panel", "w")],
-            undo_saved: vec![undo_item(1, &one)],
+            states: vec![undo_item(1, &one).saved()],
             ..HubChanges::default()
         };
         settle(&mut store, &before);
@@ -170,8 +160,7 @@ fn a_settlement_is_all_or_nothing() {
         assert_eq!(store.position().unwrap(), Some(taken(2)));
         assert!(!rows(&test).iter().any(|row| row.contains("sound") || row.starts_with("popup: v")));
         assert_eq!(store.flags().unwrap(), [flag("manual", "w")]);
-        assert_eq!(store.undo_items().unwrap(), [undo_item(2, &two)]);
-        assert_eq!(store.away().unwrap(), Some(AWAY));
+        assert_eq!(undo_items(&mut store), [undo_item(2, &two)]);
     }
 }
 
@@ -181,12 +170,13 @@ fn what_commands_changed_comes_back_in_its_order_and_as_it_last_was() {
     let mut store = test.memory();
     let place = Place::workspace(WorkspaceId::new("w"));
     let reason = UndoItem { before: Before::Reason(UnreadReason::Panel, place), ..undo_item(1, &id(1)) };
-    let undo_saved = vec![undo_item(3, &id(2)), reason.clone(), undo_item(2, &id(1))];
-    settle(&mut store, &HubChanges { undo_saved, ..HubChanges::default() });
+    let states = [undo_item(3, &id(2)), reason.clone(), undo_item(2, &id(1))].map(|item| item.saved());
+    settle(&mut store, &HubChanges { states: states.into(), ..HubChanges::default() });
     let ended = UndoItem { has_ended: true, ..undo_item(2, &id(1)) };
-    settle(&mut store, &HubChanges { undo_saved: vec![ended.clone()], ..HubChanges::default() });
-    test.memory_connection().execute("INSERT INTO undo VALUES (9, '', 'no item')", []).unwrap();
-    assert_eq!(store.undo_items().unwrap(), [reason, ended, undo_item(3, &id(2))]);
+    settle(&mut store, &HubChanges { states: vec![ended.saved()], ..HubChanges::default() });
+    let damaged = "INSERT INTO state (feature, key, value) VALUES ('undo', '9', 'no item')";
+    test.memory_connection().execute(damaged, []).unwrap();
+    assert_eq!(undo_items(&mut store), [reason, ended, undo_item(3, &id(2))]);
 }
 
 #[test]
@@ -374,12 +364,12 @@ fn rows_of_no_id_are_passed_over() {
 }
 
 #[test]
-fn a_mute_is_kept_until_it_is_replaced_or_ended() {
+fn a_value_is_kept_until_it_is_replaced_or_removed() {
     let test = TestHome::new();
-    let change = |mutes| settle(&mut test.memory(), &HubChanges { mutes, ..HubChanges::default() });
+    let change = |states| settle(&mut test.memory(), &HubChanges { states, ..HubChanges::default() });
     let (one, two) = (mute("one"), mute("two"));
-    let ending = one.1.clone().map(|mute| RequestedMute { until_unix_ms: Some(9), ..mute });
-    change(vec![one.clone(), two.clone()]);
-    change(vec![(one.0.clone(), None), (one.0.clone(), ending.clone()), (two.0, None)]);
-    assert_eq!(test.memory().mutes().unwrap(), [ending.unwrap()], "the last change of each counts");
+    let ending = RequestedMute { until_unix_ms: Some(9), ..one.clone() };
+    change(vec![one.saved(), two.saved()]);
+    change(vec![one.target.removed(), ending.saved(), two.target.removed()]);
+    assert_eq!(test.memory().states().unwrap(), [ending.saved()], "the last change of each counts");
 }

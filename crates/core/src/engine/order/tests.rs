@@ -5,9 +5,9 @@ use serde::de::DeserializeOwned;
 
 use super::*;
 use crate::agent::{Authority, BlockedOn, SignalContent};
-use crate::attention::{AwayPeriod, Before, DesktopSession, ReadReason, UndoKind, UnreadReason};
+use crate::attention::{AwayPeriod, DesktopSession, ReadReason};
 use crate::message::{Draft, Kind, Mark, MessageOrigin, Recipient, Scope, Sender, Tag};
-use crate::policy::{AgentContext, HookInputContext, HookInputText, HookPatch};
+use crate::policy::{AgentContext, HookInputContext, HookInputText, HookPatch, MuteTarget};
 use crate::toast::{Colour, Priority, SourceNotification, ToastSpan};
 
 /// A delivery is saved, and a newer hub resumes it.
@@ -245,29 +245,9 @@ fn an_order_that_is_saved_can_be_read_back() {
         .collect();
     orders.extend([
         Order::RunHook { ticket: Ticket(7), hook, hook_input: Box::new(hook_input) },
-        Order::SaveUndo(Box::new(UndoItem {
-            number: 4,
-            command: "c".into(),
-            kind: UndoKind::Clear,
-            before: Before::Notification(Box::new(record.clone())),
-            has_ended: true,
-        })),
-        Order::SaveUndo(Box::new(UndoItem {
-            number: 5,
-            command: "c".into(),
-            kind: UndoKind::Read,
-            before: Before::Reason(UnreadReason::Panel, place()),
-            has_ended: false,
-        })),
-        Order::DeleteUndo(4),
         Order::WithdrawFromTerminal { surface: surface(), id: "i".to_owned(), report: Some(id()) },
-        Order::SaveAway(AwayPeriod { since_ms: 1, until_ms: Some(2) }),
-        Order::SaveMute(Box::new(RequestedMute {
-            target: MuteTarget::Agent("ci".to_owned()),
-            until_unix_ms: Some(7),
-            allow: vec![ShownKind::Question],
-        })),
-        Order::DeleteMute(Box::new(MuteTarget::Workspace(workspace()))),
+        Order::SaveState(Box::new(AwayPeriod { since_ms: 1, until_ms: Some(2) }.saved())),
+        Order::SaveState(Box::new(MuteTarget::Workspace(workspace()).removed())),
         Order::SaveRecord { record: Box::new(record), is_new: true },
         Order::DeleteRecord(id()),
         Order::AddTrailStep { id: id(), cause: Cause::Cleared },

@@ -59,7 +59,10 @@ fn coming_back_gives_one_digest_of_what_is_unread_or_open() {
     let mut engine = engine(&[]);
     engine.handle(at(1), of_kind(1, "a", ShownKind::Complete));
     let orders = engine.handle(at(2), locked(true));
-    assert!(orders.contains(&Order::SaveAway(AwayPeriod { since_ms: 2, until_ms: None })), "{orders:?}");
+    assert!(
+        orders.contains(&Order::SaveState(Box::new(AwayPeriod { since_ms: 2, until_ms: None }.saved()))),
+        "{orders:?}"
+    );
     for (number, surface, kind) in
         [(3, "b", ShownKind::Complete), (4, "c", ShownKind::Complete), (5, "d", ShownKind::Permission)]
     {
@@ -69,7 +72,9 @@ fn coming_back_gives_one_digest_of_what_is_unread_or_open() {
     engine.handle(at(6), Event::Mark { id: id(4), read: true });
     let orders = engine.handle(at(7), locked(false));
     assert_eq!(digests(&orders), ["While you were away: 1 needs permission, 1 done"]);
-    assert!(orders.contains(&Order::SaveAway(AwayPeriod { since_ms: 2, until_ms: Some(7) })));
+    assert!(
+        orders.contains(&Order::SaveState(Box::new(AwayPeriod { since_ms: 2, until_ms: Some(7) }.saved())))
+    );
     assert_eq!(channels(&orders), [DeliveryChannel::Desktop], "no sound, no command, no webhook");
     assert!(!engine.has_digest());
     assert!(digests(&engine.handle(at(8), locked(false))).is_empty(), "once");
@@ -132,7 +137,7 @@ fn the_next_hub_knows_since_when_and_tells_once() {
     let away = engine.away_period().expect("they are away");
     let mut next = super::engine(&[]);
     next.restore(at(300), saved, []);
-    next.restore_away(at(300), away);
+    next.restore_state(at(300), [away.saved()]);
     let orders = next.handle(at(300), of_kind(300, "b", ShownKind::Complete));
     assert!(!channels(&orders).contains(&DeliveryChannel::Desktop), "nothing is known yet, so they are away");
     assert!(next.handle(at(301), locked(true)).is_empty(), "still since then");
@@ -140,7 +145,7 @@ fn the_next_hub_knows_since_when_and_tells_once() {
     assert_eq!(digests(&orders), ["While you were away: 2 done"]);
     let away = next.away_period().expect("it is known");
     let mut third = super::engine(&[]);
-    third.restore_away(at(500), away);
+    third.restore_state(at(500), [away.saved()]);
     assert!(third.handle(at(500), locked(false)).is_empty(), "they came back before");
 }
 
@@ -164,7 +169,10 @@ fn a_host_without_input_is_away_at_the_deadline_and_back_with_the_next_key() {
     engine.handle(at(1000), Event::Input { host: 1 });
     assert_eq!(engine.next_deadline(at(1000)), Some(Duration::from_secs(181)));
     let orders = engine.handle(at(181_000), Event::Tick);
-    assert_eq!(orders, [Order::SaveAway(AwayPeriod { since_ms: 181_000, until_ms: None })]);
+    assert_eq!(
+        orders,
+        [Order::SaveState(Box::new(AwayPeriod { since_ms: 181_000, until_ms: None }.saved()))]
+    );
     engine.handle(at(182_000), of_kind(182_000, "a", ShownKind::Status));
     assert_eq!(
         digests(&engine.handle(at(183_000), Event::Input { host: 1 })),

@@ -1,7 +1,7 @@
 //! Mutes on demand.
 
 use super::*;
-use crate::attention::UndoKind;
+use crate::attention::{UndoItem, UndoKind};
 use crate::message::Mark;
 use crate::policy::{MuteTarget, RequestedMute};
 
@@ -14,7 +14,7 @@ fn what_is_muted_is_listed_as_unread_and_draws_no_attention() {
     for key in ["all", "agent:agent", "workspace:w", "workspace:repo:global"] {
         let mut engine = engine(&[]);
         let orders = engine.handle(at(0), mark(Mark::Mute, key, "c until=60000"));
-        assert!(orders.iter().any(|order| matches!(order, Order::SaveMute(_))), "{key}");
+        assert!(orders.iter().any(|order| matches!(order, Order::SaveState(_))), "{key}");
         let orders = engine.handle(at(1), message(1, "a", "needs you"));
         assert_eq!(words(&orders), ["ring a true", "badge 1"], "{key}");
         assert!(!orders.iter().any(|order| matches!(order, Order::Flash(_))), "{key}");
@@ -67,9 +67,9 @@ fn an_undo_takes_a_mute_and_its_end_back() {
     engine.handle(at(3), mark(Mark::Unmute, "every", "four"));
     assert_eq!((muted(&engine, 4), engine.undo_log().last()), (vec![], Some(UndoKind::Mute)));
     // Another process continues with the saved items.
-    let saved: Vec<_> = engine.undo_log().items().cloned().collect();
+    let saved: Vec<_> = engine.undo_log().items().map(UndoItem::saved).collect();
     let mut engine = self::engine(&[]);
-    engine.restore_undo(saved);
+    engine.restore_state(at(4), saved);
     engine.handle(at(5), mark(Mark::Undo, "all", ""));
     assert_eq!(muted(&engine, 20_000), ["all", "agent:ci"], "both, and without an end");
     engine.handle(at(6), mark(Mark::Undo, "all", ""));
@@ -85,13 +85,14 @@ fn an_undo_takes_a_mute_and_its_end_back() {
 #[test]
 fn a_mute_that_has_ended_goes_when_another_is_set() {
     let mut engine = engine(&[]);
-    engine.restore_mutes([RequestedMute {
+    let mute = RequestedMute {
         target: MuteTarget::Agent("ci".to_owned()),
         until_unix_ms: Some(10),
         allow: Vec::new(),
-    }]);
+    };
+    engine.restore_state(at(0), [mute.saved()]);
     let orders = engine.handle(at(20), mark(Mark::Mute, "all", "c"));
-    let deleted = Order::DeleteMute(Box::new(MuteTarget::Agent("ci".to_owned())));
+    let deleted = Order::SaveState(Box::new(mute.target.removed()));
     assert!(orders.contains(&deleted) && engine.mutes().all().count() == 1);
     assert!(engine.next_deadline(at(20)).is_none(), "nothing happens at the end of a mute");
 }

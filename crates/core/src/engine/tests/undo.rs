@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::attention::{ResolvedBy, UndoKind};
+use crate::attention::{ResolvedBy, UndoItem, UndoKind};
 use crate::message::Mark;
 
 const PLACES: [Option<&str>; 4] = [None, Some("a"), Some("b"), Some("c")];
@@ -105,7 +105,7 @@ fn a_repository_that_is_forgotten_is_forgotten_here_too() {
     let of = |number, scope: &str| Record { scope: scope.into(), ..record(number, None, false) };
     engine.restore(at(0), [of(1, "one"), of(2, "two")], []);
     engine.handle(at(1), mark(Mark::Clear, "all", "c"));
-    assert_eq!(engine.forget_undo("one"), [Order::DeleteUndo(1)]);
+    assert_eq!(engine.forget_undo("one"), [Order::SaveState(Box::new(UndoItem::removed(1)))]);
     handle(&mut engine, at(2), undo());
     assert_eq!(state(&engine), [(2, false, false)]);
 }
@@ -142,11 +142,11 @@ proptest! {
         let saved = handle(&mut engine, at(1), mark(command.0, &command.1, "c"));
         // Another process continues with the saved items.
         let saved = saved.iter().filter_map(|order| match order {
-            Order::SaveUndo(item) => Some((**item).clone()),
+            Order::SaveState(state) => Some((**state).clone()),
             _ => None,
         });
         engine.undo_log = UndoLog::default();
-        engine.restore_undo(saved.collect::<Vec<_>>());
+        engine.restore_state(at(1), saved.collect::<Vec<_>>());
         let orders = handle(&mut engine, at(2), undo());
         prop_assert!(!orders.iter().any(|order| matches!(order, Order::Deliver(_) | Order::Flash(_))));
         prop_assert_eq!((state(&engine), engine.lit_rings.clone(), engine.badges.clone()), before);

@@ -6,10 +6,10 @@
 use std::collections::{HashMap, HashSet};
 
 use ringer_core::MessageId;
-use ringer_core::attention::{AwayPeriod, Cause, Record, TrailStep, UndoItem, UnreadReason};
-use ringer_core::engine::Delivery;
+use ringer_core::attention::{Cause, Record, TrailStep, UnreadReason};
+use ringer_core::engine::{Delivery, SavedState};
 use ringer_core::message::Place;
-use ringer_core::policy::{DeliveryChannel, MuteTarget, RequestedMute};
+use ringer_core::policy::DeliveryChannel;
 use ringer_journal::{DeadLetter, HubChanges, PendingDelivery, PlaceFlag, ReadPosition, ShownPopup};
 
 /// The next transaction, and the part of the store that it is compared with.
@@ -75,24 +75,9 @@ impl PendingWrites {
         self.popup_gone(id);
     }
 
-    /// Adds or changes an item of the undo log.
-    pub(in crate::state) fn save_undo(&mut self, item: UndoItem) {
-        self.next.undo_saved.push(item);
-    }
-
-    /// Removes an item of the undo log.
-    pub(in crate::state) fn delete_undo(&mut self, number: i64) {
-        self.next.undo_deleted.push(number);
-    }
-
-    /// Sets a mute, or removes it (`None`).
-    pub(in crate::state) fn set_mute(&mut self, target: MuteTarget, mute: Option<RequestedMute>) {
-        self.next.mutes.push((target, mute));
-    }
-
-    /// Records that the person went away or returned.
-    pub(in crate::state) fn set_away(&mut self, away: AwayPeriod) {
-        self.next.away = Some(away);
+    /// Sets or removes a value of a feature.
+    pub(in crate::state) fn save_state(&mut self, state: SavedState) {
+        self.next.states.push(state);
     }
 
     /// Adds a trail step to a message that is not a notification.

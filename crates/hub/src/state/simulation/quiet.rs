@@ -1,6 +1,8 @@
 //! Mutes and snoozes.
 
 use ringer_core::attention::Cause;
+use ringer_core::engine::MUTE_FEATURE;
+use ringer_core::policy::RequestedMute;
 use serde_json::{Value, json};
 
 use super::Simulation;
@@ -41,7 +43,8 @@ impl Simulation {
                 }
             }
         }
-        let stored = self.store.mutes().unwrap();
+        let states = self.store.states().unwrap().into_iter().filter(|state| state.feature == MUTE_FEATURE);
+        let stored: Vec<RequestedMute> = states.filter_map(|state| state.read()).collect();
         let mut held: Vec<_> = self.state().notifications.engine().mutes().all().cloned().collect();
         held.sort_by_key(|mute| mute.target.to_string());
         assert_eq!(held, stored, "the store has what holds");

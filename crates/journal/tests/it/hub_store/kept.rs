@@ -10,7 +10,7 @@ use ringer_core::{MessageId, Recipient, Scope};
 use ringer_journal::{Consumer, HubChanges, HubPruning, HubStore, Journal, ReadPosition, RetentionLimits};
 use rusqlite::Connection;
 
-use super::{AWAY, dead, flag, mute, outgoing, popup, record, settle, undo_item};
+use super::{dead, flag, mute, outgoing, popup, record, settle, undo_item, undo_items};
 use crate::agent::{JournalAt, agent_info};
 use crate::home::{TestHome, at, bodies, draft_in, place, read_to, scope};
 
@@ -132,18 +132,16 @@ pub(crate) fn fill(test: &TestHome, scope: &Scope, agent: &str) -> MessageId {
     let mut of = agent_info(agent);
     of.scope = scope.clone();
     JournalAt::at(&mut journal, 0).working(&of);
-    let number = 1 + i64::try_from(test.memory().undo_items().expect("readable").len()).expect("few");
+    let number = 1 + i64::try_from(undo_items(&mut test.memory()).len()).expect("few");
     let transaction = HubChanges {
         undecided: vec![id.clone()],
         records: vec![record(&id, false, 0..2)],
         started: vec![outgoing(&id, "desktop", "{}")],
         shown: vec![popup(scope.as_str(), &id, 1)],
         dead_letters: vec![dead(&id, 1)],
-        undo_saved: vec![undo_item(number, &id)],
+        states: vec![undo_item(number, &id).saved(), mute(scope.as_str()).saved()],
         position: Some(ReadPosition { cursor: place(&mut journal, 1), catch_up: None }),
         flags_set: vec![flag("manual", scope.as_str())],
-        mutes: vec![mute(scope.as_str())],
-        away: Some(AWAY),
         ..HubChanges::default()
     };
     settle(&mut test.memory(), &transaction);
@@ -155,19 +153,8 @@ fn count(connection: &Connection, table: &str) -> i64 {
 }
 
 const OF_THE_JOURNAL: [&str; 6] = ["message", "receipt", "cursor", "question", "agent", "lead"];
-const OF_THE_MEMORY: [&str; 11] = [
-    "notification",
-    "trail",
-    "undecided",
-    "outbox",
-    "popup",
-    "dead_letter",
-    "flag",
-    "taken",
-    "undo",
-    "mute",
-    "away",
-];
+const OF_THE_MEMORY: [&str; 9] =
+    ["notification", "trail", "undecided", "outbox", "popup", "dead_letter", "flag", "taken", "state"];
 
 /// Number of rows in each table.
 fn counts(test: &TestHome) -> Vec<(&'static str, i64)> {
@@ -236,9 +223,10 @@ fn a_scope_is_taken_out_with_everything_that_belongs_to_it_and_nothing_else() {
     test.memory().forget(&removed).unwrap();
     // A flag belongs to a place and a mute to an agent, not to a message.
     let compared = |rows: Vec<(&'static str, i64)>| {
-        rows.into_iter().filter(|(table, _)| !["flag", "mute"].contains(table)).collect::<Vec<_>>()
+        rows.into_iter().filter(|(table, _)| !["flag", "state"].contains(table)).collect::<Vec<_>>()
     };
     assert_eq!(compared(counts(&test)), compared(kept));
+    assert_eq!(undo_items(&mut test.memory()).len(), 1);
     let mut journal = test.open();
     assert!(
         journal.messages_after(0, 10).unwrap().iter().all(|message| message.draft.scope == scope("bbbbbbbb"))
