@@ -29,12 +29,13 @@ use std::time::Duration;
 
 use crate::arrival::{Arrival, ArrivalQueue, DuplicateWindow, Fence, SurfaceRegistry};
 use crate::attention::{
-    Attention, AwayPeriod, Badge, Cause, Focus, Presence, ReadReason, Record, Ring, UndoLog, UnreadReason,
+    Attention, AwayPeriod, Badge, Cause, Focus, Presence, ReadReason, Record, Ring, UndoItem, UndoLog,
+    UnreadReason,
 };
 use crate::message::{MessageId, Place, ShownKind, WorkspaceId};
 use crate::policy::{
-    ActiveHooks, DeliveryChannel, FailureNotices, Hook, HookChain, PopupMode, RequestedMutes, RuleSettings,
-    Rules,
+    ActiveHooks, DeliveryChannel, FailureNotices, Hook, HookChain, PopupMode, RequestedMute, RequestedMutes,
+    RuleSettings, Rules,
 };
 use crate::time::Now;
 use crate::toast::{Priority, Sources, Toast, ToastChange, ToastQueue};
@@ -45,9 +46,8 @@ use unlisted::Unlisted;
 
 pub use crate::arrival::Caller;
 pub use crate::attention::View;
-pub use muting::FEATURE as MUTE_FEATURE;
 pub use order::{Delivery, Event, IncomingMessage, Order, TerminalSignal, Ticket};
-pub use saved_state::SavedState;
+pub use saved_state::{Saved, SavedState};
 
 /// The most notifications that have hooks running at once. Further ones wait in the queue. Each notification runs one program
 /// at a time, so this also limits the processes.
@@ -234,6 +234,25 @@ impl Engine {
         let waiting = waiting.chain([self.preferences.hooks.as_ref()]).filter_map(<[Hook]>::first);
         let waiting = waiting.map(|hook| hook.identity.revision);
         waiting.chain(self.hook_chains.values().filter_map(|running| running.chain.revision())).collect()
+    }
+
+    /// Restores what the features of an earlier hub saved, in the order of the keys. Must be called before the first event.
+    pub fn restore_state(&mut self, now: Now, states: impl IntoIterator<Item = SavedState>) {
+        for state in states {
+            if let Some(item) = state.read::<UndoItem>() {
+                self.undo_log.restore([item]);
+            } else if let Some(mute) = state.read::<RequestedMute>() {
+                self.mutes.restore([mute]);
+            } else if let Some(away) = state.read::<AwayPeriod>() {
+                self.restore_away(now, away);
+            }
+        }
+    }
+
+    /// Returns true if time or the person's return will change something: a snoozed notification comes back, one escalates, or
+    /// there will be a digest. The caller must not exit before.
+    pub fn is_waiting(&self) -> bool {
+        self.has_snoozed() || self.has_escalations() || self.has_digest()
     }
 
     /// Restores saved notifications, oldest first, and the places that are unread for other reasons.

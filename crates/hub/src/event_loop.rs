@@ -22,7 +22,6 @@ use crate::log::Log;
 use crate::message::{Action, Answer, Answered, Input, Job, LoopEvent, Reply, RequestId};
 use crate::process;
 use crate::repository_probe::{PROBE_TIMEOUT, ProbeResult, ProbeTarget, RepositoryProber, RunningProbe};
-use crate::socket::requests::Request;
 use crate::socket::subscriptions::EventLog;
 use crate::state::{HubState, RETRY_AFTER};
 use crate::watch::Watcher;
@@ -258,18 +257,11 @@ impl EventLoop {
                 }
                 self.handle(event);
             }
-            Input::Request { connection, peer, method, params, reply } => {
-                match Request::read(&method, params, connection) {
-                    Ok(request) => {
-                        let request = request.sent_by(peer);
-                        self.last_request += 1;
-                        let id = RequestId(self.last_request);
-                        self.replies.insert(id, reply);
-                        self.handle(LoopEvent::Request { id, request });
-                    }
-                    // A client that has gone needs no answer.
-                    Err(error) => drop(reply.send(Answered { reply: Reply::Result(Err(error)), behind: 0 })),
-                }
+            Input::Request { request, reply } => {
+                self.last_request += 1;
+                let id = RequestId(self.last_request);
+                self.replies.insert(id, reply);
+                self.handle(LoopEvent::Request { id, request });
             }
         }
     }

@@ -19,7 +19,7 @@
 //! `daemon` takes the lock, binds the socket and starts the thread of the `event_loop`, the only place that waits. The loop
 //! passes each event to `state::HubState`, which owns the journal, the engine and all other state, and performs the actions that
 //! it returns. The main thread serves the `socket` and runs everything that can hang (`delivery`, `hosts::tmux`, `watch`). The
-//! two exchange plain data (`message`, `socket::requests`). Another thread probes the repositories from which messages come
+//! two exchange plain data (`message`). Another thread probes the repositories from which messages come
 //! (`repository_probe`).
 //!
 //! # What it never does
@@ -66,7 +66,7 @@ pub use hosts::plain_host::PlainHost;
 pub use hosts::tmux::TmuxPane;
 pub use log::Log;
 pub use offline::OfflineHub;
-pub use socket::requests::method_names;
 pub use socket::server::MAX_CONNECTIONS;
+pub use state::methods::method_names;
 pub use state::{MAX_READ, trust_file};
 pub use why::{agents, explain};

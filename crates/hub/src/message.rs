@@ -26,7 +26,6 @@ use crate::hosts::protocol::{ConnectionId, HostOrder, SentOrder};
 use crate::hosts::tmux::{TmuxPane, Unreachable};
 use crate::journal_maintenance::{JournalTasks, JournalTasksDone};
 use crate::repository_probe::{ProbeResult, ProbeTarget};
-use crate::socket::requests::Request;
 use crate::socket::subscriptions::{EventFilter, Subscription};
 use crate::view::ListedNotification;
 
@@ -72,6 +71,16 @@ pub(crate) enum LoopEvent {
     HostGone(ConnectionId),
     /// The hub must end.
     Stop,
+}
+
+/// A request of a client.
+#[derive(Debug)]
+pub(crate) struct Request {
+    pub(crate) method: String,
+    pub(crate) params: Value,
+    pub(crate) connection: ConnectionId,
+    /// The process that connected, if it has a PID in this namespace.
+    pub(crate) peer: Option<u32>,
 }
 
 /// Identifies a request until it is answered. Assigned by the loop.
@@ -175,14 +184,7 @@ pub(crate) enum Input {
     /// Something happened.
     Event(LoopEvent),
     /// A request of a client.
-    Request {
-        connection: ConnectionId,
-        /// The process that connected, if it has a pid in this namespace.
-        peer: Option<u32>,
-        method: String,
-        params: Value,
-        reply: oneshot::Sender<Answered>,
-    },
+    Request { request: Request, reply: oneshot::Sender<Answered> },
 }
 
 /// The answer to a request.

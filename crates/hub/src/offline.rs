@@ -16,9 +16,8 @@ use serde_json::{Value, json};
 use crate::clock::Clock;
 use crate::delivery::titles::TitleOutcome;
 use crate::hosts::protocol::ConnectionId;
-use crate::message::{Action, Answer, DeliveryReport, Job, LoopEvent, RequestId};
+use crate::message::{Action, Answer, DeliveryReport, Job, LoopEvent, Request, RequestId};
 use crate::socket::lines::LineBuffer;
-use crate::socket::requests::Request;
 use crate::state::{HubState, RandomSource, Settings, TimeSource};
 use crate::view;
 
@@ -97,9 +96,8 @@ impl OfflineHub {
 
     /// Handles a request.
     pub fn call(&mut self, method: &str, params: Value) -> Result<Value, ApiError> {
-        let request = Request::read(method, params, CONNECTION)?;
         let unanswered = || Err(ApiError::new("unavailable", "the journal cannot be read"));
-        self.handle(request).unwrap_or_else(unanswered)
+        self.handle(method.to_owned(), params).unwrap_or_else(unanswered)
     }
 
     /// Handles a line of the protocol. Returns everything that is sent because of it, the answer last, or `None` if there is no
@@ -110,10 +108,7 @@ impl OfflineHub {
             Ok(request) => request,
             Err(error) => return Some(vec![Response::to(Value::Null, Err(error)).line()]),
         };
-        let response = match Request::read(&request.method, request.params, CONNECTION) {
-            Ok(read) => Response::to(request.id, self.handle(read)?),
-            Err(error) => Response::to(request.id, Err(error)),
-        };
+        let response = Response::to(request.id, self.handle(request.method, request.params)?);
         let mut sent = std::mem::take(&mut self.sent);
         sent.push(response.line());
         Some(sent)
@@ -125,9 +120,10 @@ impl OfflineHub {
         Now { mono: now.mono + self.ahead, wall_ms: now.wall_ms + ahead_ms, ..now }
     }
 
-    fn handle(&mut self, request: Request) -> Option<Result<Value, ApiError>> {
+    fn handle(&mut self, method: String, params: Value) -> Option<Result<Value, ApiError>> {
         self.requests += 1;
         let id = RequestId(self.requests);
+        let request = Request { method, params, connection: CONNECTION, peer: None };
         let actions = self.state.handle(self.now(), LoopEvent::Request { id, request });
         self.perform(actions);
         for _ in 0..MAX_WAITS {
@@ -146,7 +142,11 @@ impl OfflineHub {
 
     /// Reads the journal until its end, or until a request is answered.
     fn read_journal(&mut self) {
-        while self.state.has_work(self.now().mono) && self.answer.is_none() {
+        while self.state.has_work(self.now().mono)
+            && self.answer.is_none()
+            // The files were replaced meanwhile.
+            && self.state.unusable_files().is_none()
+        {
             let actions = self.state.read_journal(self.now(), false);
             self.perform(actions);
         }

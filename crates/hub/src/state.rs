@@ -8,14 +8,12 @@ mod agent_events;
 mod agents;
 mod delivery;
 mod disk_outage;
-mod handlers;
 mod hook_programs;
 mod hosts;
 mod ingest;
 mod journal_writes;
 mod maintenance;
-mod mark_requests;
-mod mutes;
+pub(crate) mod methods;
 mod notifications;
 mod orders;
 mod problem_checks;
@@ -41,7 +39,7 @@ use ringer_journal::{Error, HubStore, IdSource, Journal, ReadPosition, SpoolLock
 use crate::clock::{Clock, monotonic};
 use crate::delivery::setup::{DeliverySetup, search_path};
 use crate::delivery::titles::TitleMarkChange;
-use crate::message::{Action, DeliveryReport, Job, LoopEvent};
+use crate::message::{Action, Answer, DeliveryReport, Job, LoopEvent};
 use crate::repository_probe::ProbeResult;
 use agents::AgentTracker;
 use delivery::queue::Deliveries;
@@ -77,7 +75,7 @@ pub(crate) struct HubState {
     title_changes: Vec<TitleMarkChange>,
     agents: AgentTracker,
     settings: Settings,
-    requests: RequestQueue,
+    requests: RequestQueue<Finish>,
     host_focus: HostFocus,
     heard_reports: HeardReports,
     maintenance: Maintenance,
@@ -138,6 +136,9 @@ impl RandomSource {
     }
 }
 
+/// Makes the answer to a request whose messages have been read.
+type Finish = Box<dyn FnOnce(&HubState, Now) -> Answer + Send>;
+
 /// Passes an extension its part of the settings.
 fn set_extension(extension: &mut dyn Extension, config: &Config) {
     extension.set_one_pane(config.tmux.one_pane);
@@ -176,7 +177,7 @@ impl HubState {
             title_marks,
             title_changes: Vec::new(),
             agents: AgentTracker::new(plug_ins.extensions, config.agent_timeouts()),
-            requests: RequestQueue::default(),
+            requests: RequestQueue::new(),
             host_focus: HostFocus::default(),
             heard_reports: HeardReports::default(),
             maintenance: Maintenance::new(),
@@ -306,9 +307,7 @@ impl HubState {
         let waits = self.ingest.is_busy()
             || self.can_read(now)
             || self.agents.next_deadline().is_some()
-            || self.notifications.engine().has_snoozed()
-            || self.notifications.engine().has_escalations()
-            || self.notifications.engine().has_digest()
+            || self.notifications.engine().is_waiting()
             || !self.journal_write_queue.is_empty()
             || self.agents.extensions_need_hub();
         self.notifications.undecided() == 0 && !waits && self.deliveries.count() == 0

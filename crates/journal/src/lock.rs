@@ -82,7 +82,7 @@ impl FileId {
     }
 
     /// The identity of no file.
-    pub(crate) fn none() -> Self {
+    pub(crate) const fn none() -> Self {
         Self { device: 0, inode: 0, length: 0 }
     }
 

@@ -5,13 +5,18 @@ use std::time::Duration;
 
 use super::Engine;
 use crate::attention::{AwayPeriod, Cause, DIGEST_TITLE, Digest, Record, digest_id};
-use crate::engine::{Delivery, Order};
+use crate::engine::{Delivery, Order, Saved};
 use crate::message::ShownKind;
 use crate::policy::{DeliveryChannel, Effects, plan_delivery};
 use crate::time::Now;
 
-/// The name under which the period is saved.
-pub(super) const FEATURE: &str = "away";
+impl Saved for AwayPeriod {
+    const FEATURE: &'static str = "away";
+
+    fn key(&self) -> String {
+        "last".to_owned()
+    }
+}
 
 impl Engine {
     /// The last period in which the person was away. It may still be going on.

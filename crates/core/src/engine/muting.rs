@@ -2,13 +2,25 @@
 
 use super::Engine;
 use crate::attention::{Before, Cause, Command, UndoKind};
-use crate::engine::{Delivery, Order};
+use crate::engine::{Delivery, Order, Saved, SavedState};
 use crate::message::{Place, ShownKind, is_about_impostors};
 use crate::policy::{Effects, MuteTarget, RequestedMute, RequestedMutes};
 use crate::time::Now;
 
-/// The name under which mutes are saved, and of the event that reports their changes.
-pub const FEATURE: &str = "mute";
+impl Saved for RequestedMute {
+    const FEATURE: &'static str = "mute";
+
+    fn key(&self) -> String {
+        self.target.to_string()
+    }
+}
+
+impl MuteTarget {
+    /// Removes the saved mute of this target.
+    pub fn removal(&self) -> SavedState {
+        SavedState::removal::<RequestedMute>(self.to_string())
+    }
+}
 
 impl Engine {
     /// The mutes that the person asked for.
@@ -21,7 +33,7 @@ impl Engine {
     pub(super) fn set_mute(&mut self, now: Now, key: &str, text: &str, orders: &mut Vec<Order>) {
         let Some((mute, command)) = RequestedMute::of_mark(key, text) else { return };
         let ended = self.mutes.remove_ended(now.wall_ms);
-        orders.extend(ended.into_iter().map(|target| Order::SaveState(Box::new(target.removed()))));
+        orders.extend(ended.into_iter().map(|target| Order::SaveState(Box::new(target.removal()))));
         if !self.mutes.has_room_for(&mute.target) {
             return;
         }
@@ -35,7 +47,7 @@ impl Engine {
     pub(super) fn end_mutes(&mut self, key: &str, command: Option<&Command>, orders: &mut Vec<Order>) {
         for target in self.mutes.named(key) {
             let before = self.mutes.remove(&target);
-            orders.push(Order::SaveState(Box::new(target.removed())));
+            orders.push(Order::SaveState(Box::new(target.removal())));
             self.note_mute(command, target, before, orders);
         }
     }
@@ -56,15 +68,15 @@ impl Engine {
     pub(super) fn restore_mute(
         &mut self,
         now: Now,
-        target: MuteTarget,
+        target: &MuteTarget,
         before: Option<RequestedMute>,
         orders: &mut Vec<Order>,
     ) {
         if let Some(mute) = before.filter(|mute| mute.holds(now.wall_ms)) {
             self.mutes.set(mute.clone());
             orders.push(Order::SaveState(Box::new(mute.saved())));
-        } else if self.mutes.remove(&target).is_some() {
-            orders.push(Order::SaveState(Box::new(target.removed())));
+        } else if self.mutes.remove(target).is_some() {
+            orders.push(Order::SaveState(Box::new(target.removal())));
         }
     }
 

@@ -6,19 +6,40 @@ use super::bulk_mark::BulkChange;
 use crate::attention::{
     Before, Cause, Command, ReadReason, Record, Trail, UndoItem, UndoKind, UndoLog, UnreadReason,
 };
-use crate::engine::Order;
+use crate::engine::{Order, Saved, SavedState};
 use crate::message::{MessageId, Place};
 use crate::time::Now;
 
-/// The name under which the items are saved.
-pub(super) const FEATURE: &str = "undo";
+impl Saved for UndoItem {
+    const FEATURE: &'static str = "undo";
+
+    fn key(&self) -> String {
+        key(self.number)
+    }
+
+    fn about(&self) -> Option<MessageId> {
+        self.record().map(|record| record.id.clone())
+    }
+}
+
+impl UndoItem {
+    /// Removes the saved item with this number.
+    pub fn removal(number: i64) -> SavedState {
+        SavedState::removal::<Self>(key(number))
+    }
+}
+
+/// Sorts by number.
+fn key(number: i64) -> String {
+    format!("{number:020}")
+}
 
 fn save(item: &UndoItem) -> Order {
     Order::SaveState(Box::new(item.saved()))
 }
 
 fn delete(number: i64) -> Order {
-    Order::SaveState(Box::new(UndoItem::removed(number)))
+    Order::SaveState(Box::new(UndoItem::removal(number)))
 }
 
 impl Engine {
@@ -72,7 +93,7 @@ impl Engine {
             orders.push(delete(number));
             match before {
                 Before::Reason(reason, place) => self.restore_reason(now, reason, &place, orders),
-                Before::Mute { target, before } => self.restore_mute(now, target, before, orders),
+                Before::Mute { target, before } => self.restore_mute(now, &target, before, orders),
                 Before::Notification(_) => {}
             }
         }

@@ -18,7 +18,7 @@ use tokio::time::timeout;
 
 use crate::delivery::session_bus::SessionDesktop;
 use crate::hosts::protocol::{ConnectionId, HOST_PROTOCOL};
-use crate::message::{Answered, Input, LoopEvent, Reply};
+use crate::message::{Answered, Input, LoopEvent, Reply, Request};
 use crate::socket::lines::{Lines, TooLong};
 use crate::socket::slots::{ConnectionSlot, ConnectionSlots};
 use crate::socket::subscriptions::Subscription;
@@ -335,7 +335,10 @@ impl Connection {
     /// Sends a request to the loop and waits for its answer.
     async fn ask(&self, method: String, params: Value) -> Result<Answered, Disconnected> {
         let (reply, answered) = oneshot::channel();
-        let request = Input::Request { connection: self.id, peer: self.peer, method, params, reply };
+        let request = Input::Request {
+            request: Request { method, params, connection: self.id, peer: self.peer },
+            reply,
+        };
         self.inputs.send(request).await.map_err(|_| Disconnected)?;
         answered.await.map_err(|_| Disconnected)
     }

@@ -3,5 +3,4 @@
 pub(super) mod focus_requests;
 pub(super) mod host_focus;
 pub(super) mod registry;
-pub(super) mod requests;
 pub(super) mod surfaces;

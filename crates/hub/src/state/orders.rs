@@ -1,9 +1,9 @@
 //! Executes the orders of the engine: they are stored, drawn by hosts, published, or passed to the executor.
 
 use ringer_core::attention::Record;
-use ringer_core::engine::{Delivery, MUTE_FEATURE};
+use ringer_core::engine::Delivery;
 use ringer_core::message::{Place, SurfaceId};
-use ringer_core::policy::DeliveryChannel;
+use ringer_core::policy::{DeliveryChannel, RequestedMute};
 use ringer_core::{Event, MessageId, Now, Order, Sender};
 use ringer_deliver::DisplayedPopup;
 use ringer_journal::{DeadLetter, PendingDelivery, ShownPopup};
@@ -38,7 +38,7 @@ impl HubState {
                 self.publish(now, "notification.removed", json!({ "id": id }));
             }
             Order::SaveState(state) => {
-                let is_mute = state.feature == MUTE_FEATURE;
+                let is_mute = state.is::<RequestedMute>();
                 self.notifications.writes().save_state(*state);
                 if is_mute {
                     self.publish_mutes(now);

@@ -17,7 +17,7 @@ use ringer_journal::{Age, Batch, Error, LockTimeout};
 
 use super::maintenance::Due;
 use super::request_queue::{QueuedRequest, RequestStep};
-use super::{HubState, RETRY_AFTER};
+use super::{Finish, HubState, RETRY_AFTER};
 use crate::journal_maintenance::JournalTasksDone;
 use crate::message::{Action, Job};
 use crate::repository_probe::{ProbeResult, ProbeTarget};
@@ -378,7 +378,7 @@ impl HubState {
     /// Returns true if everything that was in the journal before a request has been read, if the request has waited long enough,
     /// or if reading is paused, so that waiting is useless. A request that marks many notifications waits longer, for all of
     /// them.
-    fn can_answer(&self, now: Duration, request: &QueuedRequest) -> bool {
+    fn can_answer(&self, now: Duration, request: &QueuedRequest<Finish>) -> bool {
         let waits_for_mark = self.ingest.has_unfinished_mark() && !self.ingest.is_paused(now);
         if waits_for_mark && matches!(request.step, RequestStep::Finish(_)) {
             return request.deadline + MARK_FOR <= now;

@@ -41,9 +41,8 @@ use super::{HubState, RandomSource, Settings, TimeSource, trust_file};
 use crate::clock::Clock;
 use crate::delivery::titles::TitleOutcome;
 use crate::hosts::protocol::ConnectionId;
-use crate::message::{Action, Answer, DeliveryReport, Job, LoopEvent, RequestId};
+use crate::message::{Action, Answer, DeliveryReport, Job, LoopEvent, Request, RequestId};
 use crate::repository_probe::{ProbeResult, ProbeTarget, RepositorySettings};
-use crate::socket::requests::Request;
 use ringer_ipc::host::PlugIns;
 use surroundings::{PANES, TitleHost};
 
@@ -235,7 +234,7 @@ impl Simulation {
             _ => ("hub.status", json!({})),
         };
         let clears = method == "notification.clear";
-        let Ok(request) = Request::read(method, params, CLIENT) else { return };
+        let request = Request { method: method.to_owned(), params, connection: CLIENT, peer: None };
         self.requests += 1;
         let id = RequestId(self.requests);
         if clears {

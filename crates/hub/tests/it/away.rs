@@ -1,6 +1,7 @@
 //! A person who goes away and comes back.
 
 use ringer_core::attention::AwayPeriod;
+use ringer_core::engine::SavedState;
 use ringer_core::message::Tag;
 use ringer_core::{Draft, Kind};
 use ringer_ipc::HubClient;
@@ -122,7 +123,7 @@ fn a_host_that_reports_typing_and_had_none_is_away() {
 /// The last period that the hub saved.
 fn away(hub: &TestHub) -> Option<AwayPeriod> {
     let states = hub.memory().states().expect("readable");
-    states.iter().find(|state| state.feature == "away").and_then(|state| state.read())
+    states.iter().find_map(SavedState::read)
 }
 
 fn is_away(hub: &TestHub) -> bool {

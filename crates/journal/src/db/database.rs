@@ -133,7 +133,8 @@ impl<S: Schema> Database<S> {
         }
     }
 
-    /// Makes an empty database in memory, in place of a file that does not exist. It is only for reading.
+    /// Makes an empty database in memory, in place of a file that does not exist. It is only for reading, and stays
+    /// empty if the file is created.
     pub fn in_memory(home: &Home) -> Result<Self, Error> {
         let failed = |error| Error::database(&Self::path(home), LockTimeout::COMMAND.0, error);
         let connection = tables::in_memory::<S>().map_err(failed)?;
@@ -196,7 +197,7 @@ impl<S: Schema> Database<S> {
 
     /// Returns false if the file was replaced, as by a repair.
     pub fn is_current(&self) -> bool {
-        FileId::of(&Self::path(&self.home)).ok() == Some(self.file)
+        self.file == FileId::none() || FileId::of(&Self::path(&self.home)).ok() == Some(self.file)
     }
 
     /// Returns true if unrepaired damage was found. A process with such a file open has to exit.

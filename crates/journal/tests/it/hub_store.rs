@@ -3,6 +3,7 @@
 use ringer_core::attention::{
     Before, Cause, MAX_TRAIL_STEPS, Record, Trail, TrailStep, UndoItem, UndoKind, UnreadReason,
 };
+use ringer_core::engine::{Saved, SavedState};
 use ringer_core::message::{Place, ShownKind, WorkspaceId};
 use ringer_core::policy::{MuteTarget, RequestedMute};
 use ringer_core::{Kind, MessageId};
@@ -72,8 +73,7 @@ fn undo_item(number: i64, id: &MessageId) -> UndoItem {
 
 /// The saved undo items.
 fn undo_items(store: &mut HubStore) -> Vec<UndoItem> {
-    let states = store.states().expect("readable").into_iter().filter(|state| state.feature == "undo");
-    states.filter_map(|state| state.read()).collect()
+    store.states().expect("readable").iter().filter_map(SavedState::read).collect()
 }
 
 /// A mute of an agent that holds until it is ended.
@@ -104,7 +104,7 @@ fn everything(one: &MessageId, two: &MessageId) -> HubChanges {
         dead_letters: vec![dead(one, 5)],
         flags_set: vec![flag("manual", "w")],
         flags_cleared: vec![flag("panel", "w")],
-        states: vec![undo_item(2, two).saved(), UndoItem::removed(1), mute("ci").saved()],
+        states: vec![undo_item(2, two).saved(), UndoItem::removal(1), mute("ci").saved()],
     }
 }
 
@@ -370,6 +370,6 @@ fn a_value_is_kept_until_it_is_replaced_or_removed() {
     let (one, two) = (mute("one"), mute("two"));
     let ending = RequestedMute { until_unix_ms: Some(9), ..one.clone() };
     change(vec![one.saved(), two.saved()]);
-    change(vec![one.target.removed(), ending.saved(), two.target.removed()]);
+    change(vec![one.target.removal(), ending.saved(), two.target.removal()]);
     assert_eq!(test.memory().states().unwrap(), [ending.saved()], "the last change of each counts");
 }

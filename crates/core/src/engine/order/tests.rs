@@ -247,7 +247,7 @@ fn an_order_that_is_saved_can_be_read_back() {
         Order::RunHook { ticket: Ticket(7), hook, hook_input: Box::new(hook_input) },
         Order::WithdrawFromTerminal { surface: surface(), id: "i".to_owned(), report: Some(id()) },
         Order::SaveState(Box::new(AwayPeriod { since_ms: 1, until_ms: Some(2) }.saved())),
-        Order::SaveState(Box::new(MuteTarget::Workspace(workspace()).removed())),
+        Order::SaveState(Box::new(MuteTarget::Workspace(workspace()).removal())),
         Order::SaveRecord { record: Box::new(record), is_new: true },
         Order::DeleteRecord(id()),
         Order::AddTrailStep { id: id(), cause: Cause::Cleared },

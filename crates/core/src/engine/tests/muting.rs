@@ -92,7 +92,7 @@ fn a_mute_that_has_ended_goes_when_another_is_set() {
     };
     engine.restore_state(at(0), [mute.saved()]);
     let orders = engine.handle(at(20), mark(Mark::Mute, "all", "c"));
-    let deleted = Order::SaveState(Box::new(mute.target.removed()));
+    let deleted = Order::SaveState(Box::new(mute.target.removal()));
     assert!(orders.contains(&deleted) && engine.mutes().all().count() == 1);
     assert!(engine.next_deadline(at(20)).is_none(), "nothing happens at the end of a mute");
 }

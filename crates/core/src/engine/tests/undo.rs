@@ -105,7 +105,7 @@ fn a_repository_that_is_forgotten_is_forgotten_here_too() {
     let of = |number, scope: &str| Record { scope: scope.into(), ..record(number, None, false) };
     engine.restore(at(0), [of(1, "one"), of(2, "two")], []);
     engine.handle(at(1), mark(Mark::Clear, "all", "c"));
-    assert_eq!(engine.forget_undo("one"), [Order::SaveState(Box::new(UndoItem::removed(1)))]);
+    assert_eq!(engine.forget_undo("one"), [Order::SaveState(Box::new(UndoItem::removal(1)))]);
     handle(&mut engine, at(2), undo());
     assert_eq!(state(&engine), [(2, false, false)]);
 }

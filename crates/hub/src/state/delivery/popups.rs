@@ -1,21 +1,19 @@
 //! The prompts of popups, and the person's clicks and answers.
 
 use ringer_core::agent::{AnswerMethod, PopupAnswer, PromptContent};
-use ringer_core::attention::{Cause, Digest, Record, digest_id};
+use ringer_core::attention::{Cause, Record, digest_id};
 use ringer_core::engine::Delivery;
 use ringer_core::policy::DeliveryChannel;
 use ringer_core::toast::{Priority, Toast};
 use ringer_core::{Event, MessageId, Now};
 use ringer_ipc::host::{AnswerOutcome, Asked};
 use ringer_journal::Error;
-use serde_json::Value;
 
 use crate::hosts::tmux::Unreachable;
 use crate::message::Job;
 use crate::state::HubState;
 use crate::state::hosts::host_focus::FocusWaiter;
 use crate::state::hosts::surfaces::FocusOutcome;
-use crate::view;
 
 /// The prompt or question of a notification. A question in a client's dialog is a prompt, not a question of `ringer ask`.
 fn asked(record: &Record) -> Option<Asked> {
@@ -157,15 +155,6 @@ impl HubState {
 }
 
 impl HubState {
-    /// Returns the digest since a time, or since the person last went away.
-    pub(in crate::state) fn digest(&self, now_ms: i64, since_ms: Option<i64>) -> Value {
-        let list = self.notifications.list();
-        let away = self.notifications.engine().away_period();
-        let since_ms = view::digest_since(since_ms, away, now_ms);
-        let records = list.newest().filter(|record| Digest::includes(record, since_ms)).collect();
-        view::digest(since_ms, records, |id| list.short_id(id), &self.clock)
-    }
-
     /// Returns the notification of a popup. The digest's popup stands for the most urgent notification.
     pub(in crate::state) fn meant_by_popup(&self, id: MessageId) -> MessageId {
         if id != digest_id() {

@@ -10,10 +10,8 @@ use super::surfaces::FocusOutcome;
 use crate::hosts::protocol::{ConnectionId, HostOrder, SentOrder};
 use crate::hosts::tmux::Unreachable;
 use crate::message::{Action, Answer, Job};
-use crate::socket::requests::TargetParams;
 use crate::state::HubState;
-use crate::state::handlers::{Handled, Result, unavailable};
-use crate::state::request_queue::Continuation;
+use crate::state::methods::method::{Handled, Result, TargetParams, unavailable};
 use crate::view;
 
 /// The name of the host that brought the place to the front, or the reason why none did.
@@ -39,9 +37,9 @@ impl HubState {
     pub(in crate::state) fn focus_surface(&mut self, target: &TargetParams) -> Result<Handled> {
         let place = self.place(target)?;
         Ok(match self.focus(&place) {
-            FocusOutcome::Known(result) => Handled::AfterIngest(Continuation::Value(view::focus(result))),
+            FocusOutcome::Known(result) => Handled::after_ingest(|_, _| view::focus(result)),
             FocusOutcome::NeedsTmux(pane) => {
-                Handled::AfterIngest(Continuation::Focus { pane, opening: None })
+                Handled::AfterIngest(Box::new(|_, _| Answer::Focus { pane, opening: None }))
             }
             FocusOutcome::NeedsHost(host, surface) => Handled::AfterFocus { host, surface, opening: None },
         })
@@ -63,7 +61,7 @@ impl HubState {
             .filter(|record| reachable.has(&record.place))
             .or_else(|| Record::most_urgent_unread(unread().filter(|record| reachable.has(&record.place))));
         let Some(record) = next.or(first) else {
-            return Ok(Handled::AfterIngest(Continuation::Value(Value::Null)));
+            return Ok(Handled::after_ingest(|_, _| Value::Null));
         };
         let passed_over = unread().filter(|other| other.by_urgency(record).is_lt()).count();
         let id = record.id.clone();
@@ -76,11 +74,11 @@ impl HubState {
         Ok(match self.focus(&record.place) {
             FocusOutcome::Known(result) => {
                 let opened = self.opened(now, (id, &opening), result)?;
-                Handled::AfterIngest(Continuation::Value(opened))
+                Handled::after_ingest(|_, _| opened)
             }
             FocusOutcome::NeedsTmux(pane) => {
                 let opening = Some((id.clone(), opening));
-                Handled::AfterIngest(Continuation::Focus { pane, opening })
+                Handled::AfterIngest(Box::new(|_, _| Answer::Focus { pane, opening }))
             }
             FocusOutcome::NeedsHost(host, surface) => {
                 Handled::AfterFocus { host, surface, opening: Some((id.clone(), opening)) }

@@ -9,8 +9,7 @@ use ringer_core::{Message, MessageId};
 use serde_json::json;
 
 use super::{CLIENT, Simulation};
-use crate::message::{LoopEvent, RequestId};
-use crate::socket::requests::Request;
+use crate::message::{LoopEvent, Request, RequestId};
 
 impl Simulation {
     /// Waits until the hub is idle, marks everything as read, and waits again.
@@ -21,7 +20,12 @@ impl Simulation {
         self.requests += 1;
         let id = RequestId(self.requests);
         self.asked.push_back(id);
-        let request = Request::read("notification.mark_read", json!({ "all": true }), CLIENT).unwrap();
+        let request = Request {
+            method: "notification.mark_read".to_owned(),
+            params: json!({ "all": true }),
+            connection: CLIENT,
+            peer: None,
+        };
         self.handle(LoopEvent::Request { id, request });
         self.rest();
         self.check();

@@ -1,7 +1,6 @@
 //! Mutes and snoozes.
 
 use ringer_core::attention::Cause;
-use ringer_core::engine::MUTE_FEATURE;
 use ringer_core::policy::RequestedMute;
 use serde_json::{Value, json};
 
@@ -43,7 +42,7 @@ impl Simulation {
                 }
             }
         }
-        let states = self.store.states().unwrap().into_iter().filter(|state| state.feature == MUTE_FEATURE);
+        let states = self.store.states().unwrap().into_iter();
         let stored: Vec<RequestedMute> = states.filter_map(|state| state.read()).collect();
         let mut held: Vec<_> = self.state().notifications.engine().mutes().all().cloned().collect();
         held.sort_by_key(|mute| mute.target.to_string());

@@ -1,24 +1,44 @@
-//! Handles mutes that the person sets with a command: the requests, and the effects of their marks.
+//! The methods that mute and unmute.
 
-use ringer_core::engine::MUTE_FEATURE;
+use ringer_core::engine::Saved;
 use ringer_core::message::{Mark, ShownKind, Tag, WorkspaceId};
 use ringer_core::policy::{EVERY_MUTE, MAX_REQUESTED_MUTES, MuteTarget, RequestedMute};
 use ringer_core::{Draft, Now, Scope, Sender};
 use ringer_ipc::ApiError;
+use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::HubState;
-use super::handlers::{Handled, Result};
-use super::request_queue::Continuation;
-use crate::socket::requests::MuteParams;
+use super::method::{Handled, Method, NoParams, Result};
+use crate::state::HubState;
 use crate::view;
 
 /// The longest id of a workspace, in bytes, as for hosts.
 const MAX_NAME: usize = 256;
 
+pub(super) fn methods() -> Vec<Method> {
+    vec![
+        Method::new("mute.set", |hub, call, params: MuteParams| hub.mute(call.now, &params)),
+        Method::new("mute.remove", |hub, call, params: MuteParams| hub.unmute(call.now, &params)),
+        Method::new("mute.list", |hub, call, _: NoParams| Ok(Handled::value(hub.mute_list(call.now)))),
+    ]
+}
+
+/// The target of a mute: one of the first three fields.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct MuteParams {
+    agent: Option<String>,
+    workspace_id: Option<String>,
+    all: bool,
+    /// If missing, the mute lasts until it is removed.
+    until_unix_ms: Option<i64>,
+    /// The kinds that are not muted.
+    allow: Vec<String>,
+}
+
 impl HubState {
     /// Sets a mute. It is a mark, so it takes effect when the hub reads it.
-    pub(super) fn mute(&mut self, now: Now, params: &MuteParams) -> Result<Handled> {
+    fn mute(&mut self, now: Now, params: &MuteParams) -> Result<Handled> {
         let target =
             target(params)?.ok_or_else(|| ApiError::params("agent, workspace_id or all is missing"))?;
         if params.until_unix_ms.is_some_and(|until| until <= now.wall_ms) {
@@ -35,26 +55,26 @@ impl HubState {
         let command = self.ids(now).message_id();
         let draft = mark(Mark::Mute, &mute.target.to_string(), &mute.mark_text(command.as_str()));
         self.append_for_request(now, &draft)?;
-        Ok(Handled::AfterIngest(Continuation::Muted))
+        Ok(Handled::after_ingest(HubState::mute_list))
     }
 
     /// Removes a mute, or all of them.
-    pub(super) fn unmute(&mut self, now: Now, params: &MuteParams) -> Result<Handled> {
+    fn unmute(&mut self, now: Now, params: &MuteParams) -> Result<Handled> {
         let key = target(params)?.map_or_else(|| EVERY_MUTE.to_owned(), |target| target.to_string());
         let command = self.ids(now).message_id();
         self.append_for_request(now, &mark(Mark::Unmute, &key, command.as_str()))?;
-        Ok(Handled::AfterIngest(Continuation::Muted))
+        Ok(Handled::after_ingest(HubState::mute_list))
     }
 
     /// Lists the active mutes.
-    pub(super) fn mute_list(&self, unix_ms: i64) -> Value {
-        let mutes = self.notifications.engine().mutes().holding(unix_ms);
+    fn mute_list(&self, now: Now) -> Value {
+        let mutes = self.notifications.engine().mutes().holding(now.wall_ms);
         json!(mutes.map(|mute| view::mute(mute, &self.clock)).collect::<Vec<_>>())
     }
 
-    pub(super) fn publish_mutes(&mut self, now: Now) {
-        let muted = self.mute_list(now.wall_ms);
-        self.publish(now, MUTE_FEATURE, json!({ "muted": muted }));
+    pub(in crate::state) fn publish_mutes(&mut self, now: Now) {
+        let muted = self.mute_list(now);
+        self.publish(now, RequestedMute::FEATURE, json!({ "muted": muted }));
     }
 }
 
